@@ -1,0 +1,70 @@
+/**
+ * Log: append-only subjects with rising positions. The port under mailboxes, journals, transcripts and
+ * dead letters. P1 to P5 of the commit protocol are its contract; `test/runtime/log/contract.ts` runs
+ * them on every adapter.
+ *
+ * Guarantees every adapter gives:
+ *  - P1 an append is *stored*, *refused* (the expectation failed, nothing was stored) or *unknown*
+ *    (rejects with AppendUnknown: it may be stored now, later or never);
+ *  - P2 with `expectedLast` at most one append per value is stored;
+ *  - P3 reads come in position order and show every answered append; `last` is linearizable;
+ *  - P4 a trim removes positions <= upTo, may be repeated, never removes the last entry of a subject;
+ *    positions are never used again, also not after a restart;
+ *  - P5 every entry has the log's own time.
+ */
+import type { Put } from '../state/state.ts';
+
+/** Position of an entry in its subject: a safe integer from 1; 0 means "before the first". */
+export type Position = number;
+
+export type LogEntry = { readonly position: Position; readonly bytes: Uint8Array; readonly logTimeMs: number };
+
+export type AppendAnswer =
+  | { readonly kind: 'stored'; readonly position: Position; readonly logTimeMs: number }
+  | { readonly kind: 'refused'; readonly last: Position };
+
+/** Stored in one transaction with the append, or not at all. Only where `Log.atomic` is true. */
+export type Alongside = {
+  readonly entries: readonly { readonly subject: string; readonly bytes: Uint8Array }[];
+  readonly puts: readonly Put[];
+};
+
+export type AppendOptions = {
+  /** store only if this is the position of the subject's last entry (0: none was ever stored) */
+  readonly expectedLast?: Position;
+  readonly alongside?: Alongside;
+};
+
+export type ReadOptions = {
+  /** most entries to answer; default 1,000 */
+  readonly limit?: number;
+  /** stop after about so many bytes (at least one entry is answered); default 8 MiB */
+  readonly bytesMax?: number;
+};
+
+export interface Log {
+  /** true where `alongside` is honoured (embedded: one LMDB transaction) */
+  readonly atomic: boolean;
+  /** @throws AppendUnknown when it cannot be known whether the entry is stored */
+  append(subject: string, bytes: Uint8Array, options?: AppendOptions): Promise<AppendAnswer>;
+  /** Position of the last entry ever stored in the subject; 0 if none. Survives trims. */
+  last(subject: string): Promise<Position>;
+  /** The last entry itself; undefined if none was ever stored. */
+  readLast(subject: string): Promise<LogEntry | undefined>;
+  /** Entries from position `from` (inclusive) on, oldest first; [] if there are none yet. */
+  read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]>;
+  /** Calls `onAppended` after entries were stored in the subject. A hint: may come late or once for many. Returns unsubscribe. */
+  watch(subject: string, onAppended: () => void): () => void;
+  trim(subject: string, upTo: Position): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The append's fate is unknown: read `readLast` to find out (rule C3), never guess. */
+export class AppendUnknown extends Error {
+  override readonly name = 'AppendUnknown';
+  readonly subject: string;
+  constructor(subject: string, options?: { cause?: unknown }) {
+    super(`append to ${subject}: the outcome is unknown`, options);
+    this.subject = subject;
+  }
+}

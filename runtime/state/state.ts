@@ -1,0 +1,43 @@
+/**
+ * State: the materialized fold of the shards' journals as sorted byte rows, so that a million idle
+ * actors cost disk and no memory. It is a cache of the journal (I6): embedded it is written in the
+ * journal's own transaction, in a cluster after the commit; on a mismatch of cell or position it is
+ * thrown away and folded again.
+ *
+ * Rows are addressed by (shard, table, key); keys of one table sort by their UTF-8 bytes.
+ */
+export type Put = {
+  readonly shard: number;
+  readonly table: string;
+  readonly key: string;
+  /** null removes the row */
+  readonly value: Uint8Array | null;
+};
+
+export type Row = { readonly key: string; readonly value: Uint8Array };
+
+export type RangeOptions = {
+  /** first key, inclusive; default the table's first */
+  readonly from?: string;
+  /** end key, exclusive; default the table's end */
+  readonly to?: string;
+  /** most rows; default 1,000 */
+  readonly limit?: number;
+  readonly reverse?: boolean;
+};
+
+/** Reads are synchronous and show every write whose promise (or whose Log append) has been answered. */
+export interface State {
+  get(shard: number, table: string, key: string): Uint8Array | undefined;
+  range(shard: number, table: string, options?: RangeOptions): readonly Row[];
+  /** Count of rows of a table (exact, may scan). */
+  count(shard: number, table: string): number;
+  /** All or nothing. Only for stores whose log is not atomic. */
+  write(puts: readonly Put[]): Promise<void>;
+  /** Removes every row of the shard. */
+  clear(shard: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Keys are at most this many UTF-8 bytes (LMDB's key limit less the address of the table). */
+export const STATE_KEY_BYTES_MAX = 1700;
