@@ -1,0 +1,119 @@
+/**
+ * The error taxonomy (EN6): twelve codes, one table that maps each to every protocol we speak, and the
+ * two shapes an error has: `TroupeError` inside a process, `ErrorData` (JSON) everywhere else.
+ *
+ * Boundary: nothing here knows a transport; doors read the table. A stack never crosses it.
+ */
+
+/**
+ * One row per code:
+ *  - `http`: status; EXPIRED is 410 and not 408, because some clients resend a 408 by themselves
+ *  - `jsonRpc`: error code on our own JSON-RPC; the two of JSON-RPC 2.0 that fit, else the HTTP status,
+ *    since MCP keeps -32768..-32000 for codes that specifications define
+ *  - `gateway`: code of an OpenClaw protocol v4 error shape; ours stands in `details.reason`
+ *  - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; ours is the ErrorInfo reason
+ *  - `mcp`: JSON-RPC code for a protocol error; inside a tool call it is `isError: true` with our code
+ *  - `retriable`: the same request, with the same idempotency key, may succeed later
+ */
+export const ERRORS = {
+  INVALID_ARGUMENT: { http: 400, jsonRpc: -32602, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
+  UNAUTHORIZED: { http: 401, jsonRpc: 401, gateway: 'INVALID_REQUEST', a2a: -32603, mcp: -32603, retriable: false },
+  FORBIDDEN: { http: 403, jsonRpc: 403, gateway: 'FORBIDDEN', a2a: -32603, mcp: -32603, retriable: false },
+  NOT_FOUND: { http: 404, jsonRpc: 404, gateway: 'INVALID_REQUEST', a2a: -32001, mcp: -32602, retriable: false },
+  CONFLICT: { http: 409, jsonRpc: 409, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
+  EXPIRED: { http: 410, jsonRpc: 410, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
+  PAYLOAD_TOO_LARGE: { http: 413, jsonRpc: 413, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
+  RATE_LIMIT_EXCEEDED: { http: 429, jsonRpc: 429, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: true },
+  CANCELLED: { http: 499, jsonRpc: 499, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: false },
+  INTERNAL: { http: 500, jsonRpc: -32603, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: false },
+  UNAVAILABLE: { http: 503, jsonRpc: 503, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: true },
+  DEADLINE_EXCEEDED: { http: 504, jsonRpc: 504, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: true },
+} as const satisfies Record<string, ErrorMapping>;
+
+export type ErrorMapping = {
+  readonly http: number;
+  readonly jsonRpc: number;
+  readonly gateway: 'INVALID_REQUEST' | 'FORBIDDEN' | 'UNAVAILABLE';
+  readonly a2a: number;
+  readonly mcp: number;
+  readonly retriable: boolean;
+};
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error as it is stored and sent: JSON values only, no stack. */
+export type ErrorData = {
+  readonly code: ErrorCode;
+  /** what happened, where, and what to do */
+  readonly message: string;
+  /** JSON values */
+  readonly details?: Record<string, unknown>;
+  /** do not try again sooner than this */
+  readonly retryAfterMs?: number;
+};
+
+/** Longest message taken over from a foreign error; the rest is cut. */
+export const FOREIGN_MESSAGE_CHARACTERS_MAX = 4096;
+
+export type TroupeErrorOptions = {
+  readonly details?: Record<string, unknown>;
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+};
+
+/** An operating failure with a code of the taxonomy. `cause` stays in the process: `toData` leaves it out. */
+export class TroupeError extends Error {
+  override readonly name = 'TroupeError';
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown> | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: TroupeErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  /** The error again as a class, as it came from a store or a peer. */
+  static from(data: ErrorData): TroupeError {
+    return new TroupeError(data.code, data.message, data);
+  }
+
+  toData(): ErrorData {
+    return dataOf(this);
+  }
+}
+
+export const isErrorCode = (value: unknown): value is ErrorCode =>
+  typeof value === 'string' && Object.hasOwn(ERRORS, value);
+
+/** A plain object in the shape of ErrorData; extra fields are allowed. An Error instance is none. */
+export const isErrorData = (value: unknown): value is ErrorData =>
+  typeof value === 'object' &&
+  value !== null &&
+  !(value instanceof Error) &&
+  isErrorCode((value as ErrorData).code) &&
+  typeof (value as ErrorData).message === 'string';
+
+/**
+ * What to store or send for anything that was thrown. A TroupeError and an ErrorData keep their code
+ * (only the four known fields are taken over); everything else is INTERNAL with its message. Never throws.
+ */
+export const errorData = (thrown: unknown): ErrorData => {
+  if (thrown instanceof TroupeError || isErrorData(thrown)) return dataOf(thrown);
+  return { code: 'INTERNAL', message: foreignMessage(thrown).slice(0, FOREIGN_MESSAGE_CHARACTERS_MAX) };
+};
+
+const dataOf = (error: TroupeError | ErrorData): ErrorData => ({
+  code: error.code,
+  message: error.message,
+  ...(error.details === undefined ? {} : { details: error.details }),
+  ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+});
+
+const foreignMessage = (thrown: unknown): string => {
+  if (thrown instanceof Error) return thrown.message || thrown.name;
+  if (typeof thrown === 'string' && thrown !== '') return thrown;
+  return `a value that is not an Error was thrown (${thrown === null ? 'null' : typeof thrown})`;
+};
