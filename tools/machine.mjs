@@ -1,0 +1,29 @@
+/**
+ * What a test may need of the machine and not find: the one list of it, with what to install.
+ * Tests ask `chromiumPath()`; `npm test` prints what is missing.
+ */
+import { existsSync } from 'node:fs';
+
+const chromiumPlaces = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** Path of a Chromium to drive: `CHROMIUM_PATH`, or one of the usual places; undefined if none. */
+export function chromiumPath() {
+  const named = process.env.CHROMIUM_PATH;
+  return [...(named ? [named] : []), ...chromiumPlaces].find((path) => existsSync(path));
+}
+
+/** One line for each thing that is missing here: what can not run without it, and the remedy. */
+export function missingHere() {
+  const lines = [];
+  if (!chromiumPath()) {
+    lines.push(
+      'tests of the web page need Chromium: apt-get install chromium, or set CHROMIUM_PATH',
+    );
+  }
+  return lines;
+}

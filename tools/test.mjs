@@ -1,0 +1,69 @@
+/**
+ * `npm test`: install what is missing, build what is stale, run every test that this machine can run,
+ * say what it could not run and why, and end with the plain line `N passed, N failed[, N skipped]`.
+ * Arguments go to vitest: `npm test -- test/runtime`.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureBuilt } from './build.mjs';
+import { ensureInstalled, root } from './install.mjs';
+import { missingHere } from './machine.mjs';
+
+const folder = join(root, 'node_modules', '.cache', 'troupe');
+const resultFile = join(folder, 'test-result.json');
+/** The last line again, for a script that prints it after something else. */
+const lineFile = join(folder, 'test-line.txt');
+
+/** Counts of a run that ended before it could report: one failure, that of the runner itself. */
+const notReported = { passed: 0, failed: 1, unfinished: 0, skipped: [] };
+
+function runVitest(args) {
+  rmSync(resultFile, { force: true });
+  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+  const reporters = ['--reporter=default', `--reporter=${join(root, 'tools', 'test-report.mjs')}`];
+  const { status } = spawnSync(process.execPath, [vitest, 'run', ...reporters, ...args], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, TROUPE_TEST_RESULT: resultFile },
+  });
+  const reported = existsSync(resultFile);
+  const result = reported ? JSON.parse(readFileSync(resultFile, 'utf8')) : notReported;
+  const failed = result.failed + result.unfinished;
+  // vitest may fail for a reason of its own (no test found, a worker that died): never call that green.
+  return { ...result, failed: status === 0 ? failed : Math.max(1, failed) };
+}
+
+function sayWhatDidNotRun({ skipped }) {
+  const missing = missingHere();
+  if (missing.length + skipped.length === 0) return;
+  console.log('\nNot run on this machine:');
+  for (const line of missing) console.log(`  - ${line}`);
+  for (const { name, why } of skipped) {
+    console.log(`  - ${name}${why ? `: ${why}` : ' (its condition does not hold here)'}`);
+  }
+}
+
+/** A build that fails counts as one failure; the tests that need no build still run. */
+function buildOrSay() {
+  try {
+    ensureBuilt();
+    return true;
+  } catch (error) {
+    console.error(`npm test: ${error.message}`);
+    return false;
+  }
+}
+
+ensureInstalled({ dev: true });
+mkdirSync(folder, { recursive: true });
+rmSync(lineFile, { force: true });
+const built = buildOrSay();
+const result = runVitest(process.argv.slice(2));
+result.failed += built ? 0 : 1;
+sayWhatDidNotRun(result);
+const skipped = result.skipped.length > 0 ? `, ${result.skipped.length} skipped` : '';
+const line = `${result.passed} passed, ${result.failed} failed${skipped}`;
+writeFileSync(lineFile, `${line}\n`);
+console.log(`\n${line}`);
+process.exitCode = result.failed > 0 ? 1 : 0;
