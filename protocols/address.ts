@@ -31,13 +31,18 @@ const keyFits = (key: string): boolean =>
 export const address = (tenant: string, type: string, key: string): Address => {
   if (!NAME.test(tenant)) throw nameError('tenant', tenant);
   if (!NAME.test(type)) throw nameError('type', type);
-  if (key === '') throw invalid(`the key of an actor address must not be empty (${tenant}/${type}/)`);
+  if (key === '')
+    throw invalid(`the key of an actor address must not be empty (${tenant}/${type}/)`);
   if (UNFIT.test(key)) {
-    throw invalid(`the key ${JSON.stringify(key.slice(0, 80))} of an actor address has a control character or half a surrogate pair`);
+    throw invalid(
+      `the key ${JSON.stringify(key.slice(0, 80))} of an actor address has a control character or half a surrogate pair`,
+    );
   }
   if (!keyFits(key)) {
     const bytes = Buffer.byteLength(key, 'utf8');
-    throw invalid(`the key of an actor address has ${bytes} UTF-8 bytes, at most ${ADDRESS_KEY_BYTES_MAX} are allowed`);
+    throw invalid(
+      `the key of an actor address has ${bytes} UTF-8 bytes, at most ${ADDRESS_KEY_BYTES_MAX} are allowed`,
+    );
   }
   return `${tenant}/${type}/${key}` as Address;
 };
@@ -47,9 +52,15 @@ export const parseAddress = (text: string): AddressParts => {
   const first = text.indexOf('/');
   const second = first < 0 ? -1 : text.indexOf('/', first + 1);
   if (second < 0) {
-    throw invalid(`${JSON.stringify(text.slice(0, 80))} is no actor address: write tenant/type/key`);
+    throw invalid(
+      `${JSON.stringify(text.slice(0, 80))} is no actor address: write tenant/type/key`,
+    );
   }
-  const parts = { tenant: text.slice(0, first), type: text.slice(first + 1, second), key: text.slice(second + 1) };
+  const parts = {
+    tenant: text.slice(0, first),
+    type: text.slice(first + 1, second),
+    key: text.slice(second + 1),
+  };
   address(parts.tenant, parts.type, parts.key);
   return parts;
 };

@@ -25,7 +25,9 @@ export const encode = (value: unknown): Buffer => {
   try {
     return packr.pack(value);
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `the value can not be encoded: ${messageOf(cause)}`, { cause });
+    throw new TroupeError('INVALID_ARGUMENT', `the value can not be encoded: ${messageOf(cause)}`, {
+      cause,
+    });
   }
 };
 
@@ -38,7 +40,11 @@ export const decode = <T>(bytes: Uint8Array): T => {
   try {
     return packr.unpack(bytes) as T;
   } catch (cause) {
-    throw new TroupeError('INTERNAL', `${bytes.length} bytes are no MessagePack value: ${messageOf(cause)}`, { cause });
+    throw new TroupeError(
+      'INTERNAL',
+      `${bytes.length} bytes are no MessagePack value: ${messageOf(cause)}`,
+      { cause },
+    );
   }
 };
 
@@ -61,7 +67,9 @@ const stringify = (value: unknown): string => {
     const text: string | undefined = JSON.stringify(value);
     if (text !== undefined) return text;
   } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `the value has no JSON form: ${messageOf(cause)}`, { cause });
+    throw new TroupeError('INVALID_ARGUMENT', `the value has no JSON form: ${messageOf(cause)}`, {
+      cause,
+    });
   }
   throw new TroupeError('INVALID_ARGUMENT', `a value of type ${typeof value} has no JSON form`);
 };
@@ -83,8 +91,12 @@ export const fromJson = (text: string | Uint8Array, bytesMax = JSON_BYTES_MAX): 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 const tooLarge = (bytes: number, bytesMax: number) =>
-  new TroupeError('PAYLOAD_TOO_LARGE', `the JSON text has ${bytes} bytes, at most ${bytesMax} are allowed`, {
-    details: { bytes, bytesMax },
-  });
+  new TroupeError(
+    'PAYLOAD_TOO_LARGE',
+    `the JSON text has ${bytes} bytes, at most ${bytesMax} are allowed`,
+    {
+      details: { bytes, bytesMax },
+    },
+  );
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));

@@ -16,18 +16,102 @@
  *  - `retriable`: the same request, with the same idempotency key, may succeed later
  */
 export const ERRORS = {
-  INVALID_ARGUMENT: { http: 400, jsonRpc: -32602, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
-  UNAUTHORIZED: { http: 401, jsonRpc: 401, gateway: 'INVALID_REQUEST', a2a: -32603, mcp: -32603, retriable: false },
-  FORBIDDEN: { http: 403, jsonRpc: 403, gateway: 'FORBIDDEN', a2a: -32603, mcp: -32603, retriable: false },
-  NOT_FOUND: { http: 404, jsonRpc: 404, gateway: 'INVALID_REQUEST', a2a: -32001, mcp: -32602, retriable: false },
-  CONFLICT: { http: 409, jsonRpc: 409, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
-  EXPIRED: { http: 410, jsonRpc: 410, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
-  PAYLOAD_TOO_LARGE: { http: 413, jsonRpc: 413, gateway: 'INVALID_REQUEST', a2a: -32602, mcp: -32602, retriable: false },
-  RATE_LIMIT_EXCEEDED: { http: 429, jsonRpc: 429, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: true },
-  CANCELLED: { http: 499, jsonRpc: 499, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: false },
-  INTERNAL: { http: 500, jsonRpc: -32603, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: false },
-  UNAVAILABLE: { http: 503, jsonRpc: 503, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: true },
-  DEADLINE_EXCEEDED: { http: 504, jsonRpc: 504, gateway: 'UNAVAILABLE', a2a: -32603, mcp: -32603, retriable: true },
+  INVALID_ARGUMENT: {
+    http: 400,
+    jsonRpc: -32602,
+    gateway: 'INVALID_REQUEST',
+    a2a: -32602,
+    mcp: -32602,
+    retriable: false,
+  },
+  UNAUTHORIZED: {
+    http: 401,
+    jsonRpc: 401,
+    gateway: 'INVALID_REQUEST',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: false,
+  },
+  FORBIDDEN: {
+    http: 403,
+    jsonRpc: 403,
+    gateway: 'FORBIDDEN',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: false,
+  },
+  NOT_FOUND: {
+    http: 404,
+    jsonRpc: 404,
+    gateway: 'INVALID_REQUEST',
+    a2a: -32001,
+    mcp: -32602,
+    retriable: false,
+  },
+  CONFLICT: {
+    http: 409,
+    jsonRpc: 409,
+    gateway: 'INVALID_REQUEST',
+    a2a: -32602,
+    mcp: -32602,
+    retriable: false,
+  },
+  EXPIRED: {
+    http: 410,
+    jsonRpc: 410,
+    gateway: 'INVALID_REQUEST',
+    a2a: -32602,
+    mcp: -32602,
+    retriable: false,
+  },
+  PAYLOAD_TOO_LARGE: {
+    http: 413,
+    jsonRpc: 413,
+    gateway: 'INVALID_REQUEST',
+    a2a: -32602,
+    mcp: -32602,
+    retriable: false,
+  },
+  RATE_LIMIT_EXCEEDED: {
+    http: 429,
+    jsonRpc: 429,
+    gateway: 'UNAVAILABLE',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: true,
+  },
+  CANCELLED: {
+    http: 499,
+    jsonRpc: 499,
+    gateway: 'UNAVAILABLE',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: false,
+  },
+  INTERNAL: {
+    http: 500,
+    jsonRpc: -32603,
+    gateway: 'UNAVAILABLE',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: false,
+  },
+  UNAVAILABLE: {
+    http: 503,
+    jsonRpc: 503,
+    gateway: 'UNAVAILABLE',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: true,
+  },
+  DEADLINE_EXCEEDED: {
+    http: 504,
+    jsonRpc: 504,
+    gateway: 'UNAVAILABLE',
+    a2a: -32603,
+    mcp: -32603,
+    retriable: true,
+  },
 } as const satisfies Record<string, ErrorMapping>;
 
 export type ErrorMapping = {
@@ -102,7 +186,10 @@ export const isErrorData = (value: unknown): value is ErrorData =>
  */
 export const errorData = (thrown: unknown): ErrorData => {
   if (thrown instanceof TroupeError || isErrorData(thrown)) return dataOf(thrown);
-  return { code: 'INTERNAL', message: foreignMessage(thrown).slice(0, FOREIGN_MESSAGE_CHARACTERS_MAX) };
+  return {
+    code: 'INTERNAL',
+    message: foreignMessage(thrown).slice(0, FOREIGN_MESSAGE_CHARACTERS_MAX),
+  };
 };
 
 const dataOf = (error: TroupeError | ErrorData): ErrorData => ({

@@ -21,7 +21,12 @@ export type Subject =
   | { readonly kind: 'journal'; readonly env: string; readonly shard: number }
   | ({ readonly kind: 'transcript'; readonly env: string } & AddressParts)
   | { readonly kind: 'deadLetters'; readonly domain: string; readonly env: string }
-  | { readonly kind: 'doorIn' | 'doorOut'; readonly domain: string; readonly env: string; readonly tenant: string };
+  | {
+      readonly kind: 'doorIn' | 'doorOut';
+      readonly domain: string;
+      readonly env: string;
+      readonly tenant: string;
+    };
 
 /** Any text as one subject token. Total and injective. */
 export const escapeToken = (text: string): string =>
@@ -59,12 +64,14 @@ export const unescapeToken = (token: string): string => {
   throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(token)} is no escaped subject token`);
 };
 
-export const mailboxSubject = (env: string, shard: number, lane: Lane) => `mbx.${escapeToken(env)}.${shard}.${lane}`;
+export const mailboxSubject = (env: string, shard: number, lane: Lane) =>
+  `mbx.${escapeToken(env)}.${shard}.${lane}`;
 export const journalSubject = (env: string, shard: number) => `jrn.${escapeToken(env)}.${shard}`;
 /** @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is none */
 export const transcriptSubject = (env: string, actor: string) =>
   formatSubject({ kind: 'transcript', env, ...parseAddress(actor) });
-export const deadLetterSubject = (domain: string, env: string) => `a2a.${escapeToken(domain)}.${escapeToken(env)}.dlq`;
+export const deadLetterSubject = (domain: string, env: string) =>
+  `a2a.${escapeToken(domain)}.${escapeToken(env)}.dlq`;
 export const doorSubject = (direction: 'in' | 'out', domain: string, env: string, tenant: string) =>
   `a2a.${escapeToken(domain)}.${escapeToken(env)}.${direction}.${escapeToken(tenant)}`;
 
@@ -91,19 +98,31 @@ export const formatSubject = (subject: Subject): string => {
 export const parseSubject = (text: string): Subject => {
   const [root, ...rest] = text.split('.');
   const subject =
-    root === 'a2a' ? parseDoor(rest) : root === 'mbx' || root === 'jrn' || root === 'trn' ? parseInternal(root, rest) : undefined;
-  if (subject === undefined) throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(text)} is no subject of ours`);
+    root === 'a2a'
+      ? parseDoor(rest)
+      : root === 'mbx' || root === 'jrn' || root === 'trn'
+        ? parseInternal(root, rest)
+        : undefined;
+  if (subject === undefined)
+    throw new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(text)} is no subject of ours`);
   return subject;
 };
 
 const SHARD = /^(0|[1-9][0-9]{0,5})$/;
 
-const parseInternal = (root: 'mbx' | 'jrn' | 'trn', tokens: readonly string[]): Subject | undefined => {
+const parseInternal = (
+  root: 'mbx' | 'jrn' | 'trn',
+  tokens: readonly string[],
+): Subject | undefined => {
   const [env, second, third, fourth] = tokens;
   if (env === undefined || second === undefined) return undefined;
   if (root === 'trn') {
     if (tokens.length !== 4 || third === undefined || fourth === undefined) return undefined;
-    const [tenant, type, key] = [unescapeToken(second), unescapeToken(third), unescapeToken(fourth)];
+    const [tenant, type, key] = [
+      unescapeToken(second),
+      unescapeToken(third),
+      unescapeToken(fourth),
+    ];
     return { kind: 'transcript', env: unescapeToken(env), tenant, type, key };
   }
   if (!SHARD.test(second)) return undefined;
@@ -118,7 +137,8 @@ const parseDoor = (tokens: readonly string[]): Subject | undefined => {
   if (domain === undefined || env === undefined || place === undefined) return undefined;
   const names = { domain: unescapeToken(domain), env: unescapeToken(env) };
   if (place === 'dlq') return tokens.length === 3 ? { kind: 'deadLetters', ...names } : undefined;
-  if (tokens.length !== 4 || tenant === undefined || (place !== 'in' && place !== 'out')) return undefined;
+  if (tokens.length !== 4 || tenant === undefined || (place !== 'in' && place !== 'out'))
+    return undefined;
   return { kind: place === 'in' ? 'doorIn' : 'doorOut', ...names, tenant: unescapeToken(tenant) };
 };
 
@@ -134,8 +154,10 @@ export const subjectMatches = (pattern: string, subject: string): boolean => {
     const sEnd = tokenEnd(subject, s);
     if (pEnd === pattern.length && pEnd - p === 1 && pattern[p] === '>') return true;
     const any = pEnd - p === 1 && pattern[p] === '*';
-    if (!any && (pEnd - p !== sEnd - s || !pattern.startsWith(subject.slice(s, sEnd), p))) return false;
-    if (pEnd === pattern.length || sEnd === subject.length) return pEnd === pattern.length && sEnd === subject.length;
+    if (!any && (pEnd - p !== sEnd - s || !pattern.startsWith(subject.slice(s, sEnd), p)))
+      return false;
+    if (pEnd === pattern.length || sEnd === subject.length)
+      return pEnd === pattern.length && sEnd === subject.length;
     p = pEnd + 1;
     s = sEnd + 1;
   }

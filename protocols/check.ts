@@ -1,0 +1,150 @@
+/**
+ * Checks of values from outside against TypeBox schemas, with errors a person can act on.
+ *
+ * Boundary: knows no schema of its own apart from the text formats below, which it registers because
+ * TypeBox refuses every `format` that nobody registered.
+ */
+import { FormatRegistry, Kind, type Static, type TSchema } from '@sinclair/typebox';
+import {
+  type TypeCheck,
+  TypeCompiler,
+  type ValueError,
+  ValueErrorType,
+} from '@sinclair/typebox/compiler';
+
+export type CheckError = {
+  /** JSON pointer (RFC 6901) into the value; the empty text is the value itself */
+  readonly path: string;
+  readonly message: string;
+  /** what was found, when it is a scalar, no secret, and short enough to show */
+  readonly value?: string | number | boolean | null;
+};
+export type CheckAnswer<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly errors: readonly CheckError[] };
+
+export type CheckOptions = {
+  /** errors at a path that matches never show the value found there */
+  readonly secret?: RegExp;
+};
+
+/** Most errors reported at once, one per path. */
+export const CHECK_ERRORS_MAX = 20;
+const VALUE_CHARACTERS_MAX = 120;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const DATE_TIME =
+  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+// https://semver.org, "suggested regular expression"
+const SEMVER =
+  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/;
+
+const isDateTime = (text: string): boolean => {
+  const parts = DATE_TIME.exec(text);
+  // Day 0 of the month after is the last day of this one.
+  return (
+    parts !== null &&
+    Number(parts[3]) <= new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate()
+  );
+};
+
+/** Format names of our schemas: the test, and what to write instead. */
+const FORMATS: Readonly<
+  Record<string, { readonly test: (text: string) => boolean; readonly expected: string }>
+> = {
+  uuid: {
+    test: (text) => UUID.test(text),
+    expected: 'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60',
+  },
+  'date-time': {
+    test: isDateTime,
+    expected: 'an RFC 3339 time with its offset, as 2026-01-31T09:30:00Z',
+  },
+  'trace-id': {
+    test: (text) => /^(?!0{32}$)[0-9a-f]{32}$/.test(text),
+    expected: 'a W3C trace id: 32 lower-case hex digits, not all zero',
+  },
+  semver: { test: (text) => SEMVER.test(text), expected: 'a semantic version, as 1.0.0' },
+  action: {
+    test: (text) =>
+      /^[a-z][a-z0-9_]*\.[a-z][a-z0-9]*(_[a-z0-9]+)+$/.test(text) && text.length <= 128,
+    expected: 'an action name {domain}.{verb}_{object}, as agent_data.update_document',
+  },
+};
+for (const [name, format] of Object.entries(FORMATS)) FormatRegistry.Set(name, format.test);
+
+/** A check of values against the schema, compiled when it is first used. */
+export const checker = <S extends TSchema>(
+  schema: S,
+  options: CheckOptions = {},
+): ((value: unknown) => CheckAnswer<Static<S>>) => {
+  let compiled: TypeCheck<S> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema);
+    if (compiled.Check(value)) return { ok: true, value };
+    return { ok: false, errors: errorsOf(compiled.Errors(value), options) };
+  };
+};
+
+const errorsOf = (found: Iterable<ValueError>, options: CheckOptions): readonly CheckError[] => {
+  const errors = new Map<string, CheckError>();
+  for (const error of found) {
+    // A missing field is reported by TypeBox twice: as missing, then as of the wrong type.
+    if (!errors.has(error.path)) errors.set(error.path, checkError(error, options));
+    if (errors.size === CHECK_ERRORS_MAX) break;
+  }
+  return [...errors.values()];
+};
+
+const checkError = (error: ValueError, { secret }: CheckOptions): CheckError => {
+  const { path, value } = error;
+  const message = messageOf(error);
+  if (secret?.test(path) || !isScalar(value)) return { path, message };
+  const shown =
+    typeof value === 'string' && value.length > VALUE_CHARACTERS_MAX
+      ? `${value.slice(0, VALUE_CHARACTERS_MAX)}…`
+      : value;
+  return { path, message, value: shown };
+};
+
+const isScalar = (value: unknown): value is string | number | boolean | null =>
+  value === null ||
+  typeof value === 'string' ||
+  typeof value === 'number' ||
+  typeof value === 'boolean';
+
+const messageOf = (error: ValueError): string =>
+  MESSAGES[error.type]?.(error) ?? error.message.replace(/^Expected /, 'must be ');
+
+/** Where TypeBox's own text is not what to do. */
+const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | undefined>> = {
+  [ValueErrorType.ObjectRequiredProperty]: () => 'is required',
+  [ValueErrorType.ObjectAdditionalProperties]: () => 'is not a known field',
+  [ValueErrorType.Literal]: ({ schema }) => `must be ${JSON.stringify(schema.const)}`,
+  [ValueErrorType.StringFormat]: ({ schema }) =>
+    `must be ${FORMATS[schema.format as string]?.expected ?? `a ${schema.format}`}`,
+  [ValueErrorType.Union]: ({ schema, errors }) => unionMessage(schema) ?? unionDetail(errors),
+};
+
+/** "must be one of …" where every branch is a literal. */
+const unionMessage = (schema: TSchema): string | undefined => {
+  const branches = (schema.anyOf ?? []) as readonly TSchema[];
+  if (branches.length === 0 || !branches.every((branch) => branch[Kind] === 'Literal'))
+    return undefined;
+  return `must be one of ${branches.map((branch) => JSON.stringify(branch.const)).join(', ')}`;
+};
+
+/** What the branch that came closest (the fewest errors) asks for. */
+const unionDetail = (branches: readonly Iterable<ValueError>[]): string | undefined => {
+  const lists = branches
+    .map((branch) => [...branch].slice(0, CHECK_ERRORS_MAX))
+    .toSorted((a, b) => a.length - b.length);
+  const nearest = lists[0]?.[0];
+  return nearest && `${nearest.path === '' ? '' : `${nearest.path} `}${messageOf(nearest)}`;
+};
+
+/** The errors as one line: `/client/id must be one of …; /role is required`. */
+export const describeErrors = (errors: readonly CheckError[]): string =>
+  errors
+    .map((error) => `${error.path === '' ? 'the value' : error.path} ${error.message}`)
+    .join('; ');

@@ -1,0 +1,199 @@
+/** `chat.send`, `chat.history`, `chat.abort` and the event `chat`: one conversation as a client shows it. */
+import { type Static, Type } from '@sinclair/typebox';
+import { InputProvenance } from './agent.ts';
+import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+
+export const ChatAttachment = Type.Object({
+  type: Optional(Text),
+  mimeType: Optional(Text),
+  fileName: Optional(Text),
+  /** base64 */
+  content: Optional(Type.Unknown()),
+  sizeBytes: Optional(Type.Number()),
+});
+
+/** The idempotency key becomes the run's id. `timeoutMs` bounds the run, 0 = none. */
+export const ChatSendParams = Type.Object(
+  {
+    sessionKey: Type.String({ minLength: 1, maxLength: 512 }),
+    message: Text,
+    idempotencyKey: NonEmpty,
+    agentId: Optional(NonEmpty),
+    sessionId: Optional(NonEmpty),
+    thinking: Optional(Text),
+    queueMode: Optional(oneOf(['steer', 'followup', 'collect', 'interrupt'])),
+    timeoutMs: Optional(Count),
+    attachments: Optional(Type.Array(ChatAttachment)),
+    deliver: Optional(Type.Boolean()),
+    replyToId: Optional(NonEmpty),
+    originatingChannel: Optional(Text),
+    originatingTo: Optional(Text),
+    originatingAccountId: Optional(Text),
+    originatingThreadId: Optional(Text),
+    systemInputProvenance: Optional(InputProvenance),
+    systemProvenanceReceipt: Optional(Text),
+    suppressCommandInterpretation: Optional(Type.Boolean()),
+    expectedLeafEntryId: Optional(Nullable(NonEmpty)),
+    expectedSessionRoutingContract: Optional(NonEmpty),
+    expectedPermissionMode: Optional(
+      Type.Union([oneOf(['read-only', 'guarded', 'workspace', 'full']), Type.Null()]),
+    ),
+    expectedToolOverrides: Optional(Nullable(AnyObject)),
+    fastMode: Optional(Type.Union([Type.Boolean(), Type.Literal('auto')])),
+    fastAutoOnSeconds: Optional(Type.Integer({ minimum: 1 })),
+    intent: Optional(AnyObject),
+    toolBindings: Optional(AnyObject),
+  },
+  closed,
+);
+export type ChatSendParams = Static<typeof ChatSendParams>;
+
+/** `in_flight`: the same idempotency key is running already. */
+export const ChatSendResult = Type.Object({
+  runId: NonEmpty,
+  status: oneOf(['started', 'in_flight', 'ok']),
+});
+export type ChatSendResult = Static<typeof ChatSendResult>;
+
+export const ChatHistoryParams = Type.Object(
+  {
+    sessionKey: NonEmpty,
+    agentId: Optional(NonEmpty),
+    sessionId: Optional(NonEmpty),
+    limit: Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    offset: Optional(Count),
+    cursor: Optional(Text),
+    messageId: Optional(NonEmpty),
+    maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
+    pendingBefore: Optional(Type.Integer({ minimum: 1 })),
+    inputRunIds: Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 50 }),
+    ),
+  },
+  closed,
+);
+export type ChatHistoryParams = Static<typeof ChatHistoryParams>;
+
+export const ChatContent = Type.Object({ type: NonEmpty, text: Optional(Text) });
+/** One message. Open: clients take extra fields (`toolCallId`, `usage`, …) as they come. */
+export const ChatMessage = Type.Object({
+  role: NonEmpty,
+  content: Type.Union([Text, Type.Array(ChatContent)]),
+  /** epoch milliseconds */
+  timestamp: Optional(Count),
+});
+export type ChatMessage = Static<typeof ChatMessage>;
+
+export const ChatHistoryResult = Type.Object({
+  sessionKey: NonEmpty,
+  messages: Type.Array(ChatMessage),
+  sessionId: Optional(NonEmpty),
+  thinkingLevel: Optional(Text),
+  verboseLevel: Optional(Text),
+  hasMore: Optional(Type.Boolean()),
+  totalMessages: Optional(Count),
+  deltaCursor: Optional(Text),
+  /** accepted and not yet begun */
+  pendingInputs: Optional(
+    Type.Object({
+      items: Type.Array(
+        Type.Object({
+          id: NonEmpty,
+          runId: Optional(NonEmpty),
+          message: Type.Unknown(),
+          acceptedAt: Type.Number(),
+          state: oneOf(['queued', 'cancelled', 'interrupted']),
+        }),
+        { maxItems: 20 },
+      ),
+      total: Count,
+    }),
+  ),
+  inFlightRun: Optional(Type.Unknown()),
+  defaults: Optional(Type.Unknown()),
+  sessionInfo: Optional(Type.Unknown()),
+});
+export type ChatHistoryResult = Static<typeof ChatHistoryResult>;
+
+/** Without `runId` every run of the session stops. */
+export const ChatAbortParams = Type.Object(
+  {
+    sessionKey: NonEmpty,
+    agentId: Optional(NonEmpty),
+    runId: Optional(NonEmpty),
+    preserveSideRuns: Optional(Type.Boolean()),
+  },
+  closed,
+);
+export type ChatAbortParams = Static<typeof ChatAbortParams>;
+
+export const ChatAbortResult = Type.Object({
+  ok: Type.Boolean(),
+  aborted: Type.Boolean(),
+  runIds: Type.Array(NonEmpty),
+});
+export type ChatAbortResult = Static<typeof ChatAbortResult>;
+
+const about = {
+  runId: NonEmpty,
+  sessionKey: NonEmpty,
+  agentId: Optional(NonEmpty),
+  spawnedBy: Optional(NonEmpty),
+  /** rises within a run */
+  seq: Count,
+};
+
+export const ChatDelta = Type.Object(
+  {
+    ...about,
+    state: Type.Literal('delta'),
+    /** what is new; with `replace` the whole text so far */
+    deltaText: Text,
+    replace: Optional(Type.Boolean()),
+    message: Optional(ChatMessage),
+    usage: Optional(Type.Unknown()),
+  },
+  closed,
+);
+export const ChatFinal = Type.Object(
+  {
+    ...about,
+    state: Type.Literal('final'),
+    message: Optional(ChatMessage),
+    usage: Optional(Type.Unknown()),
+    stopReason: Optional(Text),
+  },
+  closed,
+);
+export const ChatAborted = Type.Object(
+  {
+    ...about,
+    state: Type.Literal('aborted'),
+    message: Optional(ChatMessage),
+    errorMessage: Optional(Text),
+    stopReason: Optional(Text),
+  },
+  closed,
+);
+export const ChatError = Type.Object(
+  {
+    ...about,
+    state: Type.Literal('error'),
+    message: Optional(ChatMessage),
+    errorMessage: Optional(Text),
+    errorKind: Optional(oneOf(['refusal', 'timeout', 'rate_limit', 'context_length', 'unknown'])),
+    stopReason: Optional(Text),
+  },
+  closed,
+);
+export const ChatStatus = Type.Object(
+  {
+    ...about,
+    state: Type.Literal('status'),
+    phase: oneOf(['preparing_context', 'starting_model']),
+  },
+  closed,
+);
+/** Payload of the event `chat`: any number of deltas, then exactly one of final, aborted, error. */
+export const ChatEvent = Type.Union([ChatStatus, ChatDelta, ChatFinal, ChatAborted, ChatError]);
+export type ChatEvent = Static<typeof ChatEvent>;

@@ -1,0 +1,55 @@
+/** Events the gateway pushes, apart from `chat` (chat.ts) and the challenge (connect.ts). */
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { ChatEvent } from './chat.ts';
+import { ConnectChallenge, Health, PresenceEntry } from './connect.ts';
+import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
+
+/**
+ * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, usage or compaction;
+ * `data` belongs to the stream. `seq` rises within a run. The published schema (2026.9.1) lacks the
+ * three session fields that OpenClaw sends and its clients read.
+ */
+export const AgentEvent = Type.Object(
+  {
+    runId: NonEmpty,
+    seq: Count,
+    stream: NonEmpty,
+    /** epoch milliseconds */
+    ts: Count,
+    data: AnyObject,
+    sessionKey: Optional(NonEmpty),
+    sessionId: Optional(NonEmpty),
+    agentId: Optional(NonEmpty),
+    spawnedBy: Optional(NonEmpty),
+    isHeartbeat: Optional(Type.Boolean()),
+  },
+  closed,
+);
+export type AgentEvent = Static<typeof AgentEvent>;
+
+/** Payload of `presence`: who is connected now; replaces what the client had. */
+export const PresenceEvent = Type.Object({ presence: Type.Array(PresenceEntry) }, closed);
+export type PresenceEvent = Static<typeof PresenceEvent>;
+
+export const TickEvent = Type.Object({ ts: Count }, closed);
+export type TickEvent = Static<typeof TickEvent>;
+
+export const ShutdownEvent = Type.Object(
+  { reason: NonEmpty, restartExpectedMs: Optional(Count) },
+  closed,
+);
+export type ShutdownEvent = Static<typeof ShutdownEvent>;
+
+/** Every event this gateway sends, with the schema of its payload. */
+export const GatewayEvents = {
+  'connect.challenge': ConnectChallenge,
+  agent: AgentEvent,
+  chat: ChatEvent,
+  presence: PresenceEvent,
+  health: Health,
+  tick: TickEvent,
+  shutdown: ShutdownEvent,
+} as const satisfies Record<string, TSchema>;
+
+export type GatewayEventName = keyof typeof GatewayEvents;
+export type GatewayEventPayload<E extends GatewayEventName> = Static<(typeof GatewayEvents)[E]>;

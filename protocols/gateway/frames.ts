@@ -1,0 +1,119 @@
+/**
+ * Frames of the gateway (GW1): JSON text messages on a WebSocket, in the shapes of OpenClaw protocol v4.
+ * What a frame carries is defined beside: connect.ts, methods.ts, events.ts.
+ *
+ * A request may be answered more than once on its id (`agent`: accepted, then final); answers of several
+ * requests may come in any order.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { checker } from '../check.ts';
+import { ERRORS, type ErrorData } from '../errors.ts';
+import { closed, Count, NonEmpty, Optional } from './shapes.ts';
+
+export const PROTOCOL_VERSION = 4;
+/** Nodes and probes may still speak this one. */
+export const PROTOCOL_VERSION_NODE_MIN = 3;
+
+/** Default port of the gateway. */
+export const GATEWAY_PORT = 18_789;
+/** Frames before `hello-ok` are at most this long. */
+export const HANDSHAKE_FRAME_BYTES_MAX = 65_536;
+/** A connection that has not connected after this long is closed. */
+export const HANDSHAKE_TIMEOUT_MS = 15_000;
+/** Longest frame after `hello-ok`; told to the client as `policy.maxPayload`. */
+export const FRAME_BYTES_MAX = 26_214_400;
+/** A client that lets more than this pile up is closed; told as `policy.maxBufferedBytes`. */
+export const BUFFERED_BYTES_MAX = 52_428_800;
+/** Interval of `tick`; a client closes when it hears nothing for two of them. */
+export const TICK_INTERVAL_MS = 30_000;
+
+/** Open for fields that newer clients add beside `params`: they are ignored. */
+export const RequestFrame = Type.Object({
+  type: Type.Literal('req'),
+  id: NonEmpty,
+  method: NonEmpty,
+  params: Optional(Type.Unknown()),
+  traceparent: Optional(Type.String({ maxLength: 128 })),
+});
+export type RequestFrame = Static<typeof RequestFrame>;
+
+export const GatewayErrorShape = Type.Object(
+  {
+    code: NonEmpty,
+    message: NonEmpty,
+    details: Optional(Type.Unknown()),
+    retryable: Optional(Type.Boolean()),
+    retryAfterMs: Optional(Count),
+  },
+  closed,
+);
+export type GatewayErrorShape = Static<typeof GatewayErrorShape>;
+
+export const ResponseFrame = Type.Object(
+  {
+    type: Type.Literal('res'),
+    id: NonEmpty,
+    ok: Type.Boolean(),
+    payload: Optional(Type.Unknown()),
+    error: Optional(GatewayErrorShape),
+  },
+  closed,
+);
+export type ResponseFrame = Static<typeof ResponseFrame>;
+
+/** Rises with every change of what it counts; a client drops snapshots older than the one it has. */
+export const StateVersion = Type.Object({ presence: Count, health: Count }, closed);
+export type StateVersion = Static<typeof StateVersion>;
+
+export const EventFrame = Type.Object(
+  {
+    type: Type.Literal('event'),
+    event: NonEmpty,
+    payload: Optional(Type.Unknown()),
+    /** per connection, without gaps: a client that sees a gap reads its state again */
+    seq: Optional(Count),
+    stateVersion: Optional(StateVersion),
+  },
+  closed,
+);
+export type EventFrame = Static<typeof EventFrame>;
+
+export const checkRequestFrame = checker(RequestFrame, { secret: /^\/params/ });
+
+export const okResponse = (id: string, payload: unknown): ResponseFrame => ({
+  type: 'res',
+  id,
+  ok: true,
+  payload,
+});
+export const errorResponse = (id: string, error: GatewayErrorShape): ResponseFrame => ({
+  type: 'res',
+  id,
+  ok: false,
+  error,
+});
+export const eventFrame = (
+  event: string,
+  payload: unknown,
+  place: { seq?: number; stateVersion?: StateVersion } = {},
+): EventFrame => ({
+  type: 'event',
+  event,
+  payload,
+  ...(place.seq === undefined ? {} : { seq: place.seq }),
+  ...(place.stateVersion === undefined ? {} : { stateVersion: place.stateVersion }),
+});
+
+/** Our error in OpenClaw's shape; our code (EN6) is `details.reason`, where their own reasons stand. */
+export const gatewayError = ({
+  code,
+  message,
+  details,
+  retryAfterMs,
+}: ErrorData): GatewayErrorShape => ({
+  code: ERRORS[code].gateway,
+  message: message === '' ? code : message,
+  details: { reason: code, ...details },
+  retryable: ERRORS[code].retriable,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.max(0, Math.ceil(retryAfterMs)) }),
+});

@@ -1,0 +1,118 @@
+/** `sessions.list`, `health` and `status`: what an operator reads. Answered from committed rows (RT14). */
+import { type Static, Type } from '@sinclair/typebox';
+import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+
+/** Rows when `limit` is not given, and the most that are given. */
+export const SESSIONS_LIST_LIMIT = 100;
+export const SESSIONS_LIST_LIMIT_MAX = 200;
+
+export const SessionsListParams = Type.Object(
+  {
+    limit: Optional(Type.Integer({ minimum: 1 })),
+    offset: Optional(Count),
+    activeMinutes: Optional(Type.Integer({ minimum: 1 })),
+    sortBy: Optional(oneOf(['updatedAt', 'lastInteractionAt'])),
+    agentId: Optional(NonEmpty),
+    label: Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    spawnedBy: Optional(NonEmpty),
+    search: Optional(Text),
+    archived: Optional(Type.Union([Type.Boolean(), Type.Literal('all')])),
+    includeLastMessage: Optional(Type.Boolean()),
+    includeDerivedTitles: Optional(Type.Boolean()),
+    includeGlobal: Optional(Type.Boolean()),
+    includeUnknown: Optional(Type.Boolean()),
+    includePeople: Optional(Type.Boolean()),
+    requireLastInteraction: Optional(Type.Boolean()),
+    configuredAgentsOnly: Optional(Type.Boolean()),
+    boardFace: Optional(oneOf(['chat', 'dashboard'])),
+    creatorId: Optional(NonEmpty),
+    ownerId: Optional(NonEmpty),
+    ownerFirst: Optional(Type.Boolean()),
+    involvingMe: Optional(Type.Boolean()),
+    involvingProfileId: Optional(NonEmpty),
+  },
+  closed,
+);
+export type SessionsListParams = Static<typeof SessionsListParams>;
+
+/** One session. Times are epoch milliseconds. */
+export const SessionsListRow = Type.Object({
+  key: Text,
+  kind: oneOf(['direct', 'group', 'global', 'unknown']),
+  sessionId: Optional(Text),
+  agentId: Optional(NonEmpty),
+  label: Optional(Text),
+  displayName: Optional(Text),
+  derivedTitle: Optional(Text),
+  lastMessagePreview: Optional(Text),
+  channel: Optional(Text),
+  chatType: Optional(oneOf(['direct', 'group', 'channel'])),
+  isMain: Optional(Type.Boolean()),
+  updatedAt: Optional(Nullable(Type.Number())),
+  lastActivityAt: Optional(Type.Number()),
+  status: Optional(oneOf(['queued', 'running', 'done', 'failed', 'killed', 'timeout'])),
+  hasActiveRun: Optional(Type.Boolean()),
+  activeRunIds: Optional(Type.Array(Text)),
+  lastRunId: Optional(NonEmpty),
+  spawnedBy: Optional(Text),
+  parentSessionKey: Optional(Text),
+  spawnDepth: Optional(Type.Number()),
+  model: Optional(Text),
+  modelProvider: Optional(Text),
+  inputTokens: Optional(Type.Number()),
+  outputTokens: Optional(Type.Number()),
+  totalTokens: Optional(Type.Number()),
+  contextTokens: Optional(Type.Number()),
+});
+export type SessionsListRow = Static<typeof SessionsListRow>;
+
+export const SessionsListResult = Type.Object({
+  ts: Count,
+  /** where the sessions are kept; clients only show it */
+  path: Text,
+  /** rows in this answer */
+  count: Count,
+  totalCount: Optional(Count),
+  hasMore: Optional(Type.Boolean()),
+  nextOffset: Optional(Nullable(Count)),
+  defaults: Type.Object({
+    modelProvider: Nullable(Text),
+    model: Nullable(Text),
+    contextTokens: Nullable(Type.Number()),
+  }),
+  sessions: Type.Array(SessionsListRow),
+});
+export type SessionsListResult = Static<typeof SessionsListResult>;
+
+/** Open: operators' tools send hints (`probe`, `verbose`, …) which are ignored. */
+export const HealthParams = AnyObject;
+export type HealthParams = Static<typeof HealthParams>;
+export const StatusParams = AnyObject;
+export type StatusParams = Static<typeof StatusParams>;
+
+const RecentSession = Type.Object({
+  key: Text,
+  updatedAt: Nullable(Type.Number()),
+});
+
+/** Answer of `status`. `shards` is ours; the rest is what OpenClaw's `status` command shows. */
+export const StatusResult = Type.Object({
+  runtimeVersion: Optional(Text),
+  heartbeat: Type.Object({ defaultAgentId: Text, agents: Type.Array(Type.Unknown()) }),
+  channelSummary: Type.Array(Text),
+  queuedSystemEvents: Type.Array(Text),
+  sessions: Type.Object({
+    paths: Type.Array(Text),
+    count: Count,
+    defaults: Type.Object({
+      model: Nullable(Text),
+      contextTokens: Nullable(Type.Number()),
+    }),
+    recent: Type.Array(RecentSession),
+    byAgent: Type.Array(
+      Type.Object({ agentId: Text, path: Text, count: Count, recent: Type.Array(RecentSession) }),
+    ),
+  }),
+  shards: Optional(Type.Array(Type.Unknown())),
+});
+export type StatusResult = Static<typeof StatusResult>;
