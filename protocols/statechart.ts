@@ -8,13 +8,23 @@
  *  - the named actions of `hostActions` below, with `params`. Nothing else leaves an actor.
  * Timers are `after` with named delays.
  */
-import { fromPromise } from 'xstate';
+import { fromPromise, type PromiseActorLogic } from 'xstate';
 import type { Address } from './address.ts';
 import type { ErrorData } from './errors.ts';
 
+// A registered symbol, so that a placeholder is known across copies of this module.
+const EFFECT = Symbol.for('troupe.effect');
+
 /** Placeholder for awaited work: carries the types of input and output and is never started. */
 export const effect = <Output, Input>() =>
-  fromPromise<Output, Input>(() => Promise.reject(new Error('a host effect is never started here')));
+  Object.assign(
+    fromPromise<Output, Input>(() => Promise.reject(new Error('a host effect is never started here'))),
+    { [EFFECT]: true },
+  ) as PromiseActorLogic<Output, Input>;
+
+/** Whether actor logic is a placeholder made by `effect()`, and not work that a host can not keep durable. */
+export const isEffect = (logic: unknown): boolean =>
+  typeof logic === 'object' && logic !== null && Object.hasOwn(logic, EFFECT);
 
 /** Where an answer goes. Opaque to machines: keep it in context, hand it back in `reply`. JSON-safe. */
 export type ReplyRef = {

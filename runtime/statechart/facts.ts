@@ -1,0 +1,59 @@
+/**
+ * Facts: what the host must know of a machine at every step, found once per machine and kept with it.
+ * Boundary: reads the machine's nodes, never a snapshot.
+ */
+import type { AnyStateMachine, AnyStateNode } from 'xstate';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { StateMeta } from '../../protocols/statechart.ts';
+
+export type MachineFacts = {
+  readonly nodes: ReadonlyMap<string, AnyStateNode>;
+  /** invoke id to the node that owns it; ids are unique in a machine that passed lint */
+  readonly invokes: ReadonlyMap<string, AnyStateNode>;
+  /** nodes with StateMeta.defer, each with its test of an event type */
+  readonly deferring: ReadonlyMap<AnyStateNode, (eventType: string) => boolean>;
+};
+
+const known = new WeakMap<AnyStateMachine, MachineFacts>();
+
+export function factsOf(machine: AnyStateMachine): MachineFacts {
+  let facts = known.get(machine);
+  if (!facts) known.set(machine, (facts = findFacts(machine)));
+  return facts;
+}
+
+/**
+ * The node of exactly this id. (XState's own look-up takes an id apart at its dots.)
+ * @throws TroupeError INTERNAL when the machine has none
+ */
+export function nodeById(machine: AnyStateMachine, id: string): AnyStateNode {
+  const node = factsOf(machine).nodes.get(id);
+  if (!node) throw new TroupeError('INTERNAL', `${machine.id} has no state '${id}'`);
+  return node;
+}
+
+/** Every node of the machine, parents before children, in document order. */
+export function* nodesOf(node: AnyStateNode): Generator<AnyStateNode> {
+  yield node;
+  for (const child of Object.values(node.states)) yield* nodesOf(child);
+}
+
+function findFacts(machine: AnyStateMachine): MachineFacts {
+  const nodes = new Map<string, AnyStateNode>();
+  const invokes = new Map<string, AnyStateNode>();
+  const deferring = new Map<AnyStateNode, (eventType: string) => boolean>();
+  for (const node of nodesOf(machine.root)) {
+    nodes.set(node.id, node);
+    for (const { id } of node.invoke) invokes.set(id, node);
+    const { defer } = (node.meta ?? {}) as StateMeta;
+    if (defer && defer.length > 0) deferring.set(node, eventMatcher(defer));
+  }
+  return { nodes, invokes, deferring };
+}
+
+/** XState's rule for event descriptors: `a` is `a`; `a.*` is `a` and everything below it. */
+function eventMatcher(descriptors: readonly string[]): (eventType: string) => boolean {
+  const exact = new Set(descriptors.map((name) => name.replace(/\.\*$/, '')));
+  const prefixes = descriptors.filter((name) => name.endsWith('.*')).map((name) => name.slice(0, -1));
+  return (type) => exact.has(type) || prefixes.some((prefix) => type.startsWith(prefix));
+}
