@@ -1,0 +1,223 @@
+/**
+ * The published package of OpenClaw's protocol judges ours: every value that our schemas admit for the way
+ * out must be valid for theirs, every value of theirs must be accepted on the way in.
+ */
+import * as published from '@openclaw/gateway-protocol';
+import type { TSchema } from '@sinclair/typebox';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ERRORS, type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
+import * as gateway from '../../../protocols/gateway/index.ts';
+import { admittedBy } from './arbitrary.ts';
+import { definition, document, publishedComplaint } from './published.ts';
+
+const runs = { numRuns: 60 };
+
+describe('what the gateway sends', () => {
+  const sent: Readonly<Record<string, TSchema>> = {
+    ResponseFrame: gateway.ResponseFrame,
+    EventFrame: gateway.EventFrame,
+    ErrorShape: gateway.GatewayErrorShape,
+    HelloOk: gateway.HelloOk,
+    PresenceEntry: gateway.PresenceEntry,
+    TickEvent: gateway.TickEvent,
+    ShutdownEvent: gateway.ShutdownEvent,
+    ChatEvent: gateway.ChatEvent,
+    SessionRow: gateway.SessionsListRow,
+  };
+  it.each(Object.entries(sent))(
+    'is valid for the published %s, whatever its fields hold',
+    (name, schema) => {
+      fc.assert(
+        fc.property(admittedBy(schema), (value) => {
+          expect(publishedComplaint(name, value)).toBeUndefined();
+        }),
+        runs,
+      );
+    },
+  );
+
+  it('is a valid published AgentEvent apart from the session fields, which OpenClaw sends beyond its own schema', () => {
+    fc.assert(
+      fc.property(admittedBy(gateway.AgentEvent), (value) => {
+        const {
+          sessionKey: _key,
+          sessionId: _id,
+          agentId: _agent,
+          ...rest
+        } = value as gateway.AgentEvent;
+        expect(publishedComplaint('AgentEvent', rest)).toBeUndefined();
+      }),
+      runs,
+    );
+  });
+
+  it('is judged by an oracle that does refuse: a wrong field makes the published schema complain', () => {
+    const ok = { type: 'hello-ok' };
+    expect(publishedComplaint('HelloOk', ok)).toMatch(/snapshot/);
+    expect(publishedComplaint('TickEvent', { ts: -1 })).toBeDefined();
+    expect(
+      publishedComplaint('EventFrame', { type: 'event', event: 'tick', extra: 1 }),
+    ).toBeDefined();
+  });
+
+  it('wraps payloads into frames that the published EventFrame and ResponseFrame accept', () => {
+    const version = { presence: 2, health: 7 };
+    const tick = gateway.eventFrame('tick', { ts: 5 }, { seq: 1, stateVersion: version });
+    expect(tick).toEqual({
+      type: 'event',
+      event: 'tick',
+      payload: { ts: 5 },
+      seq: 1,
+      stateVersion: version,
+    });
+    expect(publishedComplaint('EventFrame', tick)).toBeUndefined();
+    expect(
+      publishedComplaint('EventFrame', gateway.eventFrame('shutdown', { reason: 'restart' })),
+    ).toBeUndefined();
+    expect(
+      publishedComplaint('ResponseFrame', gateway.okResponse('1', { ok: true })),
+    ).toBeUndefined();
+  });
+
+  it.each(Object.keys(ERRORS) as ErrorCode[])(
+    'tells %s as a code that OpenClaw knows, with ours as the reason',
+    (code) => {
+      const error = gateway.gatewayError(
+        new TroupeError(code, 'because', { retryAfterMs: 0.5 }).toData(),
+      );
+      expect(Object.values(published.ErrorCodes)).toContain(error.code);
+      expect(error).toMatchObject({
+        message: 'because',
+        details: { reason: code },
+        retryAfterMs: 1,
+      });
+      expect(error.retryable).toBe(ERRORS[code].retriable);
+      expect(
+        publishedComplaint('ResponseFrame', gateway.errorResponse('7', error)),
+      ).toBeUndefined();
+    },
+  );
+
+  it('gives an error without a text its code as message, because clients refuse an empty one', () => {
+    const error = gateway.gatewayError({ code: 'INTERNAL', message: '' });
+    expect(publishedComplaint('ErrorShape', error)).toBeUndefined();
+  });
+});
+
+describe('what clients send', () => {
+  const taken: readonly (readonly [gateway.GatewayMethodName, string])[] = [
+    ['connect', 'ConnectParams'],
+    ['agent', 'AgentParams'],
+    ['agent.wait', 'AgentWaitParams'],
+    ['chat.send', 'ChatSendParams'],
+    ['chat.history', 'ChatHistoryParams'],
+    ['chat.abort', 'ChatAbortParams'],
+    ['sessions.list', 'SessionsListParams'],
+  ];
+  it.each(taken)(
+    'as params of %s is accepted whenever the published %s admits it',
+    (method, name) => {
+      fc.assert(
+        fc.property(admittedBy(definition(name)), (params) => {
+          expect(gateway.checkParams(method, params)).toMatchObject({ ok: true });
+        }),
+        runs,
+      );
+    },
+  );
+
+  it.each(taken.filter(([method]) => method !== 'connect'))(
+    'as params of %s is refused with its path when it has a field nobody knows',
+    (method, name) => {
+      const [sample] = fc.sample(admittedBy(definition(name)), { numRuns: 1, seed: 7 });
+      const answer = gateway.checkParams(method, { ...(sample as object), guardNobodyKnows: true });
+      expect(answer).toEqual({
+        ok: false,
+        errors: [{ path: '/guardNobodyKnows', message: 'is not a known field', value: true }],
+      });
+    },
+  );
+
+  it('as a request frame is accepted, also with fields of a newer client', () => {
+    fc.assert(
+      fc.property(admittedBy(definition('RequestFrame')), (frame) => {
+        const newer = { ...(frame as object), expectedProfileId: 'p' };
+        expect(gateway.checkRequestFrame(frame)).toMatchObject({ ok: true });
+        expect(gateway.checkRequestFrame(newer)).toMatchObject({ ok: true });
+      }),
+      runs,
+    );
+  });
+
+  it('may leave params out where nothing is required', () => {
+    expect(gateway.checkParams('health', undefined)).toEqual({ ok: true, value: {} });
+    expect(gateway.checkParams('sessions.list', null)).toEqual({ ok: true, value: {} });
+    expect(gateway.checkParams('chat.send', undefined)).toMatchObject({ ok: false });
+  });
+
+  it('is told every fault at once, with paths', () => {
+    const answer = gateway.checkParams('chat.send', {
+      message: 1,
+      timeoutMs: -5,
+      queueMode: 'later',
+      idempotencyKey: 'k',
+    });
+    expect(answer).toEqual({
+      ok: false,
+      errors: expect.arrayContaining([
+        { path: '/sessionKey', message: 'is required' },
+        { path: '/message', message: 'must be string', value: 1 },
+        { path: '/timeoutMs', message: 'must be integer to be greater or equal to 0', value: -5 },
+        {
+          path: '/queueMode',
+          message: 'must be one of "steer", "followup", "collect", "interrupt"',
+          value: 'later',
+        },
+      ]),
+    });
+  });
+
+  it('never shows a secret of the handshake in an error', () => {
+    const answer = gateway.checkParams('connect', {
+      minProtocol: 4,
+      maxProtocol: 4,
+      client: { id: 'cli', version: '1', platform: 'linux', mode: 'cli' },
+      auth: { token: 12345 },
+      device: { id: 'd', publicKey: 'p', signature: '', signedAt: 1, nonce: 'n' },
+    });
+    expect(answer).toMatchObject({ ok: false });
+    expect(JSON.stringify(answer)).not.toContain('12345');
+    expect(answer.ok ? [] : answer.errors.map((error) => error.path)).toEqual([
+      '/device/signature',
+      '/auth/token',
+    ]);
+  });
+});
+
+describe('the table of methods', () => {
+  it('asks for the scopes that the published document asks for', () => {
+    for (const [method, { scope }] of Object.entries(gateway.GatewayMethods)) {
+      const theirs = document.methods[method]?.scope;
+      // `connect` grants scopes; `agent` depends on what it is asked for, and write is its floor.
+      if (method === 'connect') expect(scope).toBeNull();
+      else expect(scope).toBe(theirs === 'dynamic' ? 'operator.write' : theirs);
+    }
+  });
+
+  it('speaks the published version and knows its clients', () => {
+    expect(gateway.PROTOCOL_VERSION).toBe(published.PROTOCOL_VERSION);
+    expect(gateway.PROTOCOL_VERSION_NODE_MIN).toBe(published.MIN_NODE_PROTOCOL_VERSION);
+    const client = definition('ConnectParams').properties?.client as {
+      properties: { id: { enum: string[] }; mode: { enum: string[] } };
+    };
+    expect([...gateway.CLIENT_IDS].toSorted()).toEqual(client.properties.id.enum.toSorted());
+    expect([...gateway.CLIENT_MODES].toSorted()).toEqual(client.properties.mode.enum.toSorted());
+  });
+
+  it('tells methods from other names, also from those every object has', () => {
+    expect(gateway.isGatewayMethod('chat.send')).toBe(true);
+    expect(gateway.isGatewayMethod('toString')).toBe(false);
+    expect(gateway.isGatewayMethod('__proto__')).toBe(false);
+  });
+});
