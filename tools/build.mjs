@@ -4,9 +4,10 @@
  *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy)
  *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied)
  *
- * Invariants: chunks lie beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web in
- * each of them; the chunks of an older build stay for a day, so a program that still runs can load
- * its own; dist/build.json names every input with size and time, which is how a stale build is known.
+ * Invariants: chunks lie beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web
+ * in each of them; the chunks of an older build stay for a day, so a program that still runs can
+ * load its own; dist/build.json names every input with size and time, which is how a stale build is
+ * known.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -47,7 +48,8 @@ const program = {
   outdir: 'dist',
   splitting: true,
   chunkNames: '[name]-[hash]',
-  // Comments and long names cost start-up time; names of functions and classes are kept for error texts.
+  // Comments and long names cost start-up time; names of functions and classes are kept for error
+  // texts.
   minifySyntax: true,
   minifyWhitespace: true,
   keepNames: true,
@@ -86,7 +88,9 @@ function staticFiles() {
     .map((entry) => relative(root, join(entry.parentPath ?? entry.path, entry.name)));
 }
 
-/** Written beside and renamed: a program that starts meanwhile reads the old file or the new one. */
+/**
+ * Written beside and renamed: a program that starts meanwhile reads the old file or the new one.
+ */
 function writeWhole(path, contents) {
   fs.mkdirSync(dirname(path), { recursive: true });
   const partial = `${path}.${process.pid}.partial`;
@@ -127,7 +131,8 @@ export function isStale() {
 /** Builds both. @throws esbuild's BuildFailure, whose errors esbuild has printed */
 export async function build() {
   const esbuild = await import('esbuild');
-  // Stamped before the build: a file that changes during it makes the result stale, never wrongly fresh.
+  // Stamped before the build: a file that changes during it makes the result stale, never wrongly
+  // fresh.
   const startedMs = Date.now();
   const present = [program, page].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),

@@ -1,6 +1,6 @@
 /**
- * Installs what is missing, and nothing when nothing is. Runs before any dependency exists, so it may
- * import only Node's own modules.
+ * Installs what is missing, and nothing when nothing is. Runs before any dependency exists, so it
+ * may import only Node's own modules.
  *
  * npm leaves a record of what it installed in node_modules/.package-lock.json. Comparing that with
  * package-lock.json is exact, also after an `npm ci` or `npm install` made by hand.
@@ -43,7 +43,8 @@ export function missingPackages({ dev, folder = root }) {
 }
 
 /**
- * Leaves node_modules as package-lock.json says. Ends the process with npm's own exit code if npm fails.
+ * Leaves node_modules as package-lock.json says. Ends the process with npm's own exit code if npm
+ * fails.
  * @param {{ dev: boolean }} options `dev`: with what tests and checks need
  */
 export function ensureInstalled({ dev }) {

@@ -1,7 +1,7 @@
 /**
- * `npm test`: install what is missing, build what is stale, run every test that this machine can run,
- * say what it could not run and why, and end with the plain line `N passed, N failed[, N skipped]`.
- * Arguments go to vitest: `npm test -- test/runtime`.
+ * `npm test`: install what is missing, build what is stale, run every test that this machine can
+ * run, say what it could not run and why, and end with the plain line `N passed, N failed[, N
+ * skipped]`. Arguments go to vitest: `npm test -- test/runtime`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,8 @@ function runVitest(args) {
   const reported = existsSync(resultFile);
   const result = reported ? JSON.parse(readFileSync(resultFile, 'utf8')) : notReported;
   const failed = result.failed + result.unfinished;
-  // vitest may fail for a reason of its own (no test found, a worker that died): never call that green.
+  // vitest may fail for a reason of its own (no test found, a worker that died): never call that
+  // green.
   return { ...result, failed: status === 0 ? failed : Math.max(1, failed) };
 }
 

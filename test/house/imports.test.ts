@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest';
+import { importFindings } from './imports.ts';
+import { complaints, sources } from './sources.ts';
+
+const refused = (path: string, text: string): number[] =>
+  importFindings(new Map([[path, text]])).map((finding) => finding.line);
+
+describe('the import law', () => {
+  test('every file of this repository keeps it', () => {
+    const files = sources(['.ts', '.tsx']);
+    expect(files.size).toBeGreaterThan(10);
+    expect(complaints(importFindings(files))).toEqual([]);
+  });
+
+  test.each([
+    ['protocols/a.ts', `import { x } from '../runtime/index.ts';`],
+    ['protocols/a.ts', `import { readFileSync } from 'node:fs';`],
+    ['memory/a.ts', `import type { System } from '../runtime/index.ts';`],
+    ['runtime/a.ts', `import { x } from '../actors/index.ts';`],
+    ['runtime/log/log.ts', `import { open } from 'lmdb';`],
+    ['channels/a.ts', `import { connect } from '@nats-io/transport-node';`],
+    ['actors/agent/a.ts', `import { x } from '../../runtime/shard/turn.ts';`],
+    ['actors/agent/a.ts', `import type { System } from '../../runtime/system.ts';`],
+    ['actors/agent/a.ts', `import { x } from '../../memory/text.ts';`],
+    ['actors/agent/machine.ts', `import { x } from '../../runtime/index.ts';`],
+    ['actors/agent/machine.ts', `import { x } from '../session/types.ts';`],
+    ['actors/agent/machine.ts', `import { randomUUID } from 'node:crypto';`],
+    ['channels/gateway/a.ts', `import { x } from '../../actors/index.ts';`],
+    ['channels/gateway/a.ts', `const x = await import('../../memory/index.ts');`],
+    ['channels/gateway/a.ts', `export * from '../../cli/main.ts';`],
+    ['cli/a.ts', `import { x } from '../bench/main.ts';`],
+    ['main.ts', `import './test/a.ts';`],
+    ['web/a.tsx', `import { x } from '../protocols/frames.ts';`],
+    ['web/a.tsx', `import type { X } from '../runtime/index.ts';`],
+    ['stray/a.ts', `import { x } from '../protocols/errors.ts';`],
+  ])('refuses, planted in %s: %s', (path, text) => {
+    expect(refused(path, text)).toEqual([1]);
+  });
+
+  test.each([
+    ['runtime/log/log-lmdb.ts', `import { open } from 'lmdb';`],
+    ['actors/agent/a.ts', `import { x } from '../../runtime/config/index.ts';`],
+    ['actors/agent/machine.ts', `import type { X } from './types.ts';`],
+    ['actors/agent/machine.ts', `import { setup } from 'xstate';`],
+    ['web/a.tsx', `import type { X } from '../protocols/frames.ts';`],
+    ['protocols/a.ts', `export const parts = (text: string) => text.split('../runtime/a.ts');`],
+    ['test/a.test.ts', `import { x } from '../runtime/shard/turn.ts';`],
+  ])('allows, in %s: %s', (path, text) => {
+    expect(refused(path, text)).toEqual([]);
+  });
+
+  test('names the line of an import that spans several', () => {
+    const text = `/** head */\nimport {\n  a,\n  b,\n} from '../runtime/index.ts';\n`;
+    expect(refused('protocols/a.ts', text)).toEqual([2]);
+  });
+});

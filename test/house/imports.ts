@@ -1,0 +1,90 @@
+/**
+ * The import law: who may know whom. oxlint refuses most violations while you type; this is the
+ * whole law, by what is allowed instead of by what is forbidden, so that a new folder is refused by
+ * default.
+ */
+import { posix } from 'node:path';
+import type { Finding, Sources } from './sources.ts';
+
+/** `target` is a path of ours, or a package as it is imported. */
+type Import = { readonly target: string; readonly typeOnly: boolean; readonly line: number };
+
+const statement =
+  /^[ \t]*(?:(?:import|export)\b(?<clause>[^'"`;=(]*)\bfrom|import)\s*['"](?<fixed>[^'"]+)['"]|\bimport\(\s*['"](?<dynamic>[^'"]+)['"]/gm;
+
+const ours = (target: string): boolean => !target.startsWith('package:');
+const inFolder = (folder: string) => (target: string) => target.startsWith(`${folder}/`);
+const oneOf =
+  (...targets: string[]) =>
+  (target: string) =>
+    targets.includes(target);
+const any =
+  (...tests: ((target: string) => boolean)[]) =>
+  (target: string) =>
+    tests.some((test) => test(target));
+
+const protocols = inFolder('protocols');
+const runtimeDoor = oneOf('runtime/index.ts', 'runtime/config/index.ts');
+const memoryDoor = oneOf('memory/index.ts');
+
+/** For each folder, which files of ours it may import beside its own. */
+const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
+  protocols: () => false,
+  memory: protocols,
+  runtime: protocols,
+  actors: any(protocols, runtimeDoor, memoryDoor),
+  channels: any(protocols, runtimeDoor),
+  web: protocols,
+  examples: any(protocols, runtimeDoor, memoryDoor),
+  cli: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
+  'main.ts': (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
+  tools: (target) => !any(inFolder('test'), inFolder('bench'))(target),
+  'vitest.config.ts': () => false,
+  test: () => true,
+  bench: () => true,
+};
+
+const adapter = /^(runtime|memory)\/.*(lmdb|nats)[^/]*\.ts$/;
+const store = /^package:(lmdb$|@nats-io\/)/;
+const inputOutput =
+  /^package:node:(fs|net|http|https|tls|dgram|dns|child_process|worker_threads|cluster)/;
+
+function importsOf(path: string, text: string): Import[] {
+  return [...text.matchAll(statement)].map((match) => {
+    const { clause = '', fixed, dynamic } = match.groups ?? {};
+    const specifier = fixed ?? dynamic ?? '';
+    const line = text.slice(0, match.index + match[0].search(/\S/)).split('\n').length;
+    const target = specifier.startsWith('.')
+      ? posix.join(posix.dirname(path), specifier)
+      : `package:${specifier}`;
+    return { target, typeOnly: /^\s*type\b/.test(clause), line };
+  });
+}
+
+/** Why this import is refused; undefined when it is allowed. */
+function refusal(path: string, { target, typeOnly }: Import): string | undefined {
+  const home = path.split('/')[0] ?? '';
+  if (/(^|\/)machine\.ts$/.test(path) && !path.startsWith('test/')) {
+    const types = new RegExp(`^${posix.dirname(path)}/([a-z-]*-)?types\\.ts$`);
+    const pure = target === 'package:xstate' || protocols(target) || types.test(target);
+    return pure ? undefined : 'a machine imports only xstate, protocols and its own types file';
+  }
+  if (store.test(target) && home !== 'test' && home !== 'bench')
+    return adapter.test(path) ? undefined : 'only an adapter imports a store: use the port';
+  if (home === 'protocols' && inputOutput.test(target)) return 'protocols does no I/O';
+  if (!ours(target) || target.startsWith(`${home}/`)) return undefined;
+  if (home === 'web' && !typeOnly) return 'web takes types only: write `import type`';
+  const allowed = mayImport[home];
+  if (!allowed) return `${home} has no import law yet: add it to test/house/imports.ts`;
+  return allowed(target) ? undefined : `${home} may not know ${target}: send a message, use a door`;
+}
+
+/** Every import that the law refuses. */
+export function importFindings(files: Sources): Finding[] {
+  return [...files].flatMap(([path, text]) =>
+    importsOf(path, text).flatMap((found): Finding[] => {
+      const remedy = refusal(path, found);
+      return remedy ? [{ path, line: found.line, rule: 'imports', remedy }] : [];
+    }),
+  );
+}

@@ -1,0 +1,35 @@
+/** What the house's laws read and how they complain: the source files, and one finding's form. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../../tools/install.mjs';
+
+/** Text by path, relative to the repository, with forward slashes. */
+export type Sources = ReadonlyMap<string, string>;
+
+/** `line` counts from 1. `remedy` says what to do about it. */
+export type Finding = {
+  readonly path: string;
+  readonly line: number;
+  readonly rule: string;
+  readonly remedy: string;
+};
+
+const notOurs = new Set(['node_modules', 'dist', 'coverage', '.git', 'results']);
+
+function* pathsUnder(folder: string): Generator<string> {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory() && !notOurs.has(entry.name)) yield* pathsUnder(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
+/** Every file of this repository with one of these endings. */
+export function sources(endings: readonly string[]): Sources {
+  const paths = [...pathsUnder('')].filter((path) => endings.some((end) => path.endsWith(end)));
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+}
+
+/** One line for each finding, as a reader wants it: where, which rule, what to do. */
+export const complaints = (findings: readonly Finding[]): string[] =>
+  findings.map(({ path, line, rule, remedy }) => `${path}:${line} ${rule}: ${remedy}`);

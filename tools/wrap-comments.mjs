@@ -1,0 +1,81 @@
+/**
+ * Wraps comment lines that are longer than a line may be; part of `npm run format`, because biome
+ * leaves comments alone. Only the paragraph of a long line is touched, from that line on.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from './install.mjs';
+
+const columnsMax = 100;
+const notOurs = /(^|\/)(node_modules|dist|coverage|\.git|results)(\/|$)/;
+const sourceFile = /\.(ts|tsx|mts|mjs)$/;
+
+/** A comment line's indentation and mark, and its text. */
+const commentLine = /^(?<lead>\s*(?:\/\/|\*(?!\/))) (?<gap> *)(?<text>.*)$/;
+const oneLineBlock = /^(?<indent>\s*)\/\*\* (?<text>.*) \*\/$/;
+/** Text that begins something of its own and never continues the line above. */
+const ownLine = /^([-*|#@]|\d+\.|[A-Z]\d+[:.]? |```|\p{Lu}\p{L}*:\s)/u;
+
+function wrapText(lead, first, text) {
+  const lines = [];
+  let line = first;
+  for (const word of text.split(/ +/)) {
+    const longer = line.endsWith(' ') ? line + word : `${line} ${word}`;
+    if (longer.length <= columnsMax || line === first) line = longer;
+    else {
+      lines.push(line);
+      line = `${lead} ${word}`;
+    }
+  }
+  return [...lines, line];
+}
+
+/**
+ * The lines that stand in place of a long comment line and, where they flow on, of the next one.
+ */
+function wrapLine(line, following) {
+  const block = oneLineBlock.exec(line)?.groups;
+  if (block) {
+    const { indent, text } = block;
+    return { lines: [`${indent}/**`, ...wrapLine(`${indent} * ${text}`).lines, `${indent} */`] };
+  }
+  const comment = commentLine.exec(line)?.groups;
+  if (!comment) return { lines: [line] };
+  const { lead, gap, text } = comment;
+  // A list item's second line stands under its text.
+  const indent = gap.length + (/^(- |\d+\. )/.exec(text)?.[0].length ?? 0);
+  const lines = wrapText(`${lead}${' '.repeat(indent)}`, `${lead} ${gap}`, text);
+  const next = commentLine.exec(following ?? '')?.groups;
+  const sameParagraph = next?.lead === lead && next.gap.length === indent && next.text !== '';
+  if (lines.length === 1 || !sameParagraph || ownLine.test(next.text)) return { lines };
+  return { lines: lines.slice(0, -1), next: `${lines.at(-1)} ${next.text}` };
+}
+
+/** The text with its long comment lines wrapped. Wrapping twice changes nothing more. */
+export function wrapComments(text) {
+  const source = text.split('\n');
+  const done = [];
+  for (let index = 0; index < source.length; index += 1) {
+    const line = source[index];
+    if (line.length <= columnsMax || /https?:\/\//.test(line)) {
+      done.push(line);
+      continue;
+    }
+    const wrapped = wrapLine(line, source[index + 1]);
+    done.push(...wrapped.lines);
+    if (wrapped.next) source[index + 1] = wrapped.next;
+  }
+  return done.join('\n');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const own = relative(root, path);
+    if (!entry.isFile() || notOurs.test(own) || !sourceFile.test(own)) continue;
+    const before = readFileSync(path, 'utf8');
+    const after = wrapComments(before);
+    if (after !== before) writeFileSync(path, after);
+  }
+}
