@@ -2,14 +2,7 @@
  * Wraps comment lines that are longer than a line may be; part of `npm run format`, because biome
  * leaves comments alone. Only the paragraph of a long line is touched, from that line on.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { root } from './install.mjs';
-
 const columnsMax = 100;
-const notOurs = /(^|\/)(node_modules|dist|coverage|\.git|results)(\/|$)/;
-const sourceFile = /\.(ts|tsx|mts|mjs)$/;
 
 /** A comment line's indentation and mark, and its text. */
 const commentLine = /^(?<lead>\s*(?:\/\/|\*(?!\/))) (?<gap> *)(?<text>.*)$/;
@@ -67,15 +60,4 @@ export function wrapComments(text) {
     if (wrapped.next) source[index + 1] = wrapped.next;
   }
   return done.join('\n');
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    const own = relative(root, path);
-    if (!entry.isFile() || notOurs.test(own) || !sourceFile.test(own)) continue;
-    const before = readFileSync(path, 'utf8');
-    const after = wrapComments(before);
-    if (after !== before) writeFileSync(path, after);
-  }
 }
