@@ -1,0 +1,244 @@
+/**
+ * Rules that several keys must agree on. Each runs only when the sections it reads are well-formed, so
+ * that one mistake is reported once.
+ */
+import type { Finding } from './check.ts';
+import { childPointer } from './pointer.ts';
+import { builtInProviders, offlineProvider, resolveModel } from './providers.ts';
+import type { Config, SandboxConfig } from './schema.ts';
+import { nearest } from './suggest.ts';
+import { toolListNames } from './tool-names.ts';
+
+type Section = Exclude<keyof Config, 'home'>;
+type Rule = {
+  readonly reads: readonly Section[];
+  readonly check: (config: Config) => readonly Finding[];
+};
+
+/** Findings of every rule whose sections are free of `faulty` ones. */
+export function crossCheck(config: Config, faulty: ReadonlySet<string>): Finding[] {
+  return rules
+    .filter(({ reads }) => !reads.some((section) => faulty.has(section)))
+    .flatMap(({ check }) => check(config));
+}
+
+const rules: readonly Rule[] = [
+  { reads: ['agents'], check: uniqueAgents },
+  { reads: ['agents'], check: knownAgents },
+  { reads: ['agents', 'models'], check: knownModels },
+  { reads: ['agents', 'tools'], check: knownTools },
+  { reads: ['models'], check: providersStand },
+  { reads: ['gateway'], check: gatewayIsGuarded },
+  { reads: ['gateway'], check: tailscaleFits },
+];
+
+function uniqueAgents(config: Config): Finding[] {
+  const { agents } = config.agents;
+  const findings: Finding[] = [];
+  agents.forEach(({ id }, index) => {
+    const first = agents.findIndex((other) => other.id === id);
+    if (first < index) {
+      findings.push({
+        pointer: `/agents/agents/${index}/id`,
+        value: JSON.stringify(id),
+        message: `agents.agents[${first}] has this id already; each agent needs its own`,
+      });
+    }
+  });
+  const defaults = agents.flatMap((agent, index) => (agent.default === true ? [index] : []));
+  for (const index of defaults.slice(1)) {
+    findings.push({
+      pointer: `/agents/agents/${index}/default`,
+      value: 'true',
+      message: `agents.agents[${defaults[0]}] is the default agent already; there can be one`,
+    });
+  }
+  return findings;
+}
+
+/** Ids that routing, a2a and subagents name. */
+function knownAgents(config: Config): Finding[] {
+  const known = config.agents.agents.map(({ id }) => id);
+  if (known.length === 0) known.push('main');
+  return agentMentions(config)
+    .filter(({ id, wildcard }) => !(known.includes(id) || (wildcard && id === '*')))
+    .map(({ pointer, id }) => ({
+      pointer,
+      value: JSON.stringify(id),
+      message: withGuess('no agent has this id', nearest(id, known)),
+      allowed: known.join(', '),
+    }));
+}
+
+type Mention = { readonly pointer: string; readonly id: string; readonly wildcard: boolean };
+
+function agentMentions(config: Config): Mention[] {
+  const listed = config.agents.agents.flatMap(({ a2a, subagents }, index) => {
+    const base = `/agents/agents/${index}`;
+    return [
+      ...listMentions(`${base}/a2a/allowIncoming`, a2a?.allowIncoming),
+      ...listMentions(`${base}/a2a/allowOutgoing`, a2a?.allowOutgoing),
+      ...listMentions(`${base}/subagents/allowAgents`, subagents?.allowAgents),
+      ...Object.keys(a2a?.historyAccess ?? {}).map((id) => ({
+        pointer: childPointer(`${base}/a2a/historyAccess`, id),
+        id,
+        wildcard: true,
+      })),
+    ];
+  });
+  const pairs = (config.tools.agentToAgent.allow ?? []).flatMap(({ from, to }, index) => [
+    { pointer: `/tools/agentToAgent/allow/${index}/from`, id: from, wildcard: true },
+    { pointer: `/tools/agentToAgent/allow/${index}/to`, id: to, wildcard: true },
+  ]);
+  return [...routeMentions(config.agents.routing, '/agents/routing'), ...listed, ...pairs];
+}
+
+const listMentions = (pointer: string, ids: readonly string[] = []): Mention[] =>
+  ids.map((id, index) => ({ pointer: `${pointer}/${index}`, id, wildcard: true }));
+
+/** Every `agent` under the routing rules, however deep. */
+function routeMentions(rule: unknown, pointer: string): Mention[] {
+  if (typeof rule !== 'object' || rule === null) return [];
+  return Object.entries(rule).flatMap(([key, value]) => {
+    const at = childPointer(pointer, key);
+    const mention = key === 'agent' && typeof value === 'string';
+    return mention ? [{ pointer: at, id: value, wildcard: false }] : routeMentions(value, at);
+  });
+}
+
+function knownModels(config: Config): Finding[] {
+  const { defaults, agents } = config.agents;
+  const named = agents.map(({ model }, index) => [`/agents/agents/${index}/model`, model] as const);
+  return [['/agents/defaults/model', defaults.model] as const, ...named].flatMap(
+    ([pointer, model]) => {
+      if (model === undefined) return [];
+      const found = resolveModel(model, config.models.providers);
+      if (!('failure' in found)) return [];
+      return [{ pointer, value: JSON.stringify(model), message: found.failure }];
+    },
+  );
+}
+
+/** A misspelled name in a deny list would deny nothing (SX2). */
+function knownTools(config: Config): Finding[] {
+  const { defaults, spawnDefaults, agents } = config.agents;
+  const sandboxes: [string, Partial<SandboxConfig> | undefined][] = [
+    ['/agents/defaults/sandbox', defaults.sandbox],
+    ['/agents/spawnDefaults/sandbox', spawnDefaults.sandbox],
+    ...agents.map(({ sandbox }, index): [string, typeof sandbox] => [
+      `/agents/agents/${index}/sandbox`,
+      sandbox,
+    ]),
+  ];
+  const lists: [string, readonly string[] | undefined][] = [
+    ['/tools/allow', config.tools.allow],
+    ['/tools/deny', config.tools.deny],
+    ...sandboxes.flatMap(([pointer, sandbox]): [string, readonly string[] | undefined][] => [
+      [`${pointer}/allowlist`, sandbox?.allowlist],
+      [`${pointer}/denylist`, sandbox?.denylist],
+    ]),
+  ];
+  return lists.flatMap(([pointer, names = []]) =>
+    names.flatMap((name, index) =>
+      toolListNames.includes(name) ? [] : [unknownTool(`${pointer}/${index}`, name)],
+    ),
+  );
+}
+
+const unknownTool = (pointer: string, name: string): Finding => ({
+  pointer,
+  value: JSON.stringify(name),
+  message: withGuess('no tool or group has this name', nearest(name, toolListNames)),
+  allowed: toolListNames.join(', '),
+});
+
+function providersStand(config: Config): Finding[] {
+  return Object.entries(config.models.providers).flatMap(([id, { models }]) => {
+    const pointer = childPointer('/models/providers', id);
+    const findings: Finding[] = [];
+    if (id === offlineProvider) {
+      findings.push({
+        pointer,
+        message: 'this name belongs to the model that comes with troupe; take another',
+      });
+    }
+    models.forEach(({ id: model }, index) => {
+      if (models.findIndex((other) => other.id === model) < index) {
+        findings.push({
+          pointer: `${pointer}/models/${index}/id`,
+          value: JSON.stringify(model),
+          message: 'this provider lists the model already',
+        });
+      }
+    });
+    return findings;
+  });
+}
+
+/** GW3, GW5: what is open to others needs a secret. */
+function gatewayIsGuarded({ gateway }: Config): Finding[] {
+  const findings: Finding[] = [];
+  const { mode, password } = gateway.auth;
+  if (mode === 'none' && !bindsLoopback(gateway)) {
+    findings.push({
+      pointer: '/gateway/auth/mode',
+      value: '"none"',
+      message:
+        `gateway.bind is ${JSON.stringify(gateway.bind)}: others could reach the gateway, ` +
+        'and without a token or a password they would all be let in',
+      allowed: '"token", "password", or gateway.bind: "loopback"',
+    });
+  }
+  if (mode === 'password' && !password) {
+    findings.push({
+      pointer: '/gateway/auth/password',
+      message: 'is missing: gateway.auth.mode is "password"',
+      allowed: 'a text, { env: "NAME" }, { file: "path" } or { command: ["program", "argument"] }',
+    });
+  }
+  if (gateway.bind === 'custom' && !gateway.customBindHost) {
+    findings.push({
+      pointer: '/gateway/customBindHost',
+      message: 'is missing: gateway.bind is "custom"',
+      allowed: 'an IP address of this machine',
+    });
+  }
+  return findings;
+}
+
+/** GW5: Tailscale forwards to loopback, and the internet needs a secret. */
+function tailscaleFits({ gateway }: Config): Finding[] {
+  const { mode } = gateway.tailscale;
+  const findings: Finding[] = [];
+  if (mode !== 'off' && gateway.bind !== 'loopback') {
+    findings.push({
+      pointer: '/gateway/bind',
+      value: JSON.stringify(gateway.bind),
+      message: `gateway.tailscale.mode is ${JSON.stringify(mode)}, which forwards to this machine only`,
+      allowed: '"loopback"',
+    });
+  }
+  if (mode === 'funnel' && gateway.auth.mode === 'none') {
+    findings.push({
+      pointer: '/gateway/auth/mode',
+      value: '"none"',
+      message: 'gateway.tailscale.mode is "funnel": the whole internet could reach the gateway',
+      allowed: '"token" or "password"',
+    });
+  }
+  return findings;
+}
+
+/** Whether only this machine can reach the gateway. */
+export function bindsLoopback({ bind, customBindHost = '' }: Config['gateway']): boolean {
+  if (bind === 'loopback') return true;
+  return bind === 'custom' && /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(customBindHost);
+}
+
+const withGuess = (message: string, guess: string | undefined) =>
+  guess ? `${message}; did you mean ${guess}?` : message;
+
+/** Providers whose key may come from the environment, for the report of missing keys. */
+export const keyVariables = Object.fromEntries(
+  Object.entries(builtInProviders).map(([id, { keyVariable }]) => [id, keyVariable]),
+);

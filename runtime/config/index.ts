@@ -1,0 +1,23 @@
+/**
+ * Configuration: one JSON5 file, the environment and flags, checked as a whole (OP5).
+ */
+export { type ResolvedAgent, defaultAgent, resolveAgents, soleAgentId } from './agents.ts';
+export { bindsLoopback, keyVariables } from './cross-checks.ts';
+export {
+  type ConfigFlags,
+  type LoadedConfig,
+  type LoadInput,
+  configFileName,
+  loadConfig,
+} from './load.ts';
+export { ConfigError, type Problem } from './problems.ts';
+export { type ResolvedModel, offlineModel, offlineProvider, resolveModel } from './providers.ts';
+export {
+  type AgentConfig,
+  type Config,
+  type ProviderConfig,
+  type SandboxConfig,
+  configSchema,
+} from './schema.ts';
+export { Secret, redacted } from './secret.ts';
+export { ensureToken, tokenFile } from './token.ts';

@@ -1,0 +1,183 @@
+/**
+ * Loads the configuration: flags over environment over file over defaults, checked as a whole (OP5).
+ *
+ * Boundary: reads the file, the environment it is given, the token file and what secrets refer to;
+ * writes nothing. Synchronous: it runs once, before anything else does.
+ * Invariants:
+ *  1. what it returns has passed every check, has every default, and can not be changed;
+ *  2. every problem is in one report, with its place, and no report holds a secret.
+ */
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { Value } from '@sinclair/typebox/value';
+import JSON5 from 'json5';
+import {
+  type Finding,
+  checkShape,
+  misplacedLists,
+  notYetUsedKeys,
+  replaceSecrets,
+} from './check.ts';
+import { crossCheck } from './cross-checks.ts';
+import { addProviders, chooseModel } from './fill.ts';
+import { type Document, Layers, isObject } from './layers.ts';
+import { isWithin, parsePointer, showPointer, valueAt } from './pointer.ts';
+import { positionsOf } from './positions.ts';
+import { ConfigError } from './problems.ts';
+import { type Config, loadedSchema } from './schema.ts';
+import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
+import { readToken, tokenFile } from './token.ts';
+
+/** What a command line may set; `file` of LoadInput stands for --config. */
+export type ConfigFlags = {
+  readonly data?: string;
+  readonly port?: string | number;
+  readonly token?: string;
+};
+
+export type LoadInput = {
+  /** the file to read; must exist. Default TROUPE_CONFIG, else `troupe.json5` in the data folder if there */
+  readonly file?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly flags?: ConfigFlags;
+  /** the user's home folder, for `~` and the default data folder `~/.troupe` */
+  readonly home?: string;
+};
+
+export type LoadedConfig = {
+  readonly config: Config;
+  /** where each value comes from, by path as a person writes it; what is not here is a default */
+  readonly sources: Readonly<Record<string, string>>;
+  /** the file that was read, absolute */
+  readonly file?: string;
+  /** keys that were set but have no effect in this version */
+  readonly notYetUsed: readonly string[];
+};
+
+/** Name of the file in the data folder that is read when none is named. */
+export const configFileName = 'troupe.json5';
+
+/**
+ * The whole configuration.
+ * @throws ConfigError with every problem found
+ */
+export function loadConfig(input: LoadInput = {}): LoadedConfig {
+  const env = input.env ?? process.env;
+  const flags = input.flags ?? {};
+  const userHome = input.home ?? homedir();
+  const path = (text: string, base = process.cwd()) => resolve(base, expandHome(text, userHome));
+  const home = path(flags.data || env.TROUPE_HOME || join(userHome, '.troupe'));
+  const document = readDocument(namedFile(input, env, path), home);
+  const layers = new Layers(document);
+  layers.set('/gateway/port', numberOrText(env.TROUPE_PORT), 'environment variable TROUPE_PORT');
+  layers.set('/gateway/auth/token', env.TROUPE_TOKEN, 'environment variable TROUPE_TOKEN');
+  layers.set('/gateway/port', numberOrText(flags.port), '--port');
+  layers.set('/gateway/auth/token', flags.token, '--token');
+  addProviders(layers, env);
+  chooseModel(layers);
+  if (valueAt(layers.raw, '/gateway/auth/token') === undefined) {
+    layers.set('/gateway/auth/token', readToken(home), `file ${tokenFile(home)}`);
+  }
+  const base = document.file ? dirname(document.file) : home;
+  return finish(layers, home, { env, resolvePath: (text) => path(text, base) });
+}
+
+function finish(layers: Layers, home: string, places: SecretContext): LoadedConfig {
+  const misplaced = misplacedLists(loadedSchema, layers.raw);
+  const findings: Finding[] = [...layers.findings(), ...misplaced];
+  const used = notYetUsedKeys(loadedSchema, layers.raw).filter((key) => layers.sourceOf(key));
+  const filled = Value.Default(loadedSchema, layers.raw);
+  const misshapen = checkShape(loadedSchema, filled);
+  findings.push(
+    ...misshapen.filter(
+      ({ pointer }) => !misplaced.some((list) => isWithin(pointer, list.pointer)),
+    ),
+  );
+  const resolved = replaceSecrets(loadedSchema, filled, (reference, pointer) => {
+    if (findings.some((finding) => isWithin(finding.pointer, pointer))) return undefined;
+    const result = resolveSecret(reference as SecretReference, places);
+    if ('secret' in result) return result.secret;
+    findings.push({ pointer, message: result.failure });
+    return undefined;
+  });
+  const faulty = new Set(findings.map(({ pointer }) => parsePointer(pointer)[0] ?? ''));
+  // Only well-formed sections are read by the cross checks, so the type holds where they look.
+  const config = withPaths({ ...(resolved as Config), home }, places);
+  if (!faulty.has('')) findings.push(...crossCheck(config, faulty));
+  if (findings.length > 0)
+    throw new ConfigError(findings.map((finding) => layers.problem(finding)));
+  return {
+    config: deepFreeze(config),
+    sources: layers.sources(config),
+    ...(layers.file && { file: layers.file }),
+    notYetUsed: used.map(showPointer),
+  };
+}
+
+function namedFile(
+  { file }: LoadInput,
+  env: NonNullable<LoadInput['env']>,
+  path: (text: string) => string,
+): string | undefined {
+  const name = file || env.TROUPE_CONFIG;
+  return name ? path(name) : undefined;
+}
+
+/** @throws ConfigError when a named file can not be read, or what is there is no JSON5 */
+function readDocument(named: string | undefined, home: string): Document {
+  const file = named ?? join(home, configFileName);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const missing = ['ENOENT', 'ENOTDIR'].includes(code);
+    if (missing && named === undefined) return { raw: {} };
+    const why = missing ? 'there is no such file' : `it can not be read (${code})`;
+    throw new ConfigError([{ path: '', message: why, where: file }]);
+  }
+  return parse(text, file);
+}
+
+function parse(text: string, file: string): Document {
+  try {
+    return { raw: JSON5.parse(text), file, positions: positionsOf(text) };
+  } catch (error) {
+    // json5's errors carry where and, in the message, one character of the text: no secret.
+    const { lineNumber, columnNumber, message } = error as Error & Partial<SyntaxPlace>;
+    const where = lineNumber === undefined ? file : `${file}:${lineNumber}:${columnNumber}`;
+    const what = message.replace(/^JSON5: /, '').replace(/ at \d+:\d+$/, '');
+    throw new ConfigError([{ path: '', message: `is not valid JSON5: ${what}`, where }]);
+  }
+}
+type SyntaxPlace = { lineNumber: number; columnNumber: number };
+
+/** Folders as absolute paths. A section that is not well-formed is left as it is. */
+function withPaths(config: Config, { resolvePath }: SecretContext): Config {
+  const { agents } = config;
+  if (!isObject(agents) || !isObject(agents.defaults) || !Array.isArray(agents.agents))
+    return config;
+  const absolute = <T>(owner: T): T =>
+    isObject(owner) && typeof owner.workspace === 'string'
+      ? { ...owner, workspace: resolvePath(owner.workspace) }
+      : owner;
+  const entries = agents.agents.map((entry: Config['agents']['agents'][number]) => absolute(entry));
+  return { ...config, agents: { ...agents, defaults: absolute(agents.defaults), agents: entries } };
+}
+
+function expandHome(path: string, userHome: string): string {
+  if (isAbsolute(path)) return path;
+  return path === '~' || path.startsWith('~/') ? join(userHome, path.slice(1)) : path;
+}
+
+/** Digits are a number; anything else stays, to be refused with its own words. */
+function numberOrText(text: string | number | undefined): string | number | undefined {
+  return typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const child of Object.values(value)) deepFreeze(child);
+  return Object.freeze(value);
+}

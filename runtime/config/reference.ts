@@ -1,0 +1,153 @@
+/**
+ * docs/config.md, made from the schema: every key, what it takes, its default, what it means.
+ * `troupe config reference` prints it; a test keeps the file up to date.
+ */
+import type { TProperties, TSchema } from '@sinclair/typebox';
+import { allowed } from './check.ts';
+import { childSchemas, isNotYetUsed } from './fields.ts';
+import { builtInProviders, offlineModel } from './providers.ts';
+import { loadedSchema } from './schema.ts';
+import { toolAliases, toolGroups } from './tool-names.ts';
+
+type Row = {
+  readonly path: string;
+  readonly schema: TSchema;
+  readonly notYetUsed: boolean;
+};
+
+/** The whole page, Markdown. */
+export function configReference(): string {
+  const rows = rowsOf(loadedSchema, '', false);
+  const sections = Object.entries(loadedSchema.properties as TProperties).map(([key, schema]) => {
+    const own = rows.filter(({ path }) => path === key || path.startsWith(`${key}.`));
+    return [`## ${key}`, '', sentence(schema.description), '', ...table(own.filter(isField))].join(
+      '\n',
+    );
+  });
+  const later = rows.filter(({ schema }) => isNotYetUsed(schema));
+  return `${[intro, ...sections, toolTable(), laterTable(later), example].join('\n\n')}\n`;
+}
+
+/** Fields in the order of the schema, sections among them. */
+function rowsOf(schema: TSchema, path: string, notYetUsed: boolean): Row[] {
+  return childSchemas(schema).flatMap(([key, child]) => {
+    const own = pathOf(path, key);
+    const later = notYetUsed || isNotYetUsed(child);
+    return [{ path: own, schema: child, notYetUsed: later }, ...rowsOf(child, own, later)];
+  });
+}
+
+function pathOf(path: string, key: string): string {
+  if (key === '[]') return `${path}[]`;
+  if (key === '*') return `${path}.<name>`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+/** What a table lists: no sections, and no elements of plain lists. */
+const isField = ({ path, schema }: Row) =>
+  (schema.type !== 'object' || childSchemas(schema).length === 0) &&
+  !(path.endsWith('[]') && childSchemas(schema).length === 0);
+
+const table = (rows: readonly Row[]): string[] => [
+  '| key | allowed | default | meaning |',
+  '| --- | --- | --- | --- |',
+  ...rows.map(
+    ({ path, schema, notYetUsed }) =>
+      `| \`${path}\` | ${cell(allowed(schema))} | ${cell(standard(schema))} | ` +
+      `${cell(schema.description ?? '')}${notYetUsed ? ' (not yet used)' : ''} |`,
+  ),
+];
+
+const standard = (schema: TSchema) =>
+  'default' in schema ? `\`${JSON.stringify(schema.default)}\`` : '';
+
+const cell = (text: string) => text.replaceAll('|', '\\|');
+const sentence = (text = '') => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+const intro = `# Configuration
+
+<!-- Made by \`troupe config reference > docs/config.md\` from the descriptions in runtime/config. -->
+
+One file in [JSON5](https://json5.org) (JSON with comments, trailing commas and unquoted keys), the
+environment, and flags. A flag wins over the environment, the environment over the file, the file over
+the defaults. \`troupe config check\` says what is wrong with it, \`troupe config show\` prints each value
+and where it comes from, \`troupe config schema\` prints the JSON Schema for your editor.
+
+| what | flag | environment | default |
+| --- | --- | --- | --- |
+| the file | \`--config FILE\` | \`TROUPE_CONFIG\` | \`troupe.json5\` in the data folder, if there is one |
+| the data folder | \`--data DIR\` | \`TROUPE_HOME\` | \`~/.troupe\` |
+| \`gateway.port\` | \`--port N\` | \`TROUPE_PORT\` | 18789 |
+| \`gateway.auth.token\` | \`--token T\` | \`TROUPE_TOKEN\` | made at the first start, kept in the file \`token\` of the data folder |
+${Object.entries(builtInProviders)
+  .flatMap(([id, { keyVariable, baseUrlVariable }]) => [
+    `| \`models.providers.${id}.apiKey\` | | \`${keyVariable}\` (the file wins) | |`,
+    `| \`models.providers.${id}.baseUrl\` | | \`${baseUrlVariable}\` (the file wins) | the provider’s own |`,
+  ])
+  .join('\n')}
+
+A wrong value, an unknown key or a name that refers to nothing stops the start; the report names every
+problem with its place in the file. A folder may begin with \`~\`; a relative one starts at the file.
+
+A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`, \`{ file: "path" }\`, or
+\`{ command: ["program", "argument"] }\` (what it prints, within 10 seconds). It never appears in a log, an
+error, or the output of a command.
+
+A **model** is named \`provider/model\`. The providers \`anthropic\` and \`openai\` are known; a name of one
+of their families (\`claude-…\`, \`gpt-…\`) may stand without its provider. \`${offlineModel}\` comes with
+troupe, needs no key and no network.`;
+
+const toolTable = () =>
+  [
+    '## Names of tools',
+    '',
+    'What `allow`, `deny`, `allowlist` and `denylist` may hold, besides `*` for all. Any other name is refused.',
+    '',
+    '| group | tools |',
+    '| --- | --- |',
+    ...Object.entries(toolGroups).map(
+      ([group, names]) =>
+        `| \`group:${group}\` | ${names.map((name) => `\`${name}\``).join(', ')} |`,
+    ),
+    '',
+    ...Object.entries(toolAliases).map(
+      ([alias, tool]) => `\`${alias}\` is another name of \`${tool}\`.`,
+    ),
+  ].join('\n');
+
+const laterTable = (rows: readonly Row[]) =>
+  [
+    '## Accepted, not yet used',
+    '',
+    'These keys are checked and kept, so that a file need not change later, but have no effect in this',
+    'version. `troupe doctor` names those that your file sets.',
+    '',
+    '| key | meaning |',
+    '| --- | --- |',
+    ...rows.map(({ path, schema }) => `| \`${path}\` | ${cell(schema.description ?? '')} |`),
+  ].join('\n');
+
+const example = `## Example
+
+\`\`\`json5
+{
+  agents: {
+    defaults: { model: 'local/qwen3-32b', timeoutSeconds: 900 },
+    agents: [
+      { id: 'main', default: true, purpose: 'Answers questions.' },
+      { id: 'writer', model: 'anthropic/claude-opus-4-5', thinkingLevel: 'high' },
+    ],
+  },
+  gateway: { port: 18789, auth: { mode: 'token', token: { env: 'MY_TOKEN' } } },
+  models: {
+    providers: {
+      local: {
+        baseUrl: 'http://127.0.0.1:8000/v1',
+        api: 'openai-completions',
+        models: [{ id: 'qwen3-32b', contextWindow: 32768, maxTokens: 4096 }],
+      },
+    },
+  },
+  runtime: { durability: 'process' },
+}
+\`\`\``;

@@ -1,0 +1,255 @@
+/**
+ * The part `agents` of the configuration: who the agents are, who gets which message, what a spawned
+ * agent may do (SE4, AA5, AA6, SX2).
+ */
+import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
+import { notYetUsed, oneOf, record, section } from './fields.ts';
+
+/** Agent ids stand inside session keys and actor addresses: no colon, no slash. */
+export const agentIdPattern = '^[a-z0-9][a-z0-9_-]{0,62}$';
+
+export const agentId = (description: string) =>
+  Type.String({
+    pattern: agentIdPattern,
+    description,
+    'x-allowed': 'an agent id: small letters, digits, _ and -, at most 63',
+  });
+
+export const modelName = (description: string) =>
+  Type.String({
+    minLength: 1,
+    pattern: '^\\S+$',
+    description,
+    'x-allowed': 'provider/model, or a bare model name that exactly one provider has',
+  });
+
+const thinkingLevels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
+const toolList = (description: string, standard: readonly string[]) =>
+  Type.Array(Type.String({ minLength: 1 }), { description, default: [...standard] });
+const agentList = (description: string) =>
+  Type.Array(Type.String({ minLength: 1 }), { description });
+
+const sandboxMode = oneOf(['none', 'non-main', 'always'], {
+  description:
+    'which sessions run their tools in a sandbox: none, all but the main one, or every one',
+  default: 'non-main',
+});
+const workspaceAccess = (standard: 'rw' | 'ro') =>
+  oneOf(['ro', 'rw', 'none'], {
+    description: 'what sandboxed tools may do in the workspace: read, read and write, nothing',
+    default: standard,
+  });
+
+const sandboxDefaults = section('sandbox of every agent that does not say otherwise', {
+  mode: sandboxMode,
+  workspaceAccess: workspaceAccess('rw'),
+  allowlist: toolList('tools and `group:` names that a sandboxed session may call', [
+    'bash',
+    'process',
+    'read',
+    'write',
+    'edit',
+  ]),
+  denylist: toolList('tools and groups that it may not; wins over the allowlist', [
+    'browser',
+    'canvas',
+    'nodes',
+    'cron',
+  ]),
+});
+
+/** The same keys without defaults: what is left out comes from `agents.defaults.sandbox`. */
+const sandboxOverride = Type.Object(
+  {
+    mode: Type.Optional(
+      oneOf(['none', 'non-main', 'always'], { description: 'as in the defaults' }),
+    ),
+    workspaceAccess: Type.Optional(
+      oneOf(['ro', 'rw', 'none'], { description: 'as in the defaults' }),
+    ),
+    allowlist: Type.Optional(agentList('instead of the allowlist of the defaults')),
+    denylist: Type.Optional(agentList('instead of the denylist of the defaults')),
+  },
+  { description: 'what differs from `agents.defaults.sandbox`', additionalProperties: false },
+);
+
+const defaults = section('what every agent has unless its own entry says otherwise', {
+  model: modelName(
+    'model as `provider/model`. Left out: the first own provider, else Anthropic or OpenAI when their ' +
+      'key is in the environment, else the offline model',
+  ),
+  workspace: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'folder that holds one workspace per agent; `~` is your home. Default `workspace` in the data folder',
+    }),
+  ),
+  timeoutSeconds: Type.Integer({
+    minimum: 1,
+    maximum: 172_800,
+    default: 600,
+    description: 'longest a run may take, seconds; a smaller limit of the request wins',
+  }),
+  thinkingLevel: oneOf(thinkingLevels, {
+    description: 'how much a model that can think first does so',
+    default: 'off',
+  }),
+  sandbox: notYetUsed(sandboxDefaults),
+});
+
+const historyLevel = oneOf(['none', 'summary', 'full'], {
+  description: 'what that agent may read of this one’s sessions',
+});
+
+const a2a = Type.Object(
+  {
+    allowIncoming: Type.Optional(agentList('ids of agents that may send to this one, `*` for any')),
+    allowOutgoing: Type.Optional(agentList('ids of agents that this one may send to, `*` for any')),
+    historyAccess: Type.Optional(
+      Type.Record(Type.String({ minLength: 1 }), historyLevel, {
+        description: 'by reading agent, `*` for any other: none, summary or full',
+      }),
+    ),
+  },
+  { description: 'talk with other agents', additionalProperties: false },
+);
+
+const agent = record('one agent', {
+  id: agentId('its name, part of its session keys `agent:<id>:…`'),
+  default: Type.Optional(
+    Type.Boolean({ description: 'gets what no routing rule claims; at most one' }),
+  ),
+  purpose: Type.Optional(
+    Type.String({ description: 'what it is for, in words; part of its system prompt' }),
+  ),
+  model: Type.Optional(modelName('instead of `agents.defaults.model`')),
+  thinkingLevel: Type.Optional(
+    oneOf(thinkingLevels, { description: 'instead of `agents.defaults.thinkingLevel`' }),
+  ),
+  timeoutSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 172_800,
+      description: 'instead of `agents.defaults.timeoutSeconds`',
+    }),
+  ),
+  workspace: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'its folder. Default `<agents.defaults.workspace>/<id>`',
+    }),
+  ),
+  sandbox: Type.Optional(notYetUsed(sandboxOverride)),
+  a2a: Type.Optional(notYetUsed(a2a)),
+  subagents: Type.Optional(
+    notYetUsed(
+      record('agents that it may start', {
+        allowAgents: Type.Optional(agentList('ids, `*` for any. Default only itself')),
+      }),
+    ),
+  ),
+});
+
+const route = record('who gets the message', {
+  agent: agentId('id of an agent'),
+  requireMention: Type.Optional(
+    Type.Boolean({ description: 'in a group: only messages that mention the agent' }),
+  ),
+});
+export type Route = Static<typeof route>;
+
+const routes = (description: string) =>
+  Type.Optional(Type.Record(Type.String({ minLength: 1 }), route, { description }));
+
+/** Rules of one channel: by account, guild, group, and by sender (any other key). */
+export type ChannelRouting = {
+  accounts?: Record<string, Route>;
+  guilds?: Record<string, Route>;
+  groups?: Record<string, Route>;
+} & { [sender: string]: Route };
+
+const channelRouting = Type.Unsafe<ChannelRouting>(
+  Type.Object(
+    {
+      accounts: routes('by account of the channel'),
+      guilds: routes('by guild, `*` for any other'),
+      groups: routes('by group, `*` for any other'),
+    },
+    {
+      description: 'rules of one channel: any key but these is a sender, `*` for any other sender',
+      additionalProperties: route,
+    },
+  ),
+);
+
+export type Routing = { default?: { agent: string } } & { [channel: string]: ChannelRouting };
+
+const routing: TUnsafe<Routing> = Type.Unsafe<Routing>(
+  Type.Object(
+    {
+      default: Type.Optional(
+        record('who gets what no other rule claims', {
+          agent: agentId('id of an agent. Default the one with `default: true`, else the first'),
+        }),
+      ),
+    },
+    {
+      description:
+        'which agent gets a message, by channel; first match wins: account, guild or group, sender, ' +
+        '`*` of the channel, `default`',
+      default: {},
+      additionalProperties: notYetUsed(channelRouting),
+    },
+  ),
+);
+
+const spawnDefaults = section('what an agent that another one starts may do', {
+  sandbox: section('its sandbox', {
+    mode: oneOf(['none', 'non-main', 'always'], {
+      description: 'as in `agents.defaults.sandbox`',
+      default: 'always',
+    }),
+    workspaceAccess: workspaceAccess('ro'),
+    allowlist: toolList('tools it may call', ['read', 'web_search']),
+    denylist: toolList('tools it may not; wins over the allowlist', [
+      'bash',
+      'write',
+      'canvas',
+      'sessions_spawn',
+    ]),
+    maxTokens: Type.Integer({
+      minimum: 1,
+      default: 50_000,
+      description: 'input and output tokens of the whole run',
+    }),
+    timeout: Type.Integer({
+      minimum: 1_000,
+      default: 300_000,
+      description: 'longest it may run, milliseconds',
+    }),
+  }),
+  maxSpawnDepth: Type.Integer({
+    minimum: 1,
+    maximum: 5,
+    default: 2,
+    description:
+      'agents in a chain of starts, the first one counted: 2 means that children start none',
+  }),
+  maxConcurrentSpawns: Type.Integer({
+    minimum: 1,
+    maximum: 20,
+    default: 3,
+    description: 'children of one session that run at once; up to 20 more wait',
+  }),
+});
+
+export const agentsSection = section('the agents', {
+  defaults,
+  agents: Type.Array(agent, {
+    default: [],
+    description: 'the agents by name. None: one agent `main`',
+  }),
+  routing,
+  spawnDefaults: notYetUsed(spawnDefaults),
+});

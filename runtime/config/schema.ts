@@ -1,0 +1,240 @@
+/**
+ * The configuration: every key, its type, bounds, default and meaning (OP5). The reference in
+ * docs/config.md and the published JSON Schema are made from these descriptions.
+ *
+ * Boundary: shape only. What several keys must agree on is in cross-checks.ts; where values come from
+ * is in load.ts.
+ */
+import { type TSchema, Type } from '@sinclair/typebox';
+import {
+  type Immutable,
+  type Loaded,
+  inputForm,
+  notYetUsed,
+  oneOf,
+  record,
+  secret,
+  section,
+} from './fields.ts';
+import { agentsSection } from './schema-agents.ts';
+import { toolListNames } from './tool-names.ts';
+
+const auth = section('who may connect', {
+  mode: oneOf(['token', 'password', 'none'], {
+    description: 'what a client must show; `none` only on loopback',
+    default: 'token',
+  }),
+  token: Type.Optional(
+    secret(
+      'the token of mode `token`. Left out: a random one is made at the first start and kept in the ' +
+        'file `token` of the data folder',
+    ),
+  ),
+  password: Type.Optional(secret('the password of mode `password`')),
+  allowTailscale: notYetUsed(
+    Type.Boolean({ default: false, description: 'trust the identity headers of Tailscale Serve' }),
+  ),
+  allowLocal: notYetUsed(
+    Type.Boolean({
+      default: true,
+      description:
+        'approve a new device by itself when it connects from this machine with the right token or password',
+    }),
+  ),
+});
+
+const gateway = section('the door for clients: WebSocket and HTTP on one port', {
+  port: Type.Integer({
+    minimum: 0,
+    maximum: 65_535,
+    default: 18_789,
+    description: 'TCP port; 0 takes any free one',
+  }),
+  bind: oneOf(['loopback', 'lan', 'custom'], {
+    description:
+      'addresses to listen on: this machine only, all (`0.0.0.0`), or the one in `gateway.customBindHost`',
+    default: 'loopback',
+  }),
+  customBindHost: Type.Optional(
+    Type.String({ minLength: 1, description: 'IP address to listen on when `bind` is `custom`' }),
+  ),
+  auth,
+  tailscale: notYetUsed(
+    section('publish the gateway by Tailscale', {
+      mode: oneOf(['off', 'serve', 'funnel'], {
+        description:
+          'not at all, inside the tailnet, or to the internet; both need `bind: "loopback"`',
+        default: 'off',
+      }),
+      resetOnExit: Type.Boolean({
+        default: false,
+        description: 'take the publication back when troupe stops',
+      }),
+    }),
+  ),
+});
+
+const session = section('sessions', {
+  mainKey: Type.String({
+    pattern: '^[a-z0-9][a-z0-9_-]{0,62}$',
+    'x-allowed': 'small letters, digits, _ and -, at most 63',
+    default: 'main',
+    description: 'last part of the key of an agent’s main session, `agent:<id>:<mainKey>`',
+  }),
+  dmScope: notYetUsed(
+    oneOf(['main', 'per-peer', 'per-channel-peer', 'per-account-channel-peer'], {
+      description: 'which session a direct message goes to',
+      default: 'main',
+    }),
+  ),
+  agentToAgent: notYetUsed(
+    section('agents that write to each other', {
+      maxPingPongTurns: Type.Integer({
+        minimum: 0,
+        maximum: 5,
+        default: 5,
+        description: 'replies that go back and forth after the first one; 5 is the hard limit',
+      }),
+    }),
+  ),
+});
+
+const toolNames = (description: string) =>
+  Type.Array(Type.String({ minLength: 1 }), { description, default: [] });
+
+const tools = section('tools of all agents', {
+  allow: notYetUsed(toolNames('tools and `group:` names that may be called; empty: all')),
+  deny: notYetUsed(toolNames('tools and groups that may not; wins over `allow`')),
+  agentToAgent: notYetUsed(
+    section('access of one agent to the sessions of another', {
+      enabled: Type.Boolean({ default: false, description: 'whether there is any' }),
+      allow: Type.Optional(
+        Type.Array(
+          record('one permitted direction', {
+            from: Type.String({ minLength: 1, description: 'id of the acting agent, `*` for any' }),
+            to: Type.String({ minLength: 1, description: 'id of the other agent, `*` for any' }),
+          }),
+          { description: 'permitted pairs. Left out: all, as far as each agent’s `a2a` lets them' },
+        ),
+      ),
+    }),
+  ),
+});
+
+const idField = (description: string) => Type.String({ minLength: 1, description });
+
+const model = record('one model', {
+  id: idField('name that the provider gives it'),
+  contextWindow: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'tokens that fit in one request' }),
+  ),
+  maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'most tokens of one answer' })),
+});
+
+/** `default: {}` so that defaults are filled inside each provider. */
+const provider = section('one provider of models', {
+  baseUrl: Type.String({
+    pattern: '^https?://[^\\s/]+',
+    'x-allowed': 'an http:// or https:// URL',
+    description: 'where its API is; known for `anthropic` and `openai`',
+  }),
+  apiKey: Type.Optional(
+    secret(
+      'its key. `anthropic` and `openai` take ANTHROPIC_API_KEY and OPENAI_API_KEY by themselves',
+    ),
+  ),
+  api: oneOf(['openai-completions', 'openai-responses', 'anthropic-messages'], {
+    description: 'which protocol it speaks; known for `anthropic` and `openai`',
+  }),
+  headers: Type.Record(
+    Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
+    secret('a value'),
+    {
+      default: {},
+      additionalProperties: false,
+      description: 'more headers to send with each request',
+    },
+  ),
+  models: Type.Array(model, {
+    default: [],
+    description: 'its models; any other may be named as well',
+  }),
+});
+
+const models = section('where models run', {
+  providers: Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }), provider, {
+    default: {},
+    additionalProperties: false,
+    description: 'by the name that stands before the slash in `provider/model`',
+  }),
+});
+
+const runtime = section('the actor runtime', {
+  shards: Type.Integer({
+    minimum: 1,
+    maximum: 1_024,
+    default: 8,
+    description: 'parts that the actors are spread over; fixed when the data folder is made',
+  }),
+  durability: oneOf(['process', 'power'], {
+    description:
+      'what an accepted message survives: the death of the process, or a power failure too (slower)',
+    default: 'process',
+  }),
+  groupTurnsMax: Type.Integer({
+    minimum: 1,
+    maximum: 4_096,
+    default: 256,
+    description: 'turns that are committed together at most',
+  }),
+  residentsMax: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 1_000,
+    description: 'actors of one shard kept in memory; the longest unused one leaves first',
+  }),
+});
+
+const log = section('what troupe writes about itself', {
+  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    description: 'least important kind of line that is written',
+    default: 'info',
+  }),
+});
+
+/** The configuration as the program has it: checked, every default filled in. */
+export const loadedSchema = section('configuration of troupe', {
+  agents: agentsSection,
+  gateway,
+  session,
+  tools,
+  models,
+  runtime,
+  log,
+});
+
+/** JSON Schema of the file, as published: what has a default may be left out. */
+export const configSchema: TSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  $id: 'troupe/config.json',
+  title: 'troupe.json5',
+  ...withTolerance(inputForm(loadedSchema)),
+};
+
+/** Fields that the loader fills by rules of its own are not required either; `$schema` may be named. */
+function withTolerance(schema: TSchema): TSchema {
+  const { agents, models: modelsForm } = schema.properties as Record<string, TSchema>;
+  delete agents?.properties.defaults.required;
+  const providerForm = Object.values(modelsForm?.properties.providers.patternProperties ?? {})[0];
+  delete (providerForm as TSchema | undefined)?.required;
+  schema.properties.$schema = { type: 'string' };
+  return schema;
+}
+
+/** `home` is the data folder, absolute: it is chosen by TROUPE_HOME or --data, never by the file. */
+export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
+export type AgentConfig = Config['agents']['agents'][number];
+export type ProviderConfig = Config['models']['providers'][string];
+export type SandboxConfig = Config['agents']['defaults']['sandbox'];
+export type { Immutable };
+export { toolListNames };

@@ -1,0 +1,243 @@
+import { inspect } from 'node:util';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import { describe, expect, it } from 'vitest';
+import {
+  Secret,
+  defaultAgent,
+  loadConfig,
+  resolveAgents,
+  resolveModel,
+} from '../../../runtime/config/index.ts';
+import { load, scratchFolder, write } from './folder.ts';
+
+describe('layers', () => {
+  it('fills every default when there is no file and no variable', () => {
+    const home = scratchFolder();
+    const { config, file, sources } = loadConfig({ env: {}, home });
+    expect(file).toBeUndefined();
+    expect(config.home).toBe(join(home, '.troupe'));
+    expect(config.gateway).toMatchObject({
+      port: 18_789,
+      bind: 'loopback',
+      auth: { mode: 'token' },
+    });
+    expect(config.agents.defaults).toMatchObject({ model: 'offline/troupe', timeoutSeconds: 600 });
+    expect(config.agents.spawnDefaults).toMatchObject({ maxSpawnDepth: 2, maxConcurrentSpawns: 3 });
+    expect(config.tools.agentToAgent.enabled).toBe(false);
+    expect(config.session.agentToAgent.maxPingPongTurns).toBe(5);
+    expect(config.runtime).toMatchObject({ shards: 8, durability: 'process' });
+    expect(sources).not.toHaveProperty('gateway.port');
+  });
+
+  it('lets a flag win over the environment, that over the file, that over the default', () => {
+    const text = "{ gateway: { port: 2, auth: { token: 'of the file' } }, log: { level: 'warn' } }";
+    const env = { TROUPE_PORT: '3', TROUPE_TOKEN: 'of the environment' };
+    const fromFile = load(text);
+    const fromEnv = load(text, { env });
+    const fromFlag = load(text, { env, flags: { port: '4', token: 'of the flag' } });
+    expect([fromFile, fromEnv, fromFlag].map(({ config }) => config.gateway.port)).toEqual([
+      2, 3, 4,
+    ]);
+    expect(
+      [fromFile, fromEnv, fromFlag].map(({ config }) => config.gateway.auth.token?.reveal()),
+    ).toEqual(['of the file', 'of the environment', 'of the flag']);
+    expect(fromFlag.config.log.level).toBe('warn');
+    expect(fromFile.sources['gateway.port']).toBe(`${fromFile.file}:1:14`);
+    expect(fromEnv.sources['gateway.port']).toBe('environment variable TROUPE_PORT');
+    expect(fromFlag.sources['gateway.port']).toBe('--port');
+  });
+
+  it('reads troupe.json5 of the data folder that TROUPE_HOME or --data names, unless TROUPE_CONFIG names another', () => {
+    const folder = scratchFolder();
+    write(folder, 'a/troupe.json5', '{ gateway: { port: 1 } }');
+    write(folder, 'b/troupe.json5', '{ gateway: { port: 2 } }');
+    write(folder, 'other.json5', '{ gateway: { port: 3 } }');
+    const env = { TROUPE_HOME: join(folder, 'a') };
+    const port = (input: Parameters<typeof loadConfig>[0]) => loadConfig(input).config.gateway.port;
+    expect(port({ env })).toBe(1);
+    expect(port({ env, flags: { data: join(folder, 'b') } })).toBe(2);
+    expect(port({ env: { ...env, TROUPE_CONFIG: join(folder, 'other.json5') } })).toBe(3);
+    expect(port({ env, file: join(folder, 'b/troupe.json5') })).toBe(2);
+  });
+
+  it('takes an empty variable as one that is not set', () => {
+    expect(load('{ gateway: { port: 7 } }', { env: { TROUPE_PORT: '' } }).config.gateway.port).toBe(
+      7,
+    );
+  });
+
+  it('starts relative folders at the file and ~ at the home folder', () => {
+    const { config, home } = load(
+      "{ agents: { defaults: { workspace: 'work' }, agents: [{ id: 'a' }, { id: 'b', workspace: '~/b' }] } }",
+    );
+    expect(resolveAgents(config).map(({ workspace }) => workspace)).toEqual([
+      join(home, 'work/a'),
+      join(home, 'b'),
+    ]);
+  });
+
+  it('gives a configuration that can not be changed', () => {
+    const { config } = load("{ agents: { agents: [{ id: 'a' }] } }");
+    expect(() => Object.assign(config.gateway, { port: 1 })).toThrow(TypeError);
+    expect(() => Object.assign(config.agents.agents[0] ?? {}, { id: 'x' })).toThrow(TypeError);
+  });
+
+  it('accepts the examples that the design was drawn from', () => {
+    const { config, notYetUsed } = load(`{
+      agents: {
+        defaults: { workspace: "~/.troupe/workspace", model: "anthropic/claude-opus-4-5" },
+        agents: [
+          { id: "main", model: "anthropic/claude-opus-4-5", workspace: "~/.troupe/workspace/main",
+            thinkingLevel: "high", sandbox: { mode: "none" },
+            a2a: { allowIncoming: ["helper"], allowOutgoing: ["*"], historyAccess: { helper: "summary", "*": "none" } } },
+          { id: "helper", model: "claude-sonnet-4", purpose: "helps",
+            sandbox: { mode: "always", allowlist: ["read", "write", "bash"], denylist: ["browser", "canvas"] } },
+        ],
+        routing: {
+          default: { agent: "main" },
+          whatsapp: { "+1234567890": { agent: "main" }, "*": { agent: "helper" } },
+          telegram: { groups: { "-100123456789": { agent: "main" }, "*": { agent: "helper", requireMention: true } } },
+          discord: { guilds: { "work-guild-id": { agent: "helper" } } },
+        },
+        spawnDefaults: {
+          sandbox: { mode: "always", workspaceAccess: "ro", allowlist: ["read", "web_search"],
+            denylist: ["bash", "write", "canvas", "sessions_spawn"], maxTokens: 50000, timeout: 300000 },
+          maxSpawnDepth: 2, maxConcurrentSpawns: 3,
+        },
+      },
+      gateway: { tailscale: { mode: "serve", resetOnExit: true }, bind: "loopback",
+        auth: { mode: "password", password: "bí_mật", allowTailscale: true, allowLocal: true } },
+      tools: { agentToAgent: { enabled: true, allow: [{ from: "main", to: "helper" }] } },
+      session: { agentToAgent: { maxPingPongTurns: 3 } },
+    }`);
+    expect(config.gateway.auth.password?.matches('bí_mật')).toBe(true);
+    expect(notYetUsed).toContain('gateway.tailscale');
+    expect(notYetUsed).toContain('agents.routing.whatsapp');
+    expect(notYetUsed).not.toContain('agents.routing.default');
+  });
+});
+
+describe('agents', () => {
+  it('are one agent named main when none is listed', () => {
+    const { config } = load('{}');
+    expect(resolveAgents(config)).toMatchObject([
+      { id: 'main', isDefault: true, model: 'offline/troupe' },
+    ]);
+  });
+
+  it('take from the defaults what their own entry leaves out, key by key in the sandbox', () => {
+    const { config } = load(`{ agents: {
+      defaults: { model: 'openai/m', thinkingLevel: 'low', timeoutSeconds: 5, sandbox: { denylist: ['web_fetch'] } },
+      agents: [{ id: 'a' }, { id: 'b', model: 'anthropic/n', thinkingLevel: 'high', sandbox: { mode: 'always' } }],
+    } }`);
+    expect(resolveAgents(config)).toMatchObject([
+      { id: 'a', model: 'openai/m', thinkingLevel: 'low', timeoutSeconds: 5, isDefault: true },
+      {
+        id: 'b',
+        model: 'anthropic/n',
+        thinkingLevel: 'high',
+        sandbox: { mode: 'always', denylist: ['web_fetch'] },
+      },
+    ]);
+  });
+
+  it('choose the default by routing.default, else by default: true, else the first', () => {
+    const list = "agents: [{ id: 'a' }, { id: 'b', default: true }, { id: 'c' }]";
+    expect(
+      defaultAgent(load(`{ agents: { ${list}, routing: { default: { agent: 'c' } } } }`).config).id,
+    ).toBe('c');
+    expect(defaultAgent(load(`{ agents: { ${list} } }`).config).id).toBe('b');
+    expect(defaultAgent(load("{ agents: { agents: [{ id: 'x' }, { id: 'y' }] } }").config).id).toBe(
+      'x',
+    );
+  });
+});
+
+describe('models', () => {
+  const own =
+    "{ models: { providers: { local: { baseUrl: 'http://127.0.0.1:1/v1', api: 'openai-completions', models: [{ id: 'm' }] } } } }";
+  const modelOf = (text: string, env = {}) => load(text, { env }).config.agents.defaults.model;
+
+  it('are the offline one without any key, and the provider whose key is in the environment with one', () => {
+    expect(modelOf('{}')).toBe('offline/troupe');
+    expect(modelOf('{}', { OPENAI_API_KEY: 'k' })).toMatch(/^openai\//);
+    expect(modelOf('{}', { ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k' })).toMatch(/^anthropic\//);
+  });
+
+  it('are those of an own provider before those of a key in the environment', () => {
+    expect(modelOf(own, { ANTHROPIC_API_KEY: 'k' })).toBe('local/m');
+  });
+
+  it('let the file win over the environment in the key and the address of a known provider', () => {
+    const env = { OPENAI_API_KEY: 'env', OPENAI_BASE_URL: 'http://env/v1' };
+    const text =
+      "{ models: { providers: { openai: { apiKey: 'file', baseUrl: 'http://file/v1' } } } }";
+    expect(load('{}', { env }).config.models.providers.openai).toMatchObject({
+      baseUrl: 'http://env/v1',
+    });
+    const { openai } = load(text, { env }).config.models.providers;
+    expect([openai?.apiKey?.reveal(), openai?.baseUrl]).toEqual(['file', 'http://file/v1']);
+  });
+
+  it('resolve by provider, or by a bare name that one provider has', () => {
+    const { providers } = load(own).config.models;
+    expect(resolveModel('local/a/b', providers)).toEqual({ provider: 'local', model: 'a/b' });
+    expect(resolveModel('m', providers)).toEqual({ provider: 'local', model: 'm' });
+    expect(resolveModel('claude-x', providers)).toEqual({
+      provider: 'anthropic',
+      model: 'claude-x',
+    });
+    expect(resolveModel('unheard', providers)).toHaveProperty('failure');
+    expect(resolveModel('local/', providers)).toHaveProperty('failure');
+  });
+});
+
+describe('a secret', () => {
+  const text = `{ models: { providers: {
+    a: { baseUrl: 'http://h', api: 'openai-completions', apiKey: { env: 'KEY' }, headers: { 'x-a': { file: 'key.txt' } } },
+    b: { baseUrl: 'http://h', api: 'openai-completions', apiKey: { command: ['printf', 'from a command\\n'] } },
+  } } }`;
+
+  it('comes from a variable, a file beside the configuration, or a command', () => {
+    const home = scratchFolder();
+    write(home, 'key.txt', 'from a file\n');
+    const file = write(home, 'troupe.json5', text);
+    const { a, b } = loadConfig({ home, file, env: { KEY: 'from a variable' } }).config.models
+      .providers;
+    expect(a?.apiKey?.reveal()).toBe('from a variable');
+    expect(a?.headers['x-a']?.reveal()).toBe('from a file');
+    expect(b?.apiKey?.reveal()).toBe('from a command');
+  });
+
+  it('is in no JSON, template, inspection or log line', () => {
+    const { config } = load("{ gateway: { auth: { token: 'hush-hush' } } }");
+    const lines: string[] = [];
+    const sink = new Writable({
+      write: (chunk, _encoding, done) => {
+        lines.push(String(chunk));
+        done();
+      },
+    });
+    pino(sink).info({ config, token: config.gateway.auth.token }, 'loaded');
+    const texts = [
+      JSON.stringify(config),
+      inspect(config, { depth: 9 }),
+      String(config.gateway.auth.token),
+      ...lines,
+    ];
+    expect(texts).toHaveLength(4);
+    for (const seen of texts) {
+      expect(seen).not.toContain('hush-hush');
+      expect(seen).toContain('***');
+    }
+  });
+
+  it('matches its own text only', () => {
+    const secret = new Secret('one');
+    expect(secret.matches('one')).toBe(true);
+    expect(secret.matches('two')).toBe(false);
+    expect(secret.matches('')).toBe(false);
+  });
+});

@@ -1,0 +1,298 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../../../runtime/config/index.ts';
+import { report } from '../../../runtime/config/problems.ts';
+import { problemsOf, scratchFolder } from './folder.ts';
+
+const paths = (text: string) => problemsOf(text).map(({ path }) => path);
+
+describe('a report', () => {
+  it('names every problem with path, value, what is allowed and place', () => {
+    const problems = problemsOf(`{
+  gatway: {},
+  gateway: { port: 70000, bind: 'lann' },
+  agents: { defaults: { timeoutSeconds: 'long' } },
+}`);
+    expect(problems).toEqual([
+      {
+        path: 'gatway',
+        message: 'unknown key; did you mean gateway?',
+        allowed: 'agents, gateway, session, tools, models, runtime, log',
+        where: 'troupe.json5:2:3',
+      },
+      {
+        path: 'agents.defaults.timeoutSeconds',
+        message: 'is not allowed',
+        value: '"long"',
+        allowed: 'a whole number from 1 to 172800',
+        where: 'troupe.json5:4:25',
+      },
+      {
+        path: 'gateway.port',
+        message: 'is not allowed',
+        value: '70000',
+        allowed: 'a whole number from 0 to 65535',
+        where: 'troupe.json5:3:14',
+      },
+      {
+        path: 'gateway.bind',
+        message: 'is not allowed',
+        value: '"lann"',
+        allowed: '"loopback", "lan", "custom"',
+        where: 'troupe.json5:3:27',
+      },
+    ]);
+    expect(report(problems)).toContain('  gateway.port = 70000 (troupe.json5:3:14)');
+    expect(report(problems)).toContain('      allowed: a whole number from 0 to 65535');
+  });
+
+  it('names the variable or the flag that a wrong value came from', () => {
+    expect(problemsOf('{}', { env: { TROUPE_PORT: 'http' } })).toMatchObject([
+      { path: 'gateway.port', value: '"http"', where: 'environment variable TROUPE_PORT' },
+    ]);
+    expect(problemsOf('{ gateway: { port: 1 } }', { flags: { port: '-1' } })).toMatchObject([
+      { path: 'gateway.port', value: '"-1"', where: '--port' },
+    ]);
+  });
+
+  it('says where the text stops being JSON5', () => {
+    expect(problemsOf('{\n  gateway: {\n    port: !\n')).toEqual([
+      {
+        path: '',
+        message: "is not valid JSON5: invalid character '!'",
+        where: 'troupe.json5:3:11',
+      },
+    ]);
+    expect(problemsOf('')).toMatchObject([{ message: 'is not valid JSON5: invalid end of input' }]);
+  });
+
+  it('refuses a document that is no object, and a section that is none', () => {
+    for (const text of ['[]', '7', 'null', '"x"']) {
+      expect(problemsOf(text)).toMatchObject([
+        { path: '', message: 'must hold one object: { … }' },
+      ]);
+    }
+    expect(paths('{ gateway: null, agents: [], log: 3 }')).toEqual(['agents', 'gateway', 'log']);
+  });
+
+  it('says once that a file is missing, when it was named', () => {
+    const file = `${scratchFolder()}/none.json5`;
+    expect(() => loadConfig({ env: {}, file })).toThrow(ConfigError);
+    expect(() => loadConfig({ env: {}, file })).toThrow(/there is no such file/);
+    expect(() => loadConfig({ env: {}, file: scratchFolder() })).toThrow(
+      /can not be read \(EISDIR\)/,
+    );
+  });
+
+  it('refuses a key that stands twice, which JSON5 would let win silently', () => {
+    expect(problemsOf("{ log: { level: 'info' },\n  log: { level: 'warn' } }")).toMatchObject([
+      { path: 'log', where: 'troupe.json5:2:3' },
+      { path: 'log.level', where: 'troupe.json5:2:10' },
+    ]);
+  });
+
+  it('refuses __proto__, which would vanish into the prototype', () => {
+    expect(paths("{ models: { providers: { '__proto__': {} } } }")).toContain(
+      'models.providers.__proto__',
+    );
+  });
+});
+
+describe('a secret in a problem', () => {
+  it('is never shown, even where it stands in the wrong place or under a misspelled key', () => {
+    const problems = [
+      ...problemsOf("{ gateway: { auth: 'hush-hush' } }"),
+      ...problemsOf("{ gateway: { auth: { tokn: 'hush-hush' } } }"),
+      ...problemsOf("{ gateway: { auth: { token: ['hush-hush'] } } }"),
+      ...problemsOf("{ gateway: 'hush-hush' }"),
+      ...problemsOf("{ models: { providers: { a: { apiKey: { value: 'hush-hush' } } } } }"),
+      ...problemsOf("{ models: { providers: { a: 'hush-hush' } } }"),
+      ...problemsOf(
+        "{ gateway: { auth: { token: { command: ['sh', '-c', 'echo hush-hush; exit 3'] } } } }",
+      ),
+    ];
+    expect(problems.length).toBeGreaterThanOrEqual(7);
+    expect(JSON.stringify(problems)).not.toContain('hush-hush');
+  });
+
+  it('that can not be resolved says which variable, file or command failed and how', () => {
+    const messages = [
+      "{ env: 'NOT_SET' }",
+      "{ file: 'none.txt' }",
+      "{ command: ['sh', '-c', 'exit 3'] }",
+      "{ command: ['/no/such/program'] }",
+    ].map((reference) => problemsOf(`{ gateway: { auth: { token: ${reference} } } }`)[0]);
+    expect(messages.map((problem) => problem?.path)).toEqual(Array(4).fill('gateway.auth.token'));
+    expect(messages[0]?.message).toBe('the environment variable NOT_SET is not set');
+    expect(messages[1]?.message).toMatch(/none\.txt can not be read \(ENOENT\)$/);
+    expect(messages[2]?.message).toBe('the command sh failed (exit code 3)');
+    expect(messages[3]?.message).toBe('the command /no/such/program failed (ENOENT)');
+  });
+});
+
+describe('keys that must agree', () => {
+  const refused: [name: string, text: string, path: string, message: RegExp][] = [
+    [
+      'a public bind without auth',
+      "{ gateway: { bind: 'lan', auth: { mode: 'none' } } }",
+      'gateway.auth.mode',
+      /all be let in/,
+    ],
+    [
+      'a custom public bind without auth',
+      "{ gateway: { bind: 'custom', customBindHost: '192.168.1.2', auth: { mode: 'none' } } }",
+      'gateway.auth.mode',
+      /all be let in/,
+    ],
+    [
+      'a custom bind without an address',
+      "{ gateway: { bind: 'custom' } }",
+      'gateway.customBindHost',
+      /is missing/,
+    ],
+    [
+      'mode password without a password',
+      "{ gateway: { auth: { mode: 'password' } } }",
+      'gateway.auth.password',
+      /is missing/,
+    ],
+    [
+      'Tailscale Serve on a public bind',
+      "{ gateway: { bind: 'lan', tailscale: { mode: 'serve' } } }",
+      'gateway.bind',
+      /forwards to this machine/,
+    ],
+    [
+      'Tailscale Funnel without auth',
+      "{ gateway: { auth: { mode: 'none' }, tailscale: { mode: 'funnel' } } }",
+      'gateway.auth.mode',
+      /whole internet/,
+    ],
+    [
+      'two agents of one id',
+      "{ agents: { agents: [{ id: 'a' }, { id: 'a' }] } }",
+      'agents.agents[1].id',
+      /agents\.agents\[0\] has this id/,
+    ],
+    [
+      'two default agents',
+      "{ agents: { agents: [{ id: 'a', default: true }, { id: 'b', default: true }] } }",
+      'agents.agents[1].default',
+      /there can be one/,
+    ],
+    [
+      'a route to nobody',
+      "{ agents: { agents: [{ id: 'helper' }], routing: { whatsapp: { '+1': { agent: 'helpr' } } } } }",
+      'agents.routing.whatsapp["+1"].agent',
+      /did you mean helper\?/,
+    ],
+    [
+      'a default route to nobody',
+      "{ agents: { routing: { default: { agent: 'x' } } } }",
+      'agents.routing.default.agent',
+      /no agent has this id/,
+    ],
+    [
+      'a wildcard as a route',
+      "{ agents: { routing: { default: { agent: '*' } } } }",
+      'agents.routing.default.agent',
+      /not allowed/,
+    ],
+    [
+      'a peer that is nobody',
+      "{ agents: { agents: [{ id: 'a', a2a: { allowIncoming: ['b'] } }] } }",
+      'agents.agents[0].a2a.allowIncoming[0]',
+      /no agent/,
+    ],
+    [
+      'a reader that is nobody',
+      "{ agents: { agents: [{ id: 'a', a2a: { historyAccess: { b: 'full' } } }] } }",
+      'agents.agents[0].a2a.historyAccess.b',
+      /no agent/,
+    ],
+    [
+      'a pair with nobody',
+      "{ tools: { agentToAgent: { allow: [{ from: 'main', to: 'b' }] } } }",
+      'tools.agentToAgent.allow[0].to',
+      /no agent/,
+    ],
+    [
+      'an unknown tool',
+      "{ tools: { deny: ['web_serch'] } }",
+      'tools.deny[0]',
+      /did you mean web_search\?/,
+    ],
+    [
+      'an unknown tool in a sandbox',
+      "{ agents: { defaults: { sandbox: { denylist: ['group:nets'] } } } }",
+      'agents.defaults.sandbox.denylist[0]',
+      /no tool or group/,
+    ],
+    [
+      'a model of no provider',
+      "{ agents: { agents: [{ id: 'a', model: 'nobody/x' }] } }",
+      'agents.agents[0].model',
+      /there is no provider nobody/,
+    ],
+    [
+      'a bare model that nobody has',
+      "{ agents: { defaults: { model: 'llama' } } }",
+      'agents.defaults.model',
+      /no provider has this model/,
+    ],
+    [
+      'the name of the offline provider',
+      "{ models: { providers: { offline: { baseUrl: 'http://h', api: 'openai-completions' } } } }",
+      'models.providers.offline',
+      /take another/,
+    ],
+    [
+      'a model listed twice',
+      "{ models: { providers: { a: { baseUrl: 'http://h', api: 'openai-completions', models: [{ id: 'm' }, { id: 'm' }] } } } }",
+      'models.providers.a.models[1].id',
+      /already/,
+    ],
+    [
+      'more ping-pong turns than the hard limit',
+      '{ session: { agentToAgent: { maxPingPongTurns: 6 } } }',
+      'session.agentToAgent.maxPingPongTurns',
+      /not allowed/,
+    ],
+    [
+      'an own provider without an address',
+      "{ models: { providers: { a: { api: 'openai-completions' } } } }",
+      'models.providers.a.baseUrl',
+      /is missing/,
+    ],
+    [
+      'an agent id with a colon',
+      "{ agents: { agents: [{ id: 'a:b' }] } }",
+      'agents.agents[0].id',
+      /not allowed/,
+    ],
+  ];
+
+  it.each(refused)('refuse %s', (_name, text, path, message) => {
+    expect(problemsOf(text)).toContainEqual(
+      expect.objectContaining({ path, message: expect.stringMatching(message) as string }),
+    );
+  });
+
+  it('a bare model that two providers list names both', () => {
+    const provider = "{ baseUrl: 'http://h', api: 'openai-completions', models: [{ id: 'm' }] }";
+    const text = `{ agents: { defaults: { model: 'm' } }, models: { providers: { a: ${provider}, b: ${provider} } } }`;
+    expect(problemsOf(text)).toMatchObject([{ message: 'several providers have it: a, b' }]);
+  });
+
+  it('no auth is accepted where only this machine can reach the gateway', () => {
+    expect(paths("{ gateway: { auth: { mode: 'none' } } }")).toEqual([]);
+    expect(
+      paths("{ gateway: { bind: 'custom', customBindHost: '127.0.0.2', auth: { mode: 'none' } } }"),
+    ).toEqual([]);
+  });
+
+  it('are still checked in sections that are well-formed when another one is not', () => {
+    expect(
+      paths("{ log: { level: 'loud' }, gateway: { bind: 'lan', auth: { mode: 'none' } } }"),
+    ).toEqual(['log.level', 'gateway.auth.mode']);
+  });
+});
