@@ -1,0 +1,126 @@
+/**
+ * Answer: what has been heard of one model answer so far. The adapters translate their provider's
+ * events into calls of these methods; the shared stream loop takes the events out.
+ *
+ * Invariant: `done().text` is the concatenation of every text delta handed out (model.ts, 1).
+ */
+import type { Continuation, ModelDone, ModelEvent, ModelStop, ToolCall } from './model.ts';
+
+/** An event whose form the protocol does not know. */
+export class MalformedEvent extends Error {
+  override readonly name = 'MalformedEvent';
+}
+
+type OpenCall = { id: string; name: string; json: string };
+
+export class Answer {
+  #text = '';
+  #heard: ModelEvent[] = [];
+  #calls = new Map<string | number, OpenCall>();
+  #stop: ModelStop = 'end';
+  #inputTokens = 0;
+  #outputTokens = 0;
+  #continuation: Continuation | undefined;
+  #ended = false;
+
+  /** The provider said that the answer is whole. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  text(delta: string): void {
+    expectText(delta, 'text delta');
+    if (delta === '') return;
+    this.#text += delta;
+    this.#heard.push({ kind: 'text', delta });
+  }
+
+  reasoning(delta: string): void {
+    expectText(delta, 'reasoning delta');
+    if (delta !== '') this.#heard.push({ kind: 'reasoning', delta });
+  }
+
+  /** A tool call begins; `key` is the provider's place for it in this answer. */
+  openCall(key: string | number, id: string, name: string): void {
+    expectText(id, 'call id');
+    expectText(name, 'tool name');
+    this.#calls.set(key, { id, name, json: '' });
+  }
+
+  /** @throws MalformedEvent when no call was opened there */
+  callArgs(key: string | number, delta: string): void {
+    this.#callAt(key).json += expectText(delta, 'arguments delta');
+  }
+
+  /** The whole arguments, in place of what the deltas said. */
+  wholeCallArgs(key: string | number, json: string): void {
+    this.#callAt(key).json = expectText(json, 'arguments');
+  }
+
+  hasCall(key: string | number): boolean {
+    return this.#calls.has(key);
+  }
+
+  /** Later numbers replace earlier ones; undefined and null keep them. */
+  usage(inputTokens: number | null | undefined, outputTokens: number | null | undefined): void {
+    this.#inputTokens = inputTokens ?? this.#inputTokens;
+    this.#outputTokens = outputTokens ?? this.#outputTokens;
+  }
+
+  stop(stop: ModelStop): void {
+    this.#stop = stop;
+  }
+
+  continueWith(continuation: Continuation): void {
+    this.#continuation = continuation;
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** The events heard since the last take, in order. */
+  take(): ModelEvent[] {
+    const heard = this.#heard;
+    this.#heard = [];
+    return heard;
+  }
+
+  done(): ModelDone {
+    const whole = this.#stop === 'end' || this.#stop === 'tools';
+    const calls = whole ? [...this.#calls.values()].map(closeCall) : [];
+    return {
+      kind: 'done',
+      text: this.#text,
+      calls,
+      // some servers say "stop" although they ask for tools
+      stop: whole ? (calls.length > 0 ? 'tools' : 'end') : this.#stop,
+      usage: { inputTokens: this.#inputTokens, outputTokens: this.#outputTokens },
+      ...(this.#continuation === undefined ? {} : { continuation: this.#continuation }),
+    };
+  }
+
+  #callAt(key: string | number): OpenCall {
+    const call = this.#calls.get(key);
+    if (call === undefined) throw new MalformedEvent(`arguments for a tool call ${key} never begun`);
+    return call;
+  }
+}
+
+const closeCall = ({ id, name, json }: OpenCall): ToolCall => ({ id, name, args: parseArgs(json) });
+
+/** Models do write broken JSON; the tool's own check then tells them so, in their words. */
+const parseArgs = (json: string): unknown => {
+  if (json.trim() === '') return {};
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return json;
+  }
+};
+
+/** @throws MalformedEvent unless `value` is a text */
+export const expectText = (value: unknown, what: string): string => {
+  if (typeof value === 'string') return value;
+  throw new MalformedEvent(`${what} is ${value === null ? 'null' : typeof value}, not text`);
+};

@@ -1,0 +1,201 @@
+/**
+ * The catalog: which model providers there are, and which of them a model's name means (AL10).
+ *
+ * Boundary: made once from the `models` section of the configuration and the environment (as a record;
+ * nothing here reads `process.env`). Opens no connection and loads no SDK.
+ * Invariant: no key and no header value can be read from a catalog or its providers (SX4).
+ */
+import type { Clock } from '../../../runtime/clock/clock.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { anthropicUrl, createAnthropicProvider } from './anthropic.ts';
+import type { Connection, SecretText } from './connection.ts';
+import { anthropicModels, openAiModels, unknownModel } from './known-models.ts';
+import type { ModelInfo, ModelProvider } from './model.ts';
+import { createOfflineProvider, offlineModel } from './offline.ts';
+import { createOpenAiCompletionsProvider } from './openai-completions.ts';
+import { openAiUrl } from './openai-connect.ts';
+import { createOpenAiResponsesProvider } from './openai-responses.ts';
+
+export type ModelApi = 'offline' | 'anthropic-messages' | 'openai-responses' | 'openai-completions';
+
+/** One entry of `models.providers`. */
+export type ProviderSettings = {
+  readonly api: ModelApi;
+  /** default: the API's own address; an own address never gets a key from the environment */
+  readonly baseUrl?: string;
+  readonly apiKey?: SecretText;
+  readonly headers?: Readonly<Record<string, SecretText>>;
+  /** more models, or other bounds of known ones */
+  readonly models?: readonly (Pick<ModelInfo, 'id'> & Partial<ModelInfo>)[];
+};
+
+export type ModelSettings = { readonly providers: Readonly<Record<string, ProviderSettings>> };
+
+export type CatalogOptions = {
+  /** read for ANTHROPIC_API_KEY and OPENAI_API_KEY; default empty */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly clock?: Clock;
+  /** pace of the offline model; default 200, 0 as fast as possible */
+  readonly offlineTokensPerSecond?: number;
+};
+
+export type ResolvedModel = {
+  /** `provider/model`, to be kept where the choice is recorded */
+  readonly name: string;
+  readonly provider: ModelProvider;
+  readonly model: ModelInfo;
+};
+
+export type ModelCatalog = {
+  readonly providers: readonly ModelProvider[];
+  /** Names of all known models as `provider/model`. */
+  names(): readonly string[];
+  /**
+   * `provider/model`, known or not, or the bare name of a model that exactly one provider knows.
+   * @throws TroupeError INVALID_ARGUMENT that names what exists
+   */
+  resolve(name: string): ResolvedModel;
+  /**
+   * The first own provider's first model, else Anthropic's when there is a key, else OpenAI's, else
+   * the offline model.
+   */
+  defaultModel(): string;
+};
+
+const offlineId = 'offline';
+
+/** What is known about a provider by its name. */
+const builtIn = {
+  anthropic: {
+    api: 'anthropic-messages',
+    url: anthropicUrl,
+    variable: 'ANTHROPIC_API_KEY',
+    models: anthropicModels,
+  },
+  openai: {
+    api: 'openai-responses',
+    url: openAiUrl,
+    variable: 'OPENAI_API_KEY',
+    models: openAiModels,
+  },
+} as const satisfies Record<
+  string,
+  { api: ModelApi; url: string; variable: string; models: readonly ModelInfo[] }
+>;
+type BuiltInId = keyof typeof builtIn;
+const builtInIds = Object.keys(builtIn) as BuiltInId[];
+const isBuiltIn = (id: string): id is BuiltInId => Object.hasOwn(builtIn, id);
+
+/** @throws TroupeError INVALID_ARGUMENT for a key or header that no HTTP header may carry */
+export const createModelCatalog = (
+  settings: ModelSettings,
+  options: CatalogOptions = {},
+): ModelCatalog => {
+  const providers = new Map<string, ModelProvider>();
+  const keyed = new Set<string>();
+  const own = new Set<string>();
+  const add = (id: string, entry: ProviderSettings) => {
+    const apiKey = entry.apiKey ?? keyFromEnvironment(id, entry, options.env ?? {});
+    if (apiKey !== undefined) keyed.add(id);
+    providers.set(id, createProvider(id, { ...entry, apiKey }, options));
+  };
+  for (const [id, entry] of Object.entries(settings.providers)) {
+    add(id, entry);
+    if (!isBuiltIn(id) && id !== offlineId) own.add(id);
+  }
+  for (const id of builtInIds) {
+    if (!providers.has(id) && options.env?.[builtIn[id].variable]) add(id, { api: builtIn[id].api });
+  }
+  if (!providers.has(offlineId)) add(offlineId, { api: 'offline' });
+  return catalogOf(providers, [...own, ...builtInIds.filter((id) => keyed.has(id))]);
+};
+
+/** A key of the environment is meant for the provider's own address and goes nowhere else. */
+const keyFromEnvironment = (
+  id: string,
+  entry: ProviderSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined => {
+  if (!isBuiltIn(id)) return undefined;
+  const official = (entry.baseUrl ?? builtIn[id].url).replace(/\/+$/, '') === builtIn[id].url;
+  return official ? env[builtIn[id].variable] || undefined : undefined;
+};
+
+const createProvider = (
+  id: string,
+  entry: ProviderSettings,
+  { clock, offlineTokensPerSecond }: CatalogOptions,
+): ModelProvider => {
+  if (entry.api === 'offline') {
+    return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
+  }
+  const { baseUrl, apiKey, headers } = entry;
+  const models = modelsOf(id, entry);
+  const connection: Connection = { id, baseUrl, apiKey, headers, models, clock };
+  switch (entry.api) {
+    case 'anthropic-messages':
+      return createAnthropicProvider(connection);
+    case 'openai-responses':
+      return createOpenAiResponsesProvider(connection);
+    case 'openai-completions':
+      return createOpenAiCompletionsProvider(connection);
+  }
+};
+
+const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
+  const known = isBuiltIn(id) ? builtIn[id].models : [];
+  const named = (entry.models ?? []).map((model) => ({
+    ...(known.find((other) => other.id === model.id) ?? unknownModel),
+    ...model,
+  }));
+  return [...named, ...known.filter(({ id }) => !named.some((model) => model.id === id))];
+};
+
+const catalogOf = (
+  byId: ReadonlyMap<string, ModelProvider>,
+  preferred: readonly string[],
+): ModelCatalog => {
+  const providers = [...byId.values()];
+  const names = () => providers.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
+  return {
+    providers,
+    names,
+    resolve: (name) => named(byId, name) ?? bare(providers, name, names()),
+    defaultModel() {
+      const found = preferred.map((id) => byId.get(id)).find((one) => one?.models.length);
+      return found ? `${found.id}/${found.models[0]?.id}` : `${offlineId}/${offlineModel.id}`;
+    },
+  };
+};
+
+/** `provider/model`; the model's own name may hold slashes as well. */
+const named = (byId: ReadonlyMap<string, ModelProvider>, name: string): ResolvedModel | undefined => {
+  const slash = name.indexOf('/');
+  const provider = slash > 0 ? byId.get(name.slice(0, slash)) : undefined;
+  const id = name.slice(slash + 1);
+  if (provider === undefined || id === '') return undefined;
+  const known = provider.models.find((model) => model.id === id);
+  // the offline model is no service that may have got new models since
+  if (!known && provider.models.includes(offlineModel)) return undefined;
+  return { name, provider, model: known ?? { id, ...unknownModel } };
+};
+
+const bare = (
+  providers: readonly ModelProvider[],
+  name: string,
+  names: readonly string[],
+): ResolvedModel => {
+  const found = providers.flatMap((provider) =>
+    provider.models
+      .filter((model) => model.id === name)
+      .map((model) => ({ name: `${provider.id}/${model.id}`, provider, model })),
+  );
+  const [only, ...others] = found;
+  if (only && others.length === 0) return only;
+  const why =
+    found.length > 1
+      ? `More than one provider has the model ${name}: write ${found.map((one) => one.name).join(' or ')}`
+      : `There is no model ${name}. Known: ${names.join(', ')}; other models of these providers as ` +
+        `provider/model (${providers.map(({ id }) => id).join(', ')})`;
+  throw new TroupeError('INVALID_ARGUMENT', why, { details: { model: name } });
+};

@@ -1,0 +1,76 @@
+/**
+ * Mends a conversation so that every provider accepts it. A run that was aborted or moved to another
+ * worker may leave calls without results; compaction may leave results without their call (AL12).
+ * Providers refuse both, and a refused history would make the session useless for good.
+ *
+ * Pure; order is kept; messages that are right are returned as they are.
+ */
+import type { Continuation, ModelMessage, ToolCall } from './model.ts';
+
+type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
+
+/** What a model reads about a call that was never answered. */
+export const unfinishedCallText =
+  'No result: the run ended before this tool finished. It may or may not have had its effect.';
+
+/**
+ * The conversation with each call followed by exactly one result, results without a call dropped,
+ * and messages that say nothing dropped.
+ */
+export const mendConversation = (messages: readonly ModelMessage[]): ModelMessage[] => {
+  const mended: ModelMessage[] = [];
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at] as ModelMessage;
+    if (message.role === 'tool') continue; // taken below, with its call
+    if (!saysSomething(message)) continue;
+    mended.push(message);
+    if (message.role === 'assistant' && message.calls?.length) {
+      mended.push(...resultsOf(message.calls, messages, at + 1));
+    }
+  }
+  return mended;
+};
+
+const saysSomething = (message: Exclude<ModelMessage, ToolMessage>): boolean =>
+  message.text.trim() !== '' || (message.role === 'assistant' && (message.calls?.length ?? 0) > 0);
+
+/** The results that stand before the next assistant message, one per call, in the order of the calls. */
+const resultsOf = (
+  calls: readonly ToolCall[],
+  messages: readonly ModelMessage[],
+  from: number,
+): ToolMessage[] => {
+  const found = new Map<string, ToolMessage>();
+  for (let at = from; at < messages.length; at++) {
+    const message = messages[at] as ModelMessage;
+    if (message.role === 'assistant') break;
+    if (message.role === 'tool' && !found.has(message.callId)) found.set(message.callId, message);
+  }
+  return calls.map((call) => found.get(call.id) ?? unfinished(call));
+};
+
+const unfinished = (call: ToolCall): ToolMessage => ({
+  role: 'tool',
+  callId: call.id,
+  name: call.name,
+  result: unfinishedCallText,
+  isError: true,
+});
+
+/** A call's arguments as an object, for the providers that accept nothing else. */
+export const argsObject = (args: unknown): Record<string, unknown> =>
+  typeof args === 'object' && args !== null && !Array.isArray(args)
+    ? (args as Record<string, unknown>)
+    : { input: args };
+
+/** Who a continuation is for: nobody else can read it. */
+export type Origin = Pick<Continuation, 'provider' | 'model'>;
+
+/** The blocks to send back in place of an assistant message, if that very model wrote them. */
+export const blocksFor = (
+  { continuation }: Extract<ModelMessage, { role: 'assistant' }>,
+  { provider, model }: Origin,
+): readonly unknown[] | undefined =>
+  continuation?.provider === provider && continuation.model === model
+    ? continuation.blocks
+    : undefined;

@@ -1,0 +1,121 @@
+/**
+ * What the offline model says, in English, Vietnamese and Chinese, and how it tells which one to use.
+ * Texts only; when each is said stands in offline-reply.ts.
+ */
+
+export type Language = 'en' | 'vi' | 'zh';
+
+/** Chinese by its characters, Vietnamese by letters no other language here has; everything else English. */
+export const languageOf = (text: string): Language => {
+  if (/\p{Script=Han}/u.test(text)) return 'zh';
+  return /[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]|\b(xin ch[aà]o|ch[aà]o b[aạ]n)/i.test(text)
+    ? 'vi'
+    : 'en';
+};
+
+export type Words = {
+  readonly greeting: string;
+  readonly about: string;
+  readonly help: string;
+  readonly thanks: string;
+  first(text: string): string;
+  previous(text: string): string;
+  readonly nothingYet: string;
+  count(messages: number): string;
+  name(name: string): string;
+  readonly noName: string;
+  toolSaid(name: string, result: string): string;
+  toolFailed(name: string, result: string): string;
+  noTool(name: string, tools: readonly string[]): string;
+  heard(text: string, words: number): string;
+  thinking(words: number): string;
+};
+
+const en: Words = {
+  greeting:
+    'Hello! I am troupe-offline, the model that comes with troupe. What would you like to try? ' +
+    'Say "help" to see what I can do without a network.',
+  about:
+    'I am troupe-offline, the offline model that comes with troupe. I run inside this process, follow ' +
+    'fixed rules and do not think. To talk to a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY in ' +
+    'the environment and start troupe again.',
+  help:
+    'I can show how troupe works: I stream an answer word by word, remember what was said in this ' +
+    'session ("what did I say first?"), repeat ("repeat hello"), and call tools ("use the tool ' +
+    'calculate 2+2", "what time is it?"). I am the offline model and do not think; for real answers ' +
+    'set ANTHROPIC_API_KEY or OPENAI_API_KEY and start troupe again.',
+  thanks: 'You are welcome. Anything else about troupe?',
+  first: (text) => `The first thing you said was: "${text}"`,
+  previous: (text) => `Before this you said: "${text}"`,
+  nothingYet: 'You have not said anything before this.',
+  count: (messages) => `You have sent ${messages} ${messages === 1 ? 'message' : 'messages'} so far.`,
+  name: (name) => `Your name is ${name}.`,
+  noName: 'You have not told me your name yet.',
+  toolSaid: (name, result) => `The tool ${name} answered: ${result}`,
+  toolFailed: (name, result) => `The tool ${name} failed: ${result}`,
+  noTool: (name, tools) =>
+    `I have no tool named ${name} here. ${tools.length ? `I have: ${tools.join(', ')}.` : 'I have none.'}`,
+  heard: (text, words) =>
+    `I read ${words} ${words === 1 ? 'word' : 'words'}: "${text}". I am the offline model of troupe and ` +
+    'can not think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
+  thinking: (words) => `The message has ${words} words. I look for a rule that fits and answer by it.`,
+};
+
+const vi: Words = {
+  greeting:
+    'Xin chào! Tôi là troupe-offline, mô hình đi kèm với troupe. Bạn muốn thử gì? ' +
+    'Hãy nói "trợ giúp" để xem tôi làm được gì khi không có mạng.',
+  about:
+    'Tôi là troupe-offline, mô hình ngoại tuyến đi kèm với troupe. Tôi chạy ngay trong tiến trình này, ' +
+    'theo các quy tắc cố định và không suy nghĩ. Để dùng mô hình thật, hãy đặt ANTHROPIC_API_KEY hoặc ' +
+    'OPENAI_API_KEY trong môi trường rồi khởi động lại troupe.',
+  help:
+    'Tôi có thể cho thấy troupe hoạt động thế nào: trả lời từng từ, nhớ những gì đã nói trong phiên này ' +
+    '("tôi nói gì đầu tiên?"), lặp lại ("lặp lại xin chào") và gọi công cụ ("dùng công cụ calculate ' +
+    '2+2", "mấy giờ rồi?"). Tôi là mô hình ngoại tuyến; để có câu trả lời thật hãy đặt ' +
+    'ANTHROPIC_API_KEY hoặc OPENAI_API_KEY rồi khởi động lại troupe.',
+  thanks: 'Không có gì. Bạn còn muốn hỏi gì về troupe không?',
+  first: (text) => `Điều đầu tiên bạn nói là: "${text}"`,
+  previous: (text) => `Trước đó bạn đã nói: "${text}"`,
+  nothingYet: 'Bạn chưa nói gì trước đó.',
+  count: (messages) => `Đến giờ bạn đã gửi ${messages} tin nhắn.`,
+  name: (name) => `Bạn tên là ${name}.`,
+  noName: 'Bạn chưa cho tôi biết tên.',
+  toolSaid: (name, result) => `Công cụ ${name} trả lời: ${result}`,
+  toolFailed: (name, result) => `Công cụ ${name} gặp lỗi: ${result}`,
+  noTool: (name, tools) =>
+    `Ở đây tôi không có công cụ tên ${name}. ${tools.length ? `Tôi có: ${tools.join(', ')}.` : 'Tôi không có công cụ nào.'}`,
+  heard: (text, words) =>
+    `Tôi đã đọc ${words} từ: "${text}". Tôi là mô hình ngoại tuyến của troupe và không thể suy nghĩ về ` +
+    'chúng. Hãy đặt ANTHROPIC_API_KEY hoặc OPENAI_API_KEY để có câu trả lời thật, hoặc nói "trợ giúp".',
+  thinking: (words) => `Tin nhắn có ${words} từ. Tôi tìm một quy tắc phù hợp và trả lời theo đó.`,
+};
+
+const zh: Words = {
+  greeting:
+    '你好！我是 troupe-offline，troupe 自带的模型。你想试试什么？说“帮助”可以看到我在没有网络时能做什么。',
+  about:
+    '我是 troupe-offline，troupe 自带的离线模型。我就在这个进程里运行，按固定规则回答，并不会思考。' +
+    '要使用真正的模型，请在环境变量中设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY，然后重新启动 troupe。',
+  help:
+    '我可以演示 troupe 的工作方式：逐字输出回答，记住本次会话说过的话（“我第一句说了什么？”），' +
+    '复述（“重复 你好”），以及调用工具（“使用工具 calculate 2+2”、“现在几点？”）。' +
+    '我是离线模型；要得到真正的回答，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 后重新启动 troupe。',
+  thanks: '不客气。关于 troupe 还有什么想问的吗？',
+  first: (text) => `你说的第一句话是：“${text}”`,
+  previous: (text) => `在此之前你说的是：“${text}”`,
+  nothingYet: '在此之前你还没有说过话。',
+  count: (messages) => `到目前为止你发送了 ${messages} 条消息。`,
+  name: (name) => `你叫${name}。`,
+  noName: '你还没有告诉我你的名字。',
+  toolSaid: (name, result) => `工具 ${name} 的回答：${result}`,
+  toolFailed: (name, result) => `工具 ${name} 出错：${result}`,
+  noTool: (name, tools) =>
+    `这里没有名为 ${name} 的工具。${tools.length ? `现有工具：${tools.join('、')}。` : '现在没有任何工具。'}`,
+  heard: (text, words) =>
+    `我读到了 ${words} 个词：“${text}”。我是 troupe 的离线模型，无法思考它们。` +
+    '请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 以获得真正的回答，或者说“帮助”。',
+  thinking: (words) => `这条消息有 ${words} 个词。我找一条合适的规则来回答。`,
+};
+
+export const words: Readonly<Record<Language, Words>> = { en, vi, zh };

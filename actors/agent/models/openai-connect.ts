@@ -1,0 +1,37 @@
+/** The client of OpenAI's SDK for one call, loaded when first needed; both of its APIs use it. */
+import type OpenAI from 'openai';
+import { authentication, type OpenConnection } from './connection.ts';
+import type { ThinkingLevel } from './model.ts';
+import type { Fetch } from './stream.ts';
+
+export const openAiUrl = 'https://api.openai.com/v1';
+
+/** A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the call's. */
+export const connectOpenAi = async (connection: OpenConnection, fetch: Fetch): Promise<OpenAI> => {
+  const proof = authentication(connection, ['authorization', 'api-key'], 'OPENAI_API_KEY');
+  const { default: Sdk } = await import('openai');
+  return new Sdk({
+    apiKey: proof.apiKey,
+    // null keeps the SDK from reading these out of the environment
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    baseURL: connection.baseUrl,
+    defaultHeaders: proof.headers,
+    maxRetries: 0,
+    timeout: 2 ** 31 - 1, // ours is the idle limit
+    logLevel: 'off', // it would write whole events to the console
+    fetch,
+  });
+};
+
+/** Three levels that every reasoning model takes; `minimal` and `xhigh` are refused by some. */
+export const effortOf = (
+  thinking: Exclude<ThinkingLevel, 'off'>,
+): 'low' | 'medium' | 'high' =>
+  ({ minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' } as const)[thinking];
+
+/** Which of OpenAI's models reason: the o series and gpt-5 and later, except the chat variants. */
+export const reasons = (model: string): boolean =>
+  /(^|\/)(o\d|gpt-([5-9]|\d\d)|codex)/.test(model) && !/-chat\b/.test(model);

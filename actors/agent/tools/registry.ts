@@ -1,0 +1,97 @@
+/**
+ * The registry: finds a called tool, checks the arguments, bounds the result (AL11).
+ *
+ * Invariants:
+ *  1. A tool never sees arguments that its schema refuses.
+ *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as an
+ *     exception: the run goes on.
+ *  3. No result is longer than `resultBytesMax`.
+ */
+import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
+import { Value } from '@sinclair/typebox/value';
+import type { ToolCall } from '../../../protocols/session.ts';
+import type { ToolSpec } from '../models/model.ts';
+import type { Tool, ToolContext, ToolResult } from './tool.ts';
+
+/** Longest result that a model gets to read, bytes of UTF-8; the note about the cut included. */
+export const resultBytesMax = 64 * 1024;
+
+/** How many faults of the arguments are named at once. */
+const faultsMax = 5;
+
+export type ToolRegistry = {
+  /** What models are told, in order of registration. */
+  specs(): readonly ToolSpec[];
+  get(name: string): Tool | undefined;
+  /** Runs one call. @throws what the tool throws */
+  run(call: Pick<ToolCall, 'name' | 'args'>, context: ToolContext): Promise<ToolResult>;
+};
+
+/** @throws Error when two tools have one name, or a name is one that a provider would refuse */
+export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(tool.name)) throw new Error(`Bad tool name: ${tool.name}`);
+    if (byName.has(tool.name)) throw new Error(`Two tools are named ${tool.name}`);
+    byName.set(tool.name, tool);
+  }
+  const specs = tools.map(specOf);
+  return {
+    specs: () => specs,
+    get: (name) => byName.get(name),
+    async run({ name, args }, context) {
+      const tool = byName.get(name);
+      if (!tool) return unknownTool(name, [...byName.keys()]);
+      const fault = faultIn(args, tool);
+      if (fault) return { text: fault, isError: true };
+      const result = await tool.run(args, context);
+      return { ...result, text: cutText(result.text) };
+    },
+  };
+};
+
+/** The schema as plain JSON: TypeBox keeps its own marks under symbols. */
+const specOf = ({ name, description, parameters }: Tool): ToolSpec => ({
+  name,
+  description,
+  parameters: JSON.parse(JSON.stringify(parameters)) as Record<string, unknown>,
+});
+
+const unknownTool = (name: string, known: readonly string[]): ToolResult => ({
+  text: `There is no tool named ${shown(name)}. Tools: ${known.join(', ') || 'none'}.`,
+  isError: true,
+});
+
+/** What is wrong with the arguments, or undefined. */
+const faultIn = (args: unknown, tool: Tool): string | undefined => {
+  if (typeof args === 'string') {
+    return `The arguments of ${tool.name} are not valid JSON: ${shown(args)}. Write one JSON object.`;
+  }
+  if (Value.Check(tool.parameters, args)) return undefined;
+  const faults = firstOf(Value.Errors(tool.parameters, args)).map(
+    ({ path, message }) => `${path === '' ? 'the arguments' : path.slice(1)}: ${message}`,
+  );
+  const schema = JSON.stringify(tool.parameters);
+  return `The arguments of ${tool.name} were refused: ${faults.join('; ')}. Its schema: ${schema}`;
+};
+
+/** The first fault at each place, because later ones follow from it. */
+const firstOf = (errors: ValueErrorIterator): ValueError[] => {
+  const byPath = new Map<string, ValueError>();
+  for (const error of errors) {
+    if (byPath.size === faultsMax) break;
+    if (!byPath.has(error.path)) byPath.set(error.path, error);
+  }
+  return [...byPath.values()];
+};
+
+const shown = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+
+/** `text`, or as much of its beginning as fits together with a note; never half a character. */
+export const cutText = (text: string): string => {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= resultBytesMax) return text;
+  const note = `\n[cut: this is the beginning of ${bytes} bytes]`;
+  const kept = Buffer.from(text).subarray(0, resultBytesMax - Buffer.byteLength(note));
+  return new TextDecoder().decode(kept, { stream: true }) + note;
+};
