@@ -3,6 +3,7 @@
  * Boundary: reads the machine's nodes, never a snapshot.
  */
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
+import { actionsOf, builtin } from './parts.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { StateMeta } from '../../protocols/statechart.ts';
 
@@ -10,6 +11,8 @@ export type MachineFacts = {
   readonly nodes: ReadonlyMap<string, AnyStateNode>;
   /** invoke id to the node that owns it; ids are unique in a machine that passed lint */
   readonly invokes: ReadonlyMap<string, AnyStateNode>;
+  /** timer id to the name of its delay (`after`) or to itself (a delayed `raise` that has an id) */
+  readonly timers: ReadonlyMap<string, string>;
   /** nodes with StateMeta.defer, each with its test of an event type */
   readonly deferring: ReadonlyMap<AnyStateNode, (eventType: string) => boolean>;
 };
@@ -41,15 +44,29 @@ export function* nodesOf(node: AnyStateNode): Generator<AnyStateNode> {
 function findFacts(machine: AnyStateMachine): MachineFacts {
   const nodes = new Map<string, AnyStateNode>();
   const invokes = new Map<string, AnyStateNode>();
+  const timers = new Map<string, string>();
   const deferring = new Map<AnyStateNode, (eventType: string) => boolean>();
   for (const node of nodesOf(machine.root)) {
     nodes.set(node.id, node);
     for (const { id } of node.invoke) invokes.set(id, node);
+    for (const { eventType, delay } of node.after) timers.set(eventType, String(delay));
+    for (const action of actionsOf(node)) {
+      const { type, id } = builtin(machine, action);
+      if (type === 'xstate.raise' && typeof id === 'string') timers.set(id, id);
+    }
     const { defer } = (node.meta ?? {}) as StateMeta;
     if (defer && defer.length > 0) deferring.set(node, eventMatcher(defer));
   }
-  return { nodes, invokes, deferring };
+  return { nodes, invokes, timers, deferring };
 }
+
+/** The delays of a machine by the names that policies use. */
+export const delayNames = (machine: AnyStateMachine): ReadonlySet<string> =>
+  new Set([...factsOf(machine).timers.values()]);
+
+/** The name of a timer's delay; undefined for a delayed `raise` without an id. */
+export const timerName = (machine: AnyStateMachine, timerId: string): string | undefined =>
+  factsOf(machine).timers.get(timerId);
 
 /** XState's rule for event descriptors: `a` is `a`; `a.*` is `a` and everything below it. */
 function eventMatcher(descriptors: readonly string[]): (eventType: string) => boolean {

@@ -44,8 +44,11 @@ export type Saved = {
 /** An open effect; `key` fences stale outcomes. A settled one stays until its state is left. */
 export type Job = { src: string; key: string; settled?: true };
 
-/** An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds. */
-export type ArmedTimer = { due: number; key: string; event: EventObject };
+/**
+ * An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds. One of `after`
+ * that has fired and left its state active (a guard said no) stays, marked, until the state is left.
+ */
+export type ArmedTimer = { due: number; key: string; event: EventObject; fired?: true };
 
 /** What is persisted of one machine; safe in JSON and MessagePack. Shares its parts with the Live. */
 export type MachineRow = {
@@ -131,7 +134,7 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
     }
     const draft: Draft = { seq: live.seq + 1, now, snapshot: next, jobs: live.jobs, timers: live.timers, before: live, asks: [] };
     if (cause.job) settle(draft, cause.job.id);
-    if (cause.timer) draft.timers = without(draft.timers, cause.timer.id);
+    if (cause.timer) expire(draft, cause.timer.id);
     fold(machine, draft, actions);
     return { live: liveOf(draft), asks: draft.asks, outcome: next === snapshot ? 'unchanged' : 'moved' };
   } catch (thrown) {
@@ -266,7 +269,8 @@ function refusal(live: Live, { event, job, timer }: Cause): Step | undefined {
     return open?.key === job.key && !open.settled ? undefined : { live, asks: [], outcome: 'stale' };
   }
   if (timer) {
-    return live.timers[timer.id]?.key === timer.key ? undefined : { live, asks: [], outcome: 'stale' };
+    const armed = live.timers[timer.id];
+    return armed?.key === timer.key && !armed.fired ? undefined : { live, asks: [], outcome: 'stale' };
   }
   if (live.snapshot.status !== 'active') return { live, asks: [], outcome: 'ignored' };
   const { type } = event;
@@ -285,6 +289,12 @@ function failure(live: Live, { event }: Cause, thrown: unknown): Step {
 /** A second outcome of a settled job is stale; the job stays until XState leaves its state. */
 function settle(draft: Draft, id: string): void {
   draft.jobs = { ...draft.jobs, [id]: { ...draft.jobs[id]!, settled: true } };
+}
+
+/** A timer fires once; that of an `after` stays until XState leaves its state, as a job does. */
+function expire(draft: Draft, id: string): void {
+  if (!id.startsWith('xstate.after.')) draft.timers = without(draft.timers, id);
+  else draft.timers = { ...draft.timers, [id]: { ...draft.timers[id]!, fired: true } };
 }
 
 /** Turns XState's actions into asks, in order, and keeps the tables of jobs and timers. */
@@ -371,6 +381,7 @@ function cancelTimer(draft: Draft, id: string): void {
   const timer = draft.timers[id];
   if (!timer) return;
   draft.timers = without(draft.timers, id);
+  if (timer.fired) return;
   if (timer === draft.before.timers[id]) draft.asks.push({ kind: 'cancel', id, key: timer.key, due: timer.due });
   else annul(draft, timer.key);
 }

@@ -1,0 +1,59 @@
+/**
+ * defineActor: the public way to register a statechart as an actor type (RT1). It gives every option its
+ * default, finds every fault of the machine and the options at once, and refuses the type before the
+ * first actor lives.
+ *
+ * Boundary: nothing runs here. The shard steps the machine, the effect runner runs the effects.
+ */
+import type { AnyStateMachine } from 'xstate';
+import { TroupeError } from '../../protocols/errors.ts';
+import { definitionHash } from '../statechart/check.ts';
+import { timerName } from '../statechart/facts.ts';
+import { boundLoops, lintMachine } from '../statechart/lint.ts';
+import type { ActorDefinition, ActorOptions, MissedTimer } from './definition.ts';
+import type { EffectDefinition, Effects } from './effect.ts';
+import { optionProblems } from './options.ts';
+
+export type * from './definition.ts';
+export type * from './effect.ts';
+export { createRegistry, type Registry } from './registry.ts';
+
+/** @throws TroupeError INVALID_ARGUMENT that lists every problem, with its state or its option */
+export function defineActor<const Machine extends AnyStateMachine>(options: ActorOptions<Machine>): ActorDefinition {
+  const { type, version, machine } = options;
+  const effects = (options.effects ?? {}) as Effects;
+  const problems = [
+    ...optionProblems(options, effects),
+    ...lintMachine(machine, { effects: Object.keys(effects) }).map(({ state, message }) => `${state}: ${message}`),
+  ];
+  if (problems.length > 0) throw new TroupeError('INVALID_ARGUMENT', refusal(type, version, problems), { details: { problems } });
+  boundLoops(machine);
+  return {
+    type,
+    version,
+    name: `${type}@${version}`,
+    machine,
+    hash: definitionHash(machine),
+    effects: Object.fromEntries(Object.entries(effects).map(([src, effect]) => [src, withTimeout(effect)])),
+    mailbox: { capacity: 1000, whenFull: 'reject', ...options.mailbox },
+    supervision: { onThrow: 'supervisor', ...options.supervision },
+    migrate: options.migrate ?? {},
+    idleMs: options.idleMs ?? 60_000,
+    whenDone: options.whenDone ?? 'keep',
+    missedTimers: options.missedTimers ?? {},
+  };
+}
+
+/** The default of EffectDefinition.timeoutMs: ten minutes. */
+export const EFFECT_TIMEOUT_MS = 600_000;
+
+const withTimeout = (effect: EffectDefinition): EffectDefinition & { readonly timeoutMs: number } =>
+  // By prototype, so that effects written as classes keep their methods.
+  Object.assign(Object.create(effect) as EffectDefinition, { timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS });
+
+const refusal = (type: unknown, version: unknown, problems: readonly string[]): string =>
+  `the actor type ${String(type)}@${String(version)} is refused:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`;
+
+/** What to do with a timer of an actor that came due while nobody ran it; `timerId` as in `Ask`. */
+export const missedPolicy = ({ machine, missedTimers }: ActorDefinition, timerId: string): MissedTimer =>
+  missedTimers[timerName(machine, timerId) ?? ''] ?? 'late';

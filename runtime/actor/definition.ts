@@ -1,0 +1,81 @@
+/**
+ * Definition: an actor type as it is written down (`ActorOptions`) and as the runtime uses it
+ * (`ActorDefinition`, RT1, RT8, RT12).
+ */
+import type { AnyStateMachine } from 'xstate';
+import type { MachineRow } from '../statechart/host.ts';
+import type { Effects, EffectsOf } from './effect.ts';
+
+/**
+ * What becomes of a message that has to wait while the actor's stash is full (RT8):
+ *  - `reject` (default): its sender is told RATE_LIMIT_EXCEEDED;
+ *  - `defer`: ten times the capacity may wait, then as `reject`;
+ *  - `coalesce`: at any time a message takes the place of a waiting one of its type; full, as `reject`;
+ *  - `dropOldest`: the oldest waiting message goes to the dead letters.
+ */
+export type WhenFull = 'reject' | 'defer' | 'coalesce' | 'dropOldest';
+
+export type MailboxPolicy = {
+  /** messages that may wait, 1 to 100,000; default 1,000 */
+  readonly capacity: number;
+  readonly whenFull: WhenFull;
+};
+
+/**
+ * What happens after a turn threw and was rolled back (RT3): `supervisor` (default) suspends the actor
+ * until its supervisor decides, `resume` goes on with the next message, `quarantine` takes no more.
+ */
+export type OnThrow = 'supervisor' | 'resume' | 'quarantine';
+
+/**
+ * What becomes of a timer that came due while no worker ran its shard (RT6): `late` (default) fires it
+ * now, `skip` drops it, `once` fires it now and only once, however many of its periods were missed.
+ */
+export type MissedTimer = 'late' | 'skip' | 'once';
+
+/** `keep` (default): an actor that is done stays readable and refuses messages. `forget`: its row is removed. */
+export type WhenDone = 'keep' | 'forget';
+
+/** Rewrites a row of an older version for this one; pure, and its result is checked before it is used. */
+export type Migrate = (row: MachineRow) => MachineRow;
+
+export type ActorOptions<Machine extends AnyStateMachine> = {
+  /** 1 to 63 of a-z, 0-9, _ and -, as in an address */
+  readonly type: string;
+  /** whole number from 1; raise it with every change that a stored state could notice (RT12) */
+  readonly version: number;
+  readonly machine: Machine;
+  readonly mailbox?: Partial<MailboxPolicy>;
+  readonly supervision?: { readonly onThrow?: OnThrow };
+  /** by the version that wrote the row, directly to this one */
+  readonly migrate?: Readonly<Record<number, Migrate>>;
+  /** idle for so long the actor leaves memory; default 60,000, 0 to 86,400,000 */
+  readonly idleMs?: number;
+  readonly whenDone?: WhenDone;
+  /** by delay name (or the id of a delayed `raise`) */
+  readonly missedTimers?: Readonly<Record<string, MissedTimer>>;
+} & EffectsOption<Machine>;
+
+/** Required as soon as the machine declares effects in `setup({ actors })`. */
+type EffectsOption<Machine extends AnyStateMachine> =
+  Record<never, never> extends EffectsOf<Machine>
+    ? { readonly effects?: EffectsOf<Machine> }
+    : { readonly effects: EffectsOf<Machine> };
+
+/** A registered type: every option with its value. Made by `defineActor` only. */
+export type ActorDefinition = {
+  readonly type: string;
+  readonly version: number;
+  /** `type@version`, which stands in every row of its actors */
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  /** of the chart's states and transitions: two builds with one version and other hashes differ */
+  readonly hash: string;
+  readonly effects: Effects;
+  readonly mailbox: MailboxPolicy;
+  readonly supervision: { readonly onThrow: OnThrow };
+  readonly migrate: Readonly<Record<number, Migrate>>;
+  readonly idleMs: number;
+  readonly whenDone: WhenDone;
+  readonly missedTimers: Readonly<Record<string, MissedTimer>>;
+};

@@ -1,0 +1,94 @@
+/**
+ * Effect: work outside a turn, run after its commit from a recorded intent (RT9). These are the types a
+ * definition fills in and a runner carries out.
+ */
+import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachine } from 'xstate';
+import type { Address } from '../../protocols/address.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { Index, TranscriptEntry } from '../system.ts';
+
+/**
+ * How often the work may happen:
+ *  - `repeatable`: again as often as it takes, it changes nothing outside;
+ *  - `keyed`: again under the same `id`, the other side knows it by that key;
+ *  - `once`: a lost outcome is UNKNOWN; it is reconciled or a person is asked, never silently run twice.
+ */
+export type EffectClass = 'repeatable' | 'keyed' | 'once';
+
+/** What an effect is given beside its input. */
+export type EffectContext = {
+  /** idempotency key: the same for all attempts of one intent */
+  readonly id: string;
+  /** from 1 */
+  readonly attempt: number;
+  readonly actor: Address;
+  /** aborted when the outcome is not wanted any more, the time is up or the worker stops */
+  readonly signal: AbortSignal;
+  /** Tells watchers on the Bus at once; ephemeral, not part of any turn. */
+  publish(topic: string, event: Message): void;
+  /** wall time, epoch milliseconds */
+  now(): number;
+  /** what the application gave to createSystem */
+  readonly services: unknown;
+  /** Committed transcript of an actor; default the effect's own. */
+  transcript(actor?: Address): TranscriptReader;
+  readonly index: Index;
+};
+
+export type TranscriptReader = {
+  /** Entries from position `from` (inclusive, default the first), oldest first; `limit` defaults to 1,000. */
+  read(options?: { from?: number; limit?: number }): Promise<readonly TranscriptEntry[]>;
+  /** Position of the last entry, 0 if none. */
+  last(): Promise<number>;
+};
+
+/** `again` runs the effect once more with the next attempt, `ask` leaves it UNKNOWN until a person decides. */
+export type Reconciled<Output> = { readonly outcome: Output } | 'again' | 'ask';
+
+export type EffectDefinition<Input = unknown, Output = unknown> = {
+  readonly class: EffectClass;
+  /**
+   * Does the work. Its result becomes the invoke's done event, what it throws the error event (a
+   * TroupeError keeps its code). Results are JSON-safe.
+   */
+  run(input: Input, context: EffectContext): Promise<Output>;
+  /** For `once`: finds out what became of an attempt whose outcome was lost. Without it a person is asked. */
+  reconcile?(input: Input, context: EffectContext): Promise<Reconciled<Output>>;
+  /** one attempt, milliseconds; default 600,000, 1 to 86,400,000 */
+  readonly timeoutMs?: number;
+};
+
+/** Effects by `src`; `timeoutMs` is set. */
+export type Effects = Readonly<Record<string, EffectDefinition>>;
+
+type ProvidedOf<Machine extends AnyStateMachine> =
+  Machine extends StateMachine<
+    infer _Context,
+    infer _Event,
+    infer _Children,
+    infer Actor,
+    infer _Action,
+    infer _Guard,
+    infer _Delay,
+    infer _Value,
+    infer _Tag,
+    infer _Input,
+    infer _Output,
+    infer _Emitted,
+    infer _Meta,
+    infer _Schema
+  >
+    ? Actor
+    : never;
+
+/** One definition per effect that the machine declares in `setup({ actors })`, with its types. */
+export type EffectsOf<Machine extends AnyStateMachine> = string extends ProvidedOf<Machine>['src']
+  ? Effects
+  : {
+      readonly [Actor in ProvidedOf<Machine> as Named<Actor>]: EffectDefinition<
+        InputFrom<Actor['logic']>,
+        OutputFrom<Actor['logic']>
+      >;
+    };
+
+type Named<Actor extends ProvidedActor> = Actor['src'] & string;

@@ -1,0 +1,73 @@
+/** Options: the checks of what `defineActor` is given. Every message says path, value and what is allowed. */
+import { type AnyStateMachine, StateMachine } from 'xstate';
+import { delayNames } from '../statechart/facts.ts';
+import type { ActorOptions } from './definition.ts';
+import type { Effects } from './effect.ts';
+
+const TYPE = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const DAY_MS = 86_400_000;
+
+/** Every fault of the options; [] when they are fit. */
+export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: Effects): string[] {
+  const { type, version, machine, mailbox, supervision, migrate, idleMs, whenDone, missedTimers } = options;
+  const found: (string | false)[] = [
+    !TYPE.test(type) && wrong('type', type, '1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit'),
+    !whole(version, 1, 2 ** 31) && wrong('version', version, 'a whole number from 1'),
+    !(machine instanceof StateMachine) && wrong('machine', typeof machine, 'a machine of xstate 5'),
+    range('mailbox.capacity', mailbox?.capacity, 1, 100_000),
+    oneOf('mailbox.whenFull', mailbox?.whenFull, ['reject', 'defer', 'coalesce', 'dropOldest']),
+    oneOf('supervision.onThrow', supervision?.onThrow, ['supervisor', 'resume', 'quarantine']),
+    range('idleMs', idleMs, 0, DAY_MS),
+    oneOf('whenDone', whenDone, ['keep', 'forget']),
+    ...Object.entries(migrate ?? {}).flatMap(([from, rewrite]) => migrateProblems(from, rewrite, version)),
+    ...missedProblems(machine, missedTimers ?? {}),
+    ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(`effects.${src}`, effect)),
+  ];
+  return found.filter((problem) => problem !== false);
+}
+
+function effectProblems(path: string, effect: Effects[string]): (string | false)[] {
+  const { class: kind, run, reconcile, timeoutMs } = effect;
+  return [
+    kind === undefined
+      ? wrong(`${path}.class`, kind, "one of 'repeatable', 'keyed', 'once'")
+      : oneOf(`${path}.class`, kind, ['repeatable', 'keyed', 'once']),
+    typeof run !== 'function' && wrong(`${path}.run`, run, 'a function (input, context)'),
+    reconcile !== undefined && typeof reconcile !== 'function' && wrong(`${path}.reconcile`, reconcile, 'a function'),
+    reconcile !== undefined && kind !== 'once' && `${path}.reconcile: only an effect of class 'once' is reconciled`,
+    range(`${path}.timeoutMs`, timeoutMs, 1, DAY_MS),
+  ];
+}
+
+function migrateProblems(from: string, rewrite: unknown, version: number): (string | false)[] {
+  return [
+    !(whole(Number(from), 1, 2 ** 31) && Number(from) < version) &&
+      wrong('migrate', from, `an older version than ${version} as the key`),
+    typeof rewrite !== 'function' && wrong(`migrate.${from}`, rewrite, 'a function (row) => row'),
+  ];
+}
+
+function missedProblems(machine: AnyStateMachine, missed: Readonly<Record<string, string>>): (string | false)[] {
+  if (!(machine instanceof StateMachine)) return [];
+  const names = delayNames(machine);
+  return Object.entries(missed).flatMap(([name, policy]) => [
+    !names.has(name) && wrong('missedTimers', name, `a delay of the machine: ${[...names].join(', ') || 'it has none'}`),
+    oneOf(`missedTimers.${name}`, policy, ['late', 'skip', 'once']),
+  ]);
+}
+
+const whole = (value: unknown, min: number, max: number): boolean =>
+  Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+
+const wrong = (path: string, value: unknown, allowed: string): string =>
+  `${path} is ${JSON.stringify(value) ?? String(value)}, it must be ${allowed}`;
+
+const range = (path: string, value: unknown, min: number, max: number): string | false =>
+  value !== undefined &&
+  !whole(value, min, max) &&
+  wrong(path, value, `a whole number from ${min.toLocaleString('en')} to ${max.toLocaleString('en')}`);
+
+const oneOf = (path: string, value: unknown, allowed: readonly string[]): string | false =>
+  value !== undefined &&
+  !allowed.includes(value as string) &&
+  wrong(path, value, `one of ${allowed.map((name) => `'${name}'`).join(', ')}`);

@@ -1,0 +1,55 @@
+/**
+ * Parts: how actions and guards lie in a machine's nodes. XState's types leave most of it open, so the
+ * knowledge of its shapes stands here once; lint, check and export build on it.
+ */
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+
+/**
+ * An action or guard as written: a name, a name with params, or a function, which XState's own creators
+ * (`assign`, `raise`, `and` ...) mark with `resolve` or `check` and their arguments.
+ */
+export type Part = string | { readonly type: string; readonly params?: unknown } | BuiltIn;
+
+/** Arguments of XState's creators, as far as they are read here. */
+export type BuiltIn = ((...args: never[]) => unknown) & {
+  readonly type?: string;
+  readonly resolve?: unknown;
+  readonly check?: unknown;
+  readonly id?: unknown;
+  readonly delay?: unknown;
+  readonly event?: unknown;
+  readonly sendId?: unknown;
+  readonly assignment?: unknown;
+  readonly collect?: unknown;
+  readonly guards?: readonly Part[];
+  readonly stateValue?: unknown;
+};
+
+/** Transitions of a node by any cause, in document order; those of `always` and `initial` have no event type. */
+export const transitionsOf = (node: AnyStateNode): readonly AnyTransitionDefinition[] => [
+  ...[...node.transitions.values()].flat(),
+  ...(node.always ?? []),
+];
+
+/** Every action that a node holds: entry, exit, those of its transitions and of its initial transition. */
+export const actionsOf = (node: AnyStateNode): readonly Part[] =>
+  [
+    node.entry,
+    node.exit,
+    ...transitionsOf(node).map((transition) => transition.actions),
+    node.type === 'compound' ? node.initial.actions : [],
+  ].flat() as readonly Part[];
+
+export const isBuiltIn = (part: Part | undefined): part is BuiltIn =>
+  typeof part === 'function' && ('resolve' in part || 'check' in part);
+
+/** The name of a part; undefined for a function. */
+export const nameOf = (part: Part): string | undefined =>
+  typeof part === 'string' ? part : typeof part === 'function' ? undefined : part.type;
+
+/** What XState runs for an action: itself, or the implementation of its name; {} when there is none. */
+export function builtin(machine: AnyStateMachine, action: Part): Partial<BuiltIn> {
+  const name = nameOf(action);
+  const found = name === undefined ? action : (machine.implementations.actions as Record<string, Part>)[name];
+  return isBuiltIn(found) ? found : {};
+}
