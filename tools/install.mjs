@@ -54,9 +54,11 @@ export function ensureInstalled({ dev }) {
   // A node_modules that is there may be a contributor's: never take the tools out of it.
   const fresh = !existsSync(join(root, 'node_modules'));
   const omit = fresh && !dev ? ['--omit=dev'] : [];
-  console.error(`troupe: installing ${missing.length} packages that are missing (npm ci) ...`);
+  console.error(`troupe: installing ${missing.length} packages that are missing ...`);
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...omit];
+  // Not `npm ci`: it refuses a lock file made where the packages of other platforms could not be
+  // had. `install` takes every version from the lock file and, with --no-save, never writes to it.
+  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error', ...omit];
   const { status, error } = spawnSync(npm, args, {
     cwd: root,
     // What is installed goes to stderr: stdout belongs to the program that is started next.
@@ -65,7 +67,7 @@ export function ensureInstalled({ dev }) {
   });
   if (status === 0) return;
   console.error(
-    `troupe: npm ci failed${error ? `: ${error.message}` : ''}. See what npm says above; ` +
+    `troupe: npm install failed${error ? `: ${error.message}` : ''}. See what npm says above; ` +
       'without a network, install once where there is one and copy node_modules.',
   );
   process.exit(status ?? 1);
