@@ -1,8 +1,8 @@
 /**
  * Checks of values from outside against TypeBox schemas, with errors a person can act on.
  *
- * Boundary: knows no schema of its own apart from the text formats below, which it registers because
- * TypeBox refuses every `format` that nobody registered.
+ * Boundary: knows no schema. Text formats are registered here, because TypeBox refuses every `format` that
+ * nobody registered.
  */
 import { FormatRegistry, Kind, type Static, type TSchema } from '@sinclair/typebox';
 import {
@@ -48,30 +48,31 @@ const isDateTime = (text: string): boolean => {
   );
 };
 
-/** Format names of our schemas: the test, and what to write instead. */
-const FORMATS: Readonly<
-  Record<string, { readonly test: (text: string) => boolean; readonly expected: string }>
-> = {
-  uuid: {
-    test: (text) => UUID.test(text),
-    expected: 'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60',
-  },
-  'date-time': {
-    test: isDateTime,
-    expected: 'an RFC 3339 time with its offset, as 2026-01-31T09:30:00Z',
-  },
-  'trace-id': {
-    test: (text) => /^(?!0{32}$)[0-9a-f]{32}$/.test(text),
-    expected: 'a W3C trace id: 32 lower-case hex digits, not all zero',
-  },
-  semver: { test: (text) => SEMVER.test(text), expected: 'a semantic version, as 1.0.0' },
-  action: {
-    test: (text) =>
-      /^[a-z][a-z0-9_]*\.[a-z][a-z0-9]*(_[a-z0-9]+)+$/.test(text) && text.length <= 128,
-    expected: 'an action name {domain}.{verb}_{object}, as agent_data.update_document',
-  },
+/** For each registered format what to write. */
+const expectations = new Map<string, string>();
+
+/** Makes a `format` known to every schema. @param expected follows "must be" in errors */
+export const registerFormat = (name: string, test: (text: string) => boolean, expected: string) => {
+  FormatRegistry.Set(name, test);
+  expectations.set(name, expected);
 };
-for (const [name, format] of Object.entries(FORMATS)) FormatRegistry.Set(name, format.test);
+
+registerFormat(
+  'uuid',
+  (text) => UUID.test(text),
+  'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60',
+);
+registerFormat(
+  'date-time',
+  isDateTime,
+  'an RFC 3339 time with its offset, as 2026-01-31T09:30:00Z',
+);
+registerFormat('semver', (text) => SEMVER.test(text), 'a semantic version, as 1.0.0');
+registerFormat(
+  'trace-id',
+  (text) => /^(?!0{32}$)[0-9a-f]{32}$/.test(text),
+  'a W3C trace id: 32 lower-case hex digits, not all zero',
+);
 
 /** A check of values against the schema, compiled when it is first used. */
 export const checker = <S extends TSchema>(
@@ -122,7 +123,7 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
   [ValueErrorType.ObjectAdditionalProperties]: () => 'is not a known field',
   [ValueErrorType.Literal]: ({ schema }) => `must be ${JSON.stringify(schema.const)}`,
   [ValueErrorType.StringFormat]: ({ schema }) =>
-    `must be ${FORMATS[schema.format as string]?.expected ?? `a ${schema.format}`}`,
+    `must be ${expectations.get(schema.format as string) ?? `a ${schema.format}`}`,
   [ValueErrorType.Union]: ({ schema, errors }) => unionMessage(schema) ?? unionDetail(errors),
 };
 

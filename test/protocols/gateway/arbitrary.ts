@@ -1,5 +1,5 @@
 /** Values that a JSON Schema admits, for the subset of JSON Schema that protocol schemas are written in. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 /** The keywords that are understood. */
 type Schema = {
@@ -26,7 +26,7 @@ const jsonText = fc.string({ maxLength: 12 });
 const anyJson = fc.jsonValue({ maxDepth: 1 });
 
 /** @param schema a JSON Schema; keywords beyond `Schema` are ignored */
-export const admittedBy = (schema: object): fc.Arbitrary<unknown> => valuesOf(schema as Schema);
+export const admittedBy = (schema: object): fc.Arbitrary<unknown> => valuesOf(schema);
 
 const valuesOf = (schema: Schema): fc.Arbitrary<unknown> => {
   if ('const' in schema) return fc.constant(schema.const);

@@ -1,0 +1,182 @@
+/**
+ * Message Envelope v2.2, wire version "1.0" (EN1): what crosses the public door, on HTTP and on pub/sub.
+ *
+ * Routing data (to, lane, hops, reply-to) travels beside an envelope, never inside; unknown top-level
+ * fields are refused. This file checks size and shape; identity, tenant, idempotency, ttl, seq and
+ * quota follow in this order at the door that knows them.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { checker, type CheckError, describeErrors, registerFormat } from './check.ts';
+import { fromJson } from './codec.ts';
+import { TroupeError } from './errors.ts';
+import type { Message } from './statechart.ts';
+
+/** An envelope as UTF-8 JSON; larger payloads go as artifacts (EN10). */
+export const ENVELOPE_BYTES_MAX = 1_048_576;
+/** Less than the time idempotency keys are remembered, so that no duplicate outlives its key. */
+export const ENVELOPE_TTL_SEC_MAX = 86_400;
+export const ENVELOPE_RESOURCE_LINKS_MAX = 100;
+export const ENVELOPE_ROLES_MAX = 64;
+
+/** Fields that a payload may not have, because a message has them (statechart.ts). */
+export const PAYLOAD_RESERVED = ['type', 'meta'] as const;
+
+const ACTION = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9]*(_[a-z0-9]+)+(\.cancel)?$/;
+const ACTION_CHARACTERS_MAX = 128;
+const isAction = (text: string) => text.length <= ACTION_CHARACTERS_MAX && ACTION.test(text);
+registerFormat(
+  'action',
+  isAction,
+  'an action name {domain}.{verb}_{object}, as agent_data.update_document',
+);
+
+const closed = { additionalProperties: false } as const;
+const Uuid = Type.String({ format: 'uuid' });
+const Name = Type.String({ minLength: 1, maxLength: 256 });
+
+/** A link to a resource, as MCP has it (2025-06-18 and later). Open for its further fields. */
+const ResourceLink = Type.Object({
+  uri: Type.String({ minLength: 1, maxLength: 4096 }),
+  name: Type.Optional(Name),
+});
+
+export const EnvelopeSchema = Type.Object(
+  {
+    version: Type.Literal('1.0'),
+    request_id: Uuid,
+    correlation_id: Uuid,
+    causation_id: Type.Union([Uuid, Type.Null()], {
+      description: 'The message that caused this one; null at a root',
+    }),
+    trace_id: Type.String({ format: 'trace-id', description: 'W3C trace context' }),
+    tenant_id: Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }),
+    principal: Type.Object(
+      { sub: Name, roles: Type.Array(Name, { maxItems: ENVELOPE_ROLES_MAX }) },
+      closed,
+    ),
+    timestamp: Type.String({ format: 'date-time' }),
+    ttl_sec: Type.Integer({ minimum: 1, maximum: ENVELOPE_TTL_SEC_MAX }),
+    idempotency_key: Name,
+    seq: Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Rises per tenant, sender and subject',
+    }),
+    action: Type.String({ format: 'action' }),
+    action_version: Type.String({ format: 'semver' }),
+    payload: Type.Object({
+      schema_version: Type.String({ pattern: '^[0-9]+\\.[0-9]+(\\.[0-9]+)?$' }),
+    }),
+    context_id: Type.Optional(Name),
+    data_locality: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    resource_links: Type.Optional(
+      Type.Array(ResourceLink, { maxItems: ENVELOPE_RESOURCE_LINKS_MAX }),
+    ),
+  },
+  { ...closed, $id: 'urn:troupe:envelope:1.0', title: 'Message Envelope v2.2' },
+);
+
+type Checked = Static<typeof EnvelopeSchema>;
+/** The payload's further fields belong to (action, MAJOR of action_version, schema_version) (EN2). */
+export type Payload = Checked['payload'] & { readonly [field: string]: unknown };
+export type Envelope = Omit<Checked, 'payload'> & { payload: Payload };
+
+export type EnvelopeAnswer =
+  | { readonly ok: true; readonly envelope: Envelope }
+  | { readonly ok: false; readonly errors: readonly CheckError[] };
+
+// Payloads may be sensitive (EN22): an error never shows what stands in one.
+const checkShape = checker(EnvelopeSchema, { secret: /^\/payload/ });
+
+/** Shape of a parsed envelope. Compiled when it is first used. */
+export const checkEnvelope = (value: unknown): EnvelopeAnswer => {
+  const answer = checkShape(value);
+  if (!answer.ok) return answer;
+  const envelope: Envelope = answer.value;
+  const reserved = PAYLOAD_RESERVED.filter((field) => Object.hasOwn(envelope.payload, field));
+  if (reserved.length === 0) return { ok: true, envelope };
+  const message = 'is reserved: a message has a field of this name itself';
+  return { ok: false, errors: reserved.map((field) => ({ path: `/payload/${field}`, message })) };
+};
+
+/**
+ * The envelope in a JSON text, size first.
+ * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT with `details.errors` as of `checkEnvelope`
+ */
+export const readEnvelope = (text: string | Uint8Array): Envelope => {
+  const answer = checkEnvelope(fromJson(text, ENVELOPE_BYTES_MAX));
+  if (answer.ok) return answer.envelope;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the envelope is not valid: ${describeErrors(answer.errors)}`,
+    {
+      details: { errors: answer.errors },
+    },
+  );
+};
+
+/** What a task of an action tells, in the order it can (EN7, EN8, EN19). */
+export const EVENT_SUFFIXES = ['accepted', 'running', 'done', 'cancelled', 'compensated'] as const;
+export type EventSuffix = (typeof EVENT_SUFFIXES)[number];
+
+export type ActionParts = {
+  readonly domain: string;
+  readonly verb: string;
+  /** may have several words */
+  readonly object: string;
+  /** `{action}.cancel`: asks to cancel a task of the action (EN8) */
+  readonly cancel: boolean;
+};
+
+/** @throws TroupeError INVALID_ARGUMENT when it is no action name */
+export const parseAction = (action: string): ActionParts => {
+  if (!isAction(action)) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${JSON.stringify(action.slice(0, 80))} is no action name: write {domain}.{verb}_{object}`,
+    );
+  }
+  const [domain = '', name = '', cancel] = action.split('.');
+  const at = name.indexOf('_');
+  return {
+    domain,
+    verb: name.slice(0, at),
+    object: name.slice(at + 1),
+    cancel: cancel !== undefined,
+  };
+};
+
+/** Name of an event of an action's task. A `.cancel` tells of the action it cancels. */
+export const eventOf = (action: string, suffix: EventSuffix): string => {
+  const { domain, verb, object } = parseAction(action);
+  return `${domain}.${verb}_${object}.${suffix}`;
+};
+
+/** The message an actor receives: the action as its type, the payload's fields beside it. */
+export const envelopeToMessage = ({ action, payload }: Envelope): Message => ({
+  ...payload,
+  type: action,
+});
+
+/** Everything of an envelope that its message does not hold. */
+export type EnvelopeHead = Omit<Envelope, 'version' | 'action' | 'payload'>;
+
+/**
+ * The inverse of `envelopeToMessage`; a `meta` that the host added is left out.
+ * @throws TroupeError INVALID_ARGUMENT when the message has no `schema_version`
+ */
+export const messageToEnvelope = (message: Message, head: EnvelopeHead): Envelope => {
+  const { type, meta: _, ...payload } = message;
+  if (typeof payload.schema_version !== 'string') {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `the message ${type} has no schema_version for its envelope`,
+    );
+  }
+  return {
+    ...head,
+    version: '1.0',
+    action: type,
+    payload: { ...payload, schema_version: payload.schema_version },
+  };
+};

@@ -1,0 +1,11 @@
+/** The vocabulary of the house: everything actors, doors and stores say to each other. */
+export * from './address.ts';
+export * from './check.ts';
+export * from './codec.ts';
+export * from './envelope.ts';
+export * from './errors.ts';
+export * from './gateway/index.ts';
+export * from './session-key.ts';
+export * from './session.ts';
+export * from './statechart.ts';
+export * from './subjects.ts';

@@ -1,0 +1,147 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decode, encode, fromJson, JSON_BYTES_MAX, toJson } from '../../protocols/codec.ts';
+
+const bytes = fc.uint8Array({ maxLength: 64 });
+const key = fc.string({ unit: 'binary' }).filter((text) => text !== '__proto__');
+/** What messages are made of: JSON values and bytes. -0 is 0, as in JSON. */
+const value = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom(null, true, false),
+    fc.string({ unit: 'binary' }),
+    fc.integer(),
+    fc.maxSafeInteger(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+    bytes,
+    fc.array(tie('value'), { maxLength: 6 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 15, noNullPrototype: true }),
+  ),
+})).value;
+
+/** Bytes come back as some Uint8Array; tests compare plain ones. */
+const plain = (found: unknown): unknown => {
+  if (found instanceof Uint8Array) return Uint8Array.from(found);
+  if (Array.isArray(found)) return found.map(plain);
+  if (typeof found !== 'object' || found === null) return found;
+  return Object.fromEntries(Object.entries(found).map(([name, field]) => [name, plain(field)]));
+};
+
+describe('MessagePack', () => {
+  it('brings every JSON value with bytes in it back as it was', () => {
+    fc.assert(
+      fc.property(value, (given) => {
+        expect(plain(decode(encode(given)))).toEqual(plain(given));
+        expect(plain(decode(Uint8Array.from(encode(given))))).toEqual(plain(given));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('gives plain objects and plain numbers, also where another encoder wrote 64-bit integers', () => {
+    const found = decode<{ at: number; big: number }>(
+      encode({ at: 1_763_716_000_000, big: 2n ** 40n }),
+    );
+    expect(Object.getPrototypeOf(found)).toBe(Object.prototype);
+    expect(found).toEqual({ at: 1_763_716_000_000, big: 2 ** 40 });
+  });
+
+  it('keeps a field that is undefined as such', () => {
+    expect(decode(encode({ result: undefined }))).toStrictEqual({ result: undefined });
+  });
+
+  it('reads every message by itself, in any order, as another process would', () => {
+    const messages = Array.from({ length: 50 }, (_, at) => ({
+      type: 'x',
+      id: at,
+      [`field${at % 3}`]: at,
+    }));
+    const encoded = messages.map((message) => Uint8Array.from(encode(message)));
+    expect(encoded.map((one) => decode(one)).toReversed()).toEqual(messages.toReversed());
+    // A shared structure would make later messages shorter than the first of the same shape.
+    expect(encoded[48]).toHaveLength(encoded[0]!.length);
+  });
+
+  it('gives bytes that nobody writes to again', () => {
+    const first = encode({ text: 'first' });
+    const before = Uint8Array.from(first);
+    for (let at = 0; at < 2000; at++) encode({ text: `later ${at}`, filler: 'x'.repeat(100) });
+    expect(Uint8Array.from(first)).toEqual(before);
+  });
+
+  it('gives values that do not share the memory they were read from, because a store reuses it', () => {
+    const stored = encode({ blob: Uint8Array.of(1, 2, 3) });
+    const { blob } = decode<{ blob: Uint8Array }>(stored);
+    stored.fill(0);
+    expect([...blob]).toEqual([1, 2, 3]);
+  });
+
+  it('lets no key of a message reach a prototype', () => {
+    const hostile = JSON.parse('{"__proto__":{"admin":true}}') as unknown;
+    const found = decode<Record<string, unknown>>(encode(hostile));
+    expect(Object.getPrototypeOf(found)).toBe(Object.prototype);
+    expect(found.admin).toBeUndefined();
+  });
+
+  it('refuses a cycle, and encodes the next value as if nothing had been', () => {
+    const cycle: Record<string, unknown> = { name: 'cycle' };
+    cycle.self = cycle;
+    expect(() => encode(cycle)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error,
+    );
+    expect(decode(encode({ ok: 1 }))).toEqual({ ok: 1 });
+  });
+
+  it.each([
+    ['cut', (whole: Buffer) => whole.subarray(0, -1)],
+    ['empty', () => new Uint8Array(0)],
+    ['followed by more', (whole: Buffer) => Buffer.concat([whole, Buffer.of(1)])],
+    ['of an extension nobody knows', () => Uint8Array.of(0xd4, 0x33, 0)],
+  ])('refuses bytes that are %s', (_, damage) => {
+    const whole = encode({ type: 'message', text: 'hello' });
+    expect(() => decode(damage(whole))).toThrow(/bytes are no MessagePack value/);
+    expect(decode(whole)).toEqual({ type: 'message', text: 'hello' });
+  });
+});
+
+describe('JSON at the edges', () => {
+  it('brings every JSON value back, from text and from UTF-8', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (given) => {
+        const text = toJson(given);
+        const same = JSON.parse(JSON.stringify(given)) as unknown;
+        expect(fromJson(text)).toEqual(same);
+        expect(fromJson(Buffer.from(text))).toEqual(same);
+      }),
+    );
+  });
+
+  it('is bounded in UTF-8 bytes both ways, with the numbers in the error', () => {
+    const refusal = { code: 'PAYLOAD_TOO_LARGE', details: { bytes: 12, bytesMax: 11 } };
+    expect(toJson('ééééé', 12)).toBe('"ééééé"');
+    expect(() => toJson('ééééé', 11)).toThrow(expect.objectContaining(refusal) as Error);
+    expect(() => fromJson('"ééééé"', 11)).toThrow(expect.objectContaining(refusal) as Error);
+    expect(() => fromJson(Buffer.from('"ééééé"'), 11)).toThrow(
+      expect.objectContaining(refusal) as Error,
+    );
+  });
+
+  it('tests the size before it parses', () => {
+    expect(() => fromJson('{'.repeat(JSON_BYTES_MAX + 1))).toThrow(/at most 1048576/);
+  });
+
+  it.each([
+    ['{"a":', /this is not JSON/],
+    ['', /this is not JSON/],
+    [Uint8Array.of(0x22, 0xff, 0x22), /this is not JSON/],
+  ])('refuses %o', (text, complaint) => {
+    expect(() => fromJson(text)).toThrow(complaint);
+    expect(() => fromJson(text)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error,
+    );
+  });
+
+  it.each([[undefined], [() => 1], [1n]])('has no form for %o and says so', (given) => {
+    expect(() => toJson(given)).toThrow(/no JSON form/);
+  });
+});
