@@ -10,8 +10,11 @@ export const soleAgentId = 'main';
 
 /** One agent with nothing left open. */
 export type ResolvedAgent = Pick<AgentConfig, 'id' | 'purpose' | 'a2a' | 'subagents'> & {
-  /** `provider/model`, or a bare name that exactly one provider has */
-  readonly model: string;
+  /**
+   * `provider/model`, or a bare name that exactly one provider has; undefined: the catalog's
+   * default
+   */
+  readonly model: string | undefined;
   readonly thinkingLevel: Config['agents']['defaults']['thinkingLevel'];
   readonly timeoutSeconds: number;
   /** absolute */
@@ -41,7 +44,10 @@ export function resolveAgents(config: Config): readonly ResolvedAgent[] {
   }));
 }
 
-/** The agent that gets what nobody else claims: `agents.routing.default`, else the default agent (SE4). */
+/**
+ * The agent that gets what nobody else claims: `agents.routing.default`, else the default agent
+ * (SE4).
+ */
 export function defaultAgent(config: Config): ResolvedAgent {
   const agents = resolveAgents(config);
   const routed = config.agents.routing.default?.agent;

@@ -29,7 +29,10 @@ export function checkShape(schema: TSchema, value: unknown): Finding[] {
   return [...findings.values()].filter(({ pointer }) => !findings.has(parentPointer(pointer)));
 }
 
-/** Lists where an object belongs. Looked for before defaults are filled in, which would turn them into one. */
+/**
+ * Lists where an object belongs. Looked for before defaults are filled in, which would turn them
+ * into one.
+ */
 export function misplacedLists(schema: TSchema, value: unknown, pointer = ''): Finding[] {
   if (schema.type === 'object' && Array.isArray(value)) {
     return [
@@ -115,7 +118,9 @@ function objectForm(schema: TSchema): string {
   return keys.length === 0 ? 'an object' : `an object with ${keys.join(', ')}`;
 }
 
-/** Calls `visit` for each secret that the value has; what it returns takes the reference's place. */
+/**
+ * Calls `visit` for each secret that the value has; what it returns takes the reference's place.
+ */
 export function replaceSecrets(
   schema: TSchema,
   value: unknown,

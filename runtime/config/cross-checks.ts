@@ -1,10 +1,10 @@
 /**
- * Rules that several keys must agree on. Each runs only when the sections it reads are well-formed, so
- * that one mistake is reported once.
+ * Rules that several keys must agree on. Each runs only when the sections it reads are well-formed,
+ * so that one mistake is reported once.
  */
 import type { Finding } from './check.ts';
 import { childPointer } from './pointer.ts';
-import { builtInProviders, offlineProvider, resolveModel } from './providers.ts';
+import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.ts';
 import type { Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
 import { toolListNames } from './tool-names.ts';
@@ -109,14 +109,11 @@ function routeMentions(rule: unknown, pointer: string): Mention[] {
 function knownModels(config: Config): Finding[] {
   const { defaults, agents } = config.agents;
   const named = agents.map(({ model }, index) => [`/agents/agents/${index}/model`, model] as const);
-  return [['/agents/defaults/model', defaults.model] as const, ...named].flatMap(
-    ([pointer, model]) => {
-      if (model === undefined) return [];
-      const found = resolveModel(model, config.models.providers);
-      if (!('failure' in found)) return [];
-      return [{ pointer, value: JSON.stringify(model), message: found.failure }];
-    },
-  );
+  const all = [['/agents/defaults/model', defaults.model] as const, ...named];
+  return all.flatMap(([pointer, model]) => {
+    const message = model && modelNameProblem(model, config.models.providers);
+    return message ? [{ pointer, value: JSON.stringify(model), message }] : [];
+  });
 }
 
 /** A misspelled name in a deny list would deny nothing (SX2). */
@@ -153,13 +150,20 @@ const unknownTool = (pointer: string, name: string): Finding => ({
 });
 
 function providersStand(config: Config): Finding[] {
-  return Object.entries(config.models.providers).flatMap(([id, { models }]) => {
+  return Object.entries(config.models.providers).flatMap(([id, { models, baseUrl }]) => {
     const pointer = childPointer('/models/providers', id);
     const findings: Finding[] = [];
     if (id === offlineProvider) {
       findings.push({
         pointer,
         message: 'this name belongs to the model that comes with troupe; take another',
+      });
+    }
+    if (!baseUrl && !isKnownProvider(id)) {
+      findings.push({
+        pointer: `${pointer}/baseUrl`,
+        message: 'is missing: only anthropic and openai are known by their name',
+        allowed: 'an http:// or https:// URL',
       });
     }
     models.forEach(({ id: model }, index) => {
@@ -237,8 +241,3 @@ export function bindsLoopback({ bind, customBindHost = '' }: Config['gateway']):
 
 const withGuess = (message: string, guess: string | undefined) =>
   guess ? `${message}; did you mean ${guess}?` : message;
-
-/** Providers whose key may come from the environment, for the report of missing keys. */
-export const keyVariables = Object.fromEntries(
-  Object.entries(builtInProviders).map(([id, { keyVariable }]) => [id, keyVariable]),
-);

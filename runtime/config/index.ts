@@ -2,7 +2,7 @@
  * Configuration: one JSON5 file, the environment and flags, checked as a whole (OP5).
  */
 export { type ResolvedAgent, defaultAgent, resolveAgents, soleAgentId } from './agents.ts';
-export { bindsLoopback, keyVariables } from './cross-checks.ts';
+export { bindsLoopback } from './cross-checks.ts';
 export {
   type ConfigFlags,
   type LoadedConfig,
@@ -11,7 +11,7 @@ export {
   loadConfig,
 } from './load.ts';
 export { ConfigError, type Problem } from './problems.ts';
-export { type ResolvedModel, offlineModel, offlineProvider, resolveModel } from './providers.ts';
+export { knownProviders, offlineProvider } from './providers.ts';
 export {
   type AgentConfig,
   type Config,

@@ -1,5 +1,6 @@
 /**
- * Loads the configuration: flags over environment over file over defaults, checked as a whole (OP5).
+ * Loads the configuration: flags over environment over file over defaults, checked as a whole
+ * (OP5).
  *
  * Boundary: reads the file, the environment it is given, the token file and what secrets refer to;
  * writes nothing. Synchronous: it runs once, before anything else does.
@@ -20,11 +21,11 @@ import {
   replaceSecrets,
 } from './check.ts';
 import { crossCheck } from './cross-checks.ts';
-import { addProviders, chooseModel } from './fill.ts';
 import { type Document, Layers, isObject } from './layers.ts';
-import { isWithin, parsePointer, showPointer, valueAt } from './pointer.ts';
+import { childPointer, isWithin, parsePointer, showPointer, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
 import { ConfigError } from './problems.ts';
+import { knownProviders } from './providers.ts';
 import { type Config, loadedSchema } from './schema.ts';
 import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
 import { readToken, tokenFile } from './token.ts';
@@ -37,7 +38,10 @@ export type ConfigFlags = {
 };
 
 export type LoadInput = {
-  /** the file to read; must exist. Default TROUPE_CONFIG, else `troupe.json5` in the data folder if there */
+  /**
+   * the file to read; must exist. Default TROUPE_CONFIG, else `troupe.json5` in the data folder if
+   * there
+   */
   readonly file?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly flags?: ConfigFlags;
@@ -74,8 +78,7 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
   layers.set('/gateway/auth/token', env.TROUPE_TOKEN, 'environment variable TROUPE_TOKEN');
   layers.set('/gateway/port', numberOrText(flags.port), '--port');
   layers.set('/gateway/auth/token', flags.token, '--token');
-  addProviders(layers, env);
-  chooseModel(layers);
+  nameApis(layers);
   if (valueAt(layers.raw, '/gateway/auth/token') === undefined) {
     layers.set('/gateway/auth/token', readToken(home), `file ${tokenFile(home)}`);
   }
@@ -152,6 +155,17 @@ function parse(text: string, file: string): Document {
   }
 }
 type SyntaxPlace = { lineNumber: number; columnNumber: number };
+
+/** The API of a provider that is known by its name need not be written. */
+function nameApis(layers: Layers): void {
+  for (const [id, { api }] of Object.entries(knownProviders)) {
+    const provider = childPointer('/models/providers', id);
+    const written = isObject(valueAt(layers.raw, provider));
+    if (written && valueAt(layers.raw, `${provider}/api`) === undefined) {
+      layers.set(`${provider}/api`, api, 'known by the name of the provider');
+    }
+  }
+}
 
 /** Folders as absolute paths. A section that is not well-formed is left as it is. */
 function withPaths(config: Config, { resolvePath }: SecretContext): Config {

@@ -2,7 +2,10 @@
  * Places inside a configuration, as JSON Pointers (RFC 6901), and the way a person writes them.
  */
 
-/** `/agents/agents/0/id` → `['agents', 'agents', '0', 'id']`. The empty pointer is the whole document. */
+/**
+ * `/agents/agents/0/id` → `['agents', 'agents', '0', 'id']`. The empty pointer is the whole
+ * document.
+ */
 export const parsePointer = (pointer: string): string[] =>
   pointer
     .split('/')
@@ -40,7 +43,10 @@ export function valueAt(root: unknown, pointer: string): unknown {
   );
 }
 
-/** Puts a value, making the objects on the way; what is in the way and is no object is left as it is. */
+/**
+ * Puts a value, making the objects on the way; what is in the way and is no object is left as it
+ * is.
+ */
 export function setAt(root: Record<string, unknown>, pointer: string, value: unknown): void {
   const keys = parsePointer(pointer);
   const last = keys.pop();

@@ -13,7 +13,9 @@ export type Position = { readonly line: number; readonly column: number };
 export type Positions = {
   /** by JSON Pointer; a member stands where its key begins */
   readonly at: ReadonlyMap<string, Position>;
-  /** members that an earlier one of the same object already named: JSON5 silently lets the last win */
+  /**
+   * members that an earlier one of the same object already named: JSON5 silently lets the last win
+   */
   readonly repeated: readonly string[];
 };
 

@@ -5,7 +5,7 @@
 import type { TProperties, TSchema } from '@sinclair/typebox';
 import { allowed } from './check.ts';
 import { childSchemas, isNotYetUsed } from './fields.ts';
-import { builtInProviders, offlineModel } from './providers.ts';
+import { knownProviders, offlineProvider } from './providers.ts';
 import { loadedSchema } from './schema.ts';
 import { toolAliases, toolGroups } from './tool-names.ts';
 
@@ -79,11 +79,11 @@ and where it comes from, \`troupe config schema\` prints the JSON Schema for you
 | the data folder | \`--data DIR\` | \`TROUPE_HOME\` | \`~/.troupe\` |
 | \`gateway.port\` | \`--port N\` | \`TROUPE_PORT\` | 18789 |
 | \`gateway.auth.token\` | \`--token T\` | \`TROUPE_TOKEN\` | made at the first start, kept in the file \`token\` of the data folder |
-${Object.entries(builtInProviders)
-  .flatMap(([id, { keyVariable, baseUrlVariable }]) => [
-    `| \`models.providers.${id}.apiKey\` | | \`${keyVariable}\` (the file wins) | |`,
-    `| \`models.providers.${id}.baseUrl\` | | \`${baseUrlVariable}\` (the file wins) | the provider’s own |`,
-  ])
+${Object.entries(knownProviders)
+  .map(
+    ([id, { keyVariable }]) =>
+      `| \`models.providers.${id}.apiKey\` | | \`${keyVariable}\` (the file wins; sent to the provider’s own address only) | |`,
+  )
   .join('\n')}
 
 A wrong value, an unknown key or a name that refers to nothing stops the start; the report names every
@@ -93,9 +93,9 @@ A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`
 \`{ command: ["program", "argument"] }\` (what it prints, within 10 seconds). It never appears in a log, an
 error, or the output of a command.
 
-A **model** is named \`provider/model\`. The providers \`anthropic\` and \`openai\` are known; a name of one
-of their families (\`claude-…\`, \`gpt-…\`) may stand without its provider. \`${offlineModel}\` comes with
-troupe, needs no key and no network.`;
+A **model** is named \`provider/model\`; a bare name will do when exactly one provider has it. The providers
+\`anthropic\` and \`openai\` need a key and nothing else. \`${offlineProvider}\` comes with troupe and needs no
+key and no network.`;
 
 const toolTable = () =>
   [
@@ -135,7 +135,7 @@ const example = `## Example
     defaults: { model: 'local/qwen3-32b', timeoutSeconds: 900 },
     agents: [
       { id: 'main', default: true, purpose: 'Answers questions.' },
-      { id: 'writer', model: 'anthropic/claude-opus-4-5', thinkingLevel: 'high' },
+      { id: 'writer', model: 'anthropic/claude-opus-5-5', thinkingLevel: 'high' },
     ],
   },
   gateway: { port: 18789, auth: { mode: 'token', token: { env: 'MY_TOKEN' } } },

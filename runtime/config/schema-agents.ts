@@ -1,6 +1,6 @@
 /**
- * The part `agents` of the configuration: who the agents are, who gets which message, what a spawned
- * agent may do (SE4, AA5, AA6, SX2).
+ * The part `agents` of the configuration: who the agents are, who gets which message, what a
+ * spawned agent may do (SE4, AA5, AA6, SX2).
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
 import { notYetUsed, oneOf, record, section } from './fields.ts';
@@ -74,9 +74,11 @@ const sandboxOverride = Type.Object(
 );
 
 const defaults = section('what every agent has unless its own entry says otherwise', {
-  model: modelName(
-    'model as `provider/model`. Left out: the first own provider, else Anthropic or OpenAI when their ' +
-      'key is in the environment, else the offline model',
+  model: Type.Optional(
+    modelName(
+      'model as `provider/model`. Left out: the first own provider’s first model, else one of Anthropic ' +
+        'or OpenAI when there is a key, else the offline model',
+    ),
   ),
   workspace: Type.Optional(
     Type.String({

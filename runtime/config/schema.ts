@@ -2,8 +2,8 @@
  * The configuration: every key, its type, bounds, default and meaning (OP5). The reference in
  * docs/config.md and the published JSON Schema are made from these descriptions.
  *
- * Boundary: shape only. What several keys must agree on is in cross-checks.ts; where values come from
- * is in load.ts.
+ * Boundary: shape only. What several keys must agree on is in cross-checks.ts; where values come
+ * from is in load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import {
@@ -133,14 +133,17 @@ const model = record('one model', {
 
 /** `default: {}` so that defaults are filled inside each provider. */
 const provider = section('one provider of models', {
-  baseUrl: Type.String({
-    pattern: '^https?://[^\\s/]+',
-    'x-allowed': 'an http:// or https:// URL',
-    description: 'where its API is; known for `anthropic` and `openai`',
-  }),
+  baseUrl: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^\\s/]+',
+      'x-allowed': 'an http:// or https:// URL',
+      description: 'where its API is; `anthropic` and `openai` have their own',
+    }),
+  ),
   apiKey: Type.Optional(
     secret(
-      'its key. `anthropic` and `openai` take ANTHROPIC_API_KEY and OPENAI_API_KEY by themselves',
+      'its key. `anthropic` and `openai` at their own address take ANTHROPIC_API_KEY and ' +
+        'OPENAI_API_KEY by themselves',
     ),
   ),
   api: oneOf(['openai-completions', 'openai-responses', 'anthropic-messages'], {
@@ -157,7 +160,7 @@ const provider = section('one provider of models', {
   ),
   models: Type.Array(model, {
     default: [],
-    description: 'its models; any other may be named as well',
+    description: 'its models, the first one its standard; any other may be named as well',
   }),
 });
 
@@ -221,7 +224,9 @@ export const configSchema: TSchema = {
   ...withTolerance(inputForm(loadedSchema)),
 };
 
-/** Fields that the loader fills by rules of its own are not required either; `$schema` may be named. */
+/**
+ * Fields that the loader fills by rules of its own are not required either; `$schema` may be named.
+ */
 function withTolerance(schema: TSchema): TSchema {
   const { agents, models: modelsForm } = schema.properties as Record<string, TSchema>;
   delete agents?.properties.defaults.required;
@@ -231,7 +236,9 @@ function withTolerance(schema: TSchema): TSchema {
   return schema;
 }
 
-/** `home` is the data folder, absolute: it is chosen by TROUPE_HOME or --data, never by the file. */
+/**
+ * `home` is the data folder, absolute: it is chosen by TROUPE_HOME or --data, never by the file.
+ */
 export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
 export type AgentConfig = Config['agents']['agents'][number];
 export type ProviderConfig = Config['models']['providers'][string];

@@ -2,8 +2,10 @@
  * Secrets of the configuration: a value that can be used but never printed, and the three ways to
  * refer to one without writing it into the file (SX4).
  *
- * Boundary: reads environment variables, files and the output of commands at load time; never writes.
- * Invariant: no text made from a `Secret` by JSON, template, inspection or a logger holds its value.
+ * Boundary: reads environment variables, files and the output of commands at load time; never
+ * writes.
+ * Invariant: no text made from a `Secret` by JSON, template, inspection or a logger holds its
+ * value.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash, timingSafeEqual } from 'node:crypto';

@@ -28,8 +28,8 @@ export function readToken(home: string): string | undefined {
 }
 
 /**
- * The same configuration with a token in it, made and kept when the mode is `token` and none is known.
- * Two processes that start at once end with the same token.
+ * The same configuration with a token in it, made and kept when the mode is `token` and none is
+ * known. Two processes that start at once end with the same token.
  * @throws TroupeError UNAVAILABLE when the data folder can not be written
  */
 export function ensureToken(config: Config): Config {

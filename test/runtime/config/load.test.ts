@@ -3,13 +3,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
-import {
-  Secret,
-  defaultAgent,
-  loadConfig,
-  resolveAgents,
-  resolveModel,
-} from '../../../runtime/config/index.ts';
+import { Secret, defaultAgent, loadConfig, resolveAgents } from '../../../runtime/config/index.ts';
 import { load, scratchFolder, write } from './folder.ts';
 
 describe('layers', () => {
@@ -23,7 +17,7 @@ describe('layers', () => {
       bind: 'loopback',
       auth: { mode: 'token' },
     });
-    expect(config.agents.defaults).toMatchObject({ model: 'offline/troupe', timeoutSeconds: 600 });
+    expect(config.agents.defaults).toMatchObject({ timeoutSeconds: 600 });
     expect(config.agents.spawnDefaults).toMatchObject({ maxSpawnDepth: 2, maxConcurrentSpawns: 3 });
     expect(config.tools.agentToAgent.enabled).toBe(false);
     expect(config.session.agentToAgent.maxPingPongTurns).toBe(5);
@@ -122,9 +116,7 @@ describe('layers', () => {
 describe('agents', () => {
   it('are one agent named main when none is listed', () => {
     const { config } = load('{}');
-    expect(resolveAgents(config)).toMatchObject([
-      { id: 'main', isDefault: true, model: 'offline/troupe' },
-    ]);
+    expect(resolveAgents(config)).toMatchObject([{ id: 'main', isDefault: true }]);
   });
 
   it('take from the defaults what their own entry leaves out, key by key in the sandbox', () => {
@@ -156,41 +148,33 @@ describe('agents', () => {
 });
 
 describe('models', () => {
-  const own =
-    "{ models: { providers: { local: { baseUrl: 'http://127.0.0.1:1/v1', api: 'openai-completions', models: [{ id: 'm' }] } } } }";
-  const modelOf = (text: string, env = {}) => load(text, { env }).config.agents.defaults.model;
-
-  it('are the offline one without any key, and the provider whose key is in the environment with one', () => {
-    expect(modelOf('{}')).toBe('offline/troupe');
-    expect(modelOf('{}', { OPENAI_API_KEY: 'k' })).toMatch(/^openai\//);
-    expect(modelOf('{}', { ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k' })).toMatch(/^anthropic\//);
+  it('leave the choice to the catalog when none is named', () => {
+    const { config } = load('{}', { env: { OPENAI_API_KEY: 'k' } });
+    expect(config.agents.defaults.model).toBeUndefined();
+    expect(config.models.providers).toEqual({});
   });
 
-  it('are those of an own provider before those of a key in the environment', () => {
-    expect(modelOf(own, { ANTHROPIC_API_KEY: 'k' })).toBe('local/m');
+  it('of anthropic and openai need neither an address nor the name of their API', () => {
+    const { providers } = load(
+      "{ models: { providers: { openai: { apiKey: 'k' }, anthropic: {} } } }",
+    ).config.models;
+    expect(providers.openai).toMatchObject({ api: 'openai-responses' });
+    expect(providers.openai?.baseUrl).toBeUndefined();
+    expect(providers.anthropic).toMatchObject({ api: 'anthropic-messages', models: [] });
   });
 
-  it('let the file win over the environment in the key and the address of a known provider', () => {
-    const env = { OPENAI_API_KEY: 'env', OPENAI_BASE_URL: 'http://env/v1' };
-    const text =
-      "{ models: { providers: { openai: { apiKey: 'file', baseUrl: 'http://file/v1' } } } }";
-    expect(load('{}', { env }).config.models.providers.openai).toMatchObject({
-      baseUrl: 'http://env/v1',
-    });
-    const { openai } = load(text, { env }).config.models.providers;
-    expect([openai?.apiKey?.reveal(), openai?.baseUrl]).toEqual(['file', 'http://file/v1']);
-  });
-
-  it('resolve by provider, or by a bare name that one provider has', () => {
-    const { providers } = load(own).config.models;
-    expect(resolveModel('local/a/b', providers)).toEqual({ provider: 'local', model: 'a/b' });
-    expect(resolveModel('m', providers)).toEqual({ provider: 'local', model: 'm' });
-    expect(resolveModel('claude-x', providers)).toEqual({
-      provider: 'anthropic',
-      model: 'claude-x',
-    });
-    expect(resolveModel('unheard', providers)).toHaveProperty('failure');
-    expect(resolveModel('local/', providers)).toHaveProperty('failure');
+  it('may be named bare, by provider, and by a listed name that holds a slash', () => {
+    const { config } = load(`{
+      agents: { defaults: { model: 'claude-sonnet-4' }, agents: [
+        { id: 'a', model: 'openai/any' }, { id: 'b', model: 'qwen/qwen3' }, { id: 'c', model: 'offline/troupe-offline' },
+      ] },
+      models: { providers: { local: { baseUrl: 'http://h/v1', api: 'openai-completions', models: [{ id: 'qwen/qwen3' }] } } },
+    }`);
+    expect(resolveAgents(config).map(({ model }) => model)).toEqual([
+      'openai/any',
+      'qwen/qwen3',
+      'offline/troupe-offline',
+    ]);
   });
 });
 
