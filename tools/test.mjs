@@ -41,7 +41,7 @@ function sayWhatDidNotRun({ skipped }) {
   console.log('\nNot run on this machine:');
   for (const line of missing) console.log(`  - ${line}`);
   for (const { name, why } of skipped) {
-    console.log(`  - ${name}${why ? `: ${why}` : ' (its condition does not hold here)'}`);
+    console.log(`  - ${name}${why ? `: ${why}` : ''}`);
   }
 }
 
