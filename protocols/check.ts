@@ -97,7 +97,8 @@ const errorsOf = (found: Iterable<ValueError>, options: CheckOptions): readonly 
   return [...errors.values()];
 };
 
-const checkError = (error: ValueError, { secret }: CheckOptions): CheckError => {
+const checkError = (found: ValueError, { secret }: CheckOptions): CheckError => {
+  const error = sharpen(found);
   const { path, value } = error;
   const message = messageOf(error);
   if (secret?.test(path) || !isScalar(value)) return { path, message };
@@ -124,7 +125,20 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
   [ValueErrorType.Literal]: ({ schema }) => `must be ${JSON.stringify(schema.const)}`,
   [ValueErrorType.StringFormat]: ({ schema }) =>
     `must be ${expectations.get(schema.format as string) ?? `a ${schema.format}`}`,
-  [ValueErrorType.Union]: ({ schema, errors }) => unionMessage(schema) ?? unionDetail(errors),
+  [ValueErrorType.StringPattern]: ({ schema }) => `must match ${schema.pattern}`,
+  [ValueErrorType.StringMinLength]: ({ schema }) =>
+    schema.minLength === 1
+      ? 'must not be empty'
+      : `must have at least ${schema.minLength} characters`,
+  [ValueErrorType.StringMaxLength]: ({ schema }) =>
+    `must have at most ${schema.maxLength} characters`,
+  [ValueErrorType.ArrayMaxItems]: ({ schema }) => `must have at most ${schema.maxItems} items`,
+  [ValueErrorType.IntegerMinimum]: ({ schema }) => `must be at least ${schema.minimum}`,
+  [ValueErrorType.IntegerMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
+  [ValueErrorType.NumberMinimum]: ({ schema }) => `must be at least ${schema.minimum}`,
+  [ValueErrorType.NumberMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
+  [ValueErrorType.Union]: ({ path, schema, errors }) =>
+    unionMessage(schema) ?? unionDetail(path, errors),
 };
 
 /** "must be one of …" where every branch is a literal. */
@@ -135,13 +149,12 @@ const unionMessage = (schema: TSchema): string | undefined => {
   return `must be one of ${branches.map((branch) => JSON.stringify(branch.const)).join(', ')}`;
 };
 
-/** What the branch that came closest (the fewest errors) asks for. */
-const unionDetail = (branches: readonly Iterable<ValueError>[]): string | undefined => {
-  const lists = branches
-    .map((branch) => [...branch].slice(0, CHECK_ERRORS_MAX))
-    .toSorted((a, b) => a.length - b.length);
-  const nearest = lists[0]?.[0];
-  return nearest && `${nearest.path === '' ? '' : `${nearest.path} `}${messageOf(nearest)}`;
+/** Of a union of other things: the error of the branch that came closest, the one with the fewest. */
+const sharpen = (error: ValueError): ValueError => {
+  if (error.type !== ValueErrorType.Union || unionMessage(error.schema) !== undefined) return error;
+  const branches = error.errors.map((branch) => [...branch].slice(0, CHECK_ERRORS_MAX));
+  const nearest = branches.toSorted((a, b) => a.length - b.length)[0]?.[0];
+  return nearest === undefined ? error : sharpen(nearest);
 };
 
 /** The errors as one line: `/client/id must be one of …; /role is required`. */

@@ -168,7 +168,7 @@ describe('what clients send', () => {
       errors: expect.arrayContaining([
         { path: '/sessionKey', message: 'is required' },
         { path: '/message', message: 'must be string', value: 1 },
-        { path: '/timeoutMs', message: 'must be integer to be greater or equal to 0', value: -5 },
+        { path: '/timeoutMs', message: 'must be at least 0', value: -5 },
         {
           path: '/queueMode',
           message: 'must be one of "steer", "followup", "collect", "interrupt"',

@@ -1,0 +1,111 @@
+import { Type } from '@sinclair/typebox';
+import { describe, expect, it } from 'vitest';
+import { CHECK_ERRORS_MAX, checker, describeErrors } from '../../protocols/check.ts';
+
+const format = (name: string) => {
+  const check = checker(Type.String({ format: name }));
+  return (text: string) => check(text).ok;
+};
+
+describe('a check', () => {
+  it('answers the value itself when it fits', () => {
+    const value = { port: 1 };
+    const answer = checker(Type.Object({ port: Type.Integer() }))(value);
+    expect(answer).toEqual({ ok: true, value });
+    expect(answer.ok && answer.value).toBe(value);
+  });
+
+  it('tells each fault once, with its path and what was found', () => {
+    const check = checker(
+      Type.Object(
+        {
+          port: Type.Integer({ minimum: 1 }),
+          mode: Type.Union([Type.Literal('a'), Type.Literal('b')]),
+          name: Type.String(),
+        },
+        { additionalProperties: false },
+      ),
+    );
+    const answer = check({ port: 0, mode: 'c', prot: 1 });
+    expect(answer).toEqual({
+      ok: false,
+      errors: expect.arrayContaining([
+        { path: '/name', message: 'is required' },
+        { path: '/prot', message: 'is not a known field', value: 1 },
+        { path: '/mode', message: 'must be one of "a", "b"', value: 'c' },
+        { path: '/port', message: 'must be at least 1', value: 0 },
+      ]),
+    });
+    expect(answer.ok ? [] : answer.errors).toHaveLength(4);
+  });
+
+  it('says of a union what its nearest branch asks for', () => {
+    const check = checker(
+      Type.Object({ id: Type.Union([Type.String({ format: 'uuid' }), Type.Null()]) }),
+    );
+    const answer = check({ id: 'x' });
+    expect(answer.ok ? '' : describeErrors(answer.errors)).toMatch(/^\/id must be a UUID/);
+    const deep = checker(
+      Type.Union([Type.Object({ a: Type.Object({ b: Type.Null() }) }), Type.Null()]),
+    );
+    expect(deep({ a: { b: 1 } })).toEqual({
+      ok: false,
+      errors: [{ path: '/a/b', message: 'must be null', value: 1 }],
+    });
+  });
+
+  it('shows neither secrets nor long texts nor structures', () => {
+    const check = checker(
+      Type.Object({ token: Type.Number(), text: Type.Number(), tree: Type.Number() }),
+      { secret: /^\/token/ },
+    );
+    const answer = check({ token: 'hunter2', text: 'x'.repeat(500), tree: { deep: true } });
+    expect(answer.ok).toBe(false);
+    const [token, text, tree] = answer.ok ? [] : answer.errors;
+    expect(token).toEqual({ path: '/token', message: 'must be number' });
+    expect(text?.value).toHaveLength(121);
+    expect(tree).toEqual({ path: '/tree', message: 'must be number' });
+  });
+
+  it('tells no more faults than its bound', () => {
+    const answer = checker(Type.Array(Type.String()))(Array.from({ length: 1000 }, (_, at) => at));
+    expect(answer.ok ? [] : answer.errors).toHaveLength(CHECK_ERRORS_MAX);
+  });
+});
+
+describe('formats', () => {
+  it.each([
+    ['2026-01-31T09:30:00Z', true],
+    ['2026-01-31T09:30:00.123456+07:00', true],
+    ['2016-12-31T23:59:60Z', true],
+    ['2024-02-29T00:00:00Z', true],
+    ['2026-02-29T00:00:00Z', false],
+    ['2026-04-31T00:00:00Z', false],
+    ['2026-13-01T00:00:00Z', false],
+    ['2026-01-31T24:00:00Z', false],
+    ['2026-01-31T09:30:00', false],
+    ['2026-01-31', false],
+  ])('a time %s: %s', (text, expected) => {
+    expect(format('date-time')(text)).toBe(expected);
+  });
+
+  it.each([
+    ['1.0.0', true],
+    ['1.2.3-rc.1+build.5', true],
+    ['1.0', false],
+    ['01.0.0', false],
+    ['v1.0.0', false],
+  ])('a version %s: %s', (text, expected) => {
+    expect(format('semver')(text)).toBe(expected);
+  });
+
+  it.each([
+    ['4bf92f3577b34da6a3ce929d0e0e4736', true],
+    ['00000000000000000000000000000001', true],
+    ['00000000000000000000000000000000', false],
+    ['4bf92f3577b34da6a3ce929d0e0e473', false],
+    ['4bf92f3577b34da6a3ce929d0e0e473g', false],
+  ])('a trace id %s: %s', (text, expected) => {
+    expect(format('trace-id')(text)).toBe(expected);
+  });
+});
