@@ -137,8 +137,7 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
   [ValueErrorType.IntegerMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
   [ValueErrorType.NumberMinimum]: ({ schema }) => `must be at least ${schema.minimum}`,
   [ValueErrorType.NumberMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
-  [ValueErrorType.Union]: ({ path, schema, errors }) =>
-    unionMessage(schema) ?? unionDetail(path, errors),
+  [ValueErrorType.Union]: ({ schema }) => unionMessage(schema),
 };
 
 /** "must be one of …" where every branch is a literal. */
