@@ -17,7 +17,11 @@ import type { Put } from '../state/state.ts';
 /** Position of an entry in its subject: a safe integer from 1; 0 means "before the first". */
 export type Position = number;
 
-export type LogEntry = { readonly position: Position; readonly bytes: Uint8Array; readonly logTimeMs: number };
+export type LogEntry = {
+  readonly position: Position;
+  readonly bytes: Uint8Array;
+  readonly logTimeMs: number;
+};
 
 export type AppendAnswer =
   | { readonly kind: 'stored'; readonly position: Position; readonly logTimeMs: number }
@@ -36,11 +40,14 @@ export type AppendOptions = {
 };
 
 export type ReadOptions = {
-  /** most entries to answer; default 1,000 */
+  /** most entries to answer; default READ_LIMIT_DEFAULT */
   readonly limit?: number;
-  /** stop after about so many bytes (at least one entry is answered); default 8 MiB */
+  /** stop once so many bytes are read (at least one entry is answered); default READ_BYTES_DEFAULT */
   readonly bytesMax?: number;
 };
+
+export const READ_LIMIT_DEFAULT = 1000;
+export const READ_BYTES_DEFAULT = 8 * 2 ** 20;
 
 export interface Log {
   /** true where `alongside` is honoured (embedded: one LMDB transaction) */

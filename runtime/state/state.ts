@@ -16,6 +16,8 @@ export type Put = {
 
 export type Row = { readonly key: string; readonly value: Uint8Array };
 
+export type TableRow = Row & { readonly table: string };
+
 export type RangeOptions = {
   /** first key, inclusive; default the table's first */
   readonly from?: string;
@@ -30,6 +32,8 @@ export type RangeOptions = {
 export interface State {
   get(shard: number, table: string, key: string): Uint8Array | undefined;
   range(shard: number, table: string, options?: RangeOptions): readonly Row[];
+  /** Every row of the shard, table by table, as they were at the first step; finish within the tick. */
+  dump(shard: number): Iterable<TableRow>;
   /** Count of rows of a table (exact, may scan). */
   count(shard: number, table: string): number;
   /** All or nothing. Only for stores whose log is not atomic. */

@@ -1,0 +1,38 @@
+/** A file written so that after a crash it is whole or absent, and after the answer it survives power loss. */
+import { randomBytes } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Marks files that were being written when the process died. */
+export const TEMPORARY_PREFIX = '~';
+
+/** Writes beside the target, flushes, renames over it, flushes the folder. Replaces what was there. */
+export const writeFileDurably = async (path: string, bytes: Uint8Array): Promise<void> => {
+  const folder = dirname(path);
+  const temporary = `${folder}/${TEMPORARY_PREFIX}${randomBytes(12).toString('hex')}`;
+  try {
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncFolder(folder);
+};
+
+/** Makes names in the folder durable. Windows has no such call and does it by itself. */
+export const syncFolder = async (folder: string): Promise<void> => {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};

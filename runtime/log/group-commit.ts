@@ -1,0 +1,145 @@
+/**
+ * Group commit: turns many small requests into few transactions. While one transaction is under way
+ * all later requests wait and become the next one together, so the cost of a commit is shared by
+ * whoever asks meanwhile (DeWitt et al., "Implementation techniques for main memory database
+ * systems", 1984).
+ *
+ * Invariants:
+ *  - requests take effect in the order of `submit`; a request is built only after every earlier
+ *    transaction is settled, so it decides on committed facts (P2) and on those of its own transaction;
+ *  - one request's writes are in one transaction;
+ *  - bounded (I8): QUEUED_BYTES_MAX waiting bytes, TRANSACTION_BYTES_MAX and TRANSACTION_WRITES_MAX
+ *    per transaction (one request may exceed these two alone).
+ */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { RowWrite, Rows } from './rows.ts';
+
+export const QUEUED_BYTES_MAX = 256 * 2 ** 20;
+export const TRANSACTION_BYTES_MAX = 16 * 2 ** 20;
+export const TRANSACTION_WRITES_MAX = 20_000;
+
+/** What is known of a transaction whose commit failed: nothing of it is stored, or it is but may be lost. */
+export type Fate = 'absent' | 'present';
+
+export interface CommitRequest {
+  /** about how many bytes it will write */
+  readonly bytes: number;
+  /** true: starts a transaction of its own, because it reads rows that requests before it may change */
+  readonly alone?: boolean;
+  /** Appends its writes when it is its turn. Called once; when it throws nothing of it is stored. */
+  build(writes: RowWrite[]): void;
+  committed(): void;
+  failed(cause: unknown, fate: Fate): void;
+}
+
+export class GroupCommit {
+  readonly #rows: Rows;
+  readonly #waiting: CommitRequest[] = [];
+  readonly #onSettled: () => void;
+  #waitingBytes = 0;
+  #running: Promise<void> | undefined;
+  #scheduled = false;
+  #closed = false;
+
+  /** @param onSettled called after the requests of a transaction have been told how it ended */
+  constructor(rows: Rows, onSettled: () => void = () => {}) {
+    this.#rows = rows;
+    this.#onSettled = onSettled;
+  }
+
+  /** @throws TroupeError UNAVAILABLE when closed or when too much is waiting; nothing is stored then */
+  submit(request: CommitRequest): void {
+    if (this.#closed)
+      throw new TroupeError('UNAVAILABLE', 'the store is closed; nothing was stored');
+    if (this.#waitingBytes + request.bytes > QUEUED_BYTES_MAX) {
+      throw new TroupeError(
+        'UNAVAILABLE',
+        `the store is overloaded: ${this.#waitingBytes} bytes wait to be written ` +
+          `(limit ${QUEUED_BYTES_MAX}); nothing was stored, send again later`,
+        { details: { reason: 'OVERLOADED' } },
+      );
+    }
+    this.#waiting.push(request);
+    this.#waitingBytes += request.bytes;
+    this.#schedule();
+  }
+
+  /** Waits for what was submitted; later submits are refused. May be repeated. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#running !== undefined || this.#waiting.length > 0) {
+      if (this.#running === undefined) this.#run();
+      await this.#running;
+    }
+  }
+
+  /** At the end of the event loop's turn, so that all who ask in one turn share a transaction. */
+  #schedule(): void {
+    if (this.#scheduled || this.#running !== undefined) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (this.#running === undefined && this.#waiting.length > 0) this.#run();
+    });
+  }
+
+  #run(): void {
+    this.#running = this.#commitNext().then(() => {
+      this.#running = undefined;
+      if (this.#waiting.length > 0) this.#schedule();
+    });
+  }
+
+  async #commitNext(): Promise<void> {
+    const [group, writes] = this.#takeGroup();
+    try {
+      if (writes.length > 0) await this.#rows.commit(writes);
+    } catch (cause) {
+      const fate = this.#fateOf(writes);
+      for (const request of group) request.failed(cause, fate);
+      this.#onSettled();
+      return;
+    }
+    for (const request of group) request.committed();
+    this.#onSettled();
+  }
+
+  #takeGroup(): [CommitRequest[], RowWrite[]] {
+    const group: CommitRequest[] = [];
+    const writes: RowWrite[] = [];
+    let bytes = 0;
+    let taken = 0;
+    for (const request of this.#waiting) {
+      const full =
+        bytes + request.bytes > TRANSACTION_BYTES_MAX || writes.length > TRANSACTION_WRITES_MAX;
+      if (taken > 0 && (full || request.alone === true)) break;
+      taken += 1;
+      bytes += request.bytes;
+      if (this.#build(request, writes)) group.push(request);
+      if (request.alone === true) break;
+    }
+    this.#waiting.splice(0, taken);
+    this.#waitingBytes -= bytes;
+    return [group, writes];
+  }
+
+  #build(request: CommitRequest, writes: RowWrite[]): boolean {
+    const before = writes.length;
+    try {
+      request.build(writes);
+      return true;
+    } catch (cause) {
+      writes.length = before;
+      request.failed(cause, 'absent');
+      return false;
+    }
+  }
+
+  /** A failed commit has stored nothing, except when only its flush failed. Log keys are never reused: look. */
+  #fateOf(writes: readonly RowWrite[]): Fate {
+    const probe = writes.findLast((write) => write.table === 'log' && write.value !== null);
+    return probe !== undefined && this.#rows.get('log', probe.key) !== undefined
+      ? 'present'
+      : 'absent';
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * The embedded store: Log and State in one LMDB environment, so that a journal record, the mailbox
+ * entries it sends and the rows it changes are one transaction (docs/commit-protocol.md, section 6).
+ * The only file of the runtime that knows LMDB.
+ *
+ * What the numbers and guarantees rest on (lmdb-js 3.5):
+ *  - only `batch` writes here: one asynchronous transaction at a time, on a thread of its own. A
+ *    synchronous transaction could end an asynchronous one half-way (WriteWorker::WaitForCallbacks),
+ *    so none runs after opening;
+ *  - `overlappingSync` stays on: after power loss LMDB opens at the last flushed transaction;
+ *  - a commit is answered after it is visible; readers keep an older snapshot until it is renewed.
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { TroupeError } from '../../protocols/errors.ts';
+import { writeFileDurably } from '../blobs/durable-file.ts';
+import { type Clock, systemClock } from '../clock/clock.ts';
+import { LmdbState } from '../state/lmdb.ts';
+import type { State } from '../state/state.ts';
+import { checkDataFile } from './data-file.ts';
+import { lockFolder } from './folder-lock.ts';
+import { GroupCommit } from './group-commit.ts';
+import { LmdbLog } from './lmdb-log.ts';
+import type { Log } from './log.ts';
+import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from './rows.ts';
+import { corrupt, unreadable } from './store-errors.ts';
+
+/** `process`: what was answered survives kill -9 of any process. `power`: also loss of power. */
+export type Durability = 'process' | 'power';
+
+export type LmdbStoreOptions = {
+  /** folder of the store; made when absent */
+  readonly path: string;
+  readonly durability: Durability;
+  /** address space reserved at first, bytes; grows by itself. Default 1 GiB */
+  readonly mapSizeBytes?: number;
+  /** gives the log its time; default the system's */
+  readonly clock?: Clock;
+};
+
+export type LmdbStore = {
+  readonly log: Log;
+  readonly state: State;
+  /** 128-bit hex name made when the store was; never changes (E5) */
+  readonly cell: string;
+  readonly formatVersion: number;
+  /** Commits what was asked for, then closes log, state and folder. May be repeated. */
+  close(): Promise<void>;
+};
+
+/** Of the rows' layout. A store of a newer format is refused, never guessed at. */
+export const FORMAT_VERSION = 1;
+/** Names the store beside LMDB's file, so that a lost or emptied file is not mistaken for a new store. */
+export const STORE_FILE = 'store.json';
+export const DATA_FILE = 'data.mdb';
+const MAP_SIZE_BYTES_DEFAULT = 2 ** 30;
+const CELL = Buffer.from('cell');
+
+/**
+ * Opens the store of a folder, or makes it.
+ * @throws TroupeError UNAVAILABLE (details.reason LOCKED, pid) when another process has the folder;
+ * INTERNAL (CORRUPT) when its data can not be trusted; INTERNAL (FORMAT) when it is of a newer format
+ */
+export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStore> => {
+  const { path } = options;
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  const lock = await lockFolder(path);
+  let rows: LmdbRows | undefined;
+  try {
+    const description = readDescription(path);
+    rows = openRows(options, description !== undefined);
+    const cell = await agreeOnCell(path, rows, description);
+    return assemble(rows, cell, options.clock ?? systemClock, () => lock.release());
+  } catch (error) {
+    await rows?.close();
+    await lock.release();
+    throw error;
+  }
+};
+
+const assemble = (
+  rows: LmdbRows,
+  cell: string,
+  clock: Clock,
+  release: () => Promise<void>,
+): LmdbStore => {
+  const commits = new GroupCommit(rows, () => log.forgetIdleSubjects());
+  const log = new LmdbLog(rows, commits, clock);
+  const state = new LmdbState(rows, commits);
+  const close = async () => {
+    await commits.close();
+    await Promise.all([log.close(), state.close()]);
+    await rows.close();
+    await release();
+  };
+  let closing: Promise<void> | undefined;
+  return { log, state, cell, formatVersion: FORMAT_VERSION, close: () => (closing ??= close()) };
+};
+
+type Description = { readonly cell: string; readonly formatVersion: number };
+
+const readDescription = (path: string): Description | undefined => {
+  const file = join(path, STORE_FILE);
+  if (!existsSync(file)) return undefined;
+  let read: Partial<Description>;
+  try {
+    read = JSON.parse(readFileSync(file, 'utf8')) as Partial<Description>;
+  } catch (error) {
+    throw corrupt(path, `${STORE_FILE} can not be read`, error);
+  }
+  const { cell, formatVersion } = read;
+  if (typeof cell !== 'string' || typeof formatVersion !== 'number') {
+    throw corrupt(path, `${STORE_FILE} does not name a cell and a format`);
+  }
+  if (formatVersion > FORMAT_VERSION) {
+    throw new TroupeError(
+      'INTERNAL',
+      `the store in ${path} has format ${formatVersion}; this program reads up to ${FORMAT_VERSION}. ` +
+        'Use the newer program that wrote it.',
+      { details: { reason: 'FORMAT', path, formatVersion } },
+    );
+  }
+  return { cell, formatVersion };
+};
+
+const openRows = (options: LmdbStoreOptions, exists: boolean): LmdbRows => {
+  const { path } = options;
+  const file = join(path, DATA_FILE);
+  const present = existsSync(file) && statSync(file).size > 0;
+  if (exists && !present) throw corrupt(path, `${DATA_FILE} is missing or empty`);
+  const found = present ? checkDataFile(file) : 'whole';
+  try {
+    const rows = new LmdbRows(options);
+    if (found === 'short') rows.readAll();
+    return rows;
+  } catch (error) {
+    throw corrupt(path, `LMDB can not read it (${String(error)})`, error);
+  }
+};
+
+/** The store's cell stands in LMDB and beside it; a data file of another store is refused. */
+const agreeOnCell = async (
+  path: string,
+  rows: LmdbRows,
+  description?: Description,
+): Promise<string> => {
+  const stored = rows.get('meta', CELL);
+  let cell = stored === undefined ? undefined : Buffer.from(stored).toString('utf8');
+  if (description !== undefined && cell !== description.cell) {
+    throw corrupt(
+      path,
+      `${DATA_FILE} belongs to cell ${cell}, ${STORE_FILE} to ${description.cell}`,
+    );
+  }
+  if (cell === undefined) {
+    cell = randomBytes(16).toString('hex');
+    await rows.commit([{ table: 'meta', key: CELL, value: Buffer.from(cell) }]);
+  }
+  if (description === undefined) {
+    const text = JSON.stringify({ cell, formatVersion: FORMAT_VERSION });
+    await writeFileDurably(join(path, STORE_FILE), Buffer.from(`${text}\n`));
+  }
+  return cell;
+};
+
+class LmdbRows implements Rows {
+  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #tables: Record<TableName, Database<Buffer, Buffer>>;
+  readonly #durability: Durability;
+
+  constructor({ path, durability, mapSizeBytes = MAP_SIZE_BYTES_DEFAULT }: LmdbStoreOptions) {
+    const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
+    this.#durability = durability;
+    this.#root = open<Buffer, Buffer>({
+      path,
+      noSubdir: false,
+      mapSize: mapSizeBytes,
+      maxDbs: 8,
+      eventTurnBatching: false,
+      ...binary,
+    });
+    this.#tables = {
+      meta: this.#root.openDB<Buffer, Buffer>({ name: 'meta', ...binary }),
+      log: this.#root.openDB<Buffer, Buffer>({ name: 'log', ...binary }),
+      state: this.#root.openDB<Buffer, Buffer>({ name: 'state', ...binary }),
+    };
+  }
+
+  get(table: TableName, key: Uint8Array): Uint8Array | undefined {
+    return this.#tables[table].getBinary(key as Buffer);
+  }
+
+  range(table: TableName, range: RowRange): Iterable<KeyedRow> {
+    return this.#tables[table].getRange(rangeOptions(range));
+  }
+
+  keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
+    return this.#tables[table].getKeys(rangeOptions(range));
+  }
+
+  count(table: TableName, range: RowRange): number {
+    return this.#tables[table].getKeysCount(rangeOptions(range));
+  }
+
+  async commit(writes: readonly RowWrite[]): Promise<void> {
+    const committed = this.#root.batch(() => {
+      for (const { table, key, value } of writes) {
+        if (value === null) this.#tables[table].remove(key as Buffer);
+        else this.#tables[table].put(key as Buffer, value as Buffer);
+      }
+    });
+    const flushed = this.#durability === 'power' ? Promise.resolve(this.#root.flushed) : undefined;
+    try {
+      await committed;
+      await flushed;
+    } finally {
+      for (const table of Object.values(this.#tables)) table.resetReadTxn();
+    }
+  }
+
+  /** Reads every row, so that a missing page shows now and not in the middle of work. */
+  readAll(): void {
+    for (const table of Object.values(this.#tables)) {
+      for (const row of table.getRange({}))
+        if (row.key.length === 0) throw new Error('a row has no key');
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+}
+
+/** lmdb-js counts a reverse range from its upper end: `start` is above `end`. */
+const rangeOptions = ({ from, to, limit, reverse }: RowRange) => ({
+  ...(reverse === true
+    ? {
+        start: to as Buffer,
+        exclusiveStart: true,
+        end: from as Buffer,
+        inclusiveEnd: true,
+        reverse,
+      }
+    : { start: from as Buffer, end: to as Buffer }),
+  ...(limit === undefined ? {} : { limit }),
+});

@@ -1,0 +1,55 @@
+/**
+ * Rows: the sorted binary tables under the embedded Log and State, as their adapters see them. The
+ * boundary between what we store (log entries, subjects, state rows) and what stores it (LMDB).
+ */
+
+/** `meta`: subjects and the store's own facts; `log`: entries; `state`: rows of shards. */
+export type TableName = 'meta' | 'log' | 'state';
+
+export type RowWrite = {
+  readonly table: TableName;
+  readonly key: Uint8Array;
+  /** null removes the row */
+  readonly value: Uint8Array | null;
+};
+
+export type RowRange = {
+  /** inclusive */
+  readonly from: Uint8Array;
+  /** exclusive */
+  readonly to: Uint8Array;
+  /** default: all */
+  readonly limit?: number;
+  readonly reverse?: boolean;
+};
+
+export type KeyedRow = { readonly key: Uint8Array; readonly value: Uint8Array };
+
+export interface Rows {
+  /** A copy of the row's value. Sees every commit that has been answered. */
+  get(table: TableName, key: Uint8Array): Uint8Array | undefined;
+  /** Copies, in key order; read while iterating, so finish within the tick. */
+  range(table: TableName, range: RowRange): Iterable<KeyedRow>;
+  keys(table: TableName, range: RowRange): Iterable<Uint8Array>;
+  count(table: TableName, range: RowRange): number;
+  /**
+   * All writes in order in one transaction, or none. At most one commit is under way at a time; the
+   * bytes belong to the store until it is answered. Resolves when readers see it and it survives the
+   * death of the process (durability `process`) or of the machine (`power`).
+   */
+  commit(writes: readonly RowWrite[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The smallest key above every key that starts with the prefix. */
+export const prefixEnd = (prefix: Uint8Array): Uint8Array => {
+  const end = Uint8Array.from(prefix);
+  for (let i = end.length - 1; i >= 0; i--) {
+    const byte = end[i]!;
+    if (byte < 0xff) {
+      end[i] = byte + 1;
+      return end.subarray(0, i + 1);
+    }
+  }
+  throw new RangeError('a prefix of only 0xff bytes has no end');
+};
