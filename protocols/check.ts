@@ -1,10 +1,18 @@
 /**
  * Checks of values from outside against TypeBox schemas, with errors a person can act on.
  *
- * Boundary: knows no schema. Text formats are registered here, because TypeBox refuses every `format` that
+ * Boundary: knows no schema but those of common texts. Text formats are registered here, because TypeBox refuses every `format` that
  * nobody registered.
  */
-import { FormatRegistry, Kind, type Static, type TSchema } from '@sinclair/typebox';
+import {
+  FormatRegistry,
+  Kind,
+  type Static,
+  type StringOptions,
+  type TSchema,
+  type TString,
+  Type,
+} from '@sinclair/typebox';
 import {
   type TypeCheck,
   TypeCompiler,
@@ -48,31 +56,32 @@ const isDateTime = (text: string): boolean => {
   );
 };
 
-/** For each registered format what to write. */
-const expectations = new Map<string, string>();
+/** For a format or a pattern: what to write. Follows "must be" in errors. */
+const expectations = new Map<string, string>([
+  ['uuid', 'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60'],
+  ['date-time', 'an RFC 3339 time with its offset, as 2026-01-31T09:30:00Z'],
+]);
+FormatRegistry.Set('uuid', (text) => UUID.test(text));
+FormatRegistry.Set('date-time', isDateTime);
 
-/** Makes a `format` known to every schema. @param expected follows "must be" in errors */
-export const registerFormat = (name: string, test: (text: string) => boolean, expected: string) => {
-  FormatRegistry.Set(name, test);
-  expectations.set(name, expected);
+/**
+ * Schema of a text of one form. A pattern and not a format of our own, since other validators refuse
+ * formats they do not know. @param expected what to write, as "a semantic version, as 1.0.0"
+ */
+export const textMatching = (
+  pattern: RegExp,
+  expected: string,
+  options: StringOptions = {},
+): TString => {
+  expectations.set(pattern.source, expected);
+  return Type.String({ ...options, pattern: pattern.source });
 };
 
-registerFormat(
-  'uuid',
-  (text) => UUID.test(text),
-  'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60',
-);
-registerFormat(
-  'date-time',
-  isDateTime,
-  'an RFC 3339 time with its offset, as 2026-01-31T09:30:00Z',
-);
-registerFormat('semver', (text) => SEMVER.test(text), 'a semantic version, as 1.0.0');
-registerFormat(
-  'trace-id',
-  (text) => /^(?!0{32}$)[0-9a-f]{32}$/.test(text),
+export const TraceId = textMatching(
+  /^(?!0{32}$)[0-9a-f]{32}$/,
   'a W3C trace id: 32 lower-case hex digits, not all zero',
 );
+export const SemanticVersion = textMatching(SEMVER, 'a semantic version, as 1.0.0');
 
 /** A check of values against the schema, compiled when it is first used. */
 export const checker = <S extends TSchema>(
@@ -125,7 +134,10 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
   [ValueErrorType.Literal]: ({ schema }) => `must be ${JSON.stringify(schema.const)}`,
   [ValueErrorType.StringFormat]: ({ schema }) =>
     `must be ${expectations.get(schema.format as string) ?? `a ${schema.format}`}`,
-  [ValueErrorType.StringPattern]: ({ schema }) => `must match ${schema.pattern}`,
+  [ValueErrorType.StringPattern]: ({ schema }) => {
+    const expected = expectations.get(schema.pattern as string);
+    return expected === undefined ? `must match ${schema.pattern}` : `must be ${expected}`;
+  },
   [ValueErrorType.StringMinLength]: ({ schema }) =>
     schema.minLength === 1
       ? 'must not be empty'

@@ -6,7 +6,14 @@
  * quota follow in this order at the door that knows them.
  */
 import { type Static, Type } from '@sinclair/typebox';
-import { checker, type CheckError, describeErrors, registerFormat } from './check.ts';
+import {
+  checker,
+  SemanticVersion,
+  textMatching,
+  TraceId,
+  type CheckError,
+  describeErrors,
+} from './check.ts';
 import { fromJson } from './codec.ts';
 import { TroupeError } from './errors.ts';
 import type { Message } from './statechart.ts';
@@ -23,12 +30,14 @@ export const PAYLOAD_RESERVED = ['type', 'meta'] as const;
 
 const ACTION = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9]*(_[a-z0-9]+)+(\.cancel)?$/;
 const ACTION_CHARACTERS_MAX = 128;
-const isAction = (text: string) => text.length <= ACTION_CHARACTERS_MAX && ACTION.test(text);
-registerFormat(
-  'action',
-  isAction,
+const ActionName = textMatching(
+  ACTION,
   'an action name {domain}.{verb}_{object}, as agent_data.update_document',
+  {
+    maxLength: ACTION_CHARACTERS_MAX,
+  },
 );
+const isAction = (text: string) => text.length <= ACTION_CHARACTERS_MAX && ACTION.test(text);
 
 const closed = { additionalProperties: false } as const;
 const Uuid = Type.String({ format: 'uuid' });
@@ -48,7 +57,7 @@ export const EnvelopeSchema = Type.Object(
     causation_id: Type.Union([Uuid, Type.Null()], {
       description: 'The message that caused this one; null at a root',
     }),
-    trace_id: Type.String({ format: 'trace-id', description: 'W3C trace context' }),
+    trace_id: TraceId,
     tenant_id: Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }),
     principal: Type.Object(
       { sub: Name, roles: Type.Array(Name, { maxItems: ENVELOPE_ROLES_MAX }) },
@@ -62,11 +71,12 @@ export const EnvelopeSchema = Type.Object(
       maximum: Number.MAX_SAFE_INTEGER,
       description: 'Rises per tenant, sender and subject',
     }),
-    action: Type.String({ format: 'action' }),
-    action_version: Type.String({ format: 'semver' }),
-    payload: Type.Object({
-      schema_version: Type.String({ pattern: '^[0-9]+\\.[0-9]+(\\.[0-9]+)?$' }),
-    }),
+    action: ActionName,
+    action_version: SemanticVersion,
+    payload: Type.Object(
+      { schema_version: Type.String({ pattern: '^[0-9]+\\.[0-9]+(\\.[0-9]+)?$' }) },
+      { description: 'Further fields as the action has them; none is named type or meta' },
+    ),
     context_id: Type.Optional(Name),
     data_locality: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
     resource_links: Type.Optional(

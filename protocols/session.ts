@@ -65,7 +65,7 @@ export type ToolCall = { id: string; name: string; args: unknown };
 /** Entries of a session's transcript; `type` names the kind. `at` is shard time. */
 export type SessionEntry =
   | { type: 'user'; runId: string; text: string; sender?: string; at: number }
-  | { type: 'assistant'; runId: string; text: string; calls?: ToolCall[]; reasoning?: string; model: string; usage?: Usage; stop: string; at: number }
+  | { type: 'assistant'; runId: string; text: string; calls?: readonly ToolCall[]; reasoning?: string; continuation?: unknown; model: string; usage?: Usage; stop: string; at: number }
   | { type: 'tool'; runId: string; callId: string; name: string; result: string; isError: boolean; at: number }
   | { type: 'run.end'; runId: string; status: RunStatus; error?: ErrorData; at: number };
 

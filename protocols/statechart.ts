@@ -79,8 +79,8 @@ export type Tell = {
 };
 /** Answer the request that `to` stands for. The first answer counts; later ones are ignored. */
 export type Reply = { readonly to: ReplyRef | undefined; readonly result?: unknown; readonly error?: ErrorData };
-/** Append one entry to this actor's transcript (append-only, read by effects and doors). */
-export type Append = { readonly entry: Message };
+/** Append entries, in order, to this actor's transcript (append-only, read by effects and doors). */
+export type Append = { readonly entries: readonly Message[] };
 /** Tell watchers on the Bus, after the commit. Ephemeral: may be lost, never durable state. */
 export type Publish = { readonly topic: string; readonly event: Message };
 /** Put (or with null remove) one row of a named index, read by anyone without waking the actor (RT14). */

@@ -15,8 +15,8 @@ type Document = {
   readonly methods: Readonly<Record<string, { readonly scope: string }>>;
 };
 type Validator = {
-  Check(schema: Definition, value: unknown): boolean;
-  Errors(schema: Definition, value: unknown): unknown;
+  Check(schema: object, value: unknown): boolean;
+  Errors(schema: object, value: unknown): unknown;
 };
 
 const here = createRequire(import.meta.url);
@@ -24,7 +24,7 @@ const packagePath = here.resolve('@openclaw/gateway-protocol');
 export const document = here(join(dirname(packagePath), '../protocol.schema.json')) as Document;
 
 const theirs = createRequire(packagePath).resolve('typebox/schema');
-const validator = (await import(pathToFileURL(theirs).href)) as Validator;
+export const validator = (await import(pathToFileURL(theirs).href)) as Validator;
 
 export const definition = (name: string): Definition => {
   const found = document.definitions[name];
