@@ -7,7 +7,7 @@
  */
 import type { ChatCompletionChunk, ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 import type { ChatCompletionCreateParamsStreaming as Params } from 'openai/resources/chat/completions';
-import type { Answer } from './answer.ts';
+import { type Answer, MalformedEvent } from './answer.ts';
 import { type Connection, type OpenConnection, openConnection } from './connection.ts';
 import { mendConversation } from './conversation.ts';
 import type { ModelMessage, ModelProvider, ModelRequest, ModelStop } from './model.ts';
@@ -90,7 +90,9 @@ const stops: Readonly<Record<string, ModelStop>> = {
 /** `finish_reason` is the end of the answer; a last chunk without choices brings the usage. */
 const hear = (chunk: ChatCompletionChunk, answer: Answer): void => {
   answer.usage(chunk.usage?.prompt_tokens, chunk.usage?.completion_tokens);
-  const choice = chunk.choices[0];
+  const choices: unknown = chunk.choices ?? [];
+  if (!Array.isArray(choices)) throw new MalformedEvent('choices is no list');
+  const choice = chunk.choices?.[0];
   if (choice === undefined) return;
   hearDelta(chunk.id, choice.delta ?? {}, answer);
   if (choice.finish_reason) {

@@ -1,0 +1,226 @@
+/**
+ * A local HTTP server that plays a model provider: each request takes the next plan of a script, or the
+ * default one. Real HTTP and real server-sent events on 127.0.0.1, so that the real SDKs are tested.
+ * The protocols stand in anthropic-server.ts and openai-server.ts.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+export type PlannedCall = { id: string; name: string; args: unknown };
+
+export type Plan =
+  /** a good answer: each delta is one event */
+  | {
+      kind: 'answer';
+      deltas?: readonly string[];
+      reasoning?: readonly string[];
+      calls?: readonly PlannedCall[];
+      /** default `tools` with calls, else `end` */
+      stop?: 'end' | 'tools' | 'length' | 'refusal';
+      usage?: { inputTokens: number; outputTokens: number };
+      /** the socket stays open after the end event */
+      hold?: boolean;
+      /** waited before each event, milliseconds; for demonstrations and load */
+      delayMs?: number;
+    }
+  /** an HTTP error with the provider's error body */
+  | {
+      kind: 'refuse';
+      status: number;
+      type?: string;
+      message?: string;
+      headers?: Readonly<Record<string, string>>;
+    }
+  /** deltas, then the socket is destroyed */
+  | { kind: 'cut'; deltas: readonly string[] }
+  /** deltas, then the body ends well, but without the end event */
+  | { kind: 'endEarly'; deltas: readonly string[] }
+  /** deltas, then silence until the client goes; with `pings` keep-alives that carry no event */
+  | { kind: 'stall'; deltas: readonly string[]; pings?: { everyMs: number; count: number } }
+  /** deltas, then a broken event: no JSON, or JSON of a wrong form */
+  | { kind: 'malformed'; deltas: readonly string[]; form: 'json' | 'shape' }
+  /** deltas, then an error as an event */
+  | { kind: 'errorEvent'; deltas: readonly string[]; type: string; message: string }
+  /** headers never come */
+  | { kind: 'silent' };
+
+export type SeenRequest = {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  // the tests read single fields of whatever the SDK sent
+  readonly body: Record<string, unknown>;
+  /** the client's port: the same for requests on one connection */
+  readonly clientPort: number | undefined;
+  /** the client closed the connection before the answer was whole */
+  aborted: boolean;
+};
+
+/** Writes the events of one protocol; `send` writes one event, or waits as planned and then writes it. */
+export type Protocol = {
+  /** why a real provider would refuse the request, or undefined */
+  refuses(request: SeenRequest): string | undefined;
+  /** the headers that prove who asks */
+  keyOf(headers: SeenRequest['headers']): string | undefined;
+  begin(send: Send, request: SeenRequest): void | Promise<void>;
+  delta(send: Send, request: SeenRequest, text: string): void | Promise<void>;
+  finish(send: Send, request: SeenRequest, plan: Extract<Plan, { kind: 'answer' }>): Promise<void>;
+  reasoning(send: Send, request: SeenRequest, text: string): void | Promise<void>;
+  errorEvent(send: Send, request: SeenRequest, type: string, message: string): void | Promise<void>;
+  errorBody(status: number, type: string | undefined, message: string): unknown;
+  /** JSON, but nothing that the protocol knows */
+  wrongShape: unknown;
+};
+export type Send = (event: string | undefined, data: unknown) => Promise<void>;
+
+export type ScriptedServer = {
+  /** root of the API, to be configured as `baseUrl` */
+  readonly baseUrl: string;
+  readonly requests: readonly SeenRequest[];
+  /** Plans for the next requests, in order. */
+  script(...plans: readonly Plan[]): void;
+  /** What every request gets when the script is empty; default a short answer. */
+  otherwise(plan: Plan | ((request: SeenRequest) => Plan)): void;
+  /** May be repeated. */
+  close(): Promise<void>;
+};
+
+export type ServerOptions = {
+  /** the key that is accepted; default any */
+  readonly apiKey?: string;
+};
+
+export const startScriptedServer = async (
+  protocolOf: (path: string) => Protocol | undefined,
+  root: string,
+  { apiKey }: ServerOptions,
+): Promise<ScriptedServer> => {
+  const requests: SeenRequest[] = [];
+  const plans: Plan[] = [];
+  let fallback: Plan | ((request: SeenRequest) => Plan) = { kind: 'answer', deltas: ['ok'] };
+  const sockets = new Set<Socket>();
+
+  const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const request = await read(incoming);
+    const protocol = protocolOf(request.path);
+    if (!protocol) return void response.writeHead(404).end('{}');
+    requests.push(request);
+    response.once('close', () => {
+      request.aborted = !response.writableFinished;
+    });
+    const refusal = protocol.refuses(request);
+    const planned = plans.shift() ?? (typeof fallback === 'function' ? fallback(request) : fallback);
+    const plan: Plan =
+      apiKey !== undefined && protocol.keyOf(request.headers) !== apiKey
+        ? { kind: 'refuse', status: 401, type: 'authentication_error', message: `Incorrect API key: ${protocol.keyOf(request.headers)}` }
+        : refusal !== undefined
+          ? { kind: 'refuse', status: 400, type: 'invalid_request_error', message: refusal }
+          : planned;
+    await play(plan, protocol, request, response);
+  };
+
+  const server = createServer((incoming, response) => {
+    // a client that went away is no fault of this server
+    answer(incoming, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}${root}`,
+    requests,
+    script: (...more) => void plans.push(...more),
+    otherwise: (plan) => void (fallback = plan),
+    close: () =>
+      new Promise((resolve) => {
+        // the only error is that it is closed already
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+};
+
+const read = async (incoming: IncomingMessage): Promise<SeenRequest> => {
+  let text = '';
+  for await (const chunk of incoming) text += String(chunk);
+  return {
+    path: (incoming.url ?? '').split('?')[0] ?? '',
+    headers: incoming.headers as Record<string, string>,
+    body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>,
+    clientPort: incoming.socket.remotePort,
+    aborted: false,
+  };
+};
+
+const play = async (
+  plan: Plan,
+  protocol: Protocol,
+  request: SeenRequest,
+  response: ServerResponse,
+): Promise<void> => {
+  if (plan.kind === 'silent') return;
+  if (plan.kind === 'refuse') {
+    const body = protocol.errorBody(plan.status, plan.type, plan.message ?? 'refused as planned');
+    response.writeHead(plan.status, { 'content-type': 'application/json', ...plan.headers });
+    return void response.end(JSON.stringify(body));
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  const send = sender(response, plan.kind === 'answer' ? (plan.delayMs ?? 0) : 0);
+  await protocol.begin(send, request);
+  for (const text of (plan.kind === 'answer' && plan.reasoning) || []) {
+    await protocol.reasoning(send, request, text);
+  }
+  for (const text of plan.deltas ?? []) await protocol.delta(send, request, text);
+  await conclude(plan, protocol, request, response, send);
+};
+
+const conclude = async (
+  plan: Exclude<Plan, { kind: 'silent' | 'refuse' }>,
+  protocol: Protocol,
+  request: SeenRequest,
+  response: ServerResponse,
+  send: Send,
+): Promise<void> => {
+  switch (plan.kind) {
+    case 'answer':
+      await protocol.finish(send, request, plan);
+      if (!plan.hold) response.end();
+      return;
+    case 'cut':
+      // what was written must arrive before the socket goes
+      return void response.write(': cut\n\n', () => response.socket?.destroy());
+    case 'endEarly':
+      return void response.end();
+    case 'malformed':
+      if (plan.form === 'json') response.write('event: message_delta\ndata: {"type": "mess\n\n');
+      else await send('content_block_delta', protocol.wrongShape);
+      return void response.end();
+    case 'errorEvent':
+      await protocol.errorEvent(send, request, plan.type, plan.message);
+      return void response.end();
+    case 'stall':
+      await ping(plan.pings, response);
+  }
+};
+
+/** Comment lines: signs of life that no SSE parser hands on; then the end, so that the client goes on. */
+const ping = async (
+  pings: { everyMs: number; count: number } | undefined,
+  response: ServerResponse,
+): Promise<void> => {
+  if (!pings) return;
+  for (let sent = 0; sent < pings.count && !response.destroyed; sent++) {
+    await new Promise((resolve) => setTimeout(resolve, pings.everyMs));
+    response.write(': ping\n\n');
+  }
+  response.end();
+};
+
+const sender = (response: ServerResponse, delayMs: number): Send => {
+  return async (event, data) => {
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    const text = typeof data === 'string' ? data : JSON.stringify(data);
+    response.write(`${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`);
+  };
+};
