@@ -2,9 +2,10 @@
  * Address: the name of an actor, `tenant/type/key`, the same on every machine (RT1), and the frozen
  * hash that puts it into a shard.
  *
- * `tenant` and `type` are [a-z0-9][a-z0-9_-]{0,62}; `key` is 1 to 512 UTF-8 bytes of any well-formed
- * text without control characters, so it may hold `/`, `:` and `.`. Since the first two hold no `/`, the
- * text has one reading only and needs no escaping; where it goes into a subject, subjects.ts escapes it.
+ * `tenant` and `type` are [a-z0-9][a-z0-9_-]{0,62}; `key` is 1 to 512 UTF-8 bytes of any
+ * well-formed text without control characters, so it may hold `/`, `:` and `.`. Since the first two
+ * hold no `/`, the text has one reading only and needs no escaping; where it goes into a subject,
+ * subjects.ts escapes it.
  */
 import { TroupeError } from './errors.ts';
 
@@ -72,8 +73,8 @@ export const isAddress = (value: unknown): value is Address => {
 
 /**
  * Shard of an actor, 0 to shards - 1. Frozen: a cell's actors live where this says for ever, so the
- * function may never change. FNV-1a (32 bits) over the UTF-8 bytes, then the finalizer of MurmurHash3,
- * because FNV alone leaves the low bits of similar names uneven. Allocates nothing.
+ * function may never change. FNV-1a (32 bits) over the UTF-8 bytes, then the finalizer of
+ * MurmurHash3, because FNV alone leaves the low bits of similar names uneven. Allocates nothing.
  *
  * @throws TroupeError INVALID_ARGUMENT unless shards is a whole number from 1 to 65,536
  */

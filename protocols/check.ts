@@ -1,8 +1,8 @@
 /**
  * Checks of values from outside against TypeBox schemas, with errors a person can act on.
  *
- * Boundary: knows no schema but those of common texts. Text formats are registered here, because TypeBox refuses every `format` that
- * nobody registered.
+ * Boundary: knows no schema but those of common texts. Text formats are registered here, because
+ * TypeBox refuses every `format` that nobody registered.
  */
 import {
   FormatRegistry,
@@ -65,8 +65,8 @@ FormatRegistry.Set('uuid', (text) => UUID.test(text));
 FormatRegistry.Set('date-time', isDateTime);
 
 /**
- * Schema of a text of one form. A pattern and not a format of our own, since other validators refuse
- * formats they do not know. @param expected what to write, as "a semantic version, as 1.0.0"
+ * Schema of a text of one form. A pattern and not a format of our own, since other validators
+ * refuse formats they do not know. @param expected what to write, as "a semantic version, as 1.0.0"
  */
 export const textMatching = (
   pattern: RegExp,
@@ -160,7 +160,9 @@ const unionMessage = (schema: TSchema): string | undefined => {
   return `must be one of ${branches.map((branch) => JSON.stringify(branch.const)).join(', ')}`;
 };
 
-/** Of a union of other things: the error of the branch that came closest, the one with the fewest. */
+/**
+ * Of a union of other things: the error of the branch that came closest, the one with the fewest.
+ */
 const sharpen = (error: ValueError): ValueError => {
   if (error.type !== ValueErrorType.Union || unionMessage(error.schema) !== undefined) return error;
   const branches = error.errors.map((branch) => [...branch].slice(0, CHECK_ERRORS_MAX));

@@ -1,10 +1,10 @@
 /**
  * The two encodings: MessagePack inside (logs, state, buses), JSON at the edges (doors, exports).
  *
- * Values are JSON values, Uint8Array and `undefined` fields. Every message stands for itself: no record
- * structures shared between messages, so any process of any version can read any one of them alone.
- * Objects come back as plain objects, integers as numbers. A key `__proto__` comes back as `__proto_`:
- * bytes can not reach a prototype.
+ * Values are JSON values, Uint8Array and `undefined` fields. Every message stands for itself: no
+ * record structures shared between messages, so any process of any version can read any one of them
+ * alone. Objects come back as plain objects, integers as numbers. A key `__proto__` comes back as
+ * `__proto_`: bytes can not reach a prototype.
  */
 import { Packr } from 'msgpackr';
 import { TroupeError } from './errors.ts';
@@ -32,8 +32,8 @@ export const encode = (value: unknown): Buffer => {
 };
 
 /**
- * The value of exactly one encoded message; it shares no memory with `bytes`. `T` is the caller's claim:
- * bytes from outside are checked by a schema afterwards.
+ * The value of exactly one encoded message; it shares no memory with `bytes`. `T` is the caller's
+ * claim: bytes from outside are checked by a schema afterwards.
  * @throws TroupeError INTERNAL when the bytes are cut, damaged or followed by others
  */
 export const decode = <T>(bytes: Uint8Array): T => {
@@ -53,7 +53,8 @@ export const JSON_BYTES_MAX = 1_048_576;
 
 /**
  * JSON text of a value. Bytes have no JSON form: write base64 yourself.
- * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT for what JSON can not hold
+ * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT for what JSON can not
+ * hold
  */
 export const toJson = (value: unknown, bytesMax = JSON_BYTES_MAX): string => {
   const text = stringify(value);
@@ -76,7 +77,8 @@ const stringify = (value: unknown): string => {
 
 /**
  * The value of a JSON text. The size is tested before anything is parsed.
- * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT when it is not UTF-8 or not JSON
+ * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT when it is not UTF-8 or
+ * not JSON
  */
 export const fromJson = (text: string | Uint8Array, bytesMax = JSON_BYTES_MAX): unknown => {
   const bytes = typeof text === 'string' ? Buffer.byteLength(text, 'utf8') : text.byteLength;

@@ -1,9 +1,10 @@
 /**
- * Message Envelope v2.2, wire version "1.0" (EN1): what crosses the public door, on HTTP and on pub/sub.
+ * Message Envelope v2.2, wire version "1.0" (EN1): what crosses the public door, on HTTP and on
+ * pub/sub.
  *
- * Routing data (to, lane, hops, reply-to) travels beside an envelope, never inside; unknown top-level
- * fields are refused. This file checks size and shape; identity, tenant, idempotency, ttl, seq and
- * quota follow in this order at the door that knows them.
+ * Routing data (to, lane, hops, reply-to) travels beside an envelope, never inside; unknown
+ * top-level fields are refused. This file checks size and shape; identity, tenant, idempotency,
+ * ttl, seq and quota follow in this order at the door that knows them.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -87,7 +88,9 @@ export const EnvelopeSchema = Type.Object(
 );
 
 type Checked = Static<typeof EnvelopeSchema>;
-/** The payload's further fields belong to (action, MAJOR of action_version, schema_version) (EN2). */
+/**
+ * The payload's further fields belong to (action, MAJOR of action_version, schema_version) (EN2).
+ */
 export type Payload = Checked['payload'] & { readonly [field: string]: unknown };
 export type Envelope = Omit<Checked, 'payload'> & { payload: Payload };
 
@@ -111,7 +114,8 @@ export const checkEnvelope = (value: unknown): EnvelopeAnswer => {
 
 /**
  * The envelope in a JSON text, size first.
- * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT with `details.errors` as of `checkEnvelope`
+ * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT with `details.errors` as of
+ * `checkEnvelope`
  */
 export const readEnvelope = (text: string | Uint8Array): Envelope => {
   const answer = checkEnvelope(fromJson(text, ENVELOPE_BYTES_MAX));

@@ -1,6 +1,6 @@
 /**
- * The error taxonomy (EN6): twelve codes, one table that maps each to every protocol we speak, and the
- * two shapes an error has: `TroupeError` inside a process, `ErrorData` (JSON) everywhere else.
+ * The error taxonomy (EN6): twelve codes, one table that maps each to every protocol we speak, and
+ * the two shapes an error has: `TroupeError` inside a process, `ErrorData` (JSON) everywhere else.
  *
  * Boundary: nothing here knows a transport; doors read the table. A stack never crosses it.
  */
@@ -8,11 +8,13 @@
 /**
  * One row per code:
  *  - `http`: status; EXPIRED is 410 and not 408, because some clients resend a 408 by themselves
- *  - `jsonRpc`: error code on our own JSON-RPC; the two of JSON-RPC 2.0 that fit, else the HTTP status,
- *    since MCP keeps -32768..-32000 for codes that specifications define
+ *  - `jsonRpc`: error code on our own JSON-RPC; the two of JSON-RPC 2.0 that fit, else the HTTP
+ *    status, since MCP keeps -32768..-32000 for codes that specifications define
  *  - `gateway`: code of an OpenClaw protocol v4 error shape; ours stands in `details.reason`
- *  - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; ours is the ErrorInfo reason
- *  - `mcp`: JSON-RPC code for a protocol error; inside a tool call it is `isError: true` with our code
+ *  - `a2a`: JSON-RPC code of A2A 1.0 for a refusal before a task exists; ours is the ErrorInfo
+ *    reason
+ *  - `mcp`: JSON-RPC code for a protocol error; inside a tool call it is `isError: true` with our
+ *    code
  *  - `retriable`: the same request, with the same idempotency key, may succeed later
  */
 export const ERRORS = {
@@ -145,7 +147,10 @@ export type TroupeErrorOptions = {
   readonly cause?: unknown;
 };
 
-/** An operating failure with a code of the taxonomy. `cause` stays in the process: `toData` leaves it out. */
+/**
+ * An operating failure with a code of the taxonomy. `cause` stays in the process: `toData` leaves
+ * it out.
+ */
 export class TroupeError extends Error {
   override readonly name = 'TroupeError';
   readonly code: ErrorCode;
@@ -172,7 +177,9 @@ export class TroupeError extends Error {
 export const isErrorCode = (value: unknown): value is ErrorCode =>
   typeof value === 'string' && Object.hasOwn(ERRORS, value);
 
-/** A plain object in the shape of ErrorData; extra fields are allowed. An Error instance is none. */
+/**
+ * A plain object in the shape of ErrorData; extra fields are allowed. An Error instance is none.
+ */
 export const isErrorData = (value: unknown): value is ErrorData =>
   typeof value === 'object' &&
   value !== null &&
@@ -181,8 +188,9 @@ export const isErrorData = (value: unknown): value is ErrorData =>
   typeof (value as ErrorData).message === 'string';
 
 /**
- * What to store or send for anything that was thrown. A TroupeError and an ErrorData keep their code
- * (only the four known fields are taken over); everything else is INTERNAL with its message. Never throws.
+ * What to store or send for anything that was thrown. A TroupeError and an ErrorData keep their
+ * code (only the four known fields are taken over); everything else is INTERNAL with its message.
+ * Never throws.
  */
 export const errorData = (thrown: unknown): ErrorData => {
   if (thrown instanceof TroupeError || isErrorData(thrown)) return dataOf(thrown);

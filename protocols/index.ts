@@ -1,5 +1,6 @@
 /** The vocabulary of the house: everything actors, doors and stores say to each other. */
 export * from './address.ts';
+export * from './agent.ts';
 export * from './check.ts';
 export * from './codec.ts';
 export * from './envelope.ts';

@@ -10,13 +10,16 @@
  *   agent:{agentId}:subagent:{id}   agent:{agentId}:cron:{jobId}
  *   agent:{agentId}:hook:{id}       agent:{agentId}:node:{nodeId}
  *
- * Escaping: within a part, `%` is written `%25`, `:` is `%3A`, and a control character the `%XX` of its UTF-8
- * bytes; nothing else is. So a part never holds a `:`, the number of parts and the words between them
- * decide the form, and each key has one reading: `formatSessionKey(parseSessionKey(k))` is `k`.
+ * Escaping: within a part, `%` is written `%25`, `:` is `%3A`, and a control character the `%XX` of
+ * its UTF-8 bytes; nothing else is. So a part never holds a `:`, the number of parts and the words
+ * between them decide the form, and each key has one reading:
+ * `formatSessionKey(parseSessionKey(k))` is `k`.
  */
 import { TroupeError } from './errors.ts';
 
-/** How direct messages share sessions. `main` (default): all of them in the agent's main session. */
+/**
+ * How direct messages share sessions. `main` (default): all of them in the agent's main session.
+ */
 export const DM_SCOPES = [
   'main',
   'per-peer',
@@ -71,7 +74,10 @@ export type DmPeer = {
   readonly mainKey?: string;
 };
 
-/** Makes keys. Every function throws TroupeError INVALID_ARGUMENT for an empty part or a key that is too long. */
+/**
+ * Makes keys. Every function throws TroupeError INVALID_ARGUMENT for an empty part or a key that is
+ * too long.
+ */
 export const sessionKey = {
   main: (agentId: string, mainKey: string = DEFAULT_MAIN_KEY) =>
     formatSessionKey({ type: 'main', agentId, mainKey }),

@@ -8,9 +8,10 @@
  *   door          a2a.{domain}.{env}.in.{tenant}    requests
  *                 a2a.{domain}.{env}.out.{tenant}   answers and events
  *
- * Every free part is one token, escaped: letters, digits, `_` and `-` stand for themselves, all else is
- * `%XX` per UTF-8 byte, half a surrogate pair `%uXXXX`, and the empty text a lone `%`. So a token never
- * holds `.`, `*`, `>` or white space, no two texts share a token, and `parse(format(s))` is `s`.
+ * Every free part is one token, escaped: letters, digits, `_` and `-` stand for themselves, all
+ * else is `%XX` per UTF-8 byte, half a surrogate pair `%uXXXX`, and the empty text a lone `%`. So a
+ * token never holds `.`, `*`, `>` or white space, no two texts share a token, and
+ * `parse(format(s))` is `s`.
  */
 import { TroupeError } from './errors.ts';
 import { type AddressParts, parseAddress } from './address.ts';
@@ -47,7 +48,10 @@ const escapeCharacter = (character: string): string => {
   return escaped;
 };
 
-/** The text of a token. @throws TroupeError INVALID_ARGUMENT when `escapeToken` never makes this token */
+/**
+ * The text of a token. @throws TroupeError INVALID_ARGUMENT when `escapeToken` never makes this
+ * token
+ */
 export const unescapeToken = (token: string): string => {
   if (PLAIN.test(token)) return token;
   if (token === '%') return '';
@@ -94,7 +98,9 @@ export const formatSubject = (subject: Subject): string => {
   }
 };
 
-/** The inverse of `formatSubject`. @throws TroupeError INVALID_ARGUMENT for any text it never makes */
+/**
+ * The inverse of `formatSubject`. @throws TroupeError INVALID_ARGUMENT for any text it never makes
+ */
 export const parseSubject = (text: string): Subject => {
   const [root, ...rest] = text.split('.');
   const subject =
@@ -143,8 +149,8 @@ const parseDoor = (tokens: readonly string[]): Subject | undefined => {
 };
 
 /**
- * Whether a subject is one of a pattern's, as NATS has it: `*` stands for exactly one token, `>` as the
- * last token for one or more. A pattern without them matches itself.
+ * Whether a subject is one of a pattern's, as NATS has it: `*` stands for exactly one token, `>` as
+ * the last token for one or more. A pattern without them matches itself.
  */
 export const subjectMatches = (pattern: string, subject: string): boolean => {
   let p = 0;

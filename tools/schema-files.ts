@@ -1,6 +1,6 @@
 /**
- * The JSON Schema files under protocols/schemas/, made from the TypeBox schemas (EN2, GW1, OP5). Pure:
- * the same sources give the same bytes.
+ * The JSON Schema files under protocols/schemas/, made from the TypeBox schemas (EN2, GW1, OP5).
+ * Pure: the same sources give the same bytes.
  */
 import type { TSchema } from '@sinclair/typebox';
 import { EnvelopeSchema } from '../protocols/envelope.ts';

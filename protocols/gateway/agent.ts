@@ -1,4 +1,7 @@
-/** `agent` and `agent.wait`: params and results (AL1). The idempotency key of `agent` becomes the run's id. */
+/**
+ * `agent` and `agent.wait`: params and results (AL1). The idempotency key of `agent` becomes the
+ * run's id.
+ */
 import { type Static, Type } from '@sinclair/typebox';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
@@ -14,8 +17,8 @@ export const InputProvenance = Type.Object(
 );
 
 /**
- * Closed as in the protocol: what a client asks for and we do not know is refused, not silently left out.
- * `verbose` is ours. `timeout` is in seconds, 0 = none.
+ * Closed as in the protocol: what a client asks for and we do not know is refused, not silently
+ * left out. `verbose` is ours. `timeout` is in seconds, 0 = none.
  */
 export const AgentParams = Type.Object(
   {

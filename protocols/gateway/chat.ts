@@ -1,4 +1,7 @@
-/** `chat.send`, `chat.history`, `chat.abort` and the event `chat`: one conversation as a client shows it. */
+/**
+ * `chat.send`, `chat.history`, `chat.abort` and the event `chat`: one conversation as a client
+ * shows it.
+ */
 import { type Static, Type } from '@sinclair/typebox';
 import { InputProvenance } from './agent.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';

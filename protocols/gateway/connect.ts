@@ -1,7 +1,7 @@
 /**
- * The handshake of the gateway (GW2): event `connect.challenge`, request `connect`, answer `hello-ok`
- * with a snapshot. A refused connect is an error response with one of `CONNECT_ERROR_CODES` as
- * `details.code`, then close 1008.
+ * The handshake of the gateway (GW2): event `connect.challenge`, request `connect`, answer
+ * `hello-ok` with a snapshot. A refused connect is an error response with one of
+ * `CONNECT_ERROR_CODES` as `details.code`, then close 1008.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
@@ -112,8 +112,8 @@ const ConnectAuth = Type.Object({
 });
 
 /**
- * Open, at every level, and with any client id: a newer or foreign client must be able to say hello. What
- * OpenClaw sends beyond this is ignored.
+ * Open, at every level, and with any client id: a newer or foreign client must be able to say
+ * hello. What OpenClaw sends beyond this is ignored.
  */
 export const ConnectParams = Type.Object({
   minProtocol: Type.Integer({ minimum: 1 }),

@@ -5,9 +5,9 @@ import { ConnectChallenge, Health, PresenceEntry } from './connect.ts';
 import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
 
 /**
- * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, usage or compaction;
- * `data` belongs to the stream. `seq` rises within a run. The published schema (2026.9.1) lacks the
- * three session fields that OpenClaw sends and its clients read.
+ * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, usage or
+ * compaction; `data` belongs to the stream. `seq` rises within a run. The published schema
+ * (2026.9.1) lacks the three session fields that OpenClaw sends and its clients read.
  */
 export const AgentEvent = Type.Object(
   {

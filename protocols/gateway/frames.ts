@@ -1,9 +1,9 @@
 /**
- * Frames of the gateway (GW1): JSON text messages on a WebSocket, in the shapes of OpenClaw protocol v4.
- * What a frame carries is defined beside: connect.ts, methods.ts, events.ts.
+ * Frames of the gateway (GW1): JSON text messages on a WebSocket, in the shapes of OpenClaw
+ * protocol v4. What a frame carries is defined beside: connect.ts, methods.ts, events.ts.
  *
- * A request may be answered more than once on its id (`agent`: accepted, then final); answers of several
- * requests may come in any order.
+ * A request may be answered more than once on its id (`agent`: accepted, then final); answers of
+ * several requests may come in any order.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
@@ -14,8 +14,6 @@ export const PROTOCOL_VERSION = 4;
 /** Nodes and probes may still speak this one. */
 export const PROTOCOL_VERSION_NODE_MIN = 3;
 
-/** Default port of the gateway. */
-export const GATEWAY_PORT = 18_789;
 /** Frames before `hello-ok` are at most this long. */
 export const HANDSHAKE_FRAME_BYTES_MAX = 65_536;
 /** A connection that has not connected after this long is closed. */
@@ -61,7 +59,9 @@ export const ResponseFrame = Type.Object(
 );
 export type ResponseFrame = Static<typeof ResponseFrame>;
 
-/** Rises with every change of what it counts; a client drops snapshots older than the one it has. */
+/**
+ * Rises with every change of what it counts; a client drops snapshots older than the one it has.
+ */
 export const StateVersion = Type.Object({ presence: Count, health: Count }, closed);
 export type StateVersion = Static<typeof StateVersion>;
 
@@ -104,7 +104,9 @@ export const eventFrame = (
   ...(place.stateVersion === undefined ? {} : { stateVersion: place.stateVersion }),
 });
 
-/** Our error in OpenClaw's shape; our code (EN6) is `details.reason`, where their own reasons stand. */
+/**
+ * Our error in OpenClaw's shape; our code (EN6) is `details.reason`, where their own reasons stand.
+ */
 export const gatewayError = ({
   code,
   message,

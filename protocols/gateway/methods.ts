@@ -72,7 +72,10 @@ const checks = Object.fromEntries(
   ]),
 ) as Checks;
 
-/** Checks the params of a request. Absent params count as `{}`. Compiled when a method is first called. */
+/**
+ * Checks the params of a request. Absent params count as `{}`. Compiled when a method is first
+ * called.
+ */
 export const checkParams = <M extends GatewayMethodName>(
   method: M,
   value: unknown,

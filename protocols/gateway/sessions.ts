@@ -1,4 +1,7 @@
-/** `sessions.list`, `health` and `status`: what an operator reads. Answered from committed rows (RT14). */
+/**
+ * `sessions.list`, `health` and `status`: what an operator reads. Answered from committed rows
+ * (RT14).
+ */
 import { type Static, Type } from '@sinclair/typebox';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 

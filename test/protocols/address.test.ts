@@ -126,7 +126,8 @@ describe('the shard of an address', () => {
       );
       counts[shard] = (counts[shard] ?? 0) + 1;
     }
-    // Chi-squared of a fair spread has mean shards - 1 and deviation sqrt(2 (shards - 1)); six of them.
+    // Chi-squared of a fair spread has mean shards - 1 and deviation sqrt(2 (shards - 1)); six of
+    // them.
     const chi = counts.reduce((sum, count) => sum + (count - each) ** 2 / each, 0);
     expect(chi).toBeLessThan(shards - 1 + 6 * Math.sqrt(2 * (shards - 1)));
   });

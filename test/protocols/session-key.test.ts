@@ -10,7 +10,10 @@ import {
   sessionKind,
 } from '../../protocols/session-key.ts';
 
-/** Ids as channels give them, with the separator, the escape and the words of the grammar among them. */
+/**
+ * Ids as channels give them, with the separator, the escape and the words of the grammar among
+ * them.
+ */
 const id = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }),
   fc.stringMatching(/^[:%A-F0-9+@-]{1,12}$/),

@@ -1,4 +1,7 @@
-/** Values that a JSON Schema admits, for the subset of JSON Schema that protocol schemas are written in. */
+/**
+ * Values that a JSON Schema admits, for the subset of JSON Schema that protocol schemas are written
+ * in.
+ */
 import * as fc from 'fast-check';
 
 /** The keywords that are understood. */

@@ -1,6 +1,6 @@
 /**
- * The published package of OpenClaw's protocol judges ours: every value that our schemas admit for the way
- * out must be valid for theirs, every value of theirs must be accepted on the way in.
+ * The published package of OpenClaw's protocol judges ours: every value that our schemas admit for
+ * the way out must be valid for theirs, every value of theirs must be accepted on the way in.
  */
 import * as published from '@openclaw/gateway-protocol';
 import type { TSchema } from '@sinclair/typebox';

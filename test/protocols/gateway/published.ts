@@ -1,6 +1,7 @@
 /**
- * The oracle: OpenClaw's published protocol document and the validator its own package uses, so that a
- * frame of ours is judged by theirs. The validator is found through that package, as it finds it.
+ * The oracle: OpenClaw's published protocol document and the validator its own package uses, so
+ * that a frame of ours is judged by theirs. The validator is found through that package, as it
+ * finds it.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
