@@ -1,0 +1,311 @@
+/**
+ * The contract of Log, run on every adapter: P1 to P5 and the behaviour at the edges. An adapter joins
+ * with a function that makes a fresh, empty log.
+ */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Log, Position } from '../../../runtime/log/log.ts';
+import type { State } from '../../../runtime/state/state.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { eventually } from '../eventually.ts';
+
+export type LogUnderTest = {
+  readonly log: Log;
+  /** the State that `alongside.puts` go to; where the log is atomic */
+  readonly state?: State;
+  /** closes the log and opens another one on the same data; absent where nothing outlives the log */
+  readonly reopen?: () => Promise<LogUnderTest>;
+  readonly dispose: () => Promise<void>;
+};
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+const texts = (entries: readonly { readonly bytes: Uint8Array }[]): string[] =>
+  entries.map((entry) => Buffer.from(entry.bytes).toString());
+const positions = (entries: readonly { readonly position: Position }[]): Position[] =>
+  entries.map((entry) => entry.position);
+
+export const logContract = (name: string, make: () => Promise<LogUnderTest>): void => {
+  describe(`Log contract: ${name}`, () => {
+    let under: LogUnderTest;
+    let log: Log;
+    beforeEach(async () => {
+      under = await make();
+      log = under.log;
+    });
+    afterEach(() => under.dispose());
+
+    const store = async (subject: string, text: string, expectedLast?: Position): Promise<Position> => {
+      const options = expectedLast === undefined ? {} : { expectedLast };
+      const answer = await log.append(subject, bytes(text), options);
+      if (answer.kind !== 'stored') throw new Error(`refused at ${answer.last}`);
+      return answer.position;
+    };
+
+    it('answers positions that rise from one, and reads entries back in that order', async () => {
+      const stored = [await store('s', 'a'), await store('s', 'b'), await store('s', 'c')];
+      expect(stored[0]).toBeGreaterThanOrEqual(1);
+      expect(stored).toEqual([...stored].sort((a, b) => a - b));
+      expect(new Set(stored).size).toBe(3);
+      const read = await log.read('s', 0);
+      expect(texts(read)).toEqual(['a', 'b', 'c']);
+      expect(positions(read)).toEqual(stored);
+    });
+
+    it('keeps appends of one caller in the order they were asked for', async () => {
+      const wanted = Array.from({ length: 500 }, (_, i) => `entry ${i}`);
+      await Promise.all(wanted.map((text) => log.append('s', bytes(text))));
+      expect(texts(await log.read('s', 0))).toEqual(wanted);
+    });
+
+    it('knows nothing of a subject that was never appended to', async () => {
+      await store('other', 'x');
+      expect(await log.last('s')).toBe(0);
+      expect(await log.readLast('s')).toBeUndefined();
+      expect(await log.read('s', 1)).toEqual([]);
+    });
+
+    it('stores an append whose expectation is the last position, zero meaning none (P1)', async () => {
+      const first = await store('s', 'a', 0);
+      const second = await store('s', 'b', first);
+      expect(await log.last('s')).toBe(second);
+    });
+
+    it('refuses an append whose expectation failed, says the last position, stores nothing (P1)', async () => {
+      const first = await store('s', 'a');
+      const last = await store('s', 'b');
+      for (const expectedLast of [0, first, last + 1]) {
+        expect(await log.append('s', bytes('x'), { expectedLast })).toEqual({ kind: 'refused', last });
+      }
+      expect(texts(await log.read('s', 0))).toEqual(['a', 'b']);
+      expect(await log.append('t', bytes('x'), { expectedLast: 7 })).toEqual({ kind: 'refused', last: 0 });
+      expect(await log.last('t')).toBe(0);
+    });
+
+    it('lets exactly one of many concurrent appends with one expectation through (P2)', async () => {
+      for (let round = 0, last = 0; round < 20; round++) {
+        const answers = await Promise.all(
+          Array.from({ length: 8 }, (_, i) => log.append('s', bytes(`${round}/${i}`), { expectedLast: last })),
+        );
+        const stored = answers.filter((answer) => answer.kind === 'stored');
+        expect(stored).toHaveLength(1);
+        last = stored[0]!.position;
+        expect(answers.filter((answer) => answer.kind === 'refused' && answer.last === last)).toHaveLength(7);
+      }
+      expect(await log.read('s', 0)).toHaveLength(20);
+    });
+
+    it('shows an answered append to every read that follows in the same tick (P3)', async () => {
+      for (let i = 0; i < 50; i++) {
+        const position = await store('s', `${i}`);
+        const [last, readLast, read] = await Promise.all([
+          log.last('s'),
+          log.readLast('s'),
+          log.read('s', position),
+        ]);
+        expect(last).toBe(position);
+        expect(readLast?.position).toBe(position);
+        expect(texts(read)).toEqual([`${i}`]);
+      }
+    });
+
+    it('reads from a position on, and nothing above the last', async () => {
+      const stored = [];
+      for (const text of ['a', 'b', 'c', 'd']) stored.push(await store('s', text));
+      expect(texts(await log.read('s', stored[2]!))).toEqual(['c', 'd']);
+      expect(await log.read('s', stored[3]! + 1)).toEqual([]);
+    });
+
+    it('answers at most `limit` entries, and at least one however few bytes are allowed', async () => {
+      for (let i = 0; i < 10; i++) await store('s', `${i}`.repeat(100));
+      expect(await log.read('s', 0, { limit: 3 })).toHaveLength(3);
+      expect(await log.read('s', 0, { bytesMax: 250 })).toHaveLength(3);
+      expect(await log.read('s', 0, { bytesMax: 1 })).toHaveLength(1);
+      expect(await log.read('s', 0)).toHaveLength(10);
+    });
+
+    it('answers 1,000 entries when no limit is given', async () => {
+      await Promise.all(Array.from({ length: 1005 }, (_, i) => log.append('s', bytes(`${i}`))));
+      const read = await log.read('s', 0);
+      expect(read).toHaveLength(1000);
+      expect(texts(await log.read('s', read.at(-1)!.position + 1))).toEqual([
+        '1000', '1001', '1002', '1003', '1004',
+      ]);
+    });
+
+    it('trims up to a position, may be asked again, and never uses a position twice (P4)', async () => {
+      const stored = [];
+      for (const text of ['a', 'b', 'c', 'd']) stored.push(await store('s', text));
+      await log.trim('s', stored[1]!);
+      await log.trim('s', stored[1]!);
+      await log.trim('s', 0);
+      expect(texts(await log.read('s', 0))).toEqual(['c', 'd']);
+      expect(texts(await log.read('s', stored[0]!))).toEqual(['c', 'd']);
+      expect(await store('s', 'e')).toBeGreaterThan(stored[3]!);
+    });
+
+    // An emptied subject would answer "last = 0" and let a sleeping writer with that expectation in (I2).
+    it('never trims the last entry, so a subject never looks as if it were new (P4)', async () => {
+      await store('s', 'a');
+      const last = await store('s', 'b');
+      await log.trim('s', last + 1000);
+      expect(await log.last('s')).toBe(last);
+      expect(texts(await log.read('s', 0))).toEqual(['b']);
+      expect((await log.readLast('s'))?.position).toBe(last);
+      expect(await log.append('s', bytes('x'), { expectedLast: 0 })).toEqual({ kind: 'refused', last });
+      await store('s', 'c', last);
+    });
+
+    it('trims only the subject it was asked to, also one that does not exist', async () => {
+      await store('s', 'a');
+      await store('s', 'b');
+      await store('t', 'c');
+      await store('t', 'd');
+      await log.trim('t', 1000);
+      await log.trim('nothing', 5);
+      expect(texts(await log.read('s', 0))).toEqual(['a', 'b']);
+      expect(await log.last('nothing')).toBe(0);
+    });
+
+    it('gives every entry its own log time, which never falls (P5)', async () => {
+      const answer = await log.append('s', bytes('a'));
+      for (let i = 0; i < 5; i++) await store('s', 'b');
+      const times = (await log.read('s', 0)).map((entry) => entry.logTimeMs);
+      expect(times.every((time) => Number.isFinite(time) && time > 0)).toBe(true);
+      expect(times).toEqual([...times].sort((a, b) => a - b));
+      expect(answer.kind === 'stored' && answer.logTimeMs).toBe(times[0]);
+    });
+
+    it('keeps the bytes exactly, also empty ones and 900 KB', async () => {
+      const big = Buffer.alloc(900_000);
+      for (let i = 0; i < big.length; i++) big[i] = (i * 31) & 0xff;
+      await log.append('s', new Uint8Array(0));
+      await log.append('s', big);
+      await log.append('s', Uint8Array.of(0, 255, 10, 13));
+      const [empty, large, odd] = await log.read('s', 0);
+      expect(empty?.bytes.length).toBe(0);
+      expect(Buffer.from(large!.bytes).equals(big)).toBe(true);
+      expect([...odd!.bytes]).toEqual([0, 255, 10, 13]);
+    });
+
+    it('stops a read of big entries at 8 MiB unless told otherwise', async () => {
+      const big = Buffer.alloc(900_000, 1);
+      for (let i = 0; i < 12; i++) await log.append('s', big);
+      expect((await log.read('s', 0)).length).toBeLessThan(12);
+      expect(await log.read('s', 0, { bytesMax: 64 * 2 ** 20 })).toHaveLength(12);
+    });
+
+    it('keeps 10,000 subjects apart', async () => {
+      const names = Array.from({ length: 10_000 }, (_, i) => `trn.default.agent.key%20${i}`);
+      await Promise.all(names.map((subject) => log.append(subject, bytes(subject))));
+      for (const subject of names.filter((_, i) => i % 977 === 0)) {
+        expect(texts(await log.read(subject, 0))).toEqual([subject]);
+      }
+    });
+
+    it('tells watchers of a subject after an entry can be read, and no longer once they left', async () => {
+      const seen: number[] = [];
+      const others: string[] = [];
+      const stop = log.watch('s', () => void log.read('s', 0).then((read) => seen.push(read.length)));
+      log.watch('t', () => others.push('t'));
+      await store('s', 'a');
+      await eventually(() => expect(seen).toContain(1));
+      stop();
+      stop();
+      const before = seen.length;
+      await store('s', 'b');
+      await store('t', 'c');
+      await eventually(() => expect(others).toEqual(['t']));
+      expect(seen).toHaveLength(before);
+    });
+
+    it('refuses everything after close, and stores what was asked before', async () => {
+      const asked = log.append('s', bytes('a'));
+      const closed = asked.then(() => log.close());
+      expect((await asked).kind).toBe('stored');
+      await closed;
+      const refusals = [
+        log.append('s', bytes('b')),
+        log.last('s'),
+        log.readLast('s'),
+        log.read('s', 0),
+        log.trim('s', 1),
+      ];
+      for (const refused of refusals) await expect(refused).rejects.toBeInstanceOf(TroupeError);
+    });
+
+    atomicContract(() => under);
+    reopenContract(() => under, (next) => {
+      under = next;
+      log = next.log;
+    });
+  });
+};
+
+const atomicContract = (under: () => LogUnderTest): void => {
+  describe('where it is atomic', () => {
+    const alongside = {
+      entries: [
+        { subject: 'mail', bytes: bytes('m1') },
+        { subject: 'mail', bytes: bytes('m2') },
+      ],
+      puts: [{ shard: 3, table: 'actor', key: 'k', value: bytes('v') }],
+    };
+
+    it('stores entries and rows alongside a stored append', async (context) => {
+      const { log, state } = under();
+      if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
+      await log.append('journal', bytes('j'), { expectedLast: 0, alongside });
+      expect(Buffer.from(state.get(3, 'actor', 'k')!).toString()).toBe('v');
+      expect(texts(await log.read('mail', 0))).toEqual(['m1', 'm2']);
+    });
+
+    it('stores nothing alongside a refused append', async (context) => {
+      const { log, state } = under();
+      if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
+      expect((await log.append('journal', bytes('j'), { expectedLast: 9, alongside })).kind).toBe('refused');
+      expect(state.get(3, 'actor', 'k')).toBeUndefined();
+      expect(await log.last('mail')).toBe(0);
+    });
+
+    it('refuses a row that can not be stored before it stores anything', async (context) => {
+      const { log, state } = under();
+      if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
+      const key = 'k'.repeat(5000);
+      const bad = { entries: [], puts: [{ shard: 3, table: 'actor', key, value: bytes('v') }] };
+      await expect(log.append('journal', bytes('j'), { alongside: bad })).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
+      expect(await log.last('journal')).toBe(0);
+    });
+
+    it('refuses what should go alongside when it is not atomic', async (context) => {
+      const { log } = under();
+      if (log.atomic) return context.skip('this log is atomic');
+      await expect(log.append('journal', bytes('j'), { alongside })).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
+    });
+  });
+};
+
+const reopenContract = (under: () => LogUnderTest, use: (next: LogUnderTest) => void): void => {
+  it('has entries, positions and trims again after it was closed and opened', async (context) => {
+    const { log, reopen } = under();
+    if (reopen === undefined) return context.skip('nothing outlives this log');
+    for (const text of ['a', 'b', 'c']) await log.append('s', bytes(text));
+    await log.append('t', bytes('d'));
+    const last = await log.last('s');
+    await log.trim('s', last);
+    const next = await reopen();
+    use(next);
+    expect(await next.log.last('s')).toBe(last);
+    expect(texts(await next.log.read('s', 0))).toEqual(['c']);
+    expect(texts(await next.log.read('t', 0))).toEqual(['d']);
+    expect(await next.log.append('s', bytes('x'), { expectedLast: 0 })).toEqual({ kind: 'refused', last });
+    const answer = await next.log.append('s', bytes('e'), { expectedLast: last });
+    expect(answer.kind === 'stored' && answer.position).toBeGreaterThan(last);
+    expect(texts(await next.log.read('s', 0))).toEqual(['c', 'e']);
+    await next.log.append('new', bytes('n'));
+    expect(texts(await next.log.read('new', 0))).toEqual(['n']);
+    expect(texts(await next.log.read('t', 0))).toEqual(['d']);
+  });
+};
