@@ -1,0 +1,149 @@
+/**
+ * Connection: one client's WebSocket. Owns the sequence of its events, the order and batching of what is
+ * written, and what happens to a client that reads too slowly.
+ *
+ * Invariants:
+ *  1. Events of one connection are numbered 1, 2, 3, … without a gap; the challenge has no number.
+ *  2. All frames of one turn of the event loop leave in one write.
+ *  3. A client whose unread frames pass the bound is closed with a reason; it never stops the others.
+ *  4. When the connection ends, every wait that was begun for it is given up (AL9).
+ */
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import {
+  BUFFERED_BYTES_MAX,
+  type ConnectParams,
+  type GatewayErrorShape,
+  type Scope,
+} from '../../protocols/gateway/index.ts';
+import type { Clock } from '../../runtime/index.ts';
+import { CLOSE_GRACE_MS, LAGGING_BYTES } from './limits.ts';
+
+/** Close codes of RFC 6455 that the gateway uses. */
+export const CLOSE = { policy: 1008, tooBig: 1009, restart: 1012 } as const;
+
+/** Who a connection is, once it has said a good hello. */
+export type Client = {
+  readonly params: ConnectParams;
+  readonly role: string;
+  readonly scopes: readonly Scope[];
+  readonly caps: ReadonlySet<string>;
+  /** epoch milliseconds */
+  readonly since: number;
+};
+
+export class Connection {
+  readonly id: string;
+  readonly remoteAddress: string;
+  client: Client | undefined;
+  /** runs whose last deltas this client was not told because it reads too slowly */
+  readonly missed = new Set<string>();
+  /** false when nothing came from the client since the last ping */
+  alive = true;
+  /** requests that wait for their answer */
+  openRequests = 0;
+  #seq = 0;
+  #corked = false;
+  #ended = false;
+  readonly #ws: WebSocket;
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #leases = new Set<() => void>();
+
+  constructor(id: string, ws: WebSocket, socket: Socket, remoteAddress: string, clock: Clock) {
+    this.id = id;
+    this.#ws = ws;
+    this.#socket = socket;
+    this.remoteAddress = remoteAddress;
+    this.#clock = clock;
+  }
+
+  get open(): boolean {
+    return !this.#ended && this.#ws.readyState === this.#ws.OPEN;
+  }
+
+  /** True while the client is too far behind for deltas. */
+  get lagging(): boolean {
+    return this.#ws.bufferedAmount > LAGGING_BYTES;
+  }
+
+  respond(id: string, payload: unknown): void {
+    this.send(JSON.stringify({ type: 'res', id, ok: true, payload }));
+  }
+
+  /** `payload` beside the error is for `agent`, whose failed runs have a result too. */
+  refuse(id: string, error: GatewayErrorShape, payload?: unknown): void {
+    this.send(JSON.stringify({ type: 'res', id, ok: false, payload, error }));
+  }
+
+  /** An event made by `eventHead`: one text for all connections, only the number is its own. */
+  event(head: string): void {
+    this.send(`${head}${++this.#seq}}`);
+  }
+
+  send(frame: string): void {
+    if (!this.open) return;
+    if (this.#ws.bufferedAmount > BUFFERED_BYTES_MAX) {
+      this.close(CLOSE.policy, `slow consumer: more than ${BUFFERED_BYTES_MAX} bytes unread`);
+      return;
+    }
+    if (!this.#corked) {
+      this.#corked = true;
+      this.#socket.cork();
+      setImmediate(this.#uncork);
+    }
+    this.#ws.send(frame);
+  }
+
+  readonly #uncork = (): void => {
+    this.#corked = false;
+    this.#socket.uncork();
+  };
+
+  ping(): void {
+    this.alive = false;
+    if (this.open) this.#ws.ping();
+  }
+
+  /** Begins the closing handshake; a client that does not answer it loses its socket. */
+  close(code: number, reason: string): void {
+    if (!this.open) return;
+    // RFC 6455 allows 123 bytes; ours are ASCII.
+    this.#ws.close(code, reason.slice(0, 123));
+    this.ended();
+    const cancel = this.#clock.after(CLOSE_GRACE_MS, () => this.#ws.terminate());
+    this.#ws.once('close', cancel);
+  }
+
+  terminate(): void {
+    this.#ws.terminate();
+  }
+
+  /** Calls once the socket is closed; at once if it is. */
+  onGone(call: () => void): void {
+    if (this.#ws.readyState === this.#ws.CLOSED) call();
+    else this.#ws.once('close', call);
+  }
+
+  /** Keeps `giveUp` until the returned function is called; a connection that ends calls it. */
+  lease(giveUp: () => void): () => void {
+    if (this.#ended) giveUp();
+    else this.#leases.add(giveUp);
+    return () => this.#leases.delete(giveUp);
+  }
+
+  /** Gives up every wait. May be repeated. */
+  ended(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const giveUp of this.#leases) giveUp();
+    this.#leases.clear();
+    this.missed.clear();
+  }
+}
+
+/** Everything of an event frame but its number, which `Connection.event` adds. */
+export const eventHead = (event: string, payload: unknown, more: object = {}): string => {
+  const text = JSON.stringify({ type: 'event', event, payload, ...more });
+  return `${text.slice(0, -1)},"seq":`;
+};

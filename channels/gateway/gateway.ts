@@ -1,0 +1,149 @@
+/**
+ * The gateway: the WebSocket door for people and their programs (GW1, GW2, GW5), with health and the web
+ * page over HTTP on the same port.
+ *
+ * Boundary: reaches actors by `System` only and keeps nothing that matters: when it dies no run ends, and
+ * a client that connects to the next one finds everything again (GW6, AL9).
+ */
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { TroupeError } from '../../protocols/errors.ts';
+import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
+import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
+import type { Clock, System } from '../../runtime/index.ts';
+import { assertAuthFits, type GatewayAuth } from './access.ts';
+import { type Connection, eventHead } from './connection.ts';
+import type { Door } from './door.ts';
+import { httpListener } from './http.ts';
+import type { Logger } from './log.ts';
+import { Presence } from './presence.ts';
+import { RunBook } from './run-book.ts';
+import { RunEvents } from './run-events.ts';
+import type { AgentNames } from './session-key.ts';
+import { SocketServer } from './socket-server.ts';
+import { readPage } from './web-page.ts';
+
+export type GatewayOptions = AgentNames & {
+  readonly system: System;
+  /** 0 takes a free one */
+  readonly port: number;
+  readonly host: string;
+  readonly auth: GatewayAuth;
+  readonly tenant: string;
+  /** of troupe, told to clients */
+  readonly version: string;
+  /** folder of the built page; without it there is no page */
+  readonly webRoot?: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+};
+
+export type Gateway = {
+  readonly port: number;
+  /** of the page, without a secret */
+  readonly url: string;
+  /** Tells every client why, closes the connections and the port. Runs go on. May be repeated. */
+  close(options?: CloseOptions): Promise<void>;
+};
+
+export type CloseOptions = { readonly reason?: string; readonly restartExpectedMs?: number };
+
+/**
+ * Resolves when the port is open.
+ * @throws TroupeError INVALID_ARGUMENT for a public bind without authentication or a missing secret;
+ *   CONFLICT when the port is taken; UNAVAILABLE when the address can not be bound
+ */
+export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
+  assertAuthFits(options.auth, options.host);
+  const { system, clock, tenant, log } = options;
+  const ready = new Set<Connection>();
+  const events = new RunEvents(ready, clock);
+  const runs = new RunBook(system.index, tenant, clock, events);
+  const presence = new Presence(ready, clock);
+  const door: Door = {
+    system,
+    tenant,
+    names: options,
+    authMode: options.auth.mode,
+    version: options.version,
+    clock,
+    log,
+    runs,
+    presence,
+    bootId: randomUUID(),
+    startedAt: clock.monotonicMs(),
+  };
+  const sockets = new SocketServer(door, options.auth, ready);
+  const http = createServer(httpListener(system, readPage(options.webRoot)));
+  http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
+  const port = await listen(http, options);
+  // The type of what travels on this topic is a contract of protocols/session.ts.
+  const unsubscribe = system.bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
+    runs.heard(payload as RunEvent),
+  );
+  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, ready);
+  log.info({ port, host: options.host, auth: options.auth.mode }, 'gateway: listening');
+
+  let closed: Promise<void> | undefined;
+  const close = async ({ reason = 'stopped', restartExpectedMs }: CloseOptions) => {
+    const stopped = stopListening(http);
+    unsubscribe();
+    stopTicks();
+    const payload = { reason, ...(restartExpectedMs === undefined ? {} : { restartExpectedMs }) };
+    const head = eventHead('shutdown', payload);
+    for (const connection of ready) connection.event(head);
+    for (const part of [events, runs, presence]) part.close();
+    await sockets.close(reason);
+    await stopped;
+  };
+  return { port, url: urlOf(options.host, port), close: (how = {}) => (closed ??= close(how)) };
+};
+
+const listen = (http: Server, { host, port }: GatewayOptions): Promise<number> =>
+  new Promise((resolve, reject) => {
+    http.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, host, port)));
+    http.listen(port, host, () => resolve((http.address() as AddressInfo).port));
+  });
+
+const listenError = (cause: NodeJS.ErrnoException, host: string, port: number): TroupeError => {
+  if (cause.code === 'EADDRINUSE') {
+    const message = `port ${port} of ${host} is in use: stop what listens there, or choose another with --port`;
+    return new TroupeError('CONFLICT', message, { cause, details: { port, host } });
+  }
+  const message = `the gateway can not listen on ${host}:${port}: ${cause.message}`;
+  return new TroupeError('UNAVAILABLE', message, { cause, details: { port, host } });
+};
+
+const stopListening = (http: Server): Promise<void> =>
+  new Promise((resolve) => {
+    http.close(() => resolve());
+    http.closeIdleConnections();
+  });
+
+/** `tick` to everybody; who did not answer the ping of the last one is gone. */
+const tickEvery = (
+  intervalMs: number,
+  clock: Clock,
+  connections: ReadonlySet<Connection>,
+): (() => void) => {
+  let cancel = clock.after(intervalMs, tick);
+  function tick(): void {
+    const head = eventHead('tick', { ts: clock.wallMs() });
+    for (const connection of connections) {
+      if (!connection.alive) {
+        connection.terminate();
+        continue;
+      }
+      connection.event(head);
+      connection.ping();
+    }
+    cancel = clock.after(intervalMs, tick);
+  }
+  return () => cancel();
+};
+
+const urlOf = (host: string, port: number): string => {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}/`;
+};

@@ -1,0 +1,7 @@
+/** What the gateway asks of a logger; pino's has it. */
+export type Logger = {
+  debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+  error(facts: object, message: string): void;
+};

@@ -1,0 +1,107 @@
+/** `chat.send`, `chat.history`, `chat.abort`: one conversation as a page shows it. */
+import { address } from '../../../protocols/address.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type {
+  ChatAbortParams,
+  ChatAbortResult,
+  ChatHistoryParams,
+  ChatSendParams,
+} from '../../../protocols/gateway/index.ts';
+import type { SessionReceive, SessionRow } from '../../../protocols/session.ts';
+import { type Door, OPERATOR } from '../door.ts';
+import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../limits.ts';
+import { endOfRow } from '../run-book.ts';
+import { fullSessionKey } from '../session-key.ts';
+import { messageOf, readLast } from '../transcript.ts';
+import type { Request } from './request.ts';
+import { accept, refuseAttachments, refuseEmpty } from './run.ts';
+
+/** The answer comes as `chat` events. `queued` and `acceptedAt` are ours. */
+export const chatSend = async (request: Request, params: ChatSendParams) => {
+  refuseAttachments(params.attachments);
+  refuseEmpty(params.message);
+  const { sessionKey } = fullSessionKey(request.door.names, params);
+  const before = request.door.runs.row(params.idempotencyKey);
+  const { thinking, timeoutMs } = params;
+  const message: Omit<SessionReceive, 'type'> = {
+    runId: params.idempotencyKey,
+    text: params.message,
+    ...(thinking ? { thinking } : {}),
+    ...(timeoutMs ? { timeoutMs } : {}),
+  };
+  const { runId, queued, acceptedAt } = await accept(request, sessionKey, message);
+  if (before === undefined) return { runId, status: 'started', queued, acceptedAt };
+  return { runId, status: endOfRow(before) ? 'ok' : 'in_flight', queued, acceptedAt };
+};
+
+/**
+ * The last messages, oldest first, with the answer so far of the run that is live: a page that is opened
+ * in the middle of an answer shows it, and every `chat` event that comes later goes on from there.
+ */
+export const chatHistory = async (request: Request, params: ChatHistoryParams) => {
+  const { door } = request;
+  // Cursors are not kept: the client reads everything again.
+  if (params.cursor !== undefined) return { kind: 'reset' };
+  const { sessionKey, agentId } = fullSessionKey(door.names, params);
+  const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
+  const entries = await readLast(door, sessionKey, limit + offset);
+  const shown = offset === 0 ? entries : entries.slice(0, -offset);
+  // After the transcript, so that an answer is in one of the two: a run ends in both at once.
+  const row = sessionRow(door, sessionKey);
+  return {
+    sessionKey,
+    ...(row ? { sessionId: row.sessionId } : {}),
+    messages: shown.flatMap((entry) => messageOf(entry, maxChars) ?? []),
+    totalMessages: row?.messages ?? entries.length,
+    hasMore: (row?.messages ?? 0) > entries.length,
+    pendingInputs: { items: [], total: row?.pending ?? 0 },
+    ...inFlightOf(door, row),
+    defaults: { model: door.names.agents.find(({ id }) => id === agentId)?.model ?? null },
+    sessionInfo: {
+      key: sessionKey,
+      agentId,
+      hasActiveRun: row?.status === 'running',
+      ...(row?.model ? { model: row.model } : {}),
+    },
+  };
+};
+
+const sessionRow = ({ system, tenant }: Door, sessionKey: string) =>
+  system.index.get<SessionRow>('sessions', tenant, sessionKey);
+
+const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
+  if (row?.status !== 'running' || row.runId === undefined) return {};
+  const live = runs.liveRun(row.runId);
+  const startedAt = live?.startedAt ?? runs.row(row.runId)?.startedAt;
+  return {
+    inFlightRun: {
+      runId: row.runId,
+      text: live?.answer.text ?? '',
+      ...(startedAt === undefined ? {} : { startedAt }),
+    },
+  };
+};
+
+export const chatAbort = async (
+  { door }: Request,
+  params: ChatAbortParams,
+): Promise<ChatAbortResult> => {
+  const { sessionKey } = fullSessionKey(door.names, params);
+  // A message would create the session.
+  if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
+  const { runId } = params;
+  const answer = await door.system.ask(
+    address(door.tenant, 'session', sessionKey),
+    { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
+    { principal: OPERATOR, timeoutMs: ACCEPT_TIMEOUT_MS },
+  );
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  if (answer.kind === 'timeout') {
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      'the session has not answered yet: it will still abort',
+    );
+  }
+  const { aborted } = answer.result as { aborted: string[] };
+  return { ok: true, aborted: aborted.length > 0, runIds: aborted };
+};

@@ -1,0 +1,24 @@
+/** One request on its way through a method. */
+import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
+import type { Connection } from '../connection.ts';
+import type { Door } from '../door.ts';
+
+/** A method that has sent all its answers itself returns this. */
+export const ANSWERED = Symbol('answered');
+
+export type Request = {
+  readonly door: Door;
+  readonly connection: Connection;
+  readonly id: string;
+  /** of the request's traceparent */
+  readonly traceId: string | undefined;
+};
+
+export const respond = ({ connection, id }: Request, payload: unknown): void =>
+  connection.respond(id, payload);
+
+export const refuse = (
+  { connection, id }: Request,
+  error: GatewayErrorShape,
+  payload?: unknown,
+): void => connection.refuse(id, error, payload);

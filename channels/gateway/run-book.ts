@@ -1,0 +1,243 @@
+/**
+ * RunBook: which runs are live, how far their answers have come, who waits for an end, and the ends
+ * themselves. The one place where text of runs is held, and only of live ones.
+ *
+ * Boundary: hears run events (from the Bus, which may lose them) and reads committed rows (which it may
+ * not lose); knows no connection and no frame. What is new it tells its one listener.
+ *
+ * Invariants:
+ *  1. Of one run at most one end is told, however often and by whichever way it comes.
+ *  2. A waiter is called exactly once, also when the Bus lost the end: rows are polled each second.
+ *  3. Nothing is held of a run that ended, but its id, for a bounded while.
+ */
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { RunEvent, RunRow, Usage } from '../../protocols/session.ts';
+import type { Clock, Index } from '../../runtime/index.ts';
+import {
+  ENDED_RUNS_MAX,
+  LIVE_RUNS_MAX,
+  POLL_MS,
+  POLLS_MISSING_MAX,
+  SILENT_RUN_MS,
+} from './limits.ts';
+import { TextStream } from './text-stream.ts';
+
+export type LiveRun = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  startedAt: number | undefined;
+  readonly answer: TextStream;
+  readonly reasoning: TextStream;
+  /** of the events told about this run */
+  seq: number;
+  /** monotonic milliseconds: no delta is told before it */
+  quietUntil: number;
+  heardAt: number;
+};
+
+export type RunEnd = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  readonly status: 'ok' | 'error' | 'aborted' | 'timeout';
+  readonly startedAt: number | undefined;
+  readonly endedAt: number;
+  readonly text: string;
+  readonly error: ErrorData | undefined;
+  readonly usage: Usage | undefined;
+  readonly model: string | undefined;
+};
+
+/** What the book tells. `live` is the run as it is now. */
+export type RunListener = {
+  started(live: LiveRun): void;
+  /** its streams have something pending */
+  streamed(live: LiveRun): void;
+  tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void;
+  ended(live: LiveRun, end: RunEnd): void;
+};
+
+/** The end, or undefined when the run's record is gone before anybody saw its end. */
+export type Waiter = (end: RunEnd | undefined) => void;
+
+type Waiting = { readonly waiters: Set<Waiter>; pollsMissing: number };
+
+/** @returns undefined while the run has not ended */
+export const endOfRow = (row: RunRow): RunEnd | undefined => {
+  if (row.status === 'queued' || row.status === 'running') return undefined;
+  return {
+    runId: row.runId,
+    sessionKey: row.sessionKey,
+    status: row.status,
+    startedAt: row.startedAt,
+    endedAt: row.endedAt ?? row.acceptedAt,
+    text: row.text ?? '',
+    error: row.error,
+    usage: row.usage,
+    model: row.model,
+  };
+};
+
+export class RunBook {
+  readonly #index: Index;
+  readonly #tenant: string;
+  readonly #clock: Clock;
+  readonly #listener: RunListener;
+  readonly #live = new Map<string, LiveRun>();
+  readonly #ended = new Set<string>();
+  readonly #waiting = new Map<string, Waiting>();
+  #cancelPoll: (() => void) | undefined;
+  #closed = false;
+
+  constructor(index: Index, tenant: string, clock: Clock, listener: RunListener) {
+    this.#index = index;
+    this.#tenant = tenant;
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  row(runId: string): RunRow | undefined {
+    return this.#index.get<RunRow>('runs', this.#tenant, runId);
+  }
+
+  liveRun(runId: string): LiveRun | undefined {
+    return this.#live.get(runId);
+  }
+
+  /** Takes one event from the Bus. */
+  heard(event: RunEvent): void {
+    if (this.#ended.has(event.runId)) return;
+    const live = this.#live.get(event.runId) ?? this.#begin(event);
+    live.heardAt = this.#clock.monotonicMs();
+    if (event.stream === 'lifecycle') this.#lifecycle(live, event);
+    else if (event.stream === 'tool') this.#listener.tool(live, event);
+    else {
+      const stream = event.stream === 'assistant' ? live.answer : live.reasoning;
+      stream.apply(event.delta, event.offset);
+      if (stream.pending) this.#listener.streamed(live);
+    }
+  }
+
+  /**
+   * Calls the waiter once when the run has ended; at once if it has. Returns how to stop waiting.
+   * The run need not exist yet.
+   */
+  wait(runId: string, waiter: Waiter): () => void {
+    const row = this.row(runId);
+    const end = row && endOfRow(row);
+    if (end) {
+      waiter(end);
+      return () => {};
+    }
+    const waiting = this.#waiting.get(runId) ?? { waiters: new Set(), pollsMissing: 0 };
+    waiting.waiters.add(waiter);
+    this.#waiting.set(runId, waiting);
+    this.#poll();
+    return () => {
+      waiting.waiters.delete(waiter);
+      if (waiting.waiters.size === 0 && this.#waiting.get(runId) === waiting) {
+        this.#waiting.delete(runId);
+      }
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelPoll?.();
+    this.#waiting.clear();
+    this.#live.clear();
+  }
+
+  #begin(event: { runId: string; sessionKey: string }): LiveRun {
+    const live: LiveRun = {
+      runId: event.runId,
+      sessionKey: event.sessionKey,
+      startedAt: undefined,
+      answer: new TextStream(),
+      reasoning: new TextStream(),
+      seq: 0,
+      quietUntil: 0,
+      heardAt: this.#clock.monotonicMs(),
+    };
+    this.#live.set(event.runId, live);
+    if (this.#live.size > LIVE_RUNS_MAX) dropOldest(this.#live);
+    this.#poll();
+    return live;
+  }
+
+  #lifecycle(live: LiveRun, event: RunEvent & { stream: 'lifecycle' }): void {
+    if (event.phase === 'start') {
+      // A run that another process took over says so by a second start.
+      if (live.startedAt !== undefined) return;
+      live.startedAt = event.startedAt;
+      this.#listener.started(live);
+      return;
+    }
+    live.startedAt ??= event.startedAt;
+    this.#end(live, {
+      runId: event.runId,
+      sessionKey: event.sessionKey,
+      status: event.status,
+      startedAt: event.startedAt,
+      endedAt: event.endedAt,
+      text: event.text ?? '',
+      error: event.phase === 'error' ? event.error : undefined,
+      usage: event.phase === 'end' ? event.usage : undefined,
+      model: this.row(event.runId)?.model,
+    });
+  }
+
+  #end(live: LiveRun, end: RunEnd): void {
+    this.#live.delete(end.runId);
+    this.#ended.add(end.runId);
+    if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
+    this.#listener.ended(live, end);
+    this.#answer(end.runId, end);
+  }
+
+  #answer(runId: string, end: RunEnd | undefined): void {
+    const waiting = this.#waiting.get(runId);
+    if (waiting === undefined) return;
+    this.#waiting.delete(runId);
+    for (const waiter of waiting.waiters) waiter(end);
+  }
+
+  /** Arms the poll unless it is armed or there is nothing to look up. */
+  #poll(): void {
+    if (this.#cancelPoll || this.#closed || (this.#waiting.size === 0 && this.#live.size === 0)) {
+      return;
+    }
+    this.#cancelPoll = this.#clock.after(POLL_MS, () => {
+      this.#cancelPoll = undefined;
+      this.#lookUpSilent();
+      this.#lookUpAwaited();
+      this.#poll();
+    });
+  }
+
+  #lookUpSilent(): void {
+    const silentSince = this.#clock.monotonicMs() - SILENT_RUN_MS;
+    for (const live of this.#live.values()) {
+      if (live.heardAt > silentSince) continue;
+      const row = this.row(live.runId);
+      const end = row && endOfRow(row);
+      if (end) this.#end(live, end);
+      else live.heardAt = this.#clock.monotonicMs();
+    }
+  }
+
+  #lookUpAwaited(): void {
+    for (const [runId, waiting] of this.#waiting) {
+      const row = this.row(runId);
+      const end = row && endOfRow(row);
+      if (end && this.#ended.has(runId)) this.#answer(runId, end);
+      else if (end) this.#end(this.#live.get(runId) ?? this.#begin(end), end);
+      else if (row) waiting.pollsMissing = 0;
+      else if (++waiting.pollsMissing >= POLLS_MISSING_MAX) this.#answer(runId, undefined);
+    }
+  }
+}
+
+const dropOldest = (kept: Map<string, unknown> | Set<string>): void => {
+  const oldest = kept.keys().next();
+  if (!oldest.done) kept.delete(oldest.value);
+};

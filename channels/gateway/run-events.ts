@@ -1,0 +1,221 @@
+/**
+ * RunEvents: what a run does, as `agent` and `chat` events to every connected operator (GW2, AL4).
+ *
+ * Invariants:
+ *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error, and
+ *     exactly one `chat` final, aborted or error, after everything else of the run.
+ *  2. Deltas are joined: of one run at most one per interval, whatever the model's rhythm. The last
+ *     ones come before the end, so appending every delta gives the whole text.
+ *  3. An event is encoded once for all connections.
+ *  4. A lagging client misses deltas, never an end; when it keeps up again it gets the whole text so far.
+ */
+import { ERRORS } from '../../protocols/errors.ts';
+import type { ChatEvent } from '../../protocols/gateway/index.ts';
+import type { RunEvent, Usage } from '../../protocols/session.ts';
+import type { Clock } from '../../runtime/index.ts';
+import { type Connection, eventHead } from './connection.ts';
+import { STREAM_INTERVAL_LONG_MS, STREAM_INTERVAL_MS, STREAM_LONG_CHARACTERS } from './limits.ts';
+import type { LiveRun, RunEnd, RunListener } from './run-book.ts';
+import { agentOf } from './session-key.ts';
+
+/** The text so far, and what of it is new; all of it with `replace`. */
+type News = { readonly text: string; readonly delta: string; readonly replace: boolean };
+
+export class RunEvents implements RunListener {
+  readonly #connections: ReadonlySet<Connection>;
+  readonly #clock: Clock;
+  /** runs with something to tell that were told something a moment ago */
+  readonly #held = new Set<LiveRun>();
+  #cancelTimer: (() => void) | undefined;
+
+  /** `connections`: those that get events; the set may change at any time. */
+  constructor(connections: ReadonlySet<Connection>, clock: Clock) {
+    this.#connections = connections;
+    this.#clock = clock;
+  }
+
+  started(live: LiveRun): void {
+    const data = { phase: 'start', startedAt: live.startedAt, sessionKey: live.sessionKey };
+    this.#agent(live, 'lifecycle', data);
+  }
+
+  streamed(live: LiveRun): void {
+    if (this.#clock.monotonicMs() >= live.quietUntil) {
+      this.#flush(live);
+      return;
+    }
+    this.#held.add(live);
+    this.#arm();
+  }
+
+  tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void {
+    const { callId: toolCallId, name, phase } = event;
+    const data =
+      phase === 'start'
+        ? { phase, name, toolCallId, args: event.args }
+        : { phase: 'result', name, toolCallId, isError: event.isError, result: event.result };
+    this.#agent(live, 'tool', data, (connection) =>
+      Boolean(connection.client?.caps.has('tool-events')),
+    );
+  }
+
+  ended(live: LiveRun, end: RunEnd): void {
+    this.#held.delete(live);
+    this.#flush(live);
+    const { startedAt, endedAt, status, error } = end;
+    const failed = status === 'error' || status === 'timeout';
+    this.#agent(live, 'lifecycle', {
+      phase: failed ? 'error' : 'end',
+      startedAt,
+      endedAt,
+      ...(status === 'aborted' ? { aborted: true } : {}),
+      ...(failed ? { error: error?.message ?? `the run ended by ${status}` } : {}),
+      ...(end.usage ? { usage: clientUsage(end.usage) } : {}),
+    });
+    const head = eventHead('chat', chatEnd(live, end));
+    for (const connection of this.#connections) {
+      connection.missed.delete(live.runId);
+      connection.event(head);
+    }
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+    this.#held.clear();
+  }
+
+  #arm(): void {
+    this.#cancelTimer ??= this.#clock.after(STREAM_INTERVAL_MS, () => {
+      this.#cancelTimer = undefined;
+      const now = this.#clock.monotonicMs();
+      for (const live of this.#held) {
+        if (now < live.quietUntil) continue;
+        this.#held.delete(live);
+        this.#flush(live);
+      }
+      if (this.#held.size > 0) this.#arm();
+    });
+  }
+
+  #flush(live: LiveRun): void {
+    live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
+    if (live.reasoning.pending) {
+      const news = { text: live.reasoning.text, ...live.reasoning.take() };
+      this.#deltas(live, [this.#agentText(live, 'reasoning', news)]);
+    }
+    if (!live.answer.pending) return;
+    const news = { text: live.answer.text, ...live.answer.take() };
+    this.#deltas(live, this.#answerHeads(live, news), () => {
+      const { text } = news;
+      return this.#answerHeads(live, { text, delta: text, replace: true });
+    });
+  }
+
+  #answerHeads(live: LiveRun, news: News): readonly string[] {
+    const chat = chatDelta(live, this.#clock.wallMs(), news);
+    return [this.#agentText(live, 'assistant', news), eventHead('chat', chat)];
+  }
+
+  #agentText(live: LiveRun, stream: string, { text, delta, replace }: News): string {
+    const data = replace ? { text, delta, replace } : { text, delta };
+    return eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
+  }
+
+  /** `whole` makes the events for a connection that missed some; encoded when the first one needs them. */
+  #deltas(live: LiveRun, heads: readonly string[], whole?: () => readonly string[]): void {
+    let wholeHeads: readonly string[] | undefined;
+    for (const connection of this.#connections) {
+      if (connection.lagging) {
+        connection.missed.add(live.runId);
+        continue;
+      }
+      const behind = whole !== undefined && connection.missed.delete(live.runId);
+      if (behind) wholeHeads ??= whole();
+      for (const head of behind ? (wholeHeads ?? heads) : heads) connection.event(head);
+    }
+  }
+
+  #agent(
+    live: LiveRun,
+    stream: string,
+    data: object,
+    wants?: (connection: Connection) => boolean,
+  ): void {
+    const head = eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
+    for (const connection of this.#connections) {
+      if (wants === undefined || wants(connection)) connection.event(head);
+    }
+  }
+}
+
+/** Short texts flow, long ones come in larger steps: each step carries the whole text. */
+const intervalFor = (characters: number): number => {
+  const share = Math.min(1, characters / STREAM_LONG_CHARACTERS);
+  return STREAM_INTERVAL_MS + share * (STREAM_INTERVAL_LONG_MS - STREAM_INTERVAL_MS);
+};
+
+const agentPayload = (live: LiveRun, ts: number, stream: string, data: object) => ({
+  runId: live.runId,
+  seq: ++live.seq,
+  stream,
+  ts,
+  data,
+});
+
+const aboutChat = (live: LiveRun) => ({
+  runId: live.runId,
+  sessionKey: live.sessionKey,
+  agentId: agentOf(live.sessionKey),
+  seq: ++live.seq,
+});
+
+const message = (text: string, timestamp: number) => ({
+  role: 'assistant',
+  content: [{ type: 'text', text }],
+  timestamp,
+});
+
+const chatDelta = (live: LiveRun, now: number, { text, delta, replace }: News): ChatEvent => ({
+  ...aboutChat(live),
+  state: 'delta',
+  deltaText: delta,
+  ...(replace ? { replace } : {}),
+  message: message(text, live.startedAt ?? now),
+});
+
+const chatEnd = (live: LiveRun, end: RunEnd): ChatEvent => {
+  const about = aboutChat(live);
+  const said = end.text === '' ? {} : { message: message(end.text, end.endedAt) };
+  if (end.status === 'ok') {
+    const usage = end.usage ? { usage: clientUsage(end.usage) } : {};
+    return {
+      ...about,
+      state: 'final',
+      message: message(end.text, end.endedAt),
+      ...usage,
+      stopReason: 'stop',
+    };
+  }
+  if (end.status === 'aborted')
+    return { ...about, state: 'aborted', ...said, stopReason: 'aborted' };
+  return {
+    ...about,
+    state: 'error',
+    ...said,
+    errorMessage: end.error?.message ?? `the run ended by ${end.status}`,
+    errorKind: errorKind(end),
+  };
+};
+
+const errorKind = ({ status, error }: RunEnd): 'timeout' | 'rate_limit' | 'unknown' => {
+  if (status === 'timeout' || error?.code === 'DEADLINE_EXCEEDED') return 'timeout';
+  return error && ERRORS[error.code].http === 429 ? 'rate_limit' : 'unknown';
+};
+
+/** Usage as clients of the protocol read it. */
+export const clientUsage = ({ inputTokens, outputTokens, costUsd }: Usage) => ({
+  input: inputTokens,
+  output: outputTokens,
+  total: inputTokens + outputTokens,
+  ...(costUsd === undefined ? {} : { costUsd }),
+});

@@ -1,0 +1,204 @@
+/**
+ * SocketServer: turns HTTP upgrades into connections, leads each through the handshake and hands its
+ * requests on. Owns the two sets of connections: those that are, and those that have said hello.
+ *
+ * Invariants:
+ *  1. Before `hello-ok` a client can make the gateway hold 64 KiB for 15 seconds, and an IP 32 times that.
+ *  2. A connection is asked for its secret once: a refused connect ends it.
+ */
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { describeErrors } from '../../protocols/check.ts';
+import {
+  checkRequestFrame,
+  FRAME_BYTES_MAX,
+  type GatewayErrorShape,
+  HANDSHAKE_FRAME_BYTES_MAX,
+  HANDSHAKE_TIMEOUT_MS,
+  type RequestFrame,
+} from '../../protocols/gateway/index.ts';
+import { AuthFailures, type GatewayAuth } from './access.ts';
+import { CLOSE, Connection } from './connection.ts';
+import type { Door } from './door.ts';
+import { challengeFrame, greet, helloOk, type Upgrade } from './handshake.ts';
+import { CONNECTIONS_MAX, HANDSHAKE_BYTES_MAX, UNAUTHENTICATED_PER_IP_MAX } from './limits.ts';
+import { serve } from './methods/index.ts';
+
+export class SocketServer {
+  /** Connections that have said a good hello. The caller's own set: others watch it. */
+  readonly #ready: Set<Connection>;
+  readonly #all = new Set<Connection>();
+  readonly #greeting = new Map<string, number>();
+  readonly #failures = new AuthFailures();
+  readonly #door: Door;
+  readonly #auth: GatewayAuth;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: FRAME_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+  #closing = false;
+
+  constructor(door: Door, auth: GatewayAuth, ready: Set<Connection>) {
+    this.#door = door;
+    this.#auth = auth;
+    this.#ready = ready;
+  }
+
+  /** For the HTTP server's `upgrade` event. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const ip = (request.socket.remoteAddress ?? '').replace(/^::ffff:/i, '');
+    const path = (request.url ?? '/').split(/[?#]/, 1)[0];
+    if (path !== '/') return reject(socket, 404);
+    if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
+    if ((this.#greeting.get(ip) ?? 0) >= UNAUTHENTICATED_PER_IP_MAX) return reject(socket, 429);
+    const { origin, host } = request.headers;
+    this.#server.handleUpgrade(request, socket, head, (ws) =>
+      this.#connected(ws, socket, ip, { origin, host }),
+    );
+  }
+
+  /** Closes every connection; resolves when all are gone. */
+  async close(reason: string): Promise<void> {
+    this.#closing = true;
+    const gone = [...this.#all].map(
+      (connection) => new Promise<void>((resolve) => connection.onGone(resolve)),
+    );
+    for (const connection of this.#all) connection.close(CLOSE.restart, reason);
+    await Promise.all(gone);
+    this.#server.close();
+  }
+
+  #connected(ws: WebSocket, socket: Socket, ip: string, upgrade: Upgrade): void {
+    const { clock } = this.#door;
+    const connection = new Connection(randomUUID(), ws, socket, ip, clock);
+    this.#all.add(connection);
+    const endGreeting = this.#greetWithin(connection, socket);
+    ws.on('pong', () => {
+      connection.alive = true;
+    });
+    ws.on('error', (error) => {
+      this.#door.log.debug({ conn: connection.id, err: error }, 'gateway: a connection failed');
+    });
+    ws.on('close', () => {
+      endGreeting();
+      this.#gone(connection);
+    });
+    ws.on('message', (bytes, isBinary) => {
+      connection.alive = true;
+      if (connection.client !== undefined) this.#request(connection, bytes, isBinary);
+      else this.#hello(connection, upgrade, bytes, isBinary, endGreeting);
+    });
+    connection.send(challengeFrame(clock.wallMs()));
+  }
+
+  /** Bounds what a stranger may do; the returned function ends that, once. */
+  #greetWithin(connection: Connection, socket: Socket): () => void {
+    const ip = connection.remoteAddress;
+    this.#greeting.set(ip, (this.#greeting.get(ip) ?? 0) + 1);
+    let bytes = 0;
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= HANDSHAKE_BYTES_MAX) return;
+      connection.close(
+        CLOSE.tooBig,
+        `a frame before hello-ok has at most ${HANDSHAKE_FRAME_BYTES_MAX} bytes`,
+      );
+      // What it goes on sending is not read.
+      socket.off('data', onData).pause();
+    };
+    socket.on('data', onData);
+    const cancel = this.#door.clock.after(HANDSHAKE_TIMEOUT_MS, () =>
+      connection.close(CLOSE.policy, 'handshake timeout'),
+    );
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      cancel();
+      socket.off('data', onData);
+      const left = (this.#greeting.get(ip) ?? 1) - 1;
+      if (left === 0) this.#greeting.delete(ip);
+      else this.#greeting.set(ip, left);
+    };
+  }
+
+  #hello(
+    connection: Connection,
+    upgrade: Upgrade,
+    bytes: RawData,
+    isBinary: boolean,
+    endGreeting: () => void,
+  ): void {
+    const door = this.#door;
+    const frame = requestOf(bytes, isBinary);
+    if (!frame.ok || frame.value.method !== 'connect') {
+      const id = frame.ok ? frame.value.id : frame.id;
+      const message = frame.ok ? 'the first request must be connect' : frame.message;
+      return refuseConnect(connection, id, { code: 'INVALID_REQUEST', message });
+    }
+    const { id, params } = frame.value;
+    const access = { auth: this.#auth, failures: this.#failures };
+    const greeting = greet(door, access, connection, upgrade, params);
+    if (!greeting.ok) {
+      door.log.warn(
+        { ip: connection.remoteAddress, error: greeting.error },
+        'gateway: connect refused',
+      );
+      return refuseConnect(connection, id, greeting.error);
+    }
+    endGreeting();
+    connection.client = greeting.client;
+    this.#ready.add(connection);
+    connection.respond(id, helloOk(door, connection, greeting.client, greeting.protocol));
+    door.presence.changed();
+  }
+
+  #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
+    const frame = requestOf(bytes, isBinary);
+    if (frame.ok) void serve(this.#door, connection, frame.value);
+    else connection.refuse(frame.id, { code: 'INVALID_REQUEST', message: frame.message });
+  }
+
+  #gone(connection: Connection): void {
+    connection.ended();
+    this.#all.delete(connection);
+    if (this.#ready.delete(connection)) this.#door.presence.changed();
+  }
+}
+
+const reject = (socket: Socket, status: number): void => {
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
+};
+
+/** A refused connect ends the connection, after its answer. */
+const refuseConnect = (connection: Connection, id: string, error: GatewayErrorShape): void => {
+  connection.refuse(id, error);
+  connection.close(CLOSE.policy, error.message);
+};
+
+type Parsed =
+  | { readonly ok: true; readonly value: RequestFrame }
+  | { readonly ok: false; readonly id: string; readonly message: string };
+
+/** `id` of a bad frame: its own where it has one, so that the client can tell which it was. */
+const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
+  if (isBinary) return { ok: false, id: 'invalid', message: 'invalid frame: send JSON text' };
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString());
+  } catch {
+    return { ok: false, id: 'invalid', message: 'invalid frame: this is not JSON' };
+  }
+  const checked = checkRequestFrame(value);
+  if (checked.ok) return { ok: true, value: checked.value };
+  const id = (value as { id?: unknown } | null)?.id;
+  return {
+    ok: false,
+    id: typeof id === 'string' && id !== '' ? id.slice(0, 200) : 'invalid',
+    message: `invalid request frame: ${describeErrors(checked.errors)}`,
+  };
+};

@@ -1,0 +1,9 @@
+/** Public door of channels. */
+export type { GatewayAuth } from './gateway/access.ts';
+export {
+  type CloseOptions,
+  type Gateway,
+  type GatewayOptions,
+  startGateway,
+} from './gateway/gateway.ts';
+export type { Logger as GatewayLog } from './gateway/log.ts';

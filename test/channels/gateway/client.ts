@@ -1,0 +1,176 @@
+/**
+ * A gateway on a free port and clients that judge every frame they see by the published protocol package.
+ */
+import { once } from 'node:events';
+import { WebSocket, type ClientOptions } from 'ws';
+import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
+import { systemClock } from '../../../runtime/clock/clock.ts';
+import type { System } from '../../../runtime/system.ts';
+import { publishedComplaint } from '../../protocols/gateway/published.ts';
+
+export const TOKEN = 'a-token-of-the-test';
+export const MAIN = 'agent:main:main';
+const silent = () => {};
+export const silentLog = { debug: silent, info: silent, warn: silent, error: silent };
+
+export const gatewayOn = (
+  system: System,
+  options: Partial<GatewayOptions> = {},
+): Promise<Gateway> =>
+  startGateway({
+    system,
+    port: 0,
+    host: '127.0.0.1',
+    auth: { mode: 'token', token: TOKEN },
+    tenant: 'default',
+    defaultAgentId: 'main',
+    mainKey: 'main',
+    agents: [
+      { id: 'main', model: 'offline/echo' },
+      { id: 'second', model: 'offline/echo' },
+    ],
+    version: '0.1.0',
+    log: silentLog,
+    clock: systemClock,
+    ...options,
+  });
+
+export type Frame = {
+  readonly type: 'res' | 'event';
+  readonly id?: string;
+  readonly ok?: boolean;
+  readonly event?: string;
+  readonly seq?: number;
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads any field of any frame
+  readonly payload?: any;
+  readonly error?: {
+    code: string;
+    message: string;
+    details?: Record<string, unknown>;
+    retryAfterMs?: number;
+  };
+};
+
+/** Definitions that the published package has for what our frames carry. */
+const PAYLOADS: Readonly<Record<string, string>> = {
+  agent: 'AgentEvent',
+  chat: 'ChatEvent',
+  tick: 'TickEvent',
+  shutdown: 'ShutdownEvent',
+};
+const RESULTS: Readonly<Record<string, string>> = {
+  connect: 'HelloOk',
+  'agents.list': 'AgentsListResult',
+  'models.list': 'ModelsListResult',
+};
+
+/** What the published package has against a frame; undefined when it accepts it. */
+export const complaintAbout = (frame: Frame, method?: string): string | undefined => {
+  const wrong = publishedComplaint(frame.type === 'res' ? 'ResponseFrame' : 'EventFrame', frame);
+  if (wrong !== undefined) return wrong;
+  if (frame.type === 'event') {
+    const definition = PAYLOADS[frame.event ?? ''];
+    if (definition !== undefined) return publishedComplaint(definition, frame.payload);
+    if (frame.event === 'presence') return firstComplaint('PresenceEntry', frame.payload.presence);
+    return undefined;
+  }
+  if (!frame.ok) return publishedComplaint('ErrorShape', frame.error);
+  if (method === 'sessions.list') return firstComplaint('SessionRow', frame.payload.sessions);
+  if (method === 'system-presence') return firstComplaint('PresenceEntry', frame.payload);
+  const definition = RESULTS[method ?? ''];
+  return definition === undefined ? undefined : publishedComplaint(definition, frame.payload);
+};
+
+const firstComplaint = (definition: string, values: readonly unknown[]) =>
+  values.map((value) => publishedComplaint(definition, value)).find(Boolean);
+
+export class Client {
+  readonly frames: Frame[] = [];
+  readonly complaints: string[] = [];
+  readonly ws: WebSocket;
+  closed: { code: number; reason: string } | undefined;
+  readonly #methods = new Map<string, string>();
+  #ids = 0;
+
+  constructor(url: string, options: ClientOptions = {}) {
+    this.ws = new WebSocket(url.replace('http', 'ws'), options);
+    this.ws.on('message', (bytes) => this.#take(JSON.parse(bytes.toString()) as Frame));
+    this.ws.on('close', (code, reason) => {
+      this.closed = { code, reason: reason.toString() };
+    });
+    this.ws.on('error', () => {});
+  }
+
+  #take(frame: Frame): void {
+    this.frames.push(frame);
+    const complaint = complaintAbout(frame, this.#methods.get(frame.id ?? ''));
+    if (complaint !== undefined) this.complaints.push(complaint);
+  }
+
+  /** Sends a request and returns its id. */
+  request(method: string, params?: unknown, id = `${++this.#ids}`): string {
+    this.#methods.set(id, method);
+    this.ws.send(JSON.stringify({ type: 'req', id, method, params }));
+    return id;
+  }
+
+  /** First answer of a request. */
+  async call(method: string, params?: unknown): Promise<Frame> {
+    const id = this.request(method, params);
+    return this.frame((frame) => frame.id === id);
+  }
+
+  /** Resolves with the `nth` frame that fits, once there is one. */
+  frame(fits: (frame: Frame) => boolean, nth = 1): Promise<Frame> {
+    return eventually(() => this.frames.filter(fits)[nth - 1], `a frame of ${this.ws.url}`);
+  }
+
+  chat(state: string, nth = 1): Promise<Frame> {
+    return this.frame(({ event, payload }) => event === 'chat' && payload.state === state, nth);
+  }
+
+  events(event: string): Frame[] {
+    return this.frames.filter((frame) => frame.event === event);
+  }
+
+  async gone(): Promise<{ code: number; reason: string }> {
+    return eventually(() => this.closed, 'the connection to close');
+  }
+
+  async close(): Promise<void> {
+    if (this.ws.readyState === WebSocket.CLOSED) return;
+    this.ws.close();
+    await once(this.ws, 'close');
+  }
+}
+
+export const connectParams = (more: object = {}) => ({
+  minProtocol: 4,
+  maxProtocol: 4,
+  client: { id: 'test', version: '1.0.0', platform: 'linux', mode: 'test' },
+  role: 'operator',
+  scopes: ['operator.admin', 'operator.read', 'operator.write'],
+  caps: ['tool-events'],
+  auth: { token: TOKEN },
+  ...more,
+});
+
+/** A client that has said hello. */
+export const connected = async (gateway: Gateway, more: object = {}): Promise<Client> => {
+  const client = new Client(gateway.url);
+  await client.frame(({ event }) => event === 'connect.challenge');
+  const hello = await client.call('connect', connectParams(more));
+  if (!hello.ok) throw new Error(`connect was refused: ${JSON.stringify(hello.error)}`);
+  return client;
+};
+
+/** The value once it is there. @throws after 10 s, with what was waited for */
+export const eventually = async <T>(find: () => T | undefined, what: string): Promise<T> => {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const found = find();
+    if (found !== undefined) return found;
+    if (Date.now() > deadline) throw new Error(`waited 10 s in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+};

@@ -1,0 +1,339 @@
+/**
+ * A System whose only actors are sessions that speak protocols/session.ts: serial runs, followup queue,
+ * idempotency keys, rows, transcript and run events in the order the real actor gives them. The model is
+ * the test itself: it says each word by hand, or lets the session echo.
+ *
+ * What is committed lives in `FakeCell`, so that a second system on it is a restart.
+ */
+import { parseAddress, type Address } from '../../../protocols/address.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import {
+  type RunAccepted,
+  type RunEvent,
+  type RunRow,
+  runEventsTopic,
+  type SessionEntry,
+  type SessionReceive,
+  type SessionRow,
+  type ToolCall,
+} from '../../../protocols/session.ts';
+import type { Message } from '../../../protocols/statechart.ts';
+import type { Bus, BusMessage } from '../../../runtime/bus/bus.ts';
+import type {
+  AskAnswer,
+  SendOptions,
+  ShardStatus,
+  System,
+  TranscriptEntry,
+} from '../../../runtime/system.ts';
+
+type Waiting = Omit<SessionReceive, 'type'>;
+
+/** What survives a restart. */
+export class FakeCell {
+  readonly rows = new Map<string, Map<string, unknown>>();
+  readonly transcripts = new Map<string, TranscriptEntry[]>();
+  readonly keys = new Map<string, { payload: string; result: unknown }>();
+  readonly queues = new Map<string, Waiting[]>();
+  readonly running = new Map<string, Waiting>();
+
+  table<V>(index: string): Map<string, V> {
+    let table = this.rows.get(index);
+    if (!table) this.rows.set(index, (table = new Map()));
+    return table as Map<string, V>;
+  }
+}
+
+export class FakeBus implements Bus {
+  readonly #handlers = new Set<{ pattern: string; call: (message: BusMessage) => void }>();
+  /** true: everything published is lost */
+  deaf = false;
+
+  publish(subject: string, payload: unknown): void {
+    if (this.deaf) return;
+    const message = { subject, payload, respond: () => {} };
+    setImmediate(() => {
+      for (const { pattern, call } of this.#handlers) if (fits(pattern, subject)) call(message);
+    });
+  }
+
+  subscribe(pattern: string, call: (message: BusMessage) => void): () => void {
+    const handler = { pattern, call };
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  request(): Promise<unknown> {
+    return Promise.reject(new Error('nobody requests over this bus'));
+  }
+
+  close(): Promise<void> {
+    this.#handlers.clear();
+    return Promise.resolve();
+  }
+}
+
+const fits = (pattern: string, subject: string) =>
+  pattern.endsWith('.>') ? subject.startsWith(pattern.slice(0, -1)) : pattern === subject;
+
+type Ask = Parameters<System['ask']>;
+
+export class FakeSessionSystem implements System {
+  readonly cell = 'f'.repeat(32);
+  readonly bus = new FakeBus();
+  readonly kept: FakeCell;
+  readonly asked: { to: Address; event: Message; options: SendOptions }[] = [];
+  /** true: every run answers by itself with `echo: {text}`, word by word */
+  echo: boolean;
+  shards: ShardStatus[] = [
+    { shard: 0, state: 'owned', epoch: 1, position: 1, turnNo: 1, mailFloor: 0, residents: 0 },
+  ];
+  #clock = 1_760_000_000_000;
+  #offset = 0;
+
+  constructor(kept = new FakeCell(), { echo = false } = {}) {
+    this.kept = kept;
+    this.echo = echo;
+  }
+
+  readonly index: System['index'] = {
+    get: <V>(index: string, _tenant: string, key: string) => this.kept.table<V>(index).get(key),
+    list: <V>(index: string, _tenant: string, { limit = 1000 } = {}) =>
+      [...this.kept.table<V>(index)]
+        .map(([key, value]) => ({ key, value }))
+        .sort((a, b) => (a.key < b.key ? -1 : 1))
+        .slice(0, limit),
+  };
+
+  readonly transcripts: System['transcripts'] = {
+    read: async (actor, { from = 1, limit = 1000 } = {}) =>
+      (this.kept.transcripts.get(actor) ?? [])
+        .filter(({ position }) => position >= from)
+        .slice(0, limit),
+    last: async (actor) => this.kept.transcripts.get(actor)?.at(-1)?.position ?? 0,
+  };
+
+  readonly deadLetters: System['deadLetters'] = {
+    list: async () => [],
+    redrive: async () => ({ kind: 'accepted', id: 'none' }),
+    audits: async () => [],
+    drop: async () => {},
+  };
+
+  tell: System['tell'] = async (...call) => {
+    await this.ask(call[0], call[1], { ...call[2], timeoutMs: 1000 });
+    return { kind: 'accepted', id: 'told' };
+  };
+  inspect: System['inspect'] = () => undefined;
+  status: System['status'] = () => this.shards;
+  unknownEffects: System['unknownEffects'] = () => [];
+  decide: System['decide'] = async () => ({ kind: 'accepted', id: 'decided' });
+  stop: System['stop'] = () => this.bus.close();
+
+  async ask(...[to, event, options]: Ask): Promise<AskAnswer> {
+    this.asked.push({ to, event, options });
+    await new Promise((resolve) => setImmediate(resolve));
+    const scope = `${to}|${event.type}|${options.key}`;
+    const payload = JSON.stringify(event);
+    const known = options.key === undefined ? undefined : this.kept.keys.get(scope);
+    if (known && known.payload !== payload) {
+      return refused({ code: 'CONFLICT', message: 'this key was used with another payload' });
+    }
+    if (known) return { kind: 'answered', result: known.result };
+    const result =
+      event.type === 'session.receive'
+        ? this.#receive(to, event as SessionReceive)
+        : this.#abort(to, event['runId'] as string | undefined);
+    if (options.key !== undefined) this.kept.keys.set(scope, { payload, result });
+    return { kind: 'answered', result };
+  }
+
+  /** The run that the session is in. */
+  running(sessionKey: string): string | undefined {
+    return this.kept.running.get(sessionKey)?.runId;
+  }
+
+  say(sessionKey: string, delta: string, offset = this.#offset, call = 1): void {
+    this.#offset = offset + delta.length;
+    this.#live(sessionKey, { stream: 'assistant', delta, offset, call });
+  }
+
+  think(sessionKey: string, delta: string): void {
+    this.#live(sessionKey, { stream: 'reasoning', delta, offset: 0, call: 1 });
+  }
+
+  tool(sessionKey: string, call: ToolCall, result: string): void {
+    const { id: callId, name, args } = call;
+    this.#live(sessionKey, { stream: 'tool', phase: 'start', callId, name, args });
+    this.#live(sessionKey, { stream: 'tool', phase: 'end', callId, name, result, isError: false });
+    const runId = this.running(sessionKey)!;
+    const at = this.#now();
+    this.#append(sessionKey, {
+      type: 'assistant',
+      runId,
+      text: '',
+      calls: [call],
+      model: 'offline/echo',
+      stop: 'toolUse',
+      at,
+    });
+    this.#append(sessionKey, { type: 'tool', runId, callId, name, result, isError: false, at });
+  }
+
+  finish(sessionKey: string, text: string): void {
+    const usage = { inputTokens: 3, outputTokens: 7 };
+    const at = this.#now();
+    const runId = this.running(sessionKey)!;
+    this.#append(sessionKey, {
+      type: 'assistant',
+      runId,
+      text,
+      model: 'offline/echo',
+      usage,
+      stop: 'stop',
+      at,
+    });
+    const row = this.#closeRun(sessionKey, { status: 'ok', text, usage, endedAt: at });
+    const { startedAt = at } = row;
+    this.#tell(row, {
+      stream: 'lifecycle',
+      phase: 'end',
+      startedAt,
+      endedAt: at,
+      text,
+      usage,
+      status: 'ok',
+    });
+    this.#startNext(sessionKey);
+  }
+
+  fail(sessionKey: string, error: ErrorData, status: 'error' | 'timeout' = 'error'): void {
+    const at = this.#now();
+    const row = this.#closeRun(sessionKey, { status, error, endedAt: at });
+    const { startedAt = at } = row;
+    this.#tell(row, { stream: 'lifecycle', phase: 'error', startedAt, endedAt: at, error, status });
+    this.#startNext(sessionKey);
+  }
+
+  /** As after kill -9: runs that were live are begun again under their id. */
+  resume(): void {
+    for (const [sessionKey, message] of this.kept.running) this.#start(sessionKey, message);
+  }
+
+  #receive(to: Address, message: SessionReceive): RunAccepted {
+    const sessionKey = parseAddress(to).key;
+    const queued = this.kept.running.has(sessionKey);
+    const acceptedAt = this.#now();
+    const { runId } = message;
+    this.kept.table<RunRow>('runs').set(runId, { runId, sessionKey, status: 'queued', acceptedAt });
+    if (queued)
+      this.kept.queues.set(sessionKey, [...(this.kept.queues.get(sessionKey) ?? []), message]);
+    else this.#start(sessionKey, message);
+    this.#project(sessionKey);
+    return { runId, sessionKey, status: 'accepted', acceptedAt, queued };
+  }
+
+  #start(sessionKey: string, message: Waiting): void {
+    const startedAt = this.#now();
+    const { runId, text } = message;
+    this.#offset = 0;
+    const row = this.kept.table<RunRow>('runs').get(runId)!;
+    this.kept.table<RunRow>('runs').set(runId, {
+      ...row,
+      status: 'running',
+      startedAt,
+      model: 'offline/echo',
+    });
+    if (!this.kept.running.has(sessionKey)) {
+      this.#append(sessionKey, { type: 'user', runId, text, at: startedAt });
+    }
+    this.kept.running.set(sessionKey, message);
+    this.#project(sessionKey);
+    this.#live(sessionKey, { stream: 'lifecycle', phase: 'start', startedAt });
+    if (this.echo) setImmediate(() => this.#echo(sessionKey, message));
+  }
+
+  #echo(sessionKey: string, { text, runId }: Waiting): void {
+    if (this.running(sessionKey) !== runId) return;
+    const answer = `echo: ${text}`;
+    for (const word of answer.match(/\S+\s*/g) ?? []) this.say(sessionKey, word);
+    this.finish(sessionKey, answer);
+  }
+
+  #abort(to: Address, runId: string | undefined): { aborted: string[] } {
+    const sessionKey = parseAddress(to).key;
+    const current = this.running(sessionKey);
+    if (current === undefined || (runId !== undefined && runId !== current)) return { aborted: [] };
+    const at = this.#now();
+    const row = this.#closeRun(sessionKey, { status: 'aborted', endedAt: at });
+    this.#append(sessionKey, { type: 'run.end', runId: current, status: 'aborted', at });
+    this.#tell(row, {
+      stream: 'lifecycle',
+      phase: 'end',
+      startedAt: row.startedAt ?? at,
+      endedAt: at,
+      text: '',
+      usage: { inputTokens: 0, outputTokens: 0 },
+      status: 'aborted',
+    });
+    this.#startNext(sessionKey);
+    return { aborted: [current] };
+  }
+
+  #closeRun(sessionKey: string, ending: Partial<RunRow>): RunRow {
+    const runs = this.kept.table<RunRow>('runs');
+    const row = { ...runs.get(this.running(sessionKey)!)!, ...ending };
+    runs.set(row.runId, row);
+    this.kept.running.delete(sessionKey);
+    this.#project(sessionKey, row.runId);
+    return row;
+  }
+
+  #startNext(sessionKey: string): void {
+    const [next, ...rest] = this.kept.queues.get(sessionKey) ?? [];
+    this.kept.queues.set(sessionKey, rest);
+    if (next) this.#start(sessionKey, next);
+  }
+
+  #project(sessionKey: string, runId = this.running(sessionKey)): void {
+    const table = this.kept.table<SessionRow>('sessions');
+    const row: SessionRow = {
+      sessionKey,
+      sessionId: `id-of-${sessionKey}`,
+      agentId: sessionKey.split(':')[1] ?? 'main',
+      status: this.kept.running.has(sessionKey) ? 'running' : 'idle',
+      createdAt: table.get(sessionKey)?.createdAt ?? this.#now(),
+      updatedAt: this.#now(),
+      messages: this.kept.transcripts.get(`default/session/${sessionKey}`)?.length ?? 0,
+      pending: this.kept.queues.get(sessionKey)?.length ?? 0,
+      usage: { inputTokens: 0, outputTokens: 0 },
+      ...(runId === undefined ? {} : { runId }),
+    };
+    table.set(sessionKey, row);
+  }
+
+  #append(sessionKey: string, entry: SessionEntry): void {
+    const actor = `default/session/${sessionKey}`;
+    const entries = this.kept.transcripts.get(actor) ?? [];
+    entries.push({ position: entries.length + 1, at: entry.at, entry });
+    this.kept.transcripts.set(actor, entries);
+  }
+
+  #live(sessionKey: string, event: LiveEvent): void {
+    this.#tell({ runId: this.running(sessionKey) ?? '', sessionKey }, event);
+  }
+
+  #tell({ runId, sessionKey }: { runId: string; sessionKey: string }, event: LiveEvent): void {
+    const at = this.#now();
+    this.bus.publish(runEventsTopic('default', sessionKey), { runId, sessionKey, at, ...event });
+  }
+
+  #now(): number {
+    return ++this.#clock;
+  }
+}
+
+type LiveEvent = DistributiveOmit<RunEvent, 'runId' | 'sessionKey' | 'at'>;
+type DistributiveOmit<T, K extends keyof T> = T extends unknown ? Omit<T, K> : never;
+
+const refused = (error: ErrorData): AskAnswer => ({ kind: 'refused', error });
