@@ -5,7 +5,7 @@
  *
  * Boundary: nothing runs here. The shard steps the machine, the effect runner runs the effects.
  */
-import type { AnyStateMachine } from 'xstate';
+import { type AnyStateMachine, StateMachine } from 'xstate';
 import { TroupeError } from '../../protocols/errors.ts';
 import { definitionHash } from '../statechart/check.ts';
 import { timerName } from '../statechart/facts.ts';
@@ -24,7 +24,7 @@ export function defineActor<const Machine extends AnyStateMachine>(options: Acto
   const effects = (options.effects ?? {}) as Effects;
   const problems = [
     ...optionProblems(options, effects),
-    ...lintMachine(machine, { effects: Object.keys(effects) }).map(({ state, message }) => `${state}: ${message}`),
+    ...machineProblems(machine, Object.keys(effects)),
   ];
   if (problems.length > 0) throw new TroupeError('INVALID_ARGUMENT', refusal(type, version, problems), { details: { problems } });
   boundLoops(machine);
@@ -44,12 +44,21 @@ export function defineActor<const Machine extends AnyStateMachine>(options: Acto
   };
 }
 
+const machineProblems = (machine: unknown, effects: readonly string[]): string[] =>
+  machine instanceof StateMachine
+    ? lintMachine(machine, { effects }).map(({ state, message }) => `${state}: ${message}`)
+    : [];
+
 /** The default of EffectDefinition.timeoutMs: ten minutes. */
 export const EFFECT_TIMEOUT_MS = 600_000;
 
-const withTimeout = (effect: EffectDefinition): EffectDefinition & { readonly timeoutMs: number } =>
-  // By prototype, so that effects written as classes keep their methods.
-  Object.assign(Object.create(effect) as EffectDefinition, { timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS });
+// Calls the effect as it was given, so that one written as a class keeps its fields.
+const withTimeout = (effect: EffectDefinition): EffectDefinition => ({
+  class: effect.class,
+  timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS,
+  run: (input, context) => effect.run(input, context),
+  ...(effect.reconcile && { reconcile: (input, context) => effect.reconcile!(input, context) }),
+});
 
 const refusal = (type: unknown, version: unknown, problems: readonly string[]): string =>
   `the actor type ${String(type)}@${String(version)} is refused:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`;

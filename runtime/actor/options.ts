@@ -21,13 +21,20 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
     oneOf('whenDone', whenDone, ['keep', 'forget']),
     ...Object.entries(migrate ?? {}).flatMap(([from, rewrite]) => migrateProblems(from, rewrite, version)),
     ...missedProblems(machine, missedTimers ?? {}),
-    ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(`effects.${src}`, effect)),
+    ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(machine, src, effect)),
+    ...Object.keys(options).map((name) => !OPTIONS.has(name) && `${name} is no option: ${[...OPTIONS].join(', ')}`),
   ];
   return found.filter((problem) => problem !== false);
 }
 
-function effectProblems(path: string, effect: Effects[string]): (string | false)[] {
-  const { class: kind, run, reconcile, timeoutMs } = effect;
+const OPTIONS = new Set(
+  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers'.split(' '),
+);
+
+function effectProblems(machine: AnyStateMachine, src: string, effect: unknown): (string | false)[] {
+  const path = `effects.${src}`;
+  if (typeof effect !== 'object' || effect === null) return [wrong(path, effect, 'an object { class, run }')];
+  const { class: kind, run, reconcile, timeoutMs } = effect as Partial<Effects[string]>;
   return [
     kind === undefined
       ? wrong(`${path}.class`, kind, "one of 'repeatable', 'keyed', 'once'")
@@ -36,6 +43,9 @@ function effectProblems(path: string, effect: Effects[string]): (string | false)
     reconcile !== undefined && typeof reconcile !== 'function' && wrong(`${path}.reconcile`, reconcile, 'a function'),
     reconcile !== undefined && kind !== 'once' && `${path}.reconcile: only an effect of class 'once' is reconciled`,
     range(`${path}.timeoutMs`, timeoutMs, 1, DAY_MS),
+    machine instanceof StateMachine &&
+      !Object.hasOwn(machine.implementations.actors, src) &&
+      `${path} is invoked by no state of ${machine.id}`,
   ];
 }
 
@@ -60,7 +70,9 @@ const whole = (value: unknown, min: number, max: number): boolean =>
   Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
 
 const wrong = (path: string, value: unknown, allowed: string): string =>
-  `${path} is ${JSON.stringify(value) ?? String(value)}, it must be ${allowed}`;
+  `${path} is ${typeof value === 'string' ? JSON.stringify(value) : show(value)}, it must be ${allowed}`;
+
+const show = (value: unknown): string => (typeof value === 'object' && value !== null ? 'an object' : String(value));
 
 const range = (path: string, value: unknown, min: number, max: number): string | false =>
   value !== undefined &&

@@ -49,11 +49,12 @@ function findFacts(machine: AnyStateMachine): MachineFacts {
   for (const node of nodesOf(machine.root)) {
     nodes.set(node.id, node);
     for (const { id } of node.invoke) invokes.set(id, node);
-    for (const { eventType, delay } of node.after) timers.set(eventType, String(delay));
     for (const action of actionsOf(node)) {
       const { type, id } = builtin(machine, action);
       if (type === 'xstate.raise' && typeof id === 'string') timers.set(id, id);
     }
+    // After the raises: XState makes an `after` one of them, too.
+    for (const { eventType, delay } of node.after) timers.set(eventType, String(delay));
     const { defer } = (node.meta ?? {}) as StateMeta;
     if (defer && defer.length > 0) deferring.set(node, eventMatcher(defer));
   }

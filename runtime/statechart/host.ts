@@ -30,6 +30,7 @@ import {
   type Meta,
 } from '../../protocols/statechart.ts';
 import { factsOf, nodeById } from './facts.ts';
+import { unfitValue } from './values.ts';
 
 /** A machine's snapshot as data: status, value, context, output, error, and node ids per history node. */
 export type Saved = {
@@ -114,6 +115,8 @@ export function born(machine: AnyStateMachine, input: ActorInput, meta: Meta): {
       cause: snapshot.error,
     });
   }
+  const unfit = unfitValue(snapshot.context);
+  if (unfit) throw new TroupeError('INTERNAL', `${machine.id} can not begin: its ${unfit}, which can not be stored`);
   const draft: Draft = { seq: 0, now: meta.now, snapshot, jobs: {}, timers: {}, before: NOTHING, asks: [] };
   fold(machine, draft, actions);
   return { live: liveOf(draft), asks: draft.asks };

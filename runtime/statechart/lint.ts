@@ -28,7 +28,6 @@ export function lintMachine(machine: AnyStateMachine, allowed: { readonly effect
     for (const action of actionsOf(node)) actionProblems(machine, action, tell);
     for (const { guard } of transitionsOf(node)) guardProblems(machine, guard as Part | undefined, tell);
     invokeProblems(machine, node, allowed.effects, owners, tell);
-    delayProblems(machine, node, tell);
     deferProblems(node, tell);
     if ('route' in node.config) tell('a route has no event that an actor may receive: use an event of its own');
   }
@@ -64,7 +63,7 @@ const ENQUEUES = /\.\s*(spawnChild|stopChild|sendTo|sendParent|emit)\s*\(/;
 const ASKS = `the host's actions (${Object.keys(hostActions).join(', ')})`;
 
 /** Actions that fold into the snapshot or into the tables of timers; every other one asks for something. */
-const ALLOWED = new Set(['xstate.assign', 'xstate.raise', 'xstate.cancel', 'xstate.enqueueActions', 'xstate.stopChild']);
+const ALLOWED = new Set(['xstate.assign', 'xstate.raise', 'xstate.cancel', 'xstate.enqueueActions']);
 
 const INSTEAD: Readonly<Record<string, string>> = {
   'xstate.sendTo': 'it sends to a live reference: use the action tell with an address',
@@ -93,7 +92,6 @@ function actionProblems(machine: AnyStateMachine, action: Part, tell: Tell): voi
 function functionProblems(machine: AnyStateMachine, body: BuiltIn, what: string, tell: Tell): void {
   if (!isBuiltIn(body)) return tell(`${what} is a function that a host never runs: use assign, raise or ${ASKS}`);
   const type = body.type ?? '';
-  // Entering and leaving an invoke are a spawnChild and a stopChild, too, but XState makes them as it steps.
   if (type in INSTEAD) return tell(`${what}: ${INSTEAD[type]}`);
   if (!ALLOWED.has(type)) return tell(`${what}: ${type} is not hosted, use assign, raise or ${ASKS}`);
   if (type === 'xstate.assign' && assignmentsOf(body).some((text) => SPAWNS.test(text))) tell(`${what}: ${SPAWNED}`);
@@ -105,7 +103,9 @@ function functionProblems(machine: AnyStateMachine, body: BuiltIn, what: string,
 const assignmentsOf = ({ assignment }: BuiltIn): string[] =>
   [assignment, ...Object.values(assignment ?? {})].filter((part) => typeof part === 'function').map(String);
 
+/** Also the delays of `after`, which XState makes a raise on entry. */
 function raiseProblems(machine: AnyStateMachine, { delay }: BuiltIn, what: string, tell: Tell): void {
+  if (typeof delay === 'number' && !(delay >= 0)) tell(`a delay of ${delay} ms: it must not be negative`);
   if (typeof delay === 'function') tell(`${what}: its delay is an inline function, name it in setup({ delays })`);
   if (typeof delay === 'string' && !Object.hasOwn(machine.implementations.delays, delay)) tell(noDelay(delay));
 }
@@ -147,7 +147,7 @@ function invokeProblems(
 
 function sourceProblems(machine: AnyStateMachine, { id, src }: Invoke, effects: readonly string[], tell: Tell): void {
   const actors = machine.implementations.actors as Named;
-  const inline = src.startsWith('xstate.invoke.');
+  const inline = typeof src !== 'string' || src.startsWith('xstate.invoke.');
   if (inline) return tell(`invoke '${id}' has inline logic: name an effect() in setup({ actors }) and invoke it by name`);
   if (!Object.hasOwn(actors, src)) {
     return tell(`invoke '${id}': the actor '${src}' does not exist, define it as effect() in setup({ actors })`);
@@ -160,13 +160,6 @@ function sourceProblems(machine: AnyStateMachine, { id, src }: Invoke, effects: 
     return tell(`invoke '${id}': '${src}' is host work that a restart loses, make it effect() and define it in effects`);
   }
   if (!effects.includes(src)) tell(`invoke '${id}': the effect '${src}' has no definition, add it to effects`);
-}
-
-function delayProblems(machine: AnyStateMachine, node: AnyStateNode, tell: Tell): void {
-  for (const delay of new Set(node.after.map((transition) => transition.delay))) {
-    if (typeof delay === 'string' && !Object.hasOwn(machine.implementations.delays, delay)) tell(noDelay(delay));
-    if (typeof delay === 'number' && !(delay >= 0)) tell(`a delay of ${delay} ms: it must not be negative`);
-  }
 }
 
 const noDelay = (name: string): string =>

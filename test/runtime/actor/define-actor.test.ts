@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { createMachine, setup } from 'xstate';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { effect } from '../../../protocols/statechart.ts';
+import {
+  type ActorDefinition,
+  createRegistry,
+  defineActor,
+  type EffectDefinition,
+  missedPolicy,
+} from '../../../runtime/actor/define-actor.ts';
+import { MAX_ITERATIONS } from '../../../runtime/statechart/lint.ts';
+import { order } from '../statechart/machines.ts';
+
+const plain = () => createMachine({ id: 'plain', initial: 'a', states: { a: {} } });
+
+class Packer implements EffectDefinition<{ receipt: string | null }, null> {
+  readonly class = 'repeatable';
+  packed = 0;
+  async run(): Promise<null> {
+    this.packed++;
+    return null;
+  }
+}
+
+const shop = (packer = new Packer()) =>
+  defineActor({
+    type: 'order',
+    version: 2,
+    machine: order,
+    effects: {
+      charge: {
+        class: 'once',
+        async run({ total, attempt }, { id }) {
+          return { receipt: `${id}:${total}:${attempt}` };
+        },
+        async reconcile({ total }) {
+          return total > 100 ? 'ask' : { outcome: { receipt: 'found' } };
+        },
+        timeoutMs: 5000,
+      },
+      pack: packer,
+    },
+    mailbox: { whenFull: 'coalesce' },
+    migrate: { 1: (row) => row },
+    missedTimers: { patience: 'skip' },
+  });
+
+/** What `defineActor` says against options that TypeScript would not let pass. */
+const complaint = (options: unknown): string => {
+  try {
+    defineActor(options as Parameters<typeof defineActor>[0]);
+  } catch (error) {
+    expect(error).toBeInstanceOf(TroupeError);
+    expect((error as TroupeError).code).toBe('INVALID_ARGUMENT');
+    return (error as TroupeError).message;
+  }
+  return 'it was accepted';
+};
+
+describe('defineActor', () => {
+  it('gives every option its default', () => {
+    expect(defineActor({ type: 'plain', version: 1, machine: plain() })).toMatchObject({
+      name: 'plain@1',
+      effects: {},
+      mailbox: { capacity: 1000, whenFull: 'reject' },
+      supervision: { onThrow: 'supervisor' },
+      migrate: {},
+      idleMs: 60_000,
+      whenDone: 'keep',
+      missedTimers: {},
+    });
+  });
+
+  it('keeps what is given, beside the defaults of the rest', () => {
+    const { name, mailbox, effects, hash } = shop();
+    expect(name).toBe('order@2');
+    expect(mailbox).toEqual({ capacity: 1000, whenFull: 'coalesce' });
+    expect([effects['charge']?.timeoutMs, effects['pack']?.timeoutMs]).toEqual([5000, 600_000]);
+    expect(hash).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it('runs an effect that is an object of a class on that very object', async () => {
+    const packer = new Packer();
+    await shop(packer).effects['pack']?.run(null, {} as never);
+    expect(packer.packed).toBe(1);
+  });
+
+  it('bounds the loops of the machine', () => {
+    const machine = plain();
+    defineActor({ type: 'plain', version: 1, machine });
+    expect(machine.options.maxIterations).toBe(MAX_ITERATIONS);
+  });
+
+  it('lists the faults of the machine and of the options together, with state and path', () => {
+    const machine = setup({ actors: { work: effect<null, null>() } }).createMachine({
+      id: 'm',
+      initial: 'a',
+      states: { a: { invoke: { id: 'w', src: 'work', input: null } }, b: {} },
+    });
+    const text = complaint({ type: 'Bad', version: 0, machine, mailbox: { capacity: 0 } });
+    expect(text).toBe(
+      [
+        'the actor type Bad@0 is refused:',
+        '  - type is "Bad", it must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit',
+        '  - version is 0, it must be a whole number from 1',
+        '  - mailbox.capacity is 0, it must be a whole number from 1 to 100,000',
+        "  - m.a: invoke 'w': the effect 'work' has no definition, add it to effects",
+      ].join('\n'),
+    );
+  });
+
+  const run = async () => null;
+  it.each<[object, RegExp]>([
+    [{ version: 1.5 }, /version is 1\.5/],
+    [{ machine: {} }, /machine is "object", it must be a machine of xstate 5/],
+    [{ mailbox: { capacity: 100_001 } }, /mailbox\.capacity is 100001/],
+    [{ mailbox: { whenFull: 'explode' } }, /mailbox\.whenFull is "explode", it must be one of 'reject', 'defer', 'coalesce', 'dropOldest'/],
+    [{ supervision: { onThrow: 'retry' } }, /supervision\.onThrow is "retry"/],
+    [{ idleMs: -1 }, /idleMs is -1, it must be a whole number from 0 to 86,400,000/],
+    [{ whenDone: 'burn' }, /whenDone is "burn"/],
+    [{ migrate: { 1: run } }, /migrate is "1", it must be an older version than 1/],
+    [{ version: 2, migrate: { 1: 'x' } }, /migrate\.1 is "x"/],
+    [{ missedTimers: { typo: 'late' } }, /missedTimers is "typo", it must be a delay of the machine: it has none/],
+    [{ effects: { x: { run } } }, /effects\.x\.class is undefined/],
+    [{ effects: { x: { class: 'twice', run } } }, /effects\.x\.class is "twice"/],
+    [{ effects: { x: { class: 'keyed' } } }, /effects\.x\.run is undefined/],
+    [{ effects: { x: { class: 'keyed', run, timeoutMs: 0 } } }, /effects\.x\.timeoutMs is 0/],
+    [{ effects: { x: { class: 'keyed', run, reconcile: run } } }, /effects\.x\.reconcile: only an effect of class 'once'/],
+    [{ effects: { x: null } }, /effects\.x is null/],
+    [{ effects: { x: { class: 'keyed', run } } }, /effects\.x is invoked by no state/],
+    [{ color: 'red' }, /color is no option/],
+  ])('refuses %j', (options, problem) => {
+    expect(complaint({ type: 'plain', version: 1, machine: plain(), ...options })).toMatch(problem);
+  });
+
+  it('holds the types of effects to those of the machine', () => {
+    // @ts-expect-error: the effects that the machine declares are missing
+    expect(() => defineActor({ type: 'order', version: 1, machine: order })).toThrow(/'charge' has no definition/);
+    const wrongOutput = {
+      charge: { class: 'once', run: async () => ({ receipt: 7 }) },
+      pack: { class: 'keyed', run: async () => null },
+    } as const;
+    // @ts-expect-error: a receipt is a string
+    defineActor({ type: 'order', version: 1, machine: order, effects: wrongOutput });
+  });
+
+  it('knows the policy of a timer that was missed by the name of its delay', () => {
+    const definition = shop();
+    expect(missedPolicy(definition, 'xstate.after.patience.order.charging')).toBe('skip');
+    expect(missedPolicy(definition, 'xstate.after.backoff.order.backingOff')).toBe('late');
+    expect(missedPolicy(definition, 'raise.3.1')).toBe('late');
+  });
+});
+
+describe('the registry', () => {
+  const version = (type: string, number: number): ActorDefinition => defineActor({ type, version: number, machine: plain() });
+
+  it('holds two versions of a type side by side and gives new actors the highest', () => {
+    const [b10, b9, a1] = [version('b', 10), version('b', 9), version('a', 1)];
+    const registry = createRegistry([b10, b9, a1]);
+    expect(registry.latest('b')).toBe(b10);
+    expect(registry.exact('b@9')).toBe(b9);
+    expect([registry.latest('c'), registry.exact('b@1')]).toEqual([undefined, undefined]);
+    expect(registry.all().map(({ name }) => name)).toEqual(['a@1', 'b@9', 'b@10']);
+  });
+
+  it('refuses the same version twice', () => {
+    expect(() => createRegistry([version('a', 1), version('a', 1)])).toThrow(/a@1 is registered twice/);
+  });
+});
