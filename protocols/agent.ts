@@ -1,11 +1,15 @@
 /**
- * What sessions, the root and operators say to an agent. An agent's address is `{tenant}/agent/{agentId}`.
- * An agent admits runs: one place where its identity, its policy and its budgets decide.
+ * What sessions, the root and operators say to an agent. An agent's address is
+ * `{tenant}/agent/{agentId}`. An agent admits runs: one place where its identity, its policy and
+ * its budgets decide.
  */
 import type { ErrorData } from './errors.ts';
 import type { Usage } from './session.ts';
 
-/** What an agent is. Set by configuration at every start; runs take it as it was when they were admitted. */
+/**
+ * What an agent is. Set by configuration at every start; runs take it as it was when they were
+ * admitted.
+ */
 export type AgentSettings = {
   readonly agentId: string;
   /** `provider/model`; default the catalog's */
@@ -22,7 +26,10 @@ export type AgentSettings = {
 };
 
 export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings };
-/** From a session: may this run begin? Answer, at once or when a slot is free: `agent.admitted` or `agent.refused`. */
+/**
+ * From a session: may this run begin? Answer, at once or when a slot is free: `agent.admitted` or
+ * `agent.refused`.
+ */
 export type AgentAdmit = { type: 'agent.admit'; runId: string };
 /** From a session: the run has ended, or it waits no longer. */
 export type AgentRelease = { type: 'agent.release'; runId: string; usage: Usage };

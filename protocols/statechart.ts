@@ -1,10 +1,11 @@
 /**
  * What a statechart may ask of its host, and what the host tells it with every event.
  *
- * A machine is pure (I7): it reads no clock, makes no id and does no I/O. It *asks* by two means only:
- *  - awaited work: `invoke: { id, src, input, onDone, onError }`, where `src` is a placeholder made by
- *    `effect()`. The host records an intent, runs the effect after the commit and answers with the
- *    invoke's done or error event;
+ * A machine is pure (I7): it reads no clock, makes no id and does no I/O. It *asks* by two means
+ * only:
+ *  - awaited work: `invoke: { id, src, input, onDone, onError }`, where `src` is a placeholder made
+ *    by `effect()`. The host records an intent, runs the effect after the commit and answers with
+ *    the invoke's done or error event;
  *  - the named actions of `hostActions` below, with `params`. Nothing else leaves an actor.
  * Timers are `after` with named delays.
  */
@@ -18,15 +19,22 @@ const EFFECT = Symbol.for('troupe.effect');
 /** Placeholder for awaited work: carries the types of input and output and is never started. */
 export const effect = <Output, Input>() =>
   Object.assign(
-    fromPromise<Output, Input>(() => Promise.reject(new Error('a host effect is never started here'))),
+    fromPromise<Output, Input>(() =>
+      Promise.reject(new Error('a host effect is never started here')),
+    ),
     { [EFFECT]: true },
   ) as PromiseActorLogic<Output, Input>;
 
-/** Whether actor logic is a placeholder made by `effect()`, and not work that a host can not keep durable. */
+/**
+ * Whether actor logic is a placeholder made by `effect()`, and not work that a host can not keep
+ * durable.
+ */
 export const isEffect = (logic: unknown): boolean =>
   typeof logic === 'object' && logic !== null && Object.hasOwn(logic, EFFECT);
 
-/** Where an answer goes. Opaque to machines: keep it in context, hand it back in `reply`. JSON-safe. */
+/**
+ * Where an answer goes. Opaque to machines: keep it in context, hand it back in `reply`. JSON-safe.
+ */
 export type ReplyRef = {
   /** the message that asked */
   readonly id: string;
@@ -57,7 +65,12 @@ export type Meta = {
 export type Delivered<E> = E & { readonly meta: Meta };
 
 /** The input of every actor's machine: it is created by its first message. */
-export type ActorInput = { readonly self: Address; readonly tenant: string; readonly key: string; readonly now: number };
+export type ActorInput = {
+  readonly self: Address;
+  readonly tenant: string;
+  readonly key: string;
+  readonly now: number;
+};
 
 /** A message as one actor writes it to another; `type` is the receiver's event type. */
 export type Message = { readonly type: string; readonly [field: string]: unknown };
@@ -70,23 +83,39 @@ export type Tell = {
   readonly event: Message;
   /** default `data`; `control` overtakes data and must be right in either order */
   readonly lane?: Lane;
-  /** the receiver refuses it as EXPIRED when it is applied later than this after the sending turn */
+  /**
+   * the receiver refuses it as EXPIRED when it is applied later than this after the sending turn
+   */
   readonly ttlMs?: number;
-  /** ask for an answer: it comes as `{ type: 'reply', to: <id of this message>, result | error }` */
+  /**
+   * ask for an answer: it comes as `{ type: 'reply', to: <id of this message>, result | error }`
+   */
   readonly ask?: boolean;
   /** the receiver, if this message creates it, is supervised by the sender */
   readonly supervise?: boolean;
 };
 /** Answer the request that `to` stands for. The first answer counts; later ones are ignored. */
-export type Reply = { readonly to: ReplyRef | undefined; readonly result?: unknown; readonly error?: ErrorData };
-/** Append entries, in order, to this actor's transcript (append-only, read by effects and doors). */
+export type Reply = {
+  readonly to: ReplyRef | undefined;
+  readonly result?: unknown;
+  readonly error?: ErrorData;
+};
+/**
+ * Append entries, in order, to this actor's transcript (append-only, read by effects and doors).
+ */
 export type Append = { readonly entries: readonly Message[] };
 /** Tell watchers on the Bus, after the commit. Ephemeral: may be lost, never durable state. */
 export type Publish = { readonly topic: string; readonly event: Message };
-/** Put (or with null remove) one row of a named index, read by anyone without waking the actor (RT14). */
+/**
+ * Put (or with null remove) one row of a named index, read by anyone without waking the actor
+ * (RT14).
+ */
 export type Project = { readonly index: string; readonly key: string; readonly value: unknown };
 
-/** No-op bodies to spread into `setup({ actions })`; the host carries them out from the returned params. */
+/**
+ * No-op bodies to spread into `setup({ actions })`; the host carries them out from the returned
+ * params.
+ */
 export const hostActions = {
   tell: (_: unknown, _params: Tell) => {},
   reply: (_: unknown, _params: Reply) => {},
@@ -96,5 +125,8 @@ export const hostActions = {
 };
 export type HostActionName = keyof typeof hostActions;
 
-/** Node meta: while this state is active these events wait in the actor's stash (bounded by its mailbox policy). */
+/**
+ * Node meta: while this state is active these events wait in the actor's stash (bounded by its
+ * mailbox policy).
+ */
 export type StateMeta = { readonly defer?: readonly string[] };

@@ -1,6 +1,6 @@
 /**
- * System: the runtime's public door. Doors (gateway, CLI, tests) reach actors by messages only, and read
- * committed state by indexes and transcripts without waking anybody (RT14).
+ * System: the runtime's public door. Doors (gateway, CLI, tests) reach actors by messages only, and
+ * read committed state by indexes and transcripts without waking anybody (RT14).
  */
 import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
@@ -11,18 +11,28 @@ export type Principal = { readonly sub: string; readonly roles: readonly string[
 
 export type SendOptions = {
   readonly principal: Principal;
-  /** idempotency key, scoped to tenant + event type + receiver, kept 27 h; without it every send is a new message (F6) */
+  /**
+   * idempotency key, scoped to tenant + event type + receiver, kept 27 h; without it every send is
+   * a new message (F6)
+   */
   readonly key?: string;
   /** default `data` */
   readonly lane?: Lane;
-  /** refused as EXPIRED when it would be applied later than this after acceptance; default 300,000 */
+  /**
+   * refused as EXPIRED when it would be applied later than this after acceptance; default 300,000
+   */
   readonly ttlMs?: number;
   /** W3C trace id, carried on to every message this one causes */
   readonly traceId?: string;
 };
 
-/** `accepted` = durably appended: it will be applied once, or refused, or dead-lettered. `refused`: nothing was accepted. */
-export type TellAnswer = { readonly kind: 'accepted'; readonly id: string } | { readonly kind: 'refused'; readonly error: ErrorData };
+/**
+ * `accepted` = durably appended: it will be applied once, or refused, or dead-lettered. `refused`:
+ * nothing was accepted.
+ */
+export type TellAnswer =
+  | { readonly kind: 'accepted'; readonly id: string }
+  | { readonly kind: 'refused'; readonly error: ErrorData };
 
 export type AskAnswer =
   | { readonly kind: 'answered'; readonly result: unknown }
@@ -43,11 +53,21 @@ export interface Index {
   ): readonly IndexRow<V>[];
 }
 
-export type TranscriptEntry = { readonly position: number; readonly at: number; readonly entry: Message };
+export type TranscriptEntry = {
+  readonly position: number;
+  readonly at: number;
+  readonly entry: Message;
+};
 
 export interface Transcripts {
-  /** Entries from `position` `from` (inclusive, default the first), oldest first; `limit` defaults to 1,000. */
-  read(actor: Address, options?: { from?: number; limit?: number }): Promise<readonly TranscriptEntry[]>;
+  /**
+   * Entries from `position` `from` (inclusive, default the first), oldest first; `limit` defaults
+   * to 1,000.
+   */
+  read(
+    actor: Address,
+    options?: { from?: number; limit?: number },
+  ): Promise<readonly TranscriptEntry[]>;
   /** Position of the last entry, 0 if none. */
   last(actor: Address): Promise<number>;
 }
@@ -66,10 +86,15 @@ export type Audit = { readonly who: string; readonly why: string };
 
 export interface DeadLetters {
   list(options?: { from?: number; limit?: number }): Promise<readonly DeadLetter[]>;
-  /** Sends the message again as new and records who did it and why. May be repeated: the second time it answers the first's result. */
+  /**
+   * Sends the message again as new and records who did it and why. May be repeated: the second time
+   * it answers the first's result.
+   */
   redrive(position: number, audit: Audit): Promise<TellAnswer>;
   /** Who redrove or dropped what, when and why. */
-  audits(): Promise<readonly (Audit & { position: number; at: number; action: 'redrive' | 'drop' })[]>;
+  audits(): Promise<
+    readonly (Audit & { position: number; at: number; action: 'redrive' | 'drop' })[]
+  >;
   /** Marks it as dealt with without sending it. */
   drop(position: number, audit: Audit): Promise<void>;
 }
@@ -80,11 +105,24 @@ export type ShardStatus = {
   readonly epoch: number;
   readonly position: number;
   readonly turnNo: number;
-  /** mailbox entries stored and not yet applied, data lane */
-  readonly lag: number;
+  /** data lane: every entry up to this position has its turn */
+  readonly mailFloor: number;
   readonly residents: number;
   readonly why?: string;
 };
+
+export type UnknownEffect = {
+  readonly id: string;
+  readonly actor: Address;
+  readonly effect: string;
+  readonly attempt: number;
+  readonly at: number;
+  readonly input: unknown;
+};
+export type Decision =
+  | { readonly kind: 'again' }
+  | { readonly kind: 'done'; readonly output: unknown }
+  | { readonly kind: 'failed'; readonly error: ErrorData };
 
 export interface System {
   /** 128-bit hex name of this installation's store; never changes */
@@ -94,11 +132,32 @@ export interface System {
   readonly transcripts: Transcripts;
   readonly deadLetters: DeadLetters;
   tell(to: Address, event: Message, options: SendOptions): Promise<TellAnswer>;
-  /** Waits for the actor's `reply`. With a key a repeated ask gets the first result, also after a restart. */
-  ask(to: Address, event: Message, options: SendOptions & { timeoutMs: number }): Promise<AskAnswer>;
-  /** Committed state of one actor for inspection; undefined when it does not exist. Wakes nobody. */
-  inspect(actor: Address): { machine: string; status: string; value: unknown; context: unknown } | undefined;
+  /**
+   * Waits for the actor's `reply`. With a key a repeated ask gets the first result, also after a
+   * restart.
+   */
+  ask(
+    to: Address,
+    event: Message,
+    options: SendOptions & { timeoutMs: number },
+  ): Promise<AskAnswer>;
+  /**
+   * Committed state of one actor for inspection; undefined when it does not exist. Wakes nobody.
+   */
+  inspect(
+    actor: Address,
+  ): { machine: string; status: string; value: unknown; context: unknown } | undefined;
   status(): readonly ShardStatus[];
+  /**
+   * Effects whose outcome is unknown: only a person or a reconcile hook can say what became of them
+   * (RT9).
+   */
+  unknownEffects(): readonly UnknownEffect[];
+  /**
+   * A person's decision about one of them: run it `again`, or take `outcome` or `error` as what
+   * happened.
+   */
+  decide(id: string, decision: Decision): Promise<TellAnswer>;
   /** Takes no new messages, commits what is running, closes the stores. May be repeated. */
   stop(): Promise<void>;
 }

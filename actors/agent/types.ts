@@ -1,0 +1,34 @@
+/** What an agent keeps between turns. */
+import type { Address } from '../../protocols/address.ts';
+import type {
+  AgentAdmit,
+  AgentConfigure,
+  AgentPause,
+  AgentRelease,
+  AgentResume,
+  AgentRetire,
+  AgentSettings,
+} from '../../protocols/agent.ts';
+import type { Delivered } from '../../protocols/statechart.ts';
+
+/** A run that asked to begin. */
+export type Slot = { readonly runId: string; readonly session: Address; readonly at: number };
+
+export type AgentContext = {
+  readonly self: Address;
+  readonly settings: AgentSettings | null;
+  /** admitted and not yet released */
+  readonly running: readonly Slot[];
+  readonly waiting: readonly Slot[];
+  /** UTC day that `tokensToday` counts */
+  readonly day: string;
+  readonly tokensToday: number;
+};
+
+export type AgentEvent =
+  | Delivered<AgentConfigure>
+  | Delivered<AgentAdmit>
+  | Delivered<AgentRelease>
+  | Delivered<AgentPause>
+  | Delivered<AgentResume>
+  | Delivered<AgentRetire>;

@@ -1,0 +1,473 @@
+/**
+ * Run: the pure parts of the session's chart: how its context changes and what it says to whom.
+ * Every function is a function of context and event; the chart says when.
+ */
+import { type Address, address } from '../../protocols/address.ts';
+import { ERRORS, type ErrorData } from '../../protocols/errors.ts';
+import type { AgentSettings } from '../../protocols/agent.ts';
+import {
+  type RunAccepted,
+  type RunEvent,
+  type RunRow,
+  type RunStatus,
+  type SessionAbort,
+  type SessionEntry,
+  type SessionReceive,
+  type SessionRow,
+  type Usage,
+  runEventsTopic,
+} from '../../protocols/session.ts';
+import { parseSessionKey } from '../../protocols/session-key.ts';
+import type {
+  ActorInput,
+  Append,
+  Delivered,
+  Message,
+  Meta,
+  Project,
+  Publish,
+  Reply,
+  Tell,
+} from '../../protocols/statechart.ts';
+import type {
+  CallModelInput,
+  CallModelOutput,
+  CallToolsInput,
+  Pending,
+  Run,
+  SessionContext,
+  SessionEvent,
+  ToolResult,
+} from './types.ts';
+
+/** Run rows that the index keeps per session. */
+export const RUNS_KEPT = 100;
+const RUN_TIMEOUT_MS = 600_000;
+const RETRY_MS = { first: 1_000, max: 30_000 };
+const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
+const PREVIEW_CHARACTERS = 120;
+const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
+
+type Args = { context: SessionContext; event: SessionEvent };
+
+/** Time of any event: the host sends `meta` with every one, also with outcomes and timers. */
+export const nowOf = (event: unknown): number => (event as { meta: Meta }).meta.now;
+
+export function born({ self, tenant, key, now }: ActorInput): SessionContext {
+  return {
+    self,
+    tenant,
+    sessionKey: key,
+    agentId: agentOf(key),
+    sessionId: '',
+    createdAt: now,
+    updatedAt: now,
+    length: 0,
+    queue: [],
+    run: null,
+    recent: [],
+    usage: NO_USAGE,
+    lastMessage: '',
+  };
+}
+
+function agentOf(sessionKey: string): string {
+  try {
+    const parts = parseSessionKey(sessionKey);
+    return 'agentId' in parts ? parts.agentId : 'main';
+  } catch {
+    return 'main';
+  }
+}
+
+const agentAddress = ({ tenant, agentId }: SessionContext): Address =>
+  address(tenant, 'agent', agentId);
+/** The run; asked for only in states that have one. */
+const runOf = ({ run }: SessionContext): Run => run!;
+
+// ---- taking messages in
+
+/** Puts a message at the end of the queue. */
+export function enqueue({ context, event }: Args): Partial<SessionContext> {
+  const { meta, type: _, ...message } = event as Delivered<SessionReceive>;
+  const pending: Pending = { ...message, acceptedAt: meta.now };
+  return {
+    queue: [...context.queue, pending],
+    sessionId: context.sessionId || meta.id,
+    updatedAt: meta.now,
+    recent: [...context.recent, pending.runId],
+  };
+}
+
+export function accepted({ context, event }: Args, queued: boolean): Reply {
+  const { meta, runId } = event as Delivered<SessionReceive>;
+  const result: RunAccepted = {
+    runId,
+    sessionKey: context.sessionKey,
+    status: 'accepted',
+    acceptedAt: meta.now,
+    queued,
+  };
+  return { to: meta.reply, result };
+}
+
+export function queueFull({ context, event }: Args): Reply {
+  const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, which is its limit; send again when one is answered`;
+  return { to: event.meta.reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } };
+}
+
+// ---- a run begins
+
+/** The oldest waiting message becomes the run. */
+export function begin(context: SessionContext, now: number): Partial<SessionContext> {
+  const [next, ...queue] = context.queue;
+  const run: Run = {
+    ...next!,
+    startedAt: now,
+    status: 'running',
+    calls: 0,
+    attempt: 0,
+    usage: NO_USAGE,
+  };
+  return { queue, run, updatedAt: now, length: context.length + 1, lastMessage: preview(run.text) };
+}
+
+export function userEntry(context: SessionContext, now: number): Append {
+  const { runId, text, sender } = runOf(context);
+  return entries({ type: 'user', runId, text, at: now, ...(sender ? { sender } : {}) });
+}
+
+export const askAdmission = (context: SessionContext): Tell => ({
+  to: agentAddress(context),
+  event: { type: 'agent.admit', runId: runOf(context).runId },
+});
+
+export const admit = (
+  context: SessionContext,
+  settings: AgentSettings,
+): Partial<SessionContext> => ({ run: { ...runOf(context), settings } });
+
+/** The smallest enclosing limit wins (AL9). */
+export const runTimeoutMs = (context: SessionContext): number =>
+  Math.min(
+    runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,
+    runOf(context).settings?.timeoutMs ?? RUN_TIMEOUT_MS,
+  );
+
+export const runStarted = (context: SessionContext, now: number): Publish =>
+  published(context, {
+    ...about(context, now),
+    stream: 'lifecycle',
+    phase: 'start',
+    startedAt: runOf(context).startedAt,
+  });
+
+// ---- calls of the model and of tools
+
+export function modelInput(context: SessionContext): CallModelInput {
+  const { runId, calls, model, thinking, extraSystemPrompt, settings } = runOf(context);
+  const { sessionKey, tenant, agentId, length } = context;
+  return {
+    sessionKey,
+    tenant,
+    agentId,
+    runId,
+    length,
+    call: calls,
+    ...defined({
+      model: model ?? settings?.model,
+      thinking: thinking ?? settings?.thinking,
+      purpose: settings?.purpose,
+      extraSystemPrompt,
+    }),
+  };
+}
+
+/** The model has answered: its words are part of the conversation from this turn on. */
+export function tookAnswer(
+  context: SessionContext,
+  { output, now }: { output: CallModelOutput; now: number },
+): Partial<SessionContext> {
+  const run = runOf(context);
+  return {
+    length: context.length + 1,
+    updatedAt: now,
+    usage: sum(context.usage, output.usage),
+    lastMessage: preview(output.text || context.lastMessage),
+    run: {
+      ...run,
+      calls: run.calls + 1,
+      attempt: 0,
+      usage: sum(run.usage, output.usage),
+      tools: output.calls,
+      answer: output.text,
+      usedModel: output.model,
+    },
+  };
+}
+
+export function assistantEntry(
+  context: SessionContext,
+  output: CallModelOutput,
+  now: number,
+): Append {
+  const { text, model, usage, stop, calls } = output;
+  return entries({
+    type: 'assistant',
+    runId: runOf(context).runId,
+    text,
+    model,
+    usage,
+    stop,
+    at: now,
+    ...(calls.length > 0 ? { calls } : {}),
+    ...defined({ reasoning: output.reasoning, continuation: output.continuation }),
+  });
+}
+
+export const toolsInput = (context: SessionContext): CallToolsInput => ({
+  sessionKey: context.sessionKey,
+  tenant: context.tenant,
+  runId: runOf(context).runId,
+  calls: runOf(context).tools ?? [],
+});
+
+export const tookResults = (
+  context: SessionContext,
+  results: readonly ToolResult[],
+): Partial<SessionContext> => ({
+  length: context.length + results.length,
+  run: { ...runOf(context), tools: [] },
+});
+
+export const toolEntries = (
+  context: SessionContext,
+  results: readonly ToolResult[],
+  now: number,
+): Append => ({
+  entries: results.map((result) => ({
+    type: 'tool',
+    runId: runOf(context).runId,
+    ...result,
+    at: now,
+  })),
+});
+
+// ---- failures
+
+/** Effects fail with ErrorData: the runtime makes it of whatever was thrown. */
+export const errorOf = (error: unknown): ErrorData => error as ErrorData;
+
+export const isRetriable = (error: unknown): boolean =>
+  ERRORS[(error as ErrorData).code]?.retriable ?? false;
+
+export const countAttempt = (
+  context: SessionContext,
+  error: ErrorData,
+): Partial<SessionContext> => ({
+  run: { ...runOf(context), attempt: runOf(context).attempt + 1, error },
+});
+
+/** Doubling, or what the provider asked for where that is longer. */
+export function retryBackoffMs(context: SessionContext): number {
+  const { attempt, error } = runOf(context);
+  const doubled = Math.min(RETRY_MS.first * 2 ** (attempt - 1), RETRY_MS.max);
+  return Math.max(doubled, error?.retryAfterMs ?? 0);
+}
+
+// ---- a run ends
+
+/** Every way to end says how, here. */
+export function ends(
+  context: SessionContext,
+  status: RunStatus,
+  error?: ErrorData,
+): Partial<SessionContext> {
+  const { error: _, ...run } = runOf(context);
+  return { run: { ...run, status, ...(error ? { error } : {}) } };
+}
+
+export const timedOut = (context: SessionContext): ErrorData => ({
+  code: 'DEADLINE_EXCEEDED',
+  message: `the run took longer than ${runTimeoutMs(context)} ms`,
+});
+
+export const tooManyCalls = (max: number): ErrorData => ({
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: `the run called the model ${max} times without an answer, which is its limit`,
+});
+
+export const releaseSlot = (context: SessionContext): Tell => ({
+  to: agentAddress(context),
+  event: { type: 'agent.release', runId: runOf(context).runId, usage: runOf(context).usage },
+});
+
+export function runEndEntry(context: SessionContext, now: number): Append {
+  const { runId, status, error } = runOf(context);
+  return entries({ type: 'run.end', runId, status, at: now, ...(error ? { error } : {}) });
+}
+
+export function runEnded(context: SessionContext, now: number): Publish {
+  const { startedAt, usage, status, answer = '', error } = runOf(context);
+  const times = { startedAt, endedAt: now };
+  if (status === 'ok' || status === 'aborted') {
+    return published(context, {
+      ...about(context, now),
+      stream: 'lifecycle',
+      phase: 'end',
+      ...times,
+      text: answer,
+      usage,
+      status,
+    });
+  }
+  const failure = error ?? { code: 'INTERNAL', message: 'the run failed without a reason' };
+  return published(context, {
+    ...about(context, now),
+    stream: 'lifecycle',
+    phase: 'error',
+    ...times,
+    error: failure,
+    status: status as 'error' | 'timeout',
+  });
+}
+
+export const afterRun = (context: SessionContext, now: number): Partial<SessionContext> => ({
+  run: null,
+  length: context.length + 1,
+  updatedAt: now,
+});
+
+// ---- aborting
+
+export const waits = (context: SessionContext, runId: string | undefined): boolean =>
+  context.queue.some((pending) => runId === undefined || pending.runId === runId);
+
+/** Removes waiting messages: the one that is named, or all. */
+export const unqueue = (
+  context: SessionContext,
+  runId: string | undefined,
+): Partial<SessionContext> => ({
+  queue: runId === undefined ? [] : context.queue.filter((pending) => pending.runId !== runId),
+});
+
+export function aborted({ context, event }: Args): Reply {
+  const runId = event.type === 'session.abort' ? event.runId : undefined;
+  const named = (id: string) => runId === undefined || id === runId;
+  const running = context.run && named(context.run.runId) ? [context.run.runId] : [];
+  return {
+    to: event.meta.reply,
+    result: { aborted: [...running, ...context.queue.map((p) => p.runId).filter(named)] },
+  };
+}
+
+// ---- rows for readers
+
+export function queuedRow(context: SessionContext): Project {
+  const { runId, acceptedAt } = context.queue.at(-1)!;
+  return projectedRun({ runId, sessionKey: context.sessionKey, status: 'queued', acceptedAt });
+}
+
+/** The row of the one waiting message that an abort names. */
+export function abortedRow(context: SessionContext, event: Delivered<SessionAbort>): Project {
+  const { runId, acceptedAt } =
+    context.queue.find((pending) => pending.runId === event.runId) ?? context.queue[0]!;
+  return projectedRun({
+    runId,
+    sessionKey: context.sessionKey,
+    status: 'aborted',
+    acceptedAt,
+    endedAt: event.meta.now,
+  });
+}
+
+export function runRow(context: SessionContext, now: number): Project {
+  const { runId, acceptedAt, startedAt, status, usage, answer, error, usedModel } = runOf(context);
+  return projectedRun({
+    runId,
+    sessionKey: context.sessionKey,
+    status,
+    acceptedAt,
+    startedAt,
+    ...(status === 'running'
+      ? {}
+      : {
+          endedAt: now,
+          usage,
+          ...defined({ text: answer?.slice(0, ROW_TEXT_CHARACTERS_MAX), error, model: usedModel }),
+        }),
+  });
+}
+
+export const oldestRowGone = (context: SessionContext): Project => ({
+  index: 'runs',
+  key: context.recent[0]!,
+  value: null,
+});
+
+export function sessionRow(context: SessionContext): Project {
+  const {
+    sessionKey,
+    sessionId,
+    agentId,
+    updatedAt,
+    createdAt,
+    length,
+    queue,
+    run,
+    usage,
+    lastMessage,
+  } = context;
+  const value: SessionRow = {
+    sessionKey,
+    sessionId,
+    agentId,
+    status: run ? 'running' : 'idle',
+    updatedAt,
+    createdAt,
+    messages: length,
+    pending: queue.length,
+    usage,
+    lastMessage,
+    ...(run ? { runId: run.runId } : {}),
+    ...defined({ model: run?.usedModel }),
+  };
+  return { index: 'sessions', key: sessionKey, value };
+}
+
+const projectedRun = (value: RunRow): Project => ({ index: 'runs', key: value.runId, value });
+
+// ---- shapes
+
+const entries = (entry: SessionEntry): Append => ({ entries: [entry as Message] });
+
+const about = (context: SessionContext, at: number) => ({
+  runId: runOf(context).runId,
+  sessionKey: context.sessionKey,
+  at,
+});
+
+const published = ({ tenant, sessionKey }: SessionContext, event: RunEvent): Publish => ({
+  topic: runEventsTopic(tenant, sessionKey),
+  event: { type: 'run', ...event },
+});
+
+const sum = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  ...(a.costUsd === undefined && b.costUsd === undefined
+    ? {}
+    : { costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0) }),
+});
+
+const preview = (text: string): string =>
+  [...text.slice(0, 2 * PREVIEW_CHARACTERS)].slice(0, PREVIEW_CHARACTERS).join('');
+
+/** The fields that have a value: rows and entries hold no undefined. */
+function defined<T extends Record<string, unknown>>(
+  fields: T,
+): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  ) as never;
+}

@@ -1,0 +1,221 @@
+/**
+ * createSystem: wires ports, registered types and shards into a running System (RT1, RT10). One
+ * process that owns every shard is the embedded form; the shards do not know.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Address } from '../protocols/address.ts';
+import { decode, encode } from '../protocols/codec.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import type { ActorDefinition } from './actor/define-actor.ts';
+import { createRegistry } from './actor/registry.ts';
+import type { Blobs } from './blobs/blobs.ts';
+import type { Bus } from './bus/bus.ts';
+import { type Clock, systemClock } from './clock/clock.ts';
+import { DeadLetterLog } from './dead-letters.ts';
+import { Door } from './door.ts';
+import { EffectRunner } from './effects/runner.ts';
+import type { Log } from './log/log.ts';
+import { createTranscripts, createIndex, inspectActor, listUnknown } from './reads.ts';
+import type { Outside } from './shard/after-commit.ts';
+import { ShardOwner } from './shard/owner.ts';
+import { DEFAULT_LIMITS, type Limits } from './shard/size.ts';
+import { decodeIntent } from './shard/intents.ts';
+import { TABLE } from './shard/fold.ts';
+import type { State } from './state/state.ts';
+import type { System } from './system.ts';
+
+/** What a shard's truth is kept in; `close` ends log and state. */
+export type Store = {
+  readonly log: Log;
+  readonly state: State;
+  readonly cell: string;
+  close(): Promise<void>;
+};
+
+export type SystemOptions = {
+  readonly actors: readonly ActorDefinition[];
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly blobs: Blobs;
+  readonly clock?: Clock;
+  /** first token of every subject; default `local` */
+  readonly env?: string;
+  /** number of shards of a new cell, fixed for its life: 1 to 65,536, default 8 */
+  readonly shards?: number;
+  /** told of crashes of actors that have no supervisor of their own */
+  readonly supervisor?: Address;
+  /** handed to every effect as `context.services` */
+  readonly services?: unknown;
+  readonly limits?: Partial<Limits>;
+  /** what a person should know: lost shards, unknown effects, failed trims */
+  readonly onAlarm?: (what: string) => void;
+  readonly journalTail?: number;
+  readonly snapshotEvery?: number;
+};
+
+const REOPEN_MS = { first: 100, max: 5_000 };
+
+/**
+ * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
+ * cannot be opened
+ */
+export async function createSystem(options: SystemOptions): Promise<System> {
+  const system = new RunningSystem(options, await openCell(options));
+  await system.start();
+  return system;
+}
+
+/** The cell's shard count: written once, since actors live where the hash over it says. */
+async function openCell({ store, env = 'local', shards = 8 }: SystemOptions): Promise<number> {
+  const subject = `cell.${env}`;
+  await store.log.append(subject, encode({ shards, createdAt: Date.now() }), { expectedLast: 0 });
+  const first = await store.log.readLast(subject);
+  if (!first)
+    throw new TroupeError('INTERNAL', `the cell's own record (${subject}) is not readable`);
+  return decode<{ shards: number }>(first.bytes).shards;
+}
+
+class RunningSystem implements System {
+  readonly cell: string;
+  readonly bus: Bus;
+  readonly index: System['index'];
+  readonly transcripts: System['transcripts'];
+  readonly deadLetters: System['deadLetters'];
+  readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
+  readonly #registry: ReturnType<typeof createRegistry>;
+  readonly #owners: ShardOwner[] = [];
+  readonly #effects: EffectRunner;
+  readonly #door: Door;
+  readonly #worker = randomBytes(8).toString('hex');
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: SystemOptions, shards: number) {
+    const { store, bus, clock = systemClock, env = 'local' } = options;
+    this.#o = { ...options, clock, env, shards };
+    this.cell = store.cell;
+    this.bus = bus;
+    this.#registry = createRegistry(options.actors);
+    this.index = createIndex(store.state, shards);
+    this.transcripts = createTranscripts(store.log, env);
+    this.#door = new Door({
+      log: store.log,
+      bus,
+      clock,
+      env,
+      shards,
+      cell: store.cell,
+      worker: this.#worker,
+      registry: this.#registry,
+      ownerOf: (shard) => this.#owners[shard],
+    });
+    this.deadLetters = new DeadLetterLog(store.log, env, clock, this.#door);
+    this.#effects = new EffectRunner({
+      registry: this.#registry,
+      clock,
+      cell: store.cell,
+      index: this.index,
+      transcripts: this.transcripts,
+      publish: (topic, event) => bus.publish(topic, event),
+      report: (actor, intent, attempt, outcome) =>
+        this.#door.report(actor, intent, attempt, outcome),
+      services: options.services,
+      alarm: this.#alarm,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { shards } = this.#o;
+    await Promise.all(
+      Array.from({ length: shards }, (_, shard) => this.#own(shard, REOPEN_MS.first)),
+    );
+  }
+
+  readonly tell: System['tell'] = (to, event, options) => this.#door.tell(to, event, options);
+  readonly ask: System['ask'] = (to, event, options) => this.#door.ask(to, event, options);
+  readonly inspect: System['inspect'] = (actor) =>
+    inspectActor(this.#o.store.state, this.#o.shards, actor);
+  readonly status: System['status'] = () => this.#owners.map((owner) => owner.status());
+  readonly unknownEffects: System['unknownEffects'] = () =>
+    listUnknown(this.#o.store.state, this.#o.shards);
+
+  readonly decide: System['decide'] = async (id, decision) => {
+    const { state } = this.#o.store;
+    for (let shard = 0; shard < this.#o.shards; shard++) {
+      const bytes = state.get(shard, TABLE.intent, id);
+      const intent = bytes && decodeIntent(bytes);
+      if (intent?.state !== 'unknown') continue;
+      await this.#door.report(intent.actor, id, intent.attempt, decision);
+      return { kind: 'accepted', id };
+    }
+    return {
+      kind: 'refused',
+      error: {
+        code: 'NOT_FOUND',
+        message: `no effect with the id ${id} is unknown; it may have been decided already`,
+      },
+    };
+  };
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#door.close();
+    this.#effects.stop();
+    await Promise.all(this.#owners.map((owner) => owner.handOff()));
+    await this.bus.close();
+    await this.#o.store.close();
+  }
+
+  async #own(shard: number, reopenMs: number): Promise<void> {
+    const { store, blobs, clock, env, shards, limits, supervisor } = this.#o;
+    const world = {
+      cell: store.cell,
+      shard,
+      shards,
+      registry: this.#registry,
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      ...(supervisor ? { supervisor } : {}),
+    };
+    const owner = new ShardOwner({
+      world,
+      env,
+      worker: this.#worker,
+      log: store.log,
+      state: store.state,
+      blobs,
+      clock,
+      outside: this.#outside,
+      onEnd: (status, why) => this.#ended(shard, status, why, reopenMs),
+      ...(this.#o.journalTail === undefined ? {} : { journalTail: this.#o.journalTail }),
+      ...(this.#o.snapshotEvery === undefined ? {} : { snapshotEvery: this.#o.snapshotEvery }),
+    });
+    this.#owners[shard] = owner;
+    await owner.start();
+  }
+
+  /** A lost shard is tried again; a quarantined one waits for a person. */
+  #ended(shard: number, status: 'lost' | 'quarantined', why: string, reopenMs: number): void {
+    this.#alarm(`shard ${shard} is ${status}: ${why}`);
+    if (status === 'quarantined' || this.#stopping) return;
+    this.#o.clock.after(reopenMs, () => {
+      if (!this.#stopping) void this.#own(shard, Math.min(reopenMs * 2, REOPEN_MS.max));
+    });
+  }
+
+  get #outside(): Outside {
+    const { bus } = this.#o;
+    return {
+      respond: (inbox, answer) => bus.publish(inbox, answer),
+      publish: (topic, event) => bus.publish(topic, event),
+      run: (id, intent) => this.#effects.run(id, intent),
+      reconcile: (id, intent) => this.#effects.reconcile(id, intent),
+      abort: (id) => this.#effects.abort(id),
+      alarm: this.#alarm,
+    };
+  }
+
+  readonly #alarm = (what: string): void => this.#o.onAlarm?.(what);
+}

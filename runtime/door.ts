@@ -1,0 +1,258 @@
+/**
+ * Door: how messages from outside the actors enter a mailbox (rule F). Accepted means durably
+ * appended. What is refused here was not accepted and left no trace; everything later is answered
+ * by a turn.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
+import { encode } from '../protocols/codec.ts';
+import { type ErrorCode, type ErrorData, TroupeError, errorData } from '../protocols/errors.ts';
+import type { Lane, Message } from '../protocols/statechart.ts';
+import { mailboxSubject } from '../protocols/subjects.ts';
+import type { Registry } from './actor/registry.ts';
+import type { Bus } from './bus/bus.ts';
+import type { Clock } from './clock/clock.ts';
+import { AppendUnknown, type Log } from './log/log.ts';
+import type { ShardOwner } from './shard/owner.ts';
+import { CLIENT_KEY_CHARACTERS_MAX } from './shard/keys.ts';
+import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
+import type { AskAnswer, SendOptions, TellAnswer } from './system.ts';
+
+/** A message from outside is at most this many encoded bytes. */
+export const MESSAGE_BYTES_MAX = 256 * 1024;
+/** Event types are at most so long: they are part of keys. */
+export const EVENT_TYPE_CHARACTERS_MAX = 200;
+/** Entries that may wait in one mailbox before doors refuse (J2). */
+export const LAG_MAX = 50_000;
+
+const TTL_MS = 300_000;
+/** A copy of a keyed message that arrives later than this is not applied (F4). */
+const COPY_LIFE_MS = 3_600_000;
+const APPEND_BACKOFF_MS = { first: 50, max: 2_000, attempts: 8 };
+
+export type DoorOptions = {
+  readonly log: Log;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly env: string;
+  readonly shards: number;
+  readonly cell: string;
+  readonly worker: string;
+  readonly registry: Registry;
+  readonly ownerOf: (shard: number) => ShardOwner | undefined;
+};
+
+type Asked = { readonly resolve: (answer: AskAnswer) => void; readonly cancel: () => void };
+
+export class Door {
+  readonly #o: DoorOptions;
+  readonly #inbox: string;
+  readonly #asked = new Map<string, Asked>();
+  readonly #appended: number[] = [];
+  readonly #unsubscribe: () => void;
+  #closed = false;
+
+  constructor(options: DoorOptions) {
+    this.#o = options;
+    this.#inbox = `inbox.${options.worker}`;
+    this.#unsubscribe = options.bus.subscribe(this.#inbox, ({ payload }) =>
+      this.#answered(payload as Answered),
+    );
+  }
+
+  tell(to: Address, event: Message, options: SendOptions): Promise<TellAnswer> {
+    return this.#send(to, event, options, randomUUID());
+  }
+
+  async ask(
+    to: Address,
+    event: Message,
+    options: SendOptions & { timeoutMs: number },
+  ): Promise<AskAnswer> {
+    const id = randomUUID();
+    const answered = new Promise<AskAnswer>((resolve) => {
+      const timeout = () => this.#settle(id, { kind: 'timeout' });
+      this.#asked.set(id, { resolve, cancel: this.#o.clock.after(options.timeoutMs, timeout) });
+    });
+    const sent = await this.#send(to, event, options, id, { id, inbox: this.#inbox });
+    if (sent.kind === 'refused') this.#settle(id, sent);
+    return answered;
+  }
+
+  /**
+   * Appends an effect's outcome to its actor's mailbox. Rejects when it is not known to be stored.
+   */
+  async report(actor: Address, intent: string, attempt: number, outcome: Outcome): Promise<void> {
+    const { cell, env, shards, log } = this.#o;
+    const shard = shardOf(actor, shards);
+    await log.append(
+      mailboxSubject(env, shard, 'data'),
+      encodeMail({ kind: 'outcome', cell, intent, attempt, outcome }),
+    );
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unsubscribe();
+    for (const id of [...this.#asked.keys()]) this.#settle(id, { kind: 'timeout' });
+  }
+
+  async #send(
+    to: Address,
+    event: Message,
+    options: SendOptions,
+    id: string,
+    reply?: OutItem['reply'],
+  ): Promise<TellAnswer> {
+    try {
+      const { shard, payloadHash } = this.#check(to, event, options);
+      const item: OutItem = {
+        to,
+        id,
+        event,
+        hops: 0,
+        principal: options.principal,
+        ...(reply ? { reply } : {}),
+        ...(options.traceId ? { traceId: options.traceId } : {}),
+      };
+      const notAfter = this.#o.clock.wallMs() + COPY_LIFE_MS;
+      const entry: MailEntry = {
+        kind: 'client',
+        cell: this.#o.cell,
+        item,
+        payloadHash,
+        notAfter,
+        ttlMs: options.ttlMs ?? TTL_MS,
+        ...(options.key === undefined ? {} : { key: options.key }),
+      };
+      await this.#append(
+        shard,
+        options.lane ?? 'data',
+        encodeMail(entry),
+        options.key !== undefined,
+      );
+      return { kind: 'accepted', id };
+    } catch (error) {
+      return { kind: 'refused', error: errorData(error) };
+    }
+  }
+
+  /**
+   * F1: an unknown append is sent again under the same key; without a key it may not be, since it
+   * could be applied twice.
+   */
+  async #append(shard: number, lane: Lane, bytes: Uint8Array, keyed: boolean): Promise<void> {
+    const { log, env, clock } = this.#o;
+    const subject = mailboxSubject(env, shard, lane);
+    for (
+      let attempt = 1, backoffMs = APPEND_BACKOFF_MS.first;
+      ;
+      attempt++, backoffMs = Math.min(backoffMs * 2, APPEND_BACKOFF_MS.max)
+    ) {
+      try {
+        const answer = await log.append(subject, bytes);
+        if (answer.kind === 'stored' && lane === 'data') this.#appended[shard] = answer.position;
+        return;
+      } catch (error) {
+        if (!(error instanceof AppendUnknown)) throw error;
+        if (!keyed || attempt >= APPEND_BACKOFF_MS.attempts) {
+          throw new TroupeError(
+            'UNAVAILABLE',
+            'the store did not say whether it accepted the message: send it again with the same idempotency key',
+            { cause: error, details: { outcome: 'unknown' } },
+          );
+        }
+        await new Promise<void>((resolve) => clock.after(backoffMs, resolve));
+      }
+    }
+  }
+
+  #check(
+    to: Address,
+    event: Message,
+    { key, ttlMs }: SendOptions,
+  ): { shard: number; payloadHash: string } {
+    if (this.#closed)
+      throw new TroupeError('UNAVAILABLE', 'the system is stopping and takes no new messages');
+    const { type } = parseAddress(to);
+    if (!this.#o.registry.latest(type)) {
+      const known = [...new Set(this.#o.registry.all().map((d) => d.type))].join(', ');
+      throw new TroupeError(
+        'NOT_FOUND',
+        `no actor type '${type}' is registered; there are: ${known}`,
+      );
+    }
+    checkEvent(event);
+    if (ttlMs !== undefined && !(Number.isInteger(ttlMs) && ttlMs >= 0))
+      throw refusal(
+        'INVALID_ARGUMENT',
+        `ttlMs is ${ttlMs}, it must be a whole number of milliseconds`,
+      );
+    if (key !== undefined && (key === '' || Buffer.byteLength(key) > CLIENT_KEY_CHARACTERS_MAX)) {
+      throw refusal(
+        'INVALID_ARGUMENT',
+        `an idempotency key has 1 to ${CLIENT_KEY_CHARACTERS_MAX} bytes, not ${Buffer.byteLength(key)}`,
+      );
+    }
+    const bytes = encode(event);
+    if (bytes.length > MESSAGE_BYTES_MAX)
+      throw refusal(
+        'PAYLOAD_TOO_LARGE',
+        `the message has ${bytes.length} bytes, ${MESSAGE_BYTES_MAX} are allowed`,
+      );
+    const shard = shardOf(to, this.#o.shards);
+    this.#checkShard(shard);
+    return {
+      shard,
+      payloadHash: key === undefined ? '' : createHash('sha256').update(bytes).digest('base64url'),
+    };
+  }
+
+  #checkShard(shard: number): void {
+    const status = this.#o.ownerOf(shard)?.status();
+    if (status?.state === 'quarantined')
+      throw refusal('UNAVAILABLE', `shard ${shard} is quarantined: ${status.why}`);
+    const lag = (this.#appended[shard] ?? 0) - (status?.mailFloor ?? 0);
+    if (status?.state === 'owned' && lag > LAG_MAX) {
+      throw new TroupeError(
+        'RATE_LIMIT_EXCEEDED',
+        `${lag} messages wait in the mailbox of shard ${shard}, ${LAG_MAX} are allowed`,
+        { retryAfterMs: 1_000 },
+      );
+    }
+  }
+
+  #answered({ id, error, result }: Answered): void {
+    this.#settle(id, error ? { kind: 'refused', error } : { kind: 'answered', result });
+  }
+
+  #settle(id: string, answer: AskAnswer): void {
+    const asked = this.#asked.get(id);
+    if (!asked) return;
+    this.#asked.delete(id);
+    asked.cancel();
+    asked.resolve(answer);
+  }
+}
+
+type Answered = { readonly id: string; readonly result?: unknown; readonly error?: ErrorData };
+
+function checkEvent(event: Message): void {
+  const { type } = event;
+  if (
+    typeof type !== 'string' ||
+    type === '' ||
+    type.length > EVENT_TYPE_CHARACTERS_MAX ||
+    type === '*' ||
+    type.startsWith('xstate.')
+  ) {
+    throw refusal(
+      'INVALID_ARGUMENT',
+      `an event's type is a text of 1 to ${EVENT_TYPE_CHARACTERS_MAX} characters that is not '*' and does not begin with 'xstate.', not ${JSON.stringify(type)}`,
+    );
+  }
+  if ('meta' in event)
+    throw refusal('INVALID_ARGUMENT', "an event's field 'meta' is the host's own");
+}
+
+const refusal = (code: ErrorCode, message: string) => new TroupeError(code, message);

@@ -1,0 +1,220 @@
+/**
+ * EffectRunner: runs the effects that committed intents ask for (rule G) and reports what became of
+ * them as mailbox entries, until the log has answered (G6). Several at once; past the limit they
+ * wait their turn.
+ *
+ * Boundary: it knows nothing of shards' state. An effect that is running twice (two owners, a
+ * restart) is the classes' concern: `repeatable` and `keyed` allow it, `once` was Started by one
+ * owner only (G3).
+ */
+import { type Address, parseAddress } from '../../protocols/address.ts';
+import { encode } from '../../protocols/codec.ts';
+import { type ErrorData, TroupeError, errorData } from '../../protocols/errors.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { EffectContext, EffectDefinition } from '../actor/effect.ts';
+import type { Registry } from '../actor/registry.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Intent } from '../shard/intents.ts';
+import type { Outcome } from '../shard/records.ts';
+import type { Index, Transcripts } from '../system.ts';
+
+export type EffectRunnerOptions = {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly cell: string;
+  readonly index: Index;
+  readonly transcripts: Transcripts;
+  readonly publish: (topic: string, event: Message) => void;
+  /** appends the outcome to the actor's mailbox; rejects when it is not known to be stored */
+  readonly report: (
+    actor: Address,
+    intent: string,
+    attempt: number,
+    outcome: Outcome,
+  ) => Promise<void>;
+  readonly services: unknown;
+  readonly alarm: (what: string) => void;
+  /** effects running at once; default 1,024 */
+  readonly runningMax?: number;
+};
+
+/** An outcome larger than this is a failure: large results travel by reference. */
+export const OUTCOME_BYTES_MAX = 256 * 1024;
+const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
+
+type Running = { readonly abort: AbortController; readonly attempt: number };
+
+export class EffectRunner {
+  readonly #o: EffectRunnerOptions;
+  readonly #running = new Map<string, Running>();
+  readonly #waiting: (() => void)[] = [];
+  #active = 0;
+  #stopped = false;
+
+  constructor(options: EffectRunnerOptions) {
+    this.#o = options;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Runs the effect unless this attempt of it runs already. */
+  run(id: string, intent: Intent): void {
+    if (this.#stopped || this.#running.get(id)?.attempt === intent.attempt) return;
+    const running = { abort: new AbortController(), attempt: intent.attempt };
+    this.#running.set(id, running);
+    if (this.#active < (this.#o.runningMax ?? 1_024))
+      return void this.#perform(id, intent, running);
+    this.#waiting.push(() => void this.#perform(id, intent, running));
+  }
+
+  /** Asks the effect what became of an attempt whose outcome was lost (G5). */
+  reconcile(id: string, intent: Intent): void {
+    const effect = this.#effectOf(intent);
+    if (!effect?.reconcile)
+      return this.#o.alarm(
+        `${intent.actor}: the outcome of '${intent.src}' is unknown (${id}); a person must decide`,
+      );
+    const running = { abort: new AbortController(), attempt: intent.attempt };
+    this.#running.set(id, running);
+    const ask = async (): Promise<Outcome | undefined> => {
+      const answer = await effect.reconcile!(
+        intent.input,
+        this.#contextOf(id, intent, running.abort.signal),
+      );
+      if (answer === 'ask') return undefined;
+      return answer === 'again' ? { kind: 'again' } : { kind: 'done', output: answer.outcome };
+    };
+    ask().then(
+      (outcome) =>
+        outcome ? this.#report(id, intent, running, outcome) : this.#forget(id, running),
+      (error: unknown) => {
+        this.#forget(id, running);
+        this.#o.alarm(
+          `${intent.actor}: reconciling '${intent.src}' failed: ${errorData(error).message}`,
+        );
+      },
+    );
+  }
+
+  /** The outcome is no longer wanted. */
+  abort(id: string): void {
+    this.#running
+      .get(id)
+      ?.abort.abort(new TroupeError('CANCELLED', 'the outcome is no longer wanted'));
+    this.#running.delete(id);
+  }
+
+  /** Aborts everything and reports nothing more: the next owner goes on from the intents. */
+  stop(): void {
+    this.#stopped = true;
+    for (const { abort } of this.#running.values())
+      abort.abort(new TroupeError('CANCELLED', 'the worker stops'));
+    this.#running.clear();
+    this.#waiting.length = 0;
+  }
+
+  async #perform(id: string, intent: Intent, running: Running): Promise<void> {
+    this.#active++;
+    try {
+      if (running.abort.signal.aborted) return;
+      const outcome = await this.#outcomeOf(id, intent, running);
+      await this.#report(id, intent, running, outcome);
+    } finally {
+      this.#active--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #outcomeOf(id: string, intent: Intent, running: Running): Promise<Outcome> {
+    const effect = this.#effectOf(intent);
+    if (!effect)
+      return failed({
+        code: 'NOT_FOUND',
+        message: `${intent.machine} has no effect '${intent.src}' on this worker`,
+      });
+    const { signal } = running.abort;
+    const timeoutMs = effect.timeoutMs ?? 600_000;
+    const cancel = this.#o.clock.after(timeoutMs, () =>
+      running.abort.abort(
+        new TroupeError('DEADLINE_EXCEEDED', `'${intent.src}' took longer than ${timeoutMs} ms`),
+      ),
+    );
+    try {
+      const output = await orAborted(
+        effect.run(intent.input, this.#contextOf(id, intent, signal)),
+        signal,
+      );
+      const bytes = encode(output).length;
+      if (bytes <= OUTCOME_BYTES_MAX) return { kind: 'done', output };
+      return failed({
+        code: 'PAYLOAD_TOO_LARGE',
+        message: `the result of '${intent.src}' has ${bytes} bytes, ${OUTCOME_BYTES_MAX} are allowed`,
+      });
+    } catch (error) {
+      return failed(errorData(error));
+    } finally {
+      cancel();
+    }
+  }
+
+  async #report(id: string, intent: Intent, running: Running, outcome: Outcome): Promise<void> {
+    const { clock, report } = this.#o;
+    for (
+      let backoffMs = REPORT_BACKOFF_MS.first;
+      ;
+      backoffMs = Math.min(backoffMs * 2, REPORT_BACKOFF_MS.max)
+    ) {
+      if (this.#stopped || this.#running.get(id) !== running) return;
+      try {
+        await report(intent.actor, id, intent.attempt, outcome);
+        return this.#forget(id, running);
+      } catch {
+        await new Promise<void>((resolve) => clock.after(backoffMs, resolve));
+      }
+    }
+  }
+
+  #forget(id: string, running: Running): void {
+    if (this.#running.get(id) === running) this.#running.delete(id);
+  }
+
+  #effectOf({ machine, actor, src }: Intent): EffectDefinition | undefined {
+    const { registry } = this.#o;
+    return (registry.exact(machine) ?? registry.latest(parseAddress(actor).type))?.effects[src];
+  }
+
+  #contextOf(id: string, intent: Intent, signal: AbortSignal): EffectContext {
+    const { clock, index, transcripts, publish, services, cell } = this.#o;
+    return {
+      id: `${cell.slice(0, 8)}:${id}`,
+      attempt: intent.attempt,
+      actor: intent.actor,
+      signal,
+      publish: (topic, event) => (signal.aborted ? undefined : publish(topic, event)),
+      now: () => clock.wallMs(),
+      services,
+      transcript: (actor = intent.actor) => ({
+        read: (options) => transcripts.read(actor, options),
+        last: () => transcripts.last(actor),
+      }),
+      index,
+    };
+  }
+}
+
+const failed = (error: ErrorData): Outcome => ({ kind: 'failed', error });
+
+/**
+ * The work's result, or the abort's reason as soon as it comes, also when the work does not heed
+ * the signal.
+ */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,104 @@
+/**
+ * Reads: committed state for lists, pages and tools without waking an actor (RT14). Embedded they
+ * are never stale, since rows are written in the transaction of the journal record that made them.
+ */
+import { type Address, shardOf } from '../protocols/address.ts';
+import { decode } from '../protocols/codec.ts';
+import type { Message } from '../protocols/statechart.ts';
+import { transcriptSubject } from '../protocols/subjects.ts';
+import type { Log } from './log/log.ts';
+import { decodeActorRow } from './shard/actor-row.ts';
+import { TABLE } from './shard/fold.ts';
+import { decodeIntent } from './shard/intents.ts';
+import { decodeKept } from './shard/records.ts';
+import type { State } from './state/state.ts';
+import type {
+  Index,
+  IndexRow,
+  System,
+  TranscriptEntry,
+  Transcripts,
+  UnknownEffect,
+} from './system.ts';
+
+const LIST_MAX = 1_000;
+/** Greater than every character a key may hold. */
+const AFTER_ALL = '\u{10FFFF}';
+
+export function createIndex(state: State, shards: number): Index {
+  const all = Array.from({ length: shards }, (_, shard) => shard);
+  return {
+    get<V>(index: string, tenant: string, key: string): V | undefined {
+      for (const shard of all) {
+        const bytes = state.get(shard, `ix:${index}`, `${tenant}|${key}`);
+        if (bytes) return decode<V>(bytes);
+      }
+      return undefined;
+    },
+    list<V>(
+      index: string,
+      tenant: string,
+      options: { prefix?: string; after?: string; limit?: number } = {},
+    ) {
+      const { prefix = '', after, limit = LIST_MAX } = options;
+      const from =
+        after === undefined || after < prefix ? `${tenant}|${prefix}` : `${tenant}|${after}\0`;
+      const to = `${tenant}|${prefix}${AFTER_ALL}`;
+      const rows = all.flatMap((shard) => state.range(shard, `ix:${index}`, { from, to, limit }));
+      rows.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
+      return rows
+        .slice(0, limit)
+        .map(
+          ({ key, value }): IndexRow<V> => ({
+            key: key.slice(tenant.length + 1),
+            value: decode<V>(value),
+          }),
+        );
+    },
+  };
+}
+
+export function createTranscripts(log: Log, env: string): Transcripts {
+  return {
+    async read(actor, { from = 1, limit = LIST_MAX } = {}) {
+      const entries = await log.read(transcriptSubject(env, actor), from, { limit });
+      const seen = new Set<string>();
+      const read: TranscriptEntry[] = [];
+      for (const { position, bytes } of entries) {
+        const { id, event } = decodeKept(bytes);
+        if (seen.has(id)) continue;
+        seen.add(id);
+        read.push({ position, at: event['at'] as number, entry: event['entry'] as Message });
+      }
+      return read;
+    },
+    last: (actor) => log.last(transcriptSubject(env, actor)),
+  };
+}
+
+export function inspectActor(
+  state: State,
+  shards: number,
+  actor: Address,
+): ReturnType<System['inspect']> {
+  const bytes = state.get(shardOf(actor, shards), TABLE.actor, actor);
+  if (!bytes) return undefined;
+  const { machine, status, row } = decodeActorRow(bytes);
+  return {
+    machine,
+    status: status === 'active' && row.snap.s !== 'active' ? row.snap.s : status,
+    value: row.snap.v,
+    context: row.snap.c,
+  };
+}
+
+export function listUnknown(state: State, shards: number): readonly UnknownEffect[] {
+  const unknown: UnknownEffect[] = [];
+  for (let shard = 0; shard < shards; shard++) {
+    for (const { key, value } of state.range(shard, TABLE.intent, { limit: 10_000 })) {
+      const { actor, src, attempt, at, input, state: now } = decodeIntent(value);
+      if (now === 'unknown') unknown.push({ id: key, actor, effect: src, attempt, at, input });
+    }
+  }
+  return unknown;
+}

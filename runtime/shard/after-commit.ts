@@ -1,0 +1,145 @@
+/**
+ * AfterCommits: does what committed turns ask of the world (I2): answers, watchers, effects,
+ * timers. Holds the volatile side of intents: which Start must be committed before a `once` effect
+ * may begin (G3), and which of a dead owner's are unknown now (G4).
+ */
+import type { Address } from '../../protocols/address.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { Position } from '../log/log.ts';
+import { type Fold, TABLE } from './fold.ts';
+import type { AfterCommit } from './group.ts';
+import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
+import type { RowPut } from './records.ts';
+import type { TimerQueue } from './timer-queue.ts';
+
+/** The world outside a shard, as far as its committed turns reach it. None of these may throw. */
+export type Outside = {
+  respond(inbox: string, answer: { id: string; result?: unknown; error?: ErrorData }): void;
+  publish(topic: string, event: Message): void;
+  /** runs the effect of a committed intent, at most once at a time per id and attempt */
+  run(id: string, intent: Intent): void;
+  /** asks the effect's reconcile hook what became of it; without one a person decides */
+  reconcile(id: string, intent: Intent): void;
+  abort(id: string): void;
+  /** something that a person should know */
+  alarm(what: string): void;
+};
+
+/** Inboxes noted per pending key for repeated requests (F7). */
+const WAITERS_MAX = 4;
+
+export type AfterCommitsOptions = {
+  readonly fold: Fold;
+  readonly outside: Outside;
+  readonly epoch: Position;
+  readonly timers: TimerQueue;
+  readonly unstash: Set<Address>;
+  readonly wake: () => void;
+};
+
+export class AfterCommits {
+  readonly #o: AfterCommitsOptions;
+  /** `once` intents whose Start goes into the next record */
+  #starts: string[] = [];
+  /** intents started under an earlier epoch, to be declared unknown in the next record */
+  #lost: string[] = [];
+  readonly #waiters = new Map<string, { inbox: string; id: string }[]>();
+  readonly #running = new Set<string>();
+  #closed = false;
+
+  constructor(options: AfterCommitsOptions) {
+    this.#o = options;
+  }
+
+  get hasStarts(): boolean {
+    return this.#starts.length > 0 || this.#lost.length > 0;
+  }
+
+  /** An intent that a new owner finds (G2, G4). */
+  resume(id: string, intent: Intent): void {
+    if (intent.state === 'started' && intent.epoch !== this.#o.epoch) this.#lost.push(id);
+    else this.#begin(id, intent);
+  }
+
+  /** Row changes for the next record, and what to do when it counts. */
+  takeStarts(): { puts: RowPut[]; after: AfterCommit[] } {
+    const puts: RowPut[] = [];
+    const after: AfterCommit[] = [];
+    const move = (id: string, from: Intent['state'], change: Partial<Intent>) => {
+      const intent = this.#intent(id);
+      if (intent?.state !== from) return;
+      puts.push([TABLE.intent, id, encodeIntent({ ...intent, ...change })]);
+      after.push({ kind: 'start', intent: id });
+    };
+    for (const id of this.#starts) move(id, 'open', { state: 'started', epoch: this.#o.epoch });
+    for (const id of this.#lost) move(id, 'started', { state: 'unknown' });
+    this.#starts = [];
+    this.#lost = [];
+    return { puts, after };
+  }
+
+  run(after: readonly AfterCommit[]): void {
+    for (const step of after) this.#do(step);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const id of this.#running) this.#o.outside.abort(id);
+  }
+
+  #do(step: AfterCommit): void {
+    const { outside, timers, unstash, wake } = this.#o;
+    switch (step.kind) {
+      case 'respond':
+        return this.#respond(step);
+      case 'publish':
+        return outside.publish(step.topic, step.event);
+      case 'start': {
+        const intent = this.#intent(step.intent);
+        if (intent) this.#begin(step.intent, intent);
+        return;
+      }
+      case 'abort':
+        this.#running.delete(step.intent);
+        return outside.abort(step.intent);
+      case 'arm':
+        return timers.arm(step.due, step.timer);
+      case 'unstash':
+        unstash.add(step.actor as Address);
+        return wake();
+    }
+  }
+
+  #begin(id: string, intent: Intent): void {
+    if (this.#closed) return;
+    if (intent.state === 'unknown') return this.#o.outside.reconcile(id, intent);
+    if (intent.cls === 'once' && intent.state === 'open') {
+      this.#starts.push(id);
+      return this.#o.wake();
+    }
+    this.#running.add(id);
+    this.#o.outside.run(id, intent);
+  }
+
+  /**
+   * An answer, or with neither result nor error a repeat of a request that is still pending (F7).
+   */
+  #respond({ inbox, id, keyRow, result, error }: Extract<AfterCommit, { kind: 'respond' }>): void {
+    if (keyRow && result === undefined && error === undefined) {
+      const waiting = this.#waiters.get(keyRow) ?? [];
+      this.#waiters.set(keyRow, [...waiting, { inbox, id }].slice(-WAITERS_MAX));
+      return;
+    }
+    const given = error ? { error } : { result };
+    const waiters = keyRow ? (this.#waiters.get(keyRow) ?? []) : [];
+    for (const to of [{ inbox, id }, ...waiters])
+      this.#o.outside.respond(to.inbox, { id: to.id, ...given });
+    if (keyRow) this.#waiters.delete(keyRow);
+  }
+
+  #intent(id: string): Intent | undefined {
+    const bytes = this.#o.fold.get(TABLE.intent, id);
+    return bytes && decodeIntent(bytes);
+  }
+}

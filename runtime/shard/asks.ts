@@ -1,0 +1,193 @@
+/**
+ * Asks: what a machine asks of its host, carried into the turn as rows and messages (I5). Jobs
+ * become intents, timers become timer rows, host actions become messages, answers, transcript
+ * entries and index rows. Nothing happens here; what must happen is a row, and `after` names what
+ * to do once it is committed.
+ */
+import { type Address, isAddress, parseAddress } from '../../protocols/address.ts';
+import { encode } from '../../protocols/codec.ts';
+import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
+import type { Append, Project, Publish, Reply, Tell } from '../../protocols/statechart.ts';
+import type { Ask } from '../statechart/host.ts';
+import { sortable } from './actor-row.ts';
+import { TABLE } from './fold.ts';
+import { encodeIntent } from './intents.ts';
+import type { OutItem } from './records.ts';
+import type { Resident } from './residents.ts';
+import { type TurnContext, outId, reply, sendTo } from './turn.ts';
+
+/**
+ * A bound of one turn or one actor was passed: the turn is undone and refused to its sender (J1).
+ */
+export class LimitExceeded extends TroupeError {
+  declare readonly code: ErrorCode;
+}
+
+export const intentId = (actor: Address, life: number, key: string) =>
+  `${actor}|${life.toString(36)}.${key}`;
+export const timerId = (due: number, actor: Address, life: number, key: string) =>
+  `${sortable(due)}|${actor}|${life.toString(36)}.${key}`;
+
+/**
+ * Carries the asks of a step (and of the birth before it) into the turn. `item` is the message that
+ * caused them.
+ */
+export function carryAsks(
+  t: TurnContext,
+  resident: Resident,
+  asks: readonly Ask[],
+  item: OutItem | undefined,
+): void {
+  const all = resident.bornAsks.length > 0 ? [...resident.bornAsks, ...asks] : asks;
+  resident.bornAsks = [];
+  for (const ask of all) carry(t, resident, ask, item);
+  checkPending(t, resident);
+}
+
+function carry(t: TurnContext, resident: Resident, ask: Ask, item: OutItem | undefined): void {
+  const { address, actor } = resident;
+  switch (ask.kind) {
+    case 'start':
+      return openIntent(t, resident, ask, item);
+    case 'stop':
+      return closeIntent(t, intentId(address, actor.life, ask.key));
+    case 'timer': {
+      const id = timerId(ask.due, address, actor.life, ask.key);
+      t.draft.put(TABLE.timer, id, Buffer.from(ask.id));
+      t.draft.after.push({ kind: 'arm', due: ask.due, timer: id });
+      return;
+    }
+    case 'cancel':
+      return t.draft.put(TABLE.timer, timerId(ask.due, address, actor.life, ask.key), null);
+    case 'action':
+      return act(t, resident, ask, item);
+  }
+}
+
+function openIntent(
+  t: TurnContext,
+  resident: Resident,
+  ask: Extract<Ask, { kind: 'start' }>,
+  item: OutItem | undefined,
+): void {
+  const effect = resident.definition.effects[ask.src];
+  if (!effect)
+    throw new TroupeError(
+      'INTERNAL',
+      `${resident.actor.machine} asks for the effect '${ask.src}', which it does not define`,
+    );
+  const id = intentId(resident.address, resident.actor.life, ask.key);
+  const row = encodeIntent({
+    actor: resident.address,
+    machine: resident.actor.machine,
+    job: ask.id,
+    key: ask.key,
+    src: ask.src,
+    cls: effect.class,
+    state: 'open',
+    attempt: 1,
+    epoch: 0,
+    at: t.group.now,
+    input: ask.input,
+    ...(item?.traceId ? { traceId: item.traceId } : {}),
+  });
+  t.draft.put(TABLE.intent, id, row);
+  t.draft.after.push({ kind: 'start', intent: id });
+}
+
+/** The machine left the state that waited: the outcome is no longer wanted (G7). */
+function closeIntent(t: TurnContext, id: string): void {
+  t.draft.put(TABLE.intent, id, null);
+  t.draft.after.push({ kind: 'abort', intent: id });
+}
+
+function act(
+  t: TurnContext,
+  resident: Resident,
+  ask: Extract<Ask, { kind: 'action' }>,
+  item: OutItem | undefined,
+): void {
+  switch (ask.type) {
+    case 'tell':
+      return tell(t, resident, ask.params as Tell, item);
+    case 'reply': {
+      const { to, result, error } = ask.params as Reply;
+      if (to) reply(t, resident.address, to, error ? { error } : { result });
+      return;
+    }
+    case 'append': {
+      const { address: to } = resident;
+      for (const entry of (ask.params as Append).entries) {
+        t.draft.send('transcript', 'data', {
+          to,
+          id: outId(t),
+          event: { type: 'append', at: t.group.now, entry },
+          hops: 0,
+        });
+      }
+      return;
+    }
+    case 'publish': {
+      const { topic, event } = ask.params as Publish;
+      t.draft.after.push({ kind: 'publish', topic, event });
+      return;
+    }
+    case 'project': {
+      const { index, key, value } = ask.params as Project;
+      const { tenant } = parseAddress(resident.address);
+      return t.draft.put(`ix:${index}`, `${tenant}|${key}`, value === null ? null : encode(value));
+    }
+  }
+}
+
+function tell(t: TurnContext, resident: Resident, p: Tell, item: OutItem | undefined): void {
+  if (!isAddress(p.to))
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${resident.address} tells ${JSON.stringify(p.to)}, which is no address`,
+    );
+  if (t.draft.out.length >= t.world.limits.outMax) {
+    throw new LimitExceeded(
+      'RATE_LIMIT_EXCEEDED',
+      `the turn sends more than ${t.world.limits.outMax} messages`,
+    );
+  }
+  const id = outId(t);
+  const out: { -readonly [K in keyof OutItem]: OutItem[K] } = {
+    to: p.to,
+    id,
+    event: p.event,
+    from: resident.address,
+    hops: (item?.hops ?? 0) + 1,
+  };
+  if (p.ask) out.reply = { id, actor: resident.address };
+  if (p.ttlMs !== undefined) out.deadline = t.group.now + p.ttlMs;
+  if (p.supervise) out.supervise = true;
+  if (item?.principal) out.principal = item.principal;
+  if (item?.traceId) out.traceId = item.traceId;
+  sendTo(t, out, p.lane);
+}
+
+/** Closes everything the actor waits for: it ended, was stopped or is born again. */
+export function dropPending(t: TurnContext, resident: Resident): void {
+  const { address, actor, live } = resident;
+  for (const job of Object.values(live.jobs))
+    if (!job.settled) closeIntent(t, intentId(address, actor.life, job.key));
+  for (const timer of Object.values(live.timers))
+    t.draft.put(TABLE.timer, timerId(timer.due, address, actor.life, timer.key), null);
+}
+
+function checkPending(t: TurnContext, resident: Resident): void {
+  const { pendingMax } = t.world.limits;
+  const { jobs, timers } = resident.live;
+  for (const [what, rows] of [
+    ['open effects', jobs],
+    ['armed timers', timers],
+  ] as const) {
+    if (Object.keys(rows).length > pendingMax)
+      throw new LimitExceeded(
+        'RATE_LIMIT_EXCEEDED',
+        `${resident.address} has more than ${pendingMax} ${what}`,
+      );
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Crash: what becomes of an actor whose turn threw, or whose input killed the process before (rule
+ * K, RT3, RT9). The turn is rolled back; the message that did it goes to the dead letters and its
+ * sender is told; the actor waits `suspended` for its supervisor's directive, and its mail waits
+ * with it. Turns are never retried.
+ *
+ * Directives come as messages of type `sys.*` from the actor's supervisor or an operator, and are
+ * obeyed by the host, not by the machine.
+ */
+import { type ErrorData, errorData } from '../../protocols/errors.ts';
+import type { Address } from '../../protocols/address.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import { carryAsks, dropPending } from './asks.ts';
+import type { OutItem } from './records.ts';
+import { type Resident, bornOf } from './residents.ts';
+import { type TurnContext, answer, deadLetter, end, outId, refuse, reply, sendTo } from './turn.ts';
+
+/** Without a supervisor an actor that crashed this often within the period is quarantined. */
+const UNSUPERVISED = { crashesMax: 3, periodMs: 60_000 };
+const CRASHES_KEPT = 10;
+
+export const DIRECTIVES = ['sys.resume', 'sys.restart', 'sys.stop', 'sys.quarantine'] as const;
+export type Directive = (typeof DIRECTIVES)[number];
+
+export const isDirective = (type: string): type is Directive =>
+  (DIRECTIVES as readonly string[]).includes(type);
+
+/** What a supervisor is told. `poison`: the input killed the process. */
+export type Down = {
+  type: 'supervision.down';
+  child: Address;
+  error: ErrorData;
+  crashes: number;
+  at: number;
+  poison: boolean;
+};
+
+/** Ends a turn that threw: the actor keeps its last committed state. */
+export function crash(
+  t: TurnContext,
+  resident: Resident,
+  event: Message,
+  item: OutItem | undefined,
+  error: ErrorData,
+  input: string,
+  poison = false,
+): void {
+  const crashes = [...resident.actor.crashes, t.group.now].slice(-CRASHES_KEPT);
+  const { status, supervisor } = afterCrash(t, resident, crashes);
+  resident.actor = { ...resident.actor, status, crashes, why: error };
+  resident.bornAsks = [];
+  t.residents.save(t, resident);
+  const letter = item ?? { to: resident.address, id: outId(t), event: bare(event), hops: 0 };
+  deadLetter(t, letter, poison ? 'POISON' : 'CRASHED', error);
+  if (item)
+    answer(t, item, {
+      error: {
+        code: 'INTERNAL',
+        message: `${resident.address} failed on ${item.event.type}: ${error.message}`,
+      },
+    });
+  if (status === 'suspended' && supervisor) {
+    const down: Down = {
+      type: 'supervision.down',
+      child: resident.address,
+      error,
+      crashes: crashes.length,
+      at: t.group.now,
+      poison,
+    };
+    sendTo(t, { to: supervisor, id: outId(t), event: down, from: resident.address, hops: 0 });
+  }
+  if (status === 'active') t.draft.after.push({ kind: 'unstash', actor: resident.address });
+  end(t, {
+    input,
+    actor: resident.address,
+    machine: resident.actor.machine,
+    result: poison ? 'poison' : 'crashed',
+    why: error.message,
+  });
+}
+
+function afterCrash(t: TurnContext, resident: Resident, crashes: readonly number[]) {
+  const policy = resident.definition.supervision.onThrow;
+  const supervisor = resident.actor.supervisor ?? t.world.supervisor;
+  if (policy === 'resume') return { status: 'active' as const };
+  if (policy === 'quarantine') return { status: 'quarantined' as const };
+  if (supervisor && supervisor !== resident.address)
+    return { status: 'suspended' as const, supervisor };
+  const recent = crashes.filter((at) => at > t.group.now - UNSUPERVISED.periodMs);
+  return {
+    status:
+      recent.length >= UNSUPERVISED.crashesMax ? ('quarantined' as const) : ('active' as const),
+  };
+}
+
+const bare = ({ meta: _, ...event }: Message): Message => event as Message;
+
+/** Carries out a supervisor's or an operator's directive. */
+export function obey(t: TurnContext, resident: Resident, item: OutItem, input: string): void {
+  if (!mayDirect(t, resident, item)) {
+    return refuse(
+      t,
+      item,
+      input,
+      'refused',
+      'FORBIDDEN',
+      `only the supervisor of ${item.to} or an operator may send ${item.event.type}`,
+      resident,
+    );
+  }
+  if (resident.unsaved)
+    return refuse(t, item, input, 'refused', 'NOT_FOUND', `${item.to} does not exist`, resident);
+  try {
+    follow(t, resident, item);
+  } catch (error) {
+    resident.actor = { ...resident.actor, status: 'quarantined', why: errorData(error) };
+    t.residents.save(t, resident);
+  }
+  if (item.reply) reply(t, item.to, item.reply, { result: { status: resident.actor.status } });
+  t.draft.after.push({ kind: 'unstash', actor: resident.address });
+  end(t, {
+    input,
+    actor: resident.address,
+    machine: resident.actor.machine,
+    result: 'applied',
+    why: item.event.type,
+  });
+}
+
+function follow(t: TurnContext, resident: Resident, item: OutItem): void {
+  const { why: _, ...actor } = resident.actor;
+  switch (item.event.type as Directive) {
+    case 'sys.resume':
+      resident.actor = { ...actor, status: 'active' };
+      break;
+    case 'sys.restart':
+      return restart(t, resident, item);
+    case 'sys.stop':
+      dropPending(t, resident);
+      resident.live = { ...resident.live, jobs: {}, timers: {} };
+      resident.actor = { ...actor, status: 'stopped' };
+      break;
+    case 'sys.quarantine':
+      resident.actor = {
+        ...actor,
+        status: 'quarantined',
+        why: { code: 'INTERNAL', message: String(item.event['why'] ?? 'by its supervisor') },
+      };
+      break;
+  }
+  t.residents.save(t, resident);
+}
+
+/** From its first state again; what waited in the old life is closed, the stash stays. */
+function restart(t: TurnContext, resident: Resident, item: OutItem): void {
+  dropPending(t, resident);
+  const { why: _, ...actor } = resident.actor;
+  const { live, asks } = bornOf(t, item, resident.definition);
+  resident.actor = { ...actor, status: 'active', life: t.turnNo };
+  resident.live = live;
+  carryAsks(t, resident, asks, undefined);
+  t.residents.save(t, resident);
+}
+
+function mayDirect(t: TurnContext, resident: Resident, item: OutItem): boolean {
+  if (item.from) return item.from === (resident.actor.supervisor ?? t.world.supervisor);
+  return item.principal?.roles.includes('operator') ?? false;
+}

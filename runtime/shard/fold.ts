@@ -1,0 +1,216 @@
+/**
+ * Fold: the state of one shard as it follows from its journal, plus what is built and not yet
+ * committed.
+ *
+ * Rows live in the State port (disk when embedded); rows written by records not yet known to count
+ * lie over them in memory. An owner that loses its shard throws its Fold away whole (A4). Scalars
+ * (`Scalars`) are one row, written with every record.
+ */
+import { decode, encode } from '../../protocols/codec.ts';
+import type { Position } from '../log/log.ts';
+import type { Put, State } from '../state/state.ts';
+import { sortable } from './actor-row.ts';
+import { type JournalRecord, type LinkMark, type RowPut, type Turn, encodeOut } from './records.ts';
+
+/** The names of a shard's tables; index rows lie in `ix:{index}`. */
+export const TABLE = {
+  scalars: 'meta',
+  actor: 'actor',
+  intent: 'intent',
+  timer: 'timer',
+  key: 'key',
+  keyExpiry: 'keyexp',
+  stash: 'stash',
+  out: 'out',
+} as const;
+
+const SCALARS_KEY = 'head';
+/** EPOCH times kept for the crash window (K1). */
+const EPOCHS_KEPT = 8;
+
+export type Scalars = {
+  cell: string;
+  /**
+   * last folded record: its own id and its predecessor's position identify it where its position is
+   * not yet known
+   */
+  recId: string;
+  prev: Position;
+  mailFloor: Position;
+  ctlFloor: Position;
+  turnNo: number;
+  now: number;
+  /** highest log time of mail read: the clock of key expiry (F4) */
+  keyNow: number;
+  keyCount: number;
+  stashCount: number;
+  /** link `dst/lane` -> number of the next item */
+  linkOut: Record<string, number>;
+  /** link `src/lane` -> highest accepted */
+  linkIn: Record<string, number>;
+  /** link `dst/lane` -> highest settled */
+  outFloor: Record<string, number>;
+  /** shard times of EPOCH records that no HANDOFF preceded (K1) */
+  unclean: number[];
+  handedOff: boolean;
+  /** input -> TRY records without its Turn (K2) */
+  tries: Record<string, number>;
+};
+
+const outKey = (link: string, n: number) => `${link}|${sortable(n)}`;
+
+const newScalars = (cell: string): Scalars => ({
+  cell,
+  recId: '',
+  prev: 0,
+  mailFloor: 0,
+  ctlFloor: 0,
+  turnNo: 0,
+  now: 0,
+  keyNow: 0,
+  keyCount: 0,
+  stashCount: 0,
+  linkOut: {},
+  linkIn: {},
+  outFloor: {},
+  unclean: [],
+  handedOff: true,
+  tries: {},
+});
+
+export class Fold {
+  readonly shard: number;
+  readonly scalars: Scalars;
+  readonly #state: State;
+  /** outbox rows are kept where messages are relayed after the commit; an atomic log needs none */
+  readonly keepsOutbox: boolean;
+  readonly #overlay = new Map<string, { value: Uint8Array | null; record: number }>();
+  /** ordinal of the record that is being built; rows in the overlay are tagged with theirs */
+  #record = 1;
+  #dirty = new Map<string, Put>();
+
+  constructor(shard: number, state: State, keepsOutbox: boolean, scalars: Scalars) {
+    this.shard = shard;
+    this.#state = state;
+    this.keepsOutbox = keepsOutbox;
+    this.scalars = scalars;
+  }
+
+  static empty(shard: number, state: State, keepsOutbox: boolean, cell: string): Fold {
+    return new Fold(shard, state, keepsOutbox, newScalars(cell));
+  }
+
+  /** What the State port holds of this shard, or undefined when it holds nothing. */
+  static fromState(shard: number, state: State, keepsOutbox: boolean): Fold | undefined {
+    const bytes = state.get(shard, TABLE.scalars, SCALARS_KEY);
+    return bytes && new Fold(shard, state, keepsOutbox, decode<Scalars>(bytes));
+  }
+
+  get(table: string, key: string): Uint8Array | undefined {
+    const over = this.#overlay.get(`${table}\0${key}`);
+    if (over) return over.value ?? undefined;
+    return this.#state.get(this.shard, table, key);
+  }
+
+  /** Committed rows only: callers add what they know of the uncommitted ones. */
+  committed(table: string, options?: Parameters<State['range']>[2]) {
+    return this.#state.range(this.shard, table, options);
+  }
+
+  put([table, key, value]: RowPut): void {
+    const id = `${table}\0${key}`;
+    this.#countRows(table, key, value);
+    this.#overlay.set(id, { value, record: this.#record });
+    this.#dirty.set(id, { shard: this.shard, table, key, value });
+  }
+
+  /**
+   * Applies a record's scalars. Its row puts are applied by `put` where they are made or by
+   * `replay`.
+   */
+  applyScalars(r: JournalRecord): void {
+    const s = this.scalars;
+    s.now = Math.max(s.now, r.now);
+    if (r.t === 'EPOCH') this.#applyEpoch(r.now);
+    if (r.t === 'HANDOFF') s.handedOff = true;
+    if (r.t === 'TRY') s.tries[r.input] = (s.tries[r.input] ?? 0) + 1;
+    if (r.t !== 'TURNS') return;
+    s.mailFloor = r.mailFloor;
+    s.ctlFloor = r.ctlFloor;
+    s.keyNow = r.keyNow;
+    const raise =
+      (to: Record<string, number>) =>
+      ([peer, n]: LinkMark) =>
+        (to[peer] = n);
+    r.linkIn.forEach(raise(s.linkIn));
+    for (const [link, n] of r.outFloor) this.#settleOutbox(link, n);
+    for (const turn of r.turns) {
+      s.turnNo = turn.turnNo;
+      this.#applyOut(turn);
+      if (s.tries[turn.input] !== undefined) delete s.tries[turn.input];
+    }
+  }
+
+  /** Folds one record that counts, read from the journal. */
+  replay(r: JournalRecord): void {
+    if (r.t === 'TURNS') {
+      for (const turn of r.turns) turn.puts.forEach((p) => this.put(p));
+      r.puts.forEach((p) => this.put(p));
+    }
+    this.applyScalars(r);
+  }
+
+  /** Ends the record that is being built: answers its row puts, the scalars row among them. */
+  seal(recId: string, prev: Position): { record: number; puts: Put[] } {
+    this.scalars.recId = recId;
+    this.scalars.prev = prev;
+    const puts = [...this.#dirty.values()];
+    puts.push({
+      shard: this.shard,
+      table: TABLE.scalars,
+      key: SCALARS_KEY,
+      value: encode(this.scalars),
+    });
+    const sealed = { record: this.#record, puts };
+    this.#record++;
+    this.#dirty = new Map();
+    return sealed;
+  }
+
+  /** The record's rows are now readable in State: drops them from the overlay. */
+  settle(record: number, puts: readonly Put[]): void {
+    for (const { table, key } of puts) {
+      const id = `${table}\0${key}`;
+      if (this.#overlay.get(id)?.record === record) this.#overlay.delete(id);
+    }
+  }
+
+  #applyOut(turn: Turn): void {
+    for (const [target, lane, n, item] of turn.out) {
+      const link = `${target}/${lane}`;
+      this.scalars.linkOut[link] = n + 1;
+      if (this.keepsOutbox)
+        this.put([TABLE.out, outKey(link, n), encodeOut(target, lane, n, item)]);
+    }
+  }
+
+  /** What is settled leaves the fold (D5). */
+  #settleOutbox(link: string, settled: number): void {
+    const from = (this.scalars.outFloor[link] ?? 0) + 1;
+    this.scalars.outFloor[link] = settled;
+    for (let n = from; n <= settled; n++) this.put([TABLE.out, outKey(link, n), null]);
+  }
+
+  #applyEpoch(now: number): void {
+    const s = this.scalars;
+    if (!s.handedOff) s.unclean = [...s.unclean, now].slice(-EPOCHS_KEPT);
+    s.handedOff = false;
+  }
+
+  #countRows(table: string, key: string, value: Uint8Array | null): void {
+    if (table !== TABLE.key && table !== TABLE.stash) return;
+    const change = Number(value !== null) - Number(this.get(table, key) !== undefined);
+    if (table === TABLE.key) this.scalars.keyCount += change;
+    else this.scalars.stashCount += change;
+  }
+}

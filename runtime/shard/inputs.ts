@@ -1,0 +1,323 @@
+/**
+ * Inputs: what a shard takes in, each as exactly one turn (B2): entries of its mailbox lanes,
+ * timers that are due, and messages that waited in a stash. Here everything is deduplicated: link
+ * items by their number (E1), clients by key (F3), outcomes by their open intent (E4), timers by
+ * their row (H2).
+ */
+import type { Meta } from '../../protocols/statechart.ts';
+import { failed, fired, settled } from '../statechart/host.ts';
+import { intentId } from './asks.ts';
+import { crash } from './crash.ts';
+import { TABLE } from './fold.ts';
+import type { Group } from './group.ts';
+import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
+import type { MailEntry, OutItem, Outcome } from './records.ts';
+import type { Resident } from './residents.ts';
+import { stashCause, takeStashed } from './stash.ts';
+import {
+  type ShardParts,
+  type TurnContext,
+  answer,
+  applyCause,
+  beginTurn,
+  deadLetter,
+  end,
+  refuse,
+  takeMessage,
+} from './turn.ts';
+
+type ClientEntry = Extract<MailEntry, { kind: 'client' }>;
+type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
+type LinksEntry = Extract<MailEntry, { kind: 'links' }>;
+
+export function takeLinkItem(
+  parts: ShardParts,
+  group: Group,
+  e: LinksEntry,
+  n: number,
+  item: OutItem,
+  input: string,
+): void {
+  group.accept(`${e.src}/${e.lane}`, n);
+  takeMessage(beginTurn(parts, group), item, input);
+}
+
+export function takeClient(
+  parts: ShardParts,
+  group: Group,
+  e: ClientEntry,
+  logTimeMs: number,
+  input: string,
+): void {
+  const t = beginTurn(parts, group);
+  group.keyNow = Math.max(group.keyNow, logTimeMs);
+  const item: OutItem = { ...e.item, deadline: logTimeMs + e.ttlMs };
+  if (e.key === undefined) return takeMessage(t, item, input);
+  const { keys } = parts.residents;
+  const rowKey = keys.rowKey(item.to, item.event.type, e.key);
+  const known = keys.look(rowKey, e.payloadHash);
+  if (known.kind === 'new')
+    return takeNewKey(
+      t,
+      { ...item, reply: { id: item.id, ...item.reply, key: rowKey } },
+      e,
+      rowKey,
+      logTimeMs,
+      input,
+    );
+  if (known.kind === 'conflict') {
+    return refuse(
+      t,
+      item,
+      input,
+      'refused',
+      'CONFLICT',
+      `the idempotency key '${e.key}' was used with another payload for ${item.event.type} to ${item.to}`,
+    );
+  }
+  if (known.kind === 'done') answer(t, item, known.answer);
+  else if (item.reply?.inbox)
+    t.draft.after.push({
+      kind: 'respond',
+      inbox: item.reply.inbox,
+      id: item.reply.id,
+      keyRow: rowKey,
+    });
+  end(t, { input, actor: item.to, machine: '', result: 'duplicate' });
+}
+
+function takeNewKey(
+  t: TurnContext,
+  item: OutItem,
+  e: ClientEntry,
+  rowKey: string,
+  logTimeMs: number,
+  input: string,
+): void {
+  if (logTimeMs > e.notAfter) {
+    return refuse(
+      t,
+      item,
+      input,
+      'expired',
+      'UNAVAILABLE',
+      'this copy of the message arrived too late to tell whether it is a repeat; send it again',
+    );
+  }
+  const { keyCount } = t.fold.scalars;
+  if (keyCount >= t.world.limits.keysMax) {
+    return refuse(
+      t,
+      item,
+      input,
+      'refused',
+      'RATE_LIMIT_EXCEEDED',
+      `shard ${t.world.shard} remembers ${keyCount} idempotency keys, which is its limit; send without a key or later`,
+    );
+  }
+  t.residents.keys.remember(t, rowKey, e.payloadHash);
+  takeMessage(t, item, input);
+}
+
+/** An entry that does not parse is a dead letter with its position (E5). */
+export function takeUnreadable(
+  parts: ShardParts,
+  group: Group,
+  position: number,
+  why: string,
+): void {
+  const t = beginTurn(parts, group);
+  const nowhere = {
+    to: `unreadable/mail/${position}` as OutItem['to'],
+    id: `mail-${position}`,
+    event: { type: 'unreadable' },
+    hops: 0,
+  };
+  deadLetter(t, nowhere, 'UNREADABLE', { code: 'INVALID_ARGUMENT', message: why });
+  end(t, { input: `m${position}`, actor: '', machine: '', result: 'dropped', why });
+}
+
+export function takeOutcome(parts: ShardParts, group: Group, e: OutcomeEntry, input: string): void {
+  const t = beginTurn(parts, group);
+  const bytes = parts.fold.get(TABLE.intent, e.intent);
+  const intent = bytes && decodeIntent(bytes);
+  const current = intent && (e.attempt === intent.attempt || e.outcome.kind === 'done');
+  if (!intent || !current)
+    return end(t, { input, actor: '', machine: '', result: 'dropped', why: 'stale outcome' });
+  if (e.outcome.kind === 'notStarted' || e.outcome.kind === 'again')
+    return reopen(t, e, intent, input);
+  let resident: Resident | undefined;
+  try {
+    resident = parts.residents.find(intent.actor);
+  } catch (error) {
+    // The row stays: a worker that knows this version runs or reconciles the effect again.
+    return end(t, {
+      input,
+      actor: intent.actor,
+      machine: intent.machine,
+      result: 'dropped',
+      why: String(error),
+    });
+  }
+  t.draft.put(TABLE.intent, e.intent, null);
+  if (!resident || intentId(intent.actor, resident.actor.life, intent.key) !== e.intent) {
+    return end(t, {
+      input,
+      actor: intent.actor,
+      machine: intent.machine,
+      result: 'dropped',
+      why: 'of an earlier life',
+    });
+  }
+  settleJob(t, resident, intent, e.outcome, input);
+}
+
+function settleJob(
+  t: TurnContext,
+  resident: Resident,
+  intent: Intent,
+  outcome: Exclude<Outcome, { kind: 'notStarted' | 'again' }>,
+  input: string,
+): void {
+  const meta: Meta = {
+    id: `${resident.address}|${intent.key}`,
+    now: t.group.now,
+    self: resident.address,
+    ...(intent.traceId ? { traceId: intent.traceId } : {}),
+  };
+  const cause =
+    outcome.kind === 'done'
+      ? settled(intent.job, intent.key, outcome.output, meta)
+      : failed(intent.job, intent.key, outcome.error, meta);
+  if (resident.actor.status === 'suspended')
+    return stashCause(t, resident, cause.job ? { job: cause.job } : {}, cause.event, input);
+  applyCause(t, resident, cause, undefined, input);
+}
+
+/**
+ * Back to `open`: it certainly did not begin (G8), or somebody decided that it may run again (G5).
+ */
+function reopen(t: TurnContext, e: OutcomeEntry, intent: Intent, input: string): void {
+  if (e.outcome.kind === 'again' && intent.state !== 'unknown') {
+    return end(t, {
+      input,
+      actor: intent.actor,
+      machine: intent.machine,
+      result: 'dropped',
+      why: `the effect is ${intent.state}, not unknown`,
+    });
+  }
+  t.draft.put(
+    TABLE.intent,
+    e.intent,
+    encodeIntent({ ...intent, state: 'open', attempt: intent.attempt + 1, epoch: 0 }),
+  );
+  t.draft.after.push({ kind: 'start', intent: e.intent });
+  end(t, {
+    input,
+    actor: intent.actor,
+    machine: intent.machine,
+    result: 'applied',
+    why: e.outcome.kind,
+  });
+}
+
+/**
+ * A timer that is due, if its row is still there: removed and applied in one record, so it fires
+ * once (H2).
+ */
+export function takeTimer(parts: ShardParts, group: Group, id: string, since: number): boolean {
+  const { fold, residents } = parts;
+  const name = fold.get(TABLE.timer, id);
+  if (!name) return false;
+  const { due, actor, life, key } = parseTimer(id);
+  let resident: Resident | undefined;
+  try {
+    resident = residents.find(actor);
+  } catch {
+    return false; // unfit for this worker: the row stays for one that knows the version
+  }
+  const t = beginTurn(parts, group);
+  const input = `t${id}`;
+  t.draft.put(TABLE.timer, id, null);
+  if (!resident || resident.actor.life.toString(36) !== life) {
+    end(t, { input, actor, machine: '', result: 'dropped', why: 'of an earlier life' });
+    return true;
+  }
+  const timer = Buffer.from(name).toString();
+  const meta: Meta = { id: `${actor}|${key}`, now: group.now, self: actor };
+  const cause = fired(resident.live, timer, key, meta);
+  if (resident.actor.status === 'suspended')
+    stashCause(t, resident, cause.timer ? { timer: cause.timer } : {}, cause.event, input);
+  else if (due < since && missedPolicy(resident, timer) === 'skip')
+    skipMissed(t, resident, timer, input);
+  else applyCause(t, resident, cause, undefined, input);
+  return true;
+}
+
+/** Policy of a timer that came due while nobody owned the shard (RT6). */
+function missedPolicy(resident: Resident, timer: string): 'late' | 'skip' | 'once' {
+  const delay = timer.split('.')[2] ?? '';
+  return resident.definition.missedTimers[delay] ?? 'late';
+}
+
+function skipMissed(t: TurnContext, resident: Resident, timer: string, input: string): void {
+  const { [timer]: _, ...timers } = resident.live.timers;
+  resident.live = { ...resident.live, timers };
+  t.residents.save(t, resident);
+  end(t, {
+    input,
+    actor: resident.address,
+    machine: resident.actor.machine,
+    result: 'dropped',
+    why: 'missed while down',
+  });
+}
+
+/** `{due}|{address}|{life}.{seq}.{n}`: the address may hold `|` and `.`, the rest does not. */
+export function parseTimer(id: string): {
+  due: number;
+  actor: OutItem['to'];
+  life: string;
+  key: string;
+} {
+  const first = id.indexOf('|');
+  const last = id.lastIndexOf('|');
+  const tail = id.slice(last + 1);
+  const dot = tail.indexOf('.');
+  return {
+    due: Number.parseInt(id.slice(0, first), 36),
+    actor: id.slice(first + 1, last) as OutItem['to'],
+    life: tail.slice(0, dot),
+    key: tail.slice(dot + 1),
+  };
+}
+
+/** Takes what an actor's stash lets go; answers whether there may be more. */
+export function takeUnstash(parts: ShardParts, group: Group, actor: OutItem['to']): boolean {
+  const resident = parts.residents.find(actor);
+  return resident ? takeStashed(beginTurn(parts, group), resident) : false;
+}
+
+/** An input that killed the process too often: a turn without running the machine (K2). */
+export function takePoison(
+  parts: ShardParts,
+  group: Group,
+  item: OutItem | undefined,
+  actor: string,
+  input: string,
+  tries: number,
+): void {
+  const t = beginTurn(parts, group);
+  const error = {
+    code: 'INTERNAL' as const,
+    message: `the process died ${tries} times while it handled this message`,
+  };
+  const resident = item && parts.residents.find(item.to);
+  if (resident) return crash(t, resident, item.event, item, error, input, true);
+  if (item) {
+    deadLetter(t, item, 'POISON', error);
+    answer(t, item, { error });
+  }
+  end(t, { input, actor, machine: '', result: 'poison', why: error.message });
+}

@@ -1,0 +1,109 @@
+/**
+ * Keys: the idempotency keys of messages from outside (rule F). A key's row lies beside its actor
+ * and is written by the turn that applied the message, so a repeated request finds its first result
+ * whatever died in between. Rows expire by the time of the log, not by a worker's clock (F4), in
+ * hourly order.
+ */
+import { decode, encode } from '../../protocols/codec.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import { sortable } from './actor-row.ts';
+import { type Fold, TABLE } from './fold.ts';
+import type { Group } from './group.ts';
+import type { TurnContext } from './turn.ts';
+
+const HOUR_MS = 3_600_000;
+/** Expired keys removed per record. */
+const EXPIRED_PER_RECORD = 500;
+/** State keys have a length limit; longer client keys are refused at the door. */
+export const CLIENT_KEY_CHARACTERS_MAX = 512;
+
+type KeyRow = {
+  readonly payloadHash: string;
+  readonly firstAt: number;
+  readonly answer?: KeyAnswer;
+};
+export type KeyAnswer = { readonly result?: unknown; readonly error?: ErrorData };
+
+export type KeyState =
+  | { readonly kind: 'new' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'done'; readonly answer: KeyAnswer };
+
+export class Keys {
+  readonly #fold: Fold;
+  constructor(fold: Fold) {
+    this.#fold = fold;
+  }
+
+  /** Scope of a key: the receiver (tenant and actor) and the action (F3, EN3). */
+  rowKey(to: string, action: string, key: string): string {
+    return `${to}|${action}|${key}`;
+  }
+
+  look(rowKey: string, payloadHash: string): KeyState {
+    const row = this.#read(rowKey);
+    if (!row) return { kind: 'new' };
+    if (row.payloadHash !== payloadHash) return { kind: 'conflict' };
+    return row.answer ? { kind: 'done', answer: row.answer } : { kind: 'pending' };
+  }
+
+  /** Remembers the key in the turn that applies its message. */
+  remember(t: TurnContext, rowKey: string, payloadHash: string): void {
+    t.key = { rowKey, payloadHash };
+    const firstAt = t.group.keyNow;
+    t.draft.put(TABLE.key, rowKey, write({ payloadHash, firstAt }));
+    t.draft.put(
+      TABLE.keyExpiry,
+      `${sortable(Math.floor(firstAt / HOUR_MS))}|${rowKey}`,
+      Buffer.alloc(0),
+    );
+  }
+
+  /**
+   * A refusal that may succeed later is not the key's result: the client sends again under the same
+   * key.
+   */
+  forget(t: TurnContext, rowKey: string): void {
+    t.draft.puts.delete(`${TABLE.key}\0${rowKey}`);
+    for (const id of t.draft.puts.keys()) {
+      if (id.startsWith(`${TABLE.keyExpiry}\0`) && id.endsWith(`|${rowKey}`))
+        t.draft.puts.delete(id);
+    }
+    if (this.#read(rowKey)) t.draft.put(TABLE.key, rowKey, null);
+  }
+
+  /** Keeps the first answer with the key. */
+  done(t: TurnContext, rowKey: string, answer: KeyAnswer): void {
+    const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
+    const row = written ? read(written) : this.#read(rowKey);
+    if (row && !row.answer) t.draft.put(TABLE.key, rowKey, write({ ...row, answer }));
+  }
+
+  /** Removes some of the keys whose retention is over, oldest first. */
+  expire(group: Group, retentionMs: number): void {
+    const before = Math.floor((group.keyNow - retentionMs) / HOUR_MS);
+    if (before <= 0) return;
+    for (const { key } of this.#fold.committed(TABLE.keyExpiry, {
+      to: sortable(before),
+      limit: EXPIRED_PER_RECORD,
+    })) {
+      if (this.#fold.get(TABLE.keyExpiry, key) === undefined) continue;
+      group.put([TABLE.keyExpiry, key, null]);
+      group.put([TABLE.key, key.slice(key.indexOf('|') + 1), null]);
+    }
+  }
+
+  #read(rowKey: string): KeyRow | undefined {
+    const bytes = this.#fold.get(TABLE.key, rowKey);
+    return bytes && read(bytes);
+  }
+}
+
+const write = (row: KeyRow): Buffer =>
+  encode(row.answer ? [row.payloadHash, row.firstAt, row.answer] : [row.payloadHash, row.firstAt]);
+
+function read(bytes: Uint8Array): KeyRow {
+  const [payloadHash, firstAt, answer] = decode<[string, number, KeyAnswer?]>(bytes);
+  return answer ? { payloadHash, firstAt, answer } : { payloadHash, firstAt };
+}

@@ -1,0 +1,202 @@
+/**
+ * Residents: the actors of one shard that are in memory. A cache over the fold: an actor that is
+ * not resident is found again by its row (activation), one that was not used for long is dropped
+ * (passivation, RT7) and costs no memory. Rows are checked against the machine before they are
+ * trusted (RT12).
+ */
+import { type Address, parseAddress, shardOf } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { ActorDefinition } from '../actor/define-actor.ts';
+import type { Registry } from '../actor/registry.ts';
+import { checkRow } from '../statechart/check.ts';
+import { type Ask, type Live, born, load, save } from '../statechart/host.ts';
+import { type ActorRow, decodeActorRow, encodeActorRow } from './actor-row.ts';
+import { type Fold, TABLE } from './fold.ts';
+import type { Keys } from './keys.ts';
+import type { OutItem } from './records.ts';
+import { type TurnContext, metaOf } from './turn.ts';
+
+export type Resident = {
+  readonly address: Address;
+  readonly definition: ActorDefinition;
+  actor: Omit<ActorRow, 'row'>;
+  live: Live;
+  /** asks of its birth, until the turn that created it carries them */
+  bornAsks: readonly Ask[];
+  /** created by a turn that has not ended yet */
+  unsaved: boolean;
+  /** shard time of its last use */
+  usedAt: number;
+};
+
+/** A row that this worker's machines cannot take: the actor is quarantined, never misread. */
+export class UnfitRow extends TroupeError {
+  constructor(actor: Address, machine: string, problems: readonly string[]) {
+    super(
+      'UNAVAILABLE',
+      `${actor} was stored by ${machine}, which this worker cannot continue: ${problems.join('; ')}`,
+    );
+  }
+}
+
+export class Residents {
+  readonly keys: Keys;
+  readonly #fold: Fold;
+  readonly #shards: number;
+  readonly #max: number;
+  readonly #registry: Registry;
+  readonly #cache = new Map<Address, Resident>();
+
+  constructor(options: {
+    fold: Fold;
+    keys: Keys;
+    shards: number;
+    max: number;
+    registry: Registry;
+  }) {
+    this.#fold = options.fold;
+    this.keys = options.keys;
+    this.#shards = options.shards;
+    this.#max = options.max;
+    this.#registry = options.registry;
+  }
+
+  get size(): number {
+    return this.#cache.size;
+  }
+
+  readonly shardOf = (actor: Address): number => shardOf(actor, this.#shards);
+
+  /** The actor from memory or from its row; undefined when it does not exist. @throws UnfitRow */
+  find(actor: Address, now = 0): Resident | undefined {
+    const cached = this.#cache.get(actor);
+    if (cached) {
+      cached.usedAt = Math.max(cached.usedAt, now);
+      this.#cache.delete(actor);
+      this.#cache.set(actor, cached);
+      return cached;
+    }
+    const bytes = this.#fold.get(TABLE.actor, actor);
+    return bytes && this.#keep(this.#activate(actor, decodeActorRow(bytes)));
+  }
+
+  /**
+   * A new actor, created by its first message. @throws TroupeError when its initial state cannot be
+   * made
+   */
+  create(t: TurnContext, item: OutItem, definition: ActorDefinition): Resident {
+    const { live, asks } = bornOf(t, item, definition);
+    const supervisor = item.supervise ? item.from : undefined;
+    return this.#keep({
+      address: item.to,
+      definition,
+      actor: {
+        machine: definition.name,
+        status: 'active',
+        life: t.turnNo,
+        crashes: [],
+        stashFirst: 0,
+        stashEnd: 0,
+        ...(supervisor ? { supervisor } : {}),
+      },
+      live,
+      bornAsks: asks,
+      unsaved: true,
+      usedAt: t.group.now,
+    });
+  }
+
+  /** Writes the actor's row into the turn. */
+  save(t: TurnContext, resident: Resident): void {
+    resident.unsaved = false;
+    t.draft.put(
+      TABLE.actor,
+      resident.address,
+      encodeActorRow({ ...resident.actor, row: save(resident.live) }),
+    );
+  }
+
+  /** Removes the actor and its row: the next message to its address creates a new one. */
+  forget(t: TurnContext, resident: Resident): void {
+    t.draft.put(TABLE.actor, resident.address, null);
+    this.#cache.delete(resident.address);
+  }
+
+  /**
+   * Passivates actors that were idle for longer than their type allows (RT7). The cache is in order
+   * of use.
+   */
+  passivate(now: number): void {
+    for (const [actor, { usedAt, definition, unsaved }] of this.#cache) {
+      if (usedAt === 0 || unsaved) continue;
+      if (now - usedAt < definition.idleMs) return;
+      this.#cache.delete(actor);
+    }
+  }
+
+  /** Forgets what is in memory; the row stays the truth. */
+  drop(actor: Address): void {
+    this.#cache.delete(actor);
+  }
+
+  #keep(resident: Resident): Resident {
+    this.#cache.set(resident.address, resident);
+    if (this.#cache.size > this.#max) {
+      for (const oldest of this.#cache.keys()) {
+        this.#cache.delete(oldest);
+        break;
+      }
+    }
+    return resident;
+  }
+
+  #activate(actor: Address, row: ActorRow): Resident {
+    const { definition, row: fit } = this.#fit(actor, row);
+    const { row: _, ...beside } = fit;
+    return {
+      address: actor,
+      definition,
+      actor: beside,
+      live: load(definition.machine, fit.row),
+      bornAsks: [],
+      unsaved: false,
+      usedAt: 0,
+    };
+  }
+
+  /**
+   * Migrates to the newest version, or stays with the version that wrote the row where it is still
+   * registered.
+   */
+  #fit(actor: Address, row: ActorRow): { definition: ActorDefinition; row: ActorRow } {
+    const definition = this.#registry.latest(parseAddress(actor).type);
+    const exact = this.#registry.exact(row.machine);
+    if (!definition) throw new UnfitRow(actor, row.machine, ['its type is not registered']);
+    const migrate =
+      exact === definition ? undefined : definition.migrate[Number(row.machine.split('@')[1])];
+    const chosen = migrate || exact === definition ? definition : exact;
+    if (!chosen)
+      throw new UnfitRow(actor, row.machine, [
+        `version ${definition.version} has no migration from it`,
+      ]);
+    const fit = migrate ? { ...row, machine: chosen.name, row: migrate(row.row) } : row;
+    const problems = checkRow(chosen.machine, fit.row);
+    if (problems.length > 0 && fit.status === 'active')
+      throw new UnfitRow(actor, row.machine, problems);
+    return { definition: chosen, row: fit };
+  }
+}
+
+/** A machine's birth within a turn; also used when a supervisor restarts it. */
+export function bornOf(
+  t: TurnContext,
+  item: OutItem,
+  definition: ActorDefinition,
+): { live: Live; asks: Ask[] } {
+  const { tenant, key } = parseAddress(item.to);
+  return born(
+    definition.machine,
+    { self: item.to, tenant, key, now: t.group.now },
+    metaOf(t, item),
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * Bounds of what one shard takes and makes (I8, J1, C6), and a cheap estimate of a value's encoded
+ * size.
+ */
+export type Limits = {
+  /** turns per journal record */
+  readonly groupTurnsMax: number;
+  /** estimated bytes after which a record is closed */
+  readonly groupBytesMax: number;
+  /** messages one turn may send */
+  readonly outMax: number;
+  /** open intents and armed timers of one actor, each */
+  readonly pendingMax: number;
+  /** estimated bytes one turn may write */
+  readonly turnBytesMax: number;
+  /** actors a chain of messages may pass */
+  readonly hopsMax: number;
+  /**
+   * idempotency keys remembered per shard; more keyed requests are refused, none is forgotten early
+   * (F5)
+   */
+  readonly keysMax: number;
+  /** how long a key is remembered (F4) */
+  readonly keyRetentionMs: number;
+  /** actors kept in memory per shard; the least recently used is passivated (RT7) */
+  readonly residentsMax: number;
+  /** due timers taken per record (H4) */
+  readonly timersPerGroup: number;
+  /** two unclean starts within it switch careful mode on (K1) */
+  readonly crashWindowMs: number;
+  /** committed turns after which careful mode ends */
+  readonly carefulTurns: number;
+  /** TRY records of one input after which it is poison (K2) */
+  readonly triesMax: number;
+};
+
+const HOUR_MS = 3_600_000;
+
+export const DEFAULT_LIMITS: Limits = {
+  groupTurnsMax: 256,
+  groupBytesMax: 400_000,
+  outMax: 64,
+  pendingMax: 256,
+  turnBytesMax: 450_000,
+  hopsMax: 32,
+  keysMax: 200_000,
+  keyRetentionMs: 27 * HOUR_MS,
+  residentsMax: 1_000,
+  timersPerGroup: 128,
+  crashWindowMs: 120_000,
+  carefulTurns: 64,
+  triesMax: 3,
+};
+
+/** About as many bytes as the value takes encoded; never less than a third of it. */
+export function roughBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length + 3;
+  if (typeof value !== 'object' || value === null) return 5;
+  if (ArrayBuffer.isView(value)) return value.byteLength + 5;
+  let sum = 5;
+  if (Array.isArray(value)) for (const item of value) sum += roughBytes(item);
+  else
+    for (const key in value)
+      sum += key.length + roughBytes((value as Record<string, unknown>)[key]);
+  return sum;
+}
