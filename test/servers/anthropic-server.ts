@@ -23,7 +23,8 @@ const refuses = ({ body, headers }: SeenRequest): string | undefined => {
   if (typeof body.max_tokens !== 'number') return 'max_tokens: Field required';
   const thinking = body.thinking as { type: string; budget_tokens?: number } | undefined;
   if (thinking?.type === 'enabled') {
-    if (/-(4-[6-9]|[5-9])/.test(String(body.model))) return 'thinking.type.enabled is not supported';
+    if (/claude-[a-z]+-(4-[6-9]|[5-9])/.test(String(body.model)))
+      return 'thinking.type.enabled is not supported';
     const budget = thinking.budget_tokens ?? 0;
     if (budget < 1_024 || budget >= body.max_tokens) return 'thinking.budget_tokens: out of range';
   }
@@ -34,7 +35,10 @@ const refusesMessages = (messages: SentMessage[]): string | undefined => {
   if (messages.length === 0) return 'messages: at least one message is required';
   for (const [at, message] of messages.entries()) {
     const blocks = typeof message.content === 'string' ? [] : message.content;
-    if (message.content === '' || blocks.some((block) => block.type === 'text' && block.text === '')) {
+    if (
+      message.content === '' ||
+      blocks.some((block) => block.type === 'text' && block.text === '')
+    ) {
       return `messages.${at}: text content blocks must be non-empty`;
     }
     const uses = blocks.filter((block) => block.type === 'tool_use').map((block) => block.id);
@@ -45,7 +49,9 @@ const refusesMessages = (messages: SentMessage[]): string | undefined => {
     }
     const before = messages[at - 1]?.content;
     const asked = Array.isArray(before) ? before.map((block) => block.id) : [];
-    if (blocks.some((block) => block.type === 'tool_result' && !asked.includes(block.tool_use_id))) {
+    if (
+      blocks.some((block) => block.type === 'tool_result' && !asked.includes(block.tool_use_id))
+    ) {
       return `messages.${at}: unexpected tool_use_id found in tool_result blocks`;
     }
   }
@@ -55,7 +61,12 @@ const refusesMessages = (messages: SentMessage[]): string | undefined => {
 /** Blocks open and close in order; which index comes next is the length of what was opened. */
 const opened = new WeakMap<SeenRequest, string[]>();
 
-const into = async (send: Send, request: SeenRequest, type: string, block: unknown): Promise<number> => {
+const into = async (
+  send: Send,
+  request: SeenRequest,
+  type: string,
+  block: unknown,
+): Promise<number> => {
   const blocks = opened.get(request) ?? [];
   opened.set(request, blocks);
   if (blocks.at(-1) !== type || type === 'tool_use') {
@@ -78,7 +89,12 @@ const closeBlock = async (send: Send, blocks: readonly string[]): Promise<void> 
 const delta = (send: Send, index: number, change: unknown): Promise<void> =>
   send('content_block_delta', { type: 'content_block_delta', index, delta: change });
 
-const stopReasons = { end: 'end_turn', tools: 'tool_use', length: 'max_tokens', refusal: 'refusal' };
+const stopReasons = {
+  end: 'end_turn',
+  tools: 'tool_use',
+  length: 'max_tokens',
+  refusal: 'refusal',
+};
 
 const finish = async (
   send: Send,

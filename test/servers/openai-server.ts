@@ -26,7 +26,12 @@ const argsText = (args: unknown) => (typeof args === 'string' ? args : JSON.stri
 
 // Chat Completions
 
-type ChatMessage = { role: string; content?: unknown; tool_calls?: { id: string }[]; tool_call_id?: string };
+type ChatMessage = {
+  role: string;
+  content?: unknown;
+  tool_calls?: { id: string }[];
+  tool_call_id?: string;
+};
 
 const chatRefuses = ({ body }: SeenRequest): string | undefined => {
   if ('max_completion_tokens' in body) return 'max_completion_tokens: unknown parameter here';
@@ -59,21 +64,34 @@ const choice = (delta: unknown, finish: string | null = null) => [
   { index: 0, delta, finish_reason: finish, logprobs: null },
 ];
 
-const finishReasons = { end: 'stop', tools: 'tool_calls', length: 'length', refusal: 'content_filter' };
+const finishReasons = {
+  end: 'stop',
+  tools: 'tool_calls',
+  length: 'length',
+  refusal: 'content_filter',
+};
 
 const finishChat = async (send: Send, request: SeenRequest, plan: Answer): Promise<void> => {
   for (const [index, { id, name, args }] of (plan.calls ?? []).entries()) {
     const [first, second] = halves(argsText(args));
     const begun = { index, id, type: 'function', function: { name, arguments: first } };
     await chunk(send, request, choice({ tool_calls: [begun] }));
-    await chunk(send, request, choice({ tool_calls: [{ index, function: { arguments: second } }] }));
+    await chunk(
+      send,
+      request,
+      choice({ tool_calls: [{ index, function: { arguments: second } }] }),
+    );
   }
   const stop = plan.stop ?? (plan.calls?.length ? 'tools' : 'end');
   await chunk(send, request, choice({}, finishReasons[stop]));
   if ((request.body.stream_options as { include_usage?: boolean } | undefined)?.include_usage) {
     const { inputTokens = 11, outputTokens = 7 } = plan.usage ?? {};
     const total = inputTokens + outputTokens;
-    const usage = { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: total };
+    const usage = {
+      prompt_tokens: inputTokens,
+      completion_tokens: outputTokens,
+      total_tokens: total,
+    };
     await chunk(send, request, [], usage);
   }
   await send(undefined, '[DONE]');
@@ -94,13 +112,17 @@ const chat: Protocol = {
 // Responses
 
 const responsesRefuses = ({ body }: SeenRequest): string | undefined => {
-  if (body.reasoning && /^gpt-4/.test(String(body.model))) {
+  if (body.reasoning && String(body.model).startsWith('gpt-4')) {
     return "Unsupported parameter: 'reasoning.effort' is not supported with this model";
   }
   if (body.store !== false) return 'store: this server keeps nothing';
   const items = body.input as { type?: string; call_id?: string }[];
-  const called = new Set(items.filter((one) => one.type === 'function_call').map((one) => one.call_id));
-  const answered = items.filter((one) => one.type === 'function_call_output').map((one) => one.call_id);
+  const called = new Set(
+    items.filter((one) => one.type === 'function_call').map((one) => one.call_id),
+  );
+  const answered = items
+    .filter((one) => one.type === 'function_call_output')
+    .map((one) => one.call_id);
   const orphan = answered.find((id) => !called.has(id));
   if (orphan) return `No tool call found for function call output with call_id ${orphan}`;
   const open = [...called].find((id) => !answered.includes(id));
@@ -136,13 +158,27 @@ const item = async (
 };
 
 const response = (request: SeenRequest, status: string, more: object = {}) => ({
-  response: { id: 'resp_1', object: 'response', status, model: request.body.model, output: [], ...more },
+  response: {
+    id: 'resp_1',
+    object: 'response',
+    status,
+    model: request.body.model,
+    output: [],
+    ...more,
+  },
 });
 
 const finishResponse = async (send: Send, request: SeenRequest, plan: Answer): Promise<void> => {
   for (const { id, name, args } of plan.calls ?? []) {
     const text = argsText(args);
-    const fresh = { type: 'function_call', id: `fc_${id}`, call_id: id, name, arguments: '', status: 'in_progress' };
+    const fresh = {
+      type: 'function_call',
+      id: `fc_${id}`,
+      call_id: id,
+      name,
+      arguments: '',
+      status: 'in_progress',
+    };
     const { at, open } = await item(send, request, fresh);
     const place = { output_index: at, item_id: open.id };
     for (const delta of halves(text)) {
@@ -179,7 +215,13 @@ const responses: Protocol = {
   begin: (send, request) =>
     emit(send, request, 'response.created', response(request, 'in_progress')),
   async reasoning(send, request, delta) {
-    const fresh = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed', status: null };
+    const fresh = {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [],
+      encrypted_content: 'sealed',
+      status: null,
+    };
     const { at } = await item(send, request, fresh);
     const fields = { output_index: at, item_id: 'rs_1', summary_index: 0, delta };
     await emit(send, request, 'response.reasoning_summary_text.delta', fields);
@@ -188,7 +230,13 @@ const responses: Protocol = {
     const content: { type: string; text: string; annotations: unknown[] }[] = [
       { type: 'output_text', text: '', annotations: [] },
     ];
-    const fresh = { type: 'message', id: 'msg_1', role: 'assistant', status: 'in_progress', content };
+    const fresh = {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'in_progress',
+      content,
+    };
     const { at, open } = await item(send, request, fresh);
     const [part] = open.content as typeof content;
     if (part) part.text += delta;
@@ -197,7 +245,12 @@ const responses: Protocol = {
   },
   finish: finishResponse,
   errorEvent: (send, request, code, message) =>
-    emit(send, request, 'response.failed', response(request, 'failed', { error: { code, message } })),
+    emit(
+      send,
+      request,
+      'response.failed',
+      response(request, 'failed', { error: { code, message } }),
+    ),
   errorBody,
 };
 

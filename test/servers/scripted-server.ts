@@ -1,7 +1,7 @@
 /**
- * A local HTTP server that plays a model provider: each request takes the next plan of a script, or the
- * default one. Real HTTP and real server-sent events on 127.0.0.1, so that the real SDKs are tested.
- * The protocols stand in anthropic-server.ts and openai-server.ts.
+ * A local HTTP server that plays a model provider: each request takes the next plan of a script, or
+ * the default one. Real HTTP and real server-sent events on 127.0.0.1, so that the real SDKs are
+ * tested. The protocols stand in anthropic-server.ts and openai-server.ts.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -55,7 +55,10 @@ export type SeenRequest = {
   aborted: boolean;
 };
 
-/** Writes the events of one protocol; `send` writes one event, or waits as planned and then writes it. */
+/**
+ * Writes the events of one protocol; `send` writes one event, or waits as planned and then writes
+ * it.
+ */
 export type Protocol = {
   /** why a real provider would refuse the request, or undefined */
   refuses(request: SeenRequest): string | undefined;
@@ -108,10 +111,16 @@ export const startScriptedServer = async (
       request.aborted = !response.writableFinished;
     });
     const refusal = protocol.refuses(request);
-    const planned = plans.shift() ?? (typeof fallback === 'function' ? fallback(request) : fallback);
+    const planned =
+      plans.shift() ?? (typeof fallback === 'function' ? fallback(request) : fallback);
     const plan: Plan =
       apiKey !== undefined && protocol.keyOf(request.headers) !== apiKey
-        ? { kind: 'refuse', status: 401, type: 'authentication_error', message: `Incorrect API key: ${protocol.keyOf(request.headers)}` }
+        ? {
+            kind: 'refuse',
+            status: 401,
+            type: 'authentication_error',
+            message: `Incorrect API key: ${protocol.keyOf(request.headers)}`,
+          }
         : refusal !== undefined
           ? { kind: 'refuse', status: 400, type: 'invalid_request_error', message: refusal }
           : planned;
@@ -204,7 +213,10 @@ const conclude = async (
   }
 };
 
-/** Comment lines: signs of life that no SSE parser hands on; then the end, so that the client goes on. */
+/**
+ * Comment lines: signs of life that no SSE parser hands on; then the end, so that the client goes
+ * on.
+ */
 const ping = async (
   pings: { everyMs: number; count: number } | undefined,
   response: ServerResponse,

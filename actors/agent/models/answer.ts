@@ -102,7 +102,8 @@ export class Answer {
 
   #callAt(key: string | number): OpenCall {
     const call = this.#calls.get(key);
-    if (call === undefined) throw new MalformedEvent(`arguments for a tool call ${key} never begun`);
+    if (call === undefined)
+      throw new MalformedEvent(`arguments for a tool call ${key} never begun`);
     return call;
   }
 }

@@ -2,14 +2,20 @@
  * Anthropic's Messages API (version 2026-10-21) through its SDK, and servers that speak the same.
  *
  * What is sent is only what every model takes: no temperature, top_p or top_k (refused since that
- * version); `max_tokens` always, because it is mandatory; thinking in the form of the model's generation.
+ * version); `max_tokens` always, because it is mandatory; thinking in the form of the model's
+ * generation.
  *
  * Idempotency-Key: Anthropic does not promise to read it; gateways in between may. A model call is
  * therefore of class `repeatable`, never `keyed`.
  */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { Answer } from './answer.ts';
-import { authentication, type Connection, type OpenConnection, openConnection } from './connection.ts';
+import {
+  authentication,
+  type Connection,
+  type OpenConnection,
+  openConnection,
+} from './connection.ts';
 import { argsObject, blocksFor, mendConversation, type Origin } from './conversation.ts';
 import type {
   ModelMessage,
@@ -27,7 +33,9 @@ type Event = Anthropic.RawMessageStreamEvent;
 
 export const anthropicUrl = 'https://api.anthropic.com';
 
-/** When neither the request nor the model's entry says one: a bound that every current model keeps. */
+/**
+ * When neither the request nor the model's entry says one: a bound that every current model keeps.
+ */
 const maxTokensDefault = 32_000;
 
 export const createAnthropicProvider = (connection: Connection): ModelProvider => {
@@ -60,7 +68,10 @@ const wireOf = (
   };
 };
 
-/** A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the call's. */
+/**
+ * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
+ * call's.
+ */
 const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthropic> => {
   const proof = authentication(connection, ['x-api-key', 'authorization'], 'ANTHROPIC_API_KEY');
   const { default: Sdk } = await import('@anthropic-ai/sdk');
@@ -92,7 +103,8 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection, most: numbe
       input_schema: { ...parameters, type: 'object' },
     }));
   }
-  // marks the end of the history as cacheable: the next round of the loop reads it at a tenth of the price
+  // marks the end of the history as cacheable: the next round of the loop reads it at a tenth of
+  // the price
   if (connection.official) params.cache_control = { type: 'ephemeral' };
   return { ...params, ...thinkingOf(request, params.max_tokens, messages) };
 };
@@ -100,9 +112,10 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection, most: numbe
 type Generation = 'none' | 'budget' | 'adaptive';
 
 /**
- * Which form of thinking a model takes: before 3.7 none, to 4.5 a budget, since 4.6 `adaptive` with an
- * effort (newer models refuse the budget). A name without a version gets none.
- * Ids write the version after the family (claude-sonnet-4-6) or before it (claude-3-7-sonnet-20250219).
+ * Which form of thinking a model takes: before 3.7 none, to 4.5 a budget, since 4.6 `adaptive` with
+ * an effort (newer models refuse the budget). A name without a version gets none.
+ * Ids write the version after the family (claude-sonnet-4-6) or before it
+ * (claude-3-7-sonnet-20250219).
  */
 export const thinkingGeneration = (model: string): Generation => {
   if (!/claude/i.test(model)) return 'none';
@@ -115,7 +128,13 @@ export const thinkingGeneration = (model: string): Generation => {
 
 const budgets = { minimal: 1_024, low: 2_048, medium: 8_192, high: 16_384, xhigh: 24_576 } as const;
 // `xhigh` is not taken by every model of the generation
-const efforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' } as const;
+const efforts = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+} as const;
 
 /** `off` sends nothing: some models refuse `disabled`. */
 const thinkingOf = (
@@ -146,7 +165,10 @@ const carriesThinking = (messages: readonly ModelMessage[]): boolean => {
 };
 
 /** The results of one assistant message stand together in one user message, as the API demands. */
-const messagesOf = (messages: readonly ModelMessage[], origin: Origin): Anthropic.MessageParam[] => {
+const messagesOf = (
+  messages: readonly ModelMessage[],
+  origin: Origin,
+): Anthropic.MessageParam[] => {
   const sent: Anthropic.MessageParam[] = [];
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user';
@@ -195,6 +217,8 @@ const hear = (event: Event, answer: Answer, kept: Kept, origin: Origin): void =>
     case 'message_stop':
       if (kept.thought) answer.continueWith({ ...origin, blocks: blocksKept(kept, answer) });
       answer.end();
+      break;
+    default: // other events and later ones say nothing that we need
   }
 };
 
@@ -251,11 +275,15 @@ const hearDelta = (
       break;
     case 'input_json_delta':
       answer.callArgs(index, delta.partial_json);
+      break;
+    default:
   }
 };
 
 const grow = (block: Record<string, unknown> | undefined, field: string, delta: string): void => {
-  if (block) block[field] = `${block[field] ?? ''}${delta}`;
+  if (!block) return;
+  const before = block[field];
+  block[field] = typeof before === 'string' ? before + delta : delta;
 };
 
 const sentBack = new Set<unknown>(['text', 'thinking', 'redacted_thinking', 'tool_use']);
@@ -264,5 +292,7 @@ const blocksKept = (kept: Kept, answer: Answer): Record<string, unknown>[] => {
   const args = new Map(answer.done().calls.map((call) => [call.id, argsObject(call.args)]));
   return [...kept.blocks.values()]
     .filter((block) => sentBack.has(block.type) && block.text !== '')
-    .map((block) => (block.type === 'tool_use' ? { ...block, input: args.get(String(block.id)) ?? {} } : block));
+    .map((block) =>
+      block.type === 'tool_use' ? { ...block, input: args.get(String(block.id)) ?? {} } : block,
+    );
 };

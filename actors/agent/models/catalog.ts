@@ -1,11 +1,10 @@
 /**
  * The catalog: which model providers there are, and which of them a model's name means (AL10).
  *
- * Boundary: made once from the `models` section of the configuration and the environment (as a record;
- * nothing here reads `process.env`). Opens no connection and loads no SDK.
+ * Boundary: made once from the `models` section of the configuration and the environment (as a
+ * record; nothing here reads `process.env`). Opens no connection and loads no SDK.
  * Invariant: no key and no header value can be read from a catalog or its providers (SX4).
  */
-import type { Clock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { anthropicUrl, createAnthropicProvider } from './anthropic.ts';
 import type { Connection, SecretText } from './connection.ts';
@@ -15,6 +14,7 @@ import { createOfflineProvider, offlineModel } from './offline.ts';
 import { createOpenAiCompletionsProvider } from './openai-completions.ts';
 import { openAiUrl } from './openai-connect.ts';
 import { createOpenAiResponsesProvider } from './openai-responses.ts';
+import type { CallClock } from './stream.ts';
 
 export type ModelApi = 'offline' | 'anthropic-messages' | 'openai-responses' | 'openai-completions';
 
@@ -34,7 +34,7 @@ export type ModelSettings = { readonly providers: Readonly<Record<string, Provid
 export type CatalogOptions = {
   /** read for ANTHROPIC_API_KEY and OPENAI_API_KEY; default empty */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly clock?: Clock;
+  readonly clock: CallClock;
   /** pace of the offline model; default 200, 0 as fast as possible */
   readonly offlineTokensPerSecond?: number;
 };
@@ -89,7 +89,7 @@ const isBuiltIn = (id: string): id is BuiltInId => Object.hasOwn(builtIn, id);
 /** @throws TroupeError INVALID_ARGUMENT for a key or header that no HTTP header may carry */
 export const createModelCatalog = (
   settings: ModelSettings,
-  options: CatalogOptions = {},
+  options: CatalogOptions,
 ): ModelCatalog => {
   const providers = new Map<string, ModelProvider>();
   const keyed = new Set<string>();
@@ -104,7 +104,8 @@ export const createModelCatalog = (
     if (!isBuiltIn(id) && id !== offlineId) own.add(id);
   }
   for (const id of builtInIds) {
-    if (!providers.has(id) && options.env?.[builtIn[id].variable]) add(id, { api: builtIn[id].api });
+    if (!providers.has(id) && options.env?.[builtIn[id].variable])
+      add(id, { api: builtIn[id].api });
   }
   if (!providers.has(offlineId)) add(offlineId, { api: 'offline' });
   return catalogOf(providers, [...own, ...builtInIds.filter((id) => keyed.has(id))]);
@@ -148,7 +149,7 @@ const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
     ...(known.find((other) => other.id === model.id) ?? unknownModel),
     ...model,
   }));
-  return [...named, ...known.filter(({ id }) => !named.some((model) => model.id === id))];
+  return [...named, ...known.filter((one) => !named.some((model) => model.id === one.id))];
 };
 
 const catalogOf = (
@@ -156,7 +157,8 @@ const catalogOf = (
   preferred: readonly string[],
 ): ModelCatalog => {
   const providers = [...byId.values()];
-  const names = () => providers.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
+  const names = () =>
+    providers.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
   return {
     providers,
     names,
@@ -169,7 +171,10 @@ const catalogOf = (
 };
 
 /** `provider/model`; the model's own name may hold slashes as well. */
-const named = (byId: ReadonlyMap<string, ModelProvider>, name: string): ResolvedModel | undefined => {
+const named = (
+  byId: ReadonlyMap<string, ModelProvider>,
+  name: string,
+): ResolvedModel | undefined => {
   const slash = name.indexOf('/');
   const provider = slash > 0 ? byId.get(name.slice(0, slash)) : undefined;
   const id = name.slice(slash + 1);

@@ -1,13 +1,14 @@
 /**
- * Connection: where a remote provider is and how we prove who we are, and what its adapter needs of it.
+ * Connection: where a remote provider is and how we prove who we are, and what its adapter needs of
+ * it.
  *
- * Invariant: the key and the header values live in closures only; neither JSON nor inspection nor an
- * error made from a provider shows them (SX4).
+ * Invariant: the key and the header values live in closures only; neither JSON nor inspection nor
+ * an error made from a provider shows them (SX4).
  */
-import { systemClock, type Clock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type FailureContext, missingKey } from './failure.ts';
 import type { ModelInfo } from './model.ts';
+import type { CallClock } from './stream.ts';
 
 /** A secret as the configuration resolves it: something that reveals its text, or the text. */
 export type SecretText = string | { reveal(): string };
@@ -21,7 +22,7 @@ export type Connection = {
   /** sent with each request; they win over ours */
   readonly headers?: Readonly<Record<string, SecretText>>;
   readonly models: readonly ModelInfo[];
-  readonly clock?: Clock;
+  readonly clock: CallClock;
 };
 
 /** A connection with its secrets revealed, for the inside of an adapter's closure. */
@@ -33,16 +34,17 @@ export type OpenConnection = {
   readonly apiKey: string | undefined;
   /** names in lower case */
   readonly headers: Readonly<Record<string, string>>;
-  readonly clock: Clock;
+  readonly clock: CallClock;
   readonly failure: FailureContext;
 };
 
 /**
- * @throws TroupeError INVALID_ARGUMENT when the key or a header value holds a character that no HTTP
- * header may carry (a line break pasted along): the HTTP client would put the whole value into its error
+ * @throws TroupeError INVALID_ARGUMENT when the key or a header value holds a character that no
+ * HTTP header may carry (a line break pasted along): the HTTP client would put the whole value into
+ * its error
  */
 export const openConnection = (connection: Connection, officialUrl: string): OpenConnection => {
-  const clock = connection.clock ?? systemClock;
+  const { clock } = connection;
   const path = `models.providers.${connection.id}`;
   const apiKey = connection.apiKey === undefined ? undefined : reveal(connection.apiKey);
   const headers: Record<string, string> = {};
@@ -68,8 +70,8 @@ export const openConnection = (connection: Connection, officialUrl: string): Ope
 };
 
 /**
- * The headers for an SDK. Without a key its own one (it insists on some) is taken out again with null,
- * so that a server that needs none gets none.
+ * The headers for an SDK. Without a key its own one (it insists on some) is taken out again with
+ * null, so that a server that needs none gets none.
  * @throws TroupeError UNAUTHORIZED without any proof, when the address is the provider's own
  */
 export const authentication = (

@@ -1,7 +1,7 @@
 /**
- * Mends a conversation so that every provider accepts it. A run that was aborted or moved to another
- * worker may leave calls without results; compaction may leave results without their call (AL12).
- * Providers refuse both, and a refused history would make the session useless for good.
+ * Mends a conversation so that every provider accepts it. A run that was aborted or moved to
+ * another worker may leave calls without results; compaction may leave results without their call
+ * (AL12). Providers refuse both, and a refused history would make the session useless for good.
  *
  * Pure; order is kept; messages that are right are returned as they are.
  */
@@ -34,7 +34,10 @@ export const mendConversation = (messages: readonly ModelMessage[]): ModelMessag
 const saysSomething = (message: Exclude<ModelMessage, ToolMessage>): boolean =>
   message.text.trim() !== '' || (message.role === 'assistant' && (message.calls?.length ?? 0) > 0);
 
-/** The results that stand before the next assistant message, one per call, in the order of the calls. */
+/**
+ * The results that stand before the next assistant message, one per call, in the order of the
+ * calls.
+ */
 const resultsOf = (
   calls: readonly ToolCall[],
   messages: readonly ModelMessage[],

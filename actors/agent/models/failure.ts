@@ -1,7 +1,7 @@
 /**
- * Failure: turns whatever a provider or its SDK throws into the one TroupeError that model.ts promises.
- * The only place that reads foreign errors, and the only place where their texts get into ours; so it
- * is also where secrets are taken out (SX4).
+ * Failure: turns whatever a provider or its SDK throws into the one TroupeError that model.ts
+ * promises. The only place that reads foreign errors, and the only place where their texts get into
+ * ours; so it is also where secrets are taken out (SX4).
  *
  * The SDKs' classes are read by shape, not by `instanceof`: importing them would load the SDK.
  */
@@ -46,7 +46,11 @@ const messageCharactersMax = 1_000;
 export const failureOf = (thrown: unknown, context: FailureContext): TroupeError => {
   if (thrown instanceof TroupeError) return withProvider(thrown, context);
   if (thrown instanceof MalformedEvent || thrown instanceof SyntaxError) {
-    return fail('INTERNAL', `sent an event that is not of its protocol: ${thrown.message}`, context);
+    return fail(
+      'INTERNAL',
+      `sent an event that is not of its protocol: ${thrown.message}`,
+      context,
+    );
   }
   const report = reportOf(thrown);
   return report === undefined ? notConnected(thrown, context) : refused(report, context);
@@ -119,7 +123,9 @@ const notConnected = (thrown: unknown, context: FailureContext): TroupeError => 
   return fail('UNAVAILABLE', `can not be reached or cut the connection: ${reason}`, context);
 };
 
-/** Error types of both providers' documentations; what stands in no row is decided by the status. */
+/**
+ * Error types of both providers' documentations; what stands in no row is decided by the status.
+ */
 const codesByKind: Readonly<Record<string, ErrorCode>> = {
   rate_limit_error: 'RATE_LIMIT_EXCEEDED',
   rate_limit_exceeded: 'RATE_LIMIT_EXCEEDED',
@@ -178,7 +184,9 @@ const reportOf = (thrown: unknown): Report | undefined => {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-/** `retry-after-ms`, else `Retry-After` in seconds or as a date (RFC 9110, 10.2.3). Never negative. */
+/**
+ * `retry-after-ms`, else `Retry-After` in seconds or as a date (RFC 9110, 10.2.3). Never negative.
+ */
 const retryAfterOf = (headers: Headers | undefined, wallMs: () => number): number | undefined => {
   const candidates = [
     Number.parseFloat(headers?.get('retry-after-ms') ?? ''),

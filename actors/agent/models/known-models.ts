@@ -1,7 +1,7 @@
 /**
- * Models that are known by name without configuration. Only a help for choosing and for bare names: a
- * model that is missing here works as `provider/model`. The numbers are bounds that the model keeps,
- * not always its greatest; `models.providers.<id>.models` overrides them.
+ * Models that are known by name without configuration. Only a help for choosing and for bare names:
+ * a model that is missing here works as `provider/model`. The numbers are bounds that the model
+ * keeps, not always its greatest; `models.providers.<id>.models` overrides them.
  */
 import type { ModelInfo } from './model.ts';
 
@@ -20,7 +20,6 @@ export const anthropicModels: readonly ModelInfo[] = info(
   'claude-opus-4-6',
   'claude-sonnet-4-6',
   'claude-haiku-4-5',
-  'claude-sonnet-4-5',
 );
 
 export const openAiModels: readonly ModelInfo[] = [

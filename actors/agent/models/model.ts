@@ -1,26 +1,27 @@
 /**
  * The port to language models: one request in, a stream of events out, the same for every provider.
  *
- * Boundary: a provider holds no session and keeps nothing between calls. It never retries (the runtime
- * does, from a committed intent) and never writes to a log.
+ * Boundary: a provider holds no session and keeps nothing between calls. It never retries (the
+ * runtime does, from a committed intent) and never writes to a log.
  *
  * Invariants:
- *  1. A good stream ends with exactly one `done`; its `text` is the concatenation of all `text` deltas.
- *  2. Every other end is a thrown TroupeError whose code says what the caller may do (table below).
+ *  1. A good stream ends with exactly one `done`; its `text` is the concatenation of all `text`
+ *     deltas.
+ *  2. Every other end is a thrown TroupeError whose code says what the caller may do (listed
+ *     below).
  *  3. Neither event nor error ever holds an API key or the value of a configured header (SX4).
  *  4. When the consumer stops reading, aborts, or waits too long, the connection is closed.
  *
- * | code | meaning | try again? |
- * | --- | --- | --- |
- * | RATE_LIMIT_EXCEEDED | 429; `retryAfterMs` as the provider asked | later |
- * | UNAVAILABLE | 5xx, overloaded, no connection, connection cut, stream without its end event | yes |
- * | DEADLINE_EXCEEDED | no byte for longer than `idleTimeoutMs` | yes |
- * | UNAUTHORIZED | no key, or a key that the provider refused | after the config changed |
- * | FORBIDDEN | 403, or a quota or budget that is used up | other provider |
- * | PAYLOAD_TOO_LARGE | 413 | with a shorter conversation |
- * | INVALID_ARGUMENT | any other 4xx, with what the provider said; `details.reason` is `context_length` when the conversation does not fit | no; when it does not fit, after compaction |
- * | INTERNAL | an event that no version of the protocol knows | another provider |
- * | CANCELLED | the caller's signal | no |
+ *  - RATE_LIMIT_EXCEEDED: 429; try again after `retryAfterMs`, as the provider asked
+ *  - UNAVAILABLE: 5xx, overloaded, not reached, cut, or ended without its end event; try again
+ *  - DEADLINE_EXCEEDED: no byte for longer than `idleTimeoutMs`; try again
+ *  - UNAUTHORIZED: no key, or one that the provider refused; the config must change
+ *  - FORBIDDEN: 403, or a quota or budget that is used up; ask another provider
+ *  - PAYLOAD_TOO_LARGE: 413; shorten the conversation
+ *  - INVALID_ARGUMENT: any other 4xx, with what the provider said; do not try again, unless
+ *    `details.reason` is `context_length`: then compact the conversation
+ *  - INTERNAL: an event that is not of the protocol; ask another provider
+ *  - CANCELLED: the caller's signal
  *
  * `details.provider` always, `details.status` when there was an HTTP answer.
  */
@@ -29,9 +30,9 @@ import type { ToolCall } from '../../../protocols/session.ts';
 export type { ToolCall };
 
 /**
- * What a provider wants back, unread and unchanged, with the assistant message it came with: signed or
- * encrypted reasoning. JSON. Optional: without it a conversation still works, only the model's earlier
- * reasoning is lost. Another provider or model ignores it.
+ * What a provider wants back, unread and unchanged, with the assistant message it came with: signed
+ * or encrypted reasoning. JSON. Optional: without it a conversation still works, only the model's
+ * earlier reasoning is lost. Another provider or model ignores it.
  */
 export type Continuation = {
   readonly provider: string;
@@ -55,7 +56,10 @@ export type ModelMessage =
       readonly isError: boolean;
     };
 
-/** A tool as a model sees it. `parameters` is the JSON schema of an object; names match `[A-Za-z0-9_-]{1,64}`. */
+/**
+ * A tool as a model sees it. `parameters` is the JSON schema of an object; names match
+ * `[A-Za-z0-9_-]{1,64}`.
+ */
 export type ToolSpec = {
   readonly name: string;
   readonly description: string;
@@ -77,7 +81,10 @@ export type ModelRequest = {
   readonly thinking?: ThinkingLevel;
 };
 
-/** `tools`: the caller runs `calls` and asks again. `length`: cut by `maxTokens` or the context window. */
+/**
+ * `tools`: the caller runs `calls` and asks again. `length`: cut by `maxTokens` or the context
+ * window.
+ */
 export type ModelStop = 'end' | 'tools' | 'length' | 'refusal';
 
 export type ModelUsage = { readonly inputTokens: number; readonly outputTokens: number };
@@ -85,7 +92,10 @@ export type ModelUsage = { readonly inputTokens: number; readonly outputTokens: 
 export type ModelDone = {
   readonly kind: 'done';
   readonly text: string;
-  /** empty unless `stop` is `tools`; `args` that are no JSON come as the text they are, for the tool to refuse */
+  /**
+   * empty unless `stop` is `tools`; `args` that are no JSON come as the text they are, for the tool
+   * to refuse
+   */
   readonly calls: readonly ToolCall[];
   readonly stop: ModelStop;
   /** whole request and answer; cached and reasoning tokens are included */

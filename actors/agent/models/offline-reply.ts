@@ -6,7 +6,8 @@
  *  - `[[words:n]]`        an answer of exactly n words
  *  - `[[think:n]]`        n words of reasoning before the answer
  *  - `[[pace:n]]`         n tokens per second for this answer, 0 as fast as possible
- *  - `[[fail:CODE]]`, `[[fail:CODE:ms]]`  the call fails with that code of the taxonomy (and retryAfterMs)
+ *  - `[[fail:CODE]]`, `[[fail:CODE:ms]]` the call fails with that code of the taxonomy (and
+ *    retryAfterMs)
  *  - `[[cut:n]]`          the stream ends after n tokens without its end event
  *  - `[[stall:n]]`        nothing more comes after n tokens
  *  - `[[malformed:n]]`    a broken event comes after n tokens
@@ -35,7 +36,10 @@ export type Reply = {
 /** Longest answer that `[[words:n]]` and `[[think:n]]` may ask for. */
 const wordsMax = 100_000;
 
-/** Pieces of a text as a model would stream it: up to six letters or two Chinese characters, with the space before. */
+/**
+ * Pieces of a text as a model would stream it: up to six letters or two Chinese characters, with
+ * the space before.
+ */
 export const tokensOf = (text: string): string[] =>
   text.match(/\s*(?:\p{Script=Han}{1,2}|[^\s\p{Script=Han}]{1,6})|\s+$/gu) ?? [];
 
@@ -112,9 +116,8 @@ const askedFor = (code: string, retryAfterMs: string | undefined): TroupeError =
   const known: ErrorCode = isErrorCode(code) ? code : 'INVALID_ARGUMENT';
   const message = isErrorCode(code) ? 'failed because the message asked for it' : `no code ${code}`;
   const wait = Number(retryAfterMs ?? 'none');
-  return new TroupeError(known, `The offline model: ${message}`, {
-    ...(Number.isFinite(wait) ? { retryAfterMs: wait } : {}),
-  });
+  const pause = Number.isFinite(wait) ? { retryAfterMs: wait } : {};
+  return new TroupeError(known, `The offline model: ${message}`, pause);
 };
 
 const reasoningOf = (request: ModelRequest, turn: Turn, directives: Directives): string[] => {
@@ -131,7 +134,8 @@ const inputTokensOf = (request: ModelRequest): number => {
   return [request.system, ...said].reduce((sum, text) => sum + tokensOf(text).length, 0);
 };
 
-const wordsIn = (text: string): number => (text.match(/\p{Script=Han}|[^\s\p{Script=Han}]+/gu) ?? []).length;
+const wordsIn = (text: string): number =>
+  (text.match(/\p{Script=Han}|[^\s\p{Script=Han}]+/gu) ?? []).length;
 
 type Spoken = { readonly text: string; readonly calls: readonly ToolCall[] };
 
@@ -146,7 +150,10 @@ const speak = (request: ModelRequest, turn: Turn, directives: Directives): Spoke
   const round = wanted.rounds[turn.rounds];
   if (round) {
     // unique in the conversation, and the same when the call is made again
-    const calls = round.map((call, at) => ({ id: `call_${request.messages.length}_${at}`, ...call }));
+    const calls = round.map((call, at) => ({
+      id: `call_${request.messages.length}_${at}`,
+      ...call,
+    }));
     return { text: '', calls };
   }
   const text = directives.has('words')
@@ -164,9 +171,13 @@ const resultsIn = (language: Words, results: readonly ToolMessage[]): string =>
     )
     .join('\n');
 
-type Rule = readonly [RegExp, (match: RegExpExecArray, earlier: readonly string[], say: Words) => string];
+type Rule = readonly [
+  RegExp,
+  (match: RegExpExecArray, earlier: readonly string[], say: Words) => string,
+];
 
-const namePattern = /(?:my name is|tôi tên là|tên tôi là|我叫|我的名字是)\s*([\p{L}\p{N}_-]{1,40})/iu;
+const namePattern =
+  /(?:my name is|tôi tên là|tên tôi là|我叫|我的名字是)\s*([\p{L}\p{N}_-]{1,40})/iu;
 
 /** The first rule that fits answers. */
 const rules: readonly Rule[] = [
@@ -192,14 +203,23 @@ const rules: readonly Rule[] = [
     /how many (?:messages|times|questions)|bao nhiêu tin nhắn|多少条?消息|几条消息/i,
     (_, earlier, say) => say.count(earlier.length + 1),
   ],
-  [/^(?:please )?(?:repeat|echo|say|lặp lại|hãy nói|重复|复述)[\s:：]+([^]+)$/i, ([, text = '']) => text.trim()],
+  [
+    /^(?:please )?(?:repeat|echo|say|lặp lại|hãy nói|重复|复述)[\s:：]+([^]+)$/i,
+    ([, text = '']) => text.trim(),
+  ],
   [
     /who are you|what are you|are you (?:real|an ai|a bot)|which model|api[_ ]key|bạn là ai|mô hình nào|你是谁|什么模型/i,
     (_, __, say) => say.about,
   ],
-  [/^(?:help|\?)|what can you do|trợ giúp|giúp tôi|làm được gì|帮助|你能做什么|你会什么/i, (_, __, say) => say.help],
+  [
+    /^(?:help|\?)|what can you do|trợ giúp|giúp tôi|làm được gì|帮助|你能做什么|你会什么/i,
+    (_, __, say) => say.help,
+  ],
   [/\b(?:thanks|thank you)\b|cảm ơn|谢谢/i, (_, __, say) => say.thanks],
-  [/^(?:hi|hello|hey|good (?:morning|evening|day|afternoon))\b|xin chào|^chào|你好|您好|嗨/i, (_, __, say) => say.greeting],
+  [
+    /^(?:hi|hello|hey|good (?:morning|evening|day|afternoon))\b|xin chào|^chào|你好|您好|嗨/i,
+    (_, __, say) => say.greeting,
+  ],
 ];
 
 const answerTo = (question: string, earlier: readonly string[], say: Words): string => {

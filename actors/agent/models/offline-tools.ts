@@ -1,18 +1,21 @@
 /**
  * How the offline model reads tool calls out of a message. Pure.
  *
- *  - `call <tool> {json}`: that call; several in a row are one round of parallel calls, `then` begins
- *    the next round
+ *  - `call <tool> {json}`: that call; several in a row are one round of parallel calls, `then`
+ *    begins the next round
  *  - `use the tool <tool> <text>`: the text is the JSON arguments, or the value of the tool's first
  *    text parameter (also `dùng công cụ …`, `使用工具 …`)
- *  - a question for the time, or for the value of an expression, if there is a tool `clock` or `calculate`
+ *  - a question for the time, or for the value of an expression, if there is a tool `clock` or
+ *    `calculate`
  */
 import type { ToolSpec } from './model.ts';
 
 export type Wanted = { readonly name: string; readonly args: unknown };
 export type Rounds = readonly (readonly Wanted[])[];
 
-/** Rounds of calls that the message asks for, or the name of a tool that it wants and there is none. */
+/**
+ * Rounds of calls that the message asks for, or the name of a tool that it wants and there is none.
+ */
 export const roundsOf = (
   text: string,
   tools: readonly ToolSpec[],
@@ -35,7 +38,10 @@ const writtenCalls = (text: string, tools: readonly ToolSpec[]): Wanted[][] => {
     const [whole, name = '', next] = match;
     const known = tools.some((tool) => tool.name === name);
     if (!known && next !== '{') continue; // "call me" is no tool call
-    const json = next === '{' ? jsonAt(text, match.index + whole.length) : { value: {}, end: match.index + whole.length };
+    const json =
+      next === '{'
+        ? jsonAt(text, match.index + whole.length)
+        : { value: {}, end: match.index + whole.length };
     const between = text.slice(end, match.index);
     if (rounds.length === 0 || /\bthen\b/i.test(between)) rounds.push([]);
     rounds.at(-1)?.push({ name, args: json.value });

@@ -1,14 +1,19 @@
 /**
- * What the offline model says, in English, Vietnamese and Chinese, and how it tells which one to use.
- * Texts only; when each is said stands in offline-reply.ts.
+ * What the offline model says, in English, Vietnamese and Chinese, and how it tells which one to
+ * use. Texts only; when each is said stands in offline-reply.ts.
  */
 
 export type Language = 'en' | 'vi' | 'zh';
 
-/** Chinese by its characters, Vietnamese by letters no other language here has; everything else English. */
+/**
+ * Chinese by its characters, Vietnamese by letters no other language here has; everything else
+ * English.
+ */
 export const languageOf = (text: string): Language => {
   if (/\p{Script=Han}/u.test(text)) return 'zh';
-  return /[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]|\b(xin ch[aà]o|ch[aà]o b[aạ]n)/i.test(text)
+  return /[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]|\b(xin ch[aà]o|ch[aà]o b[aạ]n)/i.test(
+    text,
+  )
     ? 'vi'
     : 'en';
 };
@@ -48,7 +53,8 @@ const en: Words = {
   first: (text) => `The first thing you said was: "${text}"`,
   previous: (text) => `Before this you said: "${text}"`,
   nothingYet: 'You have not said anything before this.',
-  count: (messages) => `You have sent ${messages} ${messages === 1 ? 'message' : 'messages'} so far.`,
+  count: (messages) =>
+    `You have sent ${messages} ${messages === 1 ? 'message' : 'messages'} so far.`,
   name: (name) => `Your name is ${name}.`,
   noName: 'You have not told me your name yet.',
   toolSaid: (name, result) => `The tool ${name} answered: ${result}`,
@@ -58,7 +64,8 @@ const en: Words = {
   heard: (text, words) =>
     `I read ${words} ${words === 1 ? 'word' : 'words'}: "${text}". I am the offline model of troupe and ` +
     'can not think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
-  thinking: (words) => `The message has ${words} words. I look for a rule that fits and answer by it.`,
+  thinking: (words) =>
+    `The message has ${words} words. I look for a rule that fits and answer by it.`,
 };
 
 const vi: Words = {

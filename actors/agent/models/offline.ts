@@ -1,17 +1,16 @@
 /**
- * The offline model: comes with troupe, needs no key and no network, and is the default until a key is
- * configured (AL10). It says plainly that it does not think. What it answers is a pure function of the
- * request (offline-reply.ts); this file streams that answer at a configured pace through the same loop
- * as the real providers, so that abort, idle limit and errors are the same.
+ * The offline model: comes with troupe, needs no key and no network, and is the default until a key
+ * is configured (AL10). It says plainly that it does not think. What it answers is a pure function
+ * of the request (offline-reply.ts); this file streams that answer at a configured pace through the
+ * same loop as the real providers, so that abort, idle limit and errors are the same.
  */
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, systemClock } from '../../../runtime/clock/clock.ts';
 import type { Answer } from './answer.ts';
 import { MalformedEvent } from './answer.ts';
 import type { FailureContext } from './failure.ts';
 import type { ModelInfo, ModelProvider } from './model.ts';
 import { type Reply, replyTo } from './offline-reply.ts';
-import { streamAnswer, type Wire } from './stream.ts';
+import { type CallClock, streamAnswer, type Wire } from './stream.ts';
 
 export const offlineModel: ModelInfo = {
   id: 'troupe-offline',
@@ -30,7 +29,7 @@ export type OfflineOptions = {
   readonly id?: string;
   /** default 200; 0 = as fast as possible */
   readonly tokensPerSecond?: number;
-  readonly clock?: Clock;
+  readonly clock: CallClock;
 };
 
 type OfflineEvent =
@@ -39,8 +38,8 @@ type OfflineEvent =
   | { readonly end: Reply }
   | 'malformed';
 
-export const createOfflineProvider = (options: OfflineOptions = {}): ModelProvider => {
-  const { id = 'offline', clock = systemClock, tokensPerSecond = offlineTokensPerSecond } = options;
+export const createOfflineProvider = (options: OfflineOptions): ModelProvider => {
+  const { id = 'offline', clock, tokensPerSecond = offlineTokensPerSecond } = options;
   const context: FailureContext = {
     provider: id,
     keyPath: `models.providers.${id}`,
@@ -89,14 +88,14 @@ async function* play(
 const pause = (
   at: number,
   tokensPerSecond: number,
-  clock: Clock,
+  clock: CallClock,
   signal: AbortSignal,
 ): Promise<void> | undefined => {
   if (tokensPerSecond > 0) return delay(1_000 / tokensPerSecond, clock, signal);
   return at % tokensPerTurn === tokensPerTurn - 1 ? setImmediate() : undefined;
 };
 
-const delay = (delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> =>
+const delay = (delayMs: number, clock: CallClock, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const finish = () => {
       cancel();

@@ -1,11 +1,15 @@
 /**
- * OpenAI's Chat Completions through its SDK: the protocol of every "OpenAI-compatible" server (AL10).
+ * OpenAI's Chat Completions through its SDK: the protocol of every "OpenAI-compatible" server
+ * (AL10).
  *
- * Such servers differ in what they refuse, so only what all of them take is sent; reasoning effort goes
- * only to models of OpenAI that reason. `max_tokens` is the name that compatible servers know; OpenAI's
- * own address wants `max_completion_tokens`.
+ * Such servers differ in what they refuse, so only what all of them take is sent; reasoning effort
+ * goes only to models of OpenAI that reason. `max_tokens` is the name that compatible servers know;
+ * OpenAI's own address wants `max_completion_tokens`.
  */
-import type { ChatCompletionChunk, ChatCompletionMessageParam } from 'openai/resources/chat/completions';
+import type {
+  ChatCompletionChunk,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions';
 import type { ChatCompletionCreateParamsStreaming as Params } from 'openai/resources/chat/completions';
 import { type Answer, MalformedEvent } from './answer.ts';
 import { type Connection, type OpenConnection, openConnection } from './connection.ts';

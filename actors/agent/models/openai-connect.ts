@@ -6,7 +6,10 @@ import type { Fetch } from './stream.ts';
 
 export const openAiUrl = 'https://api.openai.com/v1';
 
-/** A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the call's. */
+/**
+ * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
+ * call's.
+ */
 export const connectOpenAi = async (connection: OpenConnection, fetch: Fetch): Promise<OpenAI> => {
   const proof = authentication(connection, ['authorization', 'api-key'], 'OPENAI_API_KEY');
   const { default: Sdk } = await import('openai');
@@ -27,10 +30,10 @@ export const connectOpenAi = async (connection: OpenConnection, fetch: Fetch): P
 };
 
 /** Three levels that every reasoning model takes; `minimal` and `xhigh` are refused by some. */
-export const effortOf = (
-  thinking: Exclude<ThinkingLevel, 'off'>,
-): 'low' | 'medium' | 'high' =>
-  ({ minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' } as const)[thinking];
+export const effortOf = (thinking: Exclude<ThinkingLevel, 'off'>): 'low' | 'medium' | 'high' =>
+  (({ minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' }) as const)[
+    thinking
+  ];
 
 /** Which of OpenAI's models reason: the o series and gpt-5 and later, except the chat variants. */
 export const reasons = (model: string): boolean =>

@@ -1,9 +1,9 @@
 /**
  * OpenAI's Responses API through its SDK.
  *
- * Nothing is kept at OpenAI (`store: false`); a reasoning model's thoughts come encrypted and go back
- * with the message as its continuation. Reasoning parameters are sent only to models that reason: the
- * others refuse them. No sampling parameter is ever sent.
+ * Nothing is kept at OpenAI (`store: false`); a reasoning model's thoughts come encrypted and go
+ * back with the message as its continuation. Reasoning parameters are sent only to models that
+ * reason: the others refuse them. No sampling parameter is ever sent.
  *
  * Idempotency-Key: OpenAI does not promise to read it; gateways in between may. A model call is
  * therefore of class `repeatable`, never `keyed`.
@@ -119,17 +119,22 @@ const hear = (event: Event, answer: Answer, origin: Origin): void => {
       break;
     case 'response.failed': {
       const error = event.response.error;
-      throw new ReportedError(error?.code ?? 'server_error', error?.message ?? 'the response failed');
+      throw new ReportedError(
+        error?.code ?? 'server_error',
+        error?.message ?? 'the response failed',
+      );
     }
     case 'error':
       throw new ReportedError(event.code ?? 'server_error', event.message);
+    default: // other events and later ones say nothing that we need
   }
 };
 
 const hearEnd = (response: Responses.Response, answer: Answer, origin: Origin): void => {
   answer.usage(response.usage?.input_tokens, response.usage?.output_tokens);
   const cut = response.incomplete_details?.reason;
-  if (response.status === 'incomplete') answer.stop(cut === 'content_filter' ? 'refusal' : 'length');
+  if (response.status === 'incomplete')
+    answer.stop(cut === 'content_filter' ? 'refusal' : 'length');
   const items = response.output ?? [];
   if (items.some((item) => item.type === 'reasoning' && item.encrypted_content)) {
     answer.continueWith({ ...origin, blocks: items.map(withoutStatus) });

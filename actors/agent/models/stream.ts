@@ -1,19 +1,27 @@
 /**
- * The stream loop that all providers share: waiting with a limit, abort, the end of a stream, errors.
- * An adapter says only how its provider's stream is opened and what each of its events means.
+ * The stream loop that all providers share: waiting with a limit, abort, the end of a stream,
+ * errors. An adapter says only how its provider's stream is opened and what each of its events
+ * means.
  *
  * Invariants (beside those of model.ts):
  *  1. The idle limit runs only while we wait for the provider, not while the consumer thinks.
  *  2. Every byte counts as life, so that keep-alive pings (which the SDKs swallow) do.
  *  3. However the loop is left, the request is aborted and no timer or listener stays.
  */
-import type { Clock } from '../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { Answer, MalformedEvent } from './answer.ts';
 import { cutStream, type FailureContext, failureOf, ReportedError } from './failure.ts';
 import type { ModelEvent, StreamOptions } from './model.ts';
 
 export type Fetch = typeof globalThis.fetch;
+
+/** What waiting needs of the runtime's Clock. */
+export type CallClock = {
+  /** milliseconds since the epoch */
+  wallMs(): number;
+  /** calls once after at least delayMs; returns cancel */
+  after(delayMs: number, call: () => void): () => void;
+};
 
 /** One provider's protocol. */
 export type Wire<Event> = {
@@ -24,8 +32,8 @@ export type Wire<Event> = {
 };
 
 /**
- * After the end event the body should end at once. Waiting for that keeps the connection for the next
- * call, and a last chunk may still bring the usage; but not longer than this, milliseconds.
+ * After the end event the body should end at once. Waiting for that keeps the connection for the
+ * next call, and a last chunk may still bring the usage; but not longer than this, milliseconds.
  */
 const afterEndMs = 1_000;
 
@@ -34,7 +42,7 @@ export async function* streamAnswer<Event>(
   wire: Wire<Event>,
   options: StreamOptions,
   context: FailureContext,
-  clock: Clock,
+  clock: CallClock,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const wait = new Wait(options, clock);
   const answer = new Answer();
@@ -60,7 +68,10 @@ export async function* streamAnswer<Event>(
   yield answer.done();
 }
 
-/** An error thrown while reading an event is the event's fault, unless the event was itself an error. */
+/**
+ * An error thrown while reading an event is the event's fault, unless the event was itself an
+ * error.
+ */
 const hear = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
   try {
     wire.read(event, answer);
@@ -73,7 +84,7 @@ const hear = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
 /** Waiting for a provider: at most so long, and not after the caller gave up. */
 class Wait {
   readonly #caller: AbortSignal;
-  readonly #clock: Clock;
+  readonly #clock: CallClock;
   readonly #request = new AbortController();
   readonly #giveUp = () => this.#stop(new TroupeError('CANCELLED', 'The model call was cancelled'));
   #idleTimeoutMs: number;
@@ -81,7 +92,7 @@ class Wait {
   #interrupt: ((why: TroupeError) => void) | undefined;
   #verdict: TroupeError | undefined;
 
-  constructor({ signal, idleTimeoutMs }: StreamOptions, clock: Clock) {
+  constructor({ signal, idleTimeoutMs }: StreamOptions, clock: CallClock) {
     this.#caller = signal;
     this.#clock = clock;
     this.#idleTimeoutMs = idleTimeoutMs;
@@ -116,7 +127,9 @@ class Wait {
     this.#idleTimeoutMs = Math.min(this.#idleTimeoutMs, idleTimeoutMs);
   }
 
-  /** The work's result, or a rejection as soon as the caller gives up or nothing came for too long. */
+  /**
+   * The work's result, or a rejection as soon as the caller gives up or nothing came for too long.
+   */
   async until<T>(work: () => Promise<T>): Promise<T> {
     if (this.#verdict) throw this.#verdict;
     try {

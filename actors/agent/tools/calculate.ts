@@ -30,6 +30,9 @@ export const calculateTool = defineTool({
   },
 });
 
-/** Fifteen digits hide the error of binary fractions: 0.1 + 0.2 is 0.3. Whole numbers keep all of theirs. */
+/**
+ * Fifteen digits hide the error of binary fractions: 0.1 + 0.2 is 0.3. Whole numbers keep all of
+ * theirs.
+ */
 const written = (value: number): string =>
   Number.isSafeInteger(value) ? String(value) : String(Number(value.toPrecision(15)));

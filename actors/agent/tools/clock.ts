@@ -1,4 +1,7 @@
-/** `clock`: the date and time of the call in a time zone. Reads shard time, so a repeated call answers the same. */
+/**
+ * `clock`: the date and time of the call in a time zone. Reads shard time, so a repeated call
+ * answers the same.
+ */
 import { Type } from '@sinclair/typebox';
 import { defineTool } from './tool.ts';
 
@@ -48,10 +51,12 @@ const formatOf = (timeZone: string): Intl.DateTimeFormat | undefined => {
 
 /** Tuesday 2026-03-03 14:05:09 (Europe/Berlin, UTC+01:00) */
 const written = (format: Intl.DateTimeFormat, now: number): string => {
-  const part = Object.fromEntries(format.formatToParts(now).map(({ type, value }) => [type, value]));
+  const part = Object.fromEntries(
+    format.formatToParts(now).map(({ type, value }) => [type, value]),
+  );
   const offset = (part.timeZoneName ?? '').replace('GMT', 'UTC');
   const date = `${part.weekday} ${part.year}-${part.month}-${part.day}`;
   const zone = format.resolvedOptions().timeZone;
-  const place = zone === offset ? zone : `${zone}, ${offset}`;
+  const place = zone === 'UTC' ? zone : `${zone}, ${offset}`;
   return `${date} ${part.hour}:${part.minute}:${part.second} (${place})`;
 };

@@ -46,7 +46,9 @@ const ofMany: Readonly<Record<string, (values: readonly number[]) => number>> = 
 /** @throws ExpressionError, also when the value is no finite number */
 export const evaluate = (expression: string): number => {
   if (expression.length > expressionCharactersMax) {
-    throw new ExpressionError(`The expression is longer than ${expressionCharactersMax} characters`);
+    throw new ExpressionError(
+      `The expression is longer than ${expressionCharactersMax} characters`,
+    );
   }
   const value = new Reader(expression).whole();
   if (Number.isFinite(value)) return value;
@@ -57,10 +59,15 @@ export const evaluate = (expression: string): number => {
   );
 };
 
-const tokenPattern = /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|([a-z][a-z0-9]*)|(\*\*|[-+*/%^(),×÷−]))/giy;
+const tokenPattern =
+  /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|([a-z][a-z0-9]*)|(\*\*|[-+*/%^(),×÷−]))/giy;
 const sameSign: Readonly<Record<string, string>> = { '×': '*', '÷': '/', '−': '-', '**': '^' };
 
-type Token = { readonly kind: 'number' | 'name' | 'sign' | 'end'; readonly text: string; readonly at: number };
+type Token = {
+  readonly kind: 'number' | 'name' | 'sign' | 'end';
+  readonly text: string;
+  readonly at: number;
+};
 
 class Reader {
   readonly #tokens: readonly Token[];
@@ -171,7 +178,10 @@ const tokensOf = (expression: string): Token[] => {
   while (pattern.lastIndex < text.length) {
     const from = pattern.lastIndex;
     const match = pattern.exec(text);
-    if (!match) throw new ExpressionError(`Can not read "${text.slice(from, from + 10).trim()}" at ${from + 1}`);
+    if (!match)
+      throw new ExpressionError(
+        `Can not read "${text.slice(from, from + 10).trim()}" at ${from + 1}`,
+      );
     const [whole, number, name, sign = ''] = match;
     const at = match.index + whole.length - (number ?? name ?? sign).length;
     if (number) tokens.push({ kind: 'number', text: number, at });

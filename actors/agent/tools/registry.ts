@@ -3,8 +3,8 @@
  *
  * Invariants:
  *  1. A tool never sees arguments that its schema refuses.
- *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as an
- *     exception: the run goes on.
+ *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as
+ *     an exception: the run goes on.
  *  3. No result is longer than `resultBytesMax`.
  */
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
@@ -85,7 +85,8 @@ const firstOf = (errors: ValueErrorIterator): ValueError[] => {
   return [...byPath.values()];
 };
 
-const shown = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+const shown = (text: string): string =>
+  JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 /** `text`, or as much of its beginning as fits together with a note; never half a character. */
 export const cutText = (text: string): string => {

@@ -1,14 +1,15 @@
 /**
  * Tools: what a model may call. A tool says what it needs, how often it may run, and runs.
  *
- * Boundary: policy (who may call what), approval and sandbox come before; the effect host calls `run`
- * and decides about another try by the tool's class.
+ * Boundary: policy (who may call what), approval and sandbox come before; the effect host calls
+ * `run` and decides about another try by the tool's class.
  */
 import type { Static, TSchema } from '@sinclair/typebox';
 
 /**
- * What another run of the same call does: `repeatable` = nothing; `keyed` = nothing, if the receiver gets
- * the same idempotency key; `once` = it must not be: an unknown outcome is told, never tried again.
+ * What another run of the same call does: `repeatable` = nothing; `keyed` = nothing, if the
+ * receiver gets the same idempotency key; `once` = it must not be: an unknown outcome is told,
+ * never tried again.
  */
 export type ToolClass = 'repeatable' | 'keyed' | 'once';
 
@@ -20,7 +21,9 @@ export type ToolContext = {
   readonly now: number;
 };
 
-/** `isError`: the call did not do what was asked; `text` tells the model why and what to do instead. */
+/**
+ * `isError`: the call did not do what was asked; `text` tells the model why and what to do instead.
+ */
 export type ToolResult = { readonly text: string; readonly isError?: boolean };
 
 export type Tool<Parameters extends TSchema = TSchema> = {
@@ -42,5 +45,5 @@ export type Tool<Parameters extends TSchema = TSchema> = {
 
 /** A tool whose arguments are typed by its own schema, as one of a list of any tools. */
 export const defineTool = <Parameters extends TSchema>(tool: Tool<Parameters>): Tool =>
-  // the registry checks the arguments against this very schema before `run` sees them
-  tool as unknown as Tool;
+  // right because the registry checks the arguments against this very schema before `run` sees them
+  tool;

@@ -1,6 +1,7 @@
 /**
- * What every model provider must do, as model.ts promises it. Run on each implementation with its real
- * SDK against a local server that speaks its protocol, and on the offline model by its directives.
+ * What every model provider must do, as model.ts promises it. Run on each implementation with its
+ * real SDK against a local server that speaks its protocol, and on the offline model by its
+ * directives.
  */
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +12,7 @@ import type {
   ModelRequest,
   StreamOptions,
 } from '../../../../actors/agent/models/model.ts';
-import { errorData, TroupeError } from '../../../../protocols/errors.ts';
+import { type ErrorCode, errorData, TroupeError } from '../../../../protocols/errors.ts';
 import type { Plan, SeenRequest } from '../../../servers/scripted-server.ts';
 import { ManualClock, until } from './manual-clock.ts';
 
@@ -52,7 +53,13 @@ export const options = (more: Partial<StreamOptions> = {}): StreamOptions => ({
   ...more,
 });
 
-export type Heard = { events: ModelEvent[]; text: string; reasoning: string; done: ModelDone[]; error?: TroupeError };
+export type Heard = {
+  events: ModelEvent[];
+  text: string;
+  reasoning: string;
+  done: ModelDone[];
+  error?: TroupeError;
+};
 
 /** Reads a stream to its end, whichever that is. */
 export const hearAll = async (
@@ -86,7 +93,7 @@ export const providerContract = (name: string, start: () => Promise<Rig>): void 
     });
     afterAll(() => rig.close());
     afterEach(() => {
-      expect(rig.clock.pending, 'timers left behind').toBe(0);
+      expect(rig.clock.pending).toBe(0); // no timer is left behind
     });
     const call = (plan: Plan, more: Partial<StreamOptions> = {}) =>
       hearAll(rig.provider.stream(rig.prepare(plan), options(more)));
@@ -151,55 +158,60 @@ const goodEnds = (rig: () => Rig, call: Call): void => {
     );
   });
 
-  it.each(['length', 'refusal'] as const)('tells a stop by %s, and then asks for no tool', async (stop) => {
-    const heard = await call({ kind: 'answer', deltas: fourDeltas, calls: [sum], stop });
-    expect(heard.error).toBeUndefined();
-    expect(heard.done[0]).toMatchObject({ stop, calls: [], text: heard.text });
-  });
+  it.each(['length', 'refusal'] as const)(
+    'tells a stop by %s, and then asks for no tool',
+    async (stop) => {
+      const heard = await call({ kind: 'answer', deltas: fourDeltas, calls: [sum], stop });
+      expect(heard.error).toBeUndefined();
+      expect(heard.done[0]).toMatchObject({ stop, calls: [], text: heard.text });
+    },
+  );
 };
 
 const badEnds = (rig: () => Rig, call: Call): void => {
-  const fails = async (plan: Plan, code: string, more: Partial<StreamOptions> = {}) => {
-    const heard = await call(plan, more);
-    expect(heard.error?.code, heard.error?.message).toBe(code);
-    expect(heard.done).toEqual([]);
-    expect(heard.error?.details?.provider).toBe(rig().provider.id);
-    return heard;
-  };
+  /** What is heard of a call that fails so. */
+  const failure = (code: ErrorCode) => ({
+    done: [],
+    error: { code, details: { provider: rig().provider.id } },
+  });
 
   it('says RATE_LIMIT_EXCEEDED with the wait that was asked for', async () => {
     const headers = { 'retry-after-ms': '1500' };
-    const heard = await fails({ kind: 'refuse', status: 429, headers }, 'RATE_LIMIT_EXCEEDED');
+    const heard = await call({ kind: 'refuse', status: 429, headers });
+    expect(heard).toMatchObject(failure('RATE_LIMIT_EXCEEDED'));
     expect(heard.error?.retryAfterMs).toBe(1_500);
   });
 
   it('says UNAVAILABLE for a failing server, after a single try', async () => {
     const before = rig().requests?.length ?? 0;
-    await fails({ kind: 'refuse', status: 500 }, 'UNAVAILABLE');
-    await fails({ kind: 'refuse', status: 529 }, 'UNAVAILABLE');
+    expect(await call({ kind: 'refuse', status: 500 })).toMatchObject(failure('UNAVAILABLE'));
+    expect(await call({ kind: 'refuse', status: 529 })).toMatchObject(failure('UNAVAILABLE'));
     if (rig().requests) expect(rig().requests?.length).toBe(before + 2);
   });
 
   it('says UNAUTHORIZED for a refused key', async () => {
-    await fails({ kind: 'refuse', status: 401 }, 'UNAUTHORIZED');
+    expect(await call({ kind: 'refuse', status: 401 })).toMatchObject(failure('UNAUTHORIZED'));
   });
 
   it('says INVALID_ARGUMENT for a refused request', async () => {
-    await fails({ kind: 'refuse', status: 400 }, 'INVALID_ARGUMENT');
+    expect(await call({ kind: 'refuse', status: 400 })).toMatchObject(failure('INVALID_ARGUMENT'));
   });
 
   it('says UNAVAILABLE when the connection is cut, after the text that had come', async () => {
-    const heard = await fails({ kind: 'cut', deltas: fourDeltas }, 'UNAVAILABLE');
+    const heard = await call({ kind: 'cut', deltas: fourDeltas });
+    expect(heard).toMatchObject(failure('UNAVAILABLE'));
     expect(heard.text).not.toBe('');
   });
 
   it('says UNAVAILABLE when the stream ends without its end event', async () => {
-    const heard = await fails({ kind: 'endEarly', deltas: fourDeltas }, 'UNAVAILABLE');
+    const heard = await call({ kind: 'endEarly', deltas: fourDeltas });
+    expect(heard).toMatchObject(failure('UNAVAILABLE'));
     expect(heard.text).not.toBe('');
   });
 
   it.each(['json', 'shape'] as const)('says INTERNAL for an event of broken %s', async (form) => {
-    const heard = await fails({ kind: 'malformed', deltas: fourDeltas, form }, 'INTERNAL');
+    const heard = await call({ kind: 'malformed', deltas: fourDeltas, form });
+    expect(heard).toMatchObject(failure('INTERNAL'));
     expect(heard.text).not.toBe('');
   });
 
@@ -215,22 +227,28 @@ const badEnds = (rig: () => Rig, call: Call): void => {
     const heard = await running;
     expect(heard.error?.code).toBe('DEADLINE_EXCEEDED');
     expect(heard.done).toEqual([]);
-    await closed(rig());
+    expect(await closed(rig())).toBe(true);
   });
 
   it('never shows the key in an error, however it is printed', async () => {
     for (const status of [400, 401, 429, 500]) {
       const message = `You said ${secretKey}`;
       const { error } = await call({ kind: 'refuse', status, message });
-      const printed = [String(error), error?.stack, JSON.stringify(errorData(error)), inspect(error, { depth: 9 })];
+      const printed = [
+        String(error),
+        error?.stack,
+        JSON.stringify(errorData(error)),
+        inspect(error, { depth: 9 }),
+      ];
       for (const text of printed) expect(text).not.toContain(secretKey);
     }
   });
 };
 
 /** The server saw the client go. */
-const closed = async ({ requests }: Rig): Promise<void> => {
+const closed = async ({ requests }: Rig): Promise<boolean> => {
   if (requests) await until(() => requests.at(-1)?.aborted === true, 'the connection’s end');
+  return true;
 };
 
 const leaving = (rig: () => Rig): void => {
@@ -243,7 +261,7 @@ const leaving = (rig: () => Rig): void => {
     });
     expect(heard.error?.code).toBe('CANCELLED');
     expect(heard.done).toEqual([]);
-    await closed(rig());
+    expect(await closed(rig())).toBe(true);
   });
 
   it('asks nobody when the caller had given up before', async () => {
@@ -256,6 +274,6 @@ const leaving = (rig: () => Rig): void => {
   it('closes the connection when the consumer stops reading', async () => {
     const asked = rig().prepare({ kind: 'stall', deltas: fourDeltas });
     for await (const _ of rig().provider.stream(asked, options())) break;
-    await closed(rig());
+    expect(await closed(rig())).toBe(true);
   });
 };

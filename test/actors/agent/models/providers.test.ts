@@ -5,11 +5,19 @@ import type { ModelProvider } from '../../../../actors/agent/models/model.ts';
 import { createOfflineProvider } from '../../../../actors/agent/models/offline.ts';
 import { createOpenAiCompletionsProvider } from '../../../../actors/agent/models/openai-completions.ts';
 import { createOpenAiResponsesProvider } from '../../../../actors/agent/models/openai-responses.ts';
+import { systemClock } from '../../../../runtime/clock/clock.ts';
 import { startAnthropicServer } from '../../../servers/anthropic-server.ts';
 import { startOpenAiServer } from '../../../servers/openai-server.ts';
 import type { Plan, ScriptedServer } from '../../../servers/scripted-server.ts';
 import { ManualClock, until } from './manual-clock.ts';
-import { hearAll, options, providerContract, request, type Rig, secretKey } from './provider-contract.ts';
+import {
+  hearAll,
+  options,
+  providerContract,
+  request,
+  type Rig,
+  secretKey,
+} from './provider-contract.ts';
 
 type Remote = {
   name: string;
@@ -75,7 +83,11 @@ const directivesFor = (plan: Plan): string => {
       return `[[words:12]]${plan.reasoning ? ' [[think:3]]' : ''}`;
     }
     case 'refuse': {
-      const codes: Record<number, string> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHORIZED', 429: 'RATE_LIMIT_EXCEEDED' };
+      const codes: Record<number, string> = {
+        400: 'INVALID_ARGUMENT',
+        401: 'UNAUTHORIZED',
+        429: 'RATE_LIMIT_EXCEEDED',
+      };
       return `[[fail:${codes[plan.status] ?? 'UNAVAILABLE'}:${plan.headers?.['retry-after-ms'] ?? ''}]]`;
     }
     case 'stall':
@@ -133,6 +145,7 @@ for (const remote of remotes) {
           apiKey: { reveal: () => secretKey },
           headers: { 'X-Team': { reveal: () => 'blue' } },
           models: [],
+          clock: systemClock,
         });
         await hearAll(provider.stream(request({ model: remote.model }), options()));
         const [seen] = server.requests;
@@ -142,7 +155,12 @@ for (const remote of remotes) {
 
     it('sends no proof at all to an own server when no key is configured', () =>
       withRig(async ({ server }) => {
-        const provider = remote.create({ id: 'p', baseUrl: server.baseUrl, models: [] });
+        const provider = remote.create({
+          id: 'p',
+          baseUrl: server.baseUrl,
+          models: [],
+          clock: systemClock,
+        });
         const heard = await hearAll(provider.stream(request({ model: remote.model }), options()));
         expect(heard.error).toBeUndefined();
         expect(server.requests[0]?.headers).not.toHaveProperty('authorization');
@@ -150,7 +168,7 @@ for (const remote of remotes) {
       }));
 
     it('asks for a key, naming where to put it, before it goes to the provider’s own address', async () => {
-      const provider = remote.create({ id: 'acme', models: [] });
+      const provider = remote.create({ id: 'acme', models: [], clock: systemClock });
       const { error } = await hearAll(provider.stream(request({ model: remote.model }), options()));
       expect(error?.code).toBe('UNAUTHORIZED');
       expect(error?.message).toContain('models.providers.acme.apiKey');
@@ -159,7 +177,11 @@ for (const remote of remotes) {
 
     it('names the place of a refused key and nothing that the provider said about it', () =>
       withRig(async (rig) => {
-        const { error } = await call(rig, { kind: 'refuse', status: 401, message: 'bad key sk-te***6789' });
+        const { error } = await call(rig, {
+          kind: 'refuse',
+          status: 401,
+          message: 'bad key sk-te***6789',
+        });
         expect(error?.message).toContain('models.providers.the-provider.apiKey');
         expect(error?.message).not.toContain('sk-te');
         expect(error?.details?.status).toBe(401);
@@ -168,19 +190,35 @@ for (const remote of remotes) {
     it('passes on what the provider said about a refused request, without any configured secret', () =>
       withRig(async ({ server }) => {
         const headers = { authorization: 'Bearer token-token-token', 'x-side': 'side-secret' };
-        const provider = remote.create({ id: 'p', baseUrl: server.baseUrl, headers, models: [] });
+        const provider = remote.create({
+          id: 'p',
+          baseUrl: server.baseUrl,
+          headers,
+          models: [],
+          clock: systemClock,
+        });
         const message = 'no tool_choice here; you sent token-token-token and side-secret';
         server.script({ kind: 'refuse', status: 400, message });
-        const { error } = await hearAll(provider.stream(request({ model: remote.model }), options()));
+        const { error } = await hearAll(
+          provider.stream(request({ model: remote.model }), options()),
+        );
         expect(error?.message).toContain('no tool_choice here; you sent *** and ***');
       }));
 
     it('understands Retry-After in seconds and as a date', () =>
       withRig(async (rig) => {
-        const inSeconds = await call(rig, { kind: 'refuse', status: 429, headers: { 'retry-after': '2' } });
+        const inSeconds = await call(rig, {
+          kind: 'refuse',
+          status: 429,
+          headers: { 'retry-after': '2' },
+        });
         expect(inSeconds.error?.retryAfterMs).toBe(2_000);
         const date = new Date(rig.clock.wallMs() + 30_000).toUTCString();
-        const byDate = await call(rig, { kind: 'refuse', status: 429, headers: { 'retry-after': date } });
+        const byDate = await call(rig, {
+          kind: 'refuse',
+          status: 429,
+          headers: { 'retry-after': date },
+        });
         expect(byDate.error?.retryAfterMs).toBe(30_000);
         const without = await call(rig, { kind: 'refuse', status: 429 });
         expect(without.error?.code).toBe('RATE_LIMIT_EXCEEDED');
@@ -220,7 +258,8 @@ for (const remote of remotes) {
     it('maps an error that comes as an event', () =>
       withRig(async (rig) => {
         const deltas = ['so far '];
-        const event = (type: string) => call(rig, { kind: 'errorEvent', deltas, type, message: 'sorry' });
+        const event = (type: string) =>
+          call(rig, { kind: 'errorEvent', deltas, type, message: 'sorry' });
         const limited = await event('rate_limit_exceeded');
         expect(limited.error?.code).toBe('RATE_LIMIT_EXCEEDED');
         expect(limited.text).toBe('so far ');
@@ -291,12 +330,18 @@ for (const remote of remotes) {
       withRig(async (rig) => {
         const calls = [{ id: 'c1', name: 'calculate', args: '{"expression": 2+' }];
         const heard = await call(rig, { kind: 'answer', calls });
-        expect(heard.done[0]?.calls).toEqual([{ id: 'c1', name: 'calculate', args: '{"expression": 2+' }]);
+        expect(heard.done[0]?.calls).toEqual([
+          { id: 'c1', name: 'calculate', args: '{"expression": 2+' },
+        ]);
       }));
 
     it('hands out several calls of one answer in order', () =>
       withRig(async (rig) => {
-        const calls = [1, 2, 3].map((n) => ({ id: `c${n}`, name: 'calculate', args: { expression: `${n}` } }));
+        const calls = [1, 2, 3].map((n) => ({
+          id: `c${n}`,
+          name: 'calculate',
+          args: { expression: `${n}` },
+        }));
         const heard = await call(rig, { kind: 'answer', deltas: ['I look. '], calls });
         expect(heard.done[0]).toMatchObject({ text: 'I look. ', stop: 'tools', calls });
       }));

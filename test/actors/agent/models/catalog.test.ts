@@ -1,0 +1,160 @@
+import { inspect } from 'node:util';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { createModelCatalog, type ModelSettings } from '../../../../actors/agent/models/catalog.ts';
+import { systemClock as clock } from '../../../../runtime/clock/clock.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import { startOpenAiServer } from '../../../servers/openai-server.ts';
+import { hearAll, options, request } from './provider-contract.ts';
+
+const none: ModelSettings = { providers: {} };
+const local: ModelSettings = {
+  providers: {
+    local: {
+      api: 'openai-completions',
+      baseUrl: 'http://127.0.0.1:9/v1',
+      models: [{ id: 'qwen', contextWindow: 32_000 }, { id: 'org/llama' }, { id: 'gpt-5.5' }],
+    },
+  },
+};
+const keys = { ANTHROPIC_API_KEY: 'sk-ant-key-in-env', OPENAI_API_KEY: 'sk-key-in-env' };
+
+const refusal = (act: () => unknown): TroupeError => {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof TroupeError) return error;
+    throw error;
+  }
+  throw new Error('was not refused');
+};
+
+describe('the default model', () => {
+  it('is the offline model until there is a key or an own provider', () => {
+    expect(createModelCatalog(none, { clock }).defaultModel()).toBe('offline/troupe-offline');
+    expect(createModelCatalog(none, { clock, env: keys }).defaultModel()).toBe(
+      'anthropic/claude-opus-5-5',
+    );
+    const { OPENAI_API_KEY } = keys;
+    expect(createModelCatalog(none, { clock, env: { OPENAI_API_KEY } }).defaultModel()).toBe(
+      'openai/gpt-5.5',
+    );
+    expect(createModelCatalog(local, { clock, env: keys }).defaultModel()).toBe('local/qwen');
+    const keyless: ModelSettings = { providers: { anthropic: { api: 'anthropic-messages' } } };
+    expect(createModelCatalog(keyless, { clock }).defaultModel()).toBe('offline/troupe-offline');
+  });
+});
+
+describe('resolving a model’s name', () => {
+  const catalog = createModelCatalog(local, { clock, env: keys });
+
+  it('takes provider/model, known or not, with the bounds that were configured', () => {
+    expect(catalog.resolve('local/qwen').model).toEqual({
+      id: 'qwen',
+      contextWindow: 32_000,
+      maxTokens: 16_000,
+    });
+    expect(catalog.resolve('local/org/llama')).toMatchObject({
+      name: 'local/org/llama',
+      model: { id: 'org/llama' },
+    });
+    expect(catalog.resolve('openai/gpt-9').model.id).toBe('gpt-9');
+    expect(catalog.resolve('openai/gpt-9').provider.id).toBe('openai');
+    expect(catalog.resolve('offline/troupe-offline').provider.id).toBe('offline');
+  });
+
+  it('takes a bare name when exactly one provider has it', () => {
+    expect(catalog.resolve('qwen').name).toBe('local/qwen');
+    expect(catalog.resolve('org/llama').name).toBe('local/org/llama');
+    expect(catalog.resolve('claude-opus-5-5').name).toBe('anthropic/claude-opus-5-5');
+  });
+
+  it('refuses a bare name that two providers have, and names both', () => {
+    const error = refusal(() => catalog.resolve('gpt-5.5'));
+    expect(error.code).toBe('INVALID_ARGUMENT');
+    expect(error.message).toContain('local/gpt-5.5 or openai/gpt-5.5');
+  });
+
+  it.each(['nonsense', 'offline/other', 'nobody/model', 'local/', '/qwen', ''])(
+    'refuses "%s" and says what exists',
+    (name) => {
+      const error = refusal(() => catalog.resolve(name));
+      expect(error.code).toBe('INVALID_ARGUMENT');
+      expect(error.message).toContain('local/qwen');
+      expect(error.message).toContain('offline/troupe-offline');
+    },
+  );
+});
+
+describe('secrets of the catalog', () => {
+  const secret = 'sk-very-secret-9876543210';
+  const settings: ModelSettings = {
+    providers: {
+      a: { api: 'anthropic-messages', baseUrl: 'http://127.0.0.1:9', apiKey: secret },
+      b: { api: 'openai-responses', baseUrl: 'http://127.0.0.1:9', headers: { 'x-key': secret } },
+      c: {
+        api: 'openai-completions',
+        baseUrl: 'http://127.0.0.1:9',
+        apiKey: { reveal: () => secret },
+      },
+    },
+  };
+
+  it('can not be read from it or its providers', () => {
+    const catalog = createModelCatalog(settings, { clock, env: { ANTHROPIC_API_KEY: secret } });
+    for (const one of [catalog, ...catalog.providers]) {
+      expect(JSON.stringify(one)).not.toContain(secret);
+      expect(String(one as unknown)).not.toContain(secret);
+      expect(inspect(one, { depth: 9, showHidden: true })).not.toContain(secret);
+    }
+    expect(refusal(() => catalog.resolve('x')).message).not.toContain(secret);
+  });
+
+  it('are refused at once, unnamed, when no header could carry them', () => {
+    for (const [id, entry] of Object.entries(settings.providers)) {
+      const broken = {
+        ...entry,
+        ...(entry.apiKey ? { apiKey: `${secret}\nmore` } : { headers: { 'x-key': `${secret}\n` } }),
+      };
+      const error = refusal(() => createModelCatalog({ providers: { [id]: broken } }, { clock }));
+      expect(error.code).toBe('INVALID_ARGUMENT');
+      expect(error.message).toMatch(
+        new RegExp(`models\\.providers\\.${id}\\.(apiKey|headers\\.x-key)`),
+      );
+      expect(inspect(error, { depth: 9 })).not.toContain(secret);
+    }
+  });
+
+  it('of the environment never go to an address that was configured', async () => {
+    const server = await startOpenAiServer();
+    try {
+      const catalog = createModelCatalog(
+        { providers: { openai: { api: 'openai-responses', baseUrl: server.baseUrl } } },
+        { clock, env: { OPENAI_API_KEY: secret } },
+      );
+      const { provider } = catalog.resolve('openai/gpt-5.5');
+      const heard = await hearAll(provider.stream(request({ model: 'gpt-5.5' }), options()));
+      expect(heard.error).toBeUndefined();
+      expect(JSON.stringify(server.requests[0]?.headers)).not.toContain(secret);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+it('loads an SDK only with the first call that needs it', async () => {
+  const { metafile } = await build({
+    entryPoints: ['actors/agent/models/catalog.ts'],
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'silent',
+  });
+  const external = Object.values(metafile.outputs).flatMap(({ imports }) => imports);
+  const sdks = external.filter(({ path }) => ['openai', '@anthropic-ai/sdk'].includes(path));
+  expect(sdks.map(({ path }) => path).sort()).toEqual(['@anthropic-ai/sdk', 'openai']);
+  expect(sdks.every(({ kind }) => kind === 'dynamic-import')).toBe(true);
+});
