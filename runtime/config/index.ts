@@ -1,7 +1,13 @@
 /**
  * Configuration: one JSON5 file, the environment and flags, checked as a whole (OP5).
  */
-export { type ResolvedAgent, defaultAgent, resolveAgents, soleAgentId } from './agents.ts';
+export {
+  type ResolvedAgent,
+  defaultAgent,
+  resolveAgents,
+  soleAgentId,
+  storeFolder,
+} from './agents.ts';
 export { bindsLoopback } from './cross-checks.ts';
 export {
   type ConfigFlags,
@@ -21,3 +27,5 @@ export {
 } from './schema.ts';
 export { Secret, redacted } from './secret.ts';
 export { ensureToken, tokenFile } from './token.ts';
+export { leaves, showPointer } from './pointer.ts';
+export { configReference } from './reference.ts';

@@ -1,0 +1,76 @@
+/**
+ * `troupe agent`: one message, one answer. Streams it to stdout, or prints the result as JSON.
+ */
+import { TroupeError } from '../protocols/errors.ts';
+import { AnswerPrinter } from './answer-printer.ts';
+import { exitCodes, reportFailure } from './exit.ts';
+import { type ClientOptions, withGateway } from './options.ts';
+import { type RunOutcome, type RunRequest, runAgent } from './run-agent.ts';
+
+export type AgentOptions = ClientOptions & {
+  readonly message: string;
+  readonly session?: string;
+  readonly agent?: string;
+  readonly model?: string;
+  readonly thinking?: string;
+  readonly timeout?: string;
+  readonly runId?: string;
+};
+
+/** Returns the exit code. @throws TroupeError when the message could not be given or followed */
+export async function agent(options: AgentOptions): Promise<number> {
+  const request = requestOf(options, await messageOf(options.message));
+  const outcome = await withGateway(options, async (client) => {
+    if (options.json) return runAgent(client, request);
+    const printer = new AnswerPrinter((text) => process.stdout.write(text));
+    const run = await runAgent(client, request, { onText: (text) => printer.show(text) });
+    printer.finish(run.text);
+    return run;
+  });
+  return report(outcome, options);
+}
+
+/** `-` reads the message from stdin. */
+async function messageOf(message: string): Promise<string> {
+  if (message !== '-') return message;
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function requestOf(options: AgentOptions, message: string): RunRequest {
+  const { session, agent: agentId, model, thinking, timeout, runId } = options;
+  return {
+    message,
+    ...(session !== undefined && { sessionKey: session }),
+    ...(agentId !== undefined && { agentId }),
+    ...(model !== undefined && { model }),
+    ...(thinking !== undefined && { thinking }),
+    ...(timeout !== undefined && { timeout: seconds(timeout) }),
+    ...(runId !== undefined && { runId }),
+  };
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new TroupeError('INVALID_ARGUMENT', `--timeout ${text}: give whole seconds, at least 1`);
+}
+
+function report(outcome: RunOutcome, { json = false }: AgentOptions): number {
+  const { error, ...result } = outcome;
+  if (json) {
+    const shown = error ? { ...result, error: shownError(error) } : result;
+    process.stdout.write(`${JSON.stringify(shown, null, 2)}\n`);
+  } else if (error) {
+    reportFailure(error);
+  }
+  if (outcome.status === 'ok') return exitCodes.ok;
+  return outcome.status === 'timeout' ? exitCodes.timeout : exitCodes.failure;
+}
+
+/** Without the result, which stands beside it. */
+function shownError(error: TroupeError) {
+  const { payload: _payload, ...details } = error.details ?? {};
+  return { ...error.toData(), details };
+}

@@ -1,0 +1,79 @@
+/**
+ * `troupe charts`: the statecharts of the actors that come with troupe, for the Stately editor, the
+ * XState extension of VS Code, or a Markdown page (RT11).
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AnyStateNode } from 'xstate';
+import type { ActorDefinition } from '../runtime/index.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { exitCodes } from './exit.ts';
+import { printJson, table } from './output.ts';
+
+export type ChartFormat = 'json' | 'ts' | 'mermaid';
+const extensions: Record<ChartFormat, string> = { json: 'json', ts: 'ts', mermaid: 'mmd' };
+
+export async function list({ json = false }: { readonly json?: boolean }): Promise<number> {
+  const actors = await shipped();
+  const rows = actors.map(({ type, version, machine }) => ({
+    type,
+    version,
+    states: statesIn(machine.root) - 1,
+  }));
+  if (json) printJson(rows);
+  else {
+    const cells = rows.map((row) => [row.type, String(row.version), String(row.states)]);
+    process.stdout.write(table(['type', 'version', 'states'], cells));
+  }
+  return exitCodes.ok;
+}
+
+/** The node itself counted. */
+const statesIn = ({ states }: AnyStateNode): number =>
+  Object.values(states).reduce((sum, state) => sum + statesIn(state), 1);
+
+export type ExportOptions = {
+  readonly format: ChartFormat;
+  /** folder for one file per chart; without it the charts go to stdout */
+  readonly out?: string;
+};
+
+/** @throws TroupeError NOT_FOUND for a type that there is not */
+export async function exportCharts(
+  type: string | undefined,
+  options: ExportOptions,
+): Promise<number> {
+  const { format, out } = options;
+  const all = await shipped();
+  const chosen = type === undefined ? all : all.filter((actor) => actor.type === type);
+  if (chosen.length === 0) {
+    const known = all.map((actor) => actor.type).join(', ');
+    throw new TroupeError('NOT_FOUND', `there is no actor type ${type}; there are ${known}`);
+  }
+  if (out !== undefined) mkdirSync(out, { recursive: true });
+  for (const actor of chosen) {
+    const text = await render(actor, format);
+    if (out === undefined) process.stdout.write(text);
+    else {
+      const file = join(out, `${actor.type}.${extensions[format]}`);
+      writeFileSync(file, text);
+      process.stdout.write(`${file}\n`);
+    }
+  }
+  return exitCodes.ok;
+}
+
+async function render({ machine, type }: ActorDefinition, format: ChartFormat): Promise<string> {
+  const { exportJson, exportTypeScript, exportMermaid } = await import('../runtime/index.ts');
+  const text = {
+    json: () => `${JSON.stringify(exportJson(machine), null, 2)}`,
+    ts: () => exportTypeScript(machine, type),
+    mermaid: () => exportMermaid(machine),
+  }[format]();
+  return text.endsWith('\n') ? text : `${text}\n`;
+}
+
+async function shipped(): Promise<readonly ActorDefinition[]> {
+  const { shippedActors } = await import('../actors/index.ts');
+  return shippedActors();
+}

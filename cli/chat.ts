@@ -1,0 +1,186 @@
+/**
+ * `troupe chat`: a conversation in the terminal. Each line is a message; answers stream.
+ *
+ * A line typed while an answer runs is sent at once and waits its turn in the session, not here: it
+ * is answered even when this terminal goes away. Ctrl-C stops the running answer, a second one
+ * leaves. With stdin from a pipe each line is a message, and the end of the input ends the chat
+ * after the last answer.
+ */
+import { randomUUID } from 'node:crypto';
+import { createInterface, type Interface } from 'node:readline';
+import { TroupeError } from '../protocols/errors.ts';
+import { AnswerPrinter } from './answer-printer.ts';
+import { exitCodes } from './exit.ts';
+import type { GatewayClient } from './gateway-client.ts';
+import { type ClientOptions, connect } from './options.ts';
+import { type RunOutcome, runAgent } from './run-agent.ts';
+
+export type ChatOptions = ClientOptions & { readonly session?: string; readonly agent?: string };
+
+export async function chat(options: ChatOptions): Promise<number> {
+  const client = await connect(options);
+  try {
+    return await new Chat(client, options).run();
+  } finally {
+    client.close();
+  }
+}
+
+const help = `/help   this text
+/abort  stop the running answer (Ctrl-C does the same)
+/quit   leave (Ctrl-D does the same); what runs goes on without you
+`;
+
+/** One message on its way; `latest` is what its answer said so far. */
+type Turn = {
+  readonly runId: string;
+  latest: string;
+  printer?: AnswerPrinter;
+  readonly outcome: Promise<RunOutcome | { readonly failure: TroupeError }>;
+};
+
+class Chat {
+  readonly #client: GatewayClient;
+  readonly #options: ChatOptions;
+  readonly #lines: Interface;
+  readonly #interactive = process.stdin.isTTY;
+  readonly #left = new AbortController();
+  /** messages that are not answered yet, in the order they were sent */
+  readonly #turns: Turn[] = [];
+  #sessionKey: string | undefined;
+  #showing: Promise<void> = Promise.resolve();
+  #aborted: Turn | undefined;
+  #failed = false;
+
+  constructor(client: GatewayClient, options: ChatOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#sessionKey = options.session;
+    this.#lines = createInterface({
+      input: process.stdin,
+      ...(this.#interactive && { output: process.stdout, prompt: '> ' }),
+    });
+  }
+
+  async run(): Promise<number> {
+    this.#client.watch((state) => {
+      if (state.kind === 'lost') this.#note('the connection is lost; trying again');
+      if (state.kind === 'open') this.#note('connected again');
+      if (state.kind === 'closed') this.#leave();
+    });
+    this.#lines.on('SIGINT', () => this.#interrupt());
+    if (!this.#interactive) process.on('SIGINT', () => this.#interrupt());
+    if (this.#interactive) await this.#greet();
+    this.#prompt();
+    for await (const line of this.#lines) this.#take(line.trim());
+    if (this.#interactive) this.#left.abort();
+    await this.#showing;
+    return this.#failed ? exitCodes.failure : exitCodes.ok;
+  }
+
+  async #greet(): Promise<void> {
+    const hello = await this.#client.ready();
+    const { sessionDefaults } = hello.snapshot;
+    this.#note(
+      `session ${this.#sessionKey ?? sessionDefaults?.mainSessionKey ?? 'main'}; /help for help`,
+    );
+  }
+
+  #take(line: string): void {
+    if (line === '/quit' || line === '/exit') return this.#leave();
+    if (line === '/abort') return void this.#abort();
+    if (line === '/help') process.stdout.write(help);
+    else if (line !== '') this.#send(line);
+    this.#prompt();
+  }
+
+  #send(message: string): void {
+    const runId = randomUUID();
+    const turn: Turn = {
+      runId,
+      latest: '',
+      outcome: runAgent(
+        this.#client,
+        {
+          message,
+          runId,
+          ...(this.#options.session !== undefined && { sessionKey: this.#options.session }),
+          ...(this.#options.agent !== undefined && { agentId: this.#options.agent }),
+        },
+        {
+          onText: (text) => {
+            turn.latest = text;
+            turn.printer?.show(text);
+          },
+          onAccepted: ({ sessionKey }) => {
+            this.#sessionKey = sessionKey ?? this.#sessionKey;
+          },
+          signal: this.#left.signal,
+        },
+      ).catch((failure: TroupeError) => ({ failure })),
+    };
+    this.#turns.push(turn);
+    this.#showing = this.#showing.then(() => this.#show(turn));
+  }
+
+  /** Prints one answer to its end; answers are printed one after the other. */
+  async #show(turn: Turn): Promise<void> {
+    const printer = new AnswerPrinter((text) => process.stdout.write(text));
+    turn.printer = printer;
+    printer.show(turn.latest);
+    const outcome = await turn.outcome;
+    this.#turns.splice(this.#turns.indexOf(turn), 1);
+    if ('failure' in outcome) {
+      if (this.#left.signal.aborted) return;
+      this.#failed = true;
+      this.#note(outcome.failure.message);
+    } else {
+      printer.finish(outcome.text);
+      this.#judge(outcome);
+    }
+    this.#prompt();
+  }
+
+  #judge({ status, error }: RunOutcome): void {
+    if (status === 'aborted') this.#note('stopped');
+    else if (status !== 'ok') {
+      this.#failed = true;
+      this.#note(error?.message ?? `the run ended: ${status}`);
+    }
+  }
+
+  /** Ctrl-C: the running answer first, then the chat. */
+  #interrupt(): void {
+    const running = this.#turns[0];
+    if (!running || this.#aborted === running) return this.#leave();
+    this.#aborted = running;
+    this.#note('stopping the answer; once more leaves');
+    void this.#abort();
+  }
+
+  async #abort(): Promise<void> {
+    const running = this.#turns[0];
+    if (!running || this.#sessionKey === undefined) return this.#note('nothing is running');
+    try {
+      const { sessionKey, runId } = { sessionKey: this.#sessionKey, runId: running.runId };
+      await this.#client.request('chat.abort', { sessionKey, runId });
+    } catch (error) {
+      this.#note(`could not stop it: ${(error as TroupeError).message}`);
+    }
+  }
+
+  #leave(): void {
+    this.#left.abort();
+    this.#lines.close();
+  }
+
+  #prompt(): void {
+    if (this.#interactive && !this.#left.signal.aborted && this.#turns.length === 0)
+      this.#lines.prompt();
+  }
+
+  /** Notes are no part of the conversation: they go to stderr. */
+  #note(text: string): void {
+    process.stderr.write(`[${text}]\n`);
+  }
+}

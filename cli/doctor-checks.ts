@@ -1,0 +1,253 @@
+/** What `troupe doctor` looks at, one function per subject. */
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import {
+  type Config,
+  type LoadedConfig,
+  knownProviders,
+  resolveAgents,
+  storeFolder,
+} from '../runtime/config/index.ts';
+import type { Finding } from './doctor.ts';
+import { addressOf } from './options.ts';
+import { bytes } from './output.ts';
+
+const ok = (check: string, message: string, remedy?: string): Finding => ({
+  check,
+  status: 'ok',
+  message,
+  ...(remedy && { remedy }),
+});
+const warn = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  status: 'warn',
+  message,
+  remedy,
+});
+const fail = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  status: 'fail',
+  message,
+  remedy,
+});
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/** Oldest Node that is supported. */
+const nodeMin = [20, 19] as const;
+
+export function nodeVersion(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
+  return enough
+    ? ok('node', version)
+    : fail('node', `${version} is too old`, `install Node ${nodeMin.join('.')} or newer`);
+}
+
+/** Opens a real store in a scratch folder, and writes and reads through it. */
+export async function storeEngine(): Promise<Finding> {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
+  try {
+    const { openLmdbStore } = await import('../runtime/log/lmdb.ts');
+    const store = await openLmdbStore({ path, durability: 'process' });
+    try {
+      await store.log.append('doctor', Buffer.from('probe'));
+      const last = await store.log.readLast('doctor');
+      if (Buffer.from(last?.bytes ?? []).toString() !== 'probe')
+        throw new Error('it reads back wrong');
+    } finally {
+      await store.close();
+    }
+    return ok('store', 'LMDB loads, writes and reads');
+  } catch (error) {
+    return fail(
+      'store',
+      `LMDB does not work here: ${messageOf(error)}`,
+      'run npm ci, on this machine and Node',
+    );
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
+export function configuration(loaded: LoadedConfig | Error): Finding {
+  if (loaded instanceof Error) {
+    return fail('config', loaded.message, 'mend it; troupe config reference explains every key');
+  }
+  const { file = 'no file, defaults only', notYetUsed } = loaded;
+  return notYetUsed.length === 0
+    ? ok('config', file)
+    : warn(
+        'config',
+        `${file} sets what this version does not use yet: ${notYetUsed.join(', ')}`,
+        'see docs/config.md',
+      );
+}
+
+const freeBytesMin = { fail: 100e6, warn: 1e9 };
+
+export function* dataFolder(config: Config): Generator<Finding> {
+  const { home } = config;
+  const nearest = existingAncestor(home);
+  try {
+    writable(nearest);
+    yield ok('data folder', nearest === home ? home : `${home} (will be made)`);
+  } catch (error) {
+    yield fail(
+      'data folder',
+      `${nearest} can not be written (${messageOf(error)})`,
+      'mend its rights, or choose another with --data or TROUPE_HOME',
+    );
+  }
+  yield freeSpace(nearest);
+  yield format(config);
+}
+
+function existingAncestor(path: string): string {
+  return existsSync(path) || path === dirname(path) ? path : existingAncestor(dirname(path));
+}
+
+function writable(folder: string): void {
+  accessSync(folder, constants.W_OK);
+  const probe = join(folder, `.troupe-doctor-${process.pid}`);
+  writeFileSync(probe, 'probe', { flag: 'wx' });
+  rmSync(probe);
+}
+
+function freeSpace(folder: string): Finding {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= freeBytesMin.warn) return ok('free space', bytes(free));
+  const remedy = 'make room, or choose another data folder; a full disk stops new messages';
+  return free < freeBytesMin.fail
+    ? fail('free space', `${bytes(free)} left`, remedy)
+    : warn('free space', `${bytes(free)} left`, remedy);
+}
+
+/** Newest layout of a store that this program reads; the store itself checks it again. */
+function format(config: Config): Finding {
+  const file = join(storeFolder(config), 'store.json');
+  if (!existsSync(file)) return ok('data', 'none yet');
+  try {
+    const { formatVersion, cell } = JSON.parse(readFileSync(file, 'utf8')) as {
+      formatVersion: number;
+      cell: string;
+    };
+    return ok('data', `format ${formatVersion}, cell ${cell}`);
+  } catch (error) {
+    return fail(
+      'data',
+      `${file} can not be read: ${messageOf(error)}`,
+      'bring the folder back from a backup',
+    );
+  }
+}
+
+export async function port(config: Config): Promise<Finding> {
+  const address = addressOf(config);
+  const { port: number } = config.gateway;
+  if (number === 0) return ok('port', 'any free one');
+  if (await isTroupe(address)) return ok('port', `troupe runs at http://${address}/`);
+  const host =
+    config.gateway.bind === 'lan' ? '0.0.0.0' : address.slice(0, address.lastIndexOf(':'));
+  const error = await tryListen(number, host.replace(/^\[|\]$/g, ''));
+  if (!error) return ok('port', `${number} is free`);
+  return fail(
+    'port',
+    `${number} can not be listened on (${error.code ?? error.message})`,
+    'start with --port N, or set gateway.port',
+  );
+}
+
+const probeMs = 2_000;
+
+/** Whether what answers there is a gateway of ours. */
+export async function isTroupe(address: string): Promise<boolean> {
+  try {
+    const response = await fetch(`http://${address}/healthz`, {
+      signal: AbortSignal.timeout(probeMs),
+    });
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', resolve);
+    server.listen(number, host, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** Every agent's model must mean something; a provider without a key is worth a word. */
+export async function models(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding[]> {
+  const { createModelCatalog } = await import('../actors/agent/models/catalog.ts');
+  const { systemClock } = await import('../runtime/clock/clock.ts');
+  const findings: Finding[] = [];
+  try {
+    const catalog = createModelCatalog(config.models, { env, clock: systemClock });
+    const standard = catalog.defaultModel();
+    const names = new Set(resolveAgents(config).map(({ model }) => model ?? standard));
+    for (const name of names) catalog.resolve(name);
+    const offline = [...names].every((name) => name.startsWith('offline/'));
+    const remedy = 'set ANTHROPIC_API_KEY or OPENAI_API_KEY, or add a provider, for a real model';
+    findings.push(ok('models', [...names].join(', '), offline ? remedy : undefined));
+  } catch (error) {
+    findings.push(
+      fail('models', messageOf(error), 'name a model that exists in agents.defaults.model'),
+    );
+  }
+  for (const [id, { apiKey }] of Object.entries(config.models.providers)) {
+    const known = knownProviders[id];
+    if (!known || apiKey || env[known.keyVariable]) continue;
+    findings.push(
+      warn(
+        'models',
+        `${id} has no key`,
+        `set ${known.keyVariable} or models.providers.${id}.apiKey`,
+      ),
+    );
+  }
+  return findings;
+}
+
+/** No clock decides what is safe, but a wild one fires timers early or late. */
+export function clock(config: Config, now: number): Finding {
+  const data = join(storeFolder(config), 'data.mdb');
+  const written = existsSync(data) ? statSync(data).mtimeMs : 0;
+  const behindMs = Math.max(written, builtAfter) - now;
+  if (behindMs <= clockToleranceMs) return ok('clock', new Date(now).toISOString());
+  const minutes = Math.ceil(behindMs / 60_000);
+  return warn(
+    'clock',
+    `${new Date(now).toISOString()} is ${minutes} min behind what is known to be past`,
+    'set it; timers would come late',
+  );
+}
+const clockToleranceMs = 60_000;
+/** This program was not written before. */
+const builtAfter = Date.UTC(2025, 0, 1);
+
+export async function testTools(): Promise<Finding> {
+  const { missingHere } = await import('../tools/machine.mjs');
+  const [missing] = missingHere();
+  return missing
+    ? ok('tests', `some would be left out: ${missing}`)
+    : ok('tests', 'all can run here');
+}

@@ -1,0 +1,79 @@
+/**
+ * How a command ends: exit codes, and what a person reads when it fails.
+ */
+import { TroupeError } from '../protocols/errors.ts';
+import { connectionFailure } from './gateway-errors.ts';
+
+/** Documented in docs/cli.md; scripts rely on them. */
+export const exitCodes = {
+  ok: 0,
+  /**
+   * the command ran and what it was to do failed: a run that ended with an error, a failed check
+   */
+  failure: 1,
+  /** wrong arguments, wrong configuration, a request that makes no sense */
+  usage: 2,
+  /** no gateway answers */
+  unreachable: 3,
+  /** the gateway answers and refuses: wrong token, missing right */
+  refused: 4,
+  /** not ended in time */
+  timeout: 5,
+  /** the port or the data folder belongs to another process */
+  taken: 6,
+  /** ended by Ctrl-C */
+  interrupted: 130,
+} as const;
+
+/** `details.reason` of an error that means: another process has it. */
+export const takenReasons = { port: 'PORT_TAKEN', folder: 'LOCKED' } as const;
+
+/** Which exit code an error means. */
+export function exitCodeOf(error: unknown): number {
+  if (connectionFailure(error)) return exitCodes.unreachable;
+  if (takenPort(error)) return exitCodes.taken;
+  if (!(error instanceof TroupeError)) return exitCodes.failure;
+  const taken: readonly unknown[] = Object.values(takenReasons);
+  if (taken.includes(error.details?.reason)) return exitCodes.taken;
+  switch (error.code) {
+    case 'INVALID_ARGUMENT':
+    case 'NOT_FOUND':
+    case 'CONFLICT':
+      return exitCodes.usage;
+    case 'UNAUTHORIZED':
+    case 'FORBIDDEN':
+    case 'RATE_LIMIT_EXCEEDED':
+      return exitCodes.refused;
+    case 'DEADLINE_EXCEEDED':
+      return exitCodes.timeout;
+    default:
+      return exitCodes.failure;
+  }
+}
+
+/** The system error of an occupied port, wherever in the chain of causes it stands. */
+export function takenPort(error: unknown): { readonly port?: number } | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code, port } = cause as NodeJS.ErrnoException & { port?: number };
+    if (code === 'EADDRINUSE') return port === undefined ? {} : { port };
+  }
+  return undefined;
+}
+
+/**
+ * Reports a failure, on stderr for a person, on stdout as `{ error }` with `json`, and returns the
+ * exit code. What is not an error of ours is a fault of the program: it is shown with its stack.
+ */
+export function reportFailure(error: unknown, { json = false } = {}): number {
+  const message = error instanceof Error ? error.message : String(error);
+  if (json) {
+    const data = error instanceof TroupeError ? error.toData() : { code: 'INTERNAL', message };
+    process.stdout.write(`${JSON.stringify({ error: data }, null, 2)}\n`);
+  } else if (error instanceof TroupeError || takenPort(error)) {
+    process.stderr.write(`troupe: ${message}\n`);
+  } else {
+    const stack = error instanceof Error ? error.stack : undefined;
+    process.stderr.write(`troupe: this should not have happened\n${stack ?? message}\n`);
+  }
+  return exitCodeOf(error);
+}

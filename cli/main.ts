@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+/** Entry of the program `troupe`: runs one command and ends with its exit code. */
+import { CommanderError } from 'commander';
+import { exitCodes, reportFailure } from './exit.ts';
+import { buildProgram } from './program.ts';
+
+// A reader that has seen enough (`troupe sessions | head`) is no fault of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(exitCodes.ok);
+  throw error;
+});
+
+const program = buildProgram((code) => {
+  process.exitCode = code;
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode =
+    error instanceof CommanderError
+      ? error.exitCode === 0
+        ? exitCodes.ok
+        : exitCodes.usage
+      : reportFailure(error, { json: process.argv.includes('--json') });
+}

@@ -1,0 +1,78 @@
+/**
+ * Options that commands share, and what is made of them: the configuration and a connection.
+ */
+import type { GatewayClient, GatewayClientOptions } from './gateway-client.ts';
+import type { Config, LoadedConfig } from '../runtime/config/index.ts';
+import { version } from './version.ts';
+
+/** As commander gives them. */
+export type CommonOptions = {
+  readonly config?: string;
+  readonly data?: string;
+  readonly port?: string;
+  readonly token?: string;
+  readonly json?: boolean;
+};
+
+export type ClientOptions = CommonOptions & {
+  /** a gateway elsewhere, `ws://host:port`, instead of the configured one */
+  readonly url?: string;
+};
+
+/** @throws ConfigError */
+export async function loadFrom(options: CommonOptions): Promise<LoadedConfig> {
+  const { loadConfig } = await import('../runtime/config/index.ts');
+  const { config: file, data, port, token } = options;
+  return loadConfig({
+    ...(file !== undefined && { file }),
+    env: process.env,
+    flags: {
+      ...(data !== undefined && { data }),
+      ...(port !== undefined && { port }),
+      ...(token !== undefined && { token }),
+    },
+  });
+}
+
+/** Host and port where clients on this machine find the gateway of a configuration. */
+export function addressOf({ gateway }: Config): string {
+  const host = gateway.bind === 'custom' ? (gateway.customBindHost ?? '') : '127.0.0.1';
+  return `${host.includes(':') ? `[${host}]` : host}:${gateway.port}`;
+}
+
+/** How to reach the gateway that the options mean. */
+export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOptions> {
+  const { config } = await loadFrom(options);
+  const { mode, token, password } = config.gateway.auth;
+  return {
+    url: options.url ?? `ws://${addressOf(config)}`,
+    ...(mode === 'token' && token && { token: token.reveal() }),
+    ...(mode === 'password' && password && { password: password.reveal() }),
+    client: { version },
+  };
+}
+
+/** A connection that has said hello. @throws TroupeError as GatewayClient.connect does */
+export async function connect(
+  options: ClientOptions,
+  more: Partial<GatewayClientOptions> = {},
+): Promise<GatewayClient> {
+  const [gateway, { GatewayClient }] = await Promise.all([
+    gatewayOf(options),
+    import('./gateway-client.ts'),
+  ]);
+  return GatewayClient.connect({ ...gateway, ...more });
+}
+
+/** Runs `use` with a connection and closes it whatever happens. */
+export async function withGateway<T>(
+  options: ClientOptions,
+  use: (client: GatewayClient) => Promise<T>,
+): Promise<T> {
+  const client = await connect(options);
+  try {
+    return await use(client);
+  } finally {
+    client.close();
+  }
+}

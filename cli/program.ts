@@ -1,0 +1,180 @@
+/**
+ * The command line: every command, its options and its help. What a command does is imported when
+ * it runs, so that `troupe --help` and the start of any one command load nothing of the others.
+ */
+import { Argument, Command, Option } from 'commander';
+import type { AgentOptions } from './agent.ts';
+import type { ChartFormat } from './charts.ts';
+import type { ChatOptions } from './chat.ts';
+import type { CommonOptions } from './options.ts';
+import type { SessionsOptions } from './sessions.ts';
+import { version } from './version.ts';
+
+/** Ends the command with an exit code, or throws. */
+export type Finish = (code: number) => void;
+
+export function buildProgram(finish: Finish): Command {
+  const program = new Command('troupe')
+    .description('Durable multi-agent runtime: agents that go on after a kill.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print help for a command')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .addHelpText('after', exitCodeHelp);
+  for (const add of [addStart, addChat, addAgent, addSessions, addCharts, addConfig, addDoctor]) {
+    add(program, finish);
+  }
+  return program;
+}
+
+const exitCodeHelp = `
+Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,
+4 refused by the gateway, 5 not ended in time, 6 port or data folder in use, 130 Ctrl-C.
+`;
+
+const examples = (...lines: string[]) =>
+  `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`;
+
+/** Where the configuration is and what overrides it. */
+function withConfig(command: Command): Command {
+  return command
+    .option(
+      '--config <file>',
+      'configuration file (TROUPE_CONFIG; default troupe.json5 in the data folder)',
+    )
+    .option('--data <dir>', 'data folder (TROUPE_HOME; default ~/.troupe)')
+    .option('--port <n>', 'port of the gateway (TROUPE_PORT; default 18789)')
+    .option(
+      '--token <token>',
+      'token of the gateway (TROUPE_TOKEN; default the one in the data folder)',
+    );
+}
+
+const withJson = (command: Command) => command.option('--json', 'print JSON for programs');
+
+const withClient = (command: Command) =>
+  withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
+
+function addStart(program: Command, finish: Finish): void {
+  withJson(withConfig(program.command('start')))
+    .description('run troupe in this process and print the URL of its page')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe start',
+        'troupe start --port 0 --data /tmp/trial',
+        'ANTHROPIC_API_KEY=… troupe start',
+      ),
+    )
+    .action(async (options: CommonOptions) => {
+      finish(await (await import('./start.ts')).start(options));
+    });
+}
+
+function addChat(program: Command, finish: Finish): void {
+  withClient(program.command('chat'))
+    .description('talk with an agent in the terminal')
+    .option('--session <key>', 'session; default the main one')
+    .option('--agent <id>', 'agent; default the default one')
+    .addHelpText(
+      'after',
+      examples('troupe chat', 'troupe chat --session work', "printf 'hello\\n' | troupe chat"),
+    )
+    .action(async (options: ChatOptions) => {
+      finish(await (await import('./chat.ts')).chat(options));
+    });
+}
+
+function addAgent(program: Command, finish: Finish): void {
+  withJson(withClient(program.command('agent')))
+    .description('give an agent one message and print its answer')
+    .requiredOption('-m, --message <text>', 'the message; - reads it from stdin')
+    .option('--session <key>', 'session; default the main one')
+    .option('--agent <id>', 'agent; default the default one')
+    .option('--model <name>', 'model as provider/model')
+    .option('--thinking <level>', 'off, minimal, low, medium, high or xhigh')
+    .option('--timeout <seconds>', 'longest the run may take; default the agent’s own')
+    .option('--run-id <id>', 'id of the run: the same one again gives the first result')
+    .addHelpText(
+      'after',
+      examples(
+        "troupe agent --message 'What can you do?'",
+        "troupe agent -m 'Sum this up.' --session work --json",
+        'git diff | troupe agent -m - --run-id review-42',
+      ),
+    )
+    .action(async (options: AgentOptions) => {
+      finish(await (await import('./agent.ts')).agent(options));
+    });
+}
+
+function addSessions(program: Command, finish: Finish): void {
+  withJson(withClient(program.command('sessions')))
+    .description('list the sessions, newest first')
+    .option('--agent <id>', 'only those of one agent')
+    .option('--limit <n>', 'so many at most')
+    .addHelpText('after', examples('troupe sessions', 'troupe sessions --json --limit 10'))
+    .action(async (options: SessionsOptions) => {
+      finish(await (await import('./sessions.ts')).sessions(options));
+    });
+}
+
+const chartFormats: readonly ChartFormat[] = ['json', 'ts', 'mermaid'];
+
+function addCharts(program: Command, finish: Finish): void {
+  const charts = program.command('charts').description('the statecharts of the actors');
+  withJson(charts.command('list'))
+    .description('list the actor types')
+    .action(async (options: { json?: boolean }) => {
+      finish(await (await import('./charts.ts')).list(options));
+    });
+  charts
+    .command('export')
+    .description('print charts, or write one file for each')
+    .addArgument(new Argument('[type]', 'one actor type; default all'))
+    .addOption(
+      new Option('--format <format>', 'what to write').choices(chartFormats).default('json'),
+    )
+    .option('--out <dir>', 'folder to write to; default stdout')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe charts export session --format mermaid',
+        'troupe charts export --format ts --out charts',
+      ),
+    )
+    .action(async (type: string | undefined, options: { format: ChartFormat; out?: string }) => {
+      finish(await (await import('./charts.ts')).exportCharts(type, options));
+    });
+}
+
+function addConfig(program: Command, finish: Finish): void {
+  const config = program.command('config').description('the configuration');
+  const load = () => import('./config.ts');
+  withJson(withConfig(config.command('show')))
+    .description('print every value and where it comes from; secrets as ***')
+    .action(async (options: CommonOptions) => finish(await (await load()).show(options)));
+  withJson(withConfig(config.command('check')))
+    .description('check it, and name every problem')
+    .addHelpText('after', examples('troupe config check --config ./troupe.json5'))
+    .action(async (options: CommonOptions) => finish(await (await load()).check(options)));
+  config
+    .command('schema')
+    .description('print its JSON Schema')
+    .addHelpText('after', examples('troupe config schema > troupe.schema.json'))
+    .action(async () => finish(await (await load()).schema()));
+  config
+    .command('reference')
+    .description('print the explanation of every key, in Markdown')
+    .action(async () => finish(await (await load()).reference()));
+}
+
+function addDoctor(program: Command, finish: Finish): void {
+  withJson(withConfig(program.command('doctor')))
+    .description('look at machine, configuration and data, and say what to do')
+    .addHelpText('after', examples('troupe doctor', 'troupe doctor --json'))
+    .action(async (options: CommonOptions) => {
+      finish(await (await import('./doctor.ts')).doctor(options));
+    });
+}

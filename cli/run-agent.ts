@@ -1,0 +1,118 @@
+/**
+ * One message to an agent, followed to its end whatever happens to the connection (AL9).
+ *
+ * Invariant: the message is applied once. It carries one idempotency key, and after a loss it is
+ * asked again with the same key, which gives the same run.
+ */
+import { randomUUID } from 'node:crypto';
+import { TroupeError } from '../protocols/errors.ts';
+import type { AgentFinal, AgentParams } from '../protocols/gateway/index.ts';
+import type { GatewayClient } from './gateway-client.ts';
+import { connectionFailure } from './gateway-errors.ts';
+
+export type RunAgentOptions = {
+  /**
+   * the whole text so far, each time there is more; a restarted answer may be shorter than before
+   */
+  readonly onText?: (text: string) => void;
+  /** a tool was called */
+  readonly onTool?: (name: string) => void;
+  /** as soon as the gateway has taken the message: it will be answered, also after a restart */
+  readonly onAccepted?: (run: { readonly runId: string; readonly sessionKey?: string }) => void;
+  /** gives the wait up; the run goes on */
+  readonly signal?: AbortSignal;
+};
+
+/** How a run ended. A failed one is a value too: it may have said something. */
+export type RunOutcome = {
+  readonly runId: string;
+  readonly status: AgentFinal['status'] | 'aborted';
+  readonly text: string;
+  readonly sessionKey?: string;
+  readonly model?: string;
+  readonly usage?: { readonly input?: number; readonly output?: number };
+  readonly durationMs?: number;
+  /** why it did not end `ok` */
+  readonly error?: TroupeError;
+};
+
+export type RunRequest = Omit<AgentParams, 'idempotencyKey'> & {
+  /** becomes the run's id; the same one again gives the first result. Default a new one */
+  readonly runId?: string;
+};
+
+/** @throws TroupeError when the message was refused, or the connection is gone for good */
+export async function runAgent(
+  client: GatewayClient,
+  { runId = randomUUID(), ...message }: RunRequest,
+  options: RunAgentOptions = {},
+): Promise<RunOutcome> {
+  const stop = follow(client, runId, options);
+  try {
+    const final = await askUntilAnswered(client, { ...message, idempotencyKey: runId }, options);
+    return outcomeOf(final);
+  } catch (error) {
+    const final = finalOf(error);
+    if (!final) throw error;
+    return { ...outcomeOf(final), error: error as TroupeError };
+  } finally {
+    stop();
+  }
+}
+
+async function askUntilAnswered(
+  client: GatewayClient,
+  params: AgentParams,
+  { signal, onAccepted }: RunAgentOptions,
+): Promise<AgentFinal> {
+  for (;;) {
+    await client.ready(signal);
+    try {
+      const answer = await client.request('agent', params, {
+        expectFinal: true,
+        ...(signal && { signal }),
+        onAccepted: ({ runId, sessionKey }) =>
+          onAccepted?.({ runId, ...(sessionKey !== undefined && { sessionKey }) }),
+      });
+      return answer as AgentFinal;
+    } catch (error) {
+      const lost = connectionFailure(error) !== undefined && client.state.kind !== 'closed';
+      if (!lost) throw error;
+    }
+  }
+}
+
+/** Passes on what the run's events say. Returns the end of it. */
+function follow(
+  client: GatewayClient,
+  runId: string,
+  { onText, onTool }: RunAgentOptions,
+): () => void {
+  return client.on('agent', (event) => {
+    if (event.runId !== runId) return;
+    const { text, phase, name } = event.data as { text?: unknown; phase?: unknown; name?: unknown };
+    if (event.stream === 'assistant' && typeof text === 'string') onText?.(text);
+    if (event.stream === 'tool' && phase === 'start' && typeof name === 'string') onTool?.(name);
+  });
+}
+
+/** A failed run's result stands beside its error. */
+function finalOf(error: unknown): AgentFinal | undefined {
+  if (!(error instanceof TroupeError)) return undefined;
+  const payload = error.details?.payload as AgentFinal | undefined;
+  return payload?.runId === undefined ? undefined : payload;
+}
+
+function outcomeOf({ runId, status, sessionKey, result }: AgentFinal): RunOutcome {
+  const meta = result?.meta;
+  const { model, provider, usage } = meta?.agentMeta ?? {};
+  return {
+    runId,
+    status: meta?.aborted ? 'aborted' : status,
+    text: (result?.payloads ?? []).map(({ text = '' }) => text).join('\n'),
+    ...(sessionKey !== undefined && { sessionKey }),
+    ...(model !== undefined && { model: provider ? `${provider}/${model}` : model }),
+    ...(usage && { usage }),
+    ...(meta && { durationMs: meta.durationMs }),
+  };
+}

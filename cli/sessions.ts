@@ -1,0 +1,40 @@
+/** `troupe sessions`: the sessions that there are, newest first. */
+import type { SessionsListRow } from '../protocols/gateway/index.ts';
+import { exitCodes } from './exit.ts';
+import { type ClientOptions, withGateway } from './options.ts';
+import { ago, printJson, table } from './output.ts';
+
+export type SessionsOptions = ClientOptions & {
+  readonly agent?: string;
+  readonly limit?: string;
+};
+
+export async function sessions(options: SessionsOptions): Promise<number> {
+  const result = await withGateway(options, (client) =>
+    client.request('sessions.list', {
+      ...(options.agent !== undefined && { agentId: options.agent }),
+      ...(options.limit !== undefined && { limit: Number(options.limit) }),
+    }),
+  );
+  if (options.json) printJson(result);
+  else if (result.sessions.length === 0) {
+    process.stdout.write('there are no sessions yet; `troupe chat` begins one\n');
+  } else {
+    const rows = result.sessions.map((row) => cells(row, result.ts));
+    process.stdout.write(
+      table(['session', 'status', 'active', 'model', 'tokens', 'last message'], rows),
+    );
+  }
+  return exitCodes.ok;
+}
+
+function cells(row: SessionsListRow, now: number): string[] {
+  return [
+    row.key,
+    row.hasActiveRun ? 'running' : (row.status ?? ''),
+    row.updatedAt ? ago(now - row.updatedAt) : '',
+    row.model ?? '',
+    row.totalTokens === undefined ? '' : String(row.totalTokens),
+    (row.lastMessagePreview ?? '').replaceAll(/\s+/g, ' ').slice(0, 40),
+  ];
+}

@@ -1,0 +1,71 @@
+/**
+ * `troupe start`: runs troupe in this process until it is told to stop.
+ *
+ * The first SIGINT or SIGTERM stops it in order: no new messages, what runs is committed, the
+ * stores are closed. The second one ends it at once, which loses nothing that was accepted.
+ */
+import { type Config, ensureToken } from '../runtime/config/index.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { exitCodes, takenPort, takenReasons } from './exit.ts';
+import { addressOf, type CommonOptions, loadFrom } from './options.ts';
+import { version } from './version.ts';
+
+export async function start(options: CommonOptions): Promise<number> {
+  const { config: loaded, notYetUsed } = await loadFrom(options);
+  const config = ensureToken(loaded);
+  const { startTroupe } = await import('../main.ts');
+  const troupe = await startTroupe(config).catch((error: unknown) => explain(error, config));
+  const stopped = untilSignal(() => troupe.stop());
+  await Promise.race([troupe.ready, stopped]);
+  announce(withSecret(troupe.url, config), notYetUsed, options);
+  await stopped;
+  return exitCodes.ok;
+}
+
+/** The URL that opens the page and signs in: the token stands after `#`, which no server sees. */
+export function withSecret(url: string, { gateway: { auth } }: Config): string {
+  if (url.includes('#') || auth.mode !== 'token' || !auth.token) return url;
+  return `${url}${url.endsWith('/') ? '' : '/'}#token=${encodeURIComponent(auth.token.reveal())}`;
+}
+
+function announce(url: string, notYetUsed: readonly string[], { json }: CommonOptions): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ url, pid: process.pid, version })}\n`);
+    return;
+  }
+  process.stdout.write(
+    `troupe ${version} is ready. Open this page, or type: troupe chat\n\n  ${url}\n\n`,
+  );
+  if (notYetUsed.length > 0) {
+    process.stderr.write(`set but not yet used in this version: ${notYetUsed.join(', ')}\n`);
+  }
+}
+
+async function untilSignal(stop: () => Promise<void>): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const first = () => {
+      for (const signal of signals) {
+        process.off(signal, first);
+        process.on(signal, () => process.exit(exitCodes.interrupted));
+      }
+      resolve();
+    };
+    for (const signal of signals) process.on(signal, first);
+  });
+  await stop();
+}
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
+/** Says what a person can do about a port that is taken. */
+async function explain(error: unknown, config: Config): Promise<never> {
+  if (!takenPort(error)) throw error;
+  const address = addressOf(config);
+  const { isTroupe } = await import('./doctor-checks.ts');
+  const advice = (await isTroupe(address))
+    ? 'troupe runs there already: use it, stop it, or start this one with --port N and --data DIR'
+    : 'another program has it: start with --port N, or set gateway.port';
+  throw new TroupeError('UNAVAILABLE', `port ${config.gateway.port} is taken. ${advice}`, {
+    details: { reason: takenReasons.port },
+    cause: error,
+  });
+}
