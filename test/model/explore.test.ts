@@ -1,0 +1,59 @@
+/** The explorer itself: a search that can not fail proves nothing. */
+import { describe, expect, test } from 'vitest';
+import { explore, type Model, type Violation } from './explore.ts';
+
+/** A token on a grid, moved right or up to the edge. */
+function grid(
+  size: number,
+  broken: (x: number, y: number) => Violation | undefined,
+): Model<number[]> {
+  return {
+    initial: () => [0, 0],
+    identify: String,
+    steps: ([x = 0, y = 0]) => [
+      ...(x < size ? [{ rule: 'right', label: `${x + 1}`, next: [x + 1, y], progress: true }] : []),
+      ...(y < size ? [{ rule: 'up', label: `${y + 1}`, next: [x, y + 1], progress: true }] : []),
+    ],
+    check: ([x = 0, y = 0]) => broken(x, y),
+    checkAtRest: () => undefined,
+  };
+}
+
+describe('explore', () => {
+  test.each(['depth first', 'breadth first'] as const)('%s visits every state once', (order) => {
+    const found = explore(
+      grid(99, () => undefined),
+      order,
+    );
+    expect(found).toMatchObject({ complete: true, states: 10_000, quiescent: 1 });
+    expect(found.transitions).toBe(2 * 99 * 100);
+    expect(found.byRule.get('up')).toBe(99 * 100);
+  });
+
+  test('breadth first answers a shortest way to the violation', () => {
+    const beyond = (x: number, y: number) =>
+      x + y >= 5 && x >= 2 ? { invariant: 'V0', why: 'too far' } : undefined;
+    const { violation, complete } = explore(grid(9, beyond), 'breadth first');
+    expect(violation?.trace).toHaveLength(5);
+    expect(violation?.invariant).toBe('V0');
+    expect(complete).toBe(false);
+  });
+
+  test('a state at rest with something undone is a violation', () => {
+    const undone = {
+      ...grid(3, () => undefined),
+      checkAtRest: () => ({ invariant: 'V5', why: 'left' }),
+    };
+    expect(explore(undone).violation?.invariant).toBe('V5');
+  });
+
+  test('a search that meets its limit does not call itself complete', () => {
+    const found = explore(
+      grid(99, () => undefined),
+      'depth first',
+      { statesMax: 100 },
+    );
+    expect(found).toMatchObject({ complete: false });
+    expect(found.violation).toBeUndefined();
+  });
+});
