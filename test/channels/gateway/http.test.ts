@@ -1,0 +1,133 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Gateway } from '../../../channels/index.ts';
+import { gatewayOn } from './client.ts';
+import { FakeSessionSystem } from './fake-session-system.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-page-'));
+const root = join(folder, 'page');
+const system = new FakeSessionSystem();
+let gateway: Gateway;
+
+beforeAll(async () => {
+  mkdirSync(join(root, 'assets'), { recursive: true });
+  writeFileSync(join(root, 'index.html'), '<!doctype html><title>page</title>');
+  writeFileSync(join(root, 'assets', 'main.js'), 'export {};');
+  writeFileSync(join(folder, 'secret.txt'), 'secret');
+  gateway = await gatewayOn(system, { webRoot: root });
+});
+afterAll(async () => {
+  await gateway.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** fetch() would tidy the path; this sends it as it is. */
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  new Promise<{ status: number; headers: Record<string, unknown>; body: string }>(
+    (resolve, reject) => {
+      const asked = request(
+        { host: '127.0.0.1', port: gateway.port, path, headers, method },
+        (response) => {
+          let body = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+          );
+        },
+      );
+      asked.on('error', reject);
+      asked.end();
+    },
+  );
+
+describe('health', () => {
+  test('/healthz answers while the process lives', async () => {
+    const { status, body } = await get('/healthz');
+    expect({ status, body: JSON.parse(body) }).toEqual({
+      status: 200,
+      body: { ok: true, status: 'live' },
+    });
+  });
+
+  test('/readyz is 200 only when every shard is owned, and else says why not', async () => {
+    expect((await get('/readyz')).status).toBe(200);
+    const owned = system.shards;
+    system.shards = [{ ...owned[0]!, shard: 3, state: 'quarantined', why: 'record 7 is torn' }];
+    const waiting = await get('/readyz');
+    system.shards = [];
+    const none = await get('/readyz');
+    system.shards = owned;
+    expect(waiting.status).toBe(503);
+    expect(JSON.parse(waiting.body)).toEqual({
+      ready: false,
+      why: [{ shard: 3, state: 'quarantined', why: 'record 7 is torn' }],
+    });
+    expect(none.status).toBe(503);
+    expect((await get('/healthz')).status).toBe(200);
+  });
+});
+
+describe('the page', () => {
+  test('comes with a policy that lets in nothing from elsewhere', async () => {
+    const { status, headers, body } = await get('/');
+    expect(status).toBe(200);
+    expect(body).toContain('<title>page</title>');
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+    });
+  });
+
+  test('is not sent again to who has it', async () => {
+    const { headers } = await get('/assets/main.js?v=1');
+    expect(headers['content-type']).toBe('text/javascript; charset=utf-8');
+    const again = await get('/assets/main.js', { 'if-none-match': String(headers['etag']) });
+    expect(again).toMatchObject({ status: 304, body: '' });
+    const changed = await get('/assets/main.js', { 'if-none-match': '"other"' });
+    expect(changed.status).toBe(200);
+  });
+
+  test.each([
+    '/../secret.txt',
+    '/assets/../../secret.txt',
+    '/%2e%2e/secret.txt',
+    '/..%2fsecret.txt',
+    '//etc/passwd',
+    '/assets/',
+    '/__proto__',
+    '/\\..\\secret.txt',
+  ])('has no way out of its folder: %s', async (path) => {
+    const { status, body } = await get(path);
+    expect(status).toBe(404);
+    expect(body).not.toContain('secret');
+  });
+
+  test('is read only', async () => {
+    expect(await get('/', {}, 'POST')).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD' },
+    });
+    const head = await get('/', {}, 'HEAD');
+    expect(head).toMatchObject({ status: 200, body: '' });
+    expect(head.headers['content-length']).toBe('34');
+  });
+
+  test('that was not built is named, with the command that builds it', async () => {
+    const bare = await gatewayOn(system);
+    const response = await fetch(bare.url);
+    await bare.close();
+    expect(response.status).toBe(404);
+    expect(await response.text()).toContain('npm run build');
+    await expect(gatewayOn(system, { webRoot: join(folder, 'missing') })).rejects.toThrow(
+      'npm run build',
+    );
+  });
+});
