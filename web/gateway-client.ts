@@ -1,0 +1,202 @@
+/**
+ * GatewayClient: one lasting connection to the gateway. Says hello, matches answers to requests, passes
+ * events on, and comes back by itself when the connection breaks.
+ *
+ * Boundary: knows the wire protocol and nothing of conversations.
+ *
+ * Invariants:
+ *  1. A refused secret ends the tries: guessing again would lock the address out.
+ *  2. Every request settles: with its answer, or as GatewayError DISCONNECTED when the connection breaks.
+ *     Whoever sent it may then send it again with the same idempotency key.
+ */
+import type { GatewayErrorShape, HelloOk } from '../protocols/gateway/index.ts';
+
+export type ConnectionState =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'online'; readonly hello: HelloOk }
+  /** `retryAt` is of Date.now() */
+  | { readonly kind: 'waiting'; readonly retryAt: number; readonly restarting: boolean }
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string };
+
+export type GatewayEvents = {
+  onState(state: ConnectionState): void;
+  onEvent(event: string, payload: unknown): void;
+  /** events were lost: read the state again */
+  onGap(): void;
+};
+
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly code: string;
+  /** the same request may succeed later */
+  readonly retryable: boolean;
+  constructor(error: Pick<GatewayErrorShape, 'code' | 'message' | 'retryable'>) {
+    super(error.message);
+    this.code = error.code;
+    this.retryable = error.retryable ?? false;
+  }
+}
+
+const disconnected = () =>
+  new GatewayError({ code: 'DISCONNECTED', message: 'the connection broke', retryable: true });
+
+const PROTOCOL = 4;
+const RETRY_MS = { first: 500, most: 10_000, restart: 300 };
+/** The gateway ticks every 30 s; after two of them unheard the connection is dead. */
+const SILENCE_MS = 65_000;
+
+type Answer = { resolve(payload: unknown): void; reject(error: GatewayError): void };
+type Frame = {
+  readonly type: 'res' | 'event';
+  readonly id?: string;
+  readonly ok?: boolean;
+  readonly event?: string;
+  readonly seq?: number;
+  readonly payload?: unknown;
+  readonly error?: GatewayErrorShape;
+};
+
+export type GatewayClientOptions = GatewayEvents & {
+  readonly url: string;
+  readonly token: string;
+  readonly locale: string;
+  /** default the browser's WebSocket */
+  readonly openSocket?: (url: string) => WebSocket;
+};
+
+export class GatewayClient {
+  readonly #options: GatewayClientOptions;
+  readonly #answers = new Map<string, Answer>();
+  #socket: WebSocket | undefined;
+  #state: ConnectionState = { kind: 'connecting' };
+  #attempts = 0;
+  #ids = 0;
+  #seq = 0;
+  #restarting = false;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #silence: ReturnType<typeof setTimeout> | undefined;
+  #stopped = false;
+
+  constructor(options: GatewayClientOptions) {
+    this.#options = options;
+  }
+
+  get online(): boolean {
+    return this.#state.kind === 'online';
+  }
+
+  /** Connects now, also when it waits for its next try. */
+  start(): void {
+    clearTimeout(this.#retry);
+    if (this.#stopped || this.#socket !== undefined) return;
+    this.#enter({ kind: 'connecting' });
+    const open = this.#options.openSocket ?? ((url) => new WebSocket(url));
+    const socket = open(this.#options.url);
+    this.#socket = socket;
+    this.#seq = 0;
+    socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data)) as Frame));
+    socket.addEventListener('close', () => this.#broken(socket));
+    socket.addEventListener('error', () => {});
+    this.#heard();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    clearTimeout(this.#silence);
+    this.#socket?.close();
+  }
+
+  /** First answer to a request. @throws GatewayError */
+  request<Result>(method: string, params: object): Promise<Result> {
+    const socket = this.#socket;
+    if (socket === undefined || socket.readyState !== socket.OPEN) {
+      return Promise.reject(disconnected());
+    }
+    const id = String(++this.#ids);
+    return new Promise<unknown>((resolve, reject) => {
+      this.#answers.set(id, { resolve, reject });
+      socket.send(JSON.stringify({ type: 'req', id, method, params }));
+    }) as Promise<Result>;
+  }
+
+  #take(frame: Frame): void {
+    this.#heard();
+    if (frame.type === 'res') {
+      const answer = this.#answers.get(frame.id ?? '');
+      this.#answers.delete(frame.id ?? '');
+      if (frame.ok) answer?.resolve(frame.payload);
+      else answer?.reject(new GatewayError(frame.error ?? { code: 'UNKNOWN', message: 'refused' }));
+      return;
+    }
+    if (frame.event === 'connect.challenge') {
+      this.#hello().catch(() => this.#socket?.close());
+      return;
+    }
+    if (frame.seq !== undefined) {
+      if (frame.seq !== this.#seq + 1) this.#options.onGap();
+      this.#seq = frame.seq;
+    }
+    if (frame.event === 'shutdown') this.#restarting = true;
+    else if (frame.event) this.#options.onEvent(frame.event, frame.payload);
+  }
+
+  async #hello(): Promise<void> {
+    const { token, locale } = this.#options;
+    const client = {
+      id: 'webchat-ui',
+      displayName: 'troupe page',
+      version: '1.0.0',
+      platform: 'web',
+      mode: 'webchat',
+    };
+    const params = {
+      minProtocol: PROTOCOL,
+      maxProtocol: PROTOCOL,
+      client,
+      role: 'operator',
+      scopes: ['operator.read', 'operator.write'],
+      caps: ['tool-events'],
+      ...(token === '' ? {} : { auth: { token, password: token } }),
+      locale,
+    };
+    try {
+      const hello = await this.request<HelloOk>('connect', params);
+      this.#attempts = 0;
+      this.#restarting = false;
+      this.#enter({ kind: 'online', hello });
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.retryable) throw error;
+      this.#enter({ kind: 'refused', code: error.code, message: error.message });
+    }
+  }
+
+  #broken(socket: WebSocket): void {
+    if (this.#socket !== socket) return;
+    this.#socket = undefined;
+    clearTimeout(this.#silence);
+    for (const answer of this.#answers.values()) answer.reject(disconnected());
+    this.#answers.clear();
+    if (this.#stopped || this.#state.kind === 'refused') return;
+    const waitMs = this.#backoffMs();
+    this.#enter({ kind: 'waiting', retryAt: Date.now() + waitMs, restarting: this.#restarting });
+    this.#retry = setTimeout(() => this.start(), waitMs);
+  }
+
+  /** Doubles up to its most, with a third of it by chance, so that pages do not come back all at once. */
+  #backoffMs(): number {
+    if (this.#restarting && this.#attempts++ < 20) return RETRY_MS.restart;
+    const base = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** this.#attempts++);
+    return base * (1 - Math.random() / 3);
+  }
+
+  #heard(): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#socket?.close(), SILENCE_MS);
+  }
+
+  #enter(state: ConnectionState): void {
+    this.#state = state;
+    this.#options.onState(state);
+  }
+}
