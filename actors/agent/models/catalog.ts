@@ -20,7 +20,8 @@ export type ModelApi = 'offline' | 'anthropic-messages' | 'openai-responses' | '
 
 /** One entry of `models.providers`. */
 export type ProviderSettings = {
-  readonly api: ModelApi;
+  /** mandatory, except where the provider's name tells it: anthropic, openai, offline */
+  readonly api?: ModelApi;
   /** default: the API's own address; an own address never gets a key from the environment */
   readonly baseUrl?: string;
   readonly apiKey?: SecretText;
@@ -47,8 +48,9 @@ export type ResolvedModel = {
 };
 
 export type ModelCatalog = {
+  /** Anthropic and OpenAI are always there; without a key their calls say which one to set. */
   readonly providers: readonly ModelProvider[];
-  /** Names of all known models as `provider/model`. */
+  /** Known models of the providers that can be used now, as `provider/model`. */
   names(): readonly string[];
   /**
    * `provider/model`, known or not, or the bare name of a model that exactly one provider knows.
@@ -93,21 +95,15 @@ export const createModelCatalog = (
 ): ModelCatalog => {
   const providers = new Map<string, ModelProvider>();
   const keyed = new Set<string>();
-  const own = new Set<string>();
   const add = (id: string, entry: ProviderSettings) => {
     const apiKey = entry.apiKey ?? keyFromEnvironment(id, entry, options.env ?? {});
     if (apiKey !== undefined) keyed.add(id);
     providers.set(id, createProvider(id, { ...entry, apiKey }, options));
   };
-  for (const [id, entry] of Object.entries(settings.providers)) {
-    add(id, entry);
-    if (!isBuiltIn(id) && id !== offlineId) own.add(id);
-  }
-  for (const id of builtInIds) {
-    if (!providers.has(id) && options.env?.[builtIn[id].variable])
-      add(id, { api: builtIn[id].api });
-  }
-  if (!providers.has(offlineId)) add(offlineId, { api: 'offline' });
+  const entries = Object.entries(settings.providers);
+  for (const [id, entry] of entries) add(id, entry);
+  for (const id of [...builtInIds, offlineId]) if (!providers.has(id)) add(id, {});
+  const own = entries.map(([id]) => id).filter((id) => !isBuiltIn(id) && id !== offlineId);
   return catalogOf(providers, [...own, ...builtInIds.filter((id) => keyed.has(id))]);
 };
 
@@ -127,13 +123,14 @@ const createProvider = (
   entry: ProviderSettings,
   { clock, offlineTokensPerSecond }: CatalogOptions,
 ): ModelProvider => {
-  if (entry.api === 'offline') {
+  const api = apiOf(id, entry);
+  if (api === 'offline') {
     return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
   }
   const { baseUrl, apiKey, headers } = entry;
   const models = modelsOf(id, entry);
   const connection: Connection = { id, baseUrl, apiKey, headers, models, clock };
-  switch (entry.api) {
+  switch (api) {
     case 'anthropic-messages':
       return createAnthropicProvider(connection);
     case 'openai-responses':
@@ -141,6 +138,15 @@ const createProvider = (
     case 'openai-completions':
       return createOpenAiCompletionsProvider(connection);
   }
+};
+
+const apiOf = (id: string, { api }: ProviderSettings): ModelApi => {
+  const known = api ?? (isBuiltIn(id) ? builtIn[id].api : id === offlineId ? 'offline' : undefined);
+  if (known) return known;
+  const path = `models.providers.${id}.api`;
+  throw new TroupeError('INVALID_ARGUMENT', `${path} is missing: say which protocol it speaks`, {
+    details: { path },
+  });
 };
 
 const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
@@ -157,12 +163,13 @@ const catalogOf = (
   preferred: readonly string[],
 ): ModelCatalog => {
   const providers = [...byId.values()];
+  const usable = providers.filter(({ id }) => preferred.includes(id) || id === offlineId);
   const names = () =>
-    providers.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
+    usable.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
   return {
     providers,
     names,
-    resolve: (name) => named(byId, name) ?? bare(providers, name, names()),
+    resolve: (name) => named(byId, name) ?? bare(name, usable, providers, names()),
     defaultModel() {
       const found = preferred.map((id) => byId.get(id)).find((one) => one?.models.length);
       return found ? `${found.id}/${found.models[0]?.id}` : `${offlineId}/${offlineModel.id}`;
@@ -186,15 +193,20 @@ const named = (
 };
 
 const bare = (
-  providers: readonly ModelProvider[],
   name: string,
+  usable: readonly ModelProvider[],
+  providers: readonly ModelProvider[],
   names: readonly string[],
 ): ResolvedModel => {
-  const found = providers.flatMap((provider) =>
-    provider.models
-      .filter((model) => model.id === name)
-      .map((model) => ({ name: `${provider.id}/${model.id}`, provider, model })),
-  );
+  const among = (some: readonly ModelProvider[]): ResolvedModel[] =>
+    some.flatMap((provider) =>
+      provider.models
+        .filter((model) => model.id === name)
+        .map((model) => ({ name: `${provider.id}/${model.id}`, provider, model })),
+    );
+  const ready = among(usable);
+  // a model that only lacks a key is better told so than that it does not exist
+  const found = ready.length > 0 ? ready : among(providers);
   const [only, ...others] = found;
   if (only && others.length === 0) return only;
   const why =

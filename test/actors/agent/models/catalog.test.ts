@@ -75,6 +75,25 @@ describe('resolving a model’s name', () => {
     expect(error.message).toContain('local/gpt-5.5 or openai/gpt-5.5');
   });
 
+  it('lets a model that only lacks a key say which one to set', async () => {
+    const keyless = createModelCatalog(none, { clock });
+    for (const name of ['claude-opus-5-5', 'anthropic/claude-opus-5-5']) {
+      const { provider, model } = keyless.resolve(name);
+      const heard = await hearAll(provider.stream(request({ model: model.id }), options()));
+      expect(heard.error?.code).toBe('UNAUTHORIZED');
+      expect(heard.error?.message).toContain('ANTHROPIC_API_KEY');
+    }
+    expect(keyless.names()).toEqual(['offline/troupe-offline']);
+  });
+
+  it('knows the protocol of a provider by its name, and asks for it otherwise', () => {
+    const tuned = { providers: { anthropic: { models: [{ id: 'claude-x', maxTokens: 9 }] } } };
+    expect(createModelCatalog(tuned, { clock }).resolve('claude-x').model.maxTokens).toBe(9);
+    const unknown = { providers: { acme: { baseUrl: 'http://127.0.0.1:9' } } };
+    const error = refusal(() => createModelCatalog(unknown, { clock }));
+    expect(error.message).toContain('models.providers.acme.api');
+  });
+
   it.each(['nonsense', 'offline/other', 'nobody/model', 'local/', '/qwen', ''])(
     'refuses "%s" and says what exists',
     (name) => {
