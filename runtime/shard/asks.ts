@@ -13,8 +13,7 @@ import { sortable } from './actor-row.ts';
 import { TABLE } from './fold.ts';
 import { encodeIntent } from './intents.ts';
 import type { OutItem } from './records.ts';
-import type { Resident } from './residents.ts';
-import { type TurnContext, outId, reply, sendTo } from './turn.ts';
+import { outId, reply, type Resident, sendTo, type TurnContext } from './context.ts';
 
 /**
  * A bound of one turn or one actor was passed: the turn is undone and refused to its sender (J1).

@@ -5,11 +5,7 @@
  * running.
  */
 import type { Fold } from './fold.ts';
-import type { Group } from './group.ts';
-import { takePoison } from './inputs.ts';
-import type { MailInput } from './mail-reader.ts';
 import type { Limits } from './size.ts';
-import type { ShardParts } from './turn.ts';
 
 export class Careful {
   readonly #fold: Fold;
@@ -26,24 +22,20 @@ export class Careful {
 
   /** What to do with the next input: announce it, run it, or run it no more. */
   judge(ref: string): 'try' | 'run' | 'poison' {
-    if ((this.#fold.scalars.tries[ref] ?? 0) >= this.#limits.triesMax && this.#announced !== ref)
-      return 'poison';
     if (this.#announced === ref) return 'run';
+    if (this.tries(ref) >= this.#limits.triesMax) return 'poison';
     this.#announced = ref;
     return 'try';
+  }
+
+  /** TRY records of this input without its turn. */
+  tries(ref: string): number {
+    return this.#fold.scalars.tries[ref] ?? 0;
   }
 
   /** Ends careful mode after enough committed turns. */
   count(turns: number): void {
     this.#turns += turns;
     if (this.#turns >= this.#limits.carefulTurns) this.on = false;
-  }
-
-  poison(parts: ShardParts, group: Group, { ref, body }: MailInput): void {
-    const tries = this.#fold.scalars.tries[ref] ?? 0;
-    if (body.kind === 'item') group.accept(`${body.entry.src}/${body.entry.lane}`, body.n);
-    const item =
-      body.kind === 'item' ? body.item : body.kind === 'client' ? body.entry.item : undefined;
-    takePoison(parts, group, item, item?.to ?? '', ref, tries);
   }
 }

@@ -12,8 +12,18 @@ import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { carryAsks, dropPending } from './asks.ts';
 import type { OutItem } from './records.ts';
-import { type Resident, bornOf } from './residents.ts';
-import { type TurnContext, answer, deadLetter, end, outId, refuse, reply, sendTo } from './turn.ts';
+import { bornOf } from './residents.ts';
+import {
+  answer,
+  deadLetter,
+  end,
+  outId,
+  refuse,
+  reply,
+  type Resident,
+  sendTo,
+  type TurnContext,
+} from './context.ts';
 
 /** Without a supervisor an actor that crashed this often within the period is quarantined. */
 const UNSUPERVISED = { crashesMax: 3, periodMs: 60_000 };

@@ -8,7 +8,7 @@
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Position } from '../log/log.ts';
-import type { Put, State } from '../state/state.ts';
+import type { Put, Row, State } from '../state/state.ts';
 import { sortable } from './actor-row.ts';
 import { type JournalRecord, type LinkMark, type RowPut, type Turn, encodeOut } from './records.ts';
 
@@ -25,6 +25,7 @@ export const TABLE = {
 } as const;
 
 const SCALARS_KEY = 'head';
+const PAGE = 500;
 /** EPOCH times kept for the crash window (K1). */
 const EPOCHS_KEPT = 8;
 
@@ -115,6 +116,16 @@ export class Fold {
   /** Committed rows only: callers add what they know of the uncommitted ones. */
   committed(table: string, options?: Parameters<State['range']>[2]) {
     return this.#state.range(this.shard, table, options);
+  }
+
+  /** Every committed row of a table, page by page. */
+  *committedRows(table: string): Iterable<Row> {
+    for (let from = ''; ; ) {
+      const rows = this.committed(table, { from, limit: PAGE });
+      yield* rows;
+      if (rows.length < PAGE) return;
+      from = `${rows.at(-1)!.key}\0`;
+    }
   }
 
   put([table, key, value]: RowPut): void {

@@ -7,24 +7,22 @@
 import type { Meta } from '../../protocols/statechart.ts';
 import { failed, fired, settled } from '../statechart/host.ts';
 import { intentId } from './asks.ts';
-import { crash } from './crash.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { MailEntry, OutItem, Outcome } from './records.ts';
-import type { Resident } from './residents.ts';
-import { stashCause, takeStashed } from './stash.ts';
+import { stashCause } from './stash.ts';
 import {
-  type ShardParts,
-  type TurnContext,
   answer,
-  applyCause,
   beginTurn,
   deadLetter,
   end,
   refuse,
-  takeMessage,
-} from './turn.ts';
+  type Resident,
+  type ShardParts,
+  type TurnContext,
+} from './context.ts';
+import { applyCause, takeMessage } from './turn.ts';
 
 type ClientEntry = Extract<MailEntry, { kind: 'client' }>;
 type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
@@ -291,33 +289,4 @@ export function parseTimer(id: string): {
     life: tail.slice(0, dot),
     key: tail.slice(dot + 1),
   };
-}
-
-/** Takes what an actor's stash lets go; answers whether there may be more. */
-export function takeUnstash(parts: ShardParts, group: Group, actor: OutItem['to']): boolean {
-  const resident = parts.residents.find(actor);
-  return resident ? takeStashed(beginTurn(parts, group), resident) : false;
-}
-
-/** An input that killed the process too often: a turn without running the machine (K2). */
-export function takePoison(
-  parts: ShardParts,
-  group: Group,
-  item: OutItem | undefined,
-  actor: string,
-  input: string,
-  tries: number,
-): void {
-  const t = beginTurn(parts, group);
-  const error = {
-    code: 'INTERNAL' as const,
-    message: `the process died ${tries} times while it handled this message`,
-  };
-  const resident = item && parts.residents.find(item.to);
-  if (resident) return crash(t, resident, item.event, item, error, input, true);
-  if (item) {
-    deadLetter(t, item, 'POISON', error);
-    answer(t, item, { error });
-  }
-  end(t, { input, actor, machine: '', result: 'poison', why: error.message });
 }

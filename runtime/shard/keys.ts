@@ -5,11 +5,10 @@
  * hourly order.
  */
 import { decode, encode } from '../../protocols/codec.ts';
-import type { ErrorData } from '../../protocols/errors.ts';
 import { sortable } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
 import type { Group } from './group.ts';
-import type { TurnContext } from './turn.ts';
+import type { Given, KeyState, KeyStore, TurnContext } from './context.ts';
 
 const HOUR_MS = 3_600_000;
 /** Expired keys removed per record. */
@@ -20,17 +19,10 @@ export const CLIENT_KEY_CHARACTERS_MAX = 512;
 type KeyRow = {
   readonly payloadHash: string;
   readonly firstAt: number;
-  readonly answer?: KeyAnswer;
+  readonly answer?: Given;
 };
-export type KeyAnswer = { readonly result?: unknown; readonly error?: ErrorData };
 
-export type KeyState =
-  | { readonly kind: 'new' }
-  | { readonly kind: 'conflict' }
-  | { readonly kind: 'pending' }
-  | { readonly kind: 'done'; readonly answer: KeyAnswer };
-
-export class Keys {
+export class Keys implements KeyStore {
   readonly #fold: Fold;
   constructor(fold: Fold) {
     this.#fold = fold;
@@ -74,7 +66,7 @@ export class Keys {
   }
 
   /** Keeps the first answer with the key. */
-  done(t: TurnContext, rowKey: string, answer: KeyAnswer): void {
+  done(t: TurnContext, rowKey: string, answer: Given): void {
     const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
     const row = written ? read(written) : this.#read(rowKey);
     if (row && !row.answer) t.draft.put(TABLE.key, rowKey, write({ ...row, answer }));
@@ -104,6 +96,6 @@ const write = (row: KeyRow): Buffer =>
   encode(row.answer ? [row.payloadHash, row.firstAt, row.answer] : [row.payloadHash, row.firstAt]);
 
 function read(bytes: Uint8Array): KeyRow {
-  const [payloadHash, firstAt, answer] = decode<[string, number, KeyAnswer?]>(bytes);
+  const [payloadHash, firstAt, answer] = decode<[string, number, Given?]>(bytes);
   return answer ? { payloadHash, firstAt, answer } : { payloadHash, firstAt };
 }

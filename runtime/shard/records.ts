@@ -146,6 +146,13 @@ export class CorruptRecord extends Error {
   override readonly name = 'CorruptRecord';
 }
 
+/**
+ * A decoded array whose positions are known by its first element, or by who wrote it. Checksums and
+ * the cell guard it; a type can not.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Packed = any[];
+
 function packItem(i: OutItem): unknown[] {
   const all = [
     i.to,
@@ -164,7 +171,7 @@ function packItem(i: OutItem): unknown[] {
   return all.slice(0, end);
 }
 
-function unpackItem(a: any[]): OutItem {
+function unpackItem(a: Packed): OutItem {
   const item: { -readonly [K in keyof OutItem]: OutItem[K] } = {
     to: a[0],
     id: a[1],
@@ -204,9 +211,9 @@ export function encodeMail(e: MailEntry): Buffer {
  * position)
  */
 export function decodeMail(bytes: Uint8Array): MailEntry {
-  let a: any[];
+  let a: Packed;
   try {
-    a = decode<any[]>(bytes);
+    a = decode<Packed>(bytes);
   } catch (cause) {
     throw new CorruptRecord('mailbox entry does not decode', { cause });
   }
@@ -250,9 +257,9 @@ const packTurn = (t: Turn) => [
   t.out.map(([target, lane, n, item]) => [target, lane, n, packItem(item)]),
 ];
 
-function unpackTurn(a: any[]): Turn {
+function unpackTurn(a: Packed): Turn {
   const [turnNo, input, actor, machine, result, why, puts] = a;
-  const out = a[7].map((o: any[]) => [o[0], o[1], o[2], unpackItem(o[3])] as const);
+  const out = a[7].map((o: Packed) => [o[0], o[1], o[2], unpackItem(o[3])] as const);
   const turn = { turnNo, input, actor, machine, result, puts, out };
   return why == null ? turn : { ...turn, why };
 }
@@ -298,7 +305,7 @@ export function decodeRecord(bytes: Uint8Array): JournalRecord {
   if (at < 0 || view.readUInt32BE(at) !== crc32(view.subarray(0, at)) >>> 0) {
     throw new CorruptRecord('journal record: checksum is wrong');
   }
-  const a = decode<any[]>(view.subarray(0, at));
+  const a = decode<Packed>(view.subarray(0, at));
   const head = { cell: a[1], recId: a[2], epoch: a[3], prev: a[4], now: a[5] };
   switch (a[0]) {
     case 'EPOCH':
@@ -331,7 +338,7 @@ export function decodeRecord(bytes: Uint8Array): JournalRecord {
  * (D6).
  */
 export const encodeKept = (item: OutItem): Buffer => encode(packItem(item));
-export const decodeKept = (bytes: Uint8Array): OutItem => unpackItem(decode<any[]>(bytes));
+export const decodeKept = (bytes: Uint8Array): OutItem => unpackItem(decode<Packed>(bytes));
 
 /** An outbox row of the fold. */
 export const encodeOut = (target: LinkTarget, lane: Lane, n: number, item: OutItem): Buffer =>
@@ -342,6 +349,6 @@ export function decodeOut(bytes: Uint8Array): {
   n: number;
   item: OutItem;
 } {
-  const [target, lane, n, item] = decode<[LinkTarget, Lane, number, any[]]>(bytes);
+  const [target, lane, n, item] = decode<[LinkTarget, Lane, number, Packed]>(bytes);
   return { target, lane, n, item: unpackItem(item) };
 }

@@ -14,20 +14,7 @@ import { type ActorRow, decodeActorRow, encodeActorRow } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
 import type { Keys } from './keys.ts';
 import type { OutItem } from './records.ts';
-import { type TurnContext, metaOf } from './turn.ts';
-
-export type Resident = {
-  readonly address: Address;
-  readonly definition: ActorDefinition;
-  actor: Omit<ActorRow, 'row'>;
-  live: Live;
-  /** asks of its birth, until the turn that created it carries them */
-  bornAsks: readonly Ask[];
-  /** created by a turn that has not ended yet */
-  unsaved: boolean;
-  /** shard time of its last use */
-  usedAt: number;
-};
+import { metaOf, type Resident, type ResidentStore, type TurnContext } from './context.ts';
 
 /** A row that this worker's machines cannot take: the actor is quarantined, never misread. */
 export class UnfitRow extends TroupeError {
@@ -39,7 +26,7 @@ export class UnfitRow extends TroupeError {
   }
 }
 
-export class Residents {
+export class Residents implements ResidentStore {
   readonly keys: Keys;
   readonly #fold: Fold;
   readonly #shards: number;

@@ -5,26 +5,23 @@
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import { defers } from '../statechart/host.ts';
 import { carryAsks } from './asks.ts';
 import { sortable } from './actor-row.ts';
 import { TABLE } from './fold.ts';
 import type { OutItem } from './records.ts';
-import type { Resident } from './residents.ts';
 import {
-  type Settles,
-  type TurnContext,
-  applyCause,
-  applyMessage,
   deadLetter,
   end,
   refuse,
-} from './turn.ts';
+  type Resident,
+  type Settles,
+  type TurnContext,
+} from './context.ts';
 
 /** Policy `defer` keeps so many times the capacity before it refuses, too. */
 export const DEFER_FACTOR = 10;
 
-type Stashed =
+export type Stashed =
   | { readonly kind: 'message'; readonly item: OutItem }
   /** an outcome or a timer that came while the actor was suspended */
   | { readonly kind: 'cause'; readonly settles: Settles; readonly event: Message };
@@ -73,88 +70,6 @@ export function stashCause(
 ): void {
   push(t, resident, { kind: 'cause', settles, event });
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'stashed' });
-}
-
-/**
- * Takes the oldest stashed message if the actor can take it now. Answers whether it made a turn.
- */
-export function takeStashed(t: TurnContext, resident: Resident): boolean {
-  const { actor } = resident;
-  if (actor.status === 'suspended' || actor.stashEnd === actor.stashFirst) return false;
-  const n = actor.stashFirst;
-  const key = stashKey(resident.address, n);
-  const bytes = t.fold.get(TABLE.stash, key);
-  const input = `s${key}`;
-  if (!bytes) {
-    resident.actor = { ...actor, stashFirst: n + 1 };
-    t.residents.save(t, resident);
-    end(t, {
-      input,
-      actor: resident.address,
-      machine: actor.machine,
-      result: 'dropped',
-      why: 'replaced',
-    });
-    return true;
-  }
-  const stashed = decode<Stashed>(bytes);
-  if (
-    stashed.kind === 'message' &&
-    actor.status === 'active' &&
-    defers(resident.definition.machine, resident.live, stashed.item.event.type)
-  )
-    return false;
-  t.draft.put(TABLE.stash, key, null);
-  resident.actor = { ...actor, stashFirst: n + 1 };
-  replay(t, resident, stashed, input);
-  return true;
-}
-
-function replay(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
-  if (resident.actor.status !== 'active') return unwanted(t, resident, stashed, input);
-  if (stashed.kind === 'cause')
-    return applyCause(t, resident, { event: stashed.event, ...stashed.settles }, undefined, input);
-  const { deadline } = stashed.item;
-  if (deadline !== undefined && deadline < t.group.now) {
-    t.residents.save(t, resident);
-    return refuse(
-      t,
-      stashed.item,
-      input,
-      'expired',
-      'EXPIRED',
-      'the message waited in the stash past its deadline',
-      resident,
-    );
-  }
-  applyMessage(t, resident, stashed.item, input);
-}
-
-/** The actor was stopped or quarantined while messages waited: none is just gone (I9). */
-function unwanted(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
-  t.residents.save(t, resident);
-  const { status } = resident.actor;
-  if (stashed.kind === 'cause')
-    return end(t, {
-      input,
-      actor: resident.address,
-      machine: resident.actor.machine,
-      result: 'dropped',
-      why: status,
-    });
-  deadLetter(t, stashed.item, status.toUpperCase(), {
-    code: 'UNAVAILABLE',
-    message: `${resident.address} is ${status}`,
-  });
-  refuse(
-    t,
-    stashed.item,
-    input,
-    'refused',
-    'UNAVAILABLE',
-    `${resident.address} is ${status}; the message is in the dead letters`,
-    resident,
-  );
 }
 
 function push(t: TurnContext, resident: Resident, stashed: Stashed): void {

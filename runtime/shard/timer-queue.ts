@@ -25,6 +25,7 @@ export class TimerQueue {
   #horizon = 0;
   #cancel: (() => void) | undefined;
   #wakeAt = Number.POSITIVE_INFINITY;
+  #closed = false;
 
   constructor(options: { fold: Fold; clock: Clock; now: () => number; onDue: () => void }) {
     this.#fold = options.fold;
@@ -71,11 +72,13 @@ export class TimerQueue {
   }
 
   close(): void {
+    this.#closed = true;
     this.#cancel?.();
     this.#heap = [];
   }
 
   #schedule(): void {
+    if (this.#closed) return;
     const at = Math.min(this.#heap[0]?.due ?? Number.POSITIVE_INFINITY, this.#horizon);
     if (at >= this.#wakeAt) return;
     this.#cancel?.();

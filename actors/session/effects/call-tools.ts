@@ -32,7 +32,6 @@ async function runTool(
   call: ToolCall,
   context: EffectContext,
 ): Promise<ToolResult> {
-  const { tools } = context.services as AgentServices;
   const { runId, sessionKey, tenant } = input;
   const tell = (
     event: { phase: 'start'; args: unknown } | { phase: 'end'; result: string; isError: boolean },

@@ -1,0 +1,182 @@
+/**
+ * Context: what one turn has at hand, and the ways it may end and speak. Every way to refuse,
+ * answer, tell back or dead-letter is here, so that nothing is ever just gone (I9).
+ */
+import type { Address } from '../../protocols/address.ts';
+import { ERRORS, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
+import type { Message, Meta, ReplyRef } from '../../protocols/statechart.ts';
+import type { ActorDefinition } from '../actor/define-actor.ts';
+import type { Registry } from '../actor/registry.ts';
+import type { Ask, Cause, Live } from '../statechart/host.ts';
+import type { ActorRow } from './actor-row.ts';
+import type { Fold } from './fold.ts';
+import { Draft, type Group, type TurnFacts } from './group.ts';
+import type { OutItem, TurnResult } from './records.ts';
+import type { Limits } from './size.ts';
+
+/** What a shard's turns need to know of the world; no clock and no I/O among it. */
+export type TurnWorld = {
+  readonly cell: string;
+  readonly shard: number;
+  readonly shards: number;
+  readonly registry: Registry;
+  readonly limits: Limits;
+  /** told of crashes of actors that have no other supervisor */
+  readonly supervisor?: Address;
+};
+
+export type Resident = {
+  readonly address: Address;
+  readonly definition: ActorDefinition;
+  actor: Omit<ActorRow, 'row'>;
+  live: Live;
+  /** asks of its birth, until the turn that created it carries them */
+  bornAsks: readonly Ask[];
+  /** created by a turn that has not ended yet */
+  unsaved: boolean;
+  /** shard time of its last use */
+  usedAt: number;
+};
+
+/** The shard's actors in memory; see residents.ts. */
+export interface ResidentStore {
+  readonly keys: KeyStore;
+  find(actor: Address, now?: number): Resident | undefined;
+  create(t: TurnContext, item: OutItem, definition: ActorDefinition): Resident;
+  save(t: TurnContext, resident: Resident): void;
+  forget(t: TurnContext, resident: Resident): void;
+  drop(actor: Address): void;
+  shardOf(actor: Address): number;
+}
+
+/** The idempotency keys that turns write; see keys.ts. */
+export interface KeyStore {
+  rowKey(to: string, action: string, key: string): string;
+  look(rowKey: string, payloadHash: string): KeyState;
+  remember(t: TurnContext, rowKey: string, payloadHash: string): void;
+  forget(t: TurnContext, rowKey: string): void;
+  done(t: TurnContext, rowKey: string, answer: Given): void;
+}
+
+export type KeyState =
+  | { readonly kind: 'new' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'done'; readonly answer: Given };
+
+/** An answer: a result or an error. */
+export type Given = { readonly result?: unknown; readonly error?: ErrorData };
+
+/** One turn in the making. */
+export type TurnContext = {
+  readonly world: TurnWorld;
+  readonly fold: Fold;
+  readonly group: Group;
+  readonly residents: ResidentStore;
+  readonly draft: Draft;
+  readonly turnNo: number;
+  /** the client's idempotency key, which this turn remembers with its answer */
+  key?: { readonly rowKey: string; readonly payloadHash: string };
+};
+
+/** Why a machine is stepped, beside the event: which job or timer it settles. */
+export type Settles = Pick<Cause, 'job' | 'timer'>;
+
+/** What all turns of one owner share. */
+export type ShardParts = Pick<TurnContext, 'world' | 'fold' | 'residents'>;
+
+export function beginTurn({ world, fold, residents }: ShardParts, group: Group): TurnContext {
+  return { world, fold, group, residents, draft: new Draft(), turnNo: group.nextTurnNo };
+}
+
+/** Ends the turn without touching the actor, and tells whoever sent the message. */
+export function refuse(
+  t: TurnContext,
+  item: OutItem,
+  input: string,
+  result: TurnResult,
+  code: ErrorCode,
+  message: string,
+  resident?: Resident,
+): void {
+  if (resident?.unsaved) t.residents.drop(resident.address);
+  if (item.reply?.key && ERRORS[code].retriable) t.residents.keys.forget(t, item.reply.key);
+  answer(t, item, { error: { code, message } });
+  end(t, {
+    input,
+    actor: item.to,
+    machine: resident?.actor.machine ?? '',
+    result,
+    why: `${code}: ${message}`,
+  });
+}
+
+/** Answers a message to where it came from: a client's inbox, or the asking or telling actor. */
+export function answer(t: TurnContext, item: OutItem, given: Given): void {
+  if (item.reply) return reply(t, item.to, item.reply, given);
+  if (!item.from || !given.error || item.event.type === 'refused' || item.event.type === 'reply') {
+    if (given.error && item.from) deadLetter(t, item, 'REFUSED', given.error);
+    return;
+  }
+  tellBack(t, item.to, item.from, {
+    type: 'refused',
+    to: item.id,
+    message: item.event.type,
+    error: given.error,
+  });
+}
+
+/** Answers a request. The first answer of a keyed request is kept with its key (F3). */
+export function reply(t: TurnContext, from: Address, to: ReplyRef, given: Given): void {
+  if (to.actor) return tellBack(t, from, to.actor, { type: 'reply', to: to.id, ...given });
+  if (to.key) t.residents.keys.done(t, to.key, given);
+  if (to.inbox)
+    t.draft.after.push({
+      kind: 'respond',
+      inbox: to.inbox,
+      id: to.id,
+      ...(to.key ? { keyRow: to.key } : {}),
+      ...given,
+    });
+}
+
+function tellBack(t: TurnContext, from: Address, to: Address, event: Message): void {
+  sendTo(t, { to, id: outId(t), event, from, hops: 0 });
+}
+
+/**
+ * The id of the next message of this turn: unique, since turn numbers are committed and never
+ * reused.
+ */
+export const outId = (t: TurnContext): string =>
+  `${t.world.cell.slice(0, 8)}-${t.world.shard}-${t.turnNo}-${t.draft.out.length}`;
+
+export function sendTo(t: TurnContext, item: OutItem, lane: 'data' | 'control' = 'data'): void {
+  t.draft.send(t.residents.shardOf(item.to), lane, item);
+}
+
+/** Keeps a message that will not be applied, with its reason (I9). */
+export function deadLetter(t: TurnContext, item: OutItem, reason: string, error: ErrorData): void {
+  t.draft.send('dlq', 'data', {
+    ...item,
+    id: outId(t),
+    event: { type: 'deadLetter', reason, error, at: t.group.now, id: item.id, event: item.event },
+  });
+}
+
+export function metaOf(t: TurnContext, item: OutItem): Meta {
+  const meta: { -readonly [K in keyof Meta]: Meta[K] } = {
+    id: item.id,
+    now: t.group.now,
+    self: item.to,
+  };
+  if (item.from) meta.from = item.from;
+  if (item.reply) meta.reply = item.reply;
+  if (item.principal) meta.principal = item.principal;
+  if (item.traceId) meta.traceId = item.traceId;
+  return meta;
+}
+
+export function end(t: TurnContext, facts: TurnFacts): void {
+  t.group.finish(t.draft, facts);
+}

@@ -1,0 +1,197 @@
+/**
+ * Intake: where a shard's inputs come from and in which order they are taken: control before all
+ * (J4), then timers that are due (H4), then what stashes let go, then mail. In careful mode (rule
+ * K) the same order, one input at a time, each with a name by which it can be found guilty.
+ */
+import type { Address } from '../../protocols/address.ts';
+import { mailboxSubject } from '../../protocols/subjects.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Log, Position } from '../log/log.ts';
+import type { ShardParts } from './context.ts';
+import { TABLE } from './fold.ts';
+import type { Group } from './group.ts';
+import { takeClient, takeLinkItem, takeOutcome, takeTimer, takeUnreadable } from './inputs.ts';
+import { type MailInput, MailReader } from './mail-reader.ts';
+import { poisonMail, poisonStashed, poisonTimer } from './poison.ts';
+import { TimerQueue } from './timer-queue.ts';
+import { nextStashed, takeStashedOf } from './unstash.ts';
+
+export type IntakeOptions = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly env: string;
+  readonly parts: ShardParts;
+  readonly now: () => number;
+  /** shard time at which this owner took over: timers that were due before it were missed */
+  readonly since: number;
+  readonly onInputs: () => void;
+};
+
+/** One input that may be run or be found guilty. */
+export type Candidate = {
+  readonly ref: string;
+  run(group: Group): void;
+  poison(group: Group, tries: number): void;
+};
+
+const CONTROL_FIRST = 64;
+
+export class Intake {
+  readonly timers: TimerQueue;
+  /** actors whose stash may have something to take */
+  readonly unstash = new Set<Address>();
+  readonly #o: IntakeOptions;
+  readonly #data: MailReader;
+  readonly #control: MailReader;
+  /** a due timer that careful mode has announced */
+  #dueTimer: string | undefined;
+
+  constructor(options: IntakeOptions) {
+    this.#o = options;
+    const { clock, now, onInputs, parts } = options;
+    const { fold } = parts;
+    this.timers = new TimerQueue({ fold, clock, now, onDue: onInputs });
+    for (const { key } of fold.committedRows(TABLE.stash)) {
+      this.unstash.add(key.slice(0, key.lastIndexOf('|')) as Address);
+    }
+    this.timers.load();
+    this.#data = this.#reader('data', fold.scalars.mailFloor);
+    this.#control = this.#reader('control', fold.scalars.ctlFloor);
+  }
+
+  /** Runs turns into the group until there is no more input or no more room. */
+  fill(group: Group): void {
+    let control = 0;
+    while (control++ < CONTROL_FIRST && this.#room(group))
+      if (!this.#takeMail(group, this.#control)) break;
+    const { timersPerGroup } = this.#o.parts.world.limits;
+    for (const id of this.timers.takeDue(timersPerGroup))
+      takeTimer(this.#o.parts, group, id, this.#o.since);
+    while (this.#room(group)) {
+      if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
+    }
+  }
+
+  /** The next input by its name, without taking it. */
+  candidate(): Candidate | undefined {
+    return (
+      this.#mailCandidate(this.#control) ??
+      this.#timerCandidate() ??
+      this.#stashCandidate() ??
+      this.#mailCandidate(this.#data)
+    );
+  }
+
+  /** Reads again what could not be read before. */
+  retry(): void {
+    this.#data.retry();
+    this.#control.retry();
+  }
+
+  close(): void {
+    this.#data.close();
+    this.#control.close();
+    this.timers.close();
+  }
+
+  #reader(lane: 'data' | 'control', floor: Position): MailReader {
+    const { log, env, parts, onInputs } = this.#o;
+    const { cell, shard } = parts.world;
+    const subject = mailboxSubject(env, shard, lane);
+    return new MailReader({
+      log,
+      subject,
+      cell,
+      lane: lane === 'data' ? 'm' : 'c',
+      from: floor + 1,
+      onInputs,
+    });
+  }
+
+  #room(group: Group): boolean {
+    const { groupTurnsMax, groupBytesMax } = this.#o.parts.world.limits;
+    return group.turns.length < groupTurnsMax && group.bytes < groupBytesMax;
+  }
+
+  #takeMail(group: Group, reader: MailReader): boolean {
+    const input = reader.take();
+    if (!input) return false;
+    this.#runMail(group, input);
+    moveFloor(group, input);
+    return true;
+  }
+
+  #runMail(group: Group, { ref, body, logTimeMs, position }: MailInput): void {
+    const { parts } = this.#o;
+    switch (body.kind) {
+      case 'item': {
+        const high = group.accepted(`${body.entry.src}/${body.entry.lane}`);
+        if (body.n === high + 1) takeLinkItem(parts, group, body.entry, body.n, body.item, ref);
+        return;
+      }
+      case 'client':
+        return takeClient(parts, group, body.entry, logTimeMs, ref);
+      case 'outcome':
+        return takeOutcome(parts, group, body.entry, ref);
+      case 'unreadable':
+        return takeUnreadable(parts, group, position, body.why);
+    }
+  }
+
+  #takeUnstash(group: Group): boolean {
+    for (const actor of this.unstash) {
+      if (takeStashedOf(this.#o.parts, group, actor)) return true;
+      this.unstash.delete(actor);
+    }
+    return false;
+  }
+
+  #mailCandidate(reader: MailReader): Candidate | undefined {
+    const input = reader.peek();
+    if (!input) return undefined;
+    const taken = (group: Group, run: () => void) => {
+      reader.take();
+      run();
+      moveFloor(group, input);
+    };
+    return {
+      ref: input.ref,
+      run: (group) => taken(group, () => this.#runMail(group, input)),
+      poison: (group, tries) => taken(group, () => poisonMail(this.#o.parts, group, input, tries)),
+    };
+  }
+
+  #timerCandidate(): Candidate | undefined {
+    const id = (this.#dueTimer ??= this.timers.takeDue(1)[0]);
+    if (id === undefined) return undefined;
+    const done = () => void (this.#dueTimer = undefined);
+    return {
+      ref: `t${id}`,
+      run: (group) => done() ?? void takeTimer(this.#o.parts, group, id, this.#o.since),
+      poison: (group, tries) => done() ?? poisonTimer(this.#o.parts, group, id, tries),
+    };
+  }
+
+  #stashCandidate(): Candidate | undefined {
+    const { parts } = this.#o;
+    for (const actor of this.unstash) {
+      const ref = nextStashed(parts, actor);
+      if (ref !== undefined) {
+        return {
+          ref: `s${ref}`,
+          run: (group) => void takeStashedOf(parts, group, actor),
+          poison: (group, tries) => poisonStashed(parts, group, actor, tries),
+        };
+      }
+      this.unstash.delete(actor);
+    }
+    return undefined;
+  }
+}
+
+/** The floor is the last position all of whose turns are in this record or an earlier one (B1). */
+function moveFloor(group: Group, { ref, position, last }: MailInput): void {
+  if (!last) return;
+  if (ref.startsWith('m')) group.mailFloor = position;
+  else group.ctlFloor = position;
+}
