@@ -17,9 +17,14 @@ import type { RowWrite, Rows } from './rows.ts';
 export const QUEUED_BYTES_MAX = 256 * 2 ** 20;
 export const TRANSACTION_BYTES_MAX = 16 * 2 ** 20;
 export const TRANSACTION_WRITES_MAX = 20_000;
+/** A commit that is not answered by then never will be: LMDB answers nothing more after a panic. */
+export const COMMIT_DEADLINE_MS = 120_000;
 
-/** What is known of a transaction whose commit failed: nothing of it is stored, or it is but may be lost. */
-export type Fate = 'absent' | 'present';
+/**
+ * What is known of a transaction whose commit failed: nothing of it is stored; all of it is, though
+ * maybe not durably; or nothing can be told.
+ */
+export type Fate = 'absent' | 'present' | 'unknown';
 
 export interface CommitRequest {
   /** about how many bytes it will write */
@@ -32,23 +37,53 @@ export interface CommitRequest {
   failed(cause: unknown, fate: Fate): void;
 }
 
+export type GroupCommitOptions = {
+  /** called after the requests of a transaction have been told how it ended */
+  readonly onSettled: () => void;
+  /** durability `power`: a commit that is visible but not flushed counts for nothing */
+  readonly mustFlush: boolean;
+  /** default COMMIT_DEADLINE_MS */
+  readonly commitDeadlineMs?: number;
+};
+
 export class GroupCommit {
   readonly #rows: Rows;
   readonly #waiting: CommitRequest[] = [];
   readonly #onSettled: () => void;
+  readonly #mustFlush: boolean;
+  readonly #commitDeadlineMs: number;
   #waitingBytes = 0;
   #running: Promise<void> | undefined;
   #scheduled = false;
   #closed = false;
+  #broken: { readonly cause: unknown } | undefined;
 
-  /** @param onSettled called after the requests of a transaction have been told how it ended */
-  constructor(rows: Rows, onSettled: () => void = () => {}) {
+  constructor(rows: Rows, options: GroupCommitOptions) {
     this.#rows = rows;
-    this.#onSettled = onSettled;
+    this.#onSettled = options.onSettled;
+    this.#mustFlush = options.mustFlush;
+    this.#commitDeadlineMs = options.commitDeadlineMs ?? COMMIT_DEADLINE_MS;
   }
 
-  /** @throws TroupeError UNAVAILABLE when closed or when too much is waiting; nothing is stored then */
+  /** Whether memory and disk may differ. It stays so until the process is started again. */
+  get broken(): boolean {
+    return this.#broken !== undefined;
+  }
+
+  /** @throws TroupeError UNAVAILABLE, details.reason STORE_BROKEN */
+  assertSound(): void {
+    if (this.#broken === undefined) return;
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `the store failed in a way it can not go on from (${String(this.#broken.cause)}): check the disk ` +
+        'and start again; what was answered is safe',
+      { details: { reason: 'STORE_BROKEN' }, cause: this.#broken.cause },
+    );
+  }
+
+  /** @throws TroupeError UNAVAILABLE when closed, broken or overloaded; nothing is stored then */
   submit(request: CommitRequest): void {
+    this.assertSound();
     if (this.#closed)
       throw new TroupeError('UNAVAILABLE', 'the store is closed; nothing was stored');
     if (this.#waitingBytes + request.bytes > QUEUED_BYTES_MAX) {
@@ -93,14 +128,39 @@ export class GroupCommit {
   async #commitNext(): Promise<void> {
     const [group, writes] = this.#takeGroup();
     try {
-      if (writes.length > 0) await this.#rows.commit(writes);
+      if (writes.length > 0) await this.#commitInTime(writes);
     } catch (cause) {
-      const fate = this.#fateOf(writes);
-      for (const request of group) request.failed(cause, fate);
-      this.#onSettled();
+      this.#fail(group, cause, this.#fateOf(writes));
       return;
     }
     for (const request of group) request.committed();
+    this.#onSettled();
+  }
+
+  async #commitInTime(writes: readonly RowWrite[]): Promise<void> {
+    const limitMs = this.#commitDeadlineMs;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        this.#broken = { cause: `no answer to a commit within ${limitMs} ms` };
+        reject(new Error(`the commit was not answered within ${limitMs} ms`));
+      }, limitMs);
+    });
+    try {
+      await Promise.race([this.#rows.commit(writes), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A flush that failed is never tried again by the kernel, so where it was promised nothing can go on. */
+  #fail(group: readonly CommitRequest[], cause: unknown, fate: Fate): void {
+    if (fate === 'unknown' || (fate === 'present' && this.#mustFlush)) this.#broken ??= { cause };
+    for (const request of group) request.failed(cause, fate);
+    if (this.broken) {
+      for (const request of this.#waiting.splice(0)) request.failed(cause, 'absent');
+      this.#waitingBytes = 0;
+    }
     this.#onSettled();
   }
 
@@ -135,11 +195,15 @@ export class GroupCommit {
     }
   }
 
-  /** A failed commit has stored nothing, except when only its flush failed. Log keys are never reused: look. */
+  /** Log keys are never used twice: whether the last one is there tells it for the whole transaction. */
   #fateOf(writes: readonly RowWrite[]): Fate {
+    if (this.broken) return 'unknown';
     const probe = writes.findLast((write) => write.table === 'log' && write.value !== null);
-    return probe !== undefined && this.#rows.get('log', probe.key) !== undefined
-      ? 'present'
-      : 'absent';
+    if (probe === undefined) return 'absent';
+    try {
+      return this.#rows.get('log', probe.key) === undefined ? 'absent' : 'present';
+    } catch {
+      return 'unknown';
+    }
   }
 }

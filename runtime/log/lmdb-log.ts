@@ -22,7 +22,7 @@ import {
   positionOfKey,
   subjectKey,
 } from './entry-row.ts';
-import type { GroupCommit } from './group-commit.ts';
+import type { Fate, GroupCommit } from './group-commit.ts';
 import {
   type Alongside,
   type AppendAnswer,
@@ -166,6 +166,7 @@ export class LmdbLog implements Log {
 
   #assertOpen(): void {
     if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the log is closed');
+    this.#commits.assertSound();
   }
 
   #submit(append: Append): void {
@@ -305,8 +306,8 @@ const sizeOf = ({ bytes, alongside }: Append): number => {
   return size;
 };
 
-const failure = (subject: string, cause: unknown, fate: 'absent' | 'present'): Error =>
-  fate === 'present'
+const failure = (subject: string, cause: unknown, fate: Fate): Error =>
+  fate !== 'absent'
     ? new AppendUnknown(subject, { cause })
     : new TroupeError(
         'UNAVAILABLE',

@@ -19,7 +19,7 @@ import { writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { LmdbState } from '../state/lmdb.ts';
 import type { State } from '../state/state.ts';
-import { checkDataFile } from './data-file.ts';
+import { checkDataFile, dataFileProven } from './data-file.ts';
 import { lockFolder } from './folder-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LmdbLog } from './lmdb-log.ts';
@@ -74,28 +74,33 @@ export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStor
   let rows: LmdbRows | undefined;
   try {
     const description = readDescription(path);
-    rows = openRows(options, description !== undefined);
+    rows = await openRows(options, description !== undefined);
     const cell = await agreeOnCell(path, rows, description);
-    return assemble(rows, cell, options.clock ?? systemClock, () => lock.release());
+    return assemble(rows, cell, options, () => lock.release());
   } catch (error) {
     await rows?.close();
     await lock.release();
-    throw error;
+    throw error instanceof TroupeError ? error : unreadable(path, error);
   }
 };
 
 const assemble = (
   rows: LmdbRows,
   cell: string,
-  clock: Clock,
+  options: LmdbStoreOptions,
   release: () => Promise<void>,
 ): LmdbStore => {
-  const commits = new GroupCommit(rows, () => log.forgetIdleSubjects());
-  const log = new LmdbLog(rows, commits, clock);
+  const commits = new GroupCommit(rows, {
+    onSettled: () => log.forgetIdleSubjects(),
+    mustFlush: options.durability === 'power',
+  });
+  const log = new LmdbLog(rows, commits, options.clock ?? systemClock);
   const state = new LmdbState(rows, commits);
   const close = async () => {
     await commits.close();
     await Promise.all([log.close(), state.close()]);
+    // A commit that was never answered may still be writing: the folder stays ours until we end.
+    if (commits.broken) return;
     await rows.close();
     await release();
   };
@@ -108,13 +113,13 @@ type Description = { readonly cell: string; readonly formatVersion: number };
 const readDescription = (path: string): Description | undefined => {
   const file = join(path, STORE_FILE);
   if (!existsSync(file)) return undefined;
-  let read: Partial<Description>;
+  let read: Partial<Description> | null;
   try {
-    read = JSON.parse(readFileSync(file, 'utf8')) as Partial<Description>;
+    read = JSON.parse(readFileSync(file, 'utf8')) as Partial<Description> | null;
   } catch (error) {
     throw corrupt(path, `${STORE_FILE} can not be read`, error);
   }
-  const { cell, formatVersion } = read;
+  const { cell, formatVersion } = read ?? {};
   if (typeof cell !== 'string' || typeof formatVersion !== 'number') {
     throw corrupt(path, `${STORE_FILE} does not name a cell and a format`);
   }
@@ -129,17 +134,22 @@ const readDescription = (path: string): Description | undefined => {
   return { cell, formatVersion };
 };
 
-const openRows = (options: LmdbStoreOptions, exists: boolean): LmdbRows => {
+const openRows = async (options: LmdbStoreOptions, exists: boolean): Promise<LmdbRows> => {
   const { path } = options;
   const file = join(path, DATA_FILE);
   const present = existsSync(file) && statSync(file).size > 0;
   if (exists && !present) throw corrupt(path, `${DATA_FILE} is missing or empty`);
   const found = present ? checkDataFile(file) : 'whole';
+  let rows: LmdbRows | undefined;
   try {
-    const rows = new LmdbRows(options);
-    if (found === 'short') rows.readAll();
+    rows = new LmdbRows(options);
+    if (found === 'unproven') rows.readAll();
+    dataFileProven(file);
     return rows;
   } catch (error) {
+    await rows?.close();
+    const { code } = error as { code?: unknown };
+    if (typeof code === 'number' && code > 0) throw unreadable(path, error); // errno; LMDB's are below 0
     throw corrupt(path, `LMDB can not read it (${String(error)})`, error);
   }
 };
@@ -219,6 +229,8 @@ class LmdbRows implements Rows {
     try {
       await committed;
       await flushed;
+    } catch (error) {
+      throw await reasonOf(error);
     } finally {
       for (const table of Object.values(this.#tables)) table.resetReadTxn();
     }
@@ -236,6 +248,16 @@ class LmdbRows implements Rows {
     await this.#root.close();
   }
 }
+
+/** lmdb-js rejects with a general error that holds a promise, itself rejected with what LMDB said. */
+const reasonOf = async (error: unknown): Promise<unknown> => {
+  try {
+    await (error as { commitError?: Promise<never> }).commitError;
+    return error;
+  } catch (reason) {
+    return reason;
+  }
+};
 
 /** lmdb-js counts a reverse range from its upper end: `start` is above `end`. */
 const rangeOptions = ({ from, to, limit, reverse }: RowRange) => ({

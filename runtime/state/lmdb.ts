@@ -104,6 +104,7 @@ export class LmdbState implements State {
 
   #assertOpen(): void {
     if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the state is closed');
+    this.#commits.assertSound();
   }
 }
 

@@ -115,18 +115,27 @@ describe('defineActor', () => {
     [{ version: 1.5 }, /version is 1\.5/],
     [{ machine: {} }, /machine is "object", it must be a machine of xstate 5/],
     [{ mailbox: { capacity: 100_001 } }, /mailbox\.capacity is 100001/],
-    [{ mailbox: { whenFull: 'explode' } }, /mailbox\.whenFull is "explode", it must be one of 'reject', 'defer', 'coalesce', 'dropOldest'/],
+    [
+      { mailbox: { whenFull: 'explode' } },
+      /mailbox\.whenFull is "explode", it must be one of 'reject', 'defer', 'coalesce', 'dropOldest'/,
+    ],
     [{ supervision: { onThrow: 'retry' } }, /supervision\.onThrow is "retry"/],
     [{ idleMs: -1 }, /idleMs is -1, it must be a whole number from 0 to 86,400,000/],
     [{ whenDone: 'burn' }, /whenDone is "burn"/],
     [{ migrate: { 1: run } }, /migrate is "1", it must be an older version than 1/],
     [{ version: 2, migrate: { 1: 'x' } }, /migrate\.1 is "x"/],
-    [{ missedTimers: { typo: 'late' } }, /missedTimers is "typo", it must be a delay of the machine: it has none/],
+    [
+      { missedTimers: { typo: 'late' } },
+      /missedTimers is "typo", it must be a delay of the machine: it has none/,
+    ],
     [{ effects: { x: { run } } }, /effects\.x\.class is undefined/],
     [{ effects: { x: { class: 'twice', run } } }, /effects\.x\.class is "twice"/],
     [{ effects: { x: { class: 'keyed' } } }, /effects\.x\.run is undefined/],
     [{ effects: { x: { class: 'keyed', run, timeoutMs: 0 } } }, /effects\.x\.timeoutMs is 0/],
-    [{ effects: { x: { class: 'keyed', run, reconcile: run } } }, /effects\.x\.reconcile: only an effect of class 'once'/],
+    [
+      { effects: { x: { class: 'keyed', run, reconcile: run } } },
+      /effects\.x\.reconcile: only an effect of class 'once'/,
+    ],
     [{ effects: { x: null } }, /effects\.x is null/],
     [{ effects: { x: { class: 'keyed', run } } }, /effects\.x is invoked by no state/],
     [{ color: 'red' }, /color is no option/],
@@ -136,7 +145,9 @@ describe('defineActor', () => {
 
   it('holds the types of effects to those of the machine', () => {
     // @ts-expect-error: the effects that the machine declares are missing
-    expect(() => defineActor({ type: 'order', version: 1, machine: order })).toThrow(/'charge' has no definition/);
+    expect(() => defineActor({ type: 'order', version: 1, machine: order })).toThrow(
+      /'charge' has no definition/,
+    );
     const wrongOutput = {
       charge: { class: 'once', run: async () => ({ receipt: 7 }) },
       pack: { class: 'keyed', run: async () => null },
@@ -154,7 +165,8 @@ describe('defineActor', () => {
 });
 
 describe('the registry', () => {
-  const version = (type: string, number: number): ActorDefinition => defineActor({ type, version: number, machine: plain() });
+  const version = (type: string, number: number): ActorDefinition =>
+    defineActor({ type, version: number, machine: plain() });
 
   it('holds two versions of a type side by side and gives new actors the highest', () => {
     const [b10, b9, a1] = [version('b', 10), version('b', 9), version('a', 1)];
@@ -166,6 +178,8 @@ describe('the registry', () => {
   });
 
   it('refuses the same version twice', () => {
-    expect(() => createRegistry([version('a', 1), version('a', 1)])).toThrow(/a@1 is registered twice/);
+    expect(() => createRegistry([version('a', 1), version('a', 1)])).toThrow(
+      /a@1 is registered twice/,
+    );
   });
 });

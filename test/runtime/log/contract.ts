@@ -33,7 +33,11 @@ export const logContract = (name: string, make: () => Promise<LogUnderTest>): vo
     });
     afterEach(() => under.dispose());
 
-    const store = async (subject: string, text: string, expectedLast?: Position): Promise<Position> => {
+    const store = async (
+      subject: string,
+      text: string,
+      expectedLast?: Position,
+    ): Promise<Position> => {
       const options = expectedLast === undefined ? {} : { expectedLast };
       const answer = await log.append(subject, bytes(text), options);
       if (answer.kind !== 'stored') throw new Error(`refused at ${answer.last}`);
@@ -73,22 +77,32 @@ export const logContract = (name: string, make: () => Promise<LogUnderTest>): vo
       const first = await store('s', 'a');
       const last = await store('s', 'b');
       for (const expectedLast of [0, first, last + 1]) {
-        expect(await log.append('s', bytes('x'), { expectedLast })).toEqual({ kind: 'refused', last });
+        expect(await log.append('s', bytes('x'), { expectedLast })).toEqual({
+          kind: 'refused',
+          last,
+        });
       }
       expect(texts(await log.read('s', 0))).toEqual(['a', 'b']);
-      expect(await log.append('t', bytes('x'), { expectedLast: 7 })).toEqual({ kind: 'refused', last: 0 });
+      expect(await log.append('t', bytes('x'), { expectedLast: 7 })).toEqual({
+        kind: 'refused',
+        last: 0,
+      });
       expect(await log.last('t')).toBe(0);
     });
 
     it('lets exactly one of many concurrent appends with one expectation through (P2)', async () => {
       for (let round = 0, last = 0; round < 20; round++) {
         const answers = await Promise.all(
-          Array.from({ length: 8 }, (_, i) => log.append('s', bytes(`${round}/${i}`), { expectedLast: last })),
+          Array.from({ length: 8 }, (_, i) =>
+            log.append('s', bytes(`${round}/${i}`), { expectedLast: last }),
+          ),
         );
         const stored = answers.filter((answer) => answer.kind === 'stored');
         expect(stored).toHaveLength(1);
         last = stored[0]!.position;
-        expect(answers.filter((answer) => answer.kind === 'refused' && answer.last === last)).toHaveLength(7);
+        expect(
+          answers.filter((answer) => answer.kind === 'refused' && answer.last === last),
+        ).toHaveLength(7);
       }
       expect(await log.read('s', 0)).toHaveLength(20);
     });
@@ -127,7 +141,11 @@ export const logContract = (name: string, make: () => Promise<LogUnderTest>): vo
       const read = await log.read('s', 0);
       expect(read).toHaveLength(1000);
       expect(texts(await log.read('s', read.at(-1)!.position + 1))).toEqual([
-        '1000', '1001', '1002', '1003', '1004',
+        '1000',
+        '1001',
+        '1002',
+        '1003',
+        '1004',
       ]);
     });
 
@@ -150,7 +168,10 @@ export const logContract = (name: string, make: () => Promise<LogUnderTest>): vo
       expect(await log.last('s')).toBe(last);
       expect(texts(await log.read('s', 0))).toEqual(['b']);
       expect((await log.readLast('s'))?.position).toBe(last);
-      expect(await log.append('s', bytes('x'), { expectedLast: 0 })).toEqual({ kind: 'refused', last });
+      expect(await log.append('s', bytes('x'), { expectedLast: 0 })).toEqual({
+        kind: 'refused',
+        last,
+      });
       await store('s', 'c', last);
     });
 
@@ -204,7 +225,10 @@ export const logContract = (name: string, make: () => Promise<LogUnderTest>): vo
     it('tells watchers of a subject after an entry can be read, and no longer once they left', async () => {
       const seen: number[] = [];
       const others: string[] = [];
-      const stop = log.watch('s', () => void log.read('s', 0).then((read) => seen.push(read.length)));
+      const stop = log.watch(
+        's',
+        () => void log.read('s', 0).then((read) => seen.push(read.length)),
+      );
       log.watch('t', () => others.push('t'));
       await store('s', 'a');
       await eventually(() => expect(seen).toContain(1));
@@ -233,10 +257,13 @@ export const logContract = (name: string, make: () => Promise<LogUnderTest>): vo
     });
 
     atomicContract(() => under);
-    reopenContract(() => under, (next) => {
-      under = next;
-      log = next.log;
-    });
+    reopenContract(
+      () => under,
+      (next) => {
+        under = next;
+        log = next.log;
+      },
+    );
   });
 };
 
@@ -261,7 +288,9 @@ const atomicContract = (under: () => LogUnderTest): void => {
     it('stores nothing alongside a refused append', async (context) => {
       const { log, state } = under();
       if (!log.atomic || state === undefined) return context.skip('this log is not atomic');
-      expect((await log.append('journal', bytes('j'), { expectedLast: 9, alongside })).kind).toBe('refused');
+      expect((await log.append('journal', bytes('j'), { expectedLast: 9, alongside })).kind).toBe(
+        'refused',
+      );
       expect(state.get(3, 'actor', 'k')).toBeUndefined();
       expect(await log.last('mail')).toBe(0);
     });
@@ -300,7 +329,10 @@ const reopenContract = (under: () => LogUnderTest, use: (next: LogUnderTest) => 
     expect(await next.log.last('s')).toBe(last);
     expect(texts(await next.log.read('s', 0))).toEqual(['c']);
     expect(texts(await next.log.read('t', 0))).toEqual(['d']);
-    expect(await next.log.append('s', bytes('x'), { expectedLast: 0 })).toEqual({ kind: 'refused', last });
+    expect(await next.log.append('s', bytes('x'), { expectedLast: 0 })).toEqual({
+      kind: 'refused',
+      last,
+    });
     const answer = await next.log.append('s', bytes('e'), { expectedLast: last });
     expect(answer.kind === 'stored' && answer.position).toBeGreaterThan(last);
     expect(texts(await next.log.read('s', 0))).toEqual(['c', 'e']);

@@ -7,10 +7,13 @@ import type { LogUnderTest } from './contract.ts';
 
 export const temporaryFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'troupe-store-'));
 
-export const removeFolder = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
+export const removeFolder = (path: string): Promise<void> =>
+  rm(path, { recursive: true, force: true });
 
 /** An LMDB store in its own folder, as the contract suites want it. */
-export const lmdbUnderTest = async (durability: Durability): Promise<LogUnderTest & { store: LmdbStore }> => {
+export const lmdbUnderTest = async (
+  durability: Durability,
+): Promise<LogUnderTest & { store: LmdbStore }> => {
   const path = await temporaryFolder();
   const openAgain = async (): Promise<LogUnderTest & { store: LmdbStore }> => {
     const store = await openLmdbStore({ path, durability });

@@ -7,7 +7,10 @@ import { input, meta, order, player } from './machines.ts';
 
 const actors = { work: effect<null, null>(), other: effect<null, null>() };
 const build = (states: object, more: object = {}): AnyStateMachine =>
-  createMachine({ id: 'm', initial: 'b', ...more, states } as never, { actors, guards: { never: () => false } } as never);
+  createMachine(
+    { id: 'm', initial: 'b', ...more, states } as never,
+    { actors, guards: { never: () => false } } as never,
+  );
 
 const b = { invoke: { id: 'job', src: 'work', onDone: 'c' }, after: { 1000: 'c' } };
 const old = build({ a: {}, b, c: {} });
@@ -41,25 +44,51 @@ describe('a stored row', () => {
 
   it.each<[string, AnyStateMachine, string[]]>([
     ['its state is gone', build({ a: {}, c: {} }, { initial: 'a' }), ["m: there is no state 'b'"]],
-    ['its state has states now', build({ b: { initial: 'x', states: { x: {} } } }), ['m.b: one of its states must be active, the row has undefined']],
-    ['its state is parallel now', build({ b: { type: 'parallel', states: { x: {} } } }), ['m.b: all of its regions must be active, the row has undefined']],
+    [
+      'its state has states now',
+      build({ b: { initial: 'x', states: { x: {} } } }),
+      ['m.b: one of its states must be active, the row has undefined'],
+    ],
+    [
+      'its state is parallel now',
+      build({ b: { type: 'parallel', states: { x: {} } } }),
+      ['m.b: all of its regions must be active, the row has undefined'],
+    ],
     [
       'its state is final now',
       build({ b: { type: 'final' } }),
-      ['m: the row is active, but its state is final', 'job job: no active state invokes it', 'timer xstate.after.1000.m.b: no active state waits for it'],
+      [
+        'm: the row is active, but its state is final',
+        'job job: no active state invokes it',
+        'timer xstate.after.1000.m.b: no active state waits for it',
+      ],
     ],
     [
       'its invoke has another id',
       build({ b: { ...b, invoke: { ...b.invoke, id: 'job2' } }, c: {} }),
-      ['job job: no active state invokes it', 'invoke job2: its state is active, but it was never started'],
+      [
+        'job job: no active state invokes it',
+        'invoke job2: its state is active, but it was never started',
+      ],
     ],
-    ['its invoke has another source', build({ b: { ...b, invoke: { ...b.invoke, src: 'other' } }, c: {} }), ["job job: it ran 'work', its state invokes 'other' now"]],
+    [
+      'its invoke has another source',
+      build({ b: { ...b, invoke: { ...b.invoke, src: 'other' } }, c: {} }),
+      ["job job: it ran 'work', its state invokes 'other' now"],
+    ],
     [
       'its delay has another name',
       build({ b: { ...b, after: { 2000: 'c' } }, c: {} }),
-      ['timer xstate.after.1000.m.b: no active state waits for it', 'timer xstate.after.2000.m.b: its state is active, but it was never armed'],
+      [
+        'timer xstate.after.1000.m.b: no active state waits for it',
+        'timer xstate.after.2000.m.b: its state is active, but it was never armed',
+      ],
     ],
-    ['its state is a history now', build({ a: {}, b: { type: 'history' } }, { initial: 'a' }), ["m: there is no state 'b'"]],
+    [
+      'its state is a history now',
+      build({ a: {}, b: { type: 'history' } }, { initial: 'a' }),
+      ["m: there is no state 'b'"],
+    ],
   ])('does not fit when %s', (_, machine, problems) => {
     expect(checkRow(machine, row)).toEqual(problems);
   });
@@ -67,15 +96,29 @@ describe('a stored row', () => {
   const regions = build({ p: { type: 'parallel', states: { l: {}, r: {} } } }, { initial: 'p' });
   const parallel: MachineRow = save(born(regions, input, meta).live);
   it.each<[string, AnyStateMachine, string]>([
-    ['a region is new', build({ p: { type: 'parallel', states: { l: {}, r: {}, z: {} } } }, { initial: 'p' }), "m.p: the region 'z' is not in the row"],
-    ['a region is gone', build({ p: { type: 'parallel', states: { l: {} } } }, { initial: 'p' }), "m.p: there is no region 'r'"],
-    ['its regions became states', build({ p: { initial: 'l', states: { l: {}, r: {} } } }, { initial: 'p' }), 'm.p: one of its states must be active, the row has {"l":{},"r":{}}'],
+    [
+      'a region is new',
+      build({ p: { type: 'parallel', states: { l: {}, r: {}, z: {} } } }, { initial: 'p' }),
+      "m.p: the region 'z' is not in the row",
+    ],
+    [
+      'a region is gone',
+      build({ p: { type: 'parallel', states: { l: {} } } }, { initial: 'p' }),
+      "m.p: there is no region 'r'",
+    ],
+    [
+      'its regions became states',
+      build({ p: { initial: 'l', states: { l: {}, r: {} } } }, { initial: 'p' }),
+      'm.p: one of its states must be active, the row has {"l":{},"r":{}}',
+    ],
   ])('of a parallel state does not fit when %s', (_, machine, problem) => {
     expect(checkRow(machine, parallel)).toEqual([problem]);
   });
 
   it.each(['constructor', '__proto__', 'toString'])('with the state %s is refused', (value) => {
-    expect(checkRow(old, { ...row, snap: { ...row.snap, v: value } })).toEqual([`m: there is no state '${value}'`]);
+    expect(checkRow(old, { ...row, snap: { ...row.snap, v: value } })).toEqual([
+      `m: there is no state '${value}'`,
+    ]);
   });
 
   it('with a history of a state that is gone is refused', () => {
@@ -89,8 +132,16 @@ describe('a stored row', () => {
 
 describe('the hash of a definition', () => {
   it('is the same for the same chart, whatever its functions do', () => {
-    const one = setup({ delays: { soon: 5 } }).createMachine({ id: 'm', initial: 'a', states: { a: { after: { soon: 'b' } }, b: {} } });
-    const two = setup({ delays: { soon: () => 7 } }).createMachine({ id: 'm', initial: 'a', states: { a: { after: { soon: 'b' } }, b: {} } });
+    const one = setup({ delays: { soon: 5 } }).createMachine({
+      id: 'm',
+      initial: 'a',
+      states: { a: { after: { soon: 'b' } }, b: {} },
+    });
+    const two = setup({ delays: { soon: () => 7 } }).createMachine({
+      id: 'm',
+      initial: 'a',
+      states: { a: { after: { soon: 'b' } }, b: {} },
+    });
     expect(definitionHash(one)).toBe(definitionHash(two));
     expect(definitionHash(one)).toMatch(/^[0-9a-f]{16}$/);
   });

@@ -5,7 +5,13 @@
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type AnyMachineSnapshot, type AnyStateMachine, type EventObject, initialTransition, transition } from 'xstate';
+import {
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  type EventObject,
+  initialTransition,
+  transition,
+} from 'xstate';
 import type { Message } from '../../../protocols/statechart.ts';
 import {
   type Ask,
@@ -22,10 +28,34 @@ import {
 } from '../../../runtime/statechart/host.ts';
 import { input, maze, meta, order, player } from './machines.ts';
 
-const events: ReadonlyMap<AnyStateMachine, readonly Message[]> = new Map<AnyStateMachine, readonly Message[]>([
-  [order, [{ type: 'order.pay', total: 5 }, { type: 'order.pay', total: 0 }, { type: 'order.poke' }, { type: 'order.cancel' }]],
-  [player, ['power', 'play', 'play', 'stop', 'louder', 'mute', 'back', 'tick'].map((type) => ({ type }))],
-  [maze, [{ type: 'walk', far: 1 }, { type: 'walk', far: 9 }, { type: 'echo' }, { type: 'alarm' }, { type: 'fail' }, { type: 'loop' }]],
+const events: ReadonlyMap<AnyStateMachine, readonly Message[]> = new Map<
+  AnyStateMachine,
+  readonly Message[]
+>([
+  [
+    order,
+    [
+      { type: 'order.pay', total: 5 },
+      { type: 'order.pay', total: 0 },
+      { type: 'order.poke' },
+      { type: 'order.cancel' },
+    ],
+  ],
+  [
+    player,
+    ['power', 'play', 'play', 'stop', 'louder', 'mute', 'back', 'tick'].map((type) => ({ type })),
+  ],
+  [
+    maze,
+    [
+      { type: 'walk', far: 1 },
+      { type: 'walk', far: 9 },
+      { type: 'echo' },
+      { type: 'alarm' },
+      { type: 'fail' },
+      { type: 'loop' },
+    ],
+  ],
 ]);
 
 /** What a world that obeys a machine has open: the inputs of its jobs and the due times of its timers. */
@@ -35,18 +65,32 @@ const nothing = (): Open => ({ jobs: {}, timers: {}, actions: [] });
 const roundTrip = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 /** Follows what XState's own API answers. */
-function follow(open: Open, actions: readonly { type: string; params?: unknown }[], next: AnyMachineSnapshot, now: number): Open {
+function follow(
+  open: Open,
+  actions: readonly { type: string; params?: unknown }[],
+  next: AnyMachineSnapshot,
+  now: number,
+): Open {
   const { jobs, timers } = open;
   const said: string[] = [];
   for (const { type, params } of actions) {
-    const p = params as { id: string; actorRef: { id: string }; input: unknown; delay?: number; sendId: string };
+    const p = params as {
+      id: string;
+      actorRef: { id: string };
+      input: unknown;
+      delay?: number;
+      sendId: string;
+    };
     if (type === 'xstate.spawnChild') jobs[p.actorRef.id] = JSON.stringify(p.input);
     else if (type === 'xstate.stopChild') delete jobs[p.id];
     else if (type === 'xstate.cancel') delete timers[p.sendId];
     else if (type !== 'xstate.raise') said.push(JSON.stringify([type, params]));
-    else if (p.delay !== undefined) timers[p.id] = Math.min(Number.MAX_SAFE_INTEGER, now + Math.max(0, Math.ceil(p.delay)));
+    else if (p.delay !== undefined)
+      timers[p.id] = Math.min(Number.MAX_SAFE_INTEGER, now + Math.max(0, Math.ceil(p.delay)));
   }
-  return next.status === 'active' ? { jobs, timers, actions: said } : { ...nothing(), actions: said };
+  return next.status === 'active'
+    ? { jobs, timers, actions: said }
+    : { ...nothing(), actions: said };
 }
 
 /** Carries out what the host asks, by id and key as a shard does. */
@@ -58,10 +102,13 @@ class World {
   carry(asks: readonly Ask[]): void {
     this.actions = [];
     for (const ask of asks) {
-      if (ask.kind === 'start') this.jobs.set(ask.key, { id: ask.id, input: JSON.stringify(ask.input) });
+      if (ask.kind === 'start')
+        this.jobs.set(ask.key, { id: ask.id, input: JSON.stringify(ask.input) });
       else if (ask.kind === 'timer') this.timers.set(ask.key, { id: ask.id, due: ask.due });
-      else if (ask.kind === 'stop') expect(this.jobs.delete(ask.key), `stop of ${ask.id}`).toBe(true);
-      else if (ask.kind === 'cancel') expect(this.timers.delete(ask.key), `cancel of ${ask.id}`).toBe(true);
+      else if (ask.kind === 'stop')
+        expect(this.jobs.delete(ask.key), `stop of ${ask.id}`).toBe(true);
+      else if (ask.kind === 'cancel')
+        expect(this.timers.delete(ask.key), `cancel of ${ask.id}`).toBe(true);
       else this.actions.push(JSON.stringify([ask.type, ask.params]));
     }
   }
@@ -76,10 +123,18 @@ class World {
 }
 
 const facts = (snapshot: AnyMachineSnapshot) => ({
-  ...roundTrip({ status: snapshot.status, value: snapshot.value, context: snapshot.context, output: snapshot.output }),
+  ...roundTrip({
+    status: snapshot.status,
+    value: snapshot.value,
+    context: snapshot.context,
+    output: snapshot.output,
+  }),
   tags: [...snapshot.tags].sort(),
   children: Object.keys(snapshot.children).sort(),
-  history: Object.entries(snapshot.historyValue).map(([id, nodes]) => [id, nodes?.map((node) => node.id)]),
+  history: Object.entries(snapshot.historyValue).map(([id, nodes]) => [
+    id,
+    nodes?.map((node) => node.id),
+  ]),
 });
 
 /** One of all that may happen to the machine now: its events, outcomes of its jobs, its timers, stale ones. */
@@ -89,7 +144,8 @@ function choose(machine: AnyStateMachine, row: MachineRow, world: World, pick: n
     causes.push(settled(id, key, { receipt: 'r1' }, meta), settled(id, `x${key}`, null, meta));
     causes.push(failed(id, key, { code: 'UNAVAILABLE', message: 'off' }, meta));
   }
-  for (const [key, { id }] of world.timers) causes.push(fired(row, id, key, meta), fired(row, id, `x${key}`, meta));
+  for (const [key, { id }] of world.timers)
+    causes.push(fired(row, id, key, meta), fired(row, id, `x${key}`, meta));
   return causes[pick % causes.length]!;
 }
 
@@ -146,7 +202,9 @@ function publicStep(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, even
   try {
     const [next, actions] = transition(machine, snapshot, event);
     const known = next as AnyMachineSnapshot;
-    return known.status === 'error' ? undefined : ([known, actions as { type: string; params?: unknown }[]] as const);
+    return known.status === 'error'
+      ? undefined
+      : ([known, actions as { type: string; params?: unknown }[]] as const);
   } catch {
     return undefined;
   }
@@ -156,7 +214,9 @@ function compare(live: Live, world: World, official: AnyMachineSnapshot, open: O
   const mine = facts(live.snapshot);
   const theirs = facts(official);
   // XState keeps the children of a machine that is done in its snapshot; nothing reads them any more.
-  expect(official.status === 'done' ? { ...mine, children: theirs.children } : mine).toEqual(theirs);
+  expect(official.status === 'done' ? { ...mine, children: theirs.children } : mine).toEqual(
+    theirs,
+  );
   expect(world.open()).toEqual(open);
   return save(live);
 }
@@ -168,6 +228,9 @@ it.each([
 ])('%s steps as with the public API of XState, with JSON in between', (_, machine) => {
   steps = 0;
   const picks = fc.array(fc.nat({ max: 2 ** 20 }), { minLength: 25, maxLength: 50 });
-  fc.assert(fc.property(picks, (list) => sideBySide(machine, list)), { numRuns: 80 });
+  fc.assert(
+    fc.property(picks, (list) => sideBySide(machine, list)),
+    { numRuns: 80 },
+  );
   expect(steps).toBeGreaterThan(1000);
 });

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type AnyStateMachine, assign, enqueueActions, log, raise, sendTo, setup, spawnChild } from 'xstate';
+import {
+  type AnyStateMachine,
+  assign,
+  enqueueActions,
+  log,
+  raise,
+  sendTo,
+  setup,
+  spawnChild,
+} from 'xstate';
 import { effect, hostActions, type Message } from '../../../protocols/statechart.ts';
 import {
   born,
@@ -48,7 +57,11 @@ describe('a step', () => {
     ]);
     expect(save(live)).toEqual({
       seq: 1,
-      snap: { s: 'active', v: 'charging', c: { attempts: 1, total: 5, receipt: null, reply: null } },
+      snap: {
+        s: 'active',
+        v: 'charging',
+        c: { attempts: 1, total: 5, receipt: null, reply: null },
+      },
       jobs: { charge: { src: 'charge', key: '1.2' } },
       timers: {
         'xstate.after.patience.order.charging': {
@@ -76,7 +89,12 @@ describe('a step', () => {
 
   it('cancels the timer and keeps no job of the state it leaves by an outcome', () => {
     const { live } = charging();
-    const { asks, live: next } = step(order, live, settled('charge', job(live, 'charge'), { receipt: 'r' }, meta), 2000);
+    const { asks, live: next } = step(
+      order,
+      live,
+      settled('charge', job(live, 'charge'), { receipt: 'r' }, meta),
+      2000,
+    );
     expect(asks).toEqual([
       { kind: 'cancel', id: 'xstate.after.patience.order.charging', key: '1.1', due: 31_000 },
       { kind: 'start', id: 'pack', src: 'pack', key: '2.2', input: { receipt: 'r' } },
@@ -122,7 +140,10 @@ describe('a step', () => {
   it('lets neither a late error nor one of an unknown job crash the machine', () => {
     const { live } = charging();
     const error = { code: 'UNAVAILABLE', message: 'no' } as const;
-    for (const cause of [failed('charge', '0.9', error, meta), failed('nobody', '1.2', error, meta)]) {
+    for (const cause of [
+      failed('charge', '0.9', error, meta),
+      failed('nobody', '1.2', error, meta),
+    ]) {
       expect(step(order, live, cause, 1000)).toEqual({ live, asks: [], outcome: 'stale' });
     }
   });
@@ -131,13 +152,20 @@ describe('a step', () => {
     const tired = after(maze, begin(maze), { type: 'walk', far: 1 });
     const { asks, live } = send(maze, tired, { type: 'walk', far: 1 });
     expect(live.snapshot.value).toBe('porch');
-    expect(asks).toMatchObject([{ type: 'publish' }, { kind: 'timer', id: 'xstate.after.nap.maze.porch', due: 1003 }]);
+    expect(asks).toMatchObject([
+      { type: 'publish' },
+      { kind: 'timer', id: 'xstate.after.nap.maze.porch', due: 1003 },
+    ]);
     expect(live.jobs).toEqual({});
   });
 
   it('tells apart what is not taken, what changes nothing and what only asks', () => {
     const waiting = begin(order);
-    expect(send(order, waiting, { type: 'order.cancel' })).toEqual({ live: waiting, asks: [], outcome: 'ignored' });
+    expect(send(order, waiting, { type: 'order.cancel' })).toEqual({
+      live: waiting,
+      asks: [],
+      outcome: 'ignored',
+    });
     expect(send(order, waiting, { type: 'order.poke' }).outcome).toBe('ignored');
     expect(send(order, waiting, { type: 'order.pay', total: 0 }).outcome).toBe('ignored');
     const moving = after(player, begin(player), { type: 'power' }, { type: 'play' });
@@ -147,17 +175,30 @@ describe('a step', () => {
     expect(ticked.live.seq).toBe(moving.seq + 1);
   });
 
-  it.each([undefined, '', '*', 7, 'xstate.stop', 'xstate.done.actor.charge', 'xstate.error.actor.x'])(
-    'refuses the event type %j from outside',
-    (type) => {
-      const { live } = charging();
-      const answer = step(order, live, { event: { type: type as string } }, 1000);
-      expect(answer).toMatchObject({ live, asks: [], outcome: 'ignored', error: { code: 'INVALID_ARGUMENT' } });
-    },
-  );
+  it.each([
+    undefined,
+    '',
+    '*',
+    7,
+    'xstate.stop',
+    'xstate.done.actor.charge',
+    'xstate.error.actor.x',
+  ])('refuses the event type %j from outside', (type) => {
+    const { live } = charging();
+    const answer = step(order, live, { event: { type: type as string } }, 1000);
+    expect(answer).toMatchObject({
+      live,
+      asks: [],
+      outcome: 'ignored',
+      error: { code: 'INVALID_ARGUMENT' },
+    });
+  });
 
   it('ignores every event after the end and sweeps every timer with it', () => {
-    const machine = setup({ delays: { soon: 5 }, types: {} as { events: { type: 'end' } } }).createMachine({
+    const machine = setup({
+      delays: { soon: 5 },
+      types: {} as { events: { type: 'end' } },
+    }).createMachine({
       id: 'm',
       initial: 'a',
       entry: raise({ type: 'end' }, { delay: 'soon' }),
@@ -165,9 +206,15 @@ describe('a step', () => {
       states: { a: { on: { end: 'b' } }, b: { type: 'final' } },
     });
     const { live, asks } = born(machine, input, meta);
-    expect(asks.map((ask) => ask.kind === 'timer' && ask.id)).toEqual(['raise.0.0', 'xstate.after.soon.m']);
+    expect(asks.map((ask) => ask.kind === 'timer' && ask.id)).toEqual([
+      'raise.0.0',
+      'xstate.after.soon.m',
+    ]);
     const ended = send(machine, live, { type: 'end' });
-    expect(ended.asks.map((ask) => ask.kind === 'cancel' && ask.id).sort()).toEqual(['raise.0.0', 'xstate.after.soon.m']);
+    expect(ended.asks.map((ask) => ask.kind === 'cancel' && ask.id).sort()).toEqual([
+      'raise.0.0',
+      'xstate.after.soon.m',
+    ]);
     expect(save(ended.live)).toMatchObject({ jobs: {}, timers: {}, snap: { s: 'done' } });
     expect(send(machine, ended.live, { type: 'end' }).outcome).toBe('ignored');
   });
@@ -184,14 +231,18 @@ describe('a step', () => {
       initial: 'a',
       states: {
         a: { on: { go: { guard: 'note', target: 'b' } } },
-        b: { invoke: { id: 'w', src: 'work', input: null, onDone: { guard: 'note', target: 'c' } } },
+        b: {
+          invoke: { id: 'w', src: 'work', input: null, onDone: { guard: 'note', target: 'c' } },
+        },
         c: { after: { soon: { guard: 'note', target: 'a' } } },
       },
     });
     const b = after(machine, begin(machine), { type: 'go' });
     const c = step(machine, b, settled('w', job(b, 'w'), 1, { ...meta, id: 'm2' }), 1000).live;
     const id = 'xstate.after.soon.m.c';
-    expect(step(machine, c, fired(c, id, c.timers[id]!.key, { ...meta, id: 'm3' }), 1005).outcome).toBe('moved');
+    expect(
+      step(machine, c, fired(c, id, c.timers[id]!.key, { ...meta, id: 'm3' }), 1005).outcome,
+    ).toBe('moved');
     expect(seen).toEqual([
       ['go', meta],
       ['xstate.done.actor.w', { ...meta, id: 'm2' }],
@@ -223,9 +274,14 @@ describe('a timer', () => {
     expect(live.snapshot.value).toBe('a');
   });
 
-  it.each([undefined, '10', null])('of the delay %j fails the step instead of firing at once', (delay) => {
-    expect(() => born(withDelay(delay), input, meta)).toThrow(/delay of xstate\.after\.soon\.m\.a .* not a number/);
-  });
+  it.each([undefined, '10', null])(
+    'of the delay %j fails the step instead of firing at once',
+    (delay) => {
+      expect(() => born(withDelay(delay), input, meta)).toThrow(
+        /delay of xstate\.after\.soon\.m\.a .* not a number/,
+      );
+    },
+  );
 
   it('fires once, also when a guard keeps its state active', () => {
     const machine = setup({ delays: { soon: 5 }, guards: { never: () => false } }).createMachine({
@@ -242,7 +298,10 @@ describe('a timer', () => {
   });
 
   it('that was armed again under its id replaces the one before', () => {
-    const machine = setup({ types: {} as { events: { type: 'again' } | { type: 'ring' } }, delays: { soon: 5 } }).createMachine({
+    const machine = setup({
+      types: {} as { events: { type: 'again' } | { type: 'ring' } },
+      delays: { soon: 5 },
+    }).createMachine({
       id: 'm',
       on: { again: { actions: raise({ type: 'ring' }, { id: 'bell', delay: 'soon' }) } },
     });
@@ -252,8 +311,12 @@ describe('a timer', () => {
       { kind: 'cancel', id: 'bell', key: '1.0', due: 1005 },
       { kind: 'timer', id: 'bell', key: '2.0', due: 1008 },
     ]);
-    expect(step(machine, twice.live, fired(twice.live, 'bell', '1.0', meta), 1005).outcome).toBe('stale');
-    expect(step(machine, twice.live, fired(twice.live, 'bell', '2.0', meta), 1008).live.timers).toEqual({});
+    expect(step(machine, twice.live, fired(twice.live, 'bell', '1.0', meta), 1005).outcome).toBe(
+      'stale',
+    );
+    expect(
+      step(machine, twice.live, fired(twice.live, 'bell', '2.0', meta), 1008).live.timers,
+    ).toEqual({});
   });
 });
 
@@ -269,8 +332,17 @@ describe('a machine that fails', () => {
 
   it('fails on the error of a job that no transition takes, and keeps its code', () => {
     const begun = after(player, begin(player), { type: 'power' }, { type: 'play' });
-    const answer = step(player, begun, failed('fetch', job(begun, 'fetch'), { code: 'UNAVAILABLE', message: 'off' }, meta), 1000);
-    expect(answer).toMatchObject({ live: begun, outcome: 'failed', error: { code: 'UNAVAILABLE' } });
+    const answer = step(
+      player,
+      begun,
+      failed('fetch', job(begun, 'fetch'), { code: 'UNAVAILABLE', message: 'off' }, meta),
+      1000,
+    );
+    expect(answer).toMatchObject({
+      live: begun,
+      outcome: 'failed',
+      error: { code: 'UNAVAILABLE' },
+    });
   });
 
   it('fails in an endless loop of transitions instead of holding the worker', () => {
@@ -290,7 +362,10 @@ describe('a machine that fails', () => {
   });
 
   const impure = setup({
-    types: {} as { context: { child: unknown }; events: { type: 'spawn' | 'assign' | 'self' | 'log' | 'stop' | 'own' | 'send' } },
+    types: {} as {
+      context: { child: unknown };
+      events: { type: 'spawn' | 'assign' | 'self' | 'log' | 'stop' | 'own' | 'send' };
+    },
     actors: { work: effect<number, null>() },
     actions: { ...hostActions, own: () => {} },
   }).createMachine({
@@ -299,7 +374,9 @@ describe('a machine that fails', () => {
     invoke: { id: 'w', src: 'work', input: null },
     on: {
       spawn: { actions: spawnChild('work', { id: 'x', input: null }) },
-      assign: { actions: assign({ child: ({ spawn }) => spawn('work', { id: 'x', input: null }) }) },
+      assign: {
+        actions: assign({ child: ({ spawn }) => spawn('work', { id: 'x', input: null }) }),
+      },
       self: { actions: assign({ child: ({ self }) => self.send({ type: 'log' }) }) },
       log: { actions: log('hello') },
       stop: { actions: enqueueActions(({ enqueue }) => enqueue.stopChild('w')) },
@@ -307,10 +384,18 @@ describe('a machine that fails', () => {
       send: { actions: sendTo(({ self }) => self, { type: 'log' }) },
     },
   });
-  it.each(['spawn', 'assign', 'self', 'log', 'stop', 'own', 'send'])('fails when it reaches past its host by %s', (type) => {
-    const live = begin(impure);
-    expect(send(impure, live, { type })).toMatchObject({ outcome: 'failed', live, asks: [], error: { code: 'INTERNAL' } });
-  });
+  it.each(['spawn', 'assign', 'self', 'log', 'stop', 'own', 'send'])(
+    'fails when it reaches past its host by %s',
+    (type) => {
+      const live = begin(impure);
+      expect(send(impure, live, { type })).toMatchObject({
+        outcome: 'failed',
+        live,
+        asks: [],
+        error: { code: 'INTERNAL' },
+      });
+    },
+  );
 
   it('meets no trace of a failed step in the next one', () => {
     const live = begin(impure);
@@ -321,10 +406,19 @@ describe('a machine that fails', () => {
 
 describe('a stored machine', () => {
   it('goes on where it was, with its history, in memory and after a restart alike', () => {
-    let live = after(player, begin(player), { type: 'power' }, { type: 'louder' }, { type: 'mute' }, { type: 'play' });
+    let live = after(
+      player,
+      begin(player),
+      { type: 'power' },
+      { type: 'louder' },
+      { type: 'mute' },
+      { type: 'play' },
+    );
     live = load(player, JSON.parse(JSON.stringify(save(live))));
     live = after(player, live, { type: 'mute' });
-    expect(live.snapshot.value).toEqual({ on: { sound: { audible: 'loud' }, film: { moving: 'loading' } } });
+    expect(live.snapshot.value).toEqual({
+      on: { sound: { audible: 'loud' }, film: { moving: 'loading' } },
+    });
     expect(live.snapshot.hasTag('noisy')).toBe(true);
     const { asks } = send(player, live, { type: 'power' });
     expect(asks.map((ask) => ask.kind).sort()).toEqual(['cancel', 'stop']);
@@ -332,7 +426,9 @@ describe('a stored machine', () => {
 
   it('that no machine can have is refused', () => {
     const row = save(begin(order));
-    expect(() => load(order, { ...row, snap: { ...row.snap, v: 'gone' } })).toThrow(/order can not go on/);
+    expect(() => load(order, { ...row, snap: { ...row.snap, v: 'gone' } })).toThrow(
+      /order can not go on/,
+    );
     const past = { ...row.snap, h: { 'order.gone': ['order.waiting', 'order.lost'] } };
     expect(() => load(order, { ...row, snap: past })).toThrow(/no state 'order.lost'/);
   });
@@ -342,7 +438,12 @@ describe('deferral', () => {
   it('holds events while an active state wants them to wait, by name or by prefix', () => {
     const { live } = charging();
     const held = ['order.pay', 'note', 'note.a', 'note.a.b', 'order.cancel', 'notes', 'order'];
-    expect(held.filter((type) => defers(order, live, type))).toEqual(['order.pay', 'note', 'note.a', 'note.a.b']);
+    expect(held.filter((type) => defers(order, live, type))).toEqual([
+      'order.pay',
+      'note',
+      'note.a',
+      'note.a.b',
+    ]);
     expect(defers(order, begin(order), 'order.pay')).toBe(false);
     expect(defers(player, begin(player), 'note.a')).toBe(false);
   });

@@ -1,15 +1,31 @@
 /** Charts the statechart tests run: an order (invokes and timers), a player (regions and history), a maze (order of microsteps). */
 import { and, assign, cancel, enqueueActions, raise, setup, stateIn } from 'xstate';
 import { type Address, address } from '../../../protocols/address.ts';
-import { type ActorInput, effect, hostActions, type Meta, type ReplyRef } from '../../../protocols/statechart.ts';
+import {
+  type ActorInput,
+  effect,
+  hostActions,
+  type Meta,
+  type ReplyRef,
+} from '../../../protocols/statechart.ts';
 
 type Meant = { meta?: Meta };
 
 /** waiting → charging ⇄ backingOff → packing → shipped, cancelled or failed. */
 export const order = setup({
   types: {
-    context: {} as { attempts: number; total: number; receipt: string | null; reply: ReplyRef | null },
-    events: {} as ({ type: 'order.pay'; total: number } | { type: 'order.cancel' } | { type: 'order.poke' }) & Meant,
+    context: {} as {
+      attempts: number;
+      total: number;
+      receipt: string | null;
+      reply: ReplyRef | null;
+    },
+    events: {} as (
+      | { type: 'order.pay'; total: number }
+      | { type: 'order.cancel' }
+      | { type: 'order.poke' }
+    ) &
+      Meant,
     input: {} as ActorInput,
     output: {} as { receipt: string | null },
   },
@@ -43,7 +59,10 @@ export const order = setup({
           target: 'charging',
           actions: [
             { type: 'keep', params: ({ event }) => ({ total: event.total }) },
-            { type: 'reply', params: ({ event }) => ({ to: event.meta?.reply, result: { total: event.total } }) },
+            {
+              type: 'reply',
+              params: ({ event }) => ({ to: event.meta?.reply, result: { total: event.total } }),
+            },
           ],
         },
         'order.poke': {},
@@ -59,20 +78,33 @@ export const order = setup({
         input: ({ context }) => ({ total: context.total, attempt: context.attempts }),
         onDone: {
           target: 'packing',
-          actions: { type: 'keepReceipt', params: ({ event }) => ({ receipt: event.output.receipt }) },
+          actions: {
+            type: 'keepReceipt',
+            params: ({ event }) => ({ receipt: event.output.receipt }),
+          },
         },
         onError: [{ guard: 'attemptsRemain', target: 'backingOff' }, { target: 'failed' }],
       },
-      after: { patience: [{ guard: 'attemptsRemain', target: 'backingOff' }, { target: 'failed' }] },
+      after: {
+        patience: [{ guard: 'attemptsRemain', target: 'backingOff' }, { target: 'failed' }],
+      },
       on: { 'order.cancel': 'cancelled' },
     },
     backingOff: { after: { backoff: 'charging' }, on: { 'order.cancel': 'cancelled' } },
     packing: {
-      invoke: { id: 'pack', src: 'pack', input: ({ context }) => ({ receipt: context.receipt }), onDone: 'shipped' },
+      invoke: {
+        id: 'pack',
+        src: 'pack',
+        input: ({ context }) => ({ receipt: context.receipt }),
+        onDone: 'shipped',
+      },
     },
     shipped: {
       type: 'final',
-      entry: { type: 'project', params: ({ context }) => ({ index: 'orders', key: 'k', value: context.receipt }) },
+      entry: {
+        type: 'project',
+        params: ({ context }) => ({ index: 'orders', key: 'k', value: context.receipt }),
+      },
     },
     cancelled: { type: 'final' },
     failed: { type: 'final' },
@@ -83,12 +115,15 @@ export const order = setup({
 export const player = setup({
   types: {
     context: {} as { plays: number },
-    events: {} as ({ type: 'power' | 'play' | 'stop' | 'louder' | 'mute' | 'back' | 'tick' }) & Meant,
+    events: {} as { type: 'power' | 'play' | 'stop' | 'louder' | 'mute' | 'back' | 'tick' } & Meant,
     input: {} as ActorInput,
   },
   actors: { fetch: effect<number, { plays: number }>() },
   actions: { ...hostActions, countPlay: assign({ plays: ({ context }) => context.plays + 1 }) },
-  guards: { isLoud: stateIn({ on: { sound: { audible: 'loud' } } }), isWorn: ({ context }) => context.plays > 4 },
+  guards: {
+    isLoud: stateIn({ on: { sound: { audible: 'loud' } } }),
+    isWorn: ({ context }) => context.plays > 4,
+  },
   delays: { sleep: 60_000, length: 5000 },
 }).createMachine({
   id: 'player.v1',
@@ -122,13 +157,27 @@ export const player = setup({
             still: { on: { play: { target: 'moving', actions: 'countPlay' } } },
             moving: {
               initial: 'loading',
-              invoke: { id: 'fetch', src: 'fetch', input: ({ context }) => ({ plays: context.plays }), onDone: '.showing' },
+              invoke: {
+                id: 'fetch',
+                src: 'fetch',
+                input: ({ context }) => ({ plays: context.plays }),
+                onDone: '.showing',
+              },
               on: {
                 stop: 'still',
                 play: { target: 'moving', reenter: true },
-                tick: { actions: { type: 'publish', params: { topic: 'player', event: { type: 'ticked' } } } },
+                tick: {
+                  actions: {
+                    type: 'publish',
+                    params: { topic: 'player', event: { type: 'ticked' } },
+                  },
+                },
               },
-              states: { loading: {}, showing: { after: { length: 'ended' } }, ended: { type: 'final' } },
+              states: {
+                loading: {},
+                showing: { after: { length: 'ended' } },
+                ended: { type: 'final' },
+              },
               onDone: 'still',
             },
             hist: { type: 'history', history: 'shallow' },
@@ -143,14 +192,23 @@ export const player = setup({
 export const maze = setup({
   types: {
     context: {} as { steps: number; seen: string[] },
-    events: {} as ({ type: 'walk'; far: number } | { type: 'echo' } | { type: 'alarm' } | { type: 'fail' } | { type: 'loop' }) & Meant,
+    events: {} as (
+      | { type: 'walk'; far: number }
+      | { type: 'echo' }
+      | { type: 'alarm' }
+      | { type: 'fail' }
+      | { type: 'loop' }
+    ) &
+      Meant,
     input: {} as ActorInput,
   },
   actors: { scout: effect<string, null>() },
   actions: {
     ...hostActions,
     step: assign({ steps: ({ context }) => context.steps + 1 }),
-    see: assign({ seen: ({ context }, params: { what: string }) => [...context.seen, params.what].slice(-5) }),
+    see: assign({
+      seen: ({ context }, params: { what: string }) => [...context.seen, params.what].slice(-5),
+    }),
     blow: assign(() => {
       throw new Error('the wall is hard');
     }),
@@ -178,11 +236,24 @@ export const maze = setup({
       exit: raise({ type: 'echo' }),
       on: {
         walk: [
-          { guard: and(['isFar', 'isFresh']), target: 'cave', actions: raise({ type: 'alarm' }, { id: 'alarm', delay: 'nap' }) },
-          { actions: ['step', enqueueActions(({ context, enqueue, check }) => {
-            if (check('isTired')) enqueue({ type: 'publish', params: { topic: 'tired', event: { type: 'rest', steps: context.steps } } });
-            enqueue.raise({ type: 'echo' });
-          })] },
+          {
+            guard: and(['isFar', 'isFresh']),
+            target: 'cave',
+            actions: raise({ type: 'alarm' }, { id: 'alarm', delay: 'nap' }),
+          },
+          {
+            actions: [
+              'step',
+              enqueueActions(({ context, enqueue, check }) => {
+                if (check('isTired'))
+                  enqueue({
+                    type: 'publish',
+                    params: { topic: 'tired', event: { type: 'rest', steps: context.steps } },
+                  });
+                enqueue.raise({ type: 'echo' });
+              }),
+            ],
+          },
         ],
       },
       always: { guard: 'isTired', target: 'rest' },
@@ -196,7 +267,13 @@ export const maze = setup({
     },
     porch: { after: { nap: { guard: 'isTired', target: 'hall' } }, on: { walk: 'cave' } },
     cave: {
-      invoke: { id: 'dig', src: 'scout', input: null, onDone: { target: 'hall', actions: 'step' }, onError: 'hall' },
+      invoke: {
+        id: 'dig',
+        src: 'scout',
+        input: null,
+        onDone: { target: 'hall', actions: 'step' },
+        onError: 'hall',
+      },
       on: { walk: { target: 'cave', reenter: true } },
     },
     spinning: { always: 'turning' },

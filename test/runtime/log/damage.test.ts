@@ -1,0 +1,159 @@
+/** A damaged store is refused with its path and what to do; it never ends the process and is never guessed at. */
+import { copyFile, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { DATA_FILE, openLmdbStore, STORE_FILE } from '../../../runtime/log/lmdb.ts';
+import { removeFolder, temporaryFolder } from './store.ts';
+
+let path: string;
+let data: string;
+const marker = Buffer.from('a text that stands in the file only here');
+
+beforeEach(async () => {
+  path = await temporaryFolder();
+  data = join(path, DATA_FILE);
+  const store = await openLmdbStore({ path, durability: 'power' });
+  await Promise.all(
+    Array.from({ length: 200 }, (_, i) => store.log.append('s', Buffer.alloc(1500, i))),
+  );
+  const puts = [
+    { shard: 0, table: 'actor', key: 'k', value: Buffer.from('a row that stands only here') },
+  ];
+  await store.log.append('s', marker, { alongside: { entries: [], puts } });
+  await store.close();
+});
+afterEach(() => removeFolder(path));
+
+const refusal = async (): Promise<TroupeError> => {
+  try {
+    const store = await openLmdbStore({ path, durability: 'process' });
+    await store.close();
+  } catch (error) {
+    expect(error).toBeInstanceOf(TroupeError);
+    return error as TroupeError;
+  }
+  throw new Error('the damaged store was opened');
+};
+
+const expectCorrupt = async (): Promise<void> => {
+  const error = await refusal();
+  expect(error.code).toBe('INTERNAL');
+  expect(error.details?.['reason']).toBe('CORRUPT');
+  expect(error.message).toContain(path);
+  expect(error.message).toMatch(/backup/);
+};
+
+const overwrite = async (at: number, bytes: Uint8Array): Promise<void> => {
+  const file = await open(data, 'r+');
+  await file.write(bytes, 0, bytes.length, at);
+  await file.close();
+};
+
+describe('a store whose data file', () => {
+  it('is another file is refused', async () => {
+    await writeFile(data, 'this is not a database, it is a letter\n'.repeat(1000));
+    await expectCorrupt();
+  });
+
+  it('is shorter than its headers is refused', async () => {
+    await truncate(data, 5000);
+    await expectCorrupt();
+  });
+
+  it('is empty or missing is refused, and not taken for a new store', async () => {
+    await truncate(data, 0);
+    await expectCorrupt();
+    await rm(data);
+    await expectCorrupt();
+  });
+
+  it('has a damaged second header is refused', async () => {
+    await overwrite(4096, Buffer.alloc(100, 0xee));
+    await expectCorrupt();
+  });
+
+  // LMDB maps the file: reading behind its end would be SIGBUS, which no handler survives.
+  it.each([0.9, 0.5, 0.1])(
+    'was cut to %d of its length is refused and the process lives',
+    async (part) => {
+      const { size } = await stat(data);
+      await truncate(data, Math.max(16_384, Math.floor((size * part) / 4096) * 4096));
+      await expectCorrupt();
+      await expectCorrupt();
+    },
+  );
+
+  it('belongs to another store is refused', async () => {
+    const other = await temporaryFolder();
+    await (await openLmdbStore({ path: other, durability: 'process' })).close();
+    await copyFile(join(other, DATA_FILE), data);
+    await expectCorrupt();
+    await removeFolder(other);
+  });
+});
+
+it('opens again after a refusal once the damage is undone', async () => {
+  const good = await readFile(data);
+  await truncate(data, 5000);
+  await expectCorrupt();
+  await writeFile(data, good);
+  const store = await openLmdbStore({ path, durability: 'process' });
+  expect(await store.log.last('s')).toBe(201);
+  await store.close();
+});
+
+it('answers a damaged entry with its subject and position, and the entries before it', async () => {
+  const at = (await readFile(data)).indexOf(marker);
+  await overwrite(at, Buffer.from('A'));
+  const store = await openLmdbStore({ path, durability: 'process' });
+  await expect(store.log.read('s', 201)).rejects.toMatchObject({
+    code: 'INTERNAL',
+    details: { reason: 'CORRUPT', subject: 's', position: 201 },
+  });
+  await expect(store.log.readLast('s')).rejects.toBeInstanceOf(TroupeError);
+  expect(await store.log.read('s', 1, { limit: 200 })).toHaveLength(200);
+  await store.close();
+});
+
+it('answers a damaged row with its table and key', async () => {
+  const at = (await readFile(data)).indexOf('a row that stands only here');
+  await overwrite(at, Buffer.from('A'));
+  const store = await openLmdbStore({ path, durability: 'process' });
+  expect(() => store.state.get(0, 'actor', 'k')).toThrow(
+    expect.objectContaining({ details: { reason: 'CORRUPT', shard: 0, table: 'actor', key: 'k' } }),
+  );
+  await store.close();
+});
+
+describe('the store file', () => {
+  it('of a newer format is refused with both versions', async () => {
+    await writeFile(join(path, STORE_FILE), JSON.stringify({ cell: 'a', formatVersion: 99 }));
+    const error = await refusal();
+    expect(error.details).toMatchObject({ reason: 'FORMAT', formatVersion: 99 });
+  });
+
+  it.each(['', '{', '{"cell":7}', 'null'])('that reads %j is refused', async (text) => {
+    await writeFile(join(path, STORE_FILE), text);
+    await expectCorrupt();
+  });
+
+  it('that is missing, as after a crash at the very first start, is made again with the same cell', async () => {
+    const { cell } = JSON.parse(await readFile(join(path, STORE_FILE), 'utf8')) as { cell: string };
+    await rm(join(path, STORE_FILE));
+    const store = await openLmdbStore({ path, durability: 'process' });
+    expect(store.cell).toBe(cell);
+    await store.close();
+    expect(await readFile(join(path, STORE_FILE), 'utf8')).toContain(cell);
+  });
+});
+
+it('refuses a path that is no folder, saying so', async () => {
+  const error = await openLmdbStore({ path: data, durability: 'process' }).catch(
+    (caught: unknown) => caught,
+  );
+  expect(error).toMatchObject({
+    code: 'UNAVAILABLE',
+    details: { reason: 'UNREADABLE', path: data },
+  });
+});

@@ -1,0 +1,45 @@
+/**
+ * Appends until the disk is full, says so, and goes on when a line arrives on standard input. Exits 0
+ * when every append was either answered and can be read back, or rejected and is not there.
+ */
+import { once } from 'node:events';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+
+const store = await openLmdbStore({ path: process.argv[2] ?? '', durability: 'process' });
+const answered: number[] = [];
+let rejected = 0;
+let next = 0;
+
+const append = async (): Promise<void> => {
+  const n = next++;
+  const bytes = Buffer.alloc(20_000, n & 0xff);
+  bytes.writeUInt32LE(n, 0);
+  const puts = [{ shard: 0, table: 'turn', key: `${n}`, value: bytes }];
+  try {
+    await store.log.append('s', bytes, { alongside: { entries: [], puts } });
+    answered.push(n);
+  } catch (error) {
+    const { code, details } = error as TroupeError;
+    if (!(error instanceof TroupeError) || code !== 'UNAVAILABLE') throw error;
+    if (details?.['reason'] !== 'STORE_WRITE_FAILED') throw error;
+    rejected += 1;
+  }
+};
+
+while (rejected < 5) await Promise.all([append(), append(), append()]);
+const before = answered.length;
+console.log(`full ${before}`);
+await once(process.stdin, 'data');
+for (let i = 0; i < 20; i++) await append();
+
+const entries = await store.log.read('s', 1, { limit: 100_000, bytesMax: Number.MAX_SAFE_INTEGER });
+const read = entries.map(({ bytes }) => Buffer.from(bytes).readUInt32LE(0));
+if (JSON.stringify(read) !== JSON.stringify(answered))
+  throw new Error('what is stored is not what was answered');
+if (store.state.count(0, 'turn') !== answered.length)
+  throw new Error('rows alongside are missing or too many');
+if (answered.length !== before + 20) throw new Error('did not go on after space returned');
+await store.close();
+console.log('done');
+process.exit(0);

@@ -1,0 +1,47 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { eventually } from '../eventually.ts';
+import { bundle, type Program } from './child.ts';
+import { removeFolder, temporaryFolder } from './store.ts';
+
+let program: Program;
+beforeAll(async () => {
+  program = await bundle(join(import.meta.dirname, 'full-disk.program.ts'));
+});
+afterAll(() => program.remove());
+
+const hasPrlimit = (): boolean => {
+  try {
+    execFileSync('prlimit', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+// A file size limit makes writes fail as a full disk does, for one process and without a mount.
+it.skipIf(!hasPrlimit())(
+  'rejects appends while the disk is full, storing nothing of them, and goes on when space returns',
+  async () => {
+    const path = await temporaryFolder();
+    const child = program.start([path], 4 * 2 ** 20);
+    await eventually(() =>
+      expect(child.lines(), child.stderr()).toContainEqual(expect.stringMatching(/^full/)),
+    );
+    await promisify(execFile)('prlimit', [
+      '--pid',
+      `${child.process.pid}`,
+      '--fsize=unlimited:unlimited',
+    ]);
+    child.process.stdin!.write('go on\n');
+    expect(await child.ended, child.stderr()).toBe(0);
+    expect(child.lines().at(-1)).toBe('done');
+    const store = await openLmdbStore({ path, durability: 'process' });
+    expect(await store.log.last('s')).toBeGreaterThan(20);
+    await store.close();
+    await removeFolder(path);
+  },
+);

@@ -1,0 +1,63 @@
+/** kill -9 in the middle of writing: nothing answered is lost, nothing is stored by halves (RT10, section 6). */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LmdbStore, openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { eventually } from '../eventually.ts';
+import { bundle, type Program } from './child.ts';
+import { removeFolder, temporaryFolder } from './store.ts';
+
+const ROUNDS = Number(process.env['TROUPE_KILL_ROUNDS'] ?? 30);
+const SHARDS = 4;
+
+let program: Program;
+beforeAll(async () => {
+  program = await bundle(join(import.meta.dirname, 'writer.program.ts'));
+});
+afterAll(() => program.remove());
+
+/** Every append of the shard with all that belongs to it; answers the last one. */
+const audit = async (store: LmdbStore, shard: number): Promise<number> => {
+  const last = await store.log.last(`jrn.test.${shard}`);
+  const [journal, mail] = await Promise.all(
+    [`jrn.test.${shard}`, `mbx.test.${shard}.data`].map((subject) =>
+      store.log.read(subject, 1, { limit: last + 10, bytesMax: Number.MAX_SAFE_INTEGER }),
+    ),
+  );
+  const numbers = (entries: typeof journal) =>
+    entries!.map(({ bytes }) => Buffer.from(bytes).readUInt32LE(0));
+  const wanted = Array.from({ length: last }, (_, i) => i + 1);
+  expect(numbers(journal)).toEqual(wanted);
+  expect(numbers(mail)).toEqual(wanted);
+  expect(store.state.count(shard, 'turn')).toBe(last);
+  const position = store.state.get(shard, 'meta', 'position');
+  expect(position === undefined ? 0 : Buffer.from(position).readUInt32LE(0)).toBe(last);
+  return last;
+};
+
+describe.each(['process', 'power'] as const)('a store at durability %s', (durability) => {
+  const rounds = durability === 'process' ? ROUNDS : Math.ceil(ROUNDS / 6);
+  it(`keeps every answered append with its alongside, and no half one, over ${rounds} kills`, async () => {
+    const path = await temporaryFolder();
+    let written = 0;
+    for (let round = 0; round < rounds; round++) {
+      const child = program.start([path, durability, `${SHARDS}`]);
+      const wanted = 1 + Math.floor(Math.random() * 200);
+      await eventually(() =>
+        expect(child.lines().length, child.stderr()).toBeGreaterThanOrEqual(wanted),
+      );
+      child.process.kill('SIGKILL');
+      expect(await child.ended).toBe('SIGKILL');
+      const store = await openLmdbStore({ path, durability });
+      for (let shard = 0; shard < SHARDS; shard++) {
+        const last = await audit(store, shard);
+        written += last;
+        const answered = child.lines().filter((line) => line.startsWith(`${shard} `));
+        const lastAnswered = Number(answered.at(-1)?.split(' ')[1] ?? 0);
+        expect(last).toBeGreaterThanOrEqual(lastAnswered);
+      }
+      await store.close();
+    }
+    expect(written).toBeGreaterThan(rounds);
+    await removeFolder(path);
+  }, 300_000);
+});
