@@ -19,14 +19,19 @@ export type * from './effect.ts';
 export { createRegistry, type Registry } from './registry.ts';
 
 /** @throws TroupeError INVALID_ARGUMENT that lists every problem, with its state or its option */
-export function defineActor<const Machine extends AnyStateMachine>(options: ActorOptions<Machine>): ActorDefinition {
+export function defineActor<const Machine extends AnyStateMachine>(
+  options: ActorOptions<Machine>,
+): ActorDefinition {
   const { type, version, machine } = options;
   const effects = (options.effects ?? {}) as Effects;
   const problems = [
     ...optionProblems(options, effects),
     ...machineProblems(machine, Object.keys(effects)),
   ];
-  if (problems.length > 0) throw new TroupeError('INVALID_ARGUMENT', refusal(type, version, problems), { details: { problems } });
+  if (problems.length > 0)
+    throw new TroupeError('INVALID_ARGUMENT', refusal(type, version, problems), {
+      details: { problems },
+    });
   boundLoops(machine);
   return {
     type,
@@ -34,7 +39,9 @@ export function defineActor<const Machine extends AnyStateMachine>(options: Acto
     name: `${type}@${version}`,
     machine,
     hash: definitionHash(machine),
-    effects: Object.fromEntries(Object.entries(effects).map(([src, effect]) => [src, withTimeout(effect)])),
+    effects: Object.fromEntries(
+      Object.entries(effects).map(([src, effect]) => [src, withTimeout(effect)]),
+    ),
     mailbox: { capacity: 1000, whenFull: 'reject', ...options.mailbox },
     supervision: { onThrow: 'supervisor', ...options.supervision },
     migrate: options.migrate ?? {},
@@ -64,5 +71,7 @@ const refusal = (type: unknown, version: unknown, problems: readonly string[]): 
   `the actor type ${String(type)}@${String(version)} is refused:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`;
 
 /** What to do with a timer of an actor that came due while nobody ran it; `timerId` as in `Ask`. */
-export const missedPolicy = ({ machine, missedTimers }: ActorDefinition, timerId: string): MissedTimer =>
-  missedTimers[timerName(machine, timerId) ?? ''] ?? 'late';
+export const missedPolicy = (
+  { machine, missedTimers }: ActorDefinition,
+  timerId: string,
+): MissedTimer => missedTimers[timerName(machine, timerId) ?? ''] ?? 'late';

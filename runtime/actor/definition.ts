@@ -3,7 +3,7 @@
  * (`ActorDefinition`, RT1, RT8, RT12).
  */
 import type { AnyStateMachine } from 'xstate';
-import type { MachineRow } from '../statechart/host.ts';
+import type { MachineRow } from '../statechart/live.ts';
 import type { Effects, EffectsOf } from './effect.ts';
 
 /**

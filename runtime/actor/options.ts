@@ -9,9 +9,11 @@ const DAY_MS = 86_400_000;
 
 /** Every fault of the options; [] when they are fit. */
 export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: Effects): string[] {
-  const { type, version, machine, mailbox, supervision, migrate, idleMs, whenDone, missedTimers } = options;
+  const { type, version, machine, mailbox, supervision, migrate, idleMs, whenDone, missedTimers } =
+    options;
   const found: (string | false)[] = [
-    !TYPE.test(type) && wrong('type', type, '1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit'),
+    !TYPE.test(type) &&
+      wrong('type', type, '1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit'),
     !whole(version, 1, 2 ** 31) && wrong('version', version, 'a whole number from 1'),
     !(machine instanceof StateMachine) && wrong('machine', typeof machine, 'a machine of xstate 5'),
     range('mailbox.capacity', mailbox?.capacity, 1, 100_000),
@@ -19,29 +21,44 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
     oneOf('supervision.onThrow', supervision?.onThrow, ['supervisor', 'resume', 'quarantine']),
     range('idleMs', idleMs, 0, DAY_MS),
     oneOf('whenDone', whenDone, ['keep', 'forget']),
-    ...Object.entries(migrate ?? {}).flatMap(([from, rewrite]) => migrateProblems(from, rewrite, version)),
+    ...Object.entries(migrate ?? {}).flatMap(([from, rewrite]) =>
+      migrateProblems(from, rewrite, version),
+    ),
     ...missedProblems(machine, missedTimers ?? {}),
     ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(machine, src, effect)),
-    ...Object.keys(options).map((name) => !OPTIONS.has(name) && `${name} is no option: ${[...OPTIONS].join(', ')}`),
+    ...Object.keys(options).map(
+      (name) => !OPTIONS.has(name) && `${name} is no option: ${[...OPTIONS].join(', ')}`,
+    ),
   ];
   return found.filter((problem) => problem !== false);
 }
 
 const OPTIONS = new Set(
-  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers'.split(' '),
+  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers'.split(
+    ' ',
+  ),
 );
 
-function effectProblems(machine: AnyStateMachine, src: string, effect: unknown): (string | false)[] {
+function effectProblems(
+  machine: AnyStateMachine,
+  src: string,
+  effect: unknown,
+): (string | false)[] {
   const path = `effects.${src}`;
-  if (typeof effect !== 'object' || effect === null) return [wrong(path, effect, 'an object { class, run }')];
+  if (typeof effect !== 'object' || effect === null)
+    return [wrong(path, effect, 'an object { class, run }')];
   const { class: kind, run, reconcile, timeoutMs } = effect as Partial<Effects[string]>;
   return [
     kind === undefined
       ? wrong(`${path}.class`, kind, "one of 'repeatable', 'keyed', 'once'")
       : oneOf(`${path}.class`, kind, ['repeatable', 'keyed', 'once']),
     typeof run !== 'function' && wrong(`${path}.run`, run, 'a function (input, context)'),
-    reconcile !== undefined && typeof reconcile !== 'function' && wrong(`${path}.reconcile`, reconcile, 'a function'),
-    reconcile !== undefined && kind !== 'once' && `${path}.reconcile: only an effect of class 'once' is reconciled`,
+    reconcile !== undefined &&
+      typeof reconcile !== 'function' &&
+      wrong(`${path}.reconcile`, reconcile, 'a function'),
+    reconcile !== undefined &&
+      kind !== 'once' &&
+      `${path}.reconcile: only an effect of class 'once' is reconciled`,
     range(`${path}.timeoutMs`, timeoutMs, 1, DAY_MS),
     machine instanceof StateMachine &&
       !Object.hasOwn(machine.implementations.actors, src) &&
@@ -57,11 +74,19 @@ function migrateProblems(from: string, rewrite: unknown, version: number): (stri
   ];
 }
 
-function missedProblems(machine: AnyStateMachine, missed: Readonly<Record<string, string>>): (string | false)[] {
+function missedProblems(
+  machine: AnyStateMachine,
+  missed: Readonly<Record<string, string>>,
+): (string | false)[] {
   if (!(machine instanceof StateMachine)) return [];
   const names = delayNames(machine);
   return Object.entries(missed).flatMap(([name, policy]) => [
-    !names.has(name) && wrong('missedTimers', name, `a delay of the machine: ${[...names].join(', ') || 'it has none'}`),
+    !names.has(name) &&
+      wrong(
+        'missedTimers',
+        name,
+        `a delay of the machine: ${[...names].join(', ') || 'it has none'}`,
+      ),
     oneOf(`missedTimers.${name}`, policy, ['late', 'skip', 'once']),
   ]);
 }
@@ -72,12 +97,17 @@ const whole = (value: unknown, min: number, max: number): boolean =>
 const wrong = (path: string, value: unknown, allowed: string): string =>
   `${path} is ${typeof value === 'string' ? JSON.stringify(value) : show(value)}, it must be ${allowed}`;
 
-const show = (value: unknown): string => (typeof value === 'object' && value !== null ? 'an object' : String(value));
+const show = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? 'an object' : String(value);
 
 const range = (path: string, value: unknown, min: number, max: number): string | false =>
   value !== undefined &&
   !whole(value, min, max) &&
-  wrong(path, value, `a whole number from ${min.toLocaleString('en')} to ${max.toLocaleString('en')}`);
+  wrong(
+    path,
+    value,
+    `a whole number from ${min.toLocaleString('en')} to ${max.toLocaleString('en')}`,
+  );
 
 const oneOf = (path: string, value: unknown, allowed: readonly string[]): string | false =>
   value !== undefined &&

@@ -20,10 +20,16 @@ export function createRegistry(definitions: readonly ActorDefinition[]): Registr
   const latest = new Map<string, ActorDefinition>();
   for (const definition of definitions) {
     const { name, type, version } = definition;
-    if (exact.has(name)) throw new TroupeError('CONFLICT', `the actor type ${name} is registered twice: raise the version of one`);
+    if (exact.has(name))
+      throw new TroupeError(
+        'CONFLICT',
+        `the actor type ${name} is registered twice: raise the version of one`,
+      );
     exact.set(name, definition);
     if (version > (latest.get(type)?.version ?? 0)) latest.set(type, definition);
   }
-  const all = [...exact.values()].sort((a, b) => (a.type < b.type ? -1 : a.type > b.type ? 1 : a.version - b.version));
+  const all = [...exact.values()].sort((a, b) =>
+    a.type < b.type ? -1 : a.type > b.type ? 1 : a.version - b.version,
+  );
   return { latest: (type) => latest.get(type), exact: (name) => exact.get(name), all: () => all };
 }

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { factsOf, nodesOf } from './facts.ts';
-import type { MachineRow } from './host.ts';
+import type { MachineRow } from './live.ts';
 import { actionsOf, nameOf, type Part, transitionsOf } from './parts.ts';
 
 /** What does not fit, each with the state or the job it is about; [] when the row is fit. */
@@ -22,9 +22,12 @@ export function checkRow(machine: AnyStateMachine, row: MachineRow): string[] {
   }
   const final = isFinal(machine.root, new Set(active));
   if (final !== (status === 'done')) {
-    problems.push(`${machine.id}: the row is ${status}, but its state is ${final ? '' : 'not '}final`);
+    problems.push(
+      `${machine.id}: the row is ${status}, but its state is ${final ? '' : 'not '}final`,
+    );
   }
-  if (status === 'active') problems.push(...jobProblems(active, row), ...timerProblems(active, row));
+  if (status === 'active')
+    problems.push(...jobProblems(active, row), ...timerProblems(active, row));
   return problems;
 }
 
@@ -46,14 +49,18 @@ function descend(node: AnyStateNode, value: unknown, walk: Walk): void {
   if (node.type === 'compound') return descendOne(node, value, walk);
   if (node.type === 'parallel') return descendAll(node, value, walk);
   if (value === undefined || (isTable(value) && Object.keys(value).length === 0)) return;
-  walk.problems.push(`${node.id}: it has no states of its own now, the row has ${JSON.stringify(value)} in it`);
+  walk.problems.push(
+    `${node.id}: it has no states of its own now, the row has ${JSON.stringify(value)} in it`,
+  );
 }
 
 function descendOne(node: AnyStateNode, value: unknown, walk: Walk): void {
   const keys = typeof value === 'string' ? [value] : isTable(value) ? Object.keys(value) : [];
   const [key] = keys;
   if (key === undefined || keys.length > 1) {
-    walk.problems.push(`${node.id}: one of its states must be active, the row has ${JSON.stringify(value)}`);
+    walk.problems.push(
+      `${node.id}: one of its states must be active, the row has ${JSON.stringify(value)}`,
+    );
     return;
   }
   const child = childOf(node, key);
@@ -63,7 +70,9 @@ function descendOne(node: AnyStateNode, value: unknown, walk: Walk): void {
 
 function descendAll(node: AnyStateNode, value: unknown, walk: Walk): void {
   if (!isTable(value)) {
-    walk.problems.push(`${node.id}: all of its regions must be active, the row has ${JSON.stringify(value)}`);
+    walk.problems.push(
+      `${node.id}: all of its regions must be active, the row has ${JSON.stringify(value)}`,
+    );
     return;
   }
   for (const key of Object.keys(value)) {
@@ -77,7 +86,8 @@ function descendAll(node: AnyStateNode, value: unknown, walk: Walk): void {
 }
 
 type Table = Record<string, unknown>;
-const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const childOf = (node: AnyStateNode, key: string): AnyStateNode | undefined => {
   const child = Object.hasOwn(node.states, key) ? node.states[key] : undefined;
@@ -93,28 +103,36 @@ function isFinal(node: AnyStateNode, active: ReadonlySet<AnyStateNode>): boolean
 
 /** Every invoke of an active state has its job, and every job such an invoke. */
 function jobProblems(active: readonly AnyStateNode[], { jobs }: MachineRow): string[] {
-  const invokes = new Map(active.flatMap((node) => node.invoke.map(({ id, src }) => [id, src] as const)));
+  const invokes = new Map(
+    active.flatMap((node) => node.invoke.map(({ id, src }) => [id, src] as const)),
+  );
   const problems: string[] = [];
   for (const [id, { src }] of Object.entries(jobs)) {
     const now = invokes.get(id);
     if (now === undefined) problems.push(`job ${id}: no active state invokes it`);
-    else if (now !== src) problems.push(`job ${id}: it ran '${src}', its state invokes '${now}' now`);
+    else if (now !== src)
+      problems.push(`job ${id}: it ran '${src}', its state invokes '${now}' now`);
   }
   for (const id of invokes.keys()) {
-    if (!Object.hasOwn(jobs, id)) problems.push(`invoke ${id}: its state is active, but it was never started`);
+    if (!Object.hasOwn(jobs, id))
+      problems.push(`invoke ${id}: its state is active, but it was never started`);
   }
   return problems;
 }
 
 /** Every `after` of an active state has its timer, and every such timer its `after`. */
 function timerProblems(active: readonly AnyStateNode[], { timers }: MachineRow): string[] {
-  const awaited = new Set(active.flatMap((node) => node.after.map(({ eventType }) => eventType as string)));
+  const awaited = new Set(
+    active.flatMap((node) => node.after.map(({ eventType }) => eventType as string)),
+  );
   const problems: string[] = [];
   for (const id of Object.keys(timers)) {
-    if (id.startsWith('xstate.after.') && !awaited.has(id)) problems.push(`timer ${id}: no active state waits for it`);
+    if (id.startsWith('xstate.after.') && !awaited.has(id))
+      problems.push(`timer ${id}: no active state waits for it`);
   }
   for (const id of awaited) {
-    if (!Object.hasOwn(timers, id)) problems.push(`timer ${id}: its state is active, but it was never armed`);
+    if (!Object.hasOwn(timers, id))
+      problems.push(`timer ${id}: its state is active, but it was never armed`);
   }
   return problems;
 }

@@ -56,7 +56,7 @@ function findFacts(machine: AnyStateMachine): MachineFacts {
     // After the raises: XState makes an `after` one of them, too.
     for (const { eventType, delay } of node.after) timers.set(eventType, String(delay));
     const { defer } = (node.meta ?? {}) as StateMeta;
-    if (defer && defer.length > 0) deferring.set(node, eventMatcher(defer));
+    if (Array.isArray(defer) && defer.length > 0) deferring.set(node, eventMatcher(defer));
   }
   return { nodes, invokes, timers, deferring };
 }
@@ -72,6 +72,8 @@ export const timerName = (machine: AnyStateMachine, timerId: string): string | u
 /** XState's rule for event descriptors: `a` is `a`; `a.*` is `a` and everything below it. */
 function eventMatcher(descriptors: readonly string[]): (eventType: string) => boolean {
   const exact = new Set(descriptors.map((name) => name.replace(/\.\*$/, '')));
-  const prefixes = descriptors.filter((name) => name.endsWith('.*')).map((name) => name.slice(0, -1));
+  const prefixes = descriptors
+    .filter((name) => name.endsWith('.*'))
+    .map((name) => name.slice(0, -1));
   return (type) => exact.has(type) || prefixes.some((prefix) => type.startsWith(prefix));
 }

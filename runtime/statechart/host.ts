@@ -1,16 +1,13 @@
 /**
- * Host: runs an XState machine as a pure function. `step` takes a machine in memory and one cause and
- * answers the next machine and what it asks for; nothing is started, timed or sent here.
+ * Host: runs an XState machine as a pure function (RT1, RT9). `step` takes a machine in memory and one
+ * cause and answers the next machine and what it asks for; nothing is started, timed or sent here.
  *
- * Owns: which jobs (invokes) and timers (`after`, delayed `raise`) a machine has open, and the keys that
- * fence them. Boundary: no I/O, no clock, no store; the shard commits what `save` gives and then carries
- * the asks out.
+ * Owns: the only call into XState's transitions, and which causes may reach it. Boundary: no I/O, no
+ * clock, no store; the shard commits what `save` gives and then carries the asks out.
  *
  * Invariants:
  *  - I5 an outcome or a timer that is not open any more (wrong key, settled, swept) never reaches the machine;
- *  - I7 the machine sees only its snapshot and the event; sending or spawning by reference fails the step;
- *  - I8 a delay is a whole number of milliseconds, so that `due` is a safe integer;
- *  - a machine that is not active holds no job and no timer.
+ *  - I7 the machine sees only its snapshot and the event; sending or spawning by reference fails the step.
  */
 import {
   type AnyActorScope,
@@ -18,106 +15,54 @@ import {
   type AnyStateMachine,
   type AnyStateNode,
   createEmptyActor,
-  type EventObject,
   type StateValue,
 } from 'xstate';
 import { type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
-import {
-  type ActorInput,
-  type HostActionName,
-  hostActions,
-  type Message,
-  type Meta,
-} from '../../protocols/statechart.ts';
+import type { ActorInput, Meta } from '../../protocols/statechart.ts';
+import { type Action, type Draft, expire, fold, NOTHING, settle, stub } from './asks.ts';
 import { factsOf, nodeById } from './facts.ts';
+import type { Ask, Cause, Live, MachineRow, Saved, Step } from './live.ts';
 import { unfitValue } from './values.ts';
 
-/** A machine's snapshot as data: status, value, context, output, error, and node ids per history node. */
-export type Saved = {
-  s: string;
-  v: unknown;
-  c: unknown;
-  o?: unknown;
-  e?: unknown;
-  h?: Record<string, string[]>;
-};
-
-/** An open effect; `key` fences stale outcomes. A settled one stays until its state is left. */
-export type Job = { src: string; key: string; settled?: true };
-
-/**
- * An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds. One of `after`
- * that has fired and left its state active (a guard said no) stays, marked, until the state is left.
- */
-export type ArmedTimer = { due: number; key: string; event: EventObject; fired?: true };
-
-/** What is persisted of one machine; safe in JSON and MessagePack. Shares its parts with the Live. */
-export type MachineRow = {
-  seq: number;
-  snap: Saved;
-  jobs: Record<string, Job>;
-  timers: Record<string, ArmedTimer>;
-};
-
-/** A running machine in memory; immutable: every step returns a new one, so an uncommitted one can be dropped. */
-export type Live = {
-  /** steps that were not ignored, since birth; the first half of every key */
-  readonly seq: number;
-  readonly snapshot: AnyMachineSnapshot;
-  readonly jobs: Readonly<Record<string, Job>>;
-  readonly timers: Readonly<Record<string, ArmedTimer>>;
-};
-
-/** What a step asks of the host, in the machine's order. Keys are unique in a machine's life. */
-export type Ask =
-  | { kind: 'start'; id: string; src: string; key: string; input: unknown }
-  | { kind: 'stop'; id: string; key: string }
-  | { kind: 'timer'; id: string; key: string; due: number }
-  | { kind: 'cancel'; id: string; key: string; due: number }
-  | { kind: 'action'; type: HostActionName; params: unknown };
-
-/** One event, and the job or the timer it settles. Outcomes and timers: by `settled`, `failed` and `fired` only. */
-export type Cause = {
-  readonly event: Message;
-  readonly job?: { readonly id: string; readonly key: string };
-  readonly timer?: { readonly id: string; readonly key: string };
-};
-
-/**
- * How a step ended:
- *  - `moved`: another snapshot; `unchanged`: the same snapshot, yet something was asked or settled, or a
- *    transition was taken that changes nothing. Both: commit `live` and carry out `asks`;
- *  - `ignored`: the machine takes no such event now (with `error`: it may never be sent);
- *  - `stale`: the job or the timer is not open any more;
- *  - `failed`: the machine threw or went to status `error`.
- * After the last three `live` is the one that was given and `asks` is empty.
- */
-export type Step = {
-  readonly live: Live;
-  readonly asks: Ask[];
-  readonly outcome: 'moved' | 'unchanged' | 'ignored' | 'stale' | 'failed';
-  readonly error?: ErrorData;
-  /** what was thrown, with its stack, for logs of this process only */
-  readonly thrown?: unknown;
-};
+export type * from './live.ts';
 
 /**
  * A new machine in its first state. Its entry actions see the event `xstate.init` with `input`; it has no
  * `meta`, timers count from `meta.now`.
  * @throws TroupeError INTERNAL when the first state can not be made
  */
-export function born(machine: AnyStateMachine, input: ActorInput, meta: Meta): { live: Live; asks: Ask[] } {
+export function born(
+  machine: AnyStateMachine,
+  input: ActorInput,
+  meta: Meta,
+): { live: Live; asks: Ask[] } {
   collected = [];
   const snapshot = machine.getInitialSnapshot(scope, input) as AnyMachineSnapshot;
   const actions = collected;
   if (snapshot.status === 'error') {
-    throw new TroupeError('INTERNAL', `${machine.id} can not begin: ${errorData(snapshot.error).message}`, {
-      cause: snapshot.error,
-    });
+    throw new TroupeError(
+      'INTERNAL',
+      `${machine.id} can not begin: ${errorData(snapshot.error).message}`,
+      {
+        cause: snapshot.error,
+      },
+    );
   }
   const unfit = unfitValue(snapshot.context);
-  if (unfit) throw new TroupeError('INTERNAL', `${machine.id} can not begin: its ${unfit}, which can not be stored`);
-  const draft: Draft = { seq: 0, now: meta.now, snapshot, jobs: {}, timers: {}, before: NOTHING, asks: [] };
+  if (unfit)
+    throw new TroupeError(
+      'INTERNAL',
+      `${machine.id} can not begin: its ${unfit}, which can not be stored`,
+    );
+  const draft: Draft = {
+    seq: 0,
+    now: meta.now,
+    snapshot,
+    jobs: {},
+    timers: {},
+    before: NOTHING,
+    asks: [],
+  };
   fold(machine, draft, actions);
   return { live: liveOf(draft), asks: draft.asks };
 }
@@ -135,11 +80,23 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
     if (next === snapshot && actions.length === 0 && !cause.job && !cause.timer) {
       return { live, asks: [], outcome: snapshot.can(cause.event) ? 'unchanged' : 'ignored' };
     }
-    const draft: Draft = { seq: live.seq + 1, now, snapshot: next, jobs: live.jobs, timers: live.timers, before: live, asks: [] };
+    const draft: Draft = {
+      seq: live.seq + 1,
+      now,
+      snapshot: next,
+      jobs: live.jobs,
+      timers: live.timers,
+      before: live,
+      asks: [],
+    };
     if (cause.job) settle(draft, cause.job.id);
     if (cause.timer) expire(draft, cause.timer.id);
     fold(machine, draft, actions);
-    return { live: liveOf(draft), asks: draft.asks, outcome: next === snapshot ? 'unchanged' : 'moved' };
+    return {
+      live: liveOf(draft),
+      asks: draft.asks,
+      outcome: next === snapshot ? 'unchanged' : 'moved',
+    };
   } catch (thrown) {
     return failure(live, cause, thrown);
   }
@@ -179,7 +136,11 @@ export function load(machine: AnyStateMachine, row: MachineRow): Live {
     return { seq, snapshot, jobs, timers };
   } catch (cause) {
     const { message } = errorData(cause);
-    throw new TroupeError('INTERNAL', `${machine.id} can not go on from a stored state: ${message}`, { cause });
+    throw new TroupeError(
+      'INTERNAL',
+      `${machine.id} can not go on from a stored state: ${message}`,
+      { cause },
+    );
   }
 }
 
@@ -216,7 +177,6 @@ export function defers(machine: AnyStateMachine, live: Live, eventType: string):
 }
 
 // What XState hands out during a transition: the calls of one step, in order.
-type Action = { readonly type: string; readonly params: unknown };
 let collected: Action[] = [];
 
 /**
@@ -247,37 +207,26 @@ function inertScope(): AnyActorScope {
   };
 }
 
-type Draft = {
-  readonly seq: number;
-  readonly now: number;
-  readonly snapshot: AnyMachineSnapshot;
-  jobs: Readonly<Record<string, Job>>;
-  timers: Readonly<Record<string, ArmedTimer>>;
-  readonly before: Pick<Live, 'jobs' | 'timers'>;
-  readonly asks: Ask[];
-};
-const NOTHING: Draft['before'] = { jobs: {}, timers: {} };
-
 const liveOf = ({ seq, snapshot, jobs, timers }: Draft): Live => ({ seq, snapshot, jobs, timers });
-
-const without = <T>(table: Readonly<Record<string, T>>, id: string): Record<string, T> => {
-  const { [id]: _, ...rest } = table;
-  return rest;
-};
 
 /** Answers a cause that must not reach the machine. */
 function refusal(live: Live, { event, job, timer }: Cause): Step | undefined {
   if (job) {
     const open = live.jobs[job.id];
-    return open?.key === job.key && !open.settled ? undefined : { live, asks: [], outcome: 'stale' };
+    return open?.key === job.key && !open.settled
+      ? undefined
+      : { live, asks: [], outcome: 'stale' };
   }
   if (timer) {
     const armed = live.timers[timer.id];
-    return armed?.key === timer.key && !armed.fired ? undefined : { live, asks: [], outcome: 'stale' };
+    return armed?.key === timer.key && !armed.fired
+      ? undefined
+      : { live, asks: [], outcome: 'stale' };
   }
   if (live.snapshot.status !== 'active') return { live, asks: [], outcome: 'ignored' };
   const { type } = event;
-  if (typeof type === 'string' && type !== '' && type !== '*' && !type.startsWith('xstate.')) return undefined;
+  if (typeof type === 'string' && type !== '' && type !== '*' && !type.startsWith('xstate.'))
+    return undefined;
   const message = `an event needs a type that is neither empty nor '*' and does not begin with 'xstate.', not ${JSON.stringify(type)}`;
   return { live, asks: [], outcome: 'ignored', error: { code: 'INVALID_ARGUMENT', message } };
 }
@@ -288,120 +237,3 @@ function failure(live: Live, { event }: Cause, thrown: unknown): Step {
   const message = `${snapshot.machine.id} in ${JSON.stringify(snapshot.value)} on ${event.type}: ${data.message}`;
   return { live, asks: [], outcome: 'failed', error: { ...data, message }, thrown };
 }
-
-/** A second outcome of a settled job is stale; the job stays until XState leaves its state. */
-function settle(draft: Draft, id: string): void {
-  draft.jobs = { ...draft.jobs, [id]: { ...draft.jobs[id]!, settled: true } };
-}
-
-/** A timer fires once; that of an `after` stays until XState leaves its state, as a job does. */
-function expire(draft: Draft, id: string): void {
-  if (!id.startsWith('xstate.after.')) draft.timers = without(draft.timers, id);
-  else draft.timers = { ...draft.timers, [id]: { ...draft.timers[id]!, fired: true } };
-}
-
-/** Turns XState's actions into asks, in order, and keeps the tables of jobs and timers. */
-function fold(machine: AnyStateMachine, draft: Draft, actions: readonly Action[]): void {
-  for (let n = 0; n < actions.length; n++) {
-    const { type, params } = actions[n]!;
-    switch (type) {
-      case 'xstate.spawnChild':
-        openJob(machine, draft, `${draft.seq}.${n}`, params as Spawn);
-        break;
-      case 'xstate.stopChild':
-        if (params) stopJob(machine, draft, (params as { id: string }).id);
-        break;
-      case 'xstate.raise':
-        armTimer(draft, `${draft.seq}.${n}`, params as Raise);
-        break;
-      case 'xstate.cancel':
-        cancelTimer(draft, (params as { sendId: string }).sendId);
-        break;
-      default:
-        if (!Object.hasOwn(hostActions, type)) throw foreignAction(type);
-        draft.asks.push({ kind: 'action', type: type as HostActionName, params });
-    }
-  }
-  if (draft.snapshot.status !== 'active') sweep(draft);
-}
-
-type Spawn = { actorRef?: { id: string }; src: unknown; input: unknown };
-
-function openJob(machine: AnyStateMachine, draft: Draft, key: string, { actorRef, src, input }: Spawn): void {
-  const id = actorRef?.id;
-  if (id === undefined || typeof src !== 'string' || !factsOf(machine).invokes.has(id)) {
-    throw new TroupeError('INTERNAL', `the actor ${String(src)} is not started by an invoke of a named effect`);
-  }
-  if (draft.jobs[id]) closeJob(draft, id);
-  draft.jobs = { ...draft.jobs, [id]: { src, key } };
-  draft.asks.push({ kind: 'start', id, src, key, input });
-  // The snapshot keeps a stand-in of two fields for XState's actor, which would hold the input in memory.
-  if (draft.snapshot.children[id] === actorRef) draft.snapshot.children[id] = stub(id, src);
-}
-
-type Child = AnyMachineSnapshot['children'][string];
-/** All that XState needs of a child to stop it; private knowledge, held by the equivalence test. */
-const stub = (id: string, src: string): Child => ({ id, src }) as unknown as Child;
-
-/** XState stops the job of a state that is left; one whose state stays could never be stored and resumed. */
-function stopJob(machine: AnyStateMachine, draft: Draft, id: string): void {
-  closeJob(draft, id);
-  const owner = factsOf(machine).invokes.get(id);
-  if (draft.snapshot.status !== 'active' || draft.snapshot.children[id] || !owner) return;
-  if (draft.snapshot._nodes.includes(owner)) {
-    throw new TroupeError('INTERNAL', `the job ${id} was stopped in its own state ${owner.id}: leave the state instead`);
-  }
-}
-
-function closeJob(draft: Draft, id: string): void {
-  const job = draft.jobs[id];
-  if (!job) return;
-  draft.jobs = without(draft.jobs, id);
-  if (job.settled) return;
-  if (job === draft.before.jobs[id]) draft.asks.push({ kind: 'stop', id, key: job.key });
-  else annul(draft, job.key);
-}
-
-type Raise = { event: EventObject; id: string | undefined; delay: unknown };
-
-/** A raise without a delay has already run inside the transition. */
-function armTimer(draft: Draft, key: string, { event, id = `raise.${key}`, delay }: Raise): void {
-  if (typeof delay !== 'number') {
-    if (!event.type.startsWith('xstate.after.')) return;
-    throw new TroupeError('INTERNAL', `the delay of ${event.type} is ${JSON.stringify(delay)}, not a number of milliseconds`);
-  }
-  cancelTimer(draft, id);
-  const due = dueAt(draft.now, delay);
-  draft.timers = { ...draft.timers, [id]: { due, key, event } };
-  draft.asks.push({ kind: 'timer', id, key, due });
-}
-
-/** Never earlier than asked: a fraction counts as a whole millisecond; NaN and what is negative as none. */
-const dueAt = (now: number, delay: number): number =>
-  delay > 0 ? Math.min(now + Math.ceil(delay), Number.MAX_SAFE_INTEGER) : now;
-
-function cancelTimer(draft: Draft, id: string): void {
-  const timer = draft.timers[id];
-  if (!timer) return;
-  draft.timers = without(draft.timers, id);
-  if (timer.fired) return;
-  if (timer === draft.before.timers[id]) draft.asks.push({ kind: 'cancel', id, key: timer.key, due: timer.due });
-  else annul(draft, timer.key);
-}
-
-/** Asked and taken back within one step: nobody needs to know. */
-function annul({ asks }: Draft, key: string): void {
-  asks.splice(asks.findIndex((ask) => (ask.kind === 'start' || ask.kind === 'timer') && ask.key === key), 1);
-}
-
-/** XState stops the children of a machine that ends, but cancels no timer. */
-function sweep(draft: Draft): void {
-  for (const id in draft.jobs) closeJob(draft, id);
-  for (const id in draft.timers) cancelTimer(draft, id);
-}
-
-const foreignAction = (type: string) =>
-  new TroupeError(
-    'INTERNAL',
-    `the action '${type}' is none of ${Object.keys(hostActions).join(', ')}, assign, raise and cancel`,
-  );

@@ -2,7 +2,15 @@
  * Parts: how actions and guards lie in a machine's nodes. XState's types leave most of it open, so the
  * knowledge of its shapes stands here once; lint, check and export build on it.
  */
-import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import {
+  type AnyStateMachine,
+  type AnyStateNode,
+  type AnyTransitionDefinition,
+  and,
+  not,
+  or,
+  stateIn,
+} from 'xstate';
 
 /**
  * An action or guard as written: a name, a name with params, or a function, which XState's own creators
@@ -50,6 +58,20 @@ export const nameOf = (part: Part): string | undefined =>
 /** What XState runs for an action: itself, or the implementation of its name; {} when there is none. */
 export function builtin(machine: AnyStateMachine, action: Part): Partial<BuiltIn> {
   const name = nameOf(action);
-  const found = name === undefined ? action : (machine.implementations.actions as Record<string, Part>)[name];
+  const found =
+    name === undefined ? action : (machine.implementations.actions as Record<string, Part>)[name];
   return isBuiltIn(found) ? found : {};
 }
+
+// By the check that a creator gives its guards: the names of functions do not survive every bundler.
+const checkOf = (guard: unknown): unknown => (guard as BuiltIn).check;
+const GUARDS: ReadonlyMap<unknown, string> = new Map([
+  [checkOf(and([])), 'and'],
+  [checkOf(or([])), 'or'],
+  [checkOf(not('')), 'not'],
+  [checkOf(stateIn('')), 'stateIn'],
+]);
+
+/** The name of the creator of a built-in action or guard, as it is imported from xstate. */
+export const creatorOf = ({ type = '', check }: BuiltIn): string =>
+  GUARDS.get(check) ?? type.replace('xstate.', '');

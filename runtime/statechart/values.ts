@@ -4,7 +4,8 @@
 export function unfitValue(value: unknown, path = 'context', depth = 0): string | undefined {
   if (typeof value !== 'object' || value === null) return unfitPrimitive(value, path);
   if (value instanceof Uint8Array) return undefined;
-  if (depth > DEPTH_MAX) return `${path} is nested more than ${DEPTH_MAX} levels deep, or in a circle`;
+  if (depth > DEPTH_MAX)
+    return `${path} is nested more than ${DEPTH_MAX} levels deep, or in a circle`;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) {
       const found = unfitValue(value[at], `${path}[${at}]`, depth + 1);
@@ -13,7 +14,8 @@ export function unfitValue(value: unknown, path = 'context', depth = 0): string 
     return undefined;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return `${path} is a ${value.constructor.name}`;
+  if (prototype !== Object.prototype && prototype !== null)
+    return `${path} is a ${value.constructor.name}`;
   for (const key of Object.keys(value)) {
     const found = unfitValue((value as Record<string, unknown>)[key], `${path}.${key}`, depth + 1);
     if (found) return found;

@@ -1,0 +1,168 @@
+/**
+ * Mermaid: a machine as a stateDiagram-v2 (RT11). Every state and every transition is in it; params and
+ * the bodies of functions are not.
+ *
+ * Mermaid draws a state where an arrow last named it, fails on an arrow from a state to one inside of it,
+ * and keeps one loop per state. So an arrow joins two states of one block, its label says which deeper
+ * states it means; a state with states has an inner stand-in `any`; the loops of a state are one.
+ */
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import { nodesOf } from './facts.ts';
+import { creatorOf, isBuiltIn, nameOf, type Part, transitionsOf } from './parts.ts';
+
+/** The machine as the text of one diagram. */
+export function exportMermaid(machine: AnyStateMachine): string {
+  const diagram: Diagram = { names: new Map(), arrows: new Map() };
+  const taken = new Set<string>();
+  for (const node of nodesOf(machine.root)) diagram.names.set(node, nameIn(taken, node));
+  for (const node of nodesOf(machine.root)) {
+    for (const transition of transitionsOf(node)) {
+      for (const target of transition.target ?? [node])
+        draw(diagram, node, target as AnyStateNode, transition);
+    }
+  }
+  return `stateDiagram-v2\n${block(diagram, machine.root, '  ').join('\n')}\n`;
+}
+
+type Arrow = { readonly from: string; readonly to: string; readonly label: string };
+type Diagram = {
+  readonly names: Map<AnyStateNode, string>;
+  /** by the state whose block they stand in */
+  readonly arrows: Map<AnyStateNode, Arrow[]>;
+};
+
+/** An identifier of Mermaid: the letters of the id, with a number where another state has the same. */
+function nameIn(taken: Set<string>, { id }: AnyStateNode): string {
+  const plain = id.replace(/\W/g, '_');
+  let name = plain;
+  for (let n = 2; taken.has(name); n++) name = `${plain}_${n}`;
+  taken.add(name).add(anyOf(name));
+  return name;
+}
+
+const anyOf = (name: string): string => `${name}_any`;
+
+const isInside = (node: AnyStateNode, ancestor: AnyStateNode): boolean =>
+  node === ancestor || (node.parent !== undefined && isInside(node.parent, ancestor));
+
+const hasStates = (node: AnyStateNode): boolean =>
+  node.type === 'compound' || node.type === 'parallel';
+
+function draw(
+  diagram: Diagram,
+  source: AnyStateNode,
+  target: AnyStateNode,
+  transition: AnyTransitionDefinition,
+): void {
+  let holder = hasStates(source) || !source.parent ? source : source.parent;
+  while (!isInside(target, holder) && holder.parent) holder = holder.parent;
+  const from = endIn(diagram, holder, source);
+  const to = endIn(diagram, holder, target);
+  const label = [
+    labelOf(transition),
+    from.deeper && `(from ${from.deeper})`,
+    to.deeper && `(to ${to.deeper})`,
+  ];
+  const arrow: Arrow = {
+    from: from.name,
+    to: to.name,
+    label: clean(label.filter(Boolean).join(' ')),
+  };
+  diagram.arrows.set(holder, [...(diagram.arrows.get(holder) ?? []), arrow]);
+}
+
+/** Where an arrow ends in a block: at a state of the block, or at `any`; and the path on from there. */
+function endIn(
+  { names }: Diagram,
+  holder: AnyStateNode,
+  end: AnyStateNode,
+): { name: string; deeper: string } {
+  const depth = holder.path.length;
+  const path = (from: number) => end.path.slice(from).join('.');
+  if (holder.type === 'parallel') return { name: anyOf(names.get(holder)!), deeper: path(depth) };
+  if (end === holder)
+    return { name: hasStates(end) ? anyOf(names.get(end)!) : names.get(end)!, deeper: '' };
+  return { name: names.get(holder.states[end.path[depth]!]!)!, deeper: path(depth + 1) };
+}
+
+function block(diagram: Diagram, node: AnyStateNode, indent: string): string[] {
+  const name = diagram.names.get(node)!;
+  const title = `${indent}state "${titleOf(node)}" as ${name}`;
+  const arrows = linesOf(diagram.arrows.get(node) ?? []);
+  if (!hasStates(node)) {
+    return [
+      title,
+      ...(node.type === 'final' ? [`${indent}${name} --> [*]`] : []),
+      ...arrows.map((line) => indent + line),
+    ];
+  }
+  const inner = `${indent}  `;
+  const start =
+    node.type === 'compound'
+      ? node.initial.target.map((child) => `[*] --> ${diagram.names.get(child)!}`)
+      : [];
+  const anchor = arrows.some((line) => line.includes(`${anyOf(name)} `))
+    ? [`state "any" as ${anyOf(name)}`]
+    : [];
+  const children = Object.values(node.states).map((child) => block(diagram, child, inner));
+  const regions = children.flatMap((lines, n) =>
+    n > 0 && node.type === 'parallel' ? [`${inner}--`, ...lines] : lines,
+  );
+  const own = [...anchor, ...arrows].map((line) => inner + line);
+  return [`${title} {`, ...start.map((line) => inner + line), ...regions, ...own, `${indent}}`];
+}
+
+/** One line per arrow; the loops of one state share theirs. */
+function linesOf(arrows: readonly Arrow[]): string[] {
+  const lines = new Map<string, string>();
+  for (const [n, { from, to, label }] of arrows.entries()) {
+    const key = from === to ? from : `${n} ${from}`;
+    const before = lines.get(key);
+    lines.set(key, before ? `${before}<br/>${label}` : `${from} --> ${to} : ${label}`);
+  }
+  return [...lines.values()];
+}
+
+function titleOf(node: AnyStateNode): string {
+  if (node.type === 'history')
+    return clean(`${node.key} (${node.history === 'deep' ? 'H*' : 'H'})`);
+  const invokes = node.invoke.map(({ src }) => ` / invoke ${String(src)}`).join('');
+  return clean(`${node.key}${invokes}`);
+}
+
+/** `event [guard] / action, action`, as in Harel's charts. */
+function labelOf({ eventType, guard, actions, source }: AnyTransitionDefinition): string {
+  const condition = guard ? ` [${textOf(guard as Part)}]` : '';
+  const effects =
+    actions.length > 0 ? ` / ${actions.map((action) => textOf(action as Part)).join(', ')}` : '';
+  return `${causeOf(String(eventType), source as AnyStateNode)}${condition}${effects}`;
+}
+
+function causeOf(eventType: string, source: AnyStateNode): string {
+  if (eventType === '') return 'always';
+  const [, kind, what] =
+    /^xstate\.(done\.actor|error\.actor|done\.state|after)\.(.*)$/.exec(eventType) ?? [];
+  if (kind === 'done.actor') return `done(${what})`;
+  if (kind === 'error.actor') return `error(${what})`;
+  if (kind === 'done.state') return 'done';
+  return kind === 'after' ? `after ${what!.slice(0, -source.id.length - 1)}` : eventType;
+}
+
+/** A guard or an action in words. */
+function textOf(part: Part): string {
+  const name = nameOf(part);
+  if (name !== undefined) return name;
+  if (!isBuiltIn(part)) return 'inline';
+  const creator = creatorOf(part);
+  if (creator === 'stateIn') return `in ${JSON.stringify(part.stateValue)}`;
+  return part.guards ? `${creator}(${part.guards.map(textOf).join(', ')})` : creator;
+}
+
+/** What would end a label or a title in Mermaid's grammar. */
+const clean = (text: string): string =>
+  text
+    .replaceAll('"', "'")
+    .replaceAll(':', '∶')
+    .replaceAll(';', ',')
+    .replaceAll('#', '')
+    .replace(/[\r\n]+/g, ' ');
