@@ -1,10 +1,10 @@
 /**
- * Chat: one conversation over one lasting connection. Sends, stops, and keeps what the page shows in
- * step with the gateway across broken connections and reloads.
+ * Chat: one conversation over one lasting connection. Sends, stops, and keeps what the page shows
+ * in step with the gateway across broken connections and reloads.
  *
  * Invariants:
- *  1. A message gets its idempotency key once, when it is written, and is sent again under it until the
- *     gateway has acknowledged it, also after a reload of the page: it is answered once.
+ *  1. A message gets its idempotency key once, when it is written, and is sent again under it until
+ *     the gateway has acknowledged it, also after a reload of the page: it is answered once.
  *  2. After every connect, and whenever events were lost, the committed state is read again.
  */
 import {
@@ -131,7 +131,8 @@ export class Chat {
       const ours = knowsRun(conversation, runId) || data.sessionKey === this.#sessionKey;
       if (!ours) return;
       this.#note(withAgentEvent(conversation, agent));
-      if (!knowsRun(conversation, runId)) this.#reloadSoon();
+      const newStep = agent.stream === 'tool' && data.phase === 'start';
+      if (newStep || !knowsRun(conversation, runId)) this.#reloadSoon();
     }
   }
 

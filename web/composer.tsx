@@ -1,4 +1,6 @@
-/** Where one writes: Enter sends, Shift+Enter makes a new line; an answer that runs can be stopped. */
+/**
+ * Where one writes: Enter sends, Shift+Enter makes a new line; an answer that runs can be stopped.
+ */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { strings } from './strings.ts';
 

@@ -1,9 +1,10 @@
 /**
- * Conversation: what the page shows, as one value, and pure functions that make the next from an event.
+ * Conversation: what the page shows, as one value, and pure functions that make the next from an
+ * event.
  *
  * Three sources are laid side by side and never mixed: `history` is what the gateway has committed,
- * `live` what runs are saying now, `outbox` what this page sent. The run id tells which belong together,
- * so nothing is shown twice: history beats live, and both beat the outbox.
+ * `live` what runs are saying now, `outbox` what this page sent. The run id tells which belong
+ * together, so nothing is shown twice: history beats live, and both beat the outbox.
  */
 export type ToolStep = {
   readonly callId: string;
@@ -17,6 +18,7 @@ export type HistoryItem = {
   readonly role: 'user' | 'assistant' | 'tool' | 'end';
   readonly text: string;
   /** of a tool */
+  readonly callId?: string;
   readonly name?: string;
   readonly failed?: boolean;
   /** how a run ended that did not end well */
@@ -33,6 +35,8 @@ export type LiveRun = {
   readonly tools: readonly ToolStep[];
   readonly done: boolean;
   readonly end?: Ending;
+  /** what was said before the run was cut off; the history has its end, but not this */
+  readonly torso?: boolean;
 };
 
 export type Sent = {
@@ -74,6 +78,7 @@ export type HistoryMessage = {
   readonly runId?: string;
   readonly role: string;
   readonly content: string | readonly { readonly type: string; readonly text?: string }[];
+  readonly toolCallId?: string;
   readonly toolName?: string;
   readonly isError?: boolean;
   readonly stopReason?: string;
@@ -83,16 +88,17 @@ export type HistoryMessage = {
 /** The committed state was read: it replaces what the page knew, but for what is newer than it. */
 export const withHistory = (now: Conversation, read: History): Conversation => {
   const history = read.messages.map(itemOf);
-  const answered = new Set(
-    history
-      .filter(({ role, goesOn }) => role === 'end' || (role === 'assistant' && !goesOn))
-      .map(({ runId }) => runId),
-  );
-  const said = new Set(history.filter(({ role }) => role === 'user').map(({ runId }) => runId));
+  const ofRole = (role: HistoryItem['role']) => history.filter((item) => item.role === role);
+  const runs = (items: readonly HistoryItem[]) => new Set(items.map(({ runId }) => runId));
+  const answered = runs(ofRole('assistant').filter(({ goesOn }) => !goesOn));
+  const cutOff = runs(ofRole('end'));
+  const said = runs(ofRole('user'));
   const { inFlightRun } = read;
-  const live = now.live.filter(
-    ({ runId, done }) => !answered.has(runId) && (done || runId === inFlightRun?.runId),
-  );
+  const live = now.live.flatMap((run): readonly LiveRun[] => {
+    if (answered.has(run.runId)) return [];
+    if (cutOff.has(run.runId)) return torsoOf(run);
+    return run.done || run.runId === inFlightRun?.runId ? [withoutTold(run, history)] : [];
+  });
   const next = {
     ...now,
     loaded: true,
@@ -104,20 +110,38 @@ export const withHistory = (now: Conversation, read: History): Conversation => {
   };
   if (inFlightRun === undefined || answered.has(inFlightRun.runId)) return next;
   // The gateway joins deltas: what it read for the history is never older than what it had told.
-  return withLive(next, inFlightRun.runId, () => ({ text: inFlightRun.text, done: false }));
+  const { runId, text } = inFlightRun;
+  return withLive(next, runId, (run) => withoutTold({ ...run, text, done: false }, history));
+};
+
+const torsoOf = ({ end: _, ...run }: LiveRun): readonly LiveRun[] =>
+  run.text === '' ? [] : [{ ...run, tools: [], done: true, torso: true }];
+
+/** Steps that are committed are history, and so is what the model said before them. */
+const withoutTold = (run: LiveRun, history: readonly HistoryItem[]): LiveRun => {
+  const own = history.filter(({ runId }) => runId === run.runId);
+  const calls = new Set(own.map(({ callId }) => callId));
+  const before = own.findLast(({ goesOn }) => goesOn);
+  return {
+    ...run,
+    tools: run.tools.filter(({ callId }) => !calls.has(callId)),
+    text: before !== undefined && before.text === run.text ? '' : run.text,
+  };
 };
 
 const itemOf = (message: HistoryMessage, at: number): HistoryItem => {
-  const { role, content, runId, toolName, isError, stopReason, errorMessage } = message;
+  const { role, content, runId, toolCallId, toolName, isError } = message;
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
   const item = { id: message.id ?? String(at), runId, text };
   if (role === 'user') return { ...item, role };
   if (role === 'toolResult') {
-    return { ...item, role: 'tool', name: toolName ?? '', failed: isError ?? false };
+    const tool = { name: toolName ?? '', failed: isError ?? false };
+    return { ...item, ...tool, role: 'tool', ...(toolCallId ? { callId: toolCallId } : {}) };
   }
-  const how = endings[stopReason ?? ''];
-  if (how !== undefined) return { ...item, role: 'end', end: { how, message: errorMessage ?? '' } };
+  const how = endings[message.stopReason ?? ''];
+  if (how !== undefined)
+    return { ...item, role: 'end', end: { how, message: message.errorMessage ?? '' } };
   return { ...item, role: 'assistant', goesOn: parts.some(({ type }) => type === 'toolCall') };
 };
 
@@ -224,16 +248,23 @@ export type Line =
   | { readonly kind: 'live'; readonly key: string; readonly run: LiveRun };
 
 /** Everything in the order it is read: each live answer after the message it answers. */
-export const linesOf = (now: Conversation): readonly Line[] => {
-  const lines: Line[] = now.history.map((item) => ({ kind: 'history', key: `h${item.id}`, item }));
-  const liveLine = (run: LiveRun): Line => ({ kind: 'live', key: `l${run.runId}`, run });
-  const ofOutbox = new Map(now.outbox.map((sent) => [sent.runId, sent]));
-  lines.push(...now.live.filter(({ runId }) => !ofOutbox.has(runId)).map(liveLine));
-  for (const sent of now.outbox) {
-    const run = now.live.find(({ runId }) => runId === sent.runId);
-    const queued = sent.state === 'accepted' && run === undefined;
+export const linesOf = ({ history, live, outbox }: Conversation): readonly Line[] => {
+  const lines: Line[] = [];
+  const liveLines = (fits: (run: LiveRun) => boolean) =>
+    lines.push(
+      ...live.filter(fits).map((run) => ({ kind: 'live', key: `l${run.runId}`, run }) as const),
+    );
+  for (const item of history) {
+    if (item.role === 'end') liveLines((run) => run.torso === true && run.runId === item.runId);
+    lines.push({ kind: 'history', key: `h${item.id}`, item });
+  }
+  const ofOutbox = new Set(outbox.map(({ runId }) => runId));
+  liveLines((run) => !run.torso && !ofOutbox.has(run.runId));
+  for (const sent of outbox) {
+    const begun = live.some(({ runId }) => runId === sent.runId);
+    const queued = sent.state === 'accepted' && !begun;
     lines.push({ kind: 'sent', key: `s${sent.runId}`, sent, queued });
-    if (run) lines.push(liveLine(run));
+    liveLines(({ runId }) => runId === sent.runId);
   }
   return lines;
 };

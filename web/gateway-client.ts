@@ -1,13 +1,13 @@
 /**
- * GatewayClient: one lasting connection to the gateway. Says hello, matches answers to requests, passes
- * events on, and comes back by itself when the connection breaks.
+ * GatewayClient: one lasting connection to the gateway. Says hello, matches answers to requests,
+ * passes events on, and comes back by itself when the connection breaks.
  *
  * Boundary: knows the wire protocol and nothing of conversations.
  *
  * Invariants:
  *  1. A refused secret ends the tries: guessing again would lock the address out.
- *  2. Every request settles: with its answer, or as GatewayError DISCONNECTED when the connection breaks.
- *     Whoever sent it may then send it again with the same idempotency key.
+ *  2. Every request settles: with its answer, or as GatewayError DISCONNECTED when the connection
+ *     breaks. Whoever sent it may then send it again with the same idempotency key.
  */
 import type { GatewayErrorShape, HelloOk } from '../protocols/gateway/index.ts';
 
@@ -183,7 +183,10 @@ export class GatewayClient {
     this.#retry = setTimeout(() => this.start(), waitMs);
   }
 
-  /** Doubles up to its most, with a third of it by chance, so that pages do not come back all at once. */
+  /**
+   * Doubles up to its most, with a third of it by chance, so that pages do not come back all at
+   * once.
+   */
   #backoffMs(): number {
     if (this.#restarting && this.#attempts++ < 20) return RETRY_MS.restart;
     const base = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** this.#attempts++);

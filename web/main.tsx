@@ -1,6 +1,6 @@
 /**
- * The page: one conversation with an agent. Takes the token out of the address bar, holds the chat and
- * shows what it is.
+ * The page: one conversation with an agent. Takes the token out of the address bar, holds the chat
+ * and shows what it is.
  */
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -13,7 +13,10 @@ import { language } from './strings.ts';
 
 const TOKEN_KEY = 'troupe.token';
 
-/** `#token=…&session=…`. The token is kept for this tab only, and leaves the address bar and its history. */
+/**
+ * `#token=…&session=…`. The token is kept for this tab only, and leaves the address bar and its
+ * history.
+ */
 const takeAddress = () => {
   const hash = new URLSearchParams(location.hash.slice(1));
   const token = hash.get('token');

@@ -1,7 +1,7 @@
 /**
- * A small part of Markdown, as a tree: code fences, headings, lists, paragraphs; in a line code, bold and
- * links. What it does not know stays as it was written. Total: every text has a tree, also one that is
- * still being written (an open fence is code to the end).
+ * A small part of Markdown, as a tree: code fences, headings, lists, paragraphs; in a line code,
+ * bold and links. What it does not know stays as it was written. Total: every text has a tree, also
+ * one that is still being written (an open fence is code to the end).
  */
 export type Inline =
   | { readonly type: 'text' | 'code' | 'strong'; readonly text: string }

@@ -1,4 +1,6 @@
-/** Shows Markdown as elements. Text only ever becomes text nodes: nothing a model writes is HTML. */
+/**
+ * Shows Markdown as elements. Text only ever becomes text nodes: nothing a model writes is HTML.
+ */
 import { useMemo, useState } from 'preact/hooks';
 import { type Block, type Inline, parseMarkdown } from './markdown.ts';
 import { strings } from './strings.ts';

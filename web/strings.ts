@@ -1,4 +1,7 @@
-/** Every text of the page, in the languages it speaks. The browser's language chooses; English is the rest. */
+/**
+ * Every text of the page, in the languages it speaks. The browser's language chooses; English is
+ * the rest.
+ */
 const english = {
   title: 'troupe',
   conversation: 'Conversation',

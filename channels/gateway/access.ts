@@ -1,6 +1,6 @@
 /**
- * Who may come in: the shared secret, how often an IP may guess it, and which web pages may connect at
- * all (GW3, GW5). Pure but for the failure counts; knows neither sockets nor frames.
+ * Who may come in: the shared secret, how often an IP may guess it, and which web pages may connect
+ * at all (GW3, GW5). Pure but for the failure counts; knows neither sockets nor frames.
  *
  * Invariants: a secret is compared in constant time; no answer and no log line carries a secret.
  */
@@ -19,7 +19,10 @@ export type GatewayAuth = {
 
 export type Refusal = { readonly code: ConnectErrorCode; readonly message: string };
 
-/** @throws TroupeError INVALID_ARGUMENT when the secret is missing, or a public bind would have none (GW5) */
+/**
+ * @throws TroupeError INVALID_ARGUMENT when the secret is missing, or a public bind would have none
+ * (GW5)
+ */
 export const assertAuthFits = (auth: GatewayAuth, host: string): void => {
   if (auth.mode !== 'none') {
     if (auth[auth.mode]) return;
@@ -67,9 +70,9 @@ export const isLoopback = (host: string): boolean => {
 };
 
 /**
- * May a page of this origin connect? No origin: not a browser. Otherwise a page of the same host, or of
- * this machine to this machine. Without a secret the host must be this machine as well: else a page
- * whose name was made to point here (DNS rebinding) would be of the same host.
+ * May a page of this origin connect? No origin: not a browser. Otherwise a page of the same host,
+ * or of this machine to this machine. Without a secret the host must be this machine as well: else
+ * a page whose name was made to point here (DNS rebinding) would be of the same host.
  */
 export const originAllowed = (request: {
   readonly origin: string | undefined;

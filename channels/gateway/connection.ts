@@ -1,11 +1,12 @@
 /**
- * Connection: one client's WebSocket. Owns the sequence of its events, the order and batching of what is
- * written, and what happens to a client that reads too slowly.
+ * Connection: one client's WebSocket. Owns the sequence of its events, the order and batching of
+ * what is written, and what happens to a client that reads too slowly.
  *
  * Invariants:
  *  1. Events of one connection are numbered 1, 2, 3, … without a gap; the challenge has no number.
  *  2. All frames of one turn of the event loop leave in one write.
- *  3. A client whose unread frames pass the bound is closed with a reason; it never stops the others.
+ *  3. A client whose unread frames pass the bound is closed with a reason; it never stops the
+ *     others.
  *  4. When the connection ends, every wait that was begun for it is given up (AL9).
  */
 import type { Socket } from 'node:net';

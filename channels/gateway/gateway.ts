@@ -1,9 +1,9 @@
 /**
- * The gateway: the WebSocket door for people and their programs (GW1, GW2, GW5), with health and the web
- * page over HTTP on the same port.
+ * The gateway: the WebSocket door for people and their programs (GW1, GW2, GW5), with health and
+ * the web page over HTTP on the same port.
  *
- * Boundary: reaches actors by `System` only and keeps nothing that matters: when it dies no run ends, and
- * a client that connects to the next one finds everything again (GW6, AL9).
+ * Boundary: reaches actors by `System` only and keeps nothing that matters: when it dies no run
+ * ends, and a client that connects to the next one finds everything again (GW6, AL9).
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
@@ -51,7 +51,8 @@ export type CloseOptions = { readonly reason?: string; readonly restartExpectedM
 
 /**
  * Resolves when the port is open.
- * @throws TroupeError INVALID_ARGUMENT for a public bind without authentication or a missing secret;
+ * @throws TroupeError INVALID_ARGUMENT for a public bind without authentication or a missing
+ * secret;
  *   CONFLICT when the port is taken; UNAVAILABLE when the address can not be bound
  */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {

@@ -1,13 +1,15 @@
 /**
- * Every bound of the gateway that the wire protocol does not name itself (I8); those it names stand in
- * protocols/gateway/frames.ts. Times in milliseconds.
+ * Every bound of the gateway that the wire protocol does not name itself (I8); those it names stand
+ * in protocols/gateway/frames.ts. Times in milliseconds.
  */
 
 /** Connections of one IP that have not said a good hello yet. */
 export const UNAUTHENTICATED_PER_IP_MAX = 32;
 /** Open connections in all; one more is refused with HTTP 503. */
 export const CONNECTIONS_MAX = 10_000;
-/** Bytes a client may send before `hello-ok`: one frame of the longest length, and what frames it. */
+/**
+ * Bytes a client may send before `hello-ok`: one frame of the longest length, and what frames it.
+ */
 export const HANDSHAKE_BYTES_MAX = 65_536 + 1_024;
 
 /** So many refused secrets of one IP within the window lock that IP out. */
@@ -19,7 +21,10 @@ export const AUTH_IPS_MAX = 10_000;
 
 /** Requests of one connection that wait for their answer; one more is refused as UNAVAILABLE. */
 export const REQUESTS_OPEN_MAX = 10_000;
-/** Above this a client's answers are read too slowly to stream deltas to it: it gets them joined, later. */
+/**
+ * Above this a client's answers are read too slowly to stream deltas to it: it gets them joined,
+ * later.
+ */
 export const LAGGING_BYTES = 1_048_576;
 /** How long a client that was told to go may take to close before its socket is destroyed. */
 export const CLOSE_GRACE_MS = 1_000;
@@ -42,7 +47,10 @@ export const POLL_MS = 1_000;
 /** Look-ups without a row after which a run that somebody waits for is given up as gone. */
 export const POLLS_MISSING_MAX = 30;
 
-/** Deltas of one run are told at most once per interval, which grows with the text from the first to the second. */
+/**
+ * Deltas of one run are told at most once per interval, which grows with the text from the first to
+ * the second.
+ */
 export const STREAM_INTERVAL_MS = 50;
 export const STREAM_INTERVAL_LONG_MS = 150;
 /** Characters at which the interval has reached its longest. */

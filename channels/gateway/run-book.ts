@@ -2,8 +2,8 @@
  * RunBook: which runs are live, how far their answers have come, who waits for an end, and the ends
  * themselves. The one place where text of runs is held, and only of live ones.
  *
- * Boundary: hears run events (from the Bus, which may lose them) and reads committed rows (which it may
- * not lose); knows no connection and no frame. What is new it tells its one listener.
+ * Boundary: hears run events (from the Bus, which may lose them) and reads committed rows (which it
+ * may not lose); knows no connection and no frame. What is new it tells its one listener.
  *
  * Invariants:
  *  1. Of one run at most one end is told, however often and by whichever way it comes.

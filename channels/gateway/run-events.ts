@@ -2,12 +2,13 @@
  * RunEvents: what a run does, as `agent` and `chat` events to every connected operator (GW2, AL4).
  *
  * Invariants:
- *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error, and
- *     exactly one `chat` final, aborted or error, after everything else of the run.
+ *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error,
+ *     and exactly one `chat` final, aborted or error, after everything else of the run.
  *  2. Deltas are joined: of one run at most one per interval, whatever the model's rhythm. The last
  *     ones come before the end, so appending every delta gives the whole text.
  *  3. An event is encoded once for all connections.
- *  4. A lagging client misses deltas, never an end; when it keeps up again it gets the whole text so far.
+ *  4. A lagging client misses deltas, never an end; when it keeps up again it gets the whole text
+ *     so far.
  */
 import { ERRORS } from '../../protocols/errors.ts';
 import type { ChatEvent } from '../../protocols/gateway/index.ts';
@@ -121,7 +122,10 @@ export class RunEvents implements RunListener {
     return eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
   }
 
-  /** `whole` makes the events for a connection that missed some; encoded when the first one needs them. */
+  /**
+   * `whole` makes the events for a connection that missed some; encoded when the first one needs
+   * them.
+   */
   #deltas(live: LiveRun, heads: readonly string[], whole?: () => readonly string[]): void {
     let wholeHeads: readonly string[] | undefined;
     for (const connection of this.#connections) {
@@ -185,7 +189,9 @@ const chatDelta = (live: LiveRun, now: number, { text, delta, replace }: News): 
 
 const chatEnd = (live: LiveRun, end: RunEnd): ChatEvent => {
   const about = aboutChat(live);
-  const said = end.text === '' ? {} : { message: message(end.text, end.endedAt) };
+  // An answer that was cut off is in no transcript: what was streamed of it is all there is.
+  const text = end.text || live.answer.text;
+  const said = text === '' ? {} : { message: message(text, end.endedAt) };
   if (end.status === 'ok') {
     const usage = end.usage ? { usage: clientUsage(end.usage) } : {};
     return {

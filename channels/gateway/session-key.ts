@@ -2,6 +2,7 @@
  * Which session a client means (SE1): a full key, a short one, or none for the agent's main session.
  */
 import { TroupeError } from '../../protocols/errors.ts';
+import { parseSessionKey, sessionKey as keys } from '../../protocols/session-key.ts';
 
 export type AgentNames = {
   readonly defaultAgentId: string;
@@ -10,16 +11,19 @@ export type AgentNames = {
 };
 
 export const mainSessionKey = ({ mainKey }: AgentNames, agentId: string): string =>
-  `agent:${agentId}:${mainKey}`;
+  keys.main(agentId, mainKey);
 
 /** The agent in a full key; undefined when the key is of another kind. */
-export const agentOf = (sessionKey: string): string | undefined =>
-  /^agent:([^:]+):./s.exec(sessionKey)?.[1];
+export const agentOf = (sessionKey: string): string | undefined => {
+  const parts = parseSessionKey(sessionKey);
+  return parts.type === 'other' ? undefined : parts.agentId;
+};
 
 /**
- * The full key. `main` and the main key's own name mean the main session; another short key `k` is
+ * The full key. `main` means the main session, and another short key `k` the session
  * `agent:<agentId>:k`.
- * @throws TroupeError INVALID_ARGUMENT when nobody knows the agent, or key and agent disagree
+ * @throws TroupeError INVALID_ARGUMENT when nobody knows the agent, key and agent disagree, or the
+ *   key is none
  */
 export const fullSessionKey = (
   names: AgentNames,
@@ -27,6 +31,12 @@ export const fullSessionKey = (
 ): { readonly sessionKey: string; readonly agentId: string } => {
   const key = given.sessionKey?.trim() ?? '';
   const inKey = agentOf(key);
+  if (inKey === undefined && key.startsWith('agent:')) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `"${key.slice(0, 80)}" is no session key: write agent:<agentId>:<name>`,
+    );
+  }
   const agentId = given.agentId ?? inKey ?? names.defaultAgentId;
   if (!names.agents.some((agent) => agent.id === agentId)) {
     throw new TroupeError('INVALID_ARGUMENT', `unknown agent id "${agentId.slice(0, 80)}"`, {
@@ -40,5 +50,5 @@ export const fullSessionKey = (
     );
   }
   if (key === '' || key === 'main') return { sessionKey: mainSessionKey(names, agentId), agentId };
-  return { sessionKey: inKey === undefined ? `agent:${agentId}:${key}` : key, agentId };
+  return { sessionKey: inKey === undefined ? keys.main(agentId, key) : key, agentId };
 };

@@ -1,9 +1,11 @@
 /**
- * SocketServer: turns HTTP upgrades into connections, leads each through the handshake and hands its
- * requests on. Owns the two sets of connections: those that are, and those that have said hello.
+ * SocketServer: turns HTTP upgrades into connections, leads each through the handshake and hands
+ * its requests on. Owns the two sets of connections: those that are, and those that have said
+ * hello.
  *
  * Invariants:
- *  1. Before `hello-ok` a client can make the gateway hold 64 KiB for 15 seconds, and an IP 32 times that.
+ *  1. Before `hello-ok` a client can make the gateway hold 64 KiB for 15 seconds, and an IP 32
+ *     times that.
  *  2. A connection is asked for its secret once: a refused connect ends it.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,12 +1,14 @@
 /**
- * TextStream: the text of an answer so far, put together from deltas that name their own place, and what
- * of it the watchers have not been told yet.
+ * TextStream: the text of an answer so far, put together from deltas that name their own place, and
+ * what of it the watchers have not been told yet.
  *
  * Invariants:
- *  1. A delta at a lower offset than seen replaces everything from there on (a model call that was begun
- *     again): the next `take` then says `replace`.
- *  2. A watcher that appends every delta and starts again from every `replace` holds exactly `text`.
- *  3. A delta at a higher offset (the Bus lost one, or this process came late) leaves one '…' in the hole.
+ *  1. A delta at a lower offset than seen replaces everything from there on (a model call that was
+ *     begun again): the next `take` then says `replace`.
+ *  2. A watcher that appends every delta and starts again from every `replace` holds exactly
+ *     `text`.
+ *  3. A delta at a higher offset (the Bus lost one, or this process came late) leaves one '…' in
+ *     the hole.
  *  4. `text` never grows beyond its bound; what comes after it is left out.
  */
 import { LIVE_TEXT_CHARACTERS_MAX } from './limits.ts';

@@ -9,12 +9,14 @@ import type { Door } from './door.ts';
 import type { RunEnd } from './run-book.ts';
 import { clientUsage } from './run-events.ts';
 
-/** `RunRow.text` is cut at 64 KiB of UTF-8; a character may be left out at the cut. */
-const ROW_TEXT_BYTES = 65_536 - 4;
+/** A row's text is cut at 64 KiB of UTF-8 at most: one of so few characters is certainly whole. */
+const ROW_TEXT_SURELY_WHOLE = 16_384;
+/** Where the answer of a run is looked for, from the end of the transcript. */
+const ANSWER_WITHIN = 100;
 
 /**
- * The last `count` entries, oldest first. Positions may have gaps, so the window grows until it holds
- * enough or begins at the first.
+ * The last `count` entries, oldest first. Positions may have gaps, so the window grows until it
+ * holds enough or begins at the first.
  */
 export const readLast = async (
   { system, tenant }: Pick<Door, 'system' | 'tenant'>,
@@ -33,15 +35,17 @@ export const readLast = async (
 
 /** The run's answer, from the transcript where the row has only its beginning. */
 export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
-  if (Buffer.byteLength(end.text) < ROW_TEXT_BYTES) return end.text;
-  const entries = await readLast(door, end.sessionKey, 1000);
+  if (end.text.length < ROW_TEXT_SURELY_WHOLE) return end.text;
+  const entries = await readLast(door, end.sessionKey, ANSWER_WITHIN);
   const said = entries
     .map(({ entry }) => entry as SessionEntry)
     .findLast((entry) => entry.type === 'assistant' && entry.runId === end.runId);
   return said?.type === 'assistant' && said.text.startsWith(end.text) ? said.text : end.text;
 };
 
-/** One entry as a message; undefined for what is not shown (a run that ended well has its answer). */
+/**
+ * One entry as a message; undefined for what is not shown (a run that ended well has its answer).
+ */
 export const messageOf = (
   { position, entry }: TranscriptEntry,
   textCharactersMax: number,

@@ -1,8 +1,8 @@
 /**
  * The page: the files of one folder, read once and served from memory under a strict policy.
  *
- * Invariant: a request chooses among the names that were read, so no path of the disk is ever made from
- * what a client sent.
+ * Invariant: a request chooses among the names that were read, so no path of the disk is ever made
+ * from what a client sent.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';

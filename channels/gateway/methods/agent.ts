@@ -1,4 +1,7 @@
-/** `agent`: answered twice on one id, accepted and final. `agent.wait`: waits without asking for anything. */
+/**
+ * `agent`: answered twice on one id, accepted and final. `agent.wait`: waits without asking for
+ * anything.
+ */
 import { TroupeError } from '../../../protocols/errors.ts';
 import {
   AGENT_WAIT_TIMEOUT_MS,
@@ -124,7 +127,10 @@ export const agentWait = async (
   };
 };
 
-/** Asked without patience about a run that goes on: pending. In vain, or about an unknown run: timeout. */
+/**
+ * Asked without patience about a run that goes on: pending. In vain, or about an unknown run:
+ * timeout.
+ */
 const notEnded = ({ runs }: Door, runId: string, timeoutMs: number): AgentWaitResult => {
   const row = runs.row(runId);
   return {

@@ -35,8 +35,9 @@ export const chatSend = async (request: Request, params: ChatSendParams) => {
 };
 
 /**
- * The last messages, oldest first, with the answer so far of the run that is live: a page that is opened
- * in the middle of an answer shows it, and every `chat` event that comes later goes on from there.
+ * The last messages, oldest first, with the answer so far of the run that is live: a page that is
+ * opened in the middle of an answer shows it, and every `chat` event that comes later goes on from
+ * there.
  */
 export const chatHistory = async (request: Request, params: ChatHistoryParams) => {
   const { door } = request;

@@ -1,6 +1,6 @@
 /**
- * Every method of the gateway, and the one way a request takes: known, allowed, of the right shape, run,
- * answered. Nothing a client sends makes this throw.
+ * Every method of the gateway, and the one way a request takes: known, allowed, of the right shape,
+ * run, answered. Nothing a client sends makes this throw.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type CheckAnswer, checker, describeErrors } from '../../../protocols/check.ts';
@@ -105,7 +105,10 @@ export const serve = async (
   }
 };
 
-/** @throws TroupeError when there is no such method, or not for this client, or it asks too much at once */
+/**
+ * @throws TroupeError when there is no such method, or not for this client, or it asks too much at
+ * once
+ */
 const allowed = ({ client, openRequests }: Connection, name: string): Method => {
   const method = METHODS.get(name);
   if (method === undefined) {

@@ -11,9 +11,10 @@ import type { RunEnd } from '../run-book.ts';
 import type { Request } from './request.ts';
 
 /**
- * Gives the message to the session. Resolves when it is durably accepted; repeated with the same run id
- * and message it gives the first answer, also after a restart.
- * @throws TroupeError CONFLICT when the run id is taken by another message; what the session refused with
+ * Gives the message to the session. Resolves when it is durably accepted; repeated with the same
+ * run id and message it gives the first answer, also after a restart.
+ * @throws TroupeError CONFLICT when the run id is taken by another message; what the session
+ * refused with
  */
 export const accept = async (
   { door, traceId }: Request,

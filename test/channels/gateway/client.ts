@@ -1,5 +1,6 @@
 /**
- * A gateway on a free port and clients that judge every frame they see by the published protocol package.
+ * A gateway on a free port and clients that judge every frame they see by the published protocol
+ * package.
  */
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';

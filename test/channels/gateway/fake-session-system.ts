@@ -1,7 +1,7 @@
 /**
- * A System whose only actors are sessions that speak protocols/session.ts: serial runs, followup queue,
- * idempotency keys, rows, transcript and run events in the order the real actor gives them. The model is
- * the test itself: it says each word by hand, or lets the session echo.
+ * A System whose only actors are sessions that speak protocols/session.ts: serial runs, followup
+ * queue, idempotency keys, rows, transcript and run events in the order the real actor gives them.
+ * The model is the test itself: it says each word by hand, or lets the session echo.
  *
  * What is committed lives in `FakeCell`, so that a second system on it is a restart.
  */
