@@ -23,7 +23,7 @@ export function defineActor<const Machine extends AnyStateMachine>(
   options: ActorOptions<Machine>,
 ): ActorDefinition {
   const { type, version, machine } = options;
-  const effects = (options.effects ?? {}) as Effects;
+  const effects: Effects = options.effects ?? {};
   const problems = [
     ...optionProblems(options, effects),
     ...machineProblems(machine, Object.keys(effects)),

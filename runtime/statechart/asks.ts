@@ -90,7 +90,7 @@ function openJob(
 
 type Child = AnyMachineSnapshot['children'][string];
 /** All that XState needs of a child to stop it; private knowledge, held by the equivalence test. */
-export const stub = (id: string, src: string): Child => ({ id, src }) as unknown as Child;
+export const stub = (id: string, src: string): Child => ({ id, src });
 
 /** XState stops the job of a state that is left; one whose state stays could never be stored and resumed. */
 function stopJob(machine: AnyStateMachine, draft: Draft, id: string): void {

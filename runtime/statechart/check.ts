@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { factsOf, nodesOf } from './facts.ts';
 import type { MachineRow } from './live.ts';
-import { actionsOf, nameOf, type Part, transitionsOf } from './parts.ts';
+import { actionsOf, nameOf, sourceName, type Part, transitionsOf } from './parts.ts';
 
 /** What does not fit, each with the state or the job it is about; [] when the row is fit. */
 export function checkRow(machine: AnyStateMachine, row: MachineRow): string[] {
@@ -111,7 +111,7 @@ function jobProblems(active: readonly AnyStateNode[], { jobs }: MachineRow): str
     const now = invokes.get(id);
     if (now === undefined) problems.push(`job ${id}: no active state invokes it`);
     else if (now !== src)
-      problems.push(`job ${id}: it ran '${src}', its state invokes '${now}' now`);
+      problems.push(`job ${id}: it ran '${src}', its state invokes '${sourceName(now)}' now`);
   }
   for (const id of invokes.keys()) {
     if (!Object.hasOwn(jobs, id))

@@ -63,7 +63,7 @@ function findFacts(machine: AnyStateMachine): MachineFacts {
 
 /** The delays of a machine by the names that policies use. */
 export const delayNames = (machine: AnyStateMachine): ReadonlySet<string> =>
-  new Set([...factsOf(machine).timers.values()]);
+  new Set(factsOf(machine).timers.values());
 
 /** The name of a timer's delay; undefined for a delayed `raise` without an id. */
 export const timerName = (machine: AnyStateMachine, timerId: string): string | undefined =>

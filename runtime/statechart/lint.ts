@@ -29,8 +29,7 @@ export function lintMachine(
   for (const node of nodesOf(machine.root)) {
     const tell = report(node.id);
     for (const action of actionsOf(node)) actionProblems(machine, action, tell);
-    for (const { guard } of transitionsOf(node))
-      guardProblems(machine, guard as Part | undefined, tell);
+    for (const { guard } of transitionsOf(node)) guardProblems(machine, guard, tell);
     invokeProblems(machine, node, allowed.effects, owners, tell);
     deferProblems(node, tell);
     if ('route' in node.config)

@@ -8,7 +8,7 @@
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { nodesOf } from './facts.ts';
-import { creatorOf, isBuiltIn, nameOf, type Part, transitionsOf } from './parts.ts';
+import { creatorOf, isBuiltIn, nameOf, type Part, sourceName, transitionsOf } from './parts.ts';
 
 /** The machine as the text of one diagram. */
 export function exportMermaid(machine: AnyStateMachine): string {
@@ -126,13 +126,13 @@ function linesOf(arrows: readonly Arrow[]): string[] {
 function titleOf(node: AnyStateNode): string {
   if (node.type === 'history')
     return clean(`${node.key} (${node.history === 'deep' ? 'H*' : 'H'})`);
-  const invokes = node.invoke.map(({ src }) => ` / invoke ${String(src)}`).join('');
+  const invokes = node.invoke.map(({ src }) => ` / invoke ${sourceName(src)}`).join('');
   return clean(`${node.key}${invokes}`);
 }
 
 /** `event [guard] / action, action`, as in Harel's charts. */
 function labelOf({ eventType, guard, actions, source }: AnyTransitionDefinition): string {
-  const condition = guard ? ` [${textOf(guard as Part)}]` : '';
+  const condition = guard ? ` [${textOf(guard)}]` : '';
   const effects =
     actions.length > 0 ? ` / ${actions.map((action) => textOf(action as Part)).join(', ')}` : '';
   return `${causeOf(String(eventType), source as AnyStateNode)}${condition}${effects}`;

@@ -55,6 +55,10 @@ export const isBuiltIn = (part: Part | undefined): part is BuiltIn =>
 export const nameOf = (part: Part): string | undefined =>
   typeof part === 'string' ? part : typeof part === 'function' ? undefined : part.type;
 
+/** The name under which logic is invoked; inline logic, which lint refuses, has none. */
+export const sourceName = (src: AnyStateNode['invoke'][number]['src']): string =>
+  typeof src === 'string' ? src : 'inline logic';
+
 /** What XState runs for an action: itself, or the implementation of its name; {} when there is none. */
 export function builtin(machine: AnyStateMachine, action: Part): Partial<BuiltIn> {
   const name = nameOf(action);

@@ -93,6 +93,11 @@ function follow(
     : { ...nothing(), actions: said };
 }
 
+/** The bug it would catch: a stop or a cancel of something that was never asked for. */
+function assertOpen(was: boolean, ask: Ask): void {
+  if (!was) throw new Error(`nothing is open for ${JSON.stringify(ask)}`);
+}
+
 /** Carries out what the host asks, by id and key as a shard does. */
 class World {
   readonly jobs = new Map<string, { id: string; input: string }>();
@@ -105,17 +110,15 @@ class World {
       if (ask.kind === 'start')
         this.jobs.set(ask.key, { id: ask.id, input: JSON.stringify(ask.input) });
       else if (ask.kind === 'timer') this.timers.set(ask.key, { id: ask.id, due: ask.due });
-      else if (ask.kind === 'stop')
-        expect(this.jobs.delete(ask.key), `stop of ${ask.id}`).toBe(true);
-      else if (ask.kind === 'cancel')
-        expect(this.timers.delete(ask.key), `cancel of ${ask.id}`).toBe(true);
+      else if (ask.kind === 'stop') assertOpen(this.jobs.delete(ask.key), ask);
+      else if (ask.kind === 'cancel') assertOpen(this.timers.delete(ask.key), ask);
       else this.actions.push(JSON.stringify([ask.type, ask.params]));
     }
   }
 
   open(): Open {
     return {
-      jobs: Object.fromEntries([...this.jobs.values()].map(({ id, input }) => [id, input])),
+      jobs: Object.fromEntries([...this.jobs.values()].map((open) => [open.id, open.input])),
       timers: Object.fromEntries([...this.timers.values()].map(({ id, due }) => [id, due])),
       actions: this.actions,
     };
@@ -179,7 +182,7 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
       expect(answer.live).toBe(live);
       continue;
     }
-    const expected = publicStep(machine, official, cause.event as EventObject);
+    const expected = publicStep(machine, official, cause.event);
     if (!expected) {
       expect(answer).toMatchObject({ asks: [], outcome: 'failed' });
       expect(answer.live).toBe(live);

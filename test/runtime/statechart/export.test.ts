@@ -22,9 +22,9 @@ import { input, maze, meta, order, player } from './machines.ts';
 
 /** Every spelling that a printer may get wrong. */
 const odd = setup({
-  types: {} as {
-    context: { 'two words': string };
-    events: { type: "it's" | 'a-b' | '__proto' | 'twice' };
+  types: {
+    context: {} as { 'two words': string },
+    events: {} as { type: "it's" | 'a-b' | '__proto' | 'twice' },
   },
   actors: { work: effect<null, null>() },
   actions: {

@@ -53,7 +53,7 @@ describe('a timer', () => {
 
   it('that was armed again under its id replaces the one before', () => {
     const machine = setup({
-      types: {} as { events: { type: 'again' } | { type: 'ring' } },
+      types: { events: {} as { type: 'again' } | { type: 'ring' } },
       delays: { soon: 5 },
     }).createMachine({
       id: 'm',
@@ -116,9 +116,9 @@ describe('a machine that fails', () => {
   });
 
   const impure = setup({
-    types: {} as {
-      context: { child: unknown };
-      events: { type: 'spawn' | 'assign' | 'self' | 'log' | 'stop' | 'own' | 'send' };
+    types: {
+      context: {} as { child: unknown },
+      events: {} as { type: 'spawn' | 'assign' | 'self' | 'log' | 'stop' | 'own' | 'send' },
     },
     actors: { work: effect<number, null>() },
     actions: { ...hostActions, own: () => {} },

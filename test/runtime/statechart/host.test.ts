@@ -177,7 +177,7 @@ describe('a step', () => {
   it('ignores every event after the end and sweeps every timer with it', () => {
     const machine = setup({
       delays: { soon: 5 },
-      types: {} as { events: { type: 'end' } },
+      types: { events: {} as { type: 'end' } },
     }).createMachine({
       id: 'm',
       initial: 'a',
@@ -202,7 +202,7 @@ describe('a step', () => {
   it('sees the meta of the cause in events, outcomes and timers', () => {
     const seen: unknown[] = [];
     const machine = setup({
-      types: {} as { events: { type: 'go' } },
+      types: { events: {} as { type: 'go' } },
       actors: { work: effect<number, null>() },
       delays: { soon: 5 },
       guards: { note: ({ event }) => seen.push([event.type, (event as Message)['meta']]) > 0 },
