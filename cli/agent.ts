@@ -1,7 +1,7 @@
 /**
  * `troupe agent`: one message, one answer. Streams it to stdout, or prints the result as JSON.
  */
-import { TroupeError } from '../protocols/errors.ts';
+import type { TroupeError } from '../protocols/errors.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
@@ -13,7 +13,8 @@ export type AgentOptions = ClientOptions & {
   readonly agent?: string;
   readonly model?: string;
   readonly thinking?: string;
-  readonly timeout?: string;
+  /** seconds */
+  readonly timeout?: number;
   readonly runId?: string;
 };
 
@@ -46,15 +47,9 @@ function requestOf(options: AgentOptions, message: string): RunRequest {
     ...(agentId !== undefined && { agentId }),
     ...(model !== undefined && { model }),
     ...(thinking !== undefined && { thinking }),
-    ...(timeout !== undefined && { timeout: seconds(timeout) }),
+    ...(timeout !== undefined && { timeout }),
     ...(runId !== undefined && { runId }),
   };
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new TroupeError('INVALID_ARGUMENT', `--timeout ${text}: give whole seconds, at least 1`);
 }
 
 function report(outcome: RunOutcome, { json = false }: AgentOptions): number {

@@ -64,14 +64,16 @@ export async function exportCharts(
 }
 
 async function render({ machine, type }: ActorDefinition, format: ChartFormat): Promise<string> {
-  const { exportJson, exportTypeScript, exportMermaid } = await import('../runtime/index.ts');
-  const text = {
-    json: () => `${JSON.stringify(exportJson(machine), null, 2)}`,
-    ts: () => exportTypeScript(machine, type),
-    mermaid: () => exportMermaid(machine),
-  }[format]();
-  return text.endsWith('\n') ? text : `${text}\n`;
+  const { exportJson, exportMermaid, exportTypeScript } = await import(
+    '../runtime/statechart/export.ts'
+  );
+  if (format === 'json') return exportJson(machine);
+  return format === 'ts' ? exportTypeScript(machine, variableName(type)) : exportMermaid(machine);
 }
+
+/** `order-line` → `orderLineMachine`. */
+const variableName = (type: string) =>
+  `${type.replaceAll(/[-_]+(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
 
 async function shipped(): Promise<readonly ActorDefinition[]> {
   const { shippedActors } = await import('../actors/index.ts');

@@ -14,6 +14,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
+  bindHost,
   type Config,
   type LoadedConfig,
   knownProviders,
@@ -23,6 +24,7 @@ import {
 import type { Finding } from './doctor.ts';
 import { addressOf } from './options.ts';
 import { bytes } from './output.ts';
+import { isTroupe } from './probe.ts';
 
 const ok = (check: string, message: string, remedy?: string): Finding => ({
   check,
@@ -155,33 +157,17 @@ function format(config: Config): Finding {
 }
 
 export async function port(config: Config): Promise<Finding> {
-  const address = addressOf(config);
+  const address = await addressOf(config);
   const { port: number } = config.gateway;
   if (number === 0) return ok('port', 'any free one');
   if (await isTroupe(address)) return ok('port', `troupe runs at http://${address}/`);
-  const host =
-    config.gateway.bind === 'lan' ? '0.0.0.0' : address.slice(0, address.lastIndexOf(':'));
-  const error = await tryListen(number, host.replace(/^\[|\]$/g, ''));
+  const error = await tryListen(number, bindHost(config));
   if (!error) return ok('port', `${number} is free`);
   return fail(
     'port',
     `${number} can not be listened on (${error.code ?? error.message})`,
     'start with --port N, or set gateway.port',
   );
-}
-
-const probeMs = 2_000;
-
-/** Whether what answers there is a gateway of ours. */
-export async function isTroupe(address: string): Promise<boolean> {
-  try {
-    const response = await fetch(`http://${address}/healthz`, {
-      signal: AbortSignal.timeout(probeMs),
-    });
-    return response.ok;
-  } catch {
-    return false;
-  }
 }
 
 function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException | undefined> {

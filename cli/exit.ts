@@ -70,10 +70,13 @@ export function reportFailure(error: unknown, { json = false } = {}): number {
     const data = error instanceof TroupeError ? error.toData() : { code: 'INTERNAL', message };
     process.stdout.write(`${JSON.stringify({ error: data }, null, 2)}\n`);
   } else if (error instanceof TroupeError || takenPort(error)) {
-    process.stderr.write(`troupe: ${message}\n`);
+    process.stderr.write(`troupe: ${message}${adviceFor(error)}\n`);
   } else {
     const stack = error instanceof Error ? error.stack : undefined;
     process.stderr.write(`troupe: this should not have happened\n${stack ?? message}\n`);
   }
   return exitCodeOf(error);
 }
+
+const adviceFor = (error: unknown) =>
+  connectionFailure(error) === 'unreachable' ? '. Is troupe running? Start it: troupe start' : '';

@@ -13,7 +13,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { hostname, platform } from 'node:os';
-import WebSocket from 'ws';
+import { WebSocket } from 'ws';
 import type {
   ConnectParams,
   EventFrame,
@@ -151,9 +151,9 @@ export class GatewayClient {
     event: E,
     listener: (payload: GatewayEventPayload<E>, frame: EventFrame) => void,
   ): () => void {
-    const listeners = this.#listeners.get(event) ?? new Set();
-    this.#listeners.set(event, listeners.add(listener as Listener));
-    return () => void listeners.delete(listener as Listener);
+    const listeners = this.#listeners.get(event) ?? new Set<Listener>();
+    this.#listeners.set(event, listeners.add(listener));
+    return () => void listeners.delete(listener);
   }
 
   /**
@@ -230,7 +230,6 @@ export class GatewayClient {
     });
     socket.on('message', (data: Buffer) => {
       if (this.#socket !== socket) return;
-      this.#heard();
       const frame = parse(data);
       if (!frame) {
         cause = new Error('what answers there is no gateway');
@@ -246,7 +245,10 @@ export class GatewayClient {
           },
         );
       } else this.#take(frame);
+      // After the frame: the one that says hello also says how long a silence may last.
+      this.#heard();
     });
+    socket.on('ping', () => this.#heard());
   }
 
   /** Answers the challenge. @throws TroupeError what the gateway says against it */
@@ -334,12 +336,12 @@ export class GatewayClient {
   }
 
   #failAll(error: TroupeError): void {
-    for (const { fail } of [...this.#waiting.values()]) fail(error);
+    for (const { fail } of this.#waiting.values()) fail(error);
   }
 
   #enter(state: ClientState): void {
     this.#state = state;
-    for (const watcher of [...this.#watchers]) watcher(state);
+    for (const watcher of this.#watchers) watcher(state);
   }
 }
 

@@ -35,9 +35,10 @@ export async function loadFrom(options: CommonOptions): Promise<LoadedConfig> {
 }
 
 /** Host and port where clients on this machine find the gateway of a configuration. */
-export function addressOf({ gateway }: Config): string {
-  const host = gateway.bind === 'custom' ? (gateway.customBindHost ?? '') : '127.0.0.1';
-  return `${host.includes(':') ? `[${host}]` : host}:${gateway.port}`;
+export async function addressOf(config: Config): Promise<string> {
+  const { bindHost } = await import('../runtime/config/index.ts');
+  const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
+  return `${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
 }
 
 /** How to reach the gateway that the options mean. */
@@ -45,7 +46,7 @@ export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOp
   const { config } = await loadFrom(options);
   const { mode, token, password } = config.gateway.auth;
   return {
-    url: options.url ?? `ws://${addressOf(config)}`,
+    url: options.url ?? `ws://${await addressOf(config)}`,
     ...(mode === 'token' && token && { token: token.reveal() }),
     ...(mode === 'password' && password && { password: password.reveal() }),
     client: { version },

@@ -2,7 +2,7 @@
  * The command line: every command, its options and its help. What a command does is imported when
  * it runs, so that `troupe --help` and the start of any one command load nothing of the others.
  */
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { AgentOptions } from './agent.ts';
 import type { ChartFormat } from './charts.ts';
 import type { ChatOptions } from './chat.ts';
@@ -56,6 +56,13 @@ const withJson = (command: Command) => command.option('--json', 'print JSON for 
 const withClient = (command: Command) =>
   withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
 
+/** Refused by commander with the option's name. */
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new InvalidArgumentError('Give a whole number, at least 1.');
+}
+
 function addStart(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('start')))
     .description('run troupe in this process and print the URL of its page')
@@ -94,7 +101,7 @@ function addAgent(program: Command, finish: Finish): void {
     .option('--agent <id>', 'agent; default the default one')
     .option('--model <name>', 'model as provider/model')
     .option('--thinking <level>', 'off, minimal, low, medium, high or xhigh')
-    .option('--timeout <seconds>', 'longest the run may take; default the agent’s own')
+    .option('--timeout <seconds>', 'longest the run may take; default the agent’s own', wholeNumber)
     .option('--run-id <id>', 'id of the run: the same one again gives the first result')
     .addHelpText(
       'after',
@@ -113,7 +120,7 @@ function addSessions(program: Command, finish: Finish): void {
   withJson(withClient(program.command('sessions')))
     .description('list the sessions, newest first')
     .option('--agent <id>', 'only those of one agent')
-    .option('--limit <n>', 'so many at most')
+    .option('--limit <n>', 'so many at most', wholeNumber)
     .addHelpText('after', examples('troupe sessions', 'troupe sessions --json --limit 10'))
     .action(async (options: SessionsOptions) => {
       finish(await (await import('./sessions.ts')).sessions(options));

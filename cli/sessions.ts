@@ -6,14 +6,14 @@ import { ago, printJson, table } from './output.ts';
 
 export type SessionsOptions = ClientOptions & {
   readonly agent?: string;
-  readonly limit?: string;
+  readonly limit?: number;
 };
 
 export async function sessions(options: SessionsOptions): Promise<number> {
   const result = await withGateway(options, (client) =>
     client.request('sessions.list', {
       ...(options.agent !== undefined && { agentId: options.agent }),
-      ...(options.limit !== undefined && { limit: Number(options.limit) }),
+      ...(options.limit !== undefined && { limit: options.limit }),
     }),
   );
   if (options.json) printJson(result);

@@ -59,8 +59,8 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
 /** Says what a person can do about a port that is taken. */
 async function explain(error: unknown, config: Config): Promise<never> {
   if (!takenPort(error)) throw error;
-  const address = addressOf(config);
-  const { isTroupe } = await import('./doctor-checks.ts');
+  const address = await addressOf(config);
+  const { isTroupe } = await import('./probe.ts');
   const advice = (await isTroupe(address))
     ? 'troupe runs there already: use it, stop it, or start this one with --port N and --data DIR'
     : 'another program has it: start with --port N, or set gateway.port';

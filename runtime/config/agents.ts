@@ -55,6 +55,3 @@ export function defaultAgent(config: Config): ResolvedAgent {
   if (!found) throw new Error('a configuration has at least one agent');
   return found;
 }
-
-/** The folder of the embedded store inside the data folder. */
-export const storeFolder = ({ home }: Pick<Config, 'home'>): string => join(home, 'store');

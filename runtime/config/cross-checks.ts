@@ -3,6 +3,7 @@
  * so that one mistake is reported once.
  */
 import type { Finding } from './check.ts';
+import { bindsLoopback } from './places.ts';
 import { childPointer } from './pointer.ts';
 import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.ts';
 import type { Config, SandboxConfig } from './schema.ts';
@@ -183,7 +184,7 @@ function providersStand(config: Config): Finding[] {
 function gatewayIsGuarded({ gateway }: Config): Finding[] {
   const findings: Finding[] = [];
   const { mode, password } = gateway.auth;
-  if (mode === 'none' && !bindsLoopback(gateway)) {
+  if (mode === 'none' && !bindsLoopback({ gateway })) {
     findings.push({
       pointer: '/gateway/auth/mode',
       value: '"none"',
@@ -231,12 +232,6 @@ function tailscaleFits({ gateway }: Config): Finding[] {
     });
   }
   return findings;
-}
-
-/** Whether only this machine can reach the gateway. */
-export function bindsLoopback({ bind, customBindHost = '' }: Config['gateway']): boolean {
-  if (bind === 'loopback') return true;
-  return bind === 'custom' && /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(customBindHost);
 }
 
 const withGuess = (message: string, guess: string | undefined) =>

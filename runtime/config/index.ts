@@ -6,9 +6,7 @@ export {
   defaultAgent,
   resolveAgents,
   soleAgentId,
-  storeFolder,
 } from './agents.ts';
-export { bindsLoopback } from './cross-checks.ts';
 export {
   type ConfigFlags,
   type LoadedConfig,
@@ -29,3 +27,4 @@ export { Secret, redacted } from './secret.ts';
 export { ensureToken, tokenFile } from './token.ts';
 export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';
+export { bindHost, storeFolder } from './places.ts';

@@ -1,0 +1,27 @@
+/** Whether what answers at an address is a gateway of ours. */
+import { get } from 'node:http';
+
+/** How long it may take to answer, milliseconds. */
+const probeMs = 2_000;
+
+/** Asks `/healthz` of `host:port`. Never throws: silence and other programs are a no. */
+export function isTroupe(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(`http://${address}/healthz`, { timeout: probeMs }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve(response.statusCode === 200 && isHealth(text)));
+    });
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve(false));
+    request.on('close', () => resolve(false));
+  });
+}
+
+function isHealth(text: string): boolean {
+  try {
+    return (JSON.parse(text) as { ok?: unknown }).ok === true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * A real gateway on a free port for the tests of the command line. Behind it are sessions whose
+ * model is the test itself, so that a test decides when an answer goes on.
+ */
+import { type AddressInfo, createServer } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { Gateway } from '../../channels/index.ts';
+import { GatewayClient, type GatewayClientOptions } from '../../cli/gateway-client.ts';
+import { gatewayOn, TOKEN } from '../channels/gateway/client.ts';
+import { FakeCell, FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+
+export { TOKEN };
+
+export type Running = {
+  readonly gateway: Gateway;
+  readonly system: FakeSessionSystem;
+  /** `ws://127.0.0.1:port` */
+  readonly url: string;
+};
+
+/** `cell` is what a restart keeps; `port` that of the gateway before. */
+export async function runGateway(
+  options: { cell?: FakeCell; echo?: boolean; port?: number } = {},
+): Promise<Running> {
+  const { cell = new FakeCell(), echo = false, port = 0 } = options;
+  const system = new FakeSessionSystem(cell, { echo });
+  const gateway = await gatewayOn(system, { port });
+  onTestFinished(() => gateway.close());
+  return { gateway, system, url: `ws://127.0.0.1:${gateway.port}` };
+}
+
+/** A client that does not wait long between two tries. */
+export async function clientOf(
+  url: string,
+  options: Partial<GatewayClientOptions> = {},
+): Promise<GatewayClient> {
+  const client = await GatewayClient.connect({
+    url,
+    token: TOKEN,
+    backoffMs: { first: 5, most: 20 },
+    ...options,
+  });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** A port that nobody listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

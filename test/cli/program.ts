@@ -1,0 +1,58 @@
+/** Runs the built program as a process, as a person would. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { onTestFinished } from 'vitest';
+import { bundle, ensureBuilt } from '../../tools/build.mjs';
+import { scratchFolder } from '../runtime/config/folder.ts';
+
+ensureBuilt();
+
+export type RunOptions = {
+  /** default a new, empty one */
+  readonly home?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** default nothing: stdin is closed */
+  readonly stdin?: string;
+};
+
+export type Ended = {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+/** A program that runs; what it has printed so far, and its end. */
+export type Started = {
+  readonly child: ChildProcess;
+  stdout: string;
+  stderr: string;
+  readonly ended: Promise<Ended>;
+};
+
+/**
+ * Starts it with nothing of this machine's own configuration or keys. Killed when the test ends.
+ */
+export function startProgram(args: readonly string[], options: RunOptions = {}): Started {
+  const { home = scratchFolder(), env = {}, stdin } = options;
+  const child = spawn(process.execPath, [bundle, ...args], {
+    env: { PATH: process.env.PATH, HOME: home, NO_COLOR: '1', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let resolve: (ended: Ended) => void;
+  const ended = new Promise<Ended>((settle) => {
+    resolve = settle;
+  });
+  const started: Started = { child, stdout: '', stderr: '', ended };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (started.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (started.stderr += text));
+  child.on('close', (code) => {
+    resolve({ code, stdout: started.stdout, stderr: started.stderr });
+  });
+  if (stdin !== undefined) child.stdin.end(stdin);
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return started;
+}
+
+/** Runs it to its end. */
+export function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return startProgram(args, { stdin: '', ...options }).ended;
+}

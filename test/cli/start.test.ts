@@ -1,0 +1,158 @@
+/**
+ * The whole program as a process: start, stop, what stands in its way, and a kill in mid-answer.
+ */
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../runtime/eventually.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+import { freePort } from './gateway.ts';
+import { type RunOptions, runProgram, type Started, startProgram } from './program.ts';
+
+type Announcement = { readonly url: string; readonly pid: number; readonly version: string };
+
+/** Resolves when the program has said that it is ready. */
+async function startTroupe(
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<Started & Announcement> {
+  const program = startProgram(['start', '--json', ...args], options);
+  const line = await eventually(() => {
+    if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
+    return program.stdout;
+  });
+  return Object.assign(program, JSON.parse(line) as Announcement);
+}
+
+const tokenOf = (url: string) => /#token=([\w-]+)$/.exec(url)?.[1] ?? '';
+
+describe('troupe start', () => {
+  it('prints one URL with a token in it, serves there, and stops in order at SIGTERM', async () => {
+    const program = startProgram(['start', '--port', '0']);
+    const url = await eventually(() => {
+      const found = /http:\S+/.exec(program.stdout)?.[0];
+      if (!found) throw new Error(`it is not ready: ${program.stderr}`);
+      return found;
+    });
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/);
+    expect(program.stdout.match(/http:/g)).toHaveLength(1);
+    const { origin } = new URL(url);
+    expect((await fetch(`${origin}/readyz`)).status).toBe(200);
+    program.child.kill('SIGTERM');
+    expect(await program.ended).toMatchObject({ code: 0 });
+    await expect(fetch(`${origin}/readyz`)).rejects.toThrow();
+  });
+
+  it('keeps token, sessions and answers over a restart, and the commands find it by its data folder', async () => {
+    const home = scratchFolder();
+    const port = String(await freePort());
+    const first = await startTroupe(['--port', port], { home });
+    const env = { TROUPE_PORT: port };
+    const args = ['agent', '-m', 'hello', '--run-id', 'r1', '--json'];
+    const answer = await runProgram(args, { home, env });
+    expect(JSON.parse(answer.stdout)).toMatchObject({ runId: 'r1', status: 'ok' });
+    first.child.kill('SIGINT');
+    expect(await first.ended).toMatchObject({ code: 0 });
+    const second = await startTroupe(['--port', port], { home });
+    expect(second.url).toBe(first.url);
+    expect(await runProgram(args, { home, env })).toEqual(answer);
+    const sessions = await runProgram(['sessions', '--json'], { home, env });
+    expect(JSON.parse(sessions.stdout)).toMatchObject({ sessions: [{ key: 'agent:main:main' }] });
+  });
+
+  it('leaves the data folder to the process that has it, and names it', async () => {
+    const home = scratchFolder();
+    const first = await startTroupe(['--port', '0'], { home });
+    const second = await runProgram(['start', '--port', '0'], { home });
+    expect(second).toMatchObject({ code: 6, stdout: '' });
+    expect(second.stderr).toContain(`in use by process ${first.pid}`);
+    expect((await fetch(`${new URL(first.url).origin}/readyz`)).status).toBe(200);
+  });
+
+  it('says who has the port: another program, or troupe', async () => {
+    const other = createServer((socket) => socket.end());
+    onTestFinished(() => void other.close());
+    other.listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const taken = await runProgram(['start', '--port', String(port)]);
+    expect(taken).toMatchObject({ code: 6, stdout: '' });
+    expect(taken.stderr).toContain(
+      `port ${port} is taken. another program has it: start with --port`,
+    );
+    const running = await startTroupe(['--port', '0']);
+    const again = await runProgram(['start', '--port', new URL(running.url).port]);
+    expect(again).toMatchObject({ code: 6 });
+    expect(again.stderr).toContain('troupe runs there already');
+  });
+
+  it('refuses a wrong configuration before it touches anything', async () => {
+    const home = scratchFolder();
+    const file = write(home, 'wrong.json5', "{ gateway: { bind: 'lan', auth: { mode: 'none' } } }");
+    const ended = await runProgram(['start', '--config', file], { home });
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toContain(`gateway.auth.mode = "none" (${file}:1:`);
+  });
+
+  it('takes the token it is given, and lets nobody in without it', async () => {
+    const home = scratchFolder();
+    const port = String(await freePort());
+    const { url } = await startTroupe(['--port', port, '--token', 'my-own-token'], { home });
+    expect(tokenOf(url)).toBe('my-own-token');
+    const refused = await runProgram(['sessions', '--port', port, '--token', 'x'], { home });
+    expect(refused).toMatchObject({ code: 4 });
+    const known = await runProgram(['sessions', '--port', port, '--token', 'my-own-token'], {
+      home,
+    });
+    expect(known).toMatchObject({ code: 0 });
+  });
+});
+
+describe('kill -9 in the middle of an answer', () => {
+  it('leaves one run and one answer to the client that waits', async () => {
+    const home = scratchFolder();
+    const port = String(await freePort());
+    const slow = { TROUPE_OFFLINE_TOKENS_PER_SECOND: '20' };
+    const first = await startTroupe(['--port', port], { home, env: slow });
+    const message = 'Tell me in many words what you are and what you can do.';
+    const agent = startProgram(['agent', '-m', message, '--run-id', 'r9', '--port', port], {
+      home,
+    });
+    await eventually(() => expect(agent.stdout).not.toBe(''));
+    first.child.kill('SIGKILL');
+    await first.ended;
+    await startTroupe(['--port', port], { home });
+    const { code, stdout } = await agent.ended;
+    expect(code).toBe(0);
+    const again = ['agent', '-m', message, '--run-id', 'r9', '--port', port, '--json'];
+    const result = JSON.parse((await runProgram(again, { home })).stdout) as { text: string };
+    expect(stdout).toBe(`${result.text.trimEnd()}\n`);
+    const chat = await runProgram(['sessions', '--json', '--port', port], { home });
+    expect(JSON.parse(chat.stdout)).toMatchObject({ count: 1 });
+  });
+});
+
+describe('troupe charts', () => {
+  it('lists the actor types, and exports each in every format', async () => {
+    const list = await runProgram(['charts', 'list', '--json']);
+    const types = (JSON.parse(list.stdout) as { type: string; states: number }[]).map(
+      ({ type }) => type,
+    );
+    expect(types).toEqual(expect.arrayContaining(['root', 'agent', 'session']));
+    const out = scratchFolder();
+    const written = await runProgram(['charts', 'export', '--format', 'ts', '--out', out]);
+    expect(written.stdout.trim().split('\n')).toHaveLength(types.length);
+    const json = await runProgram(['charts', 'export', 'session']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ states: { idle: {} } });
+    const mermaid = await runProgram(['charts', 'export', 'session', '--format', 'mermaid']);
+    expect(mermaid.stdout).toMatch(/^stateDiagram-v2/m);
+  });
+
+  it('names the types that there are when it does not know one', async () => {
+    const unknown = await runProgram(['charts', 'export', 'nothing']);
+    expect(unknown).toMatchObject({ code: 2 });
+    expect(unknown.stderr).toMatch(/there is no actor type nothing; there are .*session/);
+    const format = await runProgram(['charts', 'export', '--format', 'png']);
+    expect(format).toMatchObject({ code: 2 });
+  });
+});
