@@ -89,7 +89,8 @@ export class FakeSessionSystem implements System {
     { shard: 0, state: 'owned', epoch: 1, position: 1, turnNo: 1, mailFloor: 0, residents: 0 },
   ];
   #clock = 1_760_000_000_000;
-  #offset = 0;
+  /** characters said in the present call, per session */
+  readonly #said = new Map<string, number>();
 
   constructor(kept = new FakeCell(), { echo = false } = {}) {
     this.kept = kept;
@@ -153,17 +154,19 @@ export class FakeSessionSystem implements System {
     return this.kept.running.get(sessionKey)?.runId;
   }
 
-  say(sessionKey: string, delta: string, offset = this.#offset, call = 1): void {
-    this.#offset = offset + delta.length;
-    this.#live(sessionKey, { stream: 'assistant', delta, offset, call });
+  say(sessionKey: string, delta: string, offset = this.#said.get(sessionKey) ?? 0): void {
+    this.#said.set(sessionKey, offset + delta.length);
+    this.#live(sessionKey, { stream: 'assistant', delta, offset, call: 0 });
   }
 
   think(sessionKey: string, delta: string): void {
-    this.#live(sessionKey, { stream: 'reasoning', delta, offset: 0, call: 1 });
+    this.#live(sessionKey, { stream: 'reasoning', delta, offset: 0, call: 0 });
   }
 
-  tool(sessionKey: string, call: ToolCall, result: string): void {
+  /** The model said `text`, called a tool and got its result: its next call begins at offset 0. */
+  tool(sessionKey: string, call: ToolCall, result: string, text = ''): void {
     const { id: callId, name, args } = call;
+    this.#said.delete(sessionKey);
     this.#live(sessionKey, { stream: 'tool', phase: 'start', callId, name, args });
     this.#live(sessionKey, { stream: 'tool', phase: 'end', callId, name, result, isError: false });
     const runId = this.running(sessionKey)!;
@@ -171,7 +174,7 @@ export class FakeSessionSystem implements System {
     this.#append(sessionKey, {
       type: 'assistant',
       runId,
-      text: '',
+      text,
       calls: [call],
       model: 'offline/echo',
       stop: 'toolUse',
@@ -236,7 +239,7 @@ export class FakeSessionSystem implements System {
   #start(sessionKey: string, message: Waiting): void {
     const startedAt = this.#now();
     const { runId, text } = message;
-    this.#offset = 0;
+    this.#said.delete(sessionKey);
     const row = this.kept.table<RunRow>('runs').get(runId)!;
     this.kept.table<RunRow>('runs').set(runId, {
       ...row,

@@ -1,0 +1,31 @@
+/** The page as `npm run build` makes it, in a folder of its own. */
+import { copyFileSync, mkdtempSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const source = fileURLToPath(new URL('../../web/', import.meta.url));
+
+/** Returns the folder; the caller removes it. */
+export const buildPage = async (): Promise<string> => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-web-'));
+  await build({
+    absWorkingDir: source,
+    entryPoints: { main: 'main.tsx' },
+    outdir: folder,
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    minify: true,
+    logLevel: 'warning',
+  });
+  for (const name of readdirSync(source)) {
+    if (!['.ts', '.tsx'].includes(extname(name)))
+      copyFileSync(join(source, name), join(folder, name));
+  }
+  return folder;
+};

@@ -1,0 +1,32 @@
+/** A real browser for tests, where the machine has one. */
+import { existsSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+export const chromiumPath: string | undefined = [process.env['CHROMIUM_PATH'], ...PLACES].find(
+  (path) => path !== undefined && existsSync(path),
+);
+
+/** Why a test in the browser is skipped, and what to do about it. */
+export const NO_CHROMIUM =
+  'no Chromium on this machine: apt-get install chromium, or set CHROMIUM_PATH to one';
+
+/** @throws when `chromiumPath` is undefined, or the browser does not start */
+export const openChromium = async (): Promise<Browser> => {
+  if (chromiumPath === undefined) throw new Error(NO_CHROMIUM);
+  const { chromium } = await import('playwright-core');
+  return chromium.launch({
+    executablePath: chromiumPath,
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+      '--disable-quic',
+      '--disable-gpu',
+    ],
+  });
+};

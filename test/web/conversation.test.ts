@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import {
+  activeRun,
+  type Conversation,
+  emptyConversation,
+  type History,
+  type HistoryMessage,
+  linesOf,
+  withAgentEvent,
+  withChatEvent,
+  withHistory,
+  withSent,
+} from '../../web/conversation.ts';
+
+const user = (runId: string, text: string): HistoryMessage => ({
+  role: 'user',
+  runId,
+  content: text,
+});
+const answer = (runId: string, text: string): HistoryMessage => ({
+  role: 'assistant',
+  runId,
+  content: [{ type: 'text', text }],
+});
+const history = (messages: HistoryMessage[], more: Partial<History> = {}): History => ({
+  messages: messages.map((message, at) => ({ id: String(at), ...message })),
+  ...more,
+});
+const delta = (runId: string, text: string) => ({
+  runId,
+  state: 'delta',
+  deltaText: text,
+  message: { content: [{ text }] },
+});
+const final = (runId: string, text: string) => ({ ...delta(runId, text), state: 'final' });
+const sent = (runId: string, text: string) => ({ runId, text, state: 'accepted' as const });
+
+/** What is read from top to bottom. */
+const shown = (conversation: Conversation) =>
+  linesOf(conversation).map((line) => {
+    if (line.kind === 'history') return `${line.item.role} ${line.item.text}`;
+    if (line.kind === 'sent') return `${line.queued ? 'queued' : 'sent'} ${line.sent.text}`;
+    return `live ${line.run.text}`;
+  });
+
+describe('a conversation', () => {
+  test('shows each message and each answer once, wherever it comes from', () => {
+    let now = withSent(emptyConversation, sent('a', 'hi'));
+    now = withChatEvent(now, delta('a', 'hel'));
+    expect(shown(now)).toEqual(['sent hi', 'live hel']);
+    now = withHistory(
+      now,
+      history([user('a', 'hi')], { inFlightRun: { runId: 'a', text: 'hell' } }),
+    );
+    expect(shown(now)).toEqual(['user hi', 'live hell']);
+    now = withChatEvent(now, final('a', 'hello'));
+    expect(shown(now)).toEqual(['user hi', 'live hello']);
+    // The transcript may be a moment behind the end.
+    now = withHistory(now, history([user('a', 'hi')]));
+    expect(shown(now)).toEqual(['user hi', 'live hello']);
+    now = withHistory(now, history([user('a', 'hi'), answer('a', 'hello')]));
+    expect(shown(now)).toEqual(['user hi', 'assistant hello']);
+    expect(now.live).toEqual([]);
+    expect(now.outbox).toEqual([]);
+  });
+
+  test('puts an answer after its own message, and what waits after that', () => {
+    let now = withHistory(emptyConversation, history([user('a', 'one')]));
+    now = withSent(withSent(now, sent('b', 'two')), sent('c', 'three'));
+    now = withChatEvent(now, delta('a', 'first'));
+    expect(shown(now)).toEqual(['user one', 'live first', 'queued two', 'queued three']);
+    now = withChatEvent(withChatEvent(now, final('a', 'first!')), delta('b', 'second'));
+    expect(shown(now)).toEqual([
+      'user one',
+      'live first!',
+      'sent two',
+      'live second',
+      'queued three',
+    ]);
+    expect(activeRun(now)?.runId).toBe('b');
+  });
+
+  test('forgets a live answer that the gateway no longer knows: it ended while nobody listened', () => {
+    let now = withChatEvent(emptyConversation, delta('a', 'half'));
+    now = withHistory(now, history([user('a', 'hi'), answer('a', 'whole')]));
+    expect(shown(now)).toEqual(['user hi', 'assistant whole']);
+    expect(activeRun(now)).toBeUndefined();
+    now = withHistory(withChatEvent(now, delta('b', 'half')), history([]));
+    expect(activeRun(now)).toBeUndefined();
+  });
+
+  test('keeps what was said before an answer was cut off, at its place', () => {
+    let now = withChatEvent(emptyConversation, delta('a', 'half an'));
+    now = withChatEvent(now, { runId: 'a', state: 'aborted' });
+    const end: HistoryMessage = {
+      role: 'assistant',
+      runId: 'a',
+      content: [],
+      stopReason: 'aborted',
+    };
+    const committed = [user('a', 'hi'), end, user('b', 'next')];
+    for (let read = 0; read < 2; read++) {
+      now = withHistory(now, history(committed));
+      expect(shown(now)).toEqual(['user hi', 'live half an', 'end ', 'user next']);
+    }
+  });
+
+  test('shows the steps of a run once, live or committed', () => {
+    const data = { phase: 'start', toolCallId: 'c', name: 'clock' };
+    let now = withHistory(emptyConversation, history([user('a', 'time?')]));
+    now = withChatEvent(now, delta('a', 'Let me look.'));
+    now = withAgentEvent(now, { runId: 'a', stream: 'tool', data });
+    expect(now.live[0]?.tools).toEqual([{ callId: 'c', name: 'clock', state: 'running' }]);
+    const call: HistoryMessage = {
+      role: 'assistant',
+      runId: 'a',
+      content: [{ type: 'text', text: 'Let me look.' }, { type: 'toolCall' }],
+    };
+    const result: HistoryMessage = {
+      role: 'toolResult',
+      runId: 'a',
+      toolCallId: 'c',
+      toolName: 'clock',
+      content: 'noon',
+    };
+    const read = history([user('a', 'time?'), call, result], {
+      inFlightRun: { runId: 'a', text: 'Let me look.' },
+    });
+    now = withHistory(now, read);
+    expect(shown(now)).toEqual(['user time?', 'assistant Let me look.', 'tool noon', 'live ']);
+    expect(now.live[0]?.tools).toEqual([]);
+    now = withChatEvent(now, { ...delta('a', 'Noon.'), replace: true });
+    expect(shown(now).at(-1)).toBe('live Noon.');
+  });
+
+  test('takes a replaced text whole, with or without the text so far', () => {
+    let now = withChatEvent(emptyConversation, delta('a', 'wrong'));
+    now = withChatEvent(now, { runId: 'a', state: 'delta', deltaText: 'right', replace: true });
+    now = withChatEvent(now, { runId: 'a', state: 'delta', deltaText: ' now' });
+    expect(shown(now)).toEqual(['live right now']);
+  });
+});

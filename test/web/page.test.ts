@@ -1,0 +1,352 @@
+import { rmSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Gateway } from '../../channels/index.ts';
+import { eventually, gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
+import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+import { buildPage } from './built-page.ts';
+import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+
+let browser: Browser | undefined;
+let webRoot = '';
+let system: FakeSessionSystem;
+let gateway: Gateway;
+let pages: Page[] = [];
+let complaints: string[] = [];
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  browser = await openChromium();
+  webRoot = await buildPage();
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  if (webRoot !== '') rmSync(webRoot, { recursive: true });
+});
+
+beforeEach(async (context) => {
+  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+  complaints = [];
+  system = new FakeSessionSystem();
+  gateway = await gatewayOn(system, { webRoot });
+});
+afterEach(async () => {
+  if (browser === undefined) return;
+  await Promise.all(pages.map((page) => page.context().close()));
+  await gateway.close();
+  pages = [];
+  expect(complaints, 'errors in the browser').toEqual([]);
+});
+
+const open = async (
+  options: BrowserContextOptions = {},
+  hash = `#token=${TOKEN}`,
+): Promise<Page> => {
+  const context = await browser!.newContext({ locale: 'en-US', ...options });
+  const page = await context.newPage();
+  pages.push(page);
+  page.setDefaultTimeout(10_000);
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('console', (message) => {
+    const text = message.text();
+    // A server that is away is part of some tests; nothing else may go wrong.
+    if (message.type() === 'error' && !text.includes('WebSocket connection')) complaints.push(text);
+  });
+  await page.goto(`${gateway.url}${hash}`);
+  return page;
+};
+
+const online = async (options?: BrowserContextOptions): Promise<Page> => {
+  const page = await open(options);
+  await page.getByText('Connected', { exact: true }).waitFor();
+  return page;
+};
+
+const say = async (page: Page, text: string) => {
+  await page.getByLabel('Message').fill(text);
+  await page.keyboard.press('Enter');
+};
+
+const running = () => eventually(() => system.running(MAIN), 'a run');
+const answers = (page: Page) => page.locator('.message.agent');
+const asked = (page: Page) => page.locator('.message.user');
+
+/** Texts of a locator's elements, without what only screen readers get. */
+const texts = (page: Page, selector: string) =>
+  page
+    .locator(selector)
+    .evaluateAll((found) =>
+      found.map((each) => (each.querySelector('.plain, .rich') ?? each).textContent?.trim()),
+    );
+
+const restart = async (): Promise<void> => {
+  const { port } = gateway;
+  await gateway.close({ reason: 'restart' });
+  system = new FakeSessionSystem(system.kept);
+  gateway = await gatewayOn(system, { webRoot, port });
+};
+
+describe('a conversation', () => {
+  test('streams, has exactly one answer, and is there again after a reload', async () => {
+    const page = await online();
+    await say(page, 'What is the answer?');
+    await running();
+    await page.locator('.message.agent .dots').waitFor();
+    system.say(MAIN, 'The answer ');
+    await page.getByText('The answer').waitFor();
+    expect(await answers(page).getAttribute('aria-busy')).toBe('true');
+    system.say(MAIN, 'is **42**.');
+    await page.getByText('The answer is 42.').waitFor();
+    system.finish(MAIN, 'The answer is **42**.');
+    await page.locator('.message.agent[aria-busy=false]').waitFor();
+    expect(await answers(page).count()).toBe(1);
+
+    await page.reload();
+    await answers(page).waitFor();
+    expect(await texts(page, '.message')).toEqual(['What is the answer?', 'The answer is 42.']);
+    expect(await page.locator('.message.agent strong').textContent()).toBe('42');
+  });
+
+  test('goes on where it is when the server restarts in the middle of an answer', async () => {
+    const page = await online();
+    await say(page, 'Tell me a story');
+    const runId = await running();
+    system.say(MAIN, 'Once upon a ti');
+    await page.getByText('Once upon a ti').waitFor();
+    await restart();
+    await page.getByText('Connected', { exact: true }).waitFor();
+    system.resume();
+    system.say(MAIN, 'Once upon a time.', 0);
+    await page.getByText('Once upon a time.').waitFor();
+    system.finish(MAIN, 'Once upon a time.');
+    await page.locator('.message.agent[aria-busy=false]').waitFor();
+    expect(await texts(page, '.message')).toEqual(['Tell me a story', 'Once upon a time.']);
+    expect(system.kept.table('runs').size).toBe(1);
+    expect(runId).toBeDefined();
+  });
+
+  test('that is opened in the middle of an answer shows what there is of it', async () => {
+    const first = await online();
+    await say(first, 'hello');
+    await running();
+    system.say(MAIN, 'I am say');
+    await first.getByText('I am say').waitFor();
+    const second = await online();
+    await second.getByText('I am say').waitFor();
+    system.say(MAIN, 'ing this to both.');
+    system.finish(MAIN, 'I am saying this to both.');
+    for (const page of [first, second]) {
+      await page.locator('.message.agent[aria-busy=false]').waitFor();
+      expect(await texts(page, '.message')).toEqual(['hello', 'I am saying this to both.']);
+    }
+  });
+
+  test('takes messages while it answers: they wait for their turn, and an answer can be stopped', async () => {
+    const page = await online();
+    await say(page, 'first');
+    await running();
+    system.say(MAIN, 'A long answer');
+    await page.getByText('A long answer').waitFor();
+    await say(page, 'second');
+    await page.getByText('Waiting for its turn').waitFor();
+    await page.reload();
+    await page.getByText('Waiting for its turn').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped').waitFor();
+    await page.getByText('Waiting for its turn').waitFor({ state: 'detached' });
+    system.finish(MAIN, 'The second answer');
+    await page.getByText('The second answer').waitFor();
+    expect(await asked(page).count()).toBe(2);
+    // What was said before the stop is still there, before what came after it.
+    expect(await texts(page, '.log > li')).toEqual([
+      'first',
+      'A long answer',
+      'Stopped',
+      'second',
+      'The second answer',
+    ]);
+  });
+
+  test('shows each step of a tool once, while it happens and afterwards', async () => {
+    const page = await online();
+    await say(page, 'what time is it?');
+    await running();
+    system.say(MAIN, 'Let me look.');
+    await page.getByText('Let me look.').waitFor();
+    system.tool(MAIN, { id: 'c1', name: 'clock', args: {} }, 'noon', 'Let me look.');
+    await page.getByText('Used clock').waitFor();
+    system.say(MAIN, 'It is noon.');
+    await page.getByText('It is noon.').waitFor();
+    const lines = [
+      'what time is it?',
+      'Let me look.',
+      expect.stringContaining('Used clock'),
+      'It is noon.',
+    ];
+    await expect.poll(() => texts(page, '.log > li'), { timeout: 10_000 }).toEqual(lines);
+    system.finish(MAIN, 'It is noon.');
+    await page.locator('.message[aria-busy=true]').waitFor({ state: 'detached' });
+    await expect.poll(() => texts(page, '.log > li'), { timeout: 10_000 }).toEqual(lines);
+  });
+
+  test('says why an answer failed', async () => {
+    const page = await online();
+    await say(page, 'hello');
+    await running();
+    system.fail(MAIN, { code: 'UNAVAILABLE', message: 'the model is down' });
+    await page.getByText('The answer failed: the model is down').waitFor();
+    expect(await page.locator('[role=alert]').count()).toBe(1);
+  });
+});
+
+describe('a message', () => {
+  test('that is written while the server is away is sent once it is back, once', async () => {
+    const page = await online();
+    const { port } = gateway;
+    await gateway.close();
+    await say(page, 'are you there?');
+    await page.getByText('Will be sent when the connection is back').waitFor();
+    await page.getByText(/No connection|restarts/).waitFor();
+    gateway = await gatewayOn(system, { webRoot, port });
+    await running();
+    system.finish(MAIN, 'I am.');
+    await page.getByText('I am.').waitFor();
+    expect(await texts(page, '.message')).toEqual(['are you there?', 'I am.']);
+  });
+
+  test('that was not acknowledged is sent again after a reload, under its own key', async () => {
+    const page = await online();
+    const ask = system.ask.bind(system);
+    // The message arrives, its acknowledgement does not.
+    system.ask = async (...call) => {
+      const answer = await ask(...call);
+      if (call[1].type === 'session.receive') await new Promise(() => {});
+      return answer;
+    };
+    await say(page, 'only once');
+    await running();
+    system.ask = ask;
+    await page.reload();
+    await page.locator('.message.agent .dots').waitFor();
+    system.finish(MAIN, 'Yes.');
+    await page.getByText('Yes.').waitFor();
+    expect(await texts(page, '.message')).toEqual(['only once', 'Yes.']);
+  });
+
+  test('that is refused says why, and can be tried again or discarded', async () => {
+    const page = await online();
+    const ask = system.ask.bind(system);
+    const error = { code: 'RATE_LIMIT_EXCEEDED', message: 'too many messages wait' } as const;
+    system.ask = async () => ({ kind: 'refused', error });
+    await say(page, 'one');
+    await page.getByText('Not sent: too many messages wait').waitFor();
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await expect.poll(() => asked(page).count()).toBe(0);
+    await say(page, 'two');
+    await page.getByText('Not sent').waitFor();
+    system.ask = ask;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await running();
+    expect(await texts(page, '.message.user')).toEqual(['two']);
+  });
+
+  test('may have several lines; Enter sends it, and not while a word is being composed', async () => {
+    const page = await online();
+    const field = page.getByLabel('Message');
+    await field.fill('one');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('two');
+    await field.dispatchEvent('keydown', { key: 'Enter', isComposing: true });
+    expect(await asked(page).count()).toBe(0);
+    await page.keyboard.press('Enter');
+    await running();
+    expect(await texts(page, '.message.user')).toEqual(['one\ntwo']);
+    expect(await field.inputValue()).toBe('');
+  });
+
+  test('and its answer are text, whatever they look like', async () => {
+    const page = await online();
+    const evil = '<img src=x onerror="document.title=1"> [x](javascript:alert(1)) <b>b</b>';
+    await say(page, evil);
+    await running();
+    system.finish(MAIN, `${evil}\n\n\`\`\`html\n<script>document.title = 2</script>\n\`\`\``);
+    await page.locator('.message.agent pre').waitFor();
+    expect(await page.locator('.log img, .log b, .log script, .log a').count()).toBe(0);
+    expect(await texts(page, '.message.user')).toEqual([evil]);
+    expect(await page.title()).toBe('troupe');
+  });
+});
+
+describe('the token', () => {
+  test('leaves the address bar and stays for this tab only', async () => {
+    const page = await online();
+    expect(page.url()).toBe(gateway.url);
+    const other = await page.context().newPage();
+    await other.goto(gateway.url);
+    await other.getByText('needs the token').waitFor();
+  });
+
+  test('that is wrong is asked for again, without trying on', async () => {
+    const page = await open({}, '#token=wrong');
+    await page.getByText('The gateway refused the connection').waitFor();
+    await page.getByLabel('Token').fill(TOKEN);
+    await page.getByRole('button', { name: 'Connect' }).click();
+    await page.getByText('Connected', { exact: true }).waitFor();
+  });
+});
+
+describe('the page', () => {
+  test('names what it shows for people who do not see it', async () => {
+    const page = await online();
+    await page.getByRole('log', { name: 'Conversation' }).waitFor();
+    await page.getByRole('status').getByText('Connected').waitFor();
+    await page.getByRole('textbox', { name: 'Message' }).waitFor();
+    expect(await page.locator('html').getAttribute('lang')).toBe('en');
+  });
+
+  test('speaks Vietnamese to a browser that does', async () => {
+    const page = await open({ locale: 'vi-VN' });
+    await page.getByText('Đã kết nối').waitFor();
+    expect(await page.locator('html').getAttribute('lang')).toBe('vi');
+  });
+
+  test.each(['light', 'dark'] as const)('is legible in %s colours', async (colorScheme) => {
+    const page = await online({ colorScheme });
+    await say(page, 'hello');
+    await running();
+    system.fail(MAIN, { code: 'INTERNAL', message: 'broke' });
+    await page.getByText('broke').waitFor();
+    const ratios = await page.evaluate(() => {
+      const luminance = (color: string) => {
+        const [r = 0, g = 0, b = 0] = (color.match(/[\d.]+/g) ?? []).map((part) => {
+          const share = Number(part) / 255;
+          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const behind = (element: Element): string => {
+        const { backgroundColor } = getComputedStyle(element);
+        if (backgroundColor !== 'rgba(0, 0, 0, 0)') return backgroundColor;
+        return element.parentElement ? behind(element.parentElement) : 'rgb(255, 255, 255)';
+      };
+      const shown = '.message.user .plain, .note.failed span, .note.failed, .connection, h1, #hint';
+      return [...document.querySelectorAll(shown)].map((element) => {
+        const sides = [luminance(getComputedStyle(element).color), luminance(behind(element))];
+        return (Math.max(...sides) + 0.05) / (Math.min(...sides) + 0.05);
+      });
+    });
+    expect(ratios.length).toBeGreaterThan(4);
+    // WCAG 2.2 AA for text of this size.
+    for (const ratio of ratios) expect(ratio).toBeGreaterThanOrEqual(4.5);
+  });
+
+  test('fits a telephone without scrolling sideways', async () => {
+    const page = await online({ viewport: { width: 390, height: 700 } });
+    await say(page, 'x'.repeat(300));
+    await running();
+    system.finish(MAIN, `\`\`\`\n${'long line '.repeat(40)}\n\`\`\``);
+    await page.locator('.message.agent pre').waitFor();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(390);
+  });
+});
