@@ -5,3 +5,4 @@ export type { Clock } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';
 export { createSystem, type SystemOptions, type Store } from './create-system.ts';
 export type * from './system.ts';
+export { type EmbeddedOptions, openEmbedded, type Ports } from './embedded.ts';

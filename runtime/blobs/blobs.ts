@@ -1,10 +1,13 @@
 /**
- * Blobs: immutable named bytes for snapshots and large payloads. A name is written once: writing other
- * bytes under a taken name is an error, writing the same bytes again is not.
+ * Blobs: immutable named bytes for snapshots and large payloads. A name is written once: writing
+ * other bytes under a taken name is an error, writing the same bytes again is not.
  * Names are slash-separated tokens of [A-Za-z0-9._-].
  */
 export interface Blobs {
-  /** Resolves when the bytes are durable and will be read back whole. @throws TroupeError CONFLICT on other bytes under this name */
+  /**
+   * Resolves when the bytes are durable and will be read back whole. @throws TroupeError CONFLICT
+   * on other bytes under this name
+   */
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** undefined when there is none of that name */
   get(name: string): Promise<Uint8Array | undefined>;

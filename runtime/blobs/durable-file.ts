@@ -1,4 +1,7 @@
-/** A file written so that after a crash it is whole or absent, and after the answer it survives power loss. */
+/**
+ * A file written so that after a crash it is whole or absent, and after the answer it survives
+ * power loss.
+ */
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -6,7 +9,9 @@ import { dirname } from 'node:path';
 /** Marks files that were being written when the process died. */
 export const TEMPORARY_PREFIX = '~';
 
-/** Writes beside the target, flushes, renames over it, flushes the folder. Replaces what was there. */
+/**
+ * Writes beside the target, flushes, renames over it, flushes the folder. Replaces what was there.
+ */
 export const writeFileDurably = async (path: string, bytes: Uint8Array): Promise<void> => {
   const folder = dirname(path);
   const temporary = `${folder}/${TEMPORARY_PREFIX}${randomBytes(12).toString('hex')}`;

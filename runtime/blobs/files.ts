@@ -1,0 +1,114 @@
+/**
+ * FileBlobs: blobs as files of a folder. A blob `a/b/c` is the file `=c` in `a/b`: the mark, which no
+ * name contains, keeps the blob `a/b` apart from the folder of `a/b/c`.
+ *
+ * A file appears under its name only when it is whole and flushed, so a crash leaves either the blob or
+ * nothing. The folder belongs to one process (its lock is the data folder's).
+ */
+import { mkdir, readdir, readFile, rm, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Blobs } from './blobs.ts';
+import { syncFolder, TEMPORARY_PREFIX, writeFileDurably } from './durable-file.ts';
+import { blobTaken, checkBlobName } from './name.ts';
+
+const MARK = '=';
+
+/** Makes the folder when absent and removes what a crash left half-written. */
+export const openFileBlobs = async (path: string): Promise<Blobs> => {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  for (const file of await readdir(path, { recursive: true })) {
+    const name = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);
+    if (name.startsWith(TEMPORARY_PREFIX)) await rm(join(path, file), { force: true });
+  }
+  return new FileBlobs(path);
+};
+
+class FileBlobs implements Blobs {
+  readonly #path: string;
+  /** puts under way by name: a second one of the same name waits for the first and then compares */
+  readonly #putting = new Map<string, Promise<void>>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async put(name: string, bytes: Uint8Array): Promise<void> {
+    checkBlobName(name);
+    const before = this.#putting.get(name) ?? Promise.resolve();
+    const putting = before.catch(() => {}).then(() => this.#put(name, bytes));
+    this.#putting.set(name, putting);
+    try {
+      await putting;
+    } finally {
+      if (this.#putting.get(name) === putting) this.#putting.delete(name);
+    }
+  }
+
+  async get(name: string): Promise<Uint8Array | undefined> {
+    checkBlobName(name);
+    return absentIsUndefined(readFile(this.#file(name)));
+  }
+
+  async delete(name: string): Promise<void> {
+    checkBlobName(name);
+    await absentIsUndefined(unlink(this.#file(name)));
+  }
+
+  async list(prefix: string): Promise<readonly string[]> {
+    const slash = prefix.lastIndexOf('/');
+    const folder = prefix.slice(0, Math.max(0, slash));
+    if (folder !== '') checkBlobName(folder);
+    const names: string[] = [];
+    await this.#collect(folder === '' ? '' : `${folder}/`, prefix, names);
+    return names.sort();
+  }
+
+  async #put(name: string, bytes: Uint8Array): Promise<void> {
+    const stored = await absentIsUndefined(readFile(this.#file(name)));
+    if (stored !== undefined) {
+      if (stored.equals(bytes)) return;
+      throw blobTaken(name);
+    }
+    await this.#makeFolder(dirname(this.#file(name)));
+    await writeFileDurably(this.#file(name), bytes);
+  }
+
+  /** The folder's own name must be durable too, in every folder above that was made just now. */
+  async #makeFolder(folder: string): Promise<void> {
+    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (first === undefined) return;
+    for (let made = folder; made.length >= first.length; made = dirname(made))
+      await syncFolder(dirname(made));
+  }
+
+  #file(name: string): string {
+    const slash = name.lastIndexOf('/') + 1;
+    return join(this.#path, name.slice(0, slash), MARK + name.slice(slash));
+  }
+
+  async #collect(folder: string, prefix: string, names: string[]): Promise<void> {
+    const files = await absentIsUndefined(
+      readdir(join(this.#path, folder), { withFileTypes: true }),
+    );
+    for (const file of files ?? []) {
+      if (file.isDirectory()) {
+        const inside = `${folder}${file.name}/`;
+        if (inside.startsWith(prefix) || prefix.startsWith(inside))
+          await this.#collect(inside, prefix, names);
+      } else if (file.name.startsWith(MARK)) {
+        const name = folder + file.name.slice(MARK.length);
+        if (name.startsWith(prefix)) names.push(name);
+      }
+    }
+  }
+}
+
+const absentIsUndefined = async <T>(asked: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await asked;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+};

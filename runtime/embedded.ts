@@ -1,0 +1,28 @@
+/** openEmbedded: every port of a system in this process, on one folder; no server needed (RT10). */
+import { join } from 'node:path';
+import type { Blobs } from './blobs/blobs.ts';
+import { createFileBlobs } from './blobs/files.ts';
+import type { Bus } from './bus/bus.ts';
+import { createInProcessBus } from './bus/in-process.ts';
+import { type Durability, type LmdbStore, openLmdbStore } from './log/lmdb.ts';
+
+export type EmbeddedOptions = {
+  /** folder of the installation's data; made when absent, used by one process at a time */
+  readonly path: string;
+  /** default `process` */
+  readonly durability?: Durability;
+};
+
+export type Ports = { readonly store: LmdbStore; readonly bus: Bus; readonly blobs: Blobs };
+
+/**
+ * @throws TroupeError UNAVAILABLE when another process has the folder; INTERNAL when its data is
+ * damaged
+ */
+export async function openEmbedded({
+  path,
+  durability = 'process',
+}: EmbeddedOptions): Promise<Ports> {
+  const store = await openLmdbStore({ path, durability });
+  return { store, bus: createInProcessBus(), blobs: createFileBlobs(join(path, 'blobs')) };
+}
