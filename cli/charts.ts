@@ -50,17 +50,28 @@ export async function exportCharts(
     const known = all.map((actor) => actor.type).join(', ');
     throw new TroupeError('NOT_FOUND', `there is no actor type ${type}; there are ${known}`);
   }
-  if (out !== undefined) mkdirSync(out, { recursive: true });
-  for (const actor of chosen) {
-    const text = await render(actor, format);
-    if (out === undefined) process.stdout.write(text);
-    else {
-      const file = join(out, `${actor.type}.${extensions[format]}`);
-      writeFileSync(file, text);
-      process.stdout.write(`${file}\n`);
-    }
-  }
+  const charts = new Map<string, string>();
+  for (const actor of chosen) charts.set(actor.type, await render(actor, format));
+  if (out === undefined) process.stdout.write(asOneText(charts, format));
+  else writeFiles(charts, out, extensions[format]);
   return exitCodes.ok;
+}
+
+/** Several JSON charts are one JSON object, by type. */
+function asOneText(charts: ReadonlyMap<string, string>, format: ChartFormat): string {
+  const texts = [...charts.values()];
+  if (format !== 'json' || texts.length === 1) return texts.join('\n');
+  const byType = [...charts].map(([type, text]): [string, unknown] => [type, JSON.parse(text)]);
+  return `${JSON.stringify(Object.fromEntries(byType), null, 2)}\n`;
+}
+
+function writeFiles(charts: ReadonlyMap<string, string>, folder: string, extension: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const [type, text] of charts) {
+    const file = join(folder, `${type}.${extension}`);
+    writeFileSync(file, text);
+    process.stdout.write(`${file}\n`);
+  }
 }
 
 async function render({ machine, type }: ActorDefinition, format: ChartFormat): Promise<string> {

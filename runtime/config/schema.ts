@@ -6,18 +6,8 @@
  * from is in load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
-import {
-  type Immutable,
-  type Loaded,
-  inputForm,
-  notYetUsed,
-  oneOf,
-  record,
-  secret,
-  section,
-} from './fields.ts';
+import { type Loaded, inputForm, notYetUsed, oneOf, record, secret, section } from './fields.ts';
 import { agentsSection } from './schema-agents.ts';
-import { toolListNames } from './tool-names.ts';
 
 const auth = section('who may connect', {
   mode: oneOf(['token', 'password', 'none'], {
@@ -243,5 +233,3 @@ export type Config = Loaded<typeof loadedSchema> & { readonly home: string };
 export type AgentConfig = Config['agents']['agents'][number];
 export type ProviderConfig = Config['models']['providers'][string];
 export type SandboxConfig = Config['agents']['defaults']['sandbox'];
-export type { Immutable };
-export { toolListNames };

@@ -40,7 +40,7 @@ describe('troupe start', () => {
     expect((await fetch(`${origin}/readyz`)).status).toBe(200);
     program.child.kill('SIGTERM');
     expect(await program.ended).toMatchObject({ code: 0 });
-    await expect(fetch(`${origin}/readyz`)).rejects.toThrow();
+    await expect(fetch(`${origin}/readyz`)).rejects.toThrow('fetch failed');
   });
 
   it('keeps token, sessions and answers over a restart, and the commands find it by its data folder', async () => {
@@ -142,6 +142,8 @@ describe('troupe charts', () => {
     const out = scratchFolder();
     const written = await runProgram(['charts', 'export', '--format', 'ts', '--out', out]);
     expect(written.stdout.trim().split('\n')).toHaveLength(types.length);
+    const all = await runProgram(['charts', 'export']);
+    expect(Object.keys(JSON.parse(all.stdout) as object)).toEqual(types);
     const json = await runProgram(['charts', 'export', 'session']);
     expect(JSON.parse(json.stdout)).toMatchObject({ states: { idle: {} } });
     const mermaid = await runProgram(['charts', 'export', 'session', '--format', 'mermaid']);
