@@ -2,8 +2,36 @@
  * Configurations: the small systems that are searched completely. Each bounds the faults that may happen
  * in one run; within the bounds every interleaving is visited.
  */
-import type { Mistake } from './mutants.ts';
 import type { Choices, ClientMessage, Faults, ShardIndex } from './world.ts';
+
+/** Rules that can be broken on purpose; mutants.ts says what each does. */
+export type Mistake =
+  | 'noFence'
+  | 'noChainRule'
+  | 'answerTrusted'
+  | 'dedupeBeforeCommit'
+  | 'trimBeforePointer'
+  | 'pointerBeforeBlob'
+  | 'pointerOutsideJournal'
+  | 'relayBeforeCommit'
+  | 'floorIsReadPosition'
+  | 'outboxNotInSnapshot'
+  | 'answerIsDelivery'
+  | 'acceptsAnyHigher'
+  | 'noLinkDedupe'
+  | 'flightSkippedByFirst'
+  | 'settledAtTakeOver'
+  | 'noKeyDedupe'
+  | 'holeIgnored'
+  | 'unknownIsCommitted'
+  | 'unknownIsRebuilt'
+  | 'rebuiltUnderOneId'
+  | 'refusedSentAgain'
+  | 'startNotRecorded'
+  | 'startedIsRestarted'
+  | 'timerByMail'
+  | 'mailTrimmedToRead'
+  | 'noIdleProbe';
 
 export type Configuration = {
   /** a client sends the messages of its row one after the other (F2); rows are different clients */

@@ -16,7 +16,7 @@ const oneSuccessor: Invariant = ({ shards: both }) => {
     const prevs = journal.stored.filter((stored) => stored.counts).map(({ record }) => record.prev);
     const chained = prevs.filter((prev) => prev > 0);
     if (new Set(chained).size < chained.length) {
-      return `two records count after one position: ${prevs}`;
+      return `two records count after one position: ${prevs.join(' ')}`;
     }
   }
   return undefined;

@@ -2,36 +2,8 @@
  * Mutants: one rule broken each, and the invariant that must notice. A model that lets a mutant live
  * checks less than it says.
  */
-import { configure, type Configuration } from './configurations.ts';
+import { type Configuration, configure } from './configurations.ts';
 import type { InvariantId } from './invariants.ts';
-
-export type Mistake =
-  | 'noFence'
-  | 'noChainRule'
-  | 'answerTrusted'
-  | 'dedupeBeforeCommit'
-  | 'trimBeforePointer'
-  | 'pointerBeforeBlob'
-  | 'pointerOutsideJournal'
-  | 'relayBeforeCommit'
-  | 'floorIsReadPosition'
-  | 'outboxNotInSnapshot'
-  | 'answerIsDelivery'
-  | 'acceptsAnyHigher'
-  | 'noLinkDedupe'
-  | 'flightSkippedByFirst'
-  | 'settledAtTakeOver'
-  | 'noKeyDedupe'
-  | 'holeIgnored'
-  | 'unknownIsCommitted'
-  | 'unknownIsRebuilt'
-  | 'rebuiltUnderOneId'
-  | 'refusedSentAgain'
-  | 'startNotRecorded'
-  | 'startedIsRestarted'
-  | 'timerByMail'
-  | 'mailTrimmedToRead'
-  | 'noIdleProbe';
 
 export type Mutant = {
   readonly what: string;

@@ -289,15 +289,17 @@ export class Identifier {
 
   identify(world: World): string {
     const { shards, network, clients, effects, faults, choices } = world;
-    const whole = [clients, effects, faults, choices].map((part) => this.#number(part, asText));
     const delayed = network.map((append) => this.#number(append, asText)).sort();
-    return `${this.#shard(shards[0])}/${this.#shard(shards[1])}/${delayed}/${whole},${world.nextProcess}`;
+    const rest = [clients, effects, faults, choices].map((part) => this.#number(part, asText));
+    return [...shards.map((shard) => this.#shard(shard)), delayed, rest, world.nextProcess].join(
+      '/',
+    );
   }
 
   #shard({ mail, journal, processes, seenEarly }: Shard): string {
     const owners = processes.map((process) => this.#number(process, asText)).sort();
     const logs = [this.#number(mail, mailText), this.#number(journal, this.#journalText)];
-    return `${logs},${this.#number(seenEarly, asText)},${owners}`;
+    return [...logs, this.#number(seenEarly, asText), ...owners].join(',');
   }
 
   #journalText = (journal: Journal): string => {
