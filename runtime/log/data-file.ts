@@ -1,68 +1,55 @@
 /**
- * Data file: looks at LMDB's file before LMDB maps it into memory. LMDB trusts its file; a file that is
- * not one, or that was cut short, would otherwise end the process (SIGBUS) instead of giving an error.
+ * Data file: proves LMDB's file sound before LMDB maps it into memory. LMDB trusts its file: a page that
+ * is missing is SIGBUS, a page of garbage an assertion or worse, and either ends the process. So what can
+ * be known from the file is read here first, and an error says what to do.
  *
- * Layout (lmdb-js 3, mdb.c `MDB_meta`, 64 bit little-endian): a page header of 24 bytes, then magic u32,
- * version u32, address u64, map size u64, two trees of 48 bytes (page size u32 first), last page u64,
- * transaction u64. Copies stand at 0, at half a page and at one page; the newest one counts.
+ * Format: lmdb-js 3 on 64-bit little-endian machines (mdb.c: MDB_page_header, MDB_meta, MDB_db, MDB_node).
+ * Offsets are in bytes. Three headers ("metas") stand at 0, at half a page and at one page.
  */
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { corrupt } from './store-errors.ts';
+import { findTreeDamage } from './page-tree.ts';
 
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
 const META_BYTES = 168;
+/** set in a meta whose transaction was not yet flushed */
+const UNFLUSHED = 0x1000;
+/** Larger files are walked only when their end is missing, so that a start stays under a second. */
+export const WALK_ALWAYS_BYTES_MAX = 64 * 2 ** 20;
 
-/** Stands beside a data file that was lengthened and not yet read in full. */
-const UNPROVEN_SUFFIX = '.unproven';
-
-/**
- * Checks the file and makes every page LMDB may look at readable: where pages are missing at the end, by
- * zeros. LMDB itself leaves such files when nothing refers to those pages, so whoever gets `unproven`
- * must read everything once and call `dataFileProven`; until then the answer stays `unproven`.
- * @throws TroupeError INTERNAL, details.reason CORRUPT
- */
-export const checkDataFile = (path: string): 'whole' | 'unproven' => {
-  const file = openSync(path, 'r+');
+/** @throws TroupeError INTERNAL, details.reason CORRUPT, when LMDB could not read the file safely */
+export const checkDataFile = (path: string): void => {
+  const file = openSync(path, 'r');
   try {
-    const needed = bytesNeeded(path, file);
-    if (fstatSync(file).size < needed) {
-      closeSync(openSync(path + UNPROVEN_SUFFIX, 'w'));
-      ftruncateSync(file, needed);
-    }
+    const first = readMeta(file, 0);
+    if (first === undefined) throw corrupt(path, 'it does not begin like an LMDB file');
+    const { pageBytes } = first;
+    const second = readMeta(file, pageBytes);
+    const flushed = readMeta(file, pageBytes / 2);
+    if (second?.pageBytes !== pageBytes) throw corrupt(path, 'its second header is damaged');
+    const { size } = fstatSync(file);
+    const boot = bootOfMachine();
+    const chosen = choose(boot, choose(boot, first, second), flushed);
+    const whole = size >= (chosen.lastPage + 1) * pageBytes;
+    if (whole && size > WALK_ALWAYS_BYTES_MAX) return;
+    const candidates = boot === 0n ? [chosen, first, second, flushed ?? first] : [chosen];
+    const found = candidates.map((meta) => findTreeDamage(file, pageBytes, size, meta.roots));
+    if (found.every((damage) => damage !== undefined)) throw corrupt(path, found[0]!);
   } finally {
     closeSync(file);
   }
-  return existsSync(path + UNPROVEN_SUFFIX) ? 'unproven' : 'whole';
 };
 
-export const dataFileProven = (path: string): void =>
-  rmSync(path + UNPROVEN_SUFFIX, { force: true });
-
-const bytesNeeded = (path: string, file: number): number => {
-  const first = readMeta(file, 0);
-  if (first === undefined) throw corrupt(path, 'it does not begin like an LMDB file');
-  const { pageBytes } = first;
-  const second = readMeta(file, pageBytes);
-  if (second === undefined || second.pageBytes !== pageBytes) {
-    throw corrupt(path, 'its second header is damaged');
-  }
-  let newest = first;
-  for (const meta of [second, readMeta(file, pageBytes / 2)]) {
-    if (meta !== undefined && meta.transaction > newest.transaction) newest = meta;
-  }
-  return (newest.lastPage + 1) * pageBytes;
+type Meta = {
+  readonly pageBytes: number;
+  readonly lastPage: number;
+  readonly transaction: bigint;
+  readonly unflushed: boolean;
+  readonly boot: bigint;
+  /** of the tree of free pages and of the main tree */
+  readonly roots: readonly bigint[];
 };
-
-type Meta = { readonly pageBytes: number; readonly lastPage: number; readonly transaction: number };
 
 const readMeta = (file: number, at: number): Meta | undefined => {
   const page = Buffer.alloc(META_BYTES);
@@ -72,7 +59,33 @@ const readMeta = (file: number, at: number): Meta | undefined => {
   const pageBytes = page.readUInt32LE(48);
   const powerOfTwo = pageBytes >= 256 && pageBytes <= 65_536 && (pageBytes & (pageBytes - 1)) === 0;
   if (!powerOfTwo) return undefined;
-  const lastPage = Number(page.readBigUInt64LE(144));
-  const transaction = Number(page.readBigUInt64LE(152));
-  return { pageBytes, lastPage, transaction };
+  return {
+    pageBytes,
+    unflushed: (page.readUInt16LE(52) & UNFLUSHED) !== 0,
+    roots: [page.readBigUInt64LE(88), page.readBigUInt64LE(136)],
+    lastPage: Number(page.readBigUInt64LE(144)),
+    transaction: page.readBigUInt64LE(152),
+    boot: page.readBigInt64LE(160),
+  };
+};
+
+/**
+ * Which of two metas LMDB opens at (mdb_pick_meta with MDB_PREVSNAPSHOT): the later, unless the machine
+ * was started anew since and the later was not flushed.
+ */
+const choose = (boot: bigint, a: Meta, b: Meta | undefined): Meta => {
+  if (b === undefined || b.transaction === 0n) return a;
+  const [earlier, later] = a.transaction >= b.transaction ? [b, a] : [a, b];
+  return !later.unflushed || (later.boot !== 0n && later.boot === boot) ? later : earlier;
+};
+
+/** As LMDB reads it; 0 where it can not be told. */
+const bootOfMachine = (): bigint => {
+  if (process.platform !== 'linux') return 0n;
+  try {
+    const first = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').split('-')[0]!;
+    return BigInt(`0x${first}`);
+  } catch {
+    return 0n;
+  }
 };

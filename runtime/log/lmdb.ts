@@ -19,7 +19,7 @@ import { writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { LmdbState } from '../state/lmdb.ts';
 import type { State } from '../state/state.ts';
-import { checkDataFile, dataFileProven } from './data-file.ts';
+import { checkDataFile } from './data-file.ts';
 import { lockFolder } from './folder-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LmdbLog } from './lmdb-log.ts';
@@ -74,7 +74,7 @@ export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStor
   let rows: LmdbRows | undefined;
   try {
     const description = readDescription(path);
-    rows = await openRows(options, description !== undefined);
+    rows = openRows(options, description !== undefined);
     const cell = await agreeOnCell(path, rows, description);
     return assemble(rows, cell, options, () => lock.release());
   } catch (error) {
@@ -134,20 +134,15 @@ const readDescription = (path: string): Description | undefined => {
   return { cell, formatVersion };
 };
 
-const openRows = async (options: LmdbStoreOptions, exists: boolean): Promise<LmdbRows> => {
+const openRows = (options: LmdbStoreOptions, exists: boolean): LmdbRows => {
   const { path } = options;
   const file = join(path, DATA_FILE);
   const present = existsSync(file) && statSync(file).size > 0;
   if (exists && !present) throw corrupt(path, `${DATA_FILE} is missing or empty`);
-  const found = present ? checkDataFile(file) : 'whole';
-  let rows: LmdbRows | undefined;
+  if (present) checkDataFile(file);
   try {
-    rows = new LmdbRows(options);
-    if (found === 'unproven') rows.readAll();
-    dataFileProven(file);
-    return rows;
+    return new LmdbRows(options);
   } catch (error) {
-    await rows?.close();
     const { code } = error as { code?: unknown };
     if (typeof code === 'number' && code > 0) throw unreadable(path, error); // errno; LMDB's are below 0
     throw corrupt(path, `LMDB can not read it (${String(error)})`, error);
@@ -233,14 +228,6 @@ class LmdbRows implements Rows {
       throw await reasonOf(error);
     } finally {
       for (const table of Object.values(this.#tables)) table.resetReadTxn();
-    }
-  }
-
-  /** Reads every row, so that a missing page shows now and not in the middle of work. */
-  readAll(): void {
-    for (const table of Object.values(this.#tables)) {
-      for (const row of table.getRange({}))
-        if (row.key.length === 0) throw new Error('a row has no key');
     }
   }
 

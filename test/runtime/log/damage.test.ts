@@ -1,9 +1,10 @@
 /** A damaged store is refused with its path and what to do; it never ends the process and is never guessed at. */
+import { randomBytes } from 'node:crypto';
 import { copyFile, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { DATA_FILE, openLmdbStore, STORE_FILE } from '../../../runtime/log/lmdb.ts';
+import { DATA_FILE, type LmdbStore, openLmdbStore, STORE_FILE } from '../../../runtime/log/lmdb.ts';
 import { removeFolder, temporaryFolder } from './store.ts';
 
 let path: string;
@@ -83,6 +84,23 @@ describe('a store whose data file', () => {
       await expectCorrupt();
     },
   );
+
+  // LMDB would end the process by an assertion, or read from anywhere.
+  it('has garbage where its pages should be is refused, wherever it begins', async () => {
+    const good = await readFile(data);
+    const last = Math.floor(good.length / 4096);
+    let refused = 0;
+    for (let page = 2; page < last; page += 7) {
+      await writeFile(data, good);
+      await overwrite(page * 4096, randomBytes(4096));
+      const opened = await openLmdbStore({ path, durability: 'process' }).catch(
+        (error: unknown) => error,
+      );
+      if (opened instanceof TroupeError) refused += 1;
+      else await (opened as LmdbStore).close(); // a page that is free or holds only data
+    }
+    expect(refused).toBeGreaterThan(0);
+  });
 
   it('belongs to another store is refused', async () => {
     const other = await temporaryFolder();
