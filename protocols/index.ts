@@ -10,3 +10,4 @@ export * from './session-key.ts';
 export * from './session.ts';
 export * from './statechart.ts';
 export * from './subjects.ts';
+export * from './supervision.ts';

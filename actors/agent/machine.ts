@@ -40,7 +40,10 @@ export const agentMachine = setup({
     unknown: {
       description: 'Nothing is configured under this id; every run is refused.',
       on: {
-        'agent.configure': { target: 'active', actions: 'configure' },
+        'agent.configure': {
+          target: 'active',
+          actions: ['configure', { type: 'reply', params: slots.configured }],
+        },
         'agent.admit': {
           actions: {
             type: 'tell',
@@ -63,7 +66,11 @@ export const agentMachine = setup({
       },
       on: {
         'agent.configure': {
-          actions: ['configure', { type: 'project', params: (args) => slots.row(args, 'active') }],
+          actions: [
+            'configure',
+            { type: 'reply', params: slots.configured },
+            { type: 'project', params: (args) => slots.row(args, 'active') },
+          ],
         },
         'agent.admit': [
           {
@@ -104,7 +111,9 @@ export const agentMachine = setup({
       description: 'Runs wait until it is resumed; what runs goes on.',
       entry: { type: 'project', params: (args) => slots.row(args, 'paused') },
       on: {
-        'agent.configure': { actions: 'configure' },
+        'agent.configure': {
+          actions: ['configure', { type: 'reply', params: slots.configured }],
+        },
         'agent.admit': [
           {
             guard: 'queueIsFull',
@@ -136,7 +145,10 @@ export const agentMachine = setup({
           },
         },
         'agent.release': { actions: 'release' },
-        'agent.configure': { target: 'active', actions: 'configure' },
+        'agent.configure': {
+          target: 'active',
+          actions: ['configure', { type: 'reply', params: slots.configured }],
+        },
       },
     },
   },

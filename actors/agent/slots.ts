@@ -9,7 +9,7 @@ import type {
   AgentSettings,
 } from '../../protocols/agent.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
-import type { ActorInput, Meta, Project, Tell } from '../../protocols/statechart.ts';
+import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import type { AgentContext, AgentEvent, Slot } from './types.ts';
 
 /** Runs that may wait for a slot; more are refused (I8). */
@@ -30,6 +30,12 @@ export const born = ({ self, now }: ActorInput): AgentContext => ({
 
 export const configure = ({ event }: Args): Partial<AgentContext> =>
   event.type === 'agent.configure' ? { settings: event.settings } : {};
+
+/** Told to the root, which waits for it before doors open. */
+export const configured = ({ context, event }: Args): Reply => ({
+  to: event.meta.reply,
+  result: { agentId: keyOf(context) },
+});
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
 const tokensOn = (context: AgentContext, now: number): number =>

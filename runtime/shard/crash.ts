@@ -10,6 +10,7 @@
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
+import { DIRECTIVES, type Directive, type Down } from '../../protocols/supervision.ts';
 import { carryAsks, dropPending } from './asks.ts';
 import type { OutItem } from './records.ts';
 import { bornOf } from './residents.ts';
@@ -29,21 +30,8 @@ import {
 const UNSUPERVISED = { crashesMax: 3, periodMs: 60_000 };
 const CRASHES_KEPT = 10;
 
-export const DIRECTIVES = ['sys.resume', 'sys.restart', 'sys.stop', 'sys.quarantine'] as const;
-export type Directive = (typeof DIRECTIVES)[number];
-
 export const isDirective = (type: string): type is Directive =>
   (DIRECTIVES as readonly string[]).includes(type);
-
-/** What a supervisor is told. `poison`: the input killed the process. */
-export type Down = {
-  type: 'supervision.down';
-  child: Address;
-  error: ErrorData;
-  crashes: number;
-  at: number;
-  poison: boolean;
-};
 
 /** Ends a turn that threw: the actor keeps its last committed state. */
 export function crash(

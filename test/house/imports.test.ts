@@ -23,7 +23,9 @@ describe('the import law', () => {
     ['actors/agent/a.ts', `import type { System } from '../../runtime/system.ts';`],
     ['actors/agent/a.ts', `import { x } from '../../memory/text.ts';`],
     ['actors/agent/machine.ts', `import { x } from '../../runtime/index.ts';`],
-    ['actors/agent/machine.ts', `import { x } from '../session/types.ts';`],
+    ['actors/agent/machine.ts', `import { x } from './effects/call.ts';`],
+    ['actors/agent/machine.ts', `import { x } from '../session/effects/call-model.ts';`],
+    ['actors/agent/machine.ts', `import type { X } from '../../runtime/system.ts';`],
     ['actors/agent/machine.ts', `import { randomUUID } from 'node:crypto';`],
     ['channels/gateway/a.ts', `import { x } from '../../actors/index.ts';`],
     ['channels/gateway/a.ts', `const x = await import('../../memory/index.ts');`],
@@ -41,12 +43,23 @@ describe('the import law', () => {
     ['runtime/log/log-lmdb.ts', `import { open } from 'lmdb';`],
     ['actors/agent/a.ts', `import { x } from '../../runtime/config/index.ts';`],
     ['actors/agent/machine.ts', `import type { X } from './types.ts';`],
+    ['actors/agent/machine.ts', `import { x } from '../supervisor/strategy.ts';`],
     ['actors/agent/machine.ts', `import { setup } from 'xstate';`],
     ['web/a.tsx', `import type { X } from '../protocols/frames.ts';`],
     ['protocols/a.ts', `export const parts = (text: string) => text.split('../runtime/a.ts');`],
     ['test/a.test.ts', `import { x } from '../runtime/shard/turn.ts';`],
   ])('allows, in %s: %s', (path, text) => {
     expect(refused(path, text)).toEqual([]);
+  });
+
+  test('refuses what a machine would reach through a file beside it', () => {
+    const files = new Map([
+      ['actors/a/machine.ts', `import { x } from './slots.ts';`],
+      ['actors/a/slots.ts', `import { y } from '../b/words.ts';`],
+      ['actors/b/words.ts', `import { randomUUID } from 'node:crypto';`],
+      ['actors/b/other.ts', `import { randomUUID } from 'node:crypto';`],
+    ]);
+    expect(importFindings(files).map(({ path }) => path)).toEqual(['actors/b/words.ts']);
   });
 
   test('names the line of an import that spans several', () => {

@@ -64,11 +64,6 @@ function importsOf(path: string, text: string): Import[] {
 /** Why this import is refused; undefined when it is allowed. */
 function refusal(path: string, { target, typeOnly }: Import): string | undefined {
   const home = path.split('/')[0] ?? '';
-  if (/(^|\/)machine\.ts$/.test(path) && !path.startsWith('test/')) {
-    const types = new RegExp(`^${posix.dirname(path)}/([a-z-]*-)?types\\.ts$`);
-    const pure = target === 'package:xstate' || protocols(target) || types.test(target);
-    return pure ? undefined : 'a machine imports only xstate, protocols and its own types file';
-  }
   if (store.test(target) && home !== 'test' && home !== 'bench')
     return adapter.test(path) ? undefined : 'only an adapter imports a store: use the port';
   if (home === 'protocols' && inputOutput.test(target)) return 'protocols does no I/O';
@@ -79,11 +74,35 @@ function refusal(path: string, { target, typeOnly }: Import): string | undefined
   return allowed(target) ? undefined : `${home} may not know ${target}: send a message, use a door`;
 }
 
+const isMachine = (path: string): boolean =>
+  /(^|\/)machine\.ts$/.test(path) && !path.startsWith('test/');
+
+/** What a machine, and every file behind it, may know (I7). */
+const isPure = (target: string): boolean =>
+  target === 'package:xstate' || protocols(target) || pureActor(target);
+const pureActor = (target: string): boolean =>
+  inFolder('actors')(target) && !target.includes('/effects/');
+
+/** Machines and the files of ours they import, directly or not, without protocols. */
+function chartFiles(files: Sources): ReadonlySet<string> {
+  const found = new Set([...files.keys()].filter(isMachine));
+  for (const path of found) {
+    for (const { target } of importsOf(path, files.get(path) ?? '')) {
+      if (pureActor(target) && files.has(target)) found.add(target);
+    }
+  }
+  return found;
+}
+
 /** Every import that the law refuses. */
 export function importFindings(files: Sources): Finding[] {
+  const charts = chartFiles(files);
   return [...files].flatMap(([path, text]) =>
     importsOf(path, text).flatMap((found): Finding[] => {
-      const remedy = refusal(path, found);
+      const remedy =
+        charts.has(path) && !isPure(found.target)
+          ? 'a machine and the files it imports know only xstate, protocols and pure files of actors'
+          : refusal(path, found);
       return remedy ? [{ path, line: found.line, rule: 'imports', remedy }] : [];
     }),
   );

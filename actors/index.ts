@@ -1,0 +1,36 @@
+/** The actors' public door: the types that ship, and the addresses of their instances. */
+import { type Address, address } from '../protocols/address.ts';
+import { type ActorDefinition, defineActor } from '../runtime/index.ts';
+import { agentMachine } from './agent/machine.ts';
+import { rootMachine } from './root/machine.ts';
+import { callModel } from './session/effects/call-model.ts';
+import { callTools } from './session/effects/call-tools.ts';
+import { sessionMachine } from './session/machine.ts';
+
+export type { AgentServices } from './agent/services.ts';
+
+/** One conversation. `sessionKey` is canonical, as protocols/session-key.ts makes it. */
+export const sessionAddress = (tenant: string, sessionKey: string): Address =>
+  address(tenant, 'session', sessionKey);
+export const agentAddress = (tenant: string, agentId: string): Address =>
+  address(tenant, 'agent', agentId);
+/** The tenant's root; the default supervisor of a cell is that of the tenant `default`. */
+export const rootAddress = (tenant: string): Address => address(tenant, 'root', 'cluster');
+export const supervisorAddress = (tenant: string, name: string): Address =>
+  address(tenant, 'supervisor', name);
+
+/**
+ * The definitions of the types that ship, for `createSystem({ actors })`; its `services` must be
+ * AgentServices and its `supervisor` rootAddress('default').
+ */
+export const shippedActors = (): ActorDefinition[] => [
+  defineActor({ type: 'root', version: 1, machine: rootMachine, idleMs: 86_400_000 }),
+  defineActor({ type: 'agent', version: 1, machine: agentMachine }),
+  defineActor({
+    type: 'session',
+    version: 1,
+    machine: sessionMachine,
+    effects: { callModel, callTools },
+    idleMs: 60_000,
+  }),
+];

@@ -1,0 +1,228 @@
+/**
+ * Cluster: the pure parts of the root's chart: which agents there are, what an actor that failed is
+ * told, and what people are shown of it.
+ */
+import { address, type Address, parseAddress } from '../../protocols/address.ts';
+import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
+import type { AlarmRow, ChildAction, Down, RootRow } from '../../protocols/supervision.ts';
+import { EMPTY_OUTBOX, put } from '../supervisor/outbox.ts';
+import {
+  backoffMs,
+  countOf,
+  DEFAULT_LIMITS,
+  orderForFailed,
+  tellOrder,
+  untilDue,
+  wait,
+  type Waiting,
+  withFailure,
+} from '../supervisor/strategy.ts';
+import type { RootContext, RootEvent } from './types.ts';
+
+/** Failures remembered; a forgotten one only lets its actor fail once more. */
+export const FAILURES_MAX = 1_000;
+/** Orders that may wait; past it they leave at once, so that no actor stays suspended. */
+export const WAITING_MAX = 1_000;
+/** Rows of the index `alarms`; past it the oldest goes. */
+export const ALARMS_MAX = 1_000;
+
+/**
+ * What an actor that failed is told, by its type. These hold state that nothing else could give
+ * back, and their turns are undone when they throw, so they go on without the message:
+ *  - a session born again would not know the run it is in, who waits for an answer, and which
+ *    messages are queued: the answers would never come;
+ *  - an agent would not know whose runs hold its slots, nor who waits for one.
+ * Any other type is restarted; one that keeps such state declares `supervision.onThrow: 'resume'`.
+ * In either case the failures count, and past the intensity the actor is quarantined: then it is
+ * its state that is broken, and a person decides what to lose.
+ */
+const ACTIONS: Readonly<Record<string, ChildAction>> = { session: 'resume', agent: 'resume' };
+const actionOf = (child: Address): ChildAction => ACTIONS[parseAddress(child).type] ?? 'restart';
+
+type Args = { context: RootContext; event: RootEvent };
+
+export const born = ({ self, tenant, now }: ActorInput): RootContext => ({
+  self,
+  tenant,
+  agents: [],
+  unconfirmed: [],
+  starter: null,
+  since: now,
+  failures: [],
+  waiting: [],
+  alarms: [],
+  outbox: EMPTY_OUTBOX,
+});
+
+// ---- the life of the cluster
+
+/** Takes over what is configured now: every agent is told, those that are gone retire. */
+export function start({ context, event }: Args): Partial<RootContext> {
+  if (event.type !== 'root.start') return {};
+  const { agents } = event;
+  const now = new Set(agents.map(({ agentId }) => agentId));
+  const gone = context.agents.filter(({ agentId }) => !now.has(agentId));
+  const tells = [
+    ...agents.map((settings) => configure(context, settings)),
+    ...gone.map((agent) => ({ to: agentOf(context, agent), event: { type: 'agent.retire' } })),
+  ];
+  return {
+    agents,
+    unconfirmed: agents.map((settings) => agentOf(context, settings)),
+    starter: event.meta.reply ?? null,
+    since: event.meta.now,
+    ...put(context, tells),
+  };
+}
+
+type Settings = RootContext['agents'][number];
+const agentOf = ({ tenant }: RootContext, { agentId }: Pick<Settings, 'agentId'>): Address =>
+  address(tenant, 'agent', agentId);
+
+const configure = (context: RootContext, settings: Settings): Tell => ({
+  to: agentOf(context, settings),
+  event: { type: 'agent.configure', settings },
+  ask: true,
+});
+
+/** An agent has answered; one that could not take its settings tells whoever asks it for a run. */
+export const confirm = ({ context, event }: Args): Partial<RootContext> => ({
+  unconfirmed: context.unconfirmed.filter((agent) => agent !== event.meta.from),
+});
+
+export const row = ({ context }: Args, status: RootRow['status']): RootRow => ({
+  status,
+  since: context.since,
+  agents: context.agents.length,
+});
+
+export const clusterRow = (args: Args, status: RootRow['status']): Project => ({
+  index: 'cluster',
+  key: 'root',
+  value: row(args, status),
+});
+
+export const answered = (args: Args, status: RootRow['status']): Reply => ({
+  to: args.event.meta.reply,
+  result: row(args, status),
+});
+
+export const started = (args: Args): Reply => ({
+  to: args.context.starter ?? undefined,
+  result: row(args, 'running'),
+});
+
+// ---- supervision
+
+const downOf = (event: RootEvent): Down => event as RootEvent & Down;
+
+/** Counted per actor: the root has no group that fails together. */
+export const isOneTooMany = ({ context, event }: Args): boolean => {
+  const failures = withFailure(
+    context.failures,
+    { child: downOf(event).child, at: event.meta.now },
+    DEFAULT_LIMITS,
+  );
+  return countOf(failures, downOf(event).child) > DEFAULT_LIMITS.intensity;
+};
+
+export const noteFailure = ({ context, event }: Args): Partial<RootContext> => ({
+  failures: withFailure(
+    context.failures,
+    { child: downOf(event).child, at: event.meta.now },
+    DEFAULT_LIMITS,
+  ).slice(-FAILURES_MAX),
+});
+
+/** The actor goes on after a while; where too many wait already, at once. */
+export function plan({ context, event }: Args): Partial<RootContext> {
+  const down = downOf(event);
+  const order = orderForFailed(down, actionOf(down.child));
+  const after = backoffMs(countOf(context.failures, down.child), DEFAULT_LIMITS);
+  const next: Waiting = { child: down.child, order, due: event.meta.now + after };
+  const waiting = wait(context.waiting, [next]);
+  return waiting.length > WAITING_MAX ? put(context, carryOut(context, next)) : { waiting };
+}
+
+/** A restarted agent has forgotten its settings. */
+function carryOut(context: RootContext, { child, order }: Waiting): readonly Tell[] {
+  const settings =
+    order === 'sys.restart' && context.agents.find((agent) => agentOf(context, agent) === child);
+  return [tellOrder(child, order), ...(settings ? [configure(context, settings)] : [])];
+}
+
+export const restartBackoffMs = ({ context, event }: Args): number =>
+  untilDue(context.waiting, event.meta.now);
+
+export function orderDue({ context, event }: Args): Partial<RootContext> {
+  const isDue = ({ due }: Waiting) => due <= event.meta.now;
+  return {
+    waiting: context.waiting.filter((order) => !isDue(order)),
+    ...put(
+      context,
+      context.waiting.filter(isDue).flatMap((order) => carryOut(context, order)),
+    ),
+  };
+}
+
+/** It failed too often: it takes no more messages, until a person has looked. */
+export function giveUp({ context, event }: Args): Partial<RootContext> {
+  const { child, error } = downOf(event);
+  return {
+    failures: context.failures.filter((failure) => failure.child !== child),
+    waiting: context.waiting.filter((order) => order.child !== child),
+    alarms: [...context.alarms.filter((actor) => actor !== child), child],
+    ...put(context, [tellOrder(child, 'sys.quarantine', `it failed too often: ${error.message}`)]),
+  };
+}
+
+// ---- alarms
+
+export function alarmRow({ context, event }: Args): Project {
+  const { child, error, poison } = downOf(event);
+  const value: AlarmRow = {
+    actor: child,
+    error,
+    failures: countOf(context.failures, child),
+    at: event.meta.now,
+    poison,
+  };
+  return { index: 'alarms', key: child, value };
+}
+
+export const hasTooManyAlarms = ({ context }: Args): boolean => context.alarms.length > ALARMS_MAX;
+
+export const oldestAlarmGone = ({ context }: Args): Project => ({
+  index: 'alarms',
+  key: context.alarms[0]!,
+  value: null,
+});
+
+export const forgetOldestAlarm = ({ context }: Args): Partial<RootContext> => ({
+  alarms: context.alarms.slice(1),
+});
+
+const dismissedOf = (event: RootEvent): Address | undefined =>
+  event.type === 'alarm.dismiss' ? event.actor : undefined;
+
+export const isKnownAlarm = ({ context, event }: Args): boolean =>
+  context.alarms.some((actor) => actor === dismissedOf(event));
+
+export const dismiss = ({ context, event }: Args): Partial<RootContext> => ({
+  alarms: context.alarms.filter((actor) => actor !== dismissedOf(event)),
+});
+
+export const dismissedAlarm = ({ event }: Args): Project => ({
+  index: 'alarms',
+  key: dismissedOf(event)!,
+  value: null,
+});
+
+export const dismissed = ({ event }: Args, known: boolean): Reply => ({
+  to: event.meta.reply,
+  ...(known
+    ? { result: { dismissed: dismissedOf(event) } }
+    : {
+        error: { code: 'NOT_FOUND', message: `${dismissedOf(event)} has no alarm` },
+      }),
+});

@@ -1,0 +1,183 @@
+/**
+ * Root: one per cell, key `cluster` (RT3). It knows which agents are configured and supervises every
+ * actor that was created without a supervisor of its own.
+ *
+ * Region `life`:
+ *  - `unstarted`: no process has told it yet what is configured;
+ *  - `starting`: the agents are told their settings;
+ *  - `running`: every agent has confirmed, doors are open;
+ *  - `draining`: doors take nothing new, what runs is being finished;
+ *  - `stopped`: all is committed and the process ends; the next boot begins with `root.start`.
+ *
+ * Region `supervision`: one for one, each actor with a restart intensity and a backoff of its own;
+ * past the intensity it is quarantined and an alarm row tells people.
+ *  - `watching`: nobody waits for an order;
+ *  - `backingOff`: actors that failed wait, suspended, until their time has come.
+ *
+ * Region `outbox`: more orders than one turn may send leave in batches.
+ *
+ * Invariants: every actor that reports a failure gets exactly one order; sessions by the million are
+ * not listed, only those that failed within the last period, and bounded (I8).
+ */
+import { assign, setup } from 'xstate';
+import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
+import * as outbox from '../supervisor/outbox.ts';
+import * as cluster from './cluster.ts';
+import type { RootContext, RootEvent } from './types.ts';
+
+export const rootMachine = setup({
+  types: { context: {} as RootContext, events: {} as RootEvent, input: {} as ActorInput },
+  actions: {
+    ...hostActions,
+    start: assign(cluster.start),
+    confirm: assign(cluster.confirm),
+    forgetStarter: assign({ starter: null }),
+    noteTime: assign(({ event }) => ({ since: event.meta.now })),
+    noteFailure: assign(cluster.noteFailure),
+    plan: assign(cluster.plan),
+    orderDue: assign(cluster.orderDue),
+    giveUp: assign(cluster.giveUp),
+    forgetOldestAlarm: assign(cluster.forgetOldestAlarm),
+    dismiss: assign(cluster.dismiss),
+    newBatch: assign(({ context }) => outbox.newBatch(context)),
+    dropFirst: assign(({ context }) => outbox.dropFirst(context)),
+  },
+  guards: {
+    allConfirmed: ({ context }) => context.unconfirmed.length === 0,
+    isOneTooMany: cluster.isOneTooMany,
+    somebodyWaits: ({ context }) => context.waiting.length > 0,
+    hasTooManyAlarms: cluster.hasTooManyAlarms,
+    isKnownAlarm: cluster.isKnownAlarm,
+    hasTells: ({ context }) => outbox.hasTells(context),
+    batchHasRoom: ({ context }) => outbox.batchHasRoom(context),
+  },
+  delays: { restartBackoff: cluster.restartBackoffMs, startPatience: 10_000, nextTurn: 0 },
+}).createMachine({
+  id: 'root',
+  description: 'The top of the cell: its life cycle, and the last supervisor.',
+  context: ({ input }) => cluster.born(input),
+  options: { maxIterations: 1_000 },
+  type: 'parallel',
+  states: {
+    life: {
+      description: 'What the process that runs the cell is doing.',
+      initial: 'unstarted',
+      on: {
+        'root.start': { target: '.starting', reenter: true, actions: 'start' },
+        reply: { actions: 'confirm' },
+        'root.drain': {
+          target: '.draining',
+          actions: [
+            'noteTime',
+            { type: 'reply', params: (args) => cluster.answered(args, 'draining') },
+          ],
+        },
+        'root.stopped': {
+          target: '.stopped',
+          actions: [
+            'noteTime',
+            { type: 'reply', params: (args) => cluster.answered(args, 'stopped') },
+          ],
+        },
+      },
+      states: {
+        unstarted: {
+          description: 'No process has told it yet what is configured.',
+        },
+        starting: {
+          description: 'The agents are told their settings.',
+          entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'starting') },
+          always: { guard: 'allConfirmed', target: 'running' },
+          after: { startPatience: { target: 'running' } },
+        },
+        running: {
+          description: 'The agents know their settings; doors are open.',
+          entry: [
+            'noteTime',
+            { type: 'project', params: (args) => cluster.clusterRow(args, 'running') },
+            { type: 'reply', params: cluster.started },
+            'forgetStarter',
+          ],
+        },
+        draining: {
+          description: 'Doors take nothing new; what runs is being finished.',
+          entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'draining') },
+        },
+        stopped: {
+          description: 'All is committed and the process ends; the next boot starts it again.',
+          entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'stopped') },
+        },
+      },
+    },
+    supervision: {
+      description: 'What becomes of actors whose turn threw.',
+      initial: 'watching',
+      on: {
+        'supervision.down': [
+          {
+            guard: 'isOneTooMany',
+            target: '.watching',
+            actions: ['noteFailure', { type: 'project', params: cluster.alarmRow }, 'giveUp'],
+          },
+          { target: '.watching', actions: ['noteFailure', 'plan'] },
+        ],
+        'alarm.dismiss': [
+          {
+            guard: 'isKnownAlarm',
+            actions: [
+              'dismiss',
+              { type: 'project', params: cluster.dismissedAlarm },
+              { type: 'reply', params: (args) => cluster.dismissed(args, true) },
+            ],
+          },
+          { actions: { type: 'reply', params: (args) => cluster.dismissed(args, false) } },
+        ],
+      },
+      states: {
+        watching: {
+          description: 'Nobody waits for an order.',
+          always: [
+            {
+              guard: 'hasTooManyAlarms',
+              actions: [{ type: 'project', params: cluster.oldestAlarmGone }, 'forgetOldestAlarm'],
+            },
+            { guard: 'somebodyWaits', target: 'backingOff' },
+          ],
+        },
+        backingOff: {
+          description: 'Actors that failed wait, suspended, until the first of them is due.',
+          after: { restartBackoff: { target: 'watching', actions: 'orderDue' } },
+        },
+      },
+    },
+    outbox: {
+      description: 'Orders leave in batches, each in a turn of its own.',
+      initial: 'empty',
+      states: {
+        empty: {
+          description: 'Nothing waits to be sent.',
+          always: { guard: 'hasTells', target: 'sending' },
+        },
+        sending: {
+          description: 'As much as one turn may send, then the next turn.',
+          entry: 'newBatch',
+          always: [
+            {
+              guard: 'batchHasRoom',
+              actions: [
+                { type: 'tell', params: ({ context }) => outbox.firstTell(context) },
+                'dropFirst',
+              ],
+            },
+            { guard: 'hasTells', target: 'full' },
+            { target: 'empty' },
+          ],
+        },
+        full: {
+          description: 'This turn has sent its share.',
+          after: { nextTurn: { target: 'sending' } },
+        },
+      },
+    },
+  },
+});

@@ -1,0 +1,42 @@
+/** What the root keeps between turns: no list of actors, only those that failed recently. */
+import type { Address } from '../../protocols/address.ts';
+import type { AgentSettings } from '../../protocols/agent.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
+import type {
+  AlarmDismiss,
+  Down,
+  RootDrain,
+  RootStart,
+  RootStopped,
+} from '../../protocols/supervision.ts';
+import type { Outbox } from '../supervisor/outbox.ts';
+import type { Failure, Waiting } from '../supervisor/strategy.ts';
+
+export type RootContext = {
+  readonly self: Address;
+  readonly tenant: string;
+  /** as they were configured at the last boot */
+  readonly agents: readonly AgentSettings[];
+  /** agents that have not yet confirmed their settings */
+  readonly unconfirmed: readonly Address[];
+  /** who started the root and waits for its answer */
+  readonly starter: ReplyRef | null;
+  /** since when the life cycle is in its present state */
+  readonly since: number;
+  /** of the last period, oldest first */
+  readonly failures: readonly Failure[];
+  readonly waiting: readonly Waiting[];
+  /** actors whose alarm rows the index holds, oldest first */
+  readonly alarms: readonly Address[];
+  readonly outbox: Outbox;
+};
+
+export type RootEvent =
+  | Delivered<RootStart>
+  | Delivered<RootDrain>
+  | Delivered<RootStopped>
+  | Delivered<Down>
+  | Delivered<AlarmDismiss>
+  /** from an agent, to `agent.configure` */
+  | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>;
