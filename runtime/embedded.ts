@@ -1,9 +1,9 @@
 /** openEmbedded: every port of a system in this process, on one folder; no server needed (RT10). */
 import { join } from 'node:path';
 import type { Blobs } from './blobs/blobs.ts';
-import { createFileBlobs } from './blobs/files.ts';
+import { openFileBlobs } from './blobs/files.ts';
 import type { Bus } from './bus/bus.ts';
-import { createInProcessBus } from './bus/in-process.ts';
+import { InProcessBus } from './bus/in-process.ts';
 import { type Durability, type LmdbStore, openLmdbStore } from './log/lmdb.ts';
 
 export type EmbeddedOptions = {
@@ -24,5 +24,5 @@ export async function openEmbedded({
   durability = 'process',
 }: EmbeddedOptions): Promise<Ports> {
   const store = await openLmdbStore({ path, durability });
-  return { store, bus: createInProcessBus(), blobs: createFileBlobs(join(path, 'blobs')) };
+  return { store, bus: new InProcessBus(), blobs: await openFileBlobs(join(path, 'blobs')) };
 }

@@ -5,6 +5,7 @@
  * their row (H2).
  */
 import type { Meta } from '../../protocols/statechart.ts';
+import { missedPolicy } from '../actor/define-actor.ts';
 import { failed, fired, settled } from '../statechart/host.ts';
 import { intentId } from './asks.ts';
 import { TABLE } from './fold.ts';
@@ -247,16 +248,10 @@ export function takeTimer(parts: ShardParts, group: Group, id: string, since: nu
   const cause = fired(resident.live, timer, key, meta);
   if (resident.actor.status === 'suspended')
     stashCause(t, resident, cause.timer ? { timer: cause.timer } : {}, cause.event, input);
-  else if (due < since && missedPolicy(resident, timer) === 'skip')
+  else if (due < since && missedPolicy(resident.definition, timer) === 'skip')
     skipMissed(t, resident, timer, input);
   else applyCause(t, resident, cause, undefined, input);
   return true;
-}
-
-/** Policy of a timer that came due while nobody owned the shard (RT6). */
-function missedPolicy(resident: Resident, timer: string): 'late' | 'skip' | 'once' {
-  const delay = timer.split('.')[2] ?? '';
-  return resident.definition.missedTimers[delay] ?? 'late';
 }
 
 function skipMissed(t: TurnContext, resident: Resident, timer: string, input: string): void {
