@@ -1,8 +1,9 @@
 /**
- * Commit: the log with its fence, and what an owner does with the log's answer (rules C1 to C5, A2 to A4).
+ * Commit: the log with its fence, and what an owner does with the log's answer (rules C1 to C5, A2
+ * to A4).
  *
- * Building a record and sending it are one step here: what is built depends only on the owner's own state
- * and on mail that never changes, so building it earlier gives nothing new.
+ * Building a record and sending it are one step here: what is built depends only on the owner's own
+ * state and on mail that never changes, so building it earlier gives nothing new.
  */
 import type { Step } from './explore.ts';
 import type { Configuration } from './configurations.ts';
@@ -53,8 +54,9 @@ export function visibleLast({ last, trimmedTo }: Journal): number {
 // ---- the log
 
 /**
- * The log takes in an append: stored if the expectation holds, else refused. With a leaking fence it may
- * also be stored when another record with the same expectation just was: two possible answers.
+ * The log takes in an append: stored if the expectation holds, else refused. With a leaking fence
+ * it may also be stored when another record with the same expectation just was: two possible
+ * answers.
  */
 export function arrivals(
   configuration: Configuration,
@@ -134,7 +136,9 @@ type Content = {
   readonly snapshot?: Snapshot;
 };
 
-/** The next record of a process. Its id is new for every record built and the same on every resend. */
+/**
+ * The next record of a process. Its id is new for every record built and the same on every resend.
+ */
 export function build({ configuration, process }: Scene, content: Content): JournalRecord {
   const { kind = 'TURNS', turns = [], snapshot = null } = content;
   const lastSent = turns.findLast((turn) => turn.sent)?.sent?.n;
@@ -186,7 +190,10 @@ function isMine(scene: Scene, record: JournalRecord): boolean {
   return last?.recId === record.recId && isFirstAfterPrev(scene, record);
 }
 
-/** C5: the first record stored after `prev` is the one that counts. Asked only where the fence may leak. */
+/**
+ * C5: the first record stored after `prev` is the one that counts. Asked only where the fence may
+ * leak.
+ */
 function isFirstAfterPrev(scene: Scene, record: JournalRecord): boolean {
   const { configuration } = scene;
   if (configuration.faults.fenceLeak === 0 || configuration.mistake === 'answerTrusted')
@@ -265,7 +272,10 @@ function learnCommitted(scene: Scene, record: JournalRecord): World {
   }
 }
 
-/** A4: drops everything. A candidate (A3) reads what is new and tries again; a running runner goes on. */
+/**
+ * A4: drops everything. A candidate (A3) reads what is new and tries again; a running runner goes
+ * on.
+ */
 export function giveUp({ world, shard, process }: Scene): World {
   if (process.phase === 'claiming') {
     return withProcess(world, shard, process.id, {

@@ -1,6 +1,7 @@
 /**
- * The commit protocol, searched completely in small systems. The floors under the counts are what was
- * measured when they were written: a model that visits fewer states has lost behaviour, not bugs.
+ * The commit protocol, searched completely in small systems. The floors under the counts are what
+ * was measured when they were written: a model that visits fewer states has lost behaviour, not
+ * bugs.
  */
 import { describe, expect, test } from 'vitest';
 import { type Configuration, long, quick } from './configurations.ts';

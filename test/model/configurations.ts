@@ -1,6 +1,6 @@
 /**
- * Configurations: the small systems that are searched completely. Each bounds the faults that may happen
- * in one run; within the bounds every interleaving is visited.
+ * Configurations: the small systems that are searched completely. Each bounds the faults that may
+ * happen in one run; within the bounds every interleaving is visited.
  */
 import type { Choices, ClientMessage, Faults, ShardIndex } from './world.ts';
 

@@ -2,10 +2,12 @@
  * Explorer: visits every state a model can reach and stops at the first that breaks an invariant.
  *
  * Owns the search, its memory of states seen and the trace to a violation; knows nothing of what is
- * modelled. A state is remembered as a 64-bit fingerprint of its canonical text: with a million states
- * the chance that two of them share one, so that a state is missed, is below one in ten million.
+ * modelled. A state is remembered as a 64-bit fingerprint of its canonical text: with a million
+ * states the chance that two of them share one, so that a state is missed, is below one in ten
+ * million.
  *
- * Depth first is smaller and finds *whether*; breadth first keeps the way to each state and finds the
+ * Depth first is smaller and finds *whether*; breadth first keeps the way to each state and finds
+ * the
  * *shortest* way to a violation.
  */
 
@@ -15,7 +17,10 @@ export type Step<State> = {
   readonly rule: string;
   readonly label: string;
   readonly next: State;
-  /** Happens by itself sooner or later. False: a fault or a free choice, which may also never happen. */
+  /**
+   * Happens by itself sooner or later. False: a fault or a free choice, which may also never
+   * happen.
+   */
   readonly progress: boolean;
 };
 
@@ -174,7 +179,10 @@ class FingerprintSet {
   }
 }
 
-/** Two multiplicative hashes over the UTF-16 units (FNV-1a and MurmurHash's constant), mixed at the end. */
+/**
+ * Two multiplicative hashes over the UTF-16 units (FNV-1a and MurmurHash's constant), mixed at the
+ * end.
+ */
 function fingerprint(text: string): [low: number, high: number] {
   let low = 0x9e3779b9 | 0;
   let high = 0x85ebca6b | 0;

@@ -1,6 +1,7 @@
 /**
- * Invariants V1 to V8 of the commit protocol, each a function that answers what is wrong, or nothing.
- * All but V5 hold in every state; V5 is what must be done once nothing but faults and choices remain.
+ * Invariants V1 to V8 of the commit protocol, each a function that answers what is wrong, or
+ * nothing. All but V5 hold in every state; V5 is what must be done once nothing but faults and
+ * choices remain.
  */
 import type { Configuration } from './configurations.ts';
 import type { Violation } from './explore.ts';
@@ -41,7 +42,9 @@ const outputsAreCommitted: Invariant = ({ shards: both, network, effects }) => {
   return undefined;
 };
 
-/** V3: the receiver accepts a prefix of what was sent, and a client's messages apply in its order. */
+/**
+ * V3: the receiver accepts a prefix of what was sent, and a client's messages apply in its order.
+ */
 const orderWithoutGap: Invariant = ({ shards: both }, { clients }) => {
   const { sentEver, committed } = both[0].journal;
   const accepted = both[1].journal.committed.applied;
@@ -102,7 +105,9 @@ const nothingNeededIsTrimmed: Invariant = (world) => {
   return undefined;
 };
 
-/** V8: a committed turn never leaves the fold: every record that counts was built on all before it. */
+/**
+ * V8: a committed turn never leaves the fold: every record that counts was built on all before it.
+ */
 const foldKeepsAll: Invariant = ({ shards: both }) => {
   const less = both[0].journal.builtOnLess || both[1].journal.builtOnLess;
   return less ? `record ${less} counts, and was not built on all records before it` : undefined;

@@ -5,7 +5,9 @@ import { type KeyRules, keyRetention } from './keys.ts';
 
 const timeout = 60_000;
 
-/** Window 4, life of a copy 1, estimate off by 1, and a clock that may step by 1 counts twice: 8. */
+/**
+ * Window 4, life of a copy 1, estimate off by 1, and a clock that may step by 1 counts twice: 8.
+ */
 const sufficient: KeyRules = {
   retryWindow: 4,
   copyLife: 1,

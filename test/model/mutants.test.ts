@@ -1,6 +1,6 @@
 /**
- * Each rule is broken on purpose and the model has to notice by the invariant that the rule is there for.
- * The shortest way to the violation is printed: it is the reason of the rule.
+ * Each rule is broken on purpose and the model has to notice by the invariant that the rule is
+ * there for. The shortest way to the violation is printed: it is the reason of the rule.
  */
 import { describe, expect, test } from 'vitest';
 import { explore } from './explore.ts';

@@ -1,6 +1,6 @@
 /**
- * Mutants: one rule broken each, and the invariant that must notice. A model that lets a mutant live
- * checks less than it says.
+ * Mutants: one rule broken each, and the invariant that must notice. A model that lets a mutant
+ * live checks less than it says.
  */
 import { type Configuration, configure } from './configurations.ts';
 import type { InvariantId } from './invariants.ts';
@@ -192,7 +192,9 @@ export const mutants: readonly Mutant[] = [
   },
 ];
 
-/** Looks wrong, and a complete search shows that it is not, as long as each record has its own id. */
+/**
+ * Looks wrong, and a complete search shows that it is not, as long as each record has its own id.
+ */
 export const harmless: Configuration = configure({
   clients: one,
   unknown: 2,

@@ -183,7 +183,10 @@ function snapshotSteps(scene: Scene): void {
   }
 }
 
-/** Mistake `pointerOutsideJournal`: so the trim may empty the journal, which then reads as never used. */
+/**
+ * Mistake `pointerOutsideJournal`: so the trim may empty the journal, which then reads as never
+ * used.
+ */
 function pointElsewhere(scene: Scene): void {
   const { world, shard, process } = scene;
   const pointed = withShard(world, shard, {

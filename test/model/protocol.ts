@@ -1,12 +1,14 @@
 /**
- * Protocol: the model of a shard's commit protocol (docs/commit-protocol.md), for exhaustive search.
+ * Protocol: the model of a shard's commit protocol (docs/commit-protocol.md), for exhaustive
+ * search.
  *
- * Who moves: clients, the network, runners without an owner, and the processes of each shard. Every step
- * is named by the rule it exercises. The rules themselves are in commit.ts (A, C), turns.ts (B, E, F) and
- * outputs.ts (D, G, H, I); a configuration says which faults may happen and which rule is broken.
+ * Who moves: clients, the network, runners without an owner, and the processes of each shard. Every
+ * step is named by the rule it exercises. The rules themselves are in commit.ts (A, C), turns.ts
+ * (B, E, F) and outputs.ts (D, G, H, I); a configuration says which faults may happen and which
+ * rule is broken.
  *
- * Not modelled: replies, the control lane, stashes, careful mode, parking, the spawn ledger, HANDOFF,
- * more than two believers per shard, loss of stored records.
+ * Not modelled: replies, the control lane, stashes, careful mode, parking, the spawn ledger,
+ * HANDOFF, more than two believers per shard, loss of stored records.
  */
 import type { Scene } from './commit.ts';
 import {
@@ -238,7 +240,10 @@ function loadSteps(scene: Scene): void {
   emit(scene, 'A2', named(scene, 'reads the journal'), next);
 }
 
-/** A7: an owner looks at the journal's last record from time to time, also when it has nothing to append. */
+/**
+ * A7: an owner looks at the journal's last record from time to time, also when it has nothing to
+ * append.
+ */
 function probeSteps(scene: Scene): void {
   const { configuration, world, shard, process } = scene;
   if (configuration.mistake === 'noIdleProbe') return;

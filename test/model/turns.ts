@@ -1,5 +1,6 @@
 /**
- * Turns: the mailbox is read in order, every entry becomes exactly one Turn (rules B1, B2, E1, E4, F3, H2).
+ * Turns: the mailbox is read in order, every entry becomes exactly one Turn (rules B1, B2, E1, E4,
+ * F3, H2).
  */
 import type { Scene } from './commit.ts';
 import { appendSteps, build } from './commit.ts';
@@ -92,7 +93,10 @@ function takeClient(
   };
 }
 
-/** E1: accepts what is above the highest accepted, skips what is not, drops a flight that leaves a gap. */
+/**
+ * E1: accepts what is above the highest accepted, skips what is not, drops a flight that leaves a
+ * gap.
+ */
 function takeLinks(
   { mistake }: Configuration,
   state: ShardState,
@@ -123,7 +127,10 @@ function noteEarly(
   };
 }
 
-/** Mistake `floorIsReadPosition`: the floor in the record is the last position read, not the last taken in. */
+/**
+ * Mistake `floorIsReadPosition`: the floor in the record is the last position read, not the last
+ * taken in.
+ */
 function floorAtReadPosition({ mistake }: Configuration, turns: Turn[], readTo: number): Turn[] {
   if (mistake !== 'floorIsReadPosition') return turns;
   return turns.map((turn, index) =>

@@ -2,9 +2,9 @@
  * World: what the model of the commit protocol consists of (docs/commit-protocol.md).
  *
  * Two shards. Clients send to the actors of shard 0; each client message makes its actor send one
- * message to the actor of shard 1. On each shard at most two processes believe at the same time that
- * they own it, so that a zombie and its successor interleave in every way. A world is immutable: a step
- * answers a new one and shares all parts it did not touch.
+ * message to the actor of shard 1. On each shard at most two processes believe at the same time
+ * that they own it, so that a zombie and its successor interleave in every way. A world is
+ * immutable: a step answers a new one and shares all parts it did not touch.
  *
  * Fields called *ghost* are seen by the invariants only; no rule reads them.
  */
@@ -17,7 +17,9 @@ export type ClientMessage = string;
 
 export type LinkItem = {
   readonly n: number;
-  /** message and epoch of the turn that sent it: a turn run again by another owner sends other bytes */
+  /**
+   * message and epoch of the turn that sent it: a turn run again by another owner sends other bytes
+   */
   readonly body: string;
 };
 
@@ -271,8 +273,9 @@ export function withProcess(
 }
 
 /**
- * Canonical text of worlds. Immutable parts are turned into text once and numbered, so that the text of a
- * world is a short list of numbers. Processes of a shard and delayed appends have no order.
+ * Canonical text of worlds. Immutable parts are turned into text once and numbered, so that the
+ * text of a world is a short list of numbers. Processes of a shard and delayed appends have no
+ * order.
  */
 export class Identifier {
   readonly #numberOfPart = new WeakMap<object, number>();
@@ -280,8 +283,8 @@ export class Identifier {
   readonly #wholeJournal: boolean;
 
   /**
-   * @param wholeJournal the records themselves matter, not only their fold: with snapshots a load may
-   * begin in the middle, and with a leaking fence a reader looks at single records
+   * @param wholeJournal the records themselves matter, not only their fold: with snapshots a load
+   * may begin in the middle, and with a leaking fence a reader looks at single records
    */
   constructor(wholeJournal: boolean) {
     this.#wholeJournal = wholeJournal;
