@@ -6,6 +6,7 @@ import { rootMachine } from './root/machine.ts';
 import { callModel } from './session/effects/call-model.ts';
 import { callTools } from './session/effects/call-tools.ts';
 import { sessionMachine } from './session/machine.ts';
+import { supervisorMachine } from './supervisor/machine.ts';
 
 export type { AgentServices } from './agent/services.ts';
 
@@ -25,6 +26,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  */
 export const shippedActors = (): ActorDefinition[] => [
   defineActor({ type: 'root', version: 1, machine: rootMachine, idleMs: 86_400_000 }),
+  defineActor({ type: 'supervisor', version: 1, machine: supervisorMachine }),
   defineActor({ type: 'agent', version: 1, machine: agentMachine }),
   defineActor({
     type: 'session',

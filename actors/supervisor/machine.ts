@@ -1,0 +1,235 @@
+/**
+ * Supervisor: looks after an ordered list of children (RT3): one-for-one, one-for-all or
+ * rest-for-one, with a restart intensity, a backoff and escalation. Address
+ * `{tenant}/supervisor/{name}`.
+ *
+ * Region `children`:
+ *  - `unconfigured`: nobody has said yet what it supervises;
+ *  - `watching`: the children are well;
+ *  - `backingOff`: children that failed, and those that go with them, wait for their time;
+ *  - `halted`: failures were too many, or its own supervisor said so: the children are stopped or
+ *    quarantined until `supervisor.restart`.
+ *
+ * Region `outbox`: more orders than one turn may send leave in batches.
+ *
+ * A child belongs to the supervisor whose message created it; an actor that exists already keeps the
+ * one it has, and refuses the orders of another.
+ *
+ * Invariants: every child that reports a failure is answered by exactly one order; a failure past the
+ * intensity is told to the supervisor above exactly once.
+ */
+import { assign, not, setup } from 'xstate';
+import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
+import * as children from './children.ts';
+import * as outbox from './outbox.ts';
+import type { SupervisorContext, SupervisorEvent } from './types.ts';
+
+export const supervisorMachine = setup({
+  types: {
+    context: {} as SupervisorContext,
+    events: {} as SupervisorEvent,
+    input: {} as ActorInput,
+  },
+  actions: {
+    ...hostActions,
+    take: assign(children.take),
+    adopt: assign(children.adopt),
+    add: assign(children.add),
+    remove: assign(children.remove),
+    noteFailure: assign(children.noteFailure),
+    plan: assign(children.plan),
+    orderDue: assign(children.orderDue),
+    quarantineFailed: assign(children.quarantineFailed),
+    endFailed: assign(children.endFailed),
+    noteWhy: assign(children.noteWhy),
+    endAll: assign(children.endAll),
+    beginAgain: assign(children.beginAgain),
+    newBatch: assign(({ context }) => outbox.newBatch(context)),
+    dropFirst: assign(({ context }) => outbox.dropFirst(context)),
+  },
+  guards: {
+    isUnfit: (args) => children.fault(args) !== undefined,
+    isOurs: children.isOurs,
+    isToBeQuarantined: children.isToBeQuarantined,
+    isOneTooMany: children.isOneTooMany,
+    somebodyWaits: ({ context }) => context.waiting.length > 0,
+    hasTells: ({ context }) => outbox.hasTells(context),
+    batchHasRoom: ({ context }) => outbox.batchHasRoom(context),
+  },
+  delays: { restartBackoff: children.restartBackoffMs, nextTurn: 0 },
+}).createMachine({
+  id: 'supervisor',
+  description: 'Looks after an ordered list of children.',
+  context: ({ input }) => children.born(input),
+  options: { maxIterations: 1_000 },
+  type: 'parallel',
+  states: {
+    children: {
+      description: 'The children and what becomes of those that fail.',
+      initial: 'unconfigured',
+      states: {
+        unconfigured: {
+          description: 'Nobody has said yet what it supervises.',
+          on: {
+            'supervisor.start': [
+              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              {
+                target: 'supervising',
+                actions: [
+                  'take',
+                  {
+                    type: 'reply',
+                    params: (args) => children.answered(args, 'supervising'),
+                  },
+                ],
+              },
+            ],
+          },
+        },
+        supervising: {
+          description: 'Children that fail go on, or begin again, after a while.',
+          entry: { type: 'project', params: (args) => children.projected(args, 'supervising') },
+          initial: 'watching',
+          on: {
+            'supervisor.start': [
+              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              {
+                target: '.watching',
+                actions: [
+                  'take',
+                  {
+                    type: 'reply',
+                    params: (args) => children.answered(args, 'supervising'),
+                  },
+                  {
+                    type: 'project',
+                    params: (args) => children.projected(args, 'supervising'),
+                  },
+                ],
+              },
+            ],
+            'supervisor.add': [
+              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              {
+                actions: [
+                  'add',
+                  {
+                    type: 'reply',
+                    params: (args) => children.answered(args, 'supervising'),
+                  },
+                  {
+                    type: 'project',
+                    params: (args) => children.projected(args, 'supervising'),
+                  },
+                ],
+              },
+            ],
+            'supervisor.remove': {
+              target: '.watching',
+              actions: [
+                'remove',
+                {
+                  type: 'reply',
+                  params: (args) => children.answered(args, 'supervising'),
+                },
+                {
+                  type: 'project',
+                  params: (args) => children.projected(args, 'supervising'),
+                },
+              ],
+            },
+            'supervisor.restart': { target: '.watching', actions: 'beginAgain' },
+            'supervisor.stop': { target: 'halted', actions: 'endAll' },
+            'supervision.down': [
+              { guard: not('isOurs'), actions: 'endFailed' },
+              { guard: 'isToBeQuarantined', actions: 'quarantineFailed' },
+              {
+                guard: 'isOneTooMany',
+                target: 'halted',
+                actions: [
+                  'noteFailure',
+                  'noteWhy',
+                  'endAll',
+                  { type: 'tell', params: children.escalate },
+                ],
+              },
+              {
+                target: '.watching',
+                actions: [
+                  'noteFailure',
+                  'plan',
+                  {
+                    type: 'project',
+                    params: (args) => children.projected(args, 'supervising'),
+                  },
+                ],
+              },
+            ],
+          },
+          states: {
+            watching: {
+              description: 'No child waits for an order.',
+              always: { guard: 'somebodyWaits', target: 'backingOff' },
+            },
+            backingOff: {
+              description:
+                'Children that failed, and those that go with them, wait for their time.',
+              after: { restartBackoff: { target: 'watching', actions: 'orderDue' } },
+            },
+          },
+        },
+        halted: {
+          description: 'The children are stopped or quarantined, until it is told to begin again.',
+          entry: { type: 'project', params: (args) => children.projected(args, 'halted') },
+          on: {
+            'supervisor.restart': { target: 'supervising', actions: 'beginAgain' },
+            'supervisor.start': [
+              { guard: 'isUnfit', actions: { type: 'reply', params: children.refused } },
+              {
+                target: 'supervising',
+                actions: [
+                  'adopt',
+                  'beginAgain',
+                  {
+                    type: 'reply',
+                    params: (args) => children.answered(args, 'supervising'),
+                  },
+                ],
+              },
+            ],
+            'supervision.down': { actions: 'endFailed' },
+          },
+        },
+      },
+    },
+    outbox: {
+      description: 'Orders leave in batches, each in a turn of its own.',
+      initial: 'empty',
+      states: {
+        empty: {
+          description: 'Nothing waits to be sent.',
+          always: { guard: 'hasTells', target: 'sending' },
+        },
+        sending: {
+          description: 'As much as one turn may send, then the next turn.',
+          entry: 'newBatch',
+          always: [
+            {
+              guard: 'batchHasRoom',
+              actions: [
+                { type: 'tell', params: ({ context }) => outbox.firstTell(context) },
+                'dropFirst',
+              ],
+            },
+            { guard: 'hasTells', target: 'full' },
+            { target: 'empty' },
+          ],
+        },
+        full: {
+          description: 'This turn has sent its share.',
+          after: { nextTurn: { target: 'sending' } },
+        },
+      },
+    },
+  },
+});
