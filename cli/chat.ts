@@ -51,6 +51,8 @@ class Chat {
   #showing: Promise<void> = Promise.resolve();
   #aborted: Turn | undefined;
   #failed = false;
+  /** an answer is being printed and its line is not ended */
+  #inLine = false;
 
   constructor(client: GatewayClient, options: ChatOptions) {
     this.#client = client;
@@ -66,7 +68,12 @@ class Chat {
     this.#client.watch((state) => {
       if (state.kind === 'lost') this.#note('the connection is lost; trying again');
       if (state.kind === 'open') this.#note('connected again');
-      if (state.kind === 'closed') this.#leave();
+      if (state.kind !== 'closed') return;
+      if (state.why) {
+        this.#failed = true;
+        this.#note(state.why.message);
+      }
+      this.#leave();
     });
     this.#lines.on('SIGINT', () => this.#interrupt());
     if (!this.#interactive) process.on('SIGINT', () => this.#interrupt());
@@ -125,7 +132,10 @@ class Chat {
 
   /** Prints one answer to its end; answers are printed one after the other. */
   async #show(turn: Turn): Promise<void> {
-    const printer = new AnswerPrinter((text) => process.stdout.write(text));
+    const printer = new AnswerPrinter((text) => {
+      process.stdout.write(text);
+      if (text !== '') this.#inLine = !text.endsWith('\n');
+    });
     turn.printer = printer;
     printer.show(turn.latest);
     const outcome = await turn.outcome;
@@ -181,6 +191,6 @@ class Chat {
 
   /** Notes are no part of the conversation: they go to stderr. */
   #note(text: string): void {
-    process.stderr.write(`[${text}]\n`);
+    process.stderr.write(`${this.#interactive && this.#inLine ? '\n' : ''}[${text}]\n`);
   }
 }

@@ -300,7 +300,7 @@ export class GatewayClient {
     const again = this.#greeted ? reconnect : persistent;
     if (this.#state.kind === 'closed') return;
     if (!again || (refusal && !mayRetry(refusal))) return this.#end(why);
-    if (this.#greeted) this.#enter({ kind: 'lost' });
+    if (this.#state.kind === 'open') this.#enter({ kind: 'lost' });
     this.#retry = setTimeout(() => this.#open(), this.#backoff(refusal?.retryAfterMs));
   }
 
