@@ -7,8 +7,8 @@ import { strings } from './strings.ts';
 export const Composer = (props: {
   busy: boolean;
   online: boolean;
-  onSend(text: string): void;
-  onStop(): void;
+  onSend: (text: string) => void;
+  onStop: () => void;
 }) => {
   const { busy, online, onSend, onStop } = props;
   const [text, setText] = useState('');

@@ -1,9 +1,10 @@
 /** How the connection is, and the question for the token when it was refused. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ConnectionState } from './gateway-client.ts';
 import { strings } from './strings.ts';
 
-export const Header = ({ state, onRetry }: { state: ConnectionState; onRetry(): void }) => (
+export const Header = ({ state, onRetry }: { state: ConnectionState; onRetry: () => void }) => (
   <header>
     <h1>{strings.title}</h1>
     <div class={`connection ${state.kind}`} role="status">
@@ -25,7 +26,7 @@ const Status = ({ state }: { state: ConnectionState }) => {
     case 'connecting':
       return <span>{strings.connecting}</span>;
     case 'refused':
-      return <span>{state.code}</span>;
+      return <span>{strings.notConnected}</span>;
     case 'waiting':
       return state.restarting ? (
         <span>{strings.restarting}</span>
@@ -47,41 +48,48 @@ const Countdown = ({ to }: { to: number }) => {
   return <span aria-live="off">{strings.offline(seconds)}</span>;
 };
 
-export const TokenForm = ({
-  why,
-  onToken,
-}: {
-  why: string | undefined;
-  onToken(token: string): void;
-}) => {
+type Refused = Extract<ConnectionState, { kind: 'refused' }>;
+
+/** A wrong or missing secret can be given; any other refusal can only be told. */
+export const RefusedView = (props: { state: Refused; onToken: (token: string) => void }) => {
+  const { code, message } = props.state;
+  const missing = /^AUTH_(TOKEN|PASSWORD)_MISSING$/.test(code);
+  const why = missing ? undefined : strings.refused(message);
+  const alert = why && (
+    <p class="failed" role="alert">
+      {why}
+    </p>
+  );
+  return (
+    <main class="gate">
+      {code.startsWith('AUTH_') ? <TokenForm alert={alert} onToken={props.onToken} /> : alert}
+    </main>
+  );
+};
+
+const TokenForm = (props: { alert: ComponentChildren; onToken: (token: string) => void }) => {
   const [token, setToken] = useState('');
   const submit = (event: Event) => {
     event.preventDefault();
-    if (token.trim() !== '') onToken(token.trim());
+    if (token.trim() !== '') props.onToken(token.trim());
   };
   return (
-    <main class="gate">
-      <form onSubmit={submit}>
-        <h2>{strings.tokenTitle}</h2>
-        <p>{strings.tokenHelp}</p>
-        {why && (
-          <p class="failed" role="alert">
-            {strings.refused(why)}
-          </p>
-        )}
-        <label>
-          {strings.tokenLabel}
-          <input
-            type="password"
-            autocomplete="off"
-            spellcheck={false}
-            autoFocus
-            value={token}
-            onInput={(event) => setToken(event.currentTarget.value)}
-          />
-        </label>
-        <button type="submit">{strings.connect}</button>
-      </form>
-    </main>
+    <form onSubmit={submit}>
+      <h2>{strings.tokenTitle}</h2>
+      <p>{strings.tokenHelp}</p>
+      {props.alert}
+      <label>
+        {strings.tokenLabel}
+        <input
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          autoFocus
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit">{strings.connect}</button>
+    </form>
   );
 };

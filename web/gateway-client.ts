@@ -16,6 +16,7 @@ export type ConnectionState =
   | { readonly kind: 'online'; readonly hello: HelloOk }
   /** `retryAt` is of Date.now() */
   | { readonly kind: 'waiting'; readonly retryAt: number; readonly restarting: boolean }
+  /** `code` is a ConnectErrorCode where the gateway gave one */
   | { readonly kind: 'refused'; readonly code: string; readonly message: string };
 
 export type GatewayEvents = {
@@ -28,11 +29,14 @@ export type GatewayEvents = {
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: string;
+  /** `details.code`, the finer one; else the code itself */
+  readonly detail: string;
   /** the same request may succeed later */
   readonly retryable: boolean;
-  constructor(error: Pick<GatewayErrorShape, 'code' | 'message' | 'retryable'>) {
+  constructor(error: GatewayErrorShape) {
     super(error.message);
     this.code = error.code;
+    this.detail = (error.details as { code?: string } | undefined)?.code ?? error.code;
     this.retryable = error.retryable ?? false;
   }
 }
@@ -167,7 +171,7 @@ export class GatewayClient {
       this.#enter({ kind: 'online', hello });
     } catch (error) {
       if (!(error instanceof GatewayError) || error.retryable) throw error;
-      this.#enter({ kind: 'refused', code: error.code, message: error.message });
+      this.#enter({ kind: 'refused', code: error.detail, message: error.message });
     }
   }
 

@@ -6,7 +6,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Chat, type ChatView } from './chat.ts';
 import { Composer } from './composer.tsx';
-import { Header, TokenForm } from './connection.tsx';
+import { Header, RefusedView } from './connection.tsx';
 import { activeRun, emptyConversation } from './conversation.ts';
 import { Lines } from './lines.tsx';
 import { language } from './strings.ts';
@@ -67,7 +67,7 @@ const Page = () => {
     <>
       <Header state={connection} onRetry={() => chat.start()} />
       {connection.kind === 'refused' ? (
-        <TokenForm why={connection.message} onToken={onToken} />
+        <RefusedView state={connection} onToken={onToken} />
       ) : (
         <>
           <Lines conversation={conversation} online={online} actions={chat} />

@@ -43,6 +43,7 @@ const english = {
   tokenHelp: 'Open the link that “npm start” printed, or paste the token here.',
   tokenLabel: 'Token',
   connect: 'Connect',
+  notConnected: 'Not connected',
   refused: (why: string) => `The gateway refused the connection: ${why}`,
 };
 
@@ -86,6 +87,7 @@ const vietnamese: Strings = {
   tokenHelp: 'Hãy mở đường dẫn mà “npm start” đã in ra, hoặc dán mã vào đây.',
   tokenLabel: 'Mã truy cập',
   connect: 'Kết nối',
+  notConnected: 'Chưa kết nối',
   refused: (why) => `Gateway từ chối kết nối: ${why}`,
 };
 

@@ -1,5 +1,6 @@
 /**
- * Which session a client means (SE1): a full key, a short one, or none for the agent's main session.
+ * Which session a client means (SE1): a full key, a short one, or none for the agent's main
+ * session.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { parseSessionKey, sessionKey as keys } from '../../protocols/session-key.ts';

@@ -191,7 +191,7 @@ const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
   if (isBinary) return { ok: false, id: 'invalid', message: 'invalid frame: send JSON text' };
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString());
+    value = JSON.parse(textOf(bytes));
   } catch {
     return { ok: false, id: 'invalid', message: 'invalid frame: this is not JSON' };
   }
@@ -204,3 +204,6 @@ const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
     message: `invalid request frame: ${describeErrors(checked.errors)}`,
   };
 };
+
+/** `ws` gives one Buffer unless it is asked for another form. */
+const textOf = (bytes: RawData): string => (bytes as Buffer).toString('utf8');

@@ -56,14 +56,10 @@ export const messageOf = (
     type: 'text',
     text: whole.length > textCharactersMax ? `${whole.slice(0, textCharactersMax)}…` : whole,
   });
+  const sender = said.type === 'user' && said.sender ? { senderLabel: said.sender } : {};
   switch (said.type) {
     case 'user':
-      return {
-        role: 'user',
-        content: [text(said.text)],
-        ...about,
-        ...(said.sender ? { senderLabel: said.sender } : {}),
-      } as ChatMessage;
+      return { role: 'user', content: [text(said.text)], ...about, ...sender };
     case 'assistant':
       return assistantMessage(said, about, text);
     case 'tool':

@@ -35,7 +35,7 @@ afterEach(async () => {
   await Promise.all(pages.map((page) => page.context().close()));
   await gateway.close();
   pages = [];
-  expect(complaints, 'errors in the browser').toEqual([]);
+  if (complaints.length > 0) throw new Error(`errors in the browser:\n${complaints.join('\n')}`);
 });
 
 const open = async (
@@ -89,7 +89,7 @@ const restart = async (): Promise<void> => {
 describe('a conversation', () => {
   test('streams, has exactly one answer, and is there again after a reload', async () => {
     const page = await online();
-    await say(page, 'What is the answer?');
+    await say(page, 'What is six times seven?');
     await running();
     await page.locator('.message.agent .dots').waitFor();
     system.say(MAIN, 'The answer ');
@@ -103,7 +103,10 @@ describe('a conversation', () => {
 
     await page.reload();
     await answers(page).waitFor();
-    expect(await texts(page, '.message')).toEqual(['What is the answer?', 'The answer is 42.']);
+    expect(await texts(page, '.message')).toEqual([
+      'What is six times seven?',
+      'The answer is 42.',
+    ]);
     expect(await page.locator('.message.agent strong').textContent()).toBe('42');
   });
 
@@ -292,10 +295,21 @@ describe('the token', () => {
     await page.getByLabel('Token').fill(TOKEN);
     await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByText('Connected', { exact: true }).waitFor();
+    expect(await page.getByLabel('Token').count()).toBe(0);
   });
 });
 
 describe('the page', () => {
+  test('that may not connect says why, and asks for no token', async () => {
+    await gateway.close();
+    gateway = await gatewayOn(system, { webRoot, auth: { mode: 'none' } });
+    const page = await open();
+    await page.getByText('Connected', { exact: true }).waitFor();
+    await page.goto(`http://rebound.localhost:${gateway.port}/`);
+    await page.getByText('may not connect').waitFor();
+    expect(await page.getByLabel('Token').count()).toBe(0);
+  });
+
   test('names what it shows for people who do not see it', async () => {
     const page = await online();
     await page.getByRole('log', { name: 'Conversation' }).waitFor();

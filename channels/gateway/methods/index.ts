@@ -42,7 +42,7 @@ const published = <M extends PublicMethod>(
   {
     scope: GatewayMethods[name].scope,
     check: (params) => checkParams(name, params),
-    run: run as Method['run'],
+    run,
   },
 ];
 

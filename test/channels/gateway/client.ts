@@ -95,7 +95,9 @@ export class Client {
 
   constructor(url: string, options: ClientOptions = {}) {
     this.ws = new WebSocket(url.replace('http', 'ws'), options);
-    this.ws.on('message', (bytes) => this.#take(JSON.parse(bytes.toString()) as Frame));
+    this.ws.on('message', (bytes) =>
+      this.#take(JSON.parse((bytes as Buffer).toString('utf8')) as Frame),
+    );
     this.ws.on('close', (code, reason) => {
       this.closed = { code, reason: reason.toString() };
     });
