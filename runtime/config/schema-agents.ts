@@ -81,11 +81,13 @@ const defaults = section('what every agent has unless its own entry says otherwi
     ),
   ),
   workspace: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description:
-        'folder that holds one workspace per agent; `~` is your home. Default `workspace` in the data folder',
-    }),
+    notYetUsed(
+      Type.String({
+        minLength: 1,
+        description:
+          'folder that holds one workspace per agent; `~` is your home. Default `workspace` in the data folder',
+      }),
+    ),
   ),
   timeoutSeconds: Type.Integer({
     minimum: 1,
@@ -137,10 +139,12 @@ const agent = record('one agent', {
     }),
   ),
   workspace: Type.Optional(
-    Type.String({
-      minLength: 1,
-      description: 'its folder. Default `<agents.defaults.workspace>/<id>`',
-    }),
+    notYetUsed(
+      Type.String({
+        minLength: 1,
+        description: 'its folder. Default `<agents.defaults.workspace>/<id>`',
+      }),
+    ),
   ),
   sandbox: Type.Optional(notYetUsed(sandboxOverride)),
   a2a: Type.Optional(notYetUsed(a2a)),
