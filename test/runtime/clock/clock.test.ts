@@ -1,0 +1,15 @@
+import { expect } from 'vitest';
+import { systemClock } from '../../../runtime/clock/clock.ts';
+import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { eventually } from '../eventually.ts';
+import { clockContract } from './contract.ts';
+
+clockContract('system', () => ({
+  clock: systemClock,
+  until: (isOver) => eventually(() => expect(isOver()).toBe(true)),
+}));
+
+clockContract('virtual', () => {
+  const clock = new VirtualClock();
+  return { clock, until: (isOver) => clock.run(clock.monotonicMs() + 1000, isOver) };
+});
