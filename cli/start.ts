@@ -16,7 +16,12 @@ export async function start(options: CommonOptions): Promise<number> {
   const { startTroupe } = await import('../main.ts');
   const troupe = await startTroupe(config).catch((error: unknown) => explain(error, config));
   const stopped = untilSignal(() => troupe.stop());
-  await Promise.race([troupe.ready, stopped]);
+  try {
+    await Promise.race([troupe.ready, stopped]);
+  } catch (error) {
+    await troupe.stop();
+    throw error;
+  }
   announce(withSecret(troupe.url, config), notYetUsed, options);
   await stopped;
   return exitCodes.ok;
