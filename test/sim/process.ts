@@ -1,0 +1,117 @@
+/**
+ * SimProcess: the boundary of one process. Everything that reaches the code of a process from
+ * outside (a clock's call, an answer of a port, a message) comes through `enter`: at once while the
+ * process runs, later while it is paused, never once it is dead. What a process has sent before it
+ * died is on its way all the same.
+ */
+import type { Blobs } from '../../runtime/blobs/blobs.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Log } from '../../runtime/log/log.ts';
+import type { State } from '../../runtime/state/state.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export class SimProcess {
+  readonly name: string;
+  readonly clock: Clock;
+  #state: 'running' | 'paused' | 'dead' = 'running';
+  #waiting: (() => void)[] = [];
+
+  /** @param skewMs how far its wall clock is off */
+  constructor(name: string, clock: VirtualClock, skewMs: number) {
+    this.name = name;
+    this.clock = {
+      wallMs: () => clock.wallMs() + skewMs,
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, call) => clock.after(delayMs, () => this.enter(call)),
+    };
+  }
+
+  get alive(): boolean {
+    return this.#state !== 'dead';
+  }
+
+  get running(): boolean {
+    return this.#state === 'running';
+  }
+
+  enter(call: () => void): void {
+    if (this.#state === 'running') call();
+    else if (this.#state === 'paused') this.#waiting.push(call);
+  }
+
+  pause(): void {
+    if (this.#state === 'running') this.#state = 'paused';
+  }
+
+  resume(): void {
+    if (this.#state !== 'paused') return;
+    this.#state = 'running';
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const call of waiting) this.enter(call);
+  }
+
+  kill(): void {
+    this.#state = 'dead';
+    this.#waiting = [];
+  }
+
+  /** The log as this process reaches it. */
+  log(log: Log): Log {
+    const { atomic } = log;
+    return {
+      atomic,
+      append: (subject, bytes, options) => this.#call(() => log.append(subject, bytes, options)),
+      last: (subject) => this.#call(() => log.last(subject)),
+      readLast: (subject) => this.#call(() => log.readLast(subject)),
+      read: (subject, from, options) => this.#call(() => log.read(subject, from, options)),
+      watch: (subject, on) => log.watch(subject, () => this.enter(on)),
+      trim: (subject, upTo) => this.#call(() => log.trim(subject, upTo)),
+      close: async () => {},
+    };
+  }
+
+  blobs(blobs: Blobs): Blobs {
+    return {
+      put: (name, bytes) => this.#call(() => blobs.put(name, bytes)),
+      get: (name) => this.#call(() => blobs.get(name)),
+      delete: (name) => this.#call(() => blobs.delete(name)),
+      list: (prefix) => this.#call(() => blobs.list(prefix)),
+    };
+  }
+
+  bus(bus: Bus): Bus {
+    return {
+      publish: (subject, payload) => (this.alive ? bus.publish(subject, payload) : undefined),
+      subscribe: (pattern, on) => bus.subscribe(pattern, (m) => this.enter(() => on(m))),
+      request: (subject, payload, options) =>
+        this.#call(() => bus.request(subject, payload, options)),
+      close: async () => {},
+    };
+  }
+
+  /** Rows on this process's disk, or in the shared store. */
+  state(state: State): State {
+    return {
+      get: (shard, table, key) => state.get(shard, table, key),
+      range: (shard, table, options) => state.range(shard, table, options),
+      dump: (shard) => state.dump(shard),
+      count: (shard, table) => state.count(shard, table),
+      write: (puts) => this.#call(() => state.write(puts)),
+      clear: (shard) => this.#call(() => state.clear(shard)),
+      close: async () => {},
+    };
+  }
+
+  /** A call out of the process, whose answer comes back through the boundary. */
+  #call<T>(call: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (!this.alive) return;
+      call().then(
+        (value) => this.enter(() => resolve(value)),
+        (error: unknown) => this.enter(() => reject(error as Error)),
+      );
+    });
+  }
+}

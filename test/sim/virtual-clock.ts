@@ -1,0 +1,91 @@
+/**
+ * VirtualClock: the time of a simulation. It stands still while anything runs and jumps to the next
+ * thing that is due, so a day costs what happens in it. All that is due at one moment runs in the
+ * order it was asked for.
+ */
+import type { Clock } from '../../runtime/clock/clock.ts';
+
+type Due = { readonly at: number; readonly order: number; call: (() => void) | undefined };
+
+/** Virtual times begin here, so that a time is never mistaken for a duration. */
+export const EPOCH_MS = 1_700_000_000_000;
+
+export class VirtualClock implements Clock {
+  #now = 0;
+  #order = 0;
+  readonly #heap: Due[] = [];
+  /** calls made so far */
+  steps = 0;
+
+  wallMs(): number {
+    return EPOCH_MS + this.#now;
+  }
+
+  /** Milliseconds since the simulation began. */
+  monotonicMs(): number {
+    return this.#now;
+  }
+
+  after(delayMs: number, call: () => void): () => void {
+    const due: Due = { at: this.#now + Math.max(delayMs, 0), order: this.#order++, call };
+    push(this.#heap, due);
+    return () => void (due.call = undefined);
+  }
+
+  /** Resolves after that many virtual milliseconds. */
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.after(delayMs, resolve));
+  }
+
+  /**
+   * Runs what is due, moment by moment, until `isOver` (asked after each moment) or until nothing
+   * is left or the time is up. Promises settle between two moments.
+   */
+  async run(untilMs: number, isOver: () => boolean = () => false): Promise<void> {
+    while (!isOver()) {
+      const next = this.#heap[0];
+      if (!next || next.at > untilMs) break;
+      this.#now = Math.max(this.#now, next.at);
+      while (this.#heap[0] && this.#heap[0].at <= this.#now) {
+        const { call } = pop(this.#heap);
+        if (!call) continue;
+        this.steps++;
+        call();
+      }
+      await settled();
+    }
+    if (!isOver()) this.#now = Math.max(this.#now, untilMs);
+  }
+}
+
+/** After every promise that can settle without time has settled. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const before = (a: Due, b: Due) => a.at < b.at || (a.at === b.at && a.order < b.order);
+
+function push(heap: Due[], due: Due): void {
+  heap.push(due);
+  for (let at = heap.length - 1; at > 0; ) {
+    const parent = (at - 1) >> 1;
+    if (!before(heap[at]!, heap[parent]!)) break;
+    [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];
+    at = parent;
+  }
+}
+
+function pop(heap: Due[]): Due {
+  const top = heap[0]!;
+  const last = heap.pop()!;
+  if (heap.length === 0) return top;
+  heap[0] = last;
+  for (let at = 0; ; ) {
+    const left = 2 * at + 1;
+    const right = left + 1;
+    let least = at;
+    if (left < heap.length && before(heap[left]!, heap[least]!)) least = left;
+    if (right < heap.length && before(heap[right]!, heap[least]!)) least = right;
+    if (least === at) return top;
+    [heap[at], heap[least]] = [heap[least]!, heap[at]!];
+    at = least;
+  }
+}
