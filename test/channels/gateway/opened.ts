@@ -1,5 +1,6 @@
 /** What a test opens, so that it is closed after it and every frame it saw was a good one. */
 import type { Gateway, GatewayOptions } from '../../../channels/index.ts';
+import type { System } from '../../../runtime/index.ts';
 import { Client, connected, gatewayOn } from './client.ts';
 import { FakeCell, FakeSessionSystem } from './fake-session-system.ts';
 
@@ -7,7 +8,7 @@ let gateways: Gateway[] = [];
 let clients: Client[] = [];
 
 export const openGateway = async (
-  system = new FakeSessionSystem(),
+  system: System = new FakeSessionSystem(),
   options: Partial<GatewayOptions> = {},
 ): Promise<Gateway> => {
   const gateway = await gatewayOn(system, options);

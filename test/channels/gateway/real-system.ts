@@ -1,0 +1,45 @@
+/** The real thing: sessions, agents and their root on an embedded store, with the offline model. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
+import { builtInTools } from '../../../actors/agent/tools/built-in.ts';
+import { createToolRegistry } from '../../../actors/agent/tools/registry.ts';
+import { type AgentServices, rootAddress, shippedActors } from '../../../actors/index.ts';
+import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
+import { OPERATOR } from '../../../channels/gateway/door.ts';
+
+/** A folder for the data, and how to remove it. */
+export const dataFolder = () => {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-gateway-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+export const openRealSystem = async (path: string, tokensPerSecond: number): Promise<System> => {
+  const services: AgentServices = {
+    catalog: createModelCatalog(
+      { providers: {} },
+      { clock: systemClock, offlineTokensPerSecond: tokensPerSecond },
+    ),
+    tools: createToolRegistry(builtInTools),
+  };
+  const system = await createSystem({
+    ...(await openEmbedded({ path })),
+    actors: shippedActors(),
+    services,
+    supervisor: rootAddress('default'),
+  });
+  const agents = ['main', 'second'].map((agentId) => ({
+    agentId,
+    timeoutMs: 60_000,
+    runsMax: 1_000,
+    tokensPerDay: 0,
+  }));
+  const answer = await system.ask(
+    rootAddress('default'),
+    { type: 'root.start', agents },
+    { principal: OPERATOR, timeoutMs: 20_000 },
+  );
+  if (answer.kind !== 'answered') throw new Error(`no root: ${JSON.stringify(answer)}`);
+  return system;
+};
