@@ -1,6 +1,6 @@
 /**
- * The composition root: makes one running troupe out of a configuration. Everything is wired here and
- * nowhere else; nothing here decides.
+ * The composition root: makes one running troupe out of a configuration. Everything is wired here
+ * and nowhere else; nothing here decides.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { startGateway } from './channels/index.ts';
 import type { AgentSettings } from './protocols/agent.ts';
 import { createSystem, openEmbedded, type System, systemClock } from './runtime/index.ts';
 import {
+  bindHost,
   type Config,
   defaultAgent,
   type ResolvedAgent,
@@ -38,7 +39,10 @@ const TENANT = 'default';
 const RUNS_MAX = 1_000;
 const SYSTEM = { sub: 'system', roles: ['operator'] };
 
-/** @throws TroupeError when the data folder or the port cannot be taken; what was opened is closed again */
+/**
+ * @throws TroupeError when the data folder or the port cannot be taken; what was opened is closed
+ * again
+ */
 export async function startTroupe(config: Config): Promise<Troupe> {
   const log = pino({ level: config.log.level }, pino.destination({ dest: 2, sync: true }));
   const catalog = createModelCatalog(config.models, {
@@ -46,6 +50,8 @@ export async function startTroupe(config: Config): Promise<Troupe> {
     clock: systemClock,
     ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
   });
+  const agents = resolveAgents(config);
+  for (const { model } of agents) if (model) catalog.resolve(model);
   const services: AgentServices = { catalog, tools: createToolRegistry(builtInTools) };
   const { runtime } = config;
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
@@ -58,7 +64,6 @@ export async function startTroupe(config: Config): Promise<Troupe> {
     limits: { groupTurnsMax: runtime.groupTurnsMax, residentsMax: runtime.residentsMax },
     onAlarm: (what) => log.warn({ alarm: true }, what),
   });
-  const agents = resolveAgents(config);
   const stopSystem = async () => {
     await system.tell(rootAddress(TENANT), { type: 'root.drain' }, { principal: SYSTEM });
     await system.stop();
@@ -93,7 +98,7 @@ function openGateway(
   return startGateway({
     system,
     port: config.gateway.port,
-    host: hostOf(config),
+    host: bindHost(config),
     auth: {
       mode,
       ...(token ? { token: token.reveal() } : {}),
@@ -113,8 +118,12 @@ function openGateway(
 /** The root configures the agents and answers when it has told them. */
 async function startRoot(system: System, agents: readonly ResolvedAgent[]): Promise<void> {
   const event = { type: 'root.start', agents: agents.map(settingsOf) };
-  const answer = await system.ask(rootAddress(TENANT), event, { principal: SYSTEM, timeoutMs: 30_000 });
-  if (answer.kind !== 'answered') throw new Error(`the root did not start: ${JSON.stringify(answer)}`);
+  const answer = await system.ask(rootAddress(TENANT), event, {
+    principal: SYSTEM,
+    timeoutMs: 30_000,
+  });
+  if (answer.kind !== 'answered')
+    throw new Error(`the root did not start: ${JSON.stringify(answer)}`);
 }
 
 const settingsOf = (agent: ResolvedAgent): AgentSettings => ({
@@ -127,21 +136,19 @@ const settingsOf = (agent: ResolvedAgent): AgentSettings => ({
   ...(agent.thinkingLevel ? { thinking: agent.thinkingLevel } : {}),
 });
 
-function hostOf({ gateway: { bind, customBindHost } }: Config): string {
-  if (bind === 'custom') return customBindHost ?? '127.0.0.1';
-  return bind === 'lan' ? '0.0.0.0' : '127.0.0.1';
-}
-
 /** Beside the bundle, or built by `npm run build` in a checkout. */
 function pageFolder(): { webRoot?: string } {
   for (const folder of ['./web/', './dist/web/']) {
     const path = fileURLToPath(new URL(folder, import.meta.url));
-    if (existsSync(join(path, 'index.html')) && existsSync(join(path, 'main.js'))) return { webRoot: path };
+    if (existsSync(join(path, 'index.html')) && existsSync(join(path, 'main.js')))
+      return { webRoot: path };
   }
   return {};
 }
 
 function offlinePace(text: string | undefined): { offlineTokensPerSecond?: number } {
   const pace = Number(text);
-  return text !== undefined && Number.isFinite(pace) && pace >= 0 ? { offlineTokensPerSecond: pace } : {};
+  return text !== undefined && Number.isFinite(pace) && pace >= 0
+    ? { offlineTokensPerSecond: pace }
+    : {};
 }

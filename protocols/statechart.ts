@@ -40,6 +40,8 @@ export type ReplyRef = {
   readonly id: string;
   /** the asking actor; absent for a client outside */
   readonly actor?: Address;
+  /** actors that the request has passed: the answer goes on counting */
+  readonly hops?: number;
   /** the client's inbox on the Bus */
   readonly inbox?: string;
   /** the client's idempotency key row, which keeps the answer */

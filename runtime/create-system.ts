@@ -66,13 +66,24 @@ export async function createSystem(options: SystemOptions): Promise<System> {
 }
 
 /** The cell's shard count: written once, since actors live where the hash over it says. */
-async function openCell({ store, env = 'local', shards = 8 }: SystemOptions): Promise<number> {
+async function openCell({
+  store,
+  env = 'local',
+  shards = 8,
+  onAlarm,
+}: SystemOptions): Promise<number> {
   const subject = `cell.${env}`;
   await store.log.append(subject, encode({ shards, createdAt: Date.now() }), { expectedLast: 0 });
   const first = await store.log.readLast(subject);
   if (!first)
     throw new TroupeError('INTERNAL', `the cell's own record (${subject}) is not readable`);
-  return decode<{ shards: number }>(first.bytes).shards;
+  const stored = decode<{ shards: number }>(first.bytes).shards;
+  if (stored !== shards) {
+    onAlarm?.(
+      `${shards} shards are asked for, but this store was made with ${stored}, which stays so`,
+    );
+  }
+  return stored;
 }
 
 class RunningSystem implements System {

@@ -94,7 +94,7 @@ export class Door {
   close(): void {
     this.#closed = true;
     this.#unsubscribe();
-    for (const id of [...this.#asked.keys()]) this.#settle(id, { kind: 'timeout' });
+    for (const id of this.#asked.keys()) this.#settle(id, { kind: 'timeout' });
   }
 
   async #send(

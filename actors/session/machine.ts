@@ -18,6 +18,7 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { RunStatus } from '../../protocols/session.ts';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import * as rows from './rows.ts';
 import * as run from './run.ts';
 import type {
   CallModelInput,
@@ -85,7 +86,7 @@ export const sessionMachine = setup({
     wantsTooMuch: (_, p: { calls: number }) => p.calls > 0,
     mayPass: ({ context }, p: { error: unknown }) =>
       run.isRetriable(p.error) && (context.run?.attempt ?? 0) + 1 < ATTEMPTS_MAX,
-    tooManyRows: ({ context }) => context.recent.length > run.RUNS_KEPT,
+    tooManyRows: ({ context }) => context.recent.length > rows.RUNS_KEPT,
   },
   delays: {
     runTimeout: ({ context }) => run.runTimeoutMs(context),
@@ -116,8 +117,8 @@ export const sessionMachine = setup({
           params: ({ context, event }) => run.userEntry(context, run.nowOf(event)),
         },
         { type: 'tell', params: ({ context }) => run.askAdmission(context) },
-        { type: 'project', params: ({ context, event }) => run.runRow(context, run.nowOf(event)) },
-        { type: 'project', params: ({ context }) => run.sessionRow(context) },
+        { type: 'project', params: ({ context, event }) => rows.runRow(context, run.nowOf(event)) },
+        { type: 'project', params: ({ context }) => rows.sessionRow(context) },
       ],
       initial: 'admitting',
       on: {
@@ -127,8 +128,8 @@ export const sessionMachine = setup({
             actions: [
               'enqueue',
               { type: 'reply', params: (args) => run.accepted(args, true) },
-              { type: 'project', params: ({ context }) => run.queuedRow(context) },
-              { type: 'project', params: ({ context }) => run.sessionRow(context) },
+              { type: 'project', params: ({ context }) => rows.queuedRow(context) },
+              { type: 'project', params: ({ context }) => rows.sessionRow(context) },
             ],
           },
           { actions: { type: 'reply', params: run.queueFull } },
@@ -155,9 +156,9 @@ export const sessionMachine = setup({
             guard: 'abortsQueued',
             actions: [
               { type: 'reply', params: run.aborted },
-              { type: 'project', params: ({ context, event }) => run.abortedRow(context, event) },
+              { type: 'project', params: ({ context, event }) => rows.abortedRow(context, event) },
               'unqueue',
-              { type: 'project', params: ({ context }) => run.sessionRow(context) },
+              { type: 'project', params: ({ context }) => rows.sessionRow(context) },
             ],
           },
           { actions: { type: 'reply', params: run.aborted } },
@@ -330,15 +331,15 @@ export const sessionMachine = setup({
           params: ({ context, event }) => run.runEnded(context, run.nowOf(event)),
         },
         { type: 'tell', params: ({ context }) => run.releaseSlot(context) },
-        { type: 'project', params: ({ context, event }) => run.runRow(context, run.nowOf(event)) },
+        { type: 'project', params: ({ context, event }) => rows.runRow(context, run.nowOf(event)) },
         'afterRun',
-        { type: 'project', params: ({ context }) => run.sessionRow(context) },
+        { type: 'project', params: ({ context }) => rows.sessionRow(context) },
       ],
       always: [
         {
           guard: 'tooManyRows',
           actions: [
-            { type: 'project', params: ({ context }) => run.oldestRowGone(context) },
+            { type: 'project', params: ({ context }) => rows.oldestRowGone(context) },
             'forgetOldest',
           ],
         },

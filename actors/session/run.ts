@@ -8,12 +8,9 @@ import type { AgentSettings } from '../../protocols/agent.ts';
 import {
   type RunAccepted,
   type RunEvent,
-  type RunRow,
   type RunStatus,
-  type SessionAbort,
   type SessionEntry,
   type SessionReceive,
-  type SessionRow,
   type Usage,
   runEventsTopic,
 } from '../../protocols/session.ts';
@@ -22,9 +19,7 @@ import type {
   ActorInput,
   Append,
   Delivered,
-  Message,
   Meta,
-  Project,
   Publish,
   Reply,
   Tell,
@@ -40,11 +35,8 @@ import type {
   ToolResult,
 } from './types.ts';
 
-/** Run rows that the index keeps per session. */
-export const RUNS_KEPT = 100;
 const RUN_TIMEOUT_MS = 600_000;
 const RETRY_MS = { first: 1_000, max: 30_000 };
-const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
 const PREVIEW_CHARACTERS = 120;
 const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
 
@@ -83,7 +75,7 @@ function agentOf(sessionKey: string): string {
 const agentAddress = ({ tenant, agentId }: SessionContext): Address =>
   address(tenant, 'agent', agentId);
 /** The run; asked for only in states that have one. */
-const runOf = ({ run }: SessionContext): Run => run!;
+export const runOf = ({ run }: SessionContext): Run => run!;
 
 // ---- taking messages in
 
@@ -361,85 +353,9 @@ export function aborted({ context, event }: Args): Reply {
   };
 }
 
-// ---- rows for readers
-
-export function queuedRow(context: SessionContext): Project {
-  const { runId, acceptedAt } = context.queue.at(-1)!;
-  return projectedRun({ runId, sessionKey: context.sessionKey, status: 'queued', acceptedAt });
-}
-
-/** The row of the one waiting message that an abort names. */
-export function abortedRow(context: SessionContext, event: Delivered<SessionAbort>): Project {
-  const { runId, acceptedAt } =
-    context.queue.find((pending) => pending.runId === event.runId) ?? context.queue[0]!;
-  return projectedRun({
-    runId,
-    sessionKey: context.sessionKey,
-    status: 'aborted',
-    acceptedAt,
-    endedAt: event.meta.now,
-  });
-}
-
-export function runRow(context: SessionContext, now: number): Project {
-  const { runId, acceptedAt, startedAt, status, usage, answer, error, usedModel } = runOf(context);
-  return projectedRun({
-    runId,
-    sessionKey: context.sessionKey,
-    status,
-    acceptedAt,
-    startedAt,
-    ...(status === 'running'
-      ? {}
-      : {
-          endedAt: now,
-          usage,
-          ...defined({ text: answer?.slice(0, ROW_TEXT_CHARACTERS_MAX), error, model: usedModel }),
-        }),
-  });
-}
-
-export const oldestRowGone = (context: SessionContext): Project => ({
-  index: 'runs',
-  key: context.recent[0]!,
-  value: null,
-});
-
-export function sessionRow(context: SessionContext): Project {
-  const {
-    sessionKey,
-    sessionId,
-    agentId,
-    updatedAt,
-    createdAt,
-    length,
-    queue,
-    run,
-    usage,
-    lastMessage,
-  } = context;
-  const value: SessionRow = {
-    sessionKey,
-    sessionId,
-    agentId,
-    status: run ? 'running' : 'idle',
-    updatedAt,
-    createdAt,
-    messages: length,
-    pending: queue.length,
-    usage,
-    lastMessage,
-    ...(run ? { runId: run.runId } : {}),
-    ...defined({ model: run?.usedModel }),
-  };
-  return { index: 'sessions', key: sessionKey, value };
-}
-
-const projectedRun = (value: RunRow): Project => ({ index: 'runs', key: value.runId, value });
-
 // ---- shapes
 
-const entries = (entry: SessionEntry): Append => ({ entries: [entry as Message] });
+const entries = (entry: SessionEntry): Append => ({ entries: [entry] });
 
 const about = (context: SessionContext, at: number) => ({
   runId: runOf(context).runId,
@@ -460,11 +376,14 @@ const sum = (a: Usage, b: Usage): Usage => ({
     : { costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0) }),
 });
 
-const preview = (text: string): string =>
-  [...text.slice(0, 2 * PREVIEW_CHARACTERS)].slice(0, PREVIEW_CHARACTERS).join('');
+/** The first words; a character beyond the basic plane is never cut in half. */
+const preview = (text: string): string => {
+  const cut = text.slice(0, PREVIEW_CHARACTERS);
+  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut;
+};
 
 /** The fields that have a value: rows and entries hold no undefined. */
-function defined<T extends Record<string, unknown>>(
+export function defined<T extends Record<string, unknown>>(
   fields: T,
 ): { [K in keyof T]?: NonNullable<T[K]> } {
   return Object.fromEntries(

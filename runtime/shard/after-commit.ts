@@ -93,6 +93,8 @@ export class AfterCommits {
     switch (step.kind) {
       case 'respond':
         return this.#respond(step);
+      case 'wait':
+        return this.#wait(step);
       case 'publish':
         return outside.publish(step.topic, step.event);
       case 'start': {
@@ -122,20 +124,18 @@ export class AfterCommits {
     this.#o.outside.run(id, intent);
   }
 
-  /**
-   * An answer, or with neither result nor error a repeat of a request that is still pending (F7).
-   */
   #respond({ inbox, id, keyRow, result, error }: Extract<AfterCommit, { kind: 'respond' }>): void {
-    if (keyRow && result === undefined && error === undefined) {
-      const waiting = this.#waiters.get(keyRow) ?? [];
-      this.#waiters.set(keyRow, [...waiting, { inbox, id }].slice(-WAITERS_MAX));
-      return;
-    }
     const given = error ? { error } : { result };
     const waiters = keyRow ? (this.#waiters.get(keyRow) ?? []) : [];
-    for (const to of [{ inbox, id }, ...waiters])
+    for (const to of [{ inbox, id }, ...waiters]) {
       this.#o.outside.respond(to.inbox, { id: to.id, ...given });
+    }
     if (keyRow) this.#waiters.delete(keyRow);
+  }
+
+  #wait({ inbox, id, keyRow }: Extract<AfterCommit, { kind: 'wait' }>): void {
+    const waiting = this.#waiters.get(keyRow) ?? [];
+    this.#waiters.set(keyRow, [...waiting, { inbox, id }].slice(-WAITERS_MAX));
   }
 
   #intent(id: string): Intent | undefined {

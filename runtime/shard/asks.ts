@@ -159,7 +159,7 @@ function tell(t: TurnContext, resident: Resident, p: Tell, item: OutItem | undef
     from: resident.address,
     hops: (item?.hops ?? 0) + 1,
   };
-  if (p.ask) out.reply = { id, actor: resident.address };
+  if (p.ask) out.reply = { id, actor: resident.address, hops: out.hops };
   if (p.ttlMs !== undefined) out.deadline = t.group.now + p.ttlMs;
   if (p.supervise) out.supervise = true;
   if (item?.principal) out.principal = item.principal;

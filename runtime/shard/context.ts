@@ -41,7 +41,7 @@ export type Resident = {
 /** The shard's actors in memory; see residents.ts. */
 export interface ResidentStore {
   readonly keys: KeyStore;
-  find(actor: Address, now?: number): Resident | undefined;
+  find(actor: Address): Resident | undefined;
   create(t: TurnContext, item: OutItem, definition: ActorDefinition): Resident;
   save(t: TurnContext, resident: Resident): void;
   forget(t: TurnContext, resident: Resident): void;
@@ -89,46 +89,46 @@ export function beginTurn({ world, fold, residents }: ShardParts, group: Group):
   return { world, fold, group, residents, draft: new Draft(), turnNo: group.nextTurnNo };
 }
 
-/** Ends the turn without touching the actor, and tells whoever sent the message. */
-export function refuse(
-  t: TurnContext,
-  item: OutItem,
-  input: string,
-  result: TurnResult,
-  code: ErrorCode,
-  message: string,
-  resident?: Resident,
-): void {
+export type Refusal = {
+  readonly result: TurnResult;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly resident?: Resident | undefined;
+  /** the message is in the dead letters already */
+  readonly kept?: boolean;
+};
+
+/**
+ * Ends the turn without touching the actor; whoever sent the message is told, or it becomes a dead
+ * letter.
+ */
+export function refuse(t: TurnContext, item: OutItem, input: string, refusal: Refusal): void {
+  const { result, code, message, resident, kept = false } = refusal;
   if (resident?.unsaved) t.residents.drop(resident.address);
   if (item.reply?.key && ERRORS[code].retriable) t.residents.keys.forget(t, item.reply.key);
-  answer(t, item, { error: { code, message } });
-  end(t, {
-    input,
-    actor: item.to,
-    machine: resident?.actor.machine ?? '',
-    result,
-    why: `${code}: ${message}`,
-  });
+  const error = { code, message };
+  if (!tellSender(t, item, error) && !kept) deadLetter(t, item, 'REFUSED', error);
+  const machine = resident?.actor.machine ?? '';
+  end(t, { input, actor: item.to, machine, result, why: `${code}: ${message}` });
 }
 
-/** Answers a message to where it came from: a client's inbox, or the asking or telling actor. */
-export function answer(t: TurnContext, item: OutItem, given: Given): void {
-  if (item.reply) return reply(t, item.to, item.reply, given);
-  if (!item.from || !given.error || item.event.type === 'refused' || item.event.type === 'reply') {
-    if (given.error && item.from) deadLetter(t, item, 'REFUSED', given.error);
-    return;
+/** Tells the asking client or the sending actor; false where nobody can be told. */
+export function tellSender(t: TurnContext, item: OutItem, error: ErrorData): boolean {
+  if (item.reply) {
+    reply(t, item.to, item.reply, { error });
+    return true;
   }
-  tellBack(t, item.to, item.from, {
-    type: 'refused',
-    to: item.id,
-    message: item.event.type,
-    error: given.error,
-  });
+  // A refusal of a refusal would go on for ever.
+  if (!item.from || item.event.type === 'refused' || item.event.type === 'reply') return false;
+  const event = { type: 'refused', to: item.id, message: item.event.type, error };
+  tellBack(t, item.to, item.from, event, item.hops);
+  return true;
 }
 
 /** Answers a request. The first answer of a keyed request is kept with its key (F3). */
 export function reply(t: TurnContext, from: Address, to: ReplyRef, given: Given): void {
-  if (to.actor) return tellBack(t, from, to.actor, { type: 'reply', to: to.id, ...given });
+  if (to.actor)
+    return tellBack(t, from, to.actor, { type: 'reply', to: to.id, ...given }, to.hops ?? 0);
   if (to.key) t.residents.keys.done(t, to.key, given);
   if (to.inbox)
     t.draft.after.push({
@@ -140,8 +140,8 @@ export function reply(t: TurnContext, from: Address, to: ReplyRef, given: Given)
     });
 }
 
-function tellBack(t: TurnContext, from: Address, to: Address, event: Message): void {
-  sendTo(t, { to, id: outId(t), event, from, hops: 0 });
+function tellBack(t: TurnContext, from: Address, to: Address, event: Message, hops: number): void {
+  sendTo(t, { to, id: outId(t), event, from, hops: hops + 1 });
 }
 
 /**

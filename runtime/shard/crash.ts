@@ -8,14 +8,12 @@
  * obeyed by the host, not by the machine.
  */
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
-import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { DIRECTIVES, type Directive, type Down } from '../../protocols/supervision.ts';
 import { carryAsks, dropPending } from './asks.ts';
 import type { OutItem } from './records.ts';
 import { bornOf } from './residents.ts';
 import {
-  answer,
   deadLetter,
   end,
   outId,
@@ -23,6 +21,7 @@ import {
   reply,
   type Resident,
   sendTo,
+  tellSender,
   type TurnContext,
 } from './context.ts';
 
@@ -51,11 +50,9 @@ export function crash(
   const letter = item ?? { to: resident.address, id: outId(t), event: bare(event), hops: 0 };
   deadLetter(t, letter, poison ? 'POISON' : 'CRASHED', error);
   if (item)
-    answer(t, item, {
-      error: {
-        code: 'INTERNAL',
-        message: `${resident.address} failed on ${item.event.type}: ${error.message}`,
-      },
+    tellSender(t, item, {
+      code: 'INTERNAL',
+      message: `${resident.address} failed on ${item.event.type}: ${error.message}`,
     });
   if (status === 'suspended' && supervisor) {
     const down: Down = {
@@ -92,23 +89,25 @@ function afterCrash(t: TurnContext, resident: Resident, crashes: readonly number
   };
 }
 
-const bare = ({ meta: _, ...event }: Message): Message => event as Message;
+const bare = ({ meta: _, ...event }: Message): Message => event;
 
 /** Carries out a supervisor's or an operator's directive. */
 export function obey(t: TurnContext, resident: Resident, item: OutItem, input: string): void {
   if (!mayDirect(t, resident, item)) {
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'FORBIDDEN',
-      `only the supervisor of ${item.to} or an operator may send ${item.event.type}`,
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'FORBIDDEN',
+      message: `only the supervisor of ${item.to} or an operator may send ${item.event.type}`,
       resident,
-    );
+    });
   }
   if (resident.unsaved)
-    return refuse(t, item, input, 'refused', 'NOT_FOUND', `${item.to} does not exist`, resident);
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'NOT_FOUND',
+      message: `${item.to} does not exist`,
+      resident,
+    });
   try {
     follow(t, resident, item);
   } catch (error) {
@@ -143,7 +142,10 @@ function follow(t: TurnContext, resident: Resident, item: OutItem): void {
       resident.actor = {
         ...actor,
         status: 'quarantined',
-        why: { code: 'INTERNAL', message: String(item.event['why'] ?? 'by its supervisor') },
+        why: {
+          code: 'INTERNAL',
+          message: typeof item.event['why'] === 'string' ? item.event['why'] : 'by its supervisor',
+        },
       };
       break;
   }

@@ -22,6 +22,8 @@ export type AfterCommit =
       readonly result?: unknown;
       readonly error?: ErrorData;
     }
+  /** a request that repeats a pending one: it gets the same answer (F7) */
+  | { readonly kind: 'wait'; readonly inbox: string; readonly id: string; readonly keyRow: string }
   | { readonly kind: 'publish'; readonly topic: string; readonly event: Message }
   | { readonly kind: 'start'; readonly intent: string }
   | { readonly kind: 'abort'; readonly intent: string }

@@ -14,11 +14,11 @@ import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { MailEntry, OutItem, Outcome } from './records.ts';
 import { stashCause } from './stash.ts';
 import {
-  answer,
   beginTurn,
   deadLetter,
   end,
   refuse,
+  reply,
   type Resident,
   type ShardParts,
   type TurnContext,
@@ -65,23 +65,21 @@ export function takeClient(
       input,
     );
   if (known.kind === 'conflict') {
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'CONFLICT',
-      `the idempotency key '${e.key}' was used with another payload for ${item.event.type} to ${item.to}`,
-    );
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'CONFLICT',
+      message: `the idempotency key '${e.key}' was used with another payload for ${item.event.type} to ${item.to}`,
+    });
   }
-  if (known.kind === 'done') answer(t, item, known.answer);
-  else if (item.reply?.inbox)
+  if (known.kind === 'done' && item.reply) reply(t, item.to, item.reply, known.answer);
+  if (known.kind === 'pending' && item.reply?.inbox) {
     t.draft.after.push({
-      kind: 'respond',
+      kind: 'wait',
       inbox: item.reply.inbox,
       id: item.reply.id,
       keyRow: rowKey,
     });
+  }
   end(t, { input, actor: item.to, machine: '', result: 'duplicate' });
 }
 
@@ -94,25 +92,20 @@ function takeNewKey(
   input: string,
 ): void {
   if (logTimeMs > e.notAfter) {
-    return refuse(
-      t,
-      item,
-      input,
-      'expired',
-      'UNAVAILABLE',
-      'this copy of the message arrived too late to tell whether it is a repeat; send it again',
-    );
+    return refuse(t, item, input, {
+      result: 'expired',
+      code: 'UNAVAILABLE',
+      message:
+        'this copy of the message arrived too late to tell whether it is a repeat; send it again',
+    });
   }
   const { keyCount } = t.fold.scalars;
   if (keyCount >= t.world.limits.keysMax) {
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'RATE_LIMIT_EXCEEDED',
-      `shard ${t.world.shard} remembers ${keyCount} idempotency keys, which is its limit; send without a key or later`,
-    );
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'RATE_LIMIT_EXCEEDED',
+      message: `shard ${t.world.shard} remembers ${keyCount} idempotency keys, which is its limit; send without a key or later`,
+    });
   }
   t.residents.keys.remember(t, rowKey, e.payloadHash);
   takeMessage(t, item, input);

@@ -109,10 +109,10 @@ export class ShardOwner {
     if (this.#status !== 'owned') return this.abandon();
     this.#status = 'stopped';
     this.#intake.close();
-    while (this.#inFlight) await this.#inFlight;
+    await this.#answersCame();
     this.#snapshot = undefined;
     if (this.#group?.dirty) this.#seal();
-    while (this.#inFlight) await this.#inFlight;
+    await this.#answersCame();
     if (!this.#isEnded()) await this.#commit({ t: 'HANDOFF', to, ...this.#head() }, []);
     this.#close();
   }
@@ -202,7 +202,7 @@ export class ShardOwner {
       onSettled: () => this.#settledSoon(),
     });
     this.#careful = new Careful(fold, limits, this.now());
-    const { alarm } = outside;
+    const alarm = (what: string) => outside.alarm(what);
     const onSnapshot = (blob: SnapshotBlob) => {
       this.#snapshot = blob;
       this.wake();
@@ -287,6 +287,10 @@ export class ShardOwner {
       this.wake();
       this.#intake.timers.schedule();
     });
+  }
+
+  async #answersCame(): Promise<void> {
+    while (this.#inFlight) await this.#inFlight;
   }
 
   #head() {

@@ -5,7 +5,7 @@
 import type { Address } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
-import { answer, beginTurn, deadLetter, end, type ShardParts } from './context.ts';
+import { beginTurn, deadLetter, end, type ShardParts, tellSender } from './context.ts';
 import { crash } from './crash.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
@@ -33,7 +33,7 @@ export function poisonMail(
   if (resident) return crash(t, resident, item.event, item, error, ref, true);
   if (item) {
     deadLetter(t, item, 'POISON', error);
-    answer(t, item, { error });
+    tellSender(t, item, error);
   }
   end(t, { input: ref, actor: item?.to ?? '', machine: '', result: 'poison', why: error.message });
 }

@@ -55,10 +55,10 @@ export class Residents implements ResidentStore {
   readonly shardOf = (actor: Address): number => shardOf(actor, this.#shards);
 
   /** The actor from memory or from its row; undefined when it does not exist. @throws UnfitRow */
-  find(actor: Address, now = 0): Resident | undefined {
+  find(actor: Address): Resident | undefined {
     const cached = this.#cache.get(actor);
     if (cached) {
-      cached.usedAt = Math.max(cached.usedAt, now);
+      cached.usedAt = this.#fold.scalars.now;
       this.#cache.delete(actor);
       this.#cache.set(actor, cached);
       return cached;
@@ -89,7 +89,7 @@ export class Residents implements ResidentStore {
       live,
       bornAsks: asks,
       unsaved: true,
-      usedAt: t.group.now,
+      usedAt: this.#fold.scalars.now,
     });
   }
 
@@ -115,7 +115,7 @@ export class Residents implements ResidentStore {
    */
   passivate(now: number): void {
     for (const [actor, { usedAt, definition, unsaved }] of this.#cache) {
-      if (usedAt === 0 || unsaved) continue;
+      if (unsaved) continue;
       if (now - usedAt < definition.idleMs) return;
       this.#cache.delete(actor);
     }
@@ -147,7 +147,7 @@ export class Residents implements ResidentStore {
       live: load(definition.machine, fit.row),
       bornAsks: [],
       unsaved: false,
-      usedAt: 0,
+      usedAt: this.#fold.scalars.now,
     };
   }
 

@@ -41,15 +41,12 @@ export function stashMessage(
   const room = whenFull === 'defer' ? capacity * DEFER_FACTOR : capacity;
   if (held >= room) {
     if (whenFull !== 'dropOldest') {
-      return refuse(
-        t,
-        item,
-        input,
-        'refused',
-        'RATE_LIMIT_EXCEEDED',
-        `the mailbox of ${item.to} is full: ${held} messages wait, ${room} are allowed`,
+      return refuse(t, item, input, {
+        result: 'refused',
+        code: 'RATE_LIMIT_EXCEEDED',
+        message: `the mailbox of ${item.to} is full: ${held} messages wait, ${room} are allowed`,
         resident,
-      );
+      });
     }
     dropOldest(t, resident);
   }

@@ -18,40 +18,31 @@ import { stashMessage } from './stash.ts';
 /** Takes one message for an actor. */
 export function takeMessage(t: TurnContext, item: OutItem, input: string): void {
   if (item.deadline !== undefined && item.deadline < t.group.now) {
-    return refuse(
-      t,
-      item,
-      input,
-      'expired',
-      'EXPIRED',
-      `the message was applied after its deadline ${new Date(item.deadline).toISOString()}`,
-    );
+    return refuse(t, item, input, {
+      result: 'expired',
+      code: 'EXPIRED',
+      message: `the message was applied after its deadline ${new Date(item.deadline).toISOString()}`,
+    });
   }
   if (item.hops > t.world.limits.hopsMax) {
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'CONFLICT',
-      `the message has passed ${item.hops} actors, ${t.world.limits.hopsMax} are allowed`,
-    );
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'CONFLICT',
+      message: `the message has passed ${item.hops} actors, ${t.world.limits.hopsMax} are allowed`,
+    });
   }
   const { type } = parseAddress(item.to);
   const definition = t.world.registry.latest(type);
   if (!definition) {
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'NOT_FOUND',
-      `no actor type '${type}' is registered on this worker`,
-    );
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'NOT_FOUND',
+      message: `no actor type '${type}' is registered on this worker`,
+    });
   }
   let resident: Resident;
   try {
-    resident = t.residents.find(item.to, t.group.now) ?? t.residents.create(t, item, definition);
+    resident = t.residents.find(item.to) ?? t.residents.create(t, item, definition);
   } catch (error) {
     return refuseUnborn(t, item, input, error);
   }
@@ -64,27 +55,22 @@ function admit(t: TurnContext, resident: Resident, item: OutItem, input: string)
   const { status, why } = resident.actor;
   if (status === 'suspended') return stashMessage(t, resident, item, input);
   if (status === 'stopped' || isDone(resident.live)) {
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'CONFLICT',
-      `${item.to} has ended and takes no more messages`,
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'CONFLICT',
+      message: `${item.to} has ended and takes no more messages`,
       resident,
-    );
+    });
   }
   if (status === 'quarantined') {
     deadLetter(t, item, 'QUARANTINED', why ?? { code: 'INTERNAL', message: 'quarantined' });
-    return refuse(
-      t,
-      item,
-      input,
-      'refused',
-      'UNAVAILABLE',
-      `${item.to} is quarantined: ${why?.message ?? 'unknown reason'}; the message is in the dead letters`,
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'UNAVAILABLE',
+      message: `${item.to} is quarantined: ${why?.message ?? 'unknown reason'}; the message is in the dead letters`,
       resident,
-    );
+      kept: true,
+    });
   }
   if (defers(resident.definition.machine, resident.live, item.event.type))
     return stashMessage(t, resident, item, input);
@@ -124,16 +110,11 @@ export function applyCause(
   try {
     resident.live = made.live;
     carryAsks(t, resident, made.asks, item);
-    if (t.draft.bytes > t.world.limits.turnBytesMax)
-      throw new LimitExceeded(
-        'PAYLOAD_TOO_LARGE',
-        `the turn writes about ${t.draft.bytes} bytes, ${t.world.limits.turnBytesMax} are allowed`,
-      );
+    keepActor(t, resident);
+    checkSize(t);
   } catch (error) {
     return undone(t, resident, cause.event, item, error, input);
   }
-  if (isDone(resident.live)) finishActor(t, resident);
-  else t.residents.save(t, resident);
   if (resident.actor.stashEnd > resident.actor.stashFirst)
     t.draft.after.push({ kind: 'unstash', actor: resident.address });
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
@@ -153,7 +134,12 @@ function undone(
   if (t.key) t.residents.keys.remember(fresh, t.key.rowKey, t.key.payloadHash);
   const before = t.residents.find(resident.address);
   if (error instanceof LimitExceeded && item)
-    return refuse(fresh, item, input, 'refused', error.code, error.message, before);
+    return refuse(fresh, item, input, {
+      result: 'refused',
+      code: error.code,
+      message: error.message,
+      resident: before,
+    });
   if (!before) return refuseUnborn(fresh, item!, input, error);
   crash(fresh, before, event, item, errorData(error), input);
 }
@@ -169,15 +155,12 @@ function ignored(
   const state = JSON.stringify(resident.live.snapshot.value);
   if (item?.reply) {
     const why = error?.message ?? `in state ${state} it does not take ${item.event.type}`;
-    return refuse(
-      t,
-      item,
-      input,
-      'ignored',
-      error?.code ?? 'CONFLICT',
-      `${resident.address}: ${why}`,
+    return refuse(t, item, input, {
+      result: 'ignored',
+      code: error?.code ?? 'CONFLICT',
+      message: `${resident.address}: ${why}`,
       resident,
-    );
+    });
   }
   if (resident.unsaved) t.residents.drop(resident.address);
   end(t, {
@@ -199,14 +182,25 @@ function born(t: TurnContext, resident: Resident, item: OutItem | undefined, inp
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
 }
 
-function finishActor(t: TurnContext, resident: Resident): void {
-  if (resident.definition.whenDone === 'forget') t.residents.forget(t, resident);
+/**
+ * Writes the row of an actor that goes on or is kept; one that is done and not kept is forgotten.
+ */
+function keepActor(t: TurnContext, resident: Resident): void {
+  if (isDone(resident.live) && resident.definition.whenDone === 'forget')
+    t.residents.forget(t, resident);
   else t.residents.save(t, resident);
+}
+
+function checkSize({ draft, world }: TurnContext): void {
+  const { turnBytesMax } = world.limits;
+  if (draft.bytes <= turnBytesMax) return;
+  const message = `the turn writes about ${draft.bytes} bytes, ${turnBytesMax} are allowed`;
+  throw new LimitExceeded('PAYLOAD_TOO_LARGE', message);
 }
 
 function refuseUnborn(t: TurnContext, item: OutItem, input: string, error: unknown): void {
   t.residents.drop(item.to);
   const data = errorData(error);
   deadLetter(t, item, error instanceof UnfitRow ? 'UNFIT' : 'UNBORN', data);
-  refuse(t, item, input, 'refused', data.code, data.message);
+  refuse(t, item, input, { result: 'refused', code: data.code, message: data.message, kept: true });
 }

@@ -81,15 +81,12 @@ function replay(t: TurnContext, resident: Resident, stashed: Stashed, input: str
   const { deadline } = stashed.item;
   if (deadline !== undefined && deadline < t.group.now) {
     t.residents.save(t, resident);
-    return refuse(
-      t,
-      stashed.item,
-      input,
-      'expired',
-      'EXPIRED',
-      'the message waited in the stash past its deadline',
+    return refuse(t, stashed.item, input, {
+      result: 'expired',
+      code: 'EXPIRED',
+      message: 'the message waited in the stash past its deadline',
       resident,
-    );
+    });
   }
   applyMessage(t, resident, stashed.item, input);
 }
@@ -110,13 +107,11 @@ function unwanted(t: TurnContext, resident: Resident, stashed: Stashed, input: s
     code: 'UNAVAILABLE',
     message: `${resident.address} is ${status}`,
   });
-  refuse(
-    t,
-    stashed.item,
-    input,
-    'refused',
-    'UNAVAILABLE',
-    `${resident.address} is ${status}; the message is in the dead letters`,
+  refuse(t, stashed.item, input, {
+    result: 'refused',
+    code: 'UNAVAILABLE',
+    message: `${resident.address} is ${status}; the message is in the dead letters`,
     resident,
-  );
+    kept: true,
+  });
 }

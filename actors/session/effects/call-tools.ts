@@ -59,12 +59,8 @@ async function outcomeOf(
 ): Promise<{ text: string; isError?: boolean }> {
   const { tools } = context.services as AgentServices;
   try {
-    const { signal, now } = context;
-    return await tools.run(call, {
-      signal,
-      now: now(),
-      idempotencyKey: `${context.id}:${call.id}`,
-    });
+    const idempotencyKey = `${context.id}:${call.id}`;
+    return await tools.run(call, { signal: context.signal, now: context.now(), idempotencyKey });
   } catch (error) {
     if (context.signal.aborted) throw error;
     return { text: errorData(error).message, isError: true };

@@ -1,0 +1,86 @@
+/**
+ * Rows: what a session leaves in the indexes `runs` and `sessions` for those who read without
+ * waking it (RT14).
+ */
+import type { RunRow, SessionAbort, SessionRow } from '../../protocols/session.ts';
+import type { Delivered, Project } from '../../protocols/statechart.ts';
+import { defined, runOf } from './run.ts';
+import type { SessionContext } from './types.ts';
+
+/** Run rows that the index keeps per session. */
+export const RUNS_KEPT = 100;
+const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
+
+export function queuedRow(context: SessionContext): Project {
+  const { runId, acceptedAt } = context.queue.at(-1)!;
+  return projectedRun({ runId, sessionKey: context.sessionKey, status: 'queued', acceptedAt });
+}
+
+/** The row of the one waiting message that an abort names. */
+export function abortedRow(context: SessionContext, event: Delivered<SessionAbort>): Project {
+  const { runId, acceptedAt } =
+    context.queue.find((pending) => pending.runId === event.runId) ?? context.queue[0]!;
+  return projectedRun({
+    runId,
+    sessionKey: context.sessionKey,
+    status: 'aborted',
+    acceptedAt,
+    endedAt: event.meta.now,
+  });
+}
+
+export function runRow(context: SessionContext, now: number): Project {
+  const { runId, acceptedAt, startedAt, status, usage, answer, error, usedModel } = runOf(context);
+  return projectedRun({
+    runId,
+    sessionKey: context.sessionKey,
+    status,
+    acceptedAt,
+    startedAt,
+    ...(status === 'running'
+      ? {}
+      : {
+          endedAt: now,
+          usage,
+          ...defined({ text: answer?.slice(0, ROW_TEXT_CHARACTERS_MAX), error, model: usedModel }),
+        }),
+  });
+}
+
+export const oldestRowGone = (context: SessionContext): Project => ({
+  index: 'runs',
+  key: context.recent[0]!,
+  value: null,
+});
+
+export function sessionRow(context: SessionContext): Project {
+  const {
+    sessionKey,
+    sessionId,
+    agentId,
+    updatedAt,
+    createdAt,
+    length,
+    queue,
+    run,
+    usage,
+    lastMessage,
+  } = context;
+  const value: SessionRow = {
+    sessionKey,
+    sessionId,
+    agentId,
+    status: run ? 'running' : 'idle',
+    updatedAt,
+    createdAt,
+    messages: length,
+    pending: queue.length,
+    usage,
+    lastMessage,
+    ...(run ? { runId: run.runId } : {}),
+    ...defined({ model: run?.usedModel }),
+  };
+  return { index: 'sessions', key: sessionKey, value };
+}
+
+const projectedRun = (value: RunRow): Project => ({ index: 'runs', key: value.runId, value });
