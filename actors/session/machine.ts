@@ -7,6 +7,7 @@
  *  - `running.working.thinking`: the model is called with the transcript so far.
  *  - `running.working.backingOff`: the call failed in a way that may pass; it is made again later.
  *  - `running.working.acting`: the tools that the model asked for run.
+ *  - `clearing`: all was aborted; the messages that waited end first.
  *  - `ending`: the run has its one end (ok, error, aborted, timeout), all who wait are told, the
  *    next begins.
  *
@@ -18,6 +19,7 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { RunStatus } from '../../protocols/session.ts';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import * as abort from './abort.ts';
 import * as rows from './rows.ts';
 import * as run from './run.ts';
 import type {
@@ -64,9 +66,10 @@ export const sessionMachine = setup({
       run.ends(context, p.status, p.error),
     ),
     unqueue: assign(({ context, event }) =>
-      run.unqueue(context, event.type === 'session.abort' ? event.runId : undefined),
+      abort.unqueue(context, event.type === 'session.abort' ? event.runId : undefined),
     ),
     afterRun: assign(({ context, event }) => run.afterRun(context, run.nowOf(event))),
+    dropFirst: assign(({ context }) => ({ queue: context.queue.slice(1) })),
     forgetOldest: assign(({ context }) => ({ recent: context.recent.slice(1) })),
   },
   guards: {
@@ -78,7 +81,7 @@ export const sessionMachine = setup({
       event.type === 'session.abort' &&
       (event.runId === undefined || event.runId === context.run?.runId),
     abortsQueued: ({ context, event }) =>
-      event.type === 'session.abort' && run.waits(context, event.runId),
+      event.type === 'session.abort' && abort.waits(context, event.runId),
     isOurRun: ({ context, event }) => 'runId' in event && event.runId === context.run?.runId,
     admissionRefused: ({ event }) => event.type === 'refused' && event.message === 'agent.admit',
     wantsTools: ({ context }, p: { calls: number }) =>
@@ -105,7 +108,7 @@ export const sessionMachine = setup({
           target: 'running',
           actions: ['enqueue', { type: 'reply', params: (args) => run.accepted(args, false) }],
         },
-        'session.abort': { actions: { type: 'reply', params: run.aborted } },
+        'session.abort': { actions: { type: 'reply', params: abort.aborted } },
       },
     },
     running: {
@@ -137,10 +140,9 @@ export const sessionMachine = setup({
         'session.abort': [
           {
             guard: 'abortsAll',
-            target: 'ending',
+            target: 'clearing',
             actions: [
-              { type: 'reply', params: run.aborted },
-              'unqueue',
+              { type: 'reply', params: abort.aborted },
               { type: 'ends', params: { status: 'aborted' } },
             ],
           },
@@ -148,20 +150,24 @@ export const sessionMachine = setup({
             guard: 'abortsTheRun',
             target: 'ending',
             actions: [
-              { type: 'reply', params: run.aborted },
+              { type: 'reply', params: abort.aborted },
               { type: 'ends', params: { status: 'aborted' } },
             ],
           },
           {
             guard: 'abortsQueued',
             actions: [
-              { type: 'reply', params: run.aborted },
+              { type: 'reply', params: abort.aborted },
               { type: 'project', params: ({ context, event }) => rows.abortedRow(context, event) },
+              {
+                type: 'publish',
+                params: ({ context, event }) => abort.waitingAborted(context, event),
+              },
               'unqueue',
               { type: 'project', params: ({ context }) => rows.sessionRow(context) },
             ],
           },
-          { actions: { type: 'reply', params: run.aborted } },
+          { actions: { type: 'reply', params: abort.aborted } },
         ],
         'agent.refused': {
           guard: 'isOurRun',
@@ -317,6 +323,23 @@ export const sessionMachine = setup({
           },
         },
       },
+    },
+    clearing: {
+      description: 'All was aborted: the messages that waited end one by one, then the run does.',
+      always: [
+        {
+          guard: 'somebodyWaits',
+          actions: [
+            { type: 'project', params: ({ context, event }) => rows.abortedRow(context, event) },
+            {
+              type: 'publish',
+              params: ({ context, event }) => abort.waitingAborted(context, event),
+            },
+            'dropFirst',
+          ],
+        },
+        { target: 'ending' },
+      ],
     },
     ending: {
       description:

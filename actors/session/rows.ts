@@ -2,10 +2,11 @@
  * Rows: what a session leaves in the indexes `runs` and `sessions` for those who read without
  * waking it (RT14).
  */
-import type { RunRow, SessionAbort, SessionRow } from '../../protocols/session.ts';
-import type { Delivered, Project } from '../../protocols/statechart.ts';
-import { defined, runOf } from './run.ts';
-import type { SessionContext } from './types.ts';
+import type { RunRow, SessionRow } from '../../protocols/session.ts';
+import type { Project } from '../../protocols/statechart.ts';
+import { abortedPending } from './abort.ts';
+import { defined, nowOf, runOf } from './run.ts';
+import type { SessionContext, SessionEvent } from './types.ts';
 
 /** Run rows that the index keeps per session. */
 export const RUNS_KEPT = 100;
@@ -16,17 +17,11 @@ export function queuedRow(context: SessionContext): Project {
   return projectedRun({ runId, sessionKey: context.sessionKey, status: 'queued', acceptedAt });
 }
 
-/** The row of the one waiting message that an abort names. */
-export function abortedRow(context: SessionContext, event: Delivered<SessionAbort>): Project {
-  const { runId, acceptedAt } =
-    context.queue.find((pending) => pending.runId === event.runId) ?? context.queue[0]!;
-  return projectedRun({
-    runId,
-    sessionKey: context.sessionKey,
-    status: 'aborted',
-    acceptedAt,
-    endedAt: event.meta.now,
-  });
+/** The row of the waiting message that an abort ends. */
+export function abortedRow(context: SessionContext, event: SessionEvent): Project {
+  const { runId, acceptedAt } = abortedPending(context, event);
+  const { sessionKey } = context;
+  return projectedRun({ runId, sessionKey, status: 'aborted', acceptedAt, endedAt: nowOf(event) });
 }
 
 export function runRow(context: SessionContext, now: number): Project {

@@ -38,9 +38,9 @@ import type {
 const RUN_TIMEOUT_MS = 600_000;
 const RETRY_MS = { first: 1_000, max: 30_000 };
 const PREVIEW_CHARACTERS = 120;
-const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
 
-type Args = { context: SessionContext; event: SessionEvent };
+export type Args = { context: SessionContext; event: SessionEvent };
 
 /** Time of any event: the host sends `meta` with every one, also with outcomes and timers. */
 export const nowOf = (event: unknown): number => (event as { meta: Meta }).meta.now;
@@ -330,29 +330,6 @@ export const afterRun = (context: SessionContext, now: number): Partial<SessionC
   updatedAt: now,
 });
 
-// ---- aborting
-
-export const waits = (context: SessionContext, runId: string | undefined): boolean =>
-  context.queue.some((pending) => runId === undefined || pending.runId === runId);
-
-/** Removes waiting messages: the one that is named, or all. */
-export const unqueue = (
-  context: SessionContext,
-  runId: string | undefined,
-): Partial<SessionContext> => ({
-  queue: runId === undefined ? [] : context.queue.filter((pending) => pending.runId !== runId),
-});
-
-export function aborted({ context, event }: Args): Reply {
-  const runId = event.type === 'session.abort' ? event.runId : undefined;
-  const named = (id: string) => runId === undefined || id === runId;
-  const running = context.run && named(context.run.runId) ? [context.run.runId] : [];
-  return {
-    to: event.meta.reply,
-    result: { aborted: [...running, ...context.queue.map((p) => p.runId).filter(named)] },
-  };
-}
-
 // ---- shapes
 
 const entries = (entry: SessionEntry): Append => ({ entries: [entry] });
@@ -363,7 +340,7 @@ const about = (context: SessionContext, at: number) => ({
   at,
 });
 
-const published = ({ tenant, sessionKey }: SessionContext, event: RunEvent): Publish => ({
+export const published = ({ tenant, sessionKey }: SessionContext, event: RunEvent): Publish => ({
   topic: runEventsTopic(tenant, sessionKey),
   event: { type: 'run', ...event },
 });
