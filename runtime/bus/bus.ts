@@ -7,7 +7,7 @@ export type BusMessage = {
   readonly subject: string;
   readonly payload: unknown;
   /** answers a request; does nothing when nobody asked */
-  respond(payload: unknown): void;
+  readonly respond: (payload: unknown) => void;
 };
 
 export interface Bus {

@@ -1,6 +1,7 @@
 /**
- * InProcessBus: the Bus of one process. Handlers run from a queue in the next turn of the event loop, in
- * publish order; a payload is handed over as it is, so it must not be changed after publishing.
+ * InProcessBus: the Bus of one process. Handlers run from a queue in the next turn of the event
+ * loop, in publish order; a payload is handed over as it is, so it must not be changed after
+ * publishing.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import { subjectMatches } from '../../protocols/subjects.ts';
@@ -82,7 +83,7 @@ export class InProcessBus implements Bus {
     this.#exact.clear();
     this.#wildcards.clear();
     this.#queue = [];
-    for (const fail of [...this.#requests]) fail(closed());
+    for (const fail of this.#requests) fail(closed());
   }
 
   #assertOpen(): void {
@@ -113,7 +114,10 @@ export class InProcessBus implements Bus {
     });
   }
 
-  /** What handlers publish waits for the next turn. A handler that throws stops nobody else's message. */
+  /**
+   * What handlers publish waits for the next turn. A handler that throws stops nobody else's
+   * message.
+   */
   #deliver(): void {
     const queue = this.#queue;
     this.#queue = [];

@@ -1,13 +1,16 @@
 /**
- * Clock: the only source of time outside tests' virtual one. Clocks decide when to try, never who may
- * write (I6).
+ * Clock: the only source of time outside tests' virtual one. Clocks decide when to try, never who
+ * may write (I6).
  */
 export interface Clock {
   /** Milliseconds since the epoch; may jump. */
   wallMs(): number;
   /** Milliseconds from an arbitrary start; never falls. */
   monotonicMs(): number;
-  /** Calls once after at least delayMs (clamped to 0 .. 2^31-1). Returns cancel. Does not keep the process alive. */
+  /**
+   * Calls once after at least delayMs (clamped to 0 .. 2^31-1). Returns cancel. Does not keep the
+   * process alive.
+   */
   after(delayMs: number, call: () => void): () => void;
 }
 

@@ -1,10 +1,11 @@
 /**
- * Data file: proves LMDB's file sound before LMDB maps it into memory. LMDB trusts its file: a page that
- * is missing is SIGBUS, a page of garbage an assertion or worse, and either ends the process. So what can
- * be known from the file is read here first, and an error says what to do.
+ * Data file: proves LMDB's file sound before LMDB maps it into memory. LMDB trusts its file: a page
+ * that is missing is SIGBUS, a page of garbage an assertion or worse, and either ends the process.
+ * So what can be known from the file is read here first, and an error says what to do.
  *
- * Format: lmdb-js 3 on 64-bit little-endian machines (mdb.c: MDB_page_header, MDB_meta, MDB_db, MDB_node).
- * Offsets are in bytes. Three headers ("metas") stand at 0, at half a page and at one page.
+ * Format: lmdb-js 3 on 64-bit little-endian machines (mdb.c: MDB_page_header, MDB_meta, MDB_db,
+ * MDB_node). Offsets are in bytes. Three headers ("metas") stand at 0, at half a page and at one
+ * page.
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { corrupt } from './store-errors.ts';
@@ -18,7 +19,9 @@ const UNFLUSHED = 0x1000;
 /** Larger files are walked only when their end is missing, so that a start stays under a second. */
 export const WALK_ALWAYS_BYTES_MAX = 64 * 2 ** 20;
 
-/** @throws TroupeError INTERNAL, details.reason CORRUPT, when LMDB could not read the file safely */
+/**
+ * @throws TroupeError INTERNAL, details.reason CORRUPT, when LMDB could not read the file safely
+ */
 export const checkDataFile = (path: string): void => {
   const file = openSync(path, 'r');
   try {
@@ -70,8 +73,8 @@ const readMeta = (file: number, at: number): Meta | undefined => {
 };
 
 /**
- * Which of two metas LMDB opens at (mdb_pick_meta with MDB_PREVSNAPSHOT): the later, unless the machine
- * was started anew since and the later was not flushed.
+ * Which of two metas LMDB opens at (mdb_pick_meta with MDB_PREVSNAPSHOT): the later, unless the
+ * machine was started anew since and the later was not flushed.
  */
 const choose = (boot: bigint, a: Meta, b: Meta | undefined): Meta => {
   if (b === undefined || b.transaction === 0n) return a;

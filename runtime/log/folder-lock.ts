@@ -1,15 +1,16 @@
 /**
- * Folder lock: at most one process uses a data folder. The kernel holds the lock and frees it when the
- * process ends in any way, kill -9 included, so there is no stale lock to detect: a lock file that names
- * a pid can not tell a reused pid, nor pid 1 of one container from pid 1 of another.
+ * Folder lock: at most one process uses a data folder. The kernel holds the lock and frees it when
+ * the process ends in any way, kill -9 included, so there is no stale lock to detect: a lock file
+ * that names a pid can not tell a reused pid, nor pid 1 of one container from pid 1 of another.
  *
  * Node has no flock(2), so:
- *  - where the `flock` program is (Linux: util-linux, busybox), it locks a file descriptor that it shares
- *    with this process. A flock belongs to the open file, not to who asked for it (man 2 flock), so it
- *    stays when the program ends and goes when this process does. It holds across containers;
+ *  - where the `flock` program is (Linux: util-linux, busybox), it locks a file descriptor that it
+ *    shares with this process. A flock belongs to the open file, not to who asked for it (man 2
+ *    flock), so it stays when the program ends and goes when this process does. It holds across
+ *    containers;
  *  - macOS and the BSDs take the same lock by a flag of open(2);
- *  - elsewhere a listening socket is the lock: an abstract socket (Linux) or a named pipe (Windows) named
- *    by the folder's identity. Exclusive per host, on Linux per network namespace.
+ *  - elsewhere a listening socket is the lock: an abstract socket (Linux) or a named pipe (Windows)
+ *    named by the folder's identity. Exclusive per host, on Linux per network namespace.
  *
  * The lock file's text only names the holder in the refusal; it decides nothing.
  */
@@ -36,7 +37,8 @@ type Means = 'flock' | 'open-flag' | 'socket';
 
 /**
  * @param means for tests; default: the strongest this machine has
- * @throws TroupeError UNAVAILABLE, details.reason LOCKED and details.pid, when another process has it
+ * @throws TroupeError UNAVAILABLE, details.reason LOCKED and details.pid, when another process has
+ * it
  */
 export const lockFolder = async (folder: string, means?: Means): Promise<FolderLock> => {
   const chosen = means ?? (O_EXLOCK_PLATFORMS.has(process.platform) ? 'open-flag' : 'flock');

@@ -6,7 +6,8 @@
  *
  * Invariants:
  *  - requests take effect in the order of `submit`; a request is built only after every earlier
- *    transaction is settled, so it decides on committed facts (P2) and on those of its own transaction;
+ *    transaction is settled, so it decides on committed facts (P2) and on those of its own
+ *    transaction;
  *  - one request's writes are in one transaction;
  *  - bounded (I8): QUEUED_BYTES_MAX waiting bytes, TRANSACTION_BYTES_MAX and TRANSACTION_WRITES_MAX
  *    per transaction (one request may exceed these two alone).
@@ -29,9 +30,13 @@ export type Fate = 'absent' | 'present' | 'unknown';
 export interface CommitRequest {
   /** about how many bytes it will write */
   readonly bytes: number;
-  /** true: starts a transaction of its own, because it reads rows that requests before it may change */
+  /**
+   * true: starts a transaction of its own, because it reads rows that requests before it may change
+   */
   readonly alone?: boolean;
-  /** Appends its writes when it is its turn. Called once; when it throws nothing of it is stored. */
+  /**
+   * Appends its writes when it is its turn. Called once; when it throws nothing of it is stored.
+   */
   build(writes: RowWrite[]): void;
   committed(): void;
   failed(cause: unknown, fate: Fate): void;
@@ -153,7 +158,10 @@ export class GroupCommit {
     }
   }
 
-  /** A flush that failed is never tried again by the kernel, so where it was promised nothing can go on. */
+  /**
+   * A flush that failed is never tried again by the kernel, so where it was promised nothing can go
+   * on.
+   */
   #fail(group: readonly CommitRequest[], cause: unknown, fate: Fate): void {
     if (fate === 'unknown' || (fate === 'present' && this.#mustFlush)) this.#broken ??= { cause };
     for (const request of group) request.failed(cause, fate);
@@ -195,7 +203,10 @@ export class GroupCommit {
     }
   }
 
-  /** Log keys are never used twice: whether the last one is there tells it for the whole transaction. */
+  /**
+   * Log keys are never used twice: whether the last one is there tells it for the whole
+   * transaction.
+   */
   #fateOf(writes: readonly RowWrite[]): Fate {
     if (this.broken) return 'unknown';
     const probe = writes.findLast((write) => write.table === 'log' && write.value !== null);

@@ -1,10 +1,11 @@
 /**
- * LmdbLog: the Log of the embedded store. Positions are given out here, in the order in which appends
- * take their turn in the group commit; the rows only remember them.
+ * LmdbLog: the Log of the embedded store. Positions are given out here, in the order in which
+ * appends take their turn in the group commit; the rows only remember them.
  *
  * Invariants:
- *  - an append is decided (stored at which position, or refused) when its transaction is built, from
- *    what is committed and what the same transaction stores before it, so P2 holds without any lock;
+ *  - an append is decided (stored at which position, or refused) when its transaction is built,
+ *    from what is committed and what the same transaction stores before it, so P2 holds without any
+ *    lock;
  *  - an append and its alongside are one request, hence one transaction;
  *  - memory follows the disk: `last` and the tails move only when a transaction is settled;
  *  - the last entry of a subject is never removed, so `last` can always be found again (P4).
@@ -194,7 +195,10 @@ export class LmdbLog implements Log {
     });
   }
 
-  /** The rows of an append and all its alongside, the append's own entry first. Reads before it writes. */
+  /**
+   * The rows of an append and all its alongside, the append's own entry first. Reads before it
+   * writes.
+   */
   #write(append: Append, subject: Subject, writes: RowWrite[]): Stored[] {
     const { entries, puts } = append.alongside;
     const subjects = entries.map((entry) => this.#findOrMake(entry.subject));

@@ -1,12 +1,12 @@
 /**
  * The embedded store: Log and State in one LMDB environment, so that a journal record, the mailbox
- * entries it sends and the rows it changes are one transaction (docs/commit-protocol.md, section 6).
- * The only file of the runtime that knows LMDB.
+ * entries it sends and the rows it changes are one transaction (docs/commit-protocol.md, section
+ * 6). The only file of the runtime that knows LMDB.
  *
  * What the numbers and guarantees rest on (lmdb-js 3.5):
  *  - only `batch` writes here: one asynchronous transaction at a time, on a thread of its own. A
- *    synchronous transaction could end an asynchronous one half-way (WriteWorker::WaitForCallbacks),
- *    so none runs after opening;
+ *    synchronous transaction could end an asynchronous one half-way
+ *    (WriteWorker::WaitForCallbacks), so none runs after opening;
  *  - `overlappingSync` stays on: after power loss LMDB opens at the last flushed transaction;
  *  - a commit is answered after it is visible; readers keep an older snapshot until it is renewed.
  */
@@ -52,7 +52,10 @@ export type LmdbStore = {
 
 /** Of the rows' layout. A store of a newer format is refused, never guessed at. */
 export const FORMAT_VERSION = 1;
-/** Names the store beside LMDB's file, so that a lost or emptied file is not mistaken for a new store. */
+/**
+ * Names the store beside LMDB's file, so that a lost or emptied file is not mistaken for a new
+ * store.
+ */
 export const STORE_FILE = 'store.json';
 export const DATA_FILE = 'data.mdb';
 const MAP_SIZE_BYTES_DEFAULT = 2 ** 30;
@@ -61,7 +64,8 @@ const CELL = Buffer.from('cell');
 /**
  * Opens the store of a folder, or makes it.
  * @throws TroupeError UNAVAILABLE (details.reason LOCKED, pid) when another process has the folder;
- * INTERNAL (CORRUPT) when its data can not be trusted; INTERNAL (FORMAT) when it is of a newer format
+ * INTERNAL (CORRUPT) when its data can not be trusted; INTERNAL (FORMAT) when it is of a newer
+ * format
  */
 export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStore> => {
   const { path } = options;
@@ -216,8 +220,9 @@ class LmdbRows implements Rows {
   async commit(writes: readonly RowWrite[]): Promise<void> {
     const committed = this.#root.batch(() => {
       for (const { table, key, value } of writes) {
-        if (value === null) this.#tables[table].remove(key as Buffer);
-        else this.#tables[table].put(key as Buffer, value as Buffer);
+        // the batch's promise stands for all of its writes
+        if (value === null) void this.#tables[table].remove(key as Buffer);
+        else void this.#tables[table].put(key as Buffer, value as Buffer);
       }
     });
     const flushed = this.#durability === 'power' ? Promise.resolve(this.#root.flushed) : undefined;
@@ -236,7 +241,9 @@ class LmdbRows implements Rows {
   }
 }
 
-/** lmdb-js rejects with a general error that holds a promise, itself rejected with what LMDB said. */
+/**
+ * lmdb-js rejects with a general error that holds a promise, itself rejected with what LMDB said.
+ */
 const reasonOf = async (error: unknown): Promise<unknown> => {
   try {
     await (error as { commitError?: Promise<never> }).commitError;

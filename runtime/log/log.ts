@@ -1,15 +1,15 @@
 /**
- * Log: append-only subjects with rising positions. The port under mailboxes, journals, transcripts and
- * dead letters. P1 to P5 of the commit protocol are its contract; `test/runtime/log/contract.ts` runs
- * them on every adapter.
+ * Log: append-only subjects with rising positions. The port under mailboxes, journals, transcripts
+ * and dead letters. P1 to P5 of the commit protocol are its contract;
+ * `test/runtime/log/contract.ts` runs them on every adapter.
  *
  * Guarantees every adapter gives:
  *  - P1 an append is *stored*, *refused* (the expectation failed, nothing was stored) or *unknown*
  *    (rejects with AppendUnknown: it may be stored now, later or never);
  *  - P2 with `expectedLast` at most one append per value is stored;
  *  - P3 reads come in position order and show every answered append; `last` is linearizable;
- *  - P4 a trim removes positions <= upTo, may be repeated, never removes the last entry of a subject;
- *    positions are never used again, also not after a restart;
+ *  - P4 a trim removes positions <= upTo, may be repeated, never removes the last entry of a
+ *    subject; positions are never used again, also not after a restart;
  *  - P5 every entry has the log's own time.
  */
 import type { Put } from '../state/state.ts';
@@ -42,7 +42,9 @@ export type AppendOptions = {
 export type ReadOptions = {
   /** most entries to answer; default READ_LIMIT_DEFAULT */
   readonly limit?: number;
-  /** stop once so many bytes are read (at least one entry is answered); default READ_BYTES_DEFAULT */
+  /**
+   * stop once so many bytes are read (at least one entry is answered); default READ_BYTES_DEFAULT
+   */
   readonly bytesMax?: number;
 };
 
@@ -60,7 +62,10 @@ export interface Log {
   readLast(subject: string): Promise<LogEntry | undefined>;
   /** Entries from position `from` (inclusive) on, oldest first; [] if there are none yet. */
   read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]>;
-  /** Calls `onAppended` after entries were stored in the subject. A hint: may come late or once for many. Returns unsubscribe. */
+  /**
+   * Calls `onAppended` after entries were stored in the subject. A hint: may come late or once for
+   * many. Returns unsubscribe.
+   */
   watch(subject: string, onAppended: () => void): () => void;
   trim(subject: string, upTo: Position): Promise<void>;
   close(): Promise<void>;

@@ -1,11 +1,12 @@
 /**
- * Page tree: walks the B+trees of an LMDB file by its own reads and reports the first thing that LMDB
- * would stumble over: a page outside of the file, a page that is not the one it should be, a node that
- * reaches out of its page, a page reached twice. What nodes contain is not looked at.
+ * Page tree: walks the B+trees of an LMDB file by its own reads and reports the first thing that
+ * LMDB would stumble over: a page outside of the file, a page that is not the one it should be, a
+ * node that reaches out of its page, a page reached twice. What nodes contain is not looked at.
  *
- * Page: number u64 · transaction u64 · pad u16 · flags u16 · lower u16 · upper u16 · node offsets u16 each.
- * Node: low u16 · high u16 · flags u16 · key length u16 · key · data. In a branch, low, high and flags are
- * the child's page number; in a leaf, low and high are the data's length.
+ * Page: number u64 · transaction u64 · pad u16 · flags u16 · lower u16 · upper u16 · node offsets
+ * u16 each.
+ * Node: low u16 · high u16 · flags u16 · key length u16 · key · data. In a branch, low, high and
+ * flags are the child's page number; in a leaf, low and high are the data's length.
  */
 import { readSync } from 'node:fs';
 

@@ -34,8 +34,8 @@ export interface Rows {
   count(table: TableName, range: RowRange): number;
   /**
    * All writes in order in one transaction, or none. At most one commit is under way at a time; the
-   * bytes belong to the store until it is answered. Resolves when readers see it and it survives the
-   * death of the process (durability `process`) or of the machine (`power`).
+   * bytes belong to the store until it is answered. Resolves when readers see it and it survives
+   * the death of the process (durability `process`) or of the machine (`power`).
    */
   commit(writes: readonly RowWrite[]): Promise<void>;
   close(): Promise<void>;

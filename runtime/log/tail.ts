@@ -3,7 +3,8 @@
  * (the owner of a mailbox, mostly) needs no disk. Only a cache: entries are as stored, a subject's
  * tail has no gaps and ends with its last entry, and any of it may be dropped at any time.
  *
- * Bounded (I8) per subject and in all; the subject that was appended to longest ago is dropped first.
+ * Bounded (I8) per subject and in all; the subject that was appended to longest ago is dropped
+ * first.
  */
 import type { LogEntry, Position } from './log.ts';
 

@@ -1,6 +1,6 @@
 /**
- * LmdbState: State on the rows of the embedded store. Writes go through the same group commit as the
- * journal's, so a `clear` can not overtake or split the append before it.
+ * LmdbState: State on the rows of the embedded store. Writes go through the same group commit as
+ * the journal's, so a `clear` can not overtake or split the append before it.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { GroupCommit } from '../log/group-commit.ts';

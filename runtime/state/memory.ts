@@ -63,8 +63,8 @@ export class MemoryState implements State {
     this.#assertOpen();
     checkAddress(shard, 'any', '');
     const tables = [...(this.#shards.get(shard) ?? [])].sort(([a], [b]) => compareUtf8(a, b));
-    for (const [table, { keys, values }] of tables) {
-      for (const key of [...keys]) yield { table, key, value: Uint8Array.from(values.get(key)!) };
+    for (const [name, table] of tables) {
+      for (const row of table.rows(0, table.keys.length)) yield { table: name, ...row };
     }
   }
 
@@ -79,7 +79,10 @@ export class MemoryState implements State {
     this.writeNow(puts);
   }
 
-  /** `write` at this very moment, for the log that stores these alongside an append. The puts are checked. */
+  /**
+   * `write` at this very moment, for the log that stores these alongside an append. The puts are
+   * checked.
+   */
   writeNow(puts: readonly Put[]): void {
     for (const { shard, table, key, value } of puts) {
       const tables = this.#shards.get(shard) ?? new Map<string, Table>();

@@ -28,11 +28,15 @@ export type RangeOptions = {
   readonly reverse?: boolean;
 };
 
-/** Reads are synchronous and show every write whose promise (or whose Log append) has been answered. */
+/**
+ * Reads are synchronous and show every write whose promise (or whose Log append) has been answered.
+ */
 export interface State {
   get(shard: number, table: string, key: string): Uint8Array | undefined;
   range(shard: number, table: string, options?: RangeOptions): readonly Row[];
-  /** Every row of the shard, table by table, as they were at the first step; finish within the tick. */
+  /**
+   * Every row of the shard, table by table, as they were at the first step; finish within the tick.
+   */
   dump(shard: number): Iterable<TableRow>;
   /** Count of rows of a table (exact, may scan). */
   count(shard: number, table: string): number;

@@ -1,4 +1,7 @@
-/** The simulated log is a log: with no faults it keeps the whole contract, with faults the seed alone decides. */
+/**
+ * The simulated log is a log: with no faults it keeps the whole contract, with faults the seed
+ * alone decides.
+ */
 import { expect, it } from 'vitest';
 import { AppendUnknown } from '../../runtime/log/log.ts';
 import { MemoryState } from '../../runtime/state/memory.ts';

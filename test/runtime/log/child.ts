@@ -1,4 +1,6 @@
-/** Programs of the tests that need a process of their own: bundled once, started as often as wanted. */
+/**
+ * Programs of the tests that need a process of their own: bundled once, started as often as wanted.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';

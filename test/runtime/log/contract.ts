@@ -1,6 +1,6 @@
 /**
- * The contract of Log, run on every adapter: P1 to P5 and the behaviour at the edges. An adapter joins
- * with a function that makes a fresh, empty log.
+ * The contract of Log, run on every adapter: P1 to P5 and the behaviour at the edges. An adapter
+ * joins with a function that makes a fresh, empty log.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Log, Position } from '../../../runtime/log/log.ts';
@@ -12,7 +12,9 @@ export type LogUnderTest = {
   readonly log: Log;
   /** the State that `alongside.puts` go to; where the log is atomic */
   readonly state?: State;
-  /** closes the log and opens another one on the same data; absent where nothing outlives the log */
+  /**
+   * closes the log and opens another one on the same data; absent where nothing outlives the log
+   */
   readonly reopen?: () => Promise<LogUnderTest>;
   readonly dispose: () => Promise<void>;
 };
@@ -164,7 +166,8 @@ export const logContract = (
       expect(await store('s', 'e')).toBeGreaterThan(stored[3]!);
     });
 
-    // An emptied subject would answer "last = 0" and let a sleeping writer with that expectation in (I2).
+    // An emptied subject would answer "last = 0" and let a sleeping writer with that expectation in
+    // (I2).
     it('never trims the last entry, so a subject never looks as if it were new (P4)', async () => {
       await store('s', 'a');
       const last = await store('s', 'b');

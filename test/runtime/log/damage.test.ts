@@ -1,4 +1,7 @@
-/** A damaged store is refused with its path and what to do; it never ends the process and is never guessed at. */
+/**
+ * A damaged store is refused with its path and what to do; it never ends the process and is never
+ * guessed at.
+ */
 import { randomBytes } from 'node:crypto';
 import { copyFile, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -37,12 +40,13 @@ const refusal = async (): Promise<TroupeError> => {
   throw new Error('the damaged store was opened');
 };
 
-const expectCorrupt = async (): Promise<void> => {
+/** Why the store was refused; the message names the path and the backup. */
+const refusedFor = async (): Promise<unknown> => {
   const error = await refusal();
   expect(error.code).toBe('INTERNAL');
-  expect(error.details?.['reason']).toBe('CORRUPT');
   expect(error.message).toContain(path);
   expect(error.message).toMatch(/backup/);
+  return error.details?.['reason'];
 };
 
 const overwrite = async (at: number, bytes: Uint8Array): Promise<void> => {
@@ -54,24 +58,24 @@ const overwrite = async (at: number, bytes: Uint8Array): Promise<void> => {
 describe('a store whose data file', () => {
   it('is another file is refused', async () => {
     await writeFile(data, 'this is not a database, it is a letter\n'.repeat(1000));
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
   });
 
   it('is shorter than its headers is refused', async () => {
     await truncate(data, 5000);
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
   });
 
   it('is empty or missing is refused, and not taken for a new store', async () => {
     await truncate(data, 0);
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
     await rm(data);
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
   });
 
   it('has a damaged second header is refused', async () => {
     await overwrite(4096, Buffer.alloc(100, 0xee));
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
   });
 
   // LMDB maps the file: reading behind its end would be SIGBUS, which no handler survives.
@@ -80,8 +84,8 @@ describe('a store whose data file', () => {
     async (part) => {
       const { size } = await stat(data);
       await truncate(data, Math.max(16_384, Math.floor((size * part) / 4096) * 4096));
-      await expectCorrupt();
-      await expectCorrupt();
+      expect(await refusedFor()).toBe('CORRUPT');
+      expect(await refusedFor()).toBe('CORRUPT');
     },
   );
 
@@ -106,7 +110,7 @@ describe('a store whose data file', () => {
     const other = await temporaryFolder();
     await (await openLmdbStore({ path: other, durability: 'process' })).close();
     await copyFile(join(other, DATA_FILE), data);
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
     await removeFolder(other);
   });
 });
@@ -114,7 +118,7 @@ describe('a store whose data file', () => {
 it('opens again after a refusal once the damage is undone', async () => {
   const good = await readFile(data);
   await truncate(data, 5000);
-  await expectCorrupt();
+  expect(await refusedFor()).toBe('CORRUPT');
   await writeFile(data, good);
   const store = await openLmdbStore({ path, durability: 'process' });
   expect(await store.log.last('s')).toBe(201);
@@ -153,7 +157,7 @@ describe('the store file', () => {
 
   it.each(['', '{', '{"cell":7}', 'null'])('that reads %j is refused', async (text) => {
     await writeFile(join(path, STORE_FILE), text);
-    await expectCorrupt();
+    expect(await refusedFor()).toBe('CORRUPT');
   });
 
   it('that is missing, as after a crash at the very first start, is made again with the same cell', async () => {

@@ -1,4 +1,6 @@
-/** Takes the lock of a folder by the given means, says `locked` or why not, and stays until killed. */
+/**
+ * Takes the lock of a folder by the given means, says `locked` or why not, and stays until killed.
+ */
 import { lockFolder } from '../../../runtime/log/folder-lock.ts';
 
 const [folder = '', means] = process.argv.slice(2);

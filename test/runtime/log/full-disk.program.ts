@@ -1,6 +1,6 @@
 /**
- * Appends until the disk is full, says so, and goes on when a line arrives on standard input. Exits 0
- * when every append was either answered and can be read back, or rejected and is not there.
+ * Appends until the disk is full, says so, and goes on when a line arrives on standard input. Exits
+ * 0 when every append was either answered and can be read back, or rejected and is not there.
  */
 import { once } from 'node:events';
 import { TroupeError } from '../../../protocols/errors.ts';

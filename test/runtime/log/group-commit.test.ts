@@ -1,4 +1,7 @@
-/** Failures that a disk can have and a test can not cause: the rows under the group commit are made to fail. */
+/**
+ * Failures that a disk can have and a test can not cause: the rows under the group commit are made
+ * to fail.
+ */
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { type CommitRequest, GroupCommit } from '../../../runtime/log/group-commit.ts';

@@ -1,7 +1,7 @@
 /**
- * Writes to the store of a folder as fast as it can, until it is killed: on each of SHARDS journals a
- * chain of appends, each with a mailbox entry and rows alongside. Prints `shard n` once append n of a
- * shard is answered.
+ * Writes to the store of a folder as fast as it can, until it is killed: on each of SHARDS journals
+ * a chain of appends, each with a mailbox entry and rows alongside. Prints `shard n` once append n
+ * of a shard is answered.
  */
 import { writeSync } from 'node:fs';
 import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
