@@ -25,6 +25,8 @@ export type IntakeOptions = {
   /** shard time at which this owner took over: timers that were due before it were missed */
   readonly since: number;
   readonly onInputs: () => void;
+  /** a mailbox entry cannot be read for good */
+  readonly onCorrupt: (error: unknown) => void;
 };
 
 /** One input that may be run or be found guilty. */
@@ -95,7 +97,7 @@ export class Intake {
   }
 
   #reader(lane: 'data' | 'control', floor: Position): MailReader {
-    const { log, env, parts, onInputs } = this.#o;
+    const { log, env, parts, onInputs, onCorrupt } = this.#o;
     const { cell, shard } = parts.world;
     const subject = mailboxSubject(env, shard, lane);
     return new MailReader({
@@ -105,6 +107,7 @@ export class Intake {
       lane: lane === 'data' ? 'm' : 'c',
       from: floor + 1,
       onInputs,
+      onCorrupt,
     });
   }
 

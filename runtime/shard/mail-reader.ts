@@ -3,6 +3,7 @@
  * when told that something was appended and when the queue runs low, so that a long backlog stays
  * in the log.
  */
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { CorruptRecord, type MailEntry, type OutItem, decodeMail } from './records.ts';
 
@@ -32,6 +33,7 @@ export class MailReader {
   readonly #cell: string;
   readonly #lane: 'm' | 'c';
   readonly #onInputs: () => void;
+  readonly #onCorrupt: (error: unknown) => void;
   #next: Position;
   #queue: MailInput[] = [];
   #at = 0;
@@ -49,6 +51,8 @@ export class MailReader {
     lane: 'm' | 'c';
     from: Position;
     onInputs: () => void;
+    /** an entry cannot be read for good: nothing may be skipped */
+    onCorrupt: (error: unknown) => void;
   }) {
     this.#log = options.log;
     this.#subject = options.subject;
@@ -56,6 +60,7 @@ export class MailReader {
     this.#lane = options.lane;
     this.#next = options.from;
     this.#onInputs = options.onInputs;
+    this.#onCorrupt = options.onCorrupt;
     this.#unwatch = this.#log.watch(this.#subject, () => this.#pull());
     this.#pull();
   }
@@ -94,7 +99,7 @@ export class MailReader {
     this.#again = false;
     this.#log.read(this.#subject, this.#next, { limit: READ_ENTRIES }).then(
       (entries) => this.#took(entries),
-      () => this.#failed(),
+      (error: unknown) => this.#failed(error),
     );
   }
 
@@ -112,9 +117,10 @@ export class MailReader {
   }
 
   /** A read that fails is tried again with the next append or by the owner's probe. */
-  #failed(): void {
+  #failed(error: unknown): void {
     this.#reading = false;
     this.#again = true;
+    if (!this.#closed && isCorrupt(error)) this.#onCorrupt(error);
   }
 
   /** Tries again what failed or waited. */
@@ -152,3 +158,6 @@ export class MailReader {
     );
   }
 }
+
+const isCorrupt = (error: unknown): boolean =>
+  error instanceof TroupeError && error.details?.['reason'] === 'CORRUPT';

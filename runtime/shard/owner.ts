@@ -217,7 +217,9 @@ export class ShardOwner {
     });
     const parts = { world, fold, residents: this.#residents };
     const { now, wake } = this;
-    this.#intake = new Intake({ log, clock, env, parts, now, since: now(), onInputs: wake });
+    const onCorrupt = (error: unknown) => this.#end('quarantined', errorData(error).message);
+    const events = { onInputs: wake, onCorrupt };
+    this.#intake = new Intake({ log, clock, env, parts, now, since: now(), ...events });
     const { timers, unstash } = this.#intake;
     this.#after = new AfterCommits({ fold, outside, epoch: this.#epoch, timers, unstash, wake });
     for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
