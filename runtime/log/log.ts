@@ -54,7 +54,12 @@ export const READ_BYTES_DEFAULT = 8 * 2 ** 20;
 export interface Log {
   /** true where `alongside` is honoured (embedded: one LMDB transaction) */
   readonly atomic: boolean;
-  /** @throws AppendUnknown when it cannot be known whether the entry is stored */
+  /**
+   * The bytes belong to the log until it answers. Any other error than AppendUnknown means that
+   * nothing was stored: a TroupeError UNAVAILABLE (the disk is full, the log is closed) or
+   * INVALID_ARGUMENT.
+   * @throws AppendUnknown when it cannot be known whether the entry is stored
+   */
   append(subject: string, bytes: Uint8Array, options?: AppendOptions): Promise<AppendAnswer>;
   /** Position of the last entry ever stored in the subject; 0 if none. Survives trims. */
   last(subject: string): Promise<Position>;
