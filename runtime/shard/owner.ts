@@ -12,6 +12,7 @@ import { randomBytes } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Blobs } from '../blobs/blobs.ts';
+import { Calls } from '../clock/calls.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log, Position } from '../log/log.ts';
 import type { Put, State } from '../state/state.ts';
@@ -84,11 +85,11 @@ export class ShardOwner {
   #inFlight: Promise<void> | undefined;
   #snapshot: SnapshotBlob | undefined;
   #logTimeOffset = 0;
-  /** cancels of the clock's calls, by what they are for */
-  readonly #calls = new Map<'probe' | 'passivate' | 'settled', () => void>();
+  readonly #calls: Calls<'probe' | 'passivate' | 'settled'>;
 
   constructor(options: OwnerOptions) {
     this.#o = options;
+    this.#calls = new Calls(options.clock);
     this.shard = options.world.shard;
     this.#journalSubject = journalSubject(options.env, this.shard);
   }
@@ -346,18 +347,9 @@ export class ShardOwner {
 
   // ---- calls of the clock
 
-  #call(what: 'probe' | 'passivate' | 'settled', delayMs: number, then: () => void): void {
-    this.#calls.get(what)?.();
-    const cancel = this.#o.clock.after(delayMs, () => {
-      this.#calls.delete(what);
-      if (this.#status === 'owned') then();
-    });
-    this.#calls.set(what, cancel);
-  }
-
   /** A replaced but idle owner must find out (A7). */
   #probe(): void {
-    this.#call('probe', this.#o.idleProbeMs ?? 1_000, () => {
+    this.#calls.set('probe', this.#o.idleProbeMs ?? 1_000, () => {
       this.#intake.retry();
       const expected = this.#journal.last;
       this.#o.log.last(this.#journalSubject).then(
@@ -375,7 +367,7 @@ export class ShardOwner {
   }
 
   #passivate(): void {
-    this.#call('passivate', PASSIVATE_EVERY_MS, () => {
+    this.#calls.set('passivate', PASSIVATE_EVERY_MS, () => {
       this.#residents.passivate(this.now());
       this.#passivate();
     });
@@ -383,7 +375,7 @@ export class ShardOwner {
 
   #settledSoon(): void {
     if (this.#calls.has('settled')) return;
-    this.#call('settled', SETTLED_LAG_MS, () => {
+    this.#calls.set('settled', SETTLED_LAG_MS, () => {
       if (this.#relay.marked && !this.#inFlight) this.#seal(true);
     });
   }
@@ -409,8 +401,7 @@ export class ShardOwner {
     this.#relay?.close();
     this.#after?.close();
     this.#retention?.close();
-    for (const cancel of this.#calls.values()) cancel();
-    this.#calls.clear();
+    this.#calls.cancelAll();
     this.#group = undefined;
   }
 }
