@@ -156,8 +156,6 @@ export class ShardOwner {
     }
   };
 
-  // ---- taking the shard
-
   async #take(): Promise<void> {
     const { log, clock, world, outside } = this.#o;
     this.#logTimeOffset = clock.wallMs() - clock.monotonicMs();
@@ -231,8 +229,6 @@ export class ShardOwner {
     this.#passivate();
     this.wake();
   }
-
-  // ---- building and committing
 
   #work(): void {
     if (this.#careful.on) {
@@ -345,8 +341,6 @@ export class ShardOwner {
     }
   }
 
-  // ---- calls of the clock
-
   /** A replaced but idle owner must find out (A7). */
   #probe(): void {
     this.#calls.set('probe', this.#o.idleProbeMs ?? 1_000, () => {
@@ -379,8 +373,6 @@ export class ShardOwner {
       if (this.#relay.marked && !this.#inFlight) this.#seal(true);
     });
   }
-
-  // ---- the end
 
   #isEnded(): boolean {
     return this.#status === 'lost' || this.#status === 'quarantined';
