@@ -4,8 +4,15 @@
  *
  *  - `unknown`: nothing is configured under this id; every run is refused.
  *  - `active`: runs are admitted up to `runsMax` at once; more wait in order.
+ *     - `admitting`: those who wait are let in while there are slots;
+ *     - `open`: nobody waits;
+ *     - `crowded`: some wait for a slot;
+ *     - `resting`: one turn has answered as many as it may, the next goes on.
  *  - `paused`: runs wait until it is resumed.
  *  - `retired`: no more runs; those that wait are refused.
+ *
+ * Invariants: every run that asks is answered once, unless it is released before; never more than
+ * `runsMax` slots are held; a slot whose session is gone comes free by itself.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -17,25 +24,30 @@ export const agentMachine = setup({
   actions: {
     ...hostActions,
     configure: assign(slots.configure),
-    admit: assign(slots.admit),
     wait: assign(slots.wait),
     release: assign(slots.release),
+    newTurn: assign(slots.newTurn),
     promote: assign(slots.promote),
-    refuseFirst: assign(({ context }) => ({ waiting: context.waiting.slice(1) })),
+    refuseFirst: assign(slots.refuseFirst),
   },
   guards: {
-    hasSlot: ({ context, event }) => slots.hasSlot(context, event.meta.now),
+    isFromNobody: slots.isFromNobody,
+    runsAlready: slots.runsAlready,
+    waitsAlready: slots.waitsAlready,
     queueIsFull: ({ context }) => context.waiting.length >= slots.WAITING_MAX,
     budgetSpent: ({ context, event }) => slots.budgetSpent(context, event.meta.now),
-    nextMayRun: ({ context, event }) =>
-      context.waiting.length > 0 && slots.hasSlot(context, event.meta.now),
     somebodyWaits: ({ context }) => context.waiting.length > 0,
+    turnIsFull: ({ context }) => slots.turnIsFull(context),
+    nextIsOverBudget: slots.nextIsOverBudget,
+    nextMayRun: slots.nextMayRun,
   },
+  delays: { lease: slots.leaseMs, nextTurn: 0 },
 }).createMachine({
   id: 'agent',
+  description: 'Admits the runs of one agent.',
   context: ({ input }) => slots.born(input),
   initial: 'unknown',
-  options: { maxIterations: 5_000 },
+  options: { maxIterations: 1_000 },
   states: {
     unknown: {
       description: 'Nothing is configured under this id; every run is refused.',
@@ -44,67 +56,81 @@ export const agentMachine = setup({
           target: 'active',
           actions: ['configure', { type: 'reply', params: slots.configured }],
         },
-        'agent.admit': {
-          actions: {
-            type: 'tell',
-            params: (args) =>
-              slots.refused(
-                args,
-                'NOT_FOUND',
-                `no agent '${slots.keyOf(args.context)}' is configured (agents.agents)`,
-              ),
+        'agent.admit': [
+          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          {
+            actions: { type: 'tell', params: (args) => slots.refused(args, slots.unknown(args)) },
           },
-        },
+        ],
       },
     },
     active: {
       description: 'Runs are admitted up to runsMax at once; more wait in order.',
-      entry: { type: 'project', params: (args) => slots.row(args, 'active') },
-      always: {
-        guard: 'nextMayRun',
-        actions: ['promote', { type: 'tell', params: slots.admittedNext }],
-      },
+      initial: 'admitting',
       on: {
         'agent.configure': {
-          actions: [
-            'configure',
-            { type: 'reply', params: slots.configured },
-            { type: 'project', params: (args) => slots.row(args, 'active') },
-          ],
+          target: '.admitting',
+          actions: ['configure', { type: 'reply', params: slots.configured }],
         },
         'agent.admit': [
+          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          {
+            guard: 'runsAlready',
+            actions: { type: 'tell', params: slots.admittedAgain },
+          },
+          { guard: 'waitsAlready' },
           {
             guard: 'budgetSpent',
-            actions: {
-              type: 'tell',
-              params: (args) =>
-                slots.refused(
-                  args,
-                  'RATE_LIMIT_EXCEEDED',
-                  "the agent's tokens of today are spent (agents.agents[].tokensPerDay)",
-                ),
-            },
+            actions: { type: 'tell', params: (args) => slots.refused(args, slots.OVER_BUDGET) },
           },
-          { guard: 'hasSlot', actions: ['admit', { type: 'tell', params: slots.admittedNow }] },
           {
             guard: 'queueIsFull',
-            actions: {
-              type: 'tell',
-              params: (args) =>
-                slots.refused(
-                  args,
-                  'RATE_LIMIT_EXCEEDED',
-                  `${slots.WAITING_MAX} runs wait for this agent, which is its limit`,
-                ),
-            },
+            actions: { type: 'tell', params: (args) => slots.refused(args, slots.QUEUE_FULL) },
           },
-          { actions: 'wait' },
+          { target: '.admitting', actions: 'wait' },
         ],
-        'agent.release': {
-          actions: ['release', { type: 'project', params: (args) => slots.row(args, 'active') }],
-        },
+        'agent.release': { target: '.admitting', actions: 'release' },
         'agent.pause': { target: 'paused' },
         'agent.retire': { target: 'retired' },
+      },
+      states: {
+        admitting: {
+          description: 'Those who wait are let in, the longest waiting first.',
+          entry: 'newTurn',
+          always: [
+            { guard: 'turnIsFull', target: 'resting' },
+            {
+              guard: 'nextIsOverBudget',
+              actions: [
+                {
+                  type: 'tell',
+                  params: (args) => slots.refusedFirst(args, slots.OVER_BUDGET),
+                },
+                'refuseFirst',
+              ],
+            },
+            {
+              guard: 'nextMayRun',
+              actions: ['promote', { type: 'tell', params: slots.admittedNext }],
+            },
+            { guard: 'somebodyWaits', target: 'crowded' },
+            { target: 'open' },
+          ],
+        },
+        open: {
+          description: 'Nobody waits.',
+          entry: { type: 'project', params: (args) => slots.row(args, 'active') },
+        },
+        crowded: {
+          description: 'Some wait for a slot; one that its session lost comes free by itself.',
+          entry: { type: 'project', params: (args) => slots.row(args, 'active') },
+          after: { lease: { target: 'admitting' } },
+        },
+        resting: {
+          description: 'This turn has answered as many as it may.',
+          entry: { type: 'project', params: (args) => slots.row(args, 'active') },
+          after: { nextTurn: { target: 'admitting' } },
+        },
       },
     },
     paused: {
@@ -112,42 +138,67 @@ export const agentMachine = setup({
       entry: { type: 'project', params: (args) => slots.row(args, 'paused') },
       on: {
         'agent.configure': {
+          target: 'paused',
+          reenter: true,
           actions: ['configure', { type: 'reply', params: slots.configured }],
         },
         'agent.admit': [
+          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          {
+            guard: 'runsAlready',
+            actions: { type: 'tell', params: slots.admittedAgain },
+          },
+          { guard: 'waitsAlready' },
           {
             guard: 'queueIsFull',
-            actions: {
-              type: 'tell',
-              params: (args) =>
-                slots.refused(args, 'UNAVAILABLE', 'the agent is paused and its queue is full'),
-            },
+            actions: { type: 'tell', params: (args) => slots.refused(args, slots.QUEUE_FULL) },
           },
-          { actions: 'wait' },
+          { target: 'paused', reenter: true, actions: 'wait' },
         ],
-        'agent.release': { actions: 'release' },
+        'agent.release': { target: 'paused', reenter: true, actions: 'release' },
         'agent.resume': { target: 'active' },
         'agent.retire': { target: 'retired' },
       },
     },
     retired: {
       description: 'No more runs: those that wait and those that come are refused.',
-      entry: { type: 'project', params: (args) => slots.row(args, 'retired') },
-      always: {
-        guard: 'somebodyWaits',
-        actions: [{ type: 'tell', params: slots.refusedFirst }, 'refuseFirst'],
-      },
+      initial: 'refusing',
       on: {
-        'agent.admit': {
-          actions: {
-            type: 'tell',
-            params: (args) => slots.refused(args, 'FORBIDDEN', 'the agent is retired'),
-          },
-        },
-        'agent.release': { actions: 'release' },
+        'agent.admit': [
+          { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'waitsAlready' },
+          { actions: { type: 'tell', params: (args) => slots.refused(args, slots.RETIRED) } },
+        ],
+        'agent.release': { target: '.refusing', actions: 'release' },
         'agent.configure': {
           target: 'active',
           actions: ['configure', { type: 'reply', params: slots.configured }],
+        },
+      },
+      states: {
+        refusing: {
+          description: 'Those who wait are refused.',
+          entry: 'newTurn',
+          always: [
+            { guard: 'turnIsFull', target: 'resting' },
+            {
+              guard: 'somebodyWaits',
+              actions: [
+                { type: 'tell', params: (args) => slots.refusedFirst(args, slots.RETIRED) },
+                'refuseFirst',
+              ],
+            },
+            { target: 'closed' },
+          ],
+        },
+        resting: {
+          description: 'This turn has refused as many as it may.',
+          entry: { type: 'project', params: (args) => slots.row(args, 'retired') },
+          after: { nextTurn: { target: 'refusing' } },
+        },
+        closed: {
+          description: 'Nobody waits any more.',
+          entry: { type: 'project', params: (args) => slots.row(args, 'retired') },
         },
       },
     },

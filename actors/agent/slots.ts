@@ -8,7 +8,7 @@ import type {
   AgentRow,
   AgentSettings,
 } from '../../protocols/agent.ts';
-import type { ErrorCode } from '../../protocols/errors.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import type { AgentContext, AgentEvent, Slot } from './types.ts';
 
@@ -16,6 +16,8 @@ import type { AgentContext, AgentEvent, Slot } from './types.ts';
 export const WAITING_MAX = 1_000;
 /** A slot whose run is past its time by so much was lost with its session. */
 const LEASE_GRACE_MS = 60_000;
+/** Sessions that one turn answers, well below what a turn may send; the others are next. */
+export const ANSWERS_PER_TURN = 32;
 
 type Args = { context: AgentContext; event: AgentEvent };
 
@@ -26,6 +28,7 @@ export const born = ({ self, now }: ActorInput): AgentContext => ({
   waiting: [],
   day: dayOf(now),
   tokensToday: 0,
+  answered: 0,
 });
 
 export const configure = ({ event }: Args): Partial<AgentContext> =>
@@ -41,32 +44,63 @@ const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
 const tokensOn = (context: AgentContext, now: number): number =>
   context.day === dayOf(now) ? context.tokensToday : 0;
 
+const leaseEnd = (context: AgentContext, { at }: Slot): number =>
+  at + context.settings!.timeoutMs + LEASE_GRACE_MS;
+
 /** Slots of runs that may still be going. */
 const held = (context: AgentContext, now: number): readonly Slot[] =>
-  context.running.filter(({ at }) => now - at < context.settings!.timeoutMs + LEASE_GRACE_MS);
+  context.running.filter((slot) => now < leaseEnd(context, slot));
 
-export const hasSlot = (context: AgentContext, now: number): boolean =>
+const hasSlot = (context: AgentContext, now: number): boolean =>
   held(context, now).length < context.settings!.runsMax;
+
+/** Until a slot is free at the latest, whatever has become of its session. */
+export const leaseMs = ({ context, event }: Args): number => {
+  const ends = held(context, event.meta.now).map((slot) => leaseEnd(context, slot));
+  return Math.max(0, Math.min(...ends) - event.meta.now);
+};
 
 export const budgetSpent = (context: AgentContext, now: number): boolean =>
   context.settings!.tokensPerDay > 0 && tokensOn(context, now) >= context.settings!.tokensPerDay;
+
+/** Runs are admitted to sessions; nobody else could be answered. */
+export const isFromNobody = ({ event }: Args): boolean => event.meta.from === undefined;
+
+export const notASession = ({ event }: Args): Reply => ({
+  to: event.meta.reply,
+  error: { code: 'INVALID_ARGUMENT', message: 'only an actor may ask an agent to admit a run' },
+});
 
 const slotOf = ({ event }: Args): Slot => {
   const { runId, meta } = event as { runId: string; meta: Meta };
   return { runId, session: meta.from!, at: meta.now };
 };
 
-/** A run that asks twice (its session was restarted) keeps its one slot. */
-export function admit(args: Args): Partial<AgentContext> {
-  const slot = slotOf(args);
-  const others = held(args.context, slot.at).filter(({ runId }) => runId !== slot.runId);
-  return { running: [...others, slot] };
-}
+/** Its session asks again, as one does that was restarted: it keeps its one slot. */
+export const runsAlready = (args: Args): boolean =>
+  args.context.running.some(({ runId }) => runId === slotOf(args).runId);
 
-export function wait(args: Args): Partial<AgentContext> {
-  const slot = slotOf(args);
-  return { waiting: [...args.context.waiting.filter(({ runId }) => runId !== slot.runId), slot] };
-}
+/** It asks again and keeps its place. */
+export const waitsAlready = (args: Args): boolean =>
+  args.context.waiting.some(({ runId }) => runId === slotOf(args).runId);
+
+export const wait = (args: Args): Partial<AgentContext> => ({
+  waiting: [...args.context.waiting, slotOf(args)],
+});
+
+// ---- one turn answers so many of those who wait
+
+export const newTurn = (): Partial<AgentContext> => ({ answered: 0 });
+
+export const turnIsFull = ({ waiting, answered }: AgentContext): boolean =>
+  waiting.length > 0 && answered >= ANSWERS_PER_TURN;
+
+/** The first has come when the day's tokens were not yet spent. */
+export const nextIsOverBudget = ({ context, event }: Args): boolean =>
+  context.waiting.length > 0 && budgetSpent(context, event.meta.now);
+
+export const nextMayRun = ({ context, event }: Args): boolean =>
+  context.waiting.length > 0 && hasSlot(context, event.meta.now);
 
 /** The run's slot is free, or it waits no longer; what it used is counted. */
 export function release({ context, event }: Args): Partial<AgentContext> {
@@ -83,11 +117,18 @@ export function release({ context, event }: Args): Partial<AgentContext> {
 
 /** The one that waited longest takes the free slot. */
 export function promote({ context, event }: Args): Partial<AgentContext> {
+  const { now } = event.meta;
   const [next, ...waiting] = context.waiting;
-  return { waiting, running: [...context.running, { ...next!, at: event.meta.now }] };
+  const running = [...held(context, now), { ...next!, at: now }];
+  return { waiting, running, answered: context.answered + 1 };
 }
 
-export const admitted = (context: AgentContext, { runId, session }: Slot): Tell => {
+export const refuseFirst = ({ context }: Args): Partial<AgentContext> => ({
+  waiting: context.waiting.slice(1),
+  answered: context.answered + 1,
+});
+
+const admitted = (context: AgentContext, { runId, session }: Slot): Tell => {
   const event: AgentAdmitted = {
     type: 'agent.admitted',
     runId,
@@ -95,15 +136,36 @@ export const admitted = (context: AgentContext, { runId, session }: Slot): Tell 
   };
   return { to: session, event };
 };
-export const admittedNow = (args: Args): Tell => admitted(args.context, slotOf(args));
+/** Told again to one that runs already. */
+export const admittedAgain = (args: Args): Tell => admitted(args.context, slotOf(args));
 /** Told to the one that `promote` let in. */
 export const admittedNext = ({ context }: Args): Tell => admitted(context, context.running.at(-1)!);
 
-export function refused(args: Args, code: ErrorCode, why: string): Tell {
-  const { runId, session } = slotOf(args);
-  const event: AgentRefused = { type: 'agent.refused', runId, error: { code, message: why } };
+export const refused = (args: Args, error: ErrorData): Tell => refusal(slotOf(args), error);
+/** Told to the one that waited longest. */
+export const refusedFirst = ({ context }: Args, error: ErrorData): Tell =>
+  refusal(context.waiting[0]!, error);
+
+function refusal({ runId, session }: Slot, error: ErrorData): Tell {
+  const event: AgentRefused = { type: 'agent.refused', runId, error };
   return { to: session, event };
 }
+
+export const unknown = ({ context }: Args): ErrorData => ({
+  code: 'NOT_FOUND',
+  message: `no agent '${keyOf(context)}' is configured (agents.agents)`,
+});
+export const OVER_BUDGET: ErrorData = {
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: "the agent's tokens of today are spent (agents.agents[].tokensPerDay)",
+};
+export const QUEUE_FULL: ErrorData = {
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: `${WAITING_MAX} runs wait for this agent, which is its limit`,
+};
+export const RETIRED: ErrorData = { code: 'FORBIDDEN', message: 'the agent is retired' };
+
+// ---- what others see
 
 export function row({ context, event }: Args, status: AgentRow['status']): Project {
   const { settings, running, waiting } = context;
@@ -120,15 +182,5 @@ export function row({ context, event }: Args, status: AgentRow['status']): Proje
   return { index: 'agents', key: value.agentId, value };
 }
 
-export const keyOf = ({ self }: AgentContext): string =>
+const keyOf = ({ self }: AgentContext): string =>
   self.slice(self.indexOf('/', self.indexOf('/') + 1) + 1);
-
-export function refusedFirst({ context }: Args): Tell {
-  const { runId, session } = context.waiting[0]!;
-  const event: AgentRefused = {
-    type: 'agent.refused',
-    runId,
-    error: { code: 'FORBIDDEN', message: 'the agent is retired' },
-  };
-  return { to: session, event };
-}

@@ -23,6 +23,8 @@ export type AgentContext = {
   /** UTC day that `tokensToday` counts */
   readonly day: string;
   readonly tokensToday: number;
+  /** sessions that the present turn has answered */
+  readonly answered: number;
 };
 
 export type AgentEvent =
