@@ -72,8 +72,8 @@ export type Call = { readonly of: string; readonly ms: number; readonly fails: b
 /** What the actor answers: its count when it did, so that an answer can be found in the turns. */
 export type Answer = { readonly actor: Address; readonly n: number; readonly of: string };
 
-/** Ends the process whose turn is running; set by the cluster. Nothing else of a machine is impure. */
-export const killer: { kill: () => void } = { kill: () => {} };
+/** Ends the processes that own the actor; set by the cluster. Nothing else of a machine is impure. */
+export const killer: { kill: (actor: Address) => void } = { kill: () => {} };
 
 type Event = Delivered<
   | Command
@@ -93,7 +93,7 @@ const machine = setup({
     ...hostActions,
     count: assign(({ context, event }): Partial<Context> => {
       const { kills, throws, tells = [] } = command(event);
-      if (kills) killer.kill();
+      if (kills) killer.kill(context.self);
       if (throws) throw new Error(`told to throw by ${command(event).meta.id}`);
       return { n: context.n + 1, last: command(event).meta.id, told: context.told + tells.length };
     }),
@@ -140,6 +140,10 @@ const machine = setup({
       enqueue({ type: 'tell', params: { to: child, event: { type: directive } } });
     }),
   },
+  guards: {
+    isKeyed: ({ event }) => command(event).cls === 'keyed',
+    isOnce: ({ event }) => command(event).cls === 'once',
+  },
   delays: { wait: ({ context }) => context.ms },
 }).createMachine({
   id: 'sim',
@@ -175,8 +179,8 @@ const machine = setup({
       on: {
         arm: { target: 'waiting', actions: ['count', 'countArmed', 'obey'] },
         do: [
-          { guard: ({ event }) => command(event).cls === 'keyed', target: 'keyed', actions: ['count', 'countBegun', 'obey'] },
-          { guard: ({ event }) => command(event).cls === 'once', target: 'once', actions: ['count', 'countBegun', 'obey'] },
+          { guard: 'isKeyed', target: 'keyed', actions: ['count', 'countBegun', 'obey'] },
+          { guard: 'isOnce', target: 'once', actions: ['count', 'countBegun', 'obey'] },
           { target: 'repeatable', actions: ['count', 'countBegun', 'obey'] },
         ],
       },

@@ -78,7 +78,8 @@ export class Ledger {
   /** `id@attempt@state` of every intent row that counts */
   readonly intents = new Set<string>();
   readonly faults: string[] = [];
-  readonly #keptIds = new Set<string>();
+  /** `target id` of everything kept */
+  readonly keptIds = new Set<string>();
   readonly #onTurn: (view: TurnView) => void;
   turns = 0;
 
@@ -244,8 +245,8 @@ export class Ledger {
     const outs = this.shards[src]?.outs.get(`${target}/data`) ?? [];
     if (!outs.some((out) => out.item.id === item.id))
       this.fault(`${target}: ${item.id} left a record that does not count`);
-    if (this.#keptIds.has(`${target} ${item.id}`)) return;
-    this.#keptIds.add(`${target} ${item.id}`);
+    if (this.keptIds.has(`${target} ${item.id}`)) return;
+    this.keptIds.add(`${target} ${item.id}`);
     const kept = this.kept.get(subject) ?? [];
     this.kept.set(subject, kept);
     kept.push(item);

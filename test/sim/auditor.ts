@@ -1,0 +1,263 @@
+/**
+ * Auditor: accounts for every message. It is told of each turn that counts (by the ledger), of
+ * everything that anybody outside saw, and at the end looks for what is missing:
+ *
+ *  1. every message has exactly one fate: applied, refused, expired, crashed, dropped to the dead
+ *     letters, or waiting in the stash of an actor that takes nothing more (I9);
+ *  2. messages of one sender to one actor are applied in order, per lane and kind (RT4);
+ *  3. an actor's stored state is what its turns made: one applied input, one step (I3);
+ *  4. whoever is refused is told, and what is lost is a dead letter;
+ *  5. what anybody saw comes from a record that counts, at the moment it was seen (I2);
+ *  6. an effect of class `once` starts at most once per decision, and only after its Start (V6).
+ */
+import type { Address } from '../../protocols/address.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { ActorRow } from '../../runtime/shard/actor-row.ts';
+import type { OutItem } from '../../runtime/shard/records.ts';
+import type { Answer, Tally } from './actors.ts';
+import { Ledger, type TurnView } from './ledger.ts';
+
+/** A message of a client as the client knows it; copies of one key are one message. */
+export type Request = {
+  readonly uid: string;
+  readonly client: string;
+  readonly seq: number;
+  readonly to: Address;
+  readonly keyed: boolean;
+  /** what the client was told in the end; `unsure`: without a key it may not ask again */
+  told: 'pending' | 'accepted' | 'answered' | 'refused' | 'unsure';
+};
+
+export type Seen = { readonly id: string; readonly result?: unknown; readonly error?: ErrorData };
+
+/** One life of a message in its receiver. */
+export type Fate = {
+  readonly result: string;
+  readonly view: TurnView;
+  readonly final: boolean;
+};
+
+type Place = { readonly sender: string; readonly n: number };
+
+const COMMANDS = new Set(['hard', 'soft', 'arm', 'do', 'cancel', 'finish']);
+/** Kinds of messages that a busy actor makes wait together; within one the order holds. */
+const kindOf = (type: string): string =>
+  type === 'soft' || type === 'do' ? 'deferred' : type === 'arm' ? 'arm' : 'prompt';
+
+const TOLD_TO_THROW = /told to throw by /;
+/** Results after which nothing more happens to a message. */
+const FINAL = new Set(['applied', 'ignored', 'refused', 'expired', 'crashed', 'poison']);
+
+/** Reasons of dead letters for messages that end without a turn of their own. */
+const DROPPED = new Set(['DROPPED_OLDEST', 'COALESCED']);
+
+export class Auditor {
+  readonly ledger: Ledger;
+  readonly #fates = new Map<string, Fate[]>();
+  /** `actor n id` of every step that counts */
+  readonly #steps = new Set<string>();
+  /** ids that a dead letter of a counting record names, with its reason */
+  readonly #letters = new Map<string, string>();
+  /** by message, from its first turn: a stashed one is met again without its link */
+  readonly #places = new Map<string, Place>();
+  /** (actor, sender with lane, kind) -> the last one applied */
+  readonly #lasts = new Map<string, { n: number; id: string }>();
+  readonly #requests = new Map<string, Request>();
+  /** ids of requests, by the id the door gave them */
+  readonly #copies = new Map<string, Request>();
+  readonly #starts = new Map<string, { starts: number; again: number }>();
+  /** what was answered under a key, by the request */
+  readonly #answers = new Map<string, Seen[]>();
+  now: () => number = () => 0;
+
+  constructor(cell: string, shards: number) {
+    this.ledger = new Ledger(cell, shards, (view) => this.#turn(view));
+  }
+
+  get faults(): readonly string[] {
+    return this.ledger.faults;
+  }
+
+  #fault(what: string): void {
+    this.ledger.fault(`${this.now()} ${what}`);
+  }
+
+  get requests(): ReadonlyMap<string, Request> {
+    return this.#requests;
+  }
+
+  fatesOf(id: string): readonly Fate[] {
+    return this.#fates.get(id) ?? [];
+  }
+
+  /** How a message ended: its last turns, or the dead letter it became while it waited. */
+  endsOf(id: string): string[] {
+    const ends = this.fatesOf(id)
+      .filter(({ final }) => final)
+      .map(({ result, view }) => `${result} in turn ${view.turn.turnNo} of shard ${view.shard}`);
+    const letter = this.#letters.get(id);
+    return letter && DROPPED.has(letter) ? [...ends, `letter ${letter}`] : ends;
+  }
+
+  /** Ids of the copies of a request that have a turn. */
+  copiesOf(uid: string): string[] {
+    return [...this.#copies].filter(([, request]) => request.uid === uid).map(([id]) => id);
+  }
+
+  answersOf(uid: string): readonly Seen[] {
+    return this.#answers.get(uid) ?? [];
+  }
+
+  // ---- what clients do and what anybody sees
+
+  request(request: Request): void {
+    this.#requests.set(request.uid, request);
+  }
+
+  /** A client's inbox got an answer. */
+  sawResponse(seen: Seen): void {
+    const { id, result, error } = seen;
+    const fates = this.#fates.get(id) ?? [];
+    if (fates.length === 0)
+      return this.#fault(`${id} was answered (${JSON.stringify(error ?? result)}) by a record that does not count`);
+    if (!error) this.#stepCounts(result as Answer, `the answer to ${id}`);
+    else if (!fates.some(({ result: r }) => r !== 'applied' && r !== 'stashed') && !this.#letters.has(id))
+      this.#fault(`${id} was refused (${error.message}), and its turn says otherwise`);
+    const request = this.#copies.get(id);
+    if (!request) return;
+    const answers = this.#answers.get(request.uid) ?? [];
+    this.#answers.set(request.uid, [...answers, seen]);
+  }
+
+  sawEvent(topic: string, event: Message): void {
+    this.#stepCounts(event as unknown as Answer, `an event on ${topic}`);
+  }
+
+  /** A runner is told to run an intent. */
+  sawRun(id: string, attempt: number, state: string): void {
+    if (!this.ledger.intents.has(`${id}@${attempt}@${state}`))
+      this.#fault(`effect ${id} attempt ${attempt} is ${state} in no record that counts`);
+  }
+
+  /** The work of an effect begins. */
+  sawStart(id: string, attempt: number, cls: string): void {
+    const state = cls === 'once' ? 'started' : 'open';
+    if (!this.ledger.intents.has(`${id}@${attempt}@${state}`))
+      this.#fault(`${cls} effect ${id} began without being ${state}`);
+    if (cls !== 'once') return;
+    const row = this.#started(id);
+    row.starts++;
+    if (row.starts > 1 + row.again)
+      this.#fault(`once effect ${id} began ${row.starts} times after ${row.again} decisions`);
+  }
+
+  #started(id: string): { starts: number; again: number } {
+    const row = this.#starts.get(id) ?? { starts: 0, again: 0 };
+    this.#starts.set(id, row);
+    return row;
+  }
+
+  #stepCounts({ actor, n, of }: Answer, what: string): void {
+    if (!this.#steps.has(`${actor} ${n} ${of}`))
+      this.#fault(`${what} tells of step ${n} of ${actor}, which no record that counts has`);
+  }
+
+  // ---- turns
+
+  #turn(view: TurnView): void {
+    const { turn, taken } = view;
+    const { item, client } = taken;
+    if (item) this.#fates.set(item.id, [...(this.#fates.get(item.id) ?? []), { result: turn.result, view, final: FINAL.has(turn.result) }]);
+    if (client) this.#copy(client.item);
+    if (item && !this.#places.has(item.id)) {
+      const place = this.#placeOf(view, item);
+      if (place) this.#places.set(item.id, place);
+    }
+    if (taken.outcome && turn.result === 'applied' && turn.why === 'again')
+      this.#started(taken.outcome.intent).again++;
+    for (const [target, , , out] of turn.out) if (target === 'dlq') this.#letter(out);
+    this.#step(view);
+    if (turn.result === 'applied' && item) this.#inOrder(view, item);
+    if (item && (turn.result === 'refused' || turn.result === 'expired')) this.#senderIsTold(view, item);
+    if (turn.result === 'crashed' && !TOLD_TO_THROW.test(turn.why ?? ''))
+      this.#fault(`${turn.actor} crashed by itself: ${turn.why}`);
+    if ((turn.result === 'crashed' || turn.result === 'poison') && item) {
+      if (!this.#letters.has(item.id)) this.#fault(`${item.id} crashed ${turn.actor} without a dead letter`);
+      this.#senderIsTold(view, item);
+    }
+    if (turn.result === 'ignored') this.#fault(`${turn.actor} ignored ${item?.event.type ?? turn.input} in ${turn.why}`);
+  }
+
+  #copy(item: OutItem): void {
+    if (item.event.type.startsWith('sys.')) return;
+    const uid = item.event['uid'] as string;
+    const request = this.#requests.get(uid);
+    if (request) this.#copies.set(item.id, request);
+    else this.#fault(`a message that nobody sent: ${item.id}`);
+  }
+
+  #letter({ event }: OutItem): void {
+    const { id, reason } = event as unknown as { id: string; reason: string };
+    this.#letters.set(id, reason);
+  }
+
+  /** Rule 3: what a turn may do to its actor's row. */
+  #step({ turn, taken, before, after }: TurnView): void {
+    if (!after) return;
+    const [was, is] = [tallyOf(before), tallyOf(after)!];
+    const reborn = !before || before.life !== after.life;
+    const from = reborn || !was ? ZERO : was;
+    const directive = taken.item && turn.why === taken.item.event.type;
+    const stepped = turn.result === 'applied' && !directive && !taken.outcome?.outcome.kind.match(/again|notStarted/);
+    if (is.n !== from.n + (stepped ? 1 : 0))
+      this.#fault(`${turn.actor}: turn ${turn.turnNo} (${turn.result} ${turn.input}) moved n from ${from.n} to ${is.n}`);
+    if (!stepped) return;
+    if (taken.seen !== undefined && is.last !== taken.seen)
+      this.#fault(`${turn.actor}: turn ${turn.turnNo} applied ${is.last} instead of ${taken.seen}`);
+    this.#steps.add(`${turn.actor} ${is.n} ${is.last}`);
+    const told = turn.out.filter(([target, , , { from: by, event }]) =>
+      typeof target === 'number' && by === turn.actor && (COMMANDS.has(event.type) || event.type.startsWith('sys.')),
+    ).length;
+    if (told !== is.told - from.told)
+      this.#fault(`${turn.actor}: turn ${turn.turnNo} told ${is.told - from.told} and sent ${told}`);
+  }
+
+  /** Rule 2. */
+  #inOrder({ turn }: TurnView, item: OutItem): void {
+    const place = this.#places.get(item.id);
+    if (!place || item.event.type.startsWith('sys.')) return;
+    const lane = `${turn.actor}|${place.sender}|${kindOf(item.event.type)}`;
+    const last = this.#lasts.get(lane);
+    if (last && last.n >= place.n)
+      this.#fault(
+        `${turn.actor} applied ${item.id} (${place.n}) after ${last.id} (${last.n}) of ${place.sender}`,
+      );
+    this.#lasts.set(lane, { n: place.n, id: item.id });
+  }
+
+  /** Where a message stands among those of its sender; none for one that was sent unsurely. */
+  #placeOf({ taken, turn }: TurnView, item: OutItem): Place | undefined {
+    if (taken.link) return { sender: `${item.from} ${taken.link.from}`, n: taken.link.n };
+    const request = this.#copies.get(item.id);
+    if (!request || request.told === 'unsure') return undefined;
+    return { sender: `${request.client} ${turn.input[0]}`, n: request.seq };
+  }
+
+  /** Rule 4. */
+  #senderIsTold({ turn }: TurnView, item: OutItem): void {
+    if (!item.from && !item.reply?.inbox) return;
+    if (!item.from || item.reply?.inbox) return; // answered by the Bus, which may lose it; a repeat finds the key
+    const answer = item.event.type === 'reply' || item.event.type === 'refused';
+    const told = turn.out.some(([target, , , out]) =>
+      answer && !item.reply
+        ? target === 'dlq' && (out.event as unknown as { id: string }).id === item.id
+        : out.to === item.from && out.event['to'] === item.id && ['reply', 'refused'].includes(out.event.type),
+    );
+    if (!told) this.#fault(`${turn.actor} refused ${item.id} (${turn.why}), and ${item.from} is not told`);
+  }
+}
+
+const ZERO: Tally = { n: 0, last: '', told: 0, armed: 0, fired: 0, cancelled: 0, begun: 0, ended: 0, aborted: 0 };
+export const tallyOf = (row: ActorRow | undefined | null): Tally | undefined =>
+  row ? (row.row.snap.c as Tally) : undefined;

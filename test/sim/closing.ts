@@ -1,0 +1,177 @@
+/**
+ * Closing: what the auditor asks when nothing moves any more: is every message accounted for, is
+ * every promise kept, and is what the owners hold what the logs say (I3, I9, V5).
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { decode } from '../../protocols/codec.ts';
+import { ERRORS, type ErrorCode } from '../../protocols/errors.ts';
+import { type ActorRow, decodeActorRow } from '../../runtime/shard/actor-row.ts';
+import { TABLE } from '../../runtime/shard/fold.ts';
+import { decodeIntent, type Intent } from '../../runtime/shard/intents.ts';
+import type { OutItem } from '../../runtime/shard/records.ts';
+import type { State } from '../../runtime/state/state.ts';
+import { type Auditor, type Fate, type Request, tallyOf } from './auditor.ts';
+import type { Ledger, ShardLedger } from './ledger.ts';
+
+/** Why the cluster is not at rest; undefined when it is. */
+export function unrest(ledger: Ledger): string | undefined {
+  for (const s of ledger.shards) {
+    for (const [lane, floor] of [
+      ['m', s.mailFloor],
+      ['c', s.ctlFloor],
+    ] as const) {
+      const last = ledger.mailLast(lane, s.shard);
+      if (floor !== last) return `shard ${s.shard}: ${lane} is read to ${floor} of ${last}`;
+    }
+    for (const [link, outs] of s.outs) {
+      const reached = reachedOf(ledger, s, link);
+      if (reached < outs.length)
+        return `shard ${s.shard}: link ${link} is settled to ${reached} of ${outs.length}`;
+    }
+    for (const [id] of ledger.table(s.shard, TABLE.timer)) return `timer ${id} is armed`;
+    for (const [id, bytes] of ledger.table(s.shard, TABLE.intent))
+      if (decodeIntent(bytes).state !== 'unknown') return `effect ${id} is open`;
+    for (const [actor, bytes] of ledger.table(s.shard, TABLE.actor)) {
+      const { status, stashFirst, stashEnd } = decodeActorRow(bytes);
+      if (stashEnd > stashFirst && status !== 'suspended') return `${actor} has a stash and is ${status}`;
+    }
+  }
+  return undefined;
+}
+
+function reachedOf(ledger: Ledger, s: ShardLedger, link: string): number {
+  const [target, lane] = link.split('/') as [string, string];
+  const to = ledger.shards[Number(target)];
+  if (to) return to.accepted.get(`${s.shard}/${lane}`) ?? 0;
+  const outs = s.outs.get(link)!;
+  const missing = outs.findIndex(({ item }) => !ledger.keptIds.has(`${target} ${item.id}`));
+  return missing < 0 ? outs.length : missing;
+}
+
+/** Actors that wait for a supervisor's word. */
+export function* suspended(ledger: Ledger): Generator<string> {
+  for (const { shard } of ledger.shards)
+    for (const [actor, bytes] of ledger.table(shard, TABLE.actor))
+      if (decodeActorRow(bytes).status === 'suspended') yield actor;
+}
+
+/** Effects that wait for a person's word. */
+export function* undecided(ledger: Ledger): Generator<[id: string, intent: Intent]> {
+  for (const { shard } of ledger.shards)
+    for (const [id, bytes] of ledger.table(shard, TABLE.intent)) yield [id, decodeIntent(bytes)];
+}
+
+/** Everything that is wrong now that nothing moves any more. */
+export function closingFaults(auditor: Auditor): string[] {
+  const { ledger } = auditor;
+  return [
+    ...ledger.shards.flatMap((s) => [...mailFaults(ledger, s), ...sentFaults(auditor, s)]),
+    ...ledger.shards.flatMap(({ shard }) => [...actorFaults(ledger, shard)]),
+    ...[...auditor.requests.values()].flatMap((request) => [...requestFaults(auditor, request)]),
+    ...keptFaults(ledger),
+  ];
+}
+
+/** Every client's entry and every outcome has its turn. */
+function* mailFaults(ledger: Ledger, s: ShardLedger): Generator<string> {
+  for (const lane of ['m', 'c'] as const) {
+    for (const [i, entry] of (ledger.mail.get(`${lane}${s.shard}`) ?? []).entries()) {
+      if (entry?.kind !== 'links' && !s.inputs.has(`${lane}${i + 1}.0`))
+        yield `shard ${s.shard}: entry ${lane}${i + 1} has no turn`;
+    }
+  }
+}
+
+/** Every message between actors has one fate. */
+function* sentFaults(auditor: Auditor, s: ShardLedger): Generator<string> {
+  for (const [link, outs] of s.outs) {
+    if (Number.isNaN(Number(link.split('/')[0]))) continue;
+    for (const { item } of outs) {
+      const ends = auditor.endsOf(item.id);
+      if (ends.length === 1 || (ends.length === 0 && isStashed(auditor.ledger, item))) continue;
+      yield `${item.id} (${item.event.type} ${item.from} -> ${item.to}) has ${ends.length} ends: ${ends.join(', ')}`;
+    }
+  }
+}
+
+const isStashed = (ledger: Ledger, item: OutItem): boolean =>
+  ledger.shards.some(({ shard }) =>
+    [...ledger.table(shard, TABLE.stash)].some(
+      ([, bytes]) => decode<{ item?: OutItem }>(bytes).item?.id === item.id,
+    ),
+  );
+
+function* actorFaults(ledger: Ledger, shard: number): Generator<string> {
+  for (const [actor, bytes] of ledger.table(shard, TABLE.actor)) {
+    const row: ActorRow = decodeActorRow(bytes);
+    if (row.status !== 'active') continue;
+    const { armed, fired, cancelled, begun, ended, aborted } = tallyOf(row)!;
+    if (row.row.snap.v !== 'idle' && row.row.snap.v !== 'done' && !waitsForDecision(ledger, shard, actor))
+      yield `${actor} is left in ${JSON.stringify(row.row.snap.v)}`;
+    else if (armed !== fired + cancelled)
+      yield `${actor}: ${armed} timers armed, ${fired} fired, ${cancelled} cancelled`;
+    else if (begun !== ended + aborted && !waitsForDecision(ledger, shard, actor))
+      yield `${actor}: ${begun} effects begun, ${ended} ended, ${aborted} aborted`;
+  }
+}
+
+const waitsForDecision = (ledger: Ledger, shard: number, actor: string): boolean =>
+  [...ledger.table(shard, TABLE.intent)].some(([, bytes]) => decodeIntent(bytes).actor === actor);
+
+/** Copies of one request: at most one is applied, and an accepted one has an end. */
+function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
+  const copies = auditor.copiesOf(request.uid);
+  const ends = copies.flatMap((id) => auditor.endsOf(id));
+  const lasting = copies.flatMap((id) => auditor.fatesOf(id)).filter(lasts);
+  const dropped = ends.filter((end) => end.startsWith('letter')).length;
+  const count = lasting.length + dropped;
+  const name = `request ${request.uid} (${request.told}${request.keyed ? ', keyed' : ''})`;
+  if (count > 1) yield `${name} has ${count} lasting ends: ${ends.join(', ')}`;
+  if (request.told === 'accepted' || request.told === 'answered') {
+    const stashed = copies.some((id) => auditor.fatesOf(id).some(({ result }) => result === 'stashed'));
+    if (ends.length === 0 && !stashed) yield `${name} is lost`;
+  }
+  const results = auditor.answersOf(request.uid).filter(({ error }) => !error);
+  for (const { result } of results)
+    if (request.keyed && !isDeepStrictEqual(result, results[0]!.result))
+      yield `${name} was answered differently: ${JSON.stringify([results[0]!.result, result])}`;
+}
+
+/** What the key of a request remembers, or what would be seen twice. */
+const lasts = ({ result, view }: Fate): boolean => {
+  if (result !== 'refused') return ['applied', 'ignored', 'expired', 'crashed', 'poison'].includes(result);
+  const code = (view.turn.why ?? '').split(':')[0] as ErrorCode;
+  return !ERRORS[code]?.retriable;
+};
+
+/** Transcripts and dead letters hold what was sent, in its order. */
+function keptFaults(ledger: Ledger): string[] {
+  const faults: string[] = [];
+  for (const [subject, items] of ledger.kept) {
+    const last = new Map<string, number>();
+    for (const { id } of items) {
+      const [, shard, turnNo, n] = id.split('-') as [string, string, string, string];
+      const place = Number(turnNo) * 1_000 + Number(n);
+      if (place <= (last.get(shard) ?? 0)) faults.push(`${subject}: ${id} is out of order`);
+      last.set(shard, place);
+    }
+  }
+  return faults;
+}
+
+/** Tables that a turn writes; the others are the fold's own. */
+const COMPARED = [TABLE.actor, TABLE.intent, TABLE.timer, TABLE.stash, TABLE.key, TABLE.keyExpiry, 'ix:tally'];
+
+/** Where the rows of an owner differ from what the logs say. */
+export function* stateFaults(ledger: Ledger, shard: number, state: State): Generator<string> {
+  for (const table of COMPARED) {
+    const rows = new Map(ledger.table(shard, table));
+    for (const { key, value } of state.range(shard, table, { limit: 100_000 })) {
+      const expected = rows.get(key);
+      if (!expected) yield `shard ${shard}: the owner has ${table} ${key}, the logs do not`;
+      else if (Buffer.compare(expected, value) !== 0) yield `shard ${shard}: ${table} ${key} differs from the logs`;
+      rows.delete(key);
+    }
+    for (const key of rows.keys()) yield `shard ${shard}: the owner lacks ${table} ${key}`;
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * Cluster: workers on one store, and everything that goes wrong between them by seed: crashes at
+ * any moment, pauses, shards that move while their owner works on, faults of the log, the bus and
+ * the blobs, a full disk. Placement is as careless as the protocol allows: leases do not exist, so
+ * two owners of one shard are normal.
+ */
+import { shardOf } from '../../protocols/address.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../runtime/shard/size.ts';
+import { MemoryState } from '../../runtime/state/memory.ts';
+import { killer } from './actors.ts';
+import { Auditor } from './auditor.ts';
+import { SimProcess } from './process.ts';
+import type { Random } from './random.ts';
+import { SimBlobs } from './sim-blobs.ts';
+import { SimBus } from './sim-bus.ts';
+import { SimLog } from './sim-log.ts';
+import { VirtualClock } from './virtual-clock.ts';
+import { SimWorker } from './worker.ts';
+import { BOSS } from './workload.ts';
+
+export type ClusterOptions = {
+  readonly random: Random;
+  readonly atomic: boolean;
+  readonly shards: number;
+  readonly workers: number;
+  readonly limits: Partial<Limits>;
+  readonly snapshotEvery: number;
+  readonly journalTail: number;
+  /** a machine that restarts finds its rows again, or an empty disk */
+  readonly keepsDisk: boolean;
+};
+
+const CELL = 'c0ffee00c0ffee00c0ffee00c0ffee00';
+const TRACE_MAX = 4_000;
+
+export class Cluster {
+  readonly clock = new VirtualClock();
+  readonly log: SimLog;
+  readonly bus: SimBus;
+  readonly blobs: SimBlobs;
+  readonly auditor: Auditor;
+  readonly trace: string[] = [];
+  readonly #o: ClusterOptions;
+  readonly #random: Random;
+  /** by machine; undefined while it is down */
+  readonly #machines: (SimWorker | undefined)[];
+  readonly #disks: MemoryState[];
+  #started = 0;
+  #over = false;
+
+  constructor(options: ClusterOptions) {
+    this.#o = options;
+    const { random, atomic, shards, workers } = options;
+    this.#random = random.fork('cluster');
+    const { clock } = this;
+    this.auditor = new Auditor(CELL, shards);
+    this.auditor.now = () => clock.monotonicMs();
+    const state = new MemoryState();
+    this.log = new SimLog({
+      clock,
+      random: random.fork('log'),
+      ...(atomic ? { state } : {}),
+      onStored: this.auditor.ledger.stored,
+    });
+    this.bus = new SimBus(clock, random.fork('bus'));
+    this.blobs = new SimBlobs(clock, random.fork('blobs'));
+    this.#machines = Array.from({ length: workers }, () => undefined);
+    this.#disks = Array.from({ length: workers }, () => (atomic ? state : new MemoryState()));
+    killer.kill = (actor) => {
+      const shard = shardOf(actor, shards);
+      this.#machines.forEach((worker, machine) => worker?.owns(shard) && this.crash(machine));
+    };
+  }
+
+  /** Starts every machine, and the placement that gives every shard an owner again and again. */
+  start(): void {
+    this.#machines.forEach((_, machine) => this.#boot(machine));
+    this.#place();
+  }
+
+  get workers(): readonly SimWorker[] {
+    return this.#machines.filter((worker) => worker !== undefined);
+  }
+
+  /** A worker that a client would reach; it may be paused. */
+  anyWorker(random: Random): SimWorker | undefined {
+    return this.workers.length > 0 ? random.pick(this.workers) : undefined;
+  }
+
+  ownerOf(shard: number): SimWorker | undefined {
+    return this.workers.find((worker) => worker.process.running && worker.owns(shard));
+  }
+
+  say(line: string): void {
+    if (this.trace.length >= TRACE_MAX) this.trace.splice(0, TRACE_MAX / 2);
+    this.trace.push(`${this.clock.monotonicMs()} ${line}`);
+  }
+
+  /** One thing goes wrong. */
+  disturb(): void {
+    const { atomic } = this.#o;
+    const what = this.#random.pick(atomic ? ATOMIC_TROUBLE : CLUSTER_TROUBLE);
+    const machine = this.#random.whole(0, this.#machines.length - 1);
+    const shard = this.#random.whole(0, this.#o.shards - 1);
+    switch (what) {
+      case 'crash':
+        return this.crash(machine);
+      case 'pause':
+        return this.#pause(machine, this.#random.whole(50, 5_000));
+      case 'steal':
+        return this.#machines[machine]?.take(shard);
+      case 'handOff':
+        return this.#handOff(shard, machine);
+      case 'full':
+        return this.#fill(this.#random.whole(50, 2_000));
+      case 'rot':
+        return this.#rot(shard);
+    }
+  }
+
+  crash(machine: number): void {
+    const worker = this.#machines[machine];
+    if (!worker) return;
+    this.say(`${worker.process.name} crashes`);
+    worker.kill();
+    this.#machines[machine] = undefined;
+    if (!this.#o.keepsDisk && !this.#o.atomic) this.#disks[machine] = new MemoryState();
+    this.clock.after(this.#random.whole(10, 1_000), () => this.#boot(machine));
+  }
+
+  crashAll(): void {
+    this.#machines.forEach((_, machine) => this.crash(machine));
+  }
+
+  /** From now on nothing goes wrong any more, but what went wrong is not undone. */
+  calm(): void {
+    this.log.faults = { lost: 0, unanswered: 0, late: 0, failed: 0, slow: 0 };
+    this.bus.faults = { lost: 0, doubled: 0 };
+    this.blobs.faults = { half: 0 };
+    this.log.full = false;
+    for (const { process } of this.workers) process.resume();
+  }
+
+  stop(): void {
+    this.#over = true;
+    for (const worker of this.workers) worker.kill();
+    this.#machines.fill(undefined);
+  }
+
+  get #running(): readonly SimWorker[] {
+    return this.workers.filter(({ process }) => process.running);
+  }
+
+  #boot(machine: number): void {
+    if (this.#over || this.#machines[machine]) return;
+    const name = `w${machine}.${++this.#started}`;
+    const { atomic, limits, snapshotEvery, journalTail, shards } = this.#o;
+    const skewMs = atomic ? 0 : this.#random.pick([0, 0, -7_000, 90_000, 3_600_000]);
+    const worker = new SimWorker({
+      process: new SimProcess(name, this.clock, skewMs),
+      random: this.#random.fork(name),
+      cell: CELL,
+      shards,
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      supervisor: BOSS,
+      snapshotEvery,
+      journalTail,
+      log: this.log,
+      state: this.#disks[machine]!,
+      blobs: this.blobs,
+      bus: this.bus,
+      auditor: this.auditor,
+      trace: (line) => this.say(line),
+      onEnd: (_, shard, status, why) => {
+        if (status === 'quarantined')
+          this.auditor.ledger.fault(`${this.clock.monotonicMs()} ${name} quarantines shard ${shard}: ${why}`);
+      },
+    });
+    this.#machines[machine] = worker;
+    this.say(`${name} starts, its clock off by ${skewMs} ms`);
+    if (atomic) for (let shard = 0; shard < shards; shard++) worker.take(shard);
+  }
+
+  /** Gives shards that nobody seems to own to whoever is up. */
+  #place(): void {
+    if (this.#over) return;
+    for (let shard = 0; shard < this.#o.shards; shard++) {
+      const tried = this.workers.some((worker) => worker.holds(shard));
+      if (!tried && this.#running.length > 0) this.#random.pick(this.#running).take(shard);
+    }
+    this.clock.after(this.#random.whole(50, 400), () => this.#place());
+  }
+
+  #pause(machine: number, forMs: number): void {
+    const worker = this.#machines[machine];
+    if (!worker?.process.running) return;
+    this.say(`${worker.process.name} pauses for ${forMs} ms`);
+    worker.process.pause();
+    this.clock.after(forMs, () => {
+      this.say(`${worker.process.name} goes on`);
+      worker.process.resume();
+    });
+    // Placement takes it for dead and gives its shards to others.
+    for (let shard = 0; shard < this.#o.shards; shard++) {
+      if (worker.owns(shard) && this.#running.length > 0 && this.#random.chance(0.7))
+        this.#random.pick(this.#running).take(shard);
+    }
+  }
+
+  #handOff(shard: number, machine: number): void {
+    const owner = this.ownerOf(shard);
+    if (!owner) return;
+    this.say(`${owner.process.name} hands off shard ${shard}`);
+    void owner.handOff(shard).then(() => this.#machines[machine]?.take(shard));
+  }
+
+  #fill(forMs: number): void {
+    this.say(`the disk is full for ${forMs} ms`);
+    this.log.full = true;
+    this.clock.after(forMs, () => void (this.log.full = false));
+  }
+
+  /** The newest snapshot of a shard rots, and no second one: one bad blob costs nothing (I2). */
+  #rot(shard: number): void {
+    void this.blobs.list(`snap/${CELL}/${shard}/`).then((names) => {
+      const newest = [...names].sort((a, b) => covers(a) - covers(b)).at(-1);
+      if (!newest || this.#rotten.has(shard)) return;
+      this.#rotten.add(shard);
+      this.say(`${newest} rots`);
+      this.blobs.rot(newest);
+    });
+  }
+  readonly #rotten = new Set<number>();
+}
+
+const covers = (name: string): number => Number(name.split('/').at(-1)!.split('-')[0]);
+
+const ATOMIC_TROUBLE = ['crash', 'crash', 'full'] as const;
+const CLUSTER_TROUBLE = ['crash', 'pause', 'pause', 'steal', 'handOff', 'full', 'rot'] as const;

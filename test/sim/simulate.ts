@@ -1,0 +1,187 @@
+/**
+ * simulate: one run of a whole cluster by seed. Clients work while things go wrong; then nothing
+ * goes wrong any more, and the cluster must come to rest with every message accounted for; then
+ * everything dies and comes up again from what is stored.
+ */
+import type { Address } from '../../protocols/address.ts';
+import { Cluster } from './cluster.ts';
+import { closingFaults, stateFaults, suspended, undecided, unrest } from './closing.ts';
+import { Random } from './random.ts';
+import { runClient, Workload } from './workload.ts';
+
+export type Verdict = {
+  readonly seed: number;
+  readonly faults: readonly string[];
+  readonly trace: readonly string[];
+  readonly turns: number;
+  readonly steps: number;
+  readonly requests: number;
+  readonly what: string;
+};
+
+const TROUBLE_MS = 20_000;
+const REST_MS = 240_000;
+/** Calls of the clock after which a run is taken to go round in circles. */
+const STEPS_MAX = 2_000_000;
+
+export async function simulate(seed: number): Promise<Verdict> {
+  const random = new Random(seed);
+  const plan = planOf(random.fork('plan'));
+  const cluster = new Cluster({ random, ...plan.cluster });
+  const { clock, auditor } = cluster;
+  cluster.log.faults = plan.logFaults;
+  cluster.bus.faults = plan.busFaults;
+  cluster.blobs.faults = plan.blobFaults;
+  const workload = new Workload(random.fork('workload'), plan.workload);
+  cluster.start();
+  let working = plan.workload.clients;
+  for (let i = 0; i < plan.workload.clients; i++) {
+    const client = random.fork(`client ${i}`);
+    void runClient({
+      name: `c${i}`,
+      random: client,
+      clock,
+      workload,
+      auditor,
+      worker: () => cluster.anyWorker(client),
+      requests: plan.workload.requestsPerClient,
+      untilMs: TROUBLE_MS,
+    }).then(() => working--);
+  }
+  const trouble = random.fork('trouble');
+  const disturb = () => {
+    if (clock.monotonicMs() >= TROUBLE_MS) return;
+    cluster.disturb();
+    clock.after(trouble.whole(1, plan.troubleEveryMs * 2), disturb);
+  };
+  clock.after(trouble.whole(1, plan.troubleEveryMs * 2), disturb);
+  const failed = () => auditor.faults.length > 0 || clock.steps > STEPS_MAX;
+  await clock.run(TROUBLE_MS, failed);
+  cluster.calm();
+  await rest(cluster, () => working === 0, failed);
+  if (auditor.faults.length === 0) auditor.ledger.faults.push(...closingFaults(auditor));
+  if (auditor.faults.length === 0) await comeBack(cluster, failed);
+  cluster.stop();
+  return {
+    seed,
+    faults: auditor.faults,
+    trace: cluster.trace,
+    turns: auditor.ledger.turns,
+    steps: clock.steps,
+    requests: auditor.requests.size,
+    what: plan.what,
+  };
+}
+
+/** Runs until nothing moves any more; people decide what only people can. */
+async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => boolean) {
+  const { clock, auditor } = cluster;
+  const { ledger } = auditor;
+  const until = clock.monotonicMs() + REST_MS;
+  const decided = new Set<string>();
+  for (;;) {
+    await clock.run(clock.monotonicMs() + 1_000, failed);
+    if (failed()) break;
+    decide(cluster, decided);
+    const waits = clientsDone() ? unrest(ledger) : 'a client is at work';
+    if (!waits && [...undecided(ledger)].length === 0 && [...suspended(ledger)].length === 0) {
+      // What is at rest stays at rest: nothing may stir once all marks are written.
+      const { turns } = ledger;
+      await clock.run(clock.monotonicMs() + 15_000, failed);
+      if (ledger.turns === turns) return;
+    }
+    if (clock.monotonicMs() > until) return ledger.fault(`no rest: ${waits ?? 'people have to decide'}`);
+  }
+  if (auditor.faults.length === 0) ledger.fault(`no rest after ${clock.steps} steps`);
+}
+
+/** The person behind the system: what is unknown is settled, who is suspended goes on. */
+function decide(cluster: Cluster, decided: Set<string>): void {
+  const worker = cluster.workers.find(({ process }) => process.running);
+  const { ledger } = cluster.auditor;
+  if (!worker) return;
+  for (const [id, { actor, attempt, state }] of undecided(ledger)) {
+    if (state !== 'unknown') continue;
+    const outcome = decided.has(id)
+      ? ({ kind: 'done', output: 'decided' } as const)
+      : ({ kind: 'again' } as const);
+    decided.add(id);
+    worker.door.report(actor, id, attempt, outcome).catch(() => {});
+  }
+  for (const actor of suspended(ledger)) {
+    const type = decided.has(actor) ? 'sys.stop' : 'sys.restart';
+    decided.add(actor);
+    const principal = { sub: 'operator', roles: ['operator'] };
+    void worker.door.tell(actor as Address, { type, uid: 'operator' }, { principal });
+  }
+}
+
+/** Everything dies; what comes up again is what the logs say. */
+async function comeBack(cluster: Cluster, failed: () => boolean): Promise<void> {
+  const { clock, auditor } = cluster;
+  const { shards } = auditor.ledger;
+  compareStates(cluster);
+  const { turns } = auditor.ledger;
+  cluster.crashAll();
+  const isUp = () => shards.every(({ shard }) => cluster.ownerOf(shard));
+  await clock.run(clock.monotonicMs() + 60_000, () => failed() || isUp());
+  if (!isUp()) auditor.ledger.fault('not every shard came back');
+  await clock.run(clock.monotonicMs() + 15_000, failed);
+  if (auditor.ledger.turns !== turns) auditor.ledger.fault('a restart at rest made new turns');
+  compareStates(cluster);
+}
+
+function compareStates(cluster: Cluster): void {
+  const { ledger } = cluster.auditor;
+  for (const { shard } of ledger.shards) {
+    const owner = cluster.ownerOf(shard);
+    if (owner) ledger.faults.push(...stateFaults(ledger, shard, owner.state));
+  }
+}
+
+function planOf(r: Random) {
+  const atomic = r.chance(0.35);
+  const shards = r.whole(1, 4);
+  const workers = atomic ? 1 : r.whole(1, 3);
+  const killers = r.chance(0.15);
+  const careful = killers || r.chance(0.3);
+  const calm = r.chance(0.15);
+  const often = (max: number) => (calm || r.chance(0.3) ? 0 : r.next() * max);
+  return {
+    what: `${atomic ? 'atomic' : 'cluster'}, ${shards} shards, ${workers} workers${killers ? ', killers' : ''}`,
+    cluster: {
+      atomic,
+      shards,
+      workers,
+      limits: {
+        crashWindowMs: careful ? 120_000 : 0,
+        carefulTurns: 16,
+        outMax: r.pick([3, 64]),
+        groupTurnsMax: r.pick([1, 4, 256]),
+        residentsMax: r.pick([1, 3, 1_000]),
+        hopsMax: r.pick([2, 32]),
+        keysMax: r.pick([10, 200_000, 200_000]),
+      },
+      snapshotEvery: r.pick([5, 20, 100]),
+      journalTail: r.pick([0, 1, 1_000]),
+      keepsDisk: r.chance(0.7),
+    },
+    workload: {
+      keys: r.whole(1, 2),
+      clients: r.whole(1, 4),
+      requestsPerClient: r.whole(4, 12),
+      killers,
+    },
+    troubleEveryMs: r.pick([300, 1_000, 4_000]),
+    logFaults: {
+      lost: often(0.1),
+      unanswered: often(0.1),
+      late: often(0.1),
+      failed: often(0.1),
+      slow: often(0.2),
+    },
+    busFaults: { lost: often(0.2), doubled: often(0.2) },
+    blobFaults: { half: often(0.3) },
+  };
+}
+

@@ -1,0 +1,191 @@
+/**
+ * SimWorker: one worker process of the cluster with the real runtime in it: a door, an effect
+ * runner and the owners of its shards. It dies without notice, and what replaces it is a new one.
+ */
+import type { Address } from '../../protocols/address.ts';
+import { createRegistry } from '../../runtime/actor/define-actor.ts';
+import { Door } from '../../runtime/door.ts';
+import { EffectRunner } from '../../runtime/effects/runner.ts';
+import { createIndex, createTranscripts } from '../../runtime/reads.ts';
+import type { Outside } from '../../runtime/shard/after-commit.ts';
+import { ShardOwner } from '../../runtime/shard/owner.ts';
+import type { Limits } from '../../runtime/shard/size.ts';
+import type { Blobs } from '../../runtime/blobs/blobs.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Log } from '../../runtime/log/log.ts';
+import type { State } from '../../runtime/state/state.ts';
+import { type Answer, type Call, simActors, type World } from './actors.ts';
+import type { Auditor } from './auditor.ts';
+import type { SimProcess } from './process.ts';
+import type { Random } from './random.ts';
+
+export const SIM_ENV = 'sim';
+const registry = createRegistry(simActors);
+
+export type WorkerOptions = {
+  readonly process: SimProcess;
+  readonly random: Random;
+  readonly cell: string;
+  readonly shards: number;
+  readonly limits: Limits;
+  readonly supervisor: Address;
+  readonly snapshotEvery: number;
+  readonly journalTail: number;
+  readonly log: Log;
+  /** rows on this worker's disk, or the store's */
+  readonly state: State;
+  readonly blobs: Blobs;
+  readonly bus: Bus;
+  readonly auditor: Auditor;
+  readonly trace: (line: string) => void;
+  /** an owner of this worker stopped to own its shard */
+  readonly onEnd: (worker: SimWorker, shard: number, status: string, why: string) => void;
+};
+
+export class SimWorker {
+  readonly process: SimProcess;
+  readonly door: Door;
+  readonly #o: WorkerOptions;
+  readonly #owners = new Map<number, ShardOwner>();
+  readonly #leaving = new Set<number>();
+  readonly #effects: EffectRunner;
+  readonly #log: Log;
+  readonly #state: State;
+
+  constructor(options: WorkerOptions) {
+    this.#o = options;
+    const { process, cell, shards } = options;
+    this.process = process;
+    this.#log = process.log(options.log);
+    this.#state = process.state(options.state);
+    const bus = process.bus(options.bus);
+    const { clock } = process;
+    this.door = new Door({
+      log: this.#log,
+      bus,
+      clock,
+      env: SIM_ENV,
+      shards,
+      cell,
+      worker: process.name,
+      registry,
+      ownerOf: (shard) => this.#owners.get(shard),
+    });
+    const publish = () => {};
+    this.#effects = new EffectRunner({
+      registry,
+      clock,
+      cell,
+      index: createIndex(this.#state, shards),
+      transcripts: createTranscripts(this.#log, SIM_ENV),
+      publish,
+      report: (actor, intent, attempt, outcome) =>
+        this.door.report(actor, intent, attempt, outcome),
+      services: this.#world(),
+      alarm: () => {},
+    });
+  }
+
+  owns(shard: number): boolean {
+    return this.#owners.get(shard)?.status().state === 'owned';
+  }
+
+  /** It owns the shard, or is about to, or lets it go just now. */
+  holds(shard: number): boolean {
+    const state = this.#owners.get(shard)?.status().state;
+    return state === 'loading' || state === 'owned' || this.#leaving.has(shard);
+  }
+
+  get state(): State {
+    return this.#o.state;
+  }
+
+  /** Tries to take a shard; whoever owns it now finds out by itself. */
+  take(shard: number): void {
+    if (this.holds(shard) || !this.process.running) return;
+    const { process, limits, supervisor, cell, shards, snapshotEvery, journalTail } = this.#o;
+    const owner: ShardOwner = new ShardOwner({
+      world: { cell, shard, shards, registry, limits, supervisor },
+      env: SIM_ENV,
+      worker: process.name,
+      log: this.#log,
+      state: this.#state,
+      blobs: process.blobs(this.#o.blobs),
+      clock: process.clock,
+      outside: this.#outside(shard),
+      onEnd: (status, why) => {
+        this.#o.trace(`${process.name} shard ${shard} ${status}: ${why}`);
+        this.#o.onEnd(this, shard, status, why);
+      },
+      snapshotEvery,
+      journalTail,
+    });
+    this.#owners.set(shard, owner);
+    void owner.start().then(() => {
+      const { state, epoch } = owner.status();
+      this.#o.trace(`${process.name} shard ${shard} ${state} at ${epoch}`);
+    });
+  }
+
+  async handOff(shard: number): Promise<void> {
+    this.#leaving.add(shard);
+    await this.#owners.get(shard)?.handOff();
+    this.#leaving.delete(shard);
+  }
+
+  /** The process dies: nothing in it goes on, what it sent is on its way. */
+  kill(): void {
+    this.process.kill();
+    for (const owner of this.#owners.values()) owner.abandon();
+    this.#effects.stop();
+    this.door.close();
+  }
+
+  #outside(shard: number): Outside {
+    const { auditor, bus, trace, process } = this.#o;
+    const out = process.bus(bus);
+    return {
+      respond: (inbox, answer) => {
+        if (!process.alive) return;
+        auditor.sawResponse(answer);
+        out.publish(inbox, answer);
+      },
+      publish: (topic, event) => {
+        if (process.alive) auditor.sawEvent(topic, event);
+      },
+      run: (id, intent) => {
+        if (!process.alive) return;
+        auditor.sawRun(id, intent.attempt, intent.state);
+        this.#effects.run(id, intent);
+      },
+      reconcile: (id, intent) => {
+        if (!process.alive) return;
+        auditor.sawRun(id, intent.attempt, intent.state);
+        this.#effects.reconcile(id, intent);
+      },
+      abort: (id) => this.#effects.abort(id),
+      alarm: (what) => trace(`${process.name} shard ${shard} alarm: ${what}`),
+    };
+  }
+
+  /** What effects reach of the world outside. */
+  #world(): World {
+    const { auditor, random, process } = this.#o;
+    return {
+      work: (id, attempt, cls, { of, ms, fails }: Call) => {
+        auditor.sawStart(id.slice(id.indexOf(':') + 1), attempt, cls);
+        return new Promise<Answer>((resolve, reject) =>
+          process.clock.after(ms, () => {
+            if (fails) reject(new Error('told to fail'));
+            else resolve({ actor: id as Address, n: attempt, of });
+          }),
+        );
+      },
+      recall: (id) => {
+        const fate = random.whole(0, 2);
+        if (fate === 0) return 'again';
+        return fate === 1 ? 'ask' : { outcome: { actor: id as Address, n: 0, of: id } };
+      },
+    };
+  }
+}

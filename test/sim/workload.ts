@@ -1,0 +1,172 @@
+/**
+ * Workload: what clients ask of the actors, by seed, and how they behave: one request after the
+ * other, sent again under its key until it is known to be accepted (F1, F2).
+ */
+import { address, type Address } from '../../protocols/address.ts';
+import { ERRORS } from '../../protocols/errors.ts';
+import type { AskAnswer, SendOptions, TellAnswer } from '../../runtime/system.ts';
+import { type Command, type Onward, SIM_TYPES } from './actors.ts';
+import type { Auditor, Request } from './auditor.ts';
+import type { Random } from './random.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import type { SimWorker } from './worker.ts';
+
+export const BOSS = address('t', 'boss', 'b');
+const DEPTH_MAX = 3;
+const ASK_MS = 1_500;
+/** A client that hears nothing from a door, not even a refusal, takes it for dead. */
+const PATIENCE_MS = 5_000;
+
+export type WorkloadOptions = {
+  /** actors of each type */
+  readonly keys: number;
+  readonly clients: number;
+  readonly requestsPerClient: number;
+  /** whether some messages kill the process that runs them */
+  readonly killers: boolean;
+};
+
+export class Workload {
+  readonly #random: Random;
+  readonly #o: WorkloadOptions;
+  readonly actors: readonly Address[];
+
+  constructor(random: Random, options: WorkloadOptions) {
+    this.#random = random;
+    this.#o = options;
+    const keys = Array.from({ length: options.keys }, (_, i) => `k${i}`);
+    this.actors = SIM_TYPES.flatMap((type) => keys.map((key) => address('t', type, key)));
+  }
+
+  command(depth = 0): Command {
+    const r = this.#random;
+    const type = r.pick(KINDS);
+    const command: { -readonly [K in keyof Command]: Command[K] } = { type };
+    const tells = depth < DEPTH_MAX && r.chance(0.5) ? r.whole(1, 3) : 0;
+    if (tells > 0) command.tells = Array.from({ length: tells }, () => this.#onward(depth + 1));
+    if (type === 'arm' || type === 'do') command.ms = r.pick([0, 1, 20, 200, 1_500]);
+    if (type === 'do') command.cls = r.pick(['repeatable', 'keyed', 'once']);
+    if (type === 'do' && r.chance(0.2)) command.fails = true;
+    if (r.chance(0.03)) command.throws = true;
+    if (this.#o.killers && r.chance(0.01)) command.kills = true;
+    if (r.chance(0.3)) command.answer = r.pick(['later', 'never']);
+    if (r.chance(0.2)) command.publishes = true;
+    if (r.chance(0.1)) command.appends = r.whole(1, 3);
+    return command;
+  }
+
+  #onward(depth: number): Onward {
+    const r = this.#random;
+    return {
+      to: r.pick(this.actors),
+      event: this.command(depth),
+      ...(r.chance(0.15) ? { lane: 'control' as const } : {}),
+      ...(r.chance(0.05) ? { ttlMs: r.whole(0, 50) } : {}),
+      ...(r.chance(0.2) ? { ask: true } : {}),
+      ...(r.chance(0.1) ? { supervise: true } : {}),
+    };
+  }
+}
+
+const KINDS: readonly Command['type'][] = [
+  ...Array<'hard'>(8).fill('hard'),
+  ...Array<'soft'>(5).fill('soft'),
+  ...Array<'arm'>(3).fill('arm'),
+  ...Array<'do'>(3).fill('do'),
+  'cancel',
+  'cancel',
+  'finish',
+];
+
+export type ClientOptions = {
+  readonly name: string;
+  readonly random: Random;
+  readonly clock: VirtualClock;
+  readonly workload: Workload;
+  readonly auditor: Auditor;
+  /** a worker that seems to be up */
+  readonly worker: () => SimWorker | undefined;
+  readonly requests: number;
+  /** after this time it asks no more and only repeats what it does not know */
+  readonly untilMs: number;
+};
+
+type Told = TellAnswer | AskAnswer | { readonly kind: 'silent' };
+
+/** Sends its requests one after the other; resolves when it knows of each what it can know. */
+export async function runClient(o: ClientOptions): Promise<void> {
+  const { random: r, clock } = o;
+  for (let seq = 1; seq <= o.requests && clock.monotonicMs() < o.untilMs; seq++) {
+    await clock.sleep(r.whole(0, 1_500));
+    const uid = `${o.name}-${seq}`;
+    const to = r.pick(o.workload.actors);
+    const event = { ...o.workload.command(), uid };
+    const keyed = r.chance(0.85);
+    const lane = r.chance(0.1) ? ('control' as const) : ('data' as const);
+    const options: SendOptions = {
+      principal: { sub: o.name, roles: [] },
+      lane,
+      ...(keyed ? { key: `${o.name}/${seq}` } : {}),
+      ...(r.chance(0.05) ? { ttlMs: r.whole(0, 100) } : {}),
+    };
+    const request: Request = { uid, client: o.name, seq, to, keyed, told: 'pending' };
+    o.auditor.request(request);
+    await send(o, request, event, options);
+    if (keyed && r.chance(0.2)) await misuse(o, request, event, options);
+  }
+}
+
+async function send(
+  o: ClientOptions,
+  request: Request,
+  event: Command,
+  options: SendOptions,
+): Promise<void> {
+  const { random: r, clock } = o;
+  let asks = r.chance(0.6) ? r.whole(1, 3) : 0;
+  for (;;) {
+    const worker = o.worker();
+    if (!worker) {
+      await clock.sleep(100);
+      continue;
+    }
+    const ask = asks-- > 0;
+    const sent = ask
+      ? worker.door.ask(request.to, event, { ...options, timeoutMs: ASK_MS })
+      : worker.door.tell(request.to, event, options);
+    const told: Told = await Promise.race([
+      sent,
+      clock.sleep(PATIENCE_MS).then(() => ({ kind: 'silent' as const })),
+    ]);
+    if (told.kind === 'accepted' || told.kind === 'answered') {
+      request.told = told.kind;
+      return;
+    }
+    if (told.kind === 'refused' && !isUnsure(told.error)) {
+      if (!ERRORS[told.error.code].retriable || !r.chance(0.7)) {
+        request.told = 'refused';
+        return;
+      }
+    } else if (!request.keyed) {
+      request.told = 'unsure';
+      return;
+    }
+    await clock.sleep(r.whole(10, 300));
+  }
+}
+
+const isUnsure = (error: { details?: Record<string, unknown> }): boolean =>
+  error.details?.['outcome'] === 'unknown';
+
+/** The same key for another message: refused, or first if the other copy is late. */
+async function misuse(
+  o: ClientOptions,
+  first: Request,
+  event: Command,
+  options: SendOptions,
+): Promise<void> {
+  const uid = `${first.uid}x`;
+  const request: Request = { ...first, uid, client: `${first.client}x`, told: 'pending' };
+  o.auditor.request(request);
+  await send(o, request, { ...event, uid } as Command, options);
+}
