@@ -75,8 +75,6 @@ export type TurnContext = {
   readonly residents: ResidentStore;
   readonly draft: Draft;
   readonly turnNo: number;
-  /** the client's idempotency key, which this turn remembers with its answer */
-  key?: { readonly rowKey: string; readonly payloadHash: string };
 };
 
 /** Why a machine is stepped, beside the event: which job or timer it settles. */

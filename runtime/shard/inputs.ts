@@ -6,7 +6,7 @@
  */
 import type { Meta } from '../../protocols/statechart.ts';
 import { missedPolicy } from '../actor/define-actor.ts';
-import { failed, fired, settled } from '../statechart/host.ts';
+import { type Cause, failed, fired, settled } from '../statechart/host.ts';
 import { intentId } from './asks.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
@@ -181,9 +181,20 @@ function settleJob(
     outcome.kind === 'done'
       ? settled(intent.job, intent.key, outcome.output, meta)
       : failed(intent.job, intent.key, outcome.error, meta);
-  if (resident.actor.status === 'suspended')
-    return stashCause(t, resident, cause.job ? { job: cause.job } : {}, cause.event, input);
-  applyCause(t, resident, cause, undefined, input);
+  takeCause(t, resident, cause, input);
+}
+
+/**
+ * An outcome or a timer: a suspended actor keeps it for later, one that is out of service needs it
+ * no more.
+ */
+function takeCause(t: TurnContext, resident: Resident, cause: Cause, input: string): void {
+  const { job, timer, event } = cause;
+  const { status, machine } = resident.actor;
+  if (status === 'active') return applyCause(t, resident, cause, undefined, input);
+  const settles = { ...(job ? { job } : {}), ...(timer ? { timer } : {}) };
+  if (status === 'suspended') return stashCause(t, resident, settles, event, input);
+  end(t, { input, actor: resident.address, machine, result: 'dropped', why: status });
 }
 
 /**
@@ -239,11 +250,9 @@ export function takeTimer(parts: ShardParts, group: Group, id: string, since: nu
   const timer = Buffer.from(name).toString();
   const meta: Meta = { id: `${actor}|${key}`, now: group.now, self: actor };
   const cause = fired(resident.live, timer, key, meta);
-  if (resident.actor.status === 'suspended')
-    stashCause(t, resident, cause.timer ? { timer: cause.timer } : {}, cause.event, input);
-  else if (due < since && missedPolicy(resident.definition, timer) === 'skip')
+  if (due < since && missedPolicy(resident.definition, timer) === 'skip')
     skipMissed(t, resident, timer, input);
-  else applyCause(t, resident, cause, undefined, input);
+  else takeCause(t, resident, cause, input);
   return true;
 }
 

@@ -42,7 +42,6 @@ export class Keys implements KeyStore {
 
   /** Remembers the key in the turn that applies its message. */
   remember(t: TurnContext, rowKey: string, payloadHash: string): void {
-    t.key = { rowKey, payloadHash };
     const firstAt = t.group.keyNow;
     t.draft.put(TABLE.key, rowKey, write({ payloadHash, firstAt }));
     t.draft.put(

@@ -99,7 +99,7 @@ export class ShardOwner {
     try {
       await this.#take();
     } catch (error) {
-      this.#end('quarantined', errorData(error).message);
+      this.#failed(error);
     }
   }
 
@@ -319,7 +319,7 @@ export class ShardOwner {
       this.#counts({ record, puts, after, body }, answer.position);
       return 'committed';
     } catch (error) {
-      this.#end('quarantined', errorData(error).message);
+      this.#failed(error);
       return 'lost';
     }
   }
@@ -372,6 +372,12 @@ export class ShardOwner {
     this.#calls.set('settled', SETTLED_LAG_MS, () => {
       if (this.#relay.marked && !this.#inFlight) this.#seal(true);
     });
+  }
+
+  /** A store that does not answer may answer the next owner; anything else needs a person. */
+  #failed(error: unknown): void {
+    const { code, message } = errorData(error);
+    this.#end(code === 'UNAVAILABLE' ? 'lost' : 'quarantined', message);
   }
 
   #isEnded(): boolean {

@@ -10,6 +10,7 @@ import { crash } from './crash.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import { parseTimer } from './inputs.ts';
+import { decodeIntent } from './intents.ts';
 import type { MailInput } from './mail-reader.ts';
 import { type Stashed, stashKey } from './stash.ts';
 
@@ -25,6 +26,7 @@ export function poisonMail(
   tries: number,
 ): void {
   if (body.kind === 'item') group.accept(`${body.entry.src}/${body.entry.lane}`, body.n);
+  if (body.kind === 'outcome') return poisonOutcome(parts, group, body.entry.intent, ref, tries);
   const t = beginTurn(parts, group);
   const item =
     body.kind === 'item' ? body.item : body.kind === 'client' ? body.entry.item : undefined;
@@ -36,6 +38,27 @@ export function poisonMail(
     tellSender(t, item, error);
   }
   end(t, { input: ref, actor: item?.to ?? '', machine: '', result: 'poison', why: error.message });
+}
+
+/** The intent is closed, or the effect would run again and its outcome kill again. */
+function poisonOutcome(
+  parts: ShardParts,
+  group: Group,
+  id: string,
+  input: string,
+  tries: number,
+): void {
+  const t = beginTurn(parts, group);
+  const bytes = parts.fold.get(TABLE.intent, id);
+  const intent = bytes && decodeIntent(bytes);
+  const resident = intent && parts.residents.find(intent.actor);
+  const error = killed(tries);
+  t.draft.put(TABLE.intent, id, null);
+  if (resident) {
+    const event = { type: 'outcome', effect: intent.src };
+    return crash(t, resident, event, undefined, error, input, true);
+  }
+  end(t, { input, actor: '', machine: '', result: 'poison', why: error.message });
 }
 
 export function poisonTimer(parts: ShardParts, group: Group, id: string, tries: number): void {

@@ -11,7 +11,7 @@ import { carryAsks, LimitExceeded } from './asks.ts';
 import { deadLetter, end, metaOf, refuse, type Resident, type TurnContext } from './context.ts';
 import { crash, isDirective, obey } from './crash.ts';
 import { Draft } from './group.ts';
-import type { OutItem } from './records.ts';
+import type { OutItem, RowPut } from './records.ts';
 import { UnfitRow } from './residents.ts';
 import { stashMessage } from './stash.ts';
 
@@ -107,41 +107,47 @@ export function applyCause(
       why: 'stale',
     });
   if (made.outcome === 'ignored') return ignored(t, resident, item, made.error, input);
+  const undo = { puts: [...t.draft.puts.values()], actor: resident.actor };
   try {
     resident.live = made.live;
     carryAsks(t, resident, made.asks, item);
     keepActor(t, resident);
     checkSize(t);
   } catch (error) {
-    return undone(t, resident, cause.event, item, error, input);
+    return undone(t, resident, undo, { event: cause.event, item, error, input });
   }
   if (resident.actor.stashEnd > resident.actor.stashFirst)
     t.draft.after.push({ kind: 'unstash', actor: resident.address });
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
 }
 
+/**
+ * What stood in the draft and beside the machine before it was stepped: the input itself is
+ * consumed.
+ */
+type Undo = { readonly puts: readonly RowPut[]; readonly actor: Resident['actor'] };
+type Failure = {
+  readonly event: Message;
+  readonly item: OutItem | undefined;
+  readonly error: unknown;
+  readonly input: string;
+};
+
 /** A turn past a limit is refused to its sender; where nobody sent it, the actor crashes. */
-function undone(
-  t: TurnContext,
-  resident: Resident,
-  event: Message,
-  item: OutItem | undefined,
-  error: unknown,
-  input: string,
-): void {
-  t.residents.drop(resident.address);
+function undone(t: TurnContext, { address }: Resident, undo: Undo, failure: Failure): void {
+  const { event, item, error, input } = failure;
+  t.residents.drop(address);
   const fresh: TurnContext = { ...t, draft: new Draft() };
-  if (t.key) t.residents.keys.remember(fresh, t.key.rowKey, t.key.payloadHash);
-  const before = t.residents.find(resident.address);
-  if (error instanceof LimitExceeded && item)
-    return refuse(fresh, item, input, {
-      result: 'refused',
-      code: error.code,
-      message: error.message,
-      resident: before,
-    });
+  for (const put of undo.puts) fresh.draft.put(...put);
+  const before = t.residents.find(address);
   if (!before) return refuseUnborn(fresh, item!, input, error);
-  crash(fresh, before, event, item, errorData(error), input);
+  before.actor = undo.actor;
+  if (!(error instanceof LimitExceeded && item)) {
+    return crash(fresh, before, event, item, errorData(error), input);
+  }
+  t.residents.save(fresh, before);
+  const { code, message } = error;
+  refuse(fresh, item, input, { result: 'refused', code, message, resident: before });
 }
 
 function ignored(
