@@ -248,7 +248,7 @@ export type Line =
   | { readonly kind: 'live'; readonly key: string; readonly run: LiveRun };
 
 /** Everything in the order it is read: each live answer after the message it answers. */
-export const linesOf = ({ history, live, outbox }: Conversation): readonly Line[] => {
+export const linesOf = ({ loaded, history, live, outbox }: Conversation): readonly Line[] => {
   const lines: Line[] = [];
   const liveLines = (fits: (run: LiveRun) => boolean) =>
     lines.push(
@@ -262,7 +262,8 @@ export const linesOf = ({ history, live, outbox }: Conversation): readonly Line[
   liveLines((run) => !run.torso && !ofOutbox.has(run.runId));
   for (const sent of outbox) {
     const begun = live.some(({ runId }) => runId === sent.runId);
-    const queued = sent.state === 'accepted' && !begun;
+    // Before the history has come it may be answered long since.
+    const queued = loaded && sent.state === 'accepted' && !begun;
     lines.push({ kind: 'sent', key: `s${sent.runId}`, sent, queued });
     liveLines(({ runId }) => runId === sent.runId);
   }

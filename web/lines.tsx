@@ -23,7 +23,7 @@ export const Lines = (props: {
 }) => {
   const { conversation, online, actions } = props;
   const lines = linesOf(conversation);
-  const { box, atEnd, toEnd } = useStayAtEnd(lines);
+  const { box, atEnd, toEnd } = useStayAtEnd(lines, conversation.outbox.at(-1)?.runId);
   const mine = conversation.outbox.filter(({ state }) => state === 'accepted').length;
   const others = Math.max(0, conversation.pending - mine);
   return (
@@ -166,8 +166,11 @@ const End = ({ end }: { end: Ending }) => {
   );
 };
 
-/** Scrolls to the end when something changes, unless the reader has gone up to read. */
-const useStayAtEnd = (changed: unknown) => {
+/**
+ * Scrolls to the end when something changes, unless the reader has gone up to read; and always when
+ * the reader has written something, which `written` names.
+ */
+const useStayAtEnd = (changed: unknown, written: string | undefined) => {
   const box = useRef<HTMLElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
@@ -182,5 +185,8 @@ const useStayAtEnd = (changed: unknown) => {
   useLayoutEffect(() => {
     if (atEnd) toEnd();
   }, [changed, atEnd]);
+  useLayoutEffect(() => {
+    if (written !== undefined) toEnd();
+  }, [written]);
   return { box, atEnd, toEnd };
 };

@@ -80,6 +80,13 @@ describe('a conversation', () => {
     expect(activeRun(now)?.runId).toBe('b');
   });
 
+  test('says that a message waits only when it knows: a reload shows what was kept, then the truth', () => {
+    const kept = withSent(emptyConversation, sent('a', 'hi'));
+    expect(shown(kept)).toEqual(['sent hi']);
+    expect(shown(withHistory(kept, history([])))).toEqual(['queued hi']);
+    expect(shown(withHistory(kept, history([user('a', 'hi')])))).toEqual(['user hi']);
+  });
+
   test('forgets a live answer that the gateway no longer knows: it ended while nobody listened', () => {
     let now = withChatEvent(emptyConversation, delta('a', 'half'));
     now = withHistory(now, history([user('a', 'hi'), answer('a', 'whole')]));

@@ -63,12 +63,14 @@ const online = async (options?: BrowserContextOptions): Promise<Page> => {
 };
 
 const say = async (page: Page, text: string) => {
-  await page.getByLabel('Message').fill(text);
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
   await page.keyboard.press('Enter');
 };
 
 const running = () => eventually(() => system.running(MAIN), 'a run');
 const answers = (page: Page) => page.locator('.message.agent');
+/** How long a condition may take to become true. */
+const soon = { timeout: 10_000 };
 const asked = (page: Page) => page.locator('.message.user');
 
 /** Texts of a locator's elements, without what only screen readers get. */
@@ -186,10 +188,10 @@ describe('a conversation', () => {
       expect.stringContaining('Used clock'),
       'It is noon.',
     ];
-    await expect.poll(() => texts(page, '.log > li'), { timeout: 10_000 }).toEqual(lines);
+    await expect.poll(() => texts(page, '.log > li'), soon).toEqual(lines);
     system.finish(MAIN, 'It is noon.');
     await page.locator('.message[aria-busy=true]').waitFor({ state: 'detached' });
-    await expect.poll(() => texts(page, '.log > li'), { timeout: 10_000 }).toEqual(lines);
+    await expect.poll(() => texts(page, '.log > li'), soon).toEqual(lines);
   });
 
   test('says why an answer failed', async () => {
@@ -199,6 +201,26 @@ describe('a conversation', () => {
     system.fail(MAIN, { code: 'UNAVAILABLE', message: 'the model is down' });
     await page.getByText('The answer failed: the model is down').waitFor();
     expect(await page.locator('[role=alert]').count()).toBe(1);
+  });
+});
+
+describe('the end of the log', () => {
+  test('is kept in view, unless one has gone up to read; writing goes back to it', async () => {
+    const page = await online({ viewport: { width: 800, height: 400 } });
+    const bottom = () =>
+      page.locator('main').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
+    await say(page, 'much, please');
+    await running();
+    system.say(MAIN, 'word\n\n'.repeat(60));
+    await expect.poll(() => page.locator('.message.agent p').count(), soon).toBe(60);
+    expect(await bottom()).toBeLessThan(2);
+    await page.locator('main').evaluate((box) => box.scrollTo({ top: 0 }));
+    await page.getByRole('button', { name: 'Newest messages' }).waitFor();
+    system.say(MAIN, 'more');
+    await expect.poll(() => page.locator('.message.agent p').count(), soon).toBe(61);
+    expect(await bottom()).toBeGreaterThan(200);
+    await say(page, 'enough');
+    await expect.poll(bottom, soon).toBeLessThan(2);
   });
 });
 
@@ -244,7 +266,7 @@ describe('a message', () => {
     await say(page, 'one');
     await page.getByText('Not sent: too many messages wait').waitFor();
     await page.getByRole('button', { name: 'Discard' }).click();
-    await expect.poll(() => asked(page).count()).toBe(0);
+    await expect.poll(() => asked(page).count(), soon).toBe(0);
     await say(page, 'two');
     await page.getByText('Not sent').waitFor();
     system.ask = ask;
@@ -255,7 +277,7 @@ describe('a message', () => {
 
   test('may have several lines; Enter sends it, and not while a word is being composed', async () => {
     const page = await online();
-    const field = page.getByLabel('Message');
+    const field = page.getByRole('textbox', { name: 'Message' });
     await field.fill('one');
     await page.keyboard.press('Shift+Enter');
     await page.keyboard.type('two');

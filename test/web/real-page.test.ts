@@ -20,10 +20,10 @@ test('an answer that a restart interrupts goes on by itself, and is one answer',
     const page = await browser.newPage({ locale: 'en-US' });
     page.setDefaultTimeout(15_000);
     await page.goto(`${gateway.url}#token=${TOKEN}`);
-    await page.getByLabel('Message').fill('Hello, who are you?');
+    await page.getByRole('textbox', { name: 'Message' }).fill('Hello, who are you?');
     await page.keyboard.press('Enter');
     await page.locator('.message.agent .rich p').waitFor();
-    await page.getByLabel('Message').fill('And what is 6*7?');
+    await page.getByRole('textbox', { name: 'Message' }).fill('And what is 6*7?');
     await page.keyboard.press('Enter');
     await page.getByText('Waiting for its turn').waitFor();
 
