@@ -246,7 +246,7 @@ export class ShardOwner {
    */
   #workCarefully(): void {
     const group = (this.#group ??= new Group(this.#fold, this.now()));
-    const input = this.#intake.candidate();
+    const input = this.#intake.candidate(group.now);
     const verdict = input && this.#careful.judge(input.ref);
     if (verdict === 'try') return this.#store({ t: 'TRY', input: input!.ref, ...this.#head() }, []);
     if (verdict === 'run') input!.run(group);
