@@ -67,18 +67,18 @@ export class Intake {
     while (control++ < CONTROL_FIRST && this.#room(group))
       if (!this.#takeMail(group, this.#control)) break;
     const { timersPerGroup } = this.#o.parts.world.limits;
-    for (const id of this.timers.takeDue(timersPerGroup))
+    for (const id of this.timers.takeDue(timersPerGroup, group.now))
       takeTimer(this.#o.parts, group, id, this.#o.since);
     while (this.#room(group)) {
       if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
     }
   }
 
-  /** The next input by its name, without taking it. */
-  candidate(): Candidate | undefined {
+  /** The next input at shard time `now` by its name, without taking it. */
+  candidate(now: number): Candidate | undefined {
     return (
       this.#mailCandidate(this.#control) ??
-      this.#timerCandidate() ??
+      this.#timerCandidate(now) ??
       this.#stashCandidate() ??
       this.#mailCandidate(this.#data)
     );
@@ -164,8 +164,8 @@ export class Intake {
     };
   }
 
-  #timerCandidate(): Candidate | undefined {
-    const id = (this.#dueTimer ??= this.timers.takeDue(1)[0]);
+  #timerCandidate(now: number): Candidate | undefined {
+    const id = (this.#dueTimer ??= this.timers.takeDue(1, now)[0]);
     if (id === undefined) return undefined;
     const done = () => void (this.#dueTimer = undefined);
     return {

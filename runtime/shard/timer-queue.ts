@@ -8,6 +8,9 @@ import type { Clock } from '../clock/clock.ts';
 import { sortable } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
 
+/** A timer that is due and can not be taken yet is looked at again so soon. */
+const SOONEST_MS = 1;
+
 type Entry = { readonly due: number; readonly id: string };
 
 /** How far ahead rows are loaded. */
@@ -56,9 +59,11 @@ export class TimerQueue {
     this.#schedule();
   }
 
-  /** Ids of timers that are due, oldest first, at most `max`. */
-  takeDue(max: number): string[] {
-    const now = this.#now();
+  /**
+   * Ids of timers that are due at `now`, the time of the group that takes them, oldest first, at
+   * most `max`.
+   */
+  takeDue(max: number, now: number): string[] {
     if (this.#horizon <= now) this.load();
     const due: string[] = [];
     while (due.length < max && this.#heap[0] && this.#heap[0].due <= now) due.push(this.#pop().id);
@@ -83,10 +88,12 @@ export class TimerQueue {
     if (at >= this.#wakeAt) return;
     this.#cancel?.();
     this.#wakeAt = at;
-    this.#cancel = this.#clock.after(Math.max(at - this.#now(), 0), () => {
+    this.#cancel = this.#clock.after(Math.max(at - this.#now(), SOONEST_MS), () => {
       this.#wakeAt = Number.POSITIVE_INFINITY;
       if (this.#horizon <= this.#now()) this.load();
       this.#onDue();
+      // Nothing may have been due (a cancelled one, a clock that is early), or not everything taken.
+      this.#schedule();
     });
   }
 
