@@ -25,6 +25,8 @@ export type LoadFrom = {
 export type Loaded = {
   readonly fold: Fold;
   readonly last: Position;
+  /** the log's own time of the last record, 0 if there is none */
+  readonly logTimeMs: number;
   readonly snapshot: SnapshotMark | undefined;
   readonly voids: number;
 };
@@ -34,7 +36,11 @@ export type SnapshotMark = {
   readonly ctlFloor: Position;
 };
 
-type Stored = { readonly position: Position; readonly record: JournalRecord };
+type Stored = {
+  readonly position: Position;
+  readonly logTimeMs: number;
+  readonly record: JournalRecord;
+};
 type Snapshot = Extract<JournalRecord, { t: 'SNAPSHOT' }>;
 
 const ATTEMPTS_MAX = 5;
@@ -64,7 +70,8 @@ async function loadOnce(from: LoadFrom): Promise<Loaded> {
   const fold = base?.fold ?? Fold.empty(from.shard, from.state, !from.log.atomic, from.cell);
   const covers = base?.mark.covers ?? 0;
   const voids = foldTail(fold, stored, covers);
-  return { fold, last: stored.at(-1)?.position ?? 0, snapshot: base?.mark, voids };
+  const { position: last = 0, logTimeMs = 0 } = stored.at(-1) ?? {};
+  return { fold, last, logTimeMs, snapshot: base?.mark, voids };
 }
 
 /** State written in the journal's own transaction, or a cache that the journal confirms (I6). */
@@ -76,7 +83,8 @@ async function fromState(from: LoadFrom): Promise<Loaded | undefined> {
   const at = tail.find((s) => s.record.recId === recId);
   if (at) {
     const voids = foldTail(fold, tail, at.position);
-    return { fold, last: tail.at(-1)!.position, snapshot: undefined, voids };
+    const { position: last, logTimeMs } = tail.at(-1)!;
+    return { fold, last, logTimeMs, snapshot: undefined, voids };
   }
   if (from.log.atomic)
     throw new CorruptRecord(
@@ -90,8 +98,8 @@ async function readJournal({ log, journal }: LoadFrom, first: Position): Promise
   const stored: Stored[] = [];
   for (let next = first; ; ) {
     const entries = await log.read(journal, next, { limit: 1_000 });
-    for (const { position, bytes } of entries)
-      stored.push({ position, record: decodeRecord(bytes) });
+    for (const { position, logTimeMs, bytes } of entries)
+      stored.push({ position, logTimeMs, record: decodeRecord(bytes) });
     const last = entries.at(-1);
     if (!last) return stored;
     next = last.position + 1;
@@ -109,7 +117,7 @@ async function fromSnapshot(
   counted: readonly Stored[],
 ): Promise<{ fold: Fold; mark: SnapshotMark } | undefined> {
   const snapshots = counted.filter(
-    (s): s is { position: number; record: Snapshot } => s.record.t === 'SNAPSHOT',
+    (s): s is Stored & { record: Snapshot } => s.record.t === 'SNAPSHOT',
   );
   for (const { record } of snapshots.toReversed()) {
     const bytes = await from.blobs.get(record.blob);

@@ -158,17 +158,15 @@ export class ShardOwner {
 
   async #take(): Promise<void> {
     const { log, clock, world, outside } = this.#o;
-    this.#logTimeOffset = clock.wallMs() - clock.monotonicMs();
     for (;;) {
       const at = { ...this.#o, journal: this.#journalSubject, shard: this.shard, cell: world.cell };
       const loaded = await loadShard(at);
       if (this.#status !== 'loading') return;
       this.#fold = loaded.fold;
-      if (loaded.voids > 0) {
-        outside.alarm(
-          `shard ${this.shard}: ${loaded.voids} journal records are void: two appends passed the fence`,
-        );
-      }
+      // A worker's wall clock may be far off: only where it is the log's own clock it counts (H1).
+      this.#logTimeOffset = (log.atomic ? clock.wallMs() : loaded.logTimeMs) - clock.monotonicMs();
+      if (loaded.voids > 0)
+        outside.alarm(`shard ${this.shard}: ${loaded.voids} records are void: the fence leaks`);
       const onLogTime = (logTimeMs: number) =>
         void (this.#logTimeOffset = logTimeMs - clock.monotonicMs());
       this.#journal = new Journal({
@@ -374,7 +372,7 @@ export class ShardOwner {
     });
   }
 
-  /** A store that does not answer may answer the next owner; anything else needs a person. */
+  /** A store that does not answer may answer the next owner; all else needs a person. */
   #failed(error: unknown): void {
     const { code, message } = errorData(error);
     this.#end(code === 'UNAVAILABLE' ? 'lost' : 'quarantined', message);
