@@ -3,7 +3,8 @@
  * run, and runs are serial: what comes while one is going waits in order (queue mode followup).
  *
  *  - `idle`: nobody waits for an answer.
- *  - `running.admitting`: the agent is asked whether and when the run may begin.
+ *  - `running.admitting`: the agent is asked whether and when the run may begin, and asked again
+ *    each minute, should it have forgotten.
  *  - `running.working.thinking`: the model is called with the transcript so far.
  *  - `running.working.backingOff`: the call failed in a way that may pass; it is made again later.
  *  - `running.working.acting`: the tools that the model asked for run.
@@ -94,6 +95,7 @@ export const sessionMachine = setup({
   delays: {
     runTimeout: ({ context }) => run.runTimeoutMs(context),
     retryBackoff: ({ context }) => run.retryBackoffMs(context),
+    admissionPatience: 60_000,
   },
 }).createMachine({
   id: 'session',
@@ -177,14 +179,6 @@ export const sessionMachine = setup({
             params: ({ event }) => ({ status: 'error', error: event.error }),
           },
         },
-        refused: {
-          guard: 'admissionRefused',
-          target: 'ending',
-          actions: {
-            type: 'ends',
-            params: ({ event }) => ({ status: 'error', error: event.error }),
-          },
-        },
       },
       states: {
         admitting: {
@@ -194,6 +188,21 @@ export const sessionMachine = setup({
               guard: 'isOurRun',
               target: 'working',
               actions: { type: 'admit', params: ({ event }) => ({ settings: event.settings }) },
+            },
+            refused: {
+              guard: 'admissionRefused',
+              target: '#session.ending',
+              actions: {
+                type: 'ends',
+                params: ({ event }) => ({ status: 'error', error: event.error }),
+              },
+            },
+          },
+          after: {
+            admissionPatience: {
+              target: 'admitting',
+              reenter: true,
+              actions: { type: 'tell', params: ({ context }) => run.askAdmission(context) },
             },
           },
         },
@@ -235,6 +244,7 @@ export const sessionMachine = setup({
                           run.assistantEntry(context, event.output, run.nowOf(event)),
                       },
                       { type: 'takeAnswer', params: ({ event }) => ({ output: event.output }) },
+                      { type: 'project', params: ({ context }) => rows.sessionRow(context) },
                     ],
                   },
                   {
@@ -309,6 +319,7 @@ export const sessionMachine = setup({
                         run.toolEntries(context, event.output, run.nowOf(event)),
                     },
                     { type: 'takeResults', params: ({ event }) => ({ results: event.output }) },
+                    { type: 'project', params: ({ context }) => rows.sessionRow(context) },
                   ],
                 },
                 onError: {

@@ -117,6 +117,7 @@ export function begin(context: SessionContext, now: number): Partial<SessionCont
     ...next!,
     startedAt: now,
     status: 'running',
+    entries: 1,
     calls: 0,
     attempt: 0,
     usage: NO_USAGE,
@@ -157,14 +158,14 @@ export const runStarted = (context: SessionContext, now: number): Publish =>
 // ---- calls of the model and of tools
 
 export function modelInput(context: SessionContext): CallModelInput {
-  const { runId, calls, model, thinking, extraSystemPrompt, settings } = runOf(context);
-  const { sessionKey, tenant, agentId, length } = context;
+  const { runId, entries, calls, model, thinking, extraSystemPrompt, settings } = runOf(context);
+  const { sessionKey, tenant, agentId } = context;
   return {
     sessionKey,
     tenant,
     agentId,
     runId,
-    length,
+    entries,
     call: calls,
     ...defined({
       model: model ?? settings?.model,
@@ -188,6 +189,7 @@ export function tookAnswer(
     lastMessage: preview(output.text || context.lastMessage),
     run: {
       ...run,
+      entries: run.entries + 1,
       calls: run.calls + 1,
       attempt: 0,
       usage: sum(run.usage, output.usage),
@@ -227,10 +229,13 @@ export const toolsInput = (context: SessionContext): CallToolsInput => ({
 export const tookResults = (
   context: SessionContext,
   results: readonly ToolResult[],
-): Partial<SessionContext> => ({
-  length: context.length + results.length,
-  run: { ...runOf(context), tools: [] },
-});
+): Partial<SessionContext> => {
+  const run = runOf(context);
+  return {
+    length: context.length + results.length,
+    run: { ...run, entries: run.entries + results.length, tools: [] },
+  };
+};
 
 export const toolEntries = (
   context: SessionContext,

@@ -27,6 +27,8 @@ export type Run = Pending & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly settings?: AgentSettings;
+  /** of this run in the transcript, so far */
+  readonly entries: number;
   /** model calls answered so far; part of the ceiling on turns */
   readonly calls: number;
   /** failed attempts of the present call */
@@ -69,10 +71,10 @@ export type CallModelInput = {
   readonly agentId: string;
   readonly runId: string;
   /**
-   * the transcript must have so many entries: the call reads them, whatever a relay is still
-   * carrying
+   * entries of this run, the first of which is its `user` entry: the call reads up to the last of
+   * them, whatever a relay is still carrying and whatever came before the session was restarted
    */
-  readonly length: number;
+  readonly entries: number;
   /** number of this call in the run, from 0 */
   readonly call: number;
   readonly model?: string;

@@ -22,7 +22,7 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
   async run(input, context) {
     const { catalog, tools } = context.services as AgentServices;
     const { provider, model, name } = catalog.resolve(input.model ?? catalog.defaultModel());
-    const entries = await readTranscript(input.length, context);
+    const entries = await readTranscript(input, context);
     const request = {
       model: model.id,
       system: systemPrompt(input, name),
@@ -55,27 +55,32 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
   },
 };
 
-/** The first `length` entries: those that the asking turn knew (AL12). */
-async function readTranscript(length: number, context: EffectContext): Promise<SessionEntry[]> {
+/** Everything up to what the asking turn knew: the last of the run's own entries (AL12). */
+async function readTranscript(
+  { runId, entries: ofRun }: CallModelInput,
+  context: EffectContext,
+): Promise<SessionEntry[]> {
   const transcript = context.transcript();
   const deadline = context.now() + TRANSCRIPT_WAIT_MS;
   const entries: SessionEntry[] = [];
-  for (let from = 1; entries.length < length; ) {
-    const page = await transcript.read({ from, limit: Math.min(PAGE, length - entries.length) });
+  for (let from = 1; ; ) {
+    const page = await transcript.read({ from, limit: PAGE });
     for (const { entry, position } of page) {
       entries.push(entry as unknown as SessionEntry);
       from = position + 1;
     }
+    const begin = entries.findIndex((entry) => entry.type === 'user' && entry.runId === runId);
+    const end = begin + ofRun;
+    if (begin >= 0 && entries.length >= end) return entries.slice(0, end);
     if (page.length > 0) continue;
     if (context.now() > deadline || context.signal.aborted) {
       throw new TroupeError(
         'UNAVAILABLE',
-        `the transcript has ${entries.length} of ${length} entries`,
+        `the transcript does not hold the run's ${ofRun} entries yet`,
       );
     }
     await new Promise((resolve) => setTimeout(resolve, TRANSCRIPT_POLL_MS));
   }
-  return entries;
 }
 
 /** Tells watchers what the model says, as it says it. */
