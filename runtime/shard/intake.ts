@@ -97,11 +97,12 @@ export class Intake {
   }
 
   #reader(lane: 'data' | 'control', floor: Position): MailReader {
-    const { log, env, parts, onInputs, onCorrupt } = this.#o;
+    const { log, clock, env, parts, onInputs, onCorrupt } = this.#o;
     const { cell, shard } = parts.world;
     const subject = mailboxSubject(env, shard, lane);
     return new MailReader({
       log,
+      clock,
       subject,
       cell,
       lane: lane === 'data' ? 'm' : 'c',

@@ -4,6 +4,7 @@
  * in the log.
  */
 import { TroupeError } from '../../protocols/errors.ts';
+import type { Clock } from '../clock/clock.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { CorruptRecord, type MailEntry, type OutItem, decodeMail } from './records.ts';
 
@@ -24,11 +25,14 @@ export type MailInput = {
   readonly body: MailBody;
 };
 
+/** A read that failed is tried again after so long. */
+const RETRY_MS = 200;
 const READ_ENTRIES = 256;
 const LOW_WATER = 64;
 
 export class MailReader {
   readonly #log: Log;
+  readonly #clock: Clock;
   readonly #subject: string;
   readonly #cell: string;
   readonly #lane: 'm' | 'c';
@@ -46,6 +50,7 @@ export class MailReader {
 
   constructor(options: {
     log: Log;
+    clock: Clock;
     subject: string;
     cell: string;
     lane: 'm' | 'c';
@@ -55,6 +60,7 @@ export class MailReader {
     onCorrupt: (error: unknown) => void;
   }) {
     this.#log = options.log;
+    this.#clock = options.clock;
     this.#subject = options.subject;
     this.#cell = options.cell;
     this.#lane = options.lane;

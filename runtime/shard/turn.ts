@@ -189,11 +189,13 @@ function born(t: TurnContext, resident: Resident, item: OutItem | undefined, inp
 }
 
 /**
- * Writes the row of an actor that goes on or is kept; one that is done and not kept is forgotten.
+ * Writes the row of an actor that goes on or is kept; one that is done and not kept is forgotten
+ * as soon as nothing waits in its stash.
  */
-function keepActor(t: TurnContext, resident: Resident): void {
-  if (isDone(resident.live) && resident.definition.whenDone === 'forget')
-    t.residents.forget(t, resident);
+export function keepActor(t: TurnContext, resident: Resident): void {
+  const { stashFirst, stashEnd } = resident.actor;
+  const forgets = resident.definition.whenDone === 'forget' && stashFirst === stashEnd;
+  if (isDone(resident.live) && forgets) t.residents.forget(t, resident);
   else t.residents.save(t, resident);
 }
 

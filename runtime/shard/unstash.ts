@@ -2,7 +2,7 @@
  * Unstash: messages that waited are taken, oldest first, as soon as their actor can take them (B3).
  */
 import { decode } from '../../protocols/codec.ts';
-import { defers } from '../statechart/host.ts';
+import { defers, isDone } from '../statechart/host.ts';
 import type { Address } from '../../protocols/address.ts';
 import {
   beginTurn,
@@ -16,7 +16,7 @@ import {
 import type { Group } from './group.ts';
 import { TABLE } from './fold.ts';
 import { type Stashed, stashKey } from './stash.ts';
-import { applyCause, applyMessage } from './turn.ts';
+import { applyCause, applyMessage, keepActor } from './turn.ts';
 
 /** Takes what an actor's stash lets go; answers whether there may be more. */
 export function takeStashedOf(parts: ShardParts, group: Group, actor: Address): boolean {
@@ -76,6 +76,7 @@ function takeStashed(t: TurnContext, resident: Resident): boolean {
 
 function replay(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
   if (resident.actor.status !== 'active') return unwanted(t, resident, stashed, input);
+  if (isDone(resident.live)) return tooLate(t, resident, stashed, input);
   if (stashed.kind === 'cause')
     return applyCause(t, resident, { event: stashed.event, ...stashed.settles }, undefined, input);
   const { deadline } = stashed.item;
@@ -89,6 +90,20 @@ function replay(t: TurnContext, resident: Resident, stashed: Stashed, input: str
     });
   }
   applyMessage(t, resident, stashed.item, input);
+}
+
+/** The actor ended while messages waited: they are refused as any that comes now. */
+function tooLate(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
+  keepActor(t, resident);
+  const { address, actor } = resident;
+  if (stashed.kind === 'cause')
+    return end(t, { input, actor: address, machine: actor.machine, result: 'dropped', why: 'ended' });
+  refuse(t, stashed.item, input, {
+    result: 'refused',
+    code: 'CONFLICT',
+    message: `${address} has ended and takes no more messages`,
+    resident,
+  });
 }
 
 /** The actor was stopped or quarantined while messages waited: none is just gone (I9). */
