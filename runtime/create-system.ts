@@ -15,7 +15,8 @@ import { DeadLetterLog } from './dead-letters.ts';
 import { Door } from './door.ts';
 import { EffectRunner } from './effects/runner.ts';
 import type { Log } from './log/log.ts';
-import { createTranscripts, createIndex, inspectActor, listUnknown } from './reads.ts';
+import { createIndex, inspectActor, listUnknown } from './reads.ts';
+import { LogTranscripts } from './transcripts.ts';
 import type { Outside } from './shard/after-commit.ts';
 import { ShardOwner } from './shard/owner.ts';
 import { DEFAULT_LIMITS, type Limits } from './shard/size.ts';
@@ -107,7 +108,7 @@ class RunningSystem implements System {
     this.bus = bus;
     this.#registry = createRegistry(options.actors);
     this.index = createIndex(store.state, shards);
-    this.transcripts = createTranscripts(store.log, env);
+    this.transcripts = new LogTranscripts(store.log, env);
     this.#door = new Door({
       log: store.log,
       bus,

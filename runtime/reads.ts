@@ -4,22 +4,11 @@
  */
 import { type Address, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
-import type { Message } from '../protocols/statechart.ts';
-import { transcriptSubject } from '../protocols/subjects.ts';
-import type { Log } from './log/log.ts';
 import { decodeActorRow } from './shard/actor-row.ts';
 import { TABLE } from './shard/fold.ts';
 import { decodeIntent } from './shard/intents.ts';
-import { decodeKept } from './shard/records.ts';
 import type { State } from './state/state.ts';
-import type {
-  Index,
-  IndexRow,
-  System,
-  TranscriptEntry,
-  Transcripts,
-  UnknownEffect,
-} from './system.ts';
+import type { Index, IndexRow, System, UnknownEffect } from './system.ts';
 
 const LIST_MAX = 1_000;
 /** Greater than every character a key may hold. */
@@ -46,33 +35,13 @@ export function createIndex(state: State, shards: number): Index {
       const to = `${tenant}|${prefix}${AFTER_ALL}`;
       const rows = all.flatMap((shard) => state.range(shard, `ix:${index}`, { from, to, limit }));
       rows.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
-      return rows
-        .slice(0, limit)
-        .map(
-          ({ key, value }): IndexRow<V> => ({
-            key: key.slice(tenant.length + 1),
-            value: decode<V>(value),
-          }),
-        );
+      return rows.slice(0, limit).map(
+        ({ key, value }): IndexRow<V> => ({
+          key: key.slice(tenant.length + 1),
+          value: decode<V>(value),
+        }),
+      );
     },
-  };
-}
-
-export function createTranscripts(log: Log, env: string): Transcripts {
-  return {
-    async read(actor, { from = 1, limit = LIST_MAX } = {}) {
-      const entries = await log.read(transcriptSubject(env, actor), from, { limit });
-      const seen = new Set<string>();
-      const read: TranscriptEntry[] = [];
-      for (const { position, bytes } of entries) {
-        const { id, event } = decodeKept(bytes);
-        if (seen.has(id)) continue;
-        seen.add(id);
-        read.push({ position, at: event['at'] as number, entry: event['entry'] as Message });
-      }
-      return read;
-    },
-    last: (actor) => log.last(transcriptSubject(env, actor)),
   };
 }
 

@@ -12,7 +12,7 @@ export type Principal = { readonly sub: string; readonly roles: readonly string[
 export type SendOptions = {
   readonly principal: Principal;
   /**
-   * idempotency key, scoped to tenant + event type + receiver, kept 27 h; without it every send is
+   * idempotency key, scoped to tenant + event type + receiver, kept 28 h; without it every send is
    * a new message (F6)
    */
   readonly key?: string;

@@ -111,7 +111,7 @@ export const agentMachine = setup({
             },
             {
               guard: 'nextMayRun',
-              actions: ['promote', { type: 'tell', params: slots.admittedNext }],
+              actions: [{ type: 'tell', params: slots.admittedFirst }, 'promote'],
             },
             { guard: 'somebodyWaits', target: 'crowded' },
             { target: 'open' },

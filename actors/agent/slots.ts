@@ -10,7 +10,7 @@ import type {
 } from '../../protocols/agent.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type { AgentContext, AgentEvent, Slot } from './types.ts';
+import type { AgentContext, AgentEvent, Held, Slot } from './types.ts';
 
 /** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
@@ -44,11 +44,11 @@ const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
 const tokensOn = (context: AgentContext, now: number): number =>
   context.day === dayOf(now) ? context.tokensToday : 0;
 
-const leaseEnd = (context: AgentContext, { at }: Slot): number =>
+const leaseEnd = (context: AgentContext, { at }: Held): number =>
   at + context.settings!.timeoutMs + LEASE_GRACE_MS;
 
 /** Slots of runs that may still be going. */
-const held = (context: AgentContext, now: number): readonly Slot[] =>
+const held = (context: AgentContext, now: number): readonly Held[] =>
   context.running.filter((slot) => now < leaseEnd(context, slot));
 
 const hasSlot = (context: AgentContext, now: number): boolean =>
@@ -106,7 +106,7 @@ export const nextMayRun = ({ context, event }: Args): boolean =>
 export function release({ context, event }: Args): Partial<AgentContext> {
   if (event.type !== 'agent.release') return {};
   const { runId, usage, meta } = event;
-  const not = (slot: Slot) => slot.runId !== runId;
+  const not = (slot: Held) => slot.runId !== runId;
   return {
     running: context.running.filter(not),
     waiting: context.waiting.filter(not),
@@ -119,7 +119,7 @@ export function release({ context, event }: Args): Partial<AgentContext> {
 export function promote({ context, event }: Args): Partial<AgentContext> {
   const { now } = event.meta;
   const [next, ...waiting] = context.waiting;
-  const running = [...held(context, now), { ...next!, at: now }];
+  const running = [...held(context, now), { runId: next!.runId, at: now }];
   return { waiting, running, answered: context.answered + 1 };
 }
 
@@ -138,8 +138,8 @@ const admitted = (context: AgentContext, { runId, session }: Slot): Tell => {
 };
 /** Told again to one that runs already. */
 export const admittedAgain = (args: Args): Tell => admitted(args.context, slotOf(args));
-/** Told to the one that `promote` let in. */
-export const admittedNext = ({ context }: Args): Tell => admitted(context, context.running.at(-1)!);
+/** Told to the one that `promote` lets in. */
+export const admittedFirst = ({ context }: Args): Tell => admitted(context, context.waiting[0]!);
 
 export const refused = (args: Args, error: ErrorData): Tell => refusal(slotOf(args), error);
 /** Told to the one that waited longest. */

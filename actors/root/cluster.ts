@@ -24,7 +24,7 @@ export const FAILURES_MAX = 1_000;
 /** Orders that may wait; past it they leave at once, so that no actor stays suspended. */
 export const WAITING_MAX = 1_000;
 /** Rows of the index `alarms`; past it the oldest goes. */
-export const ALARMS_MAX = 1_000;
+export const ALARMS_MAX = 200;
 
 /**
  * What an actor that failed is told, by its type. These hold state that nothing else could give

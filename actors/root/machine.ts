@@ -1,6 +1,6 @@
 /**
- * Root: one per cell, key `cluster` (RT3). It knows which agents are configured and supervises every
- * actor that was created without a supervisor of its own.
+ * Root: one per cell, key `cluster` (RT3). It knows which agents are configured and supervises
+ * every actor that was created without a supervisor of its own.
  *
  * Region `life`:
  *  - `unstarted`: no process has told it yet what is configured;
@@ -16,8 +16,8 @@
  *
  * Region `outbox`: more orders than one turn may send leave in batches.
  *
- * Invariants: every actor that reports a failure gets exactly one order; sessions by the million are
- * not listed, only those that failed within the last period, and bounded (I8).
+ * Invariants: every actor that reports a failure gets exactly one order; sessions by the million
+ * are not listed, only those that failed within the last period, and bounded (I8).
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';

@@ -8,8 +8,11 @@ import { abortedPending } from './abort.ts';
 import { defined, nowOf, runOf } from './run.ts';
 import type { SessionContext, SessionEvent } from './types.ts';
 
-/** Run rows that the index keeps per session. */
-export const RUNS_KEPT = 100;
+/**
+ * Run rows that the index keeps per session; their ids are part of every turn's row, so they are
+ * few.
+ */
+export const RUNS_KEPT = 32;
 const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
 
 export function queuedRow(context: SessionContext): Project {

@@ -12,11 +12,11 @@
  *
  * Region `outbox`: more orders than one turn may send leave in batches.
  *
- * A child belongs to the supervisor whose message created it; an actor that exists already keeps the
- * one it has, and refuses the orders of another.
+ * A child belongs to the supervisor whose message created it; an actor that exists already keeps
+ * the one it has, and refuses the orders of another.
  *
- * Invariants: every child that reports a failure is answered by exactly one order; a failure past the
- * intensity is told to the supervisor above exactly once.
+ * Invariants: every child that reports a failure is answered by exactly one order; a failure past
+ * the intensity is told to the supervisor above exactly once.
  */
 import { assign, not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';

@@ -1,7 +1,7 @@
 /**
  * Strategy: the decisions of supervision as pure functions (RT3), after Erlang/OTP's supervisor:
- * who is affected by a failure, when there were too many, how long to wait, what to order. Shared by
- * the charts of supervisors and of the root.
+ * who is affected by a failure, when there were too many, how long to wait, what to order. Shared
+ * by the charts of supervisors and of the root.
  *
  * Two things differ from OTP, because here a turn that threw is undone and mail is durable:
  *  - `resume` exists: the last committed state is sound, and only the message that crashed is gone;
@@ -64,7 +64,9 @@ export function affected(
 
 const isSupervisor = (child: Address): boolean => parseAddress(child).type === 'supervisor';
 
-/** What the child that failed is told. A crashed supervisor keeps its children, which are its state. */
+/**
+ * What the child that failed is told. A crashed supervisor keeps its children, which are its state.
+ */
 export function orderForFailed({ child, escalated }: Down, action: ChildAction): Order {
   if (action === 'quarantine') return 'sys.quarantine';
   if (escalated) return 'supervisor.restart';

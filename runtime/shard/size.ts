@@ -44,7 +44,7 @@ export const DEFAULT_LIMITS: Limits = {
   turnBytesMax: 450_000,
   hopsMax: 32,
   keysMax: 200_000,
-  keyRetentionMs: 27 * HOUR_MS,
+  keyRetentionMs: 28 * HOUR_MS,
   residentsMax: 1_000,
   timersPerGroup: 128,
   crashWindowMs: 120_000,
