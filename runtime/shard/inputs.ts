@@ -23,47 +23,60 @@ import {
   type ShardParts,
   type TurnContext,
 } from './context.ts';
-import { applyCause, takeMessage } from './turn.ts';
+import { applyCause, applyMessage, takeMessage } from './turn.ts';
 
 type ClientEntry = Extract<MailEntry, { kind: 'client' }>;
 type OutcomeEntry = Extract<MailEntry, { kind: 'outcome' }>;
 type LinksEntry = Extract<MailEntry, { kind: 'links' }>;
 
+/** How an input that is no repeat is carried out: by its machine, or as poison without it (K2). */
+export type Carrier = {
+  message(t: TurnContext, item: OutItem, input: string): void;
+  /** a message that waited in the actor's stash */
+  stashed(t: TurnContext, resident: Resident, item: OutItem, input: string): void;
+  cause(t: TurnContext, resident: Resident, cause: Cause, input: string): void;
+};
+
+export const byMachine: Carrier = {
+  message: takeMessage,
+  stashed: applyMessage,
+  cause: takeCause,
+};
+
+/** Anything but the next number of its link is a repeat, or will be sent again (E1): no turn. */
 export function takeLinkItem(
   parts: ShardParts,
   group: Group,
-  e: LinksEntry,
-  n: number,
-  item: OutItem,
+  { entry, n, item }: { entry: LinksEntry; n: number; item: OutItem },
   input: string,
+  by: Carrier,
 ): void {
-  group.accept(`${e.src}/${e.lane}`, n);
-  takeMessage(beginTurn(parts, group), item, input);
+  const link = `${entry.src}/${entry.lane}`;
+  if (n !== group.accepted(link) + 1) return;
+  group.accept(link, n);
+  by.message(beginTurn(parts, group), item, input);
 }
 
 export function takeClient(
   parts: ShardParts,
   group: Group,
-  e: ClientEntry,
-  logTimeMs: number,
+  { entry: e, logTimeMs }: { entry: ClientEntry; logTimeMs: number },
   input: string,
+  by: Carrier,
 ): void {
   const t = beginTurn(parts, group);
   group.keyNow = Math.max(group.keyNow, logTimeMs);
   const item: OutItem = { ...e.item, deadline: logTimeMs + e.ttlMs };
-  if (e.key === undefined) return takeMessage(t, item, input);
+  if (e.key === undefined) return by.message(t, item, input);
   const { keys } = parts.residents;
   const rowKey = keys.rowKey(item.to, item.event.type, e.key);
   const known = keys.look(rowKey, e.payloadHash);
-  if (known.kind === 'new')
-    return takeNewKey(
-      t,
-      { ...item, reply: { id: item.id, ...item.reply, key: rowKey } },
-      e,
-      rowKey,
-      logTimeMs,
-      input,
-    );
+  if (known.kind === 'new') {
+    if (!admitKey(t, item, e, logTimeMs, input)) return;
+    keys.remember(t, rowKey, e.payloadHash);
+    const keyed = { ...item, reply: { id: item.id, ...item.reply, key: rowKey } };
+    return by.message(t, keyed, input);
+  }
   if (known.kind === 'conflict') {
     return refuse(t, item, input, {
       result: 'refused',
@@ -83,32 +96,30 @@ export function takeClient(
   end(t, { input, actor: item.to, machine: '', result: 'duplicate' });
 }
 
-function takeNewKey(
+/** Whether a new key may be remembered; refuses the message where it may not. */
+function admitKey(
   t: TurnContext,
   item: OutItem,
-  e: ClientEntry,
-  rowKey: string,
+  { notAfter }: ClientEntry,
   logTimeMs: number,
   input: string,
-): void {
-  if (logTimeMs > e.notAfter) {
-    return refuse(t, item, input, {
+): boolean {
+  const { keyCount } = t.fold.scalars;
+  if (logTimeMs > notAfter) {
+    refuse(t, item, input, {
       result: 'expired',
       code: 'UNAVAILABLE',
       message:
         'this copy of the message arrived too late to tell whether it is a repeat; send it again',
     });
-  }
-  const { keyCount } = t.fold.scalars;
-  if (keyCount >= t.world.limits.keysMax) {
-    return refuse(t, item, input, {
+  } else if (keyCount >= t.world.limits.keysMax) {
+    refuse(t, item, input, {
       result: 'refused',
       code: 'RATE_LIMIT_EXCEEDED',
       message: `shard ${t.world.shard} remembers ${keyCount} idempotency keys, which is its limit; send without a key or later`,
     });
-  }
-  t.residents.keys.remember(t, rowKey, e.payloadHash);
-  takeMessage(t, item, input);
+  } else return true;
+  return false;
 }
 
 /** An entry that does not parse is a dead letter with its position (E5). */
@@ -129,7 +140,13 @@ export function takeUnreadable(
   end(t, { input: `m${position}`, actor: '', machine: '', result: 'dropped', why });
 }
 
-export function takeOutcome(parts: ShardParts, group: Group, e: OutcomeEntry, input: string): void {
+export function takeOutcome(
+  parts: ShardParts,
+  group: Group,
+  e: OutcomeEntry,
+  input: string,
+  by: Carrier,
+): void {
   const t = beginTurn(parts, group);
   const bytes = parts.fold.get(TABLE.intent, e.intent);
   const intent = bytes && decodeIntent(bytes);
@@ -161,27 +178,17 @@ export function takeOutcome(parts: ShardParts, group: Group, e: OutcomeEntry, in
       why: 'of an earlier life',
     });
   }
-  settleJob(t, resident, intent, e.outcome, input);
-}
-
-function settleJob(
-  t: TurnContext,
-  resident: Resident,
-  intent: Intent,
-  outcome: Exclude<Outcome, { kind: 'notStarted' | 'again' }>,
-  input: string,
-): void {
   const meta: Meta = {
-    id: `${resident.address}|${intent.key}`,
-    now: t.group.now,
-    self: resident.address,
+    id: e.intent,
+    now: group.now,
+    self: intent.actor,
     ...(intent.traceId ? { traceId: intent.traceId } : {}),
   };
   const cause =
-    outcome.kind === 'done'
-      ? settled(intent.job, intent.key, outcome.output, meta)
-      : failed(intent.job, intent.key, outcome.error, meta);
-  takeCause(t, resident, cause, input);
+    e.outcome.kind === 'done'
+      ? settled(intent.job, intent.key, e.outcome.output, meta)
+      : failed(intent.job, intent.key, e.outcome.error, meta);
+  by.cause(t, resident, cause, input);
 }
 
 /**
@@ -229,7 +236,13 @@ function reopen(t: TurnContext, e: OutcomeEntry, intent: Intent, input: string):
  * A timer that is due, if its row is still there: removed and applied in one record, so it fires
  * once (H2).
  */
-export function takeTimer(parts: ShardParts, group: Group, id: string, since: number): boolean {
+export function takeTimer(
+  parts: ShardParts,
+  group: Group,
+  id: string,
+  since: number,
+  by: Carrier,
+): boolean {
   const { fold, residents } = parts;
   const name = fold.get(TABLE.timer, id);
   if (!name) return false;
@@ -248,11 +261,11 @@ export function takeTimer(parts: ShardParts, group: Group, id: string, since: nu
     return true;
   }
   const timer = Buffer.from(name).toString();
-  const meta: Meta = { id: `${actor}|${key}`, now: group.now, self: actor };
+  const meta: Meta = { id: `${actor}|${life}.${key}`, now: group.now, self: actor };
   const cause = fired(resident.live, timer, key, meta);
   if (due < since && missedPolicy(resident.definition, timer) === 'skip')
     skipMissed(t, resident, timer, input);
-  else takeCause(t, resident, cause, input);
+  else by.cause(t, resident, cause, input);
   return true;
 }
 

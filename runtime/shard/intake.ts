@@ -10,9 +10,16 @@ import type { Log, Position } from '../log/log.ts';
 import type { ShardParts } from './context.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
-import { takeClient, takeLinkItem, takeOutcome, takeTimer, takeUnreadable } from './inputs.ts';
+import {
+  byMachine,
+  type Carrier,
+  takeClient,
+  takeLinkItem,
+  takeOutcome,
+  takeTimer,
+  takeUnreadable,
+} from './inputs.ts';
 import { type MailInput, MailReader } from './mail-reader.ts';
-import { poisonMail, poisonStashed, poisonTimer } from './poison.ts';
 import { TimerQueue } from './timer-queue.ts';
 import { nextStashed, takeStashedOf } from './unstash.ts';
 
@@ -29,11 +36,10 @@ export type IntakeOptions = {
   readonly onCorrupt: (error: unknown) => void;
 };
 
-/** One input that may be run or be found guilty. */
+/** One input by its name, to be carried out by its machine or as poison. */
 export type Candidate = {
   readonly ref: string;
-  run(group: Group): void;
-  poison(group: Group, tries: number): void;
+  run(group: Group, by: Carrier): void;
 };
 
 const CONTROL_FIRST = 64;
@@ -68,7 +74,7 @@ export class Intake {
       if (!this.#takeMail(group, this.#control)) break;
     const { timersPerGroup } = this.#o.parts.world.limits;
     for (const id of this.timers.takeDue(timersPerGroup, group.now))
-      takeTimer(this.#o.parts, group, id, this.#o.since);
+      takeTimer(this.#o.parts, group, id, this.#o.since, byMachine);
     while (this.#room(group)) {
       if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
     }
@@ -120,23 +126,20 @@ export class Intake {
   #takeMail(group: Group, reader: MailReader): boolean {
     const input = reader.take();
     if (!input) return false;
-    this.#runMail(group, input);
+    this.#runMail(group, input, byMachine);
     moveFloor(group, input);
     return true;
   }
 
-  #runMail(group: Group, { ref, body, logTimeMs, position }: MailInput): void {
+  #runMail(group: Group, { ref, body, logTimeMs, position }: MailInput, by: Carrier): void {
     const { parts } = this.#o;
     switch (body.kind) {
-      case 'item': {
-        const high = group.accepted(`${body.entry.src}/${body.entry.lane}`);
-        if (body.n === high + 1) takeLinkItem(parts, group, body.entry, body.n, body.item, ref);
-        return;
-      }
+      case 'item':
+        return takeLinkItem(parts, group, body, ref, by);
       case 'client':
-        return takeClient(parts, group, body.entry, logTimeMs, ref);
+        return takeClient(parts, group, { entry: body.entry, logTimeMs }, ref, by);
       case 'outcome':
-        return takeOutcome(parts, group, body.entry, ref);
+        return takeOutcome(parts, group, body.entry, ref, by);
       case 'unreadable':
         return takeUnreadable(parts, group, position, body.why);
     }
@@ -144,7 +147,7 @@ export class Intake {
 
   #takeUnstash(group: Group): boolean {
     for (const actor of this.unstash) {
-      if (takeStashedOf(this.#o.parts, group, actor)) return true;
+      if (takeStashedOf(this.#o.parts, group, actor, byMachine)) return true;
       this.unstash.delete(actor);
     }
     return false;
@@ -153,27 +156,22 @@ export class Intake {
   #mailCandidate(reader: MailReader): Candidate | undefined {
     const input = reader.peek();
     if (!input) return undefined;
-    const taken = (group: Group, run: () => void) => {
+    const run = (group: Group, by: Carrier) => {
       reader.take();
-      run();
+      this.#runMail(group, input, by);
       moveFloor(group, input);
     };
-    return {
-      ref: input.ref,
-      run: (group) => taken(group, () => this.#runMail(group, input)),
-      poison: (group, tries) => taken(group, () => poisonMail(this.#o.parts, group, input, tries)),
-    };
+    return { ref: input.ref, run };
   }
 
   #timerCandidate(now: number): Candidate | undefined {
     const id = (this.#dueTimer ??= this.timers.takeDue(1, now)[0]);
     if (id === undefined) return undefined;
-    const done = () => void (this.#dueTimer = undefined);
-    return {
-      ref: `t${id}`,
-      run: (group) => done() ?? void takeTimer(this.#o.parts, group, id, this.#o.since),
-      poison: (group, tries) => done() ?? poisonTimer(this.#o.parts, group, id, tries),
+    const run = (group: Group, by: Carrier) => {
+      this.#dueTimer = undefined;
+      takeTimer(this.#o.parts, group, id, this.#o.since, by);
     };
+    return { ref: `t${id}`, run };
   }
 
   #stashCandidate(): Candidate | undefined {
@@ -183,8 +181,7 @@ export class Intake {
       if (ref !== undefined) {
         return {
           ref: `s${ref}`,
-          run: (group) => void takeStashedOf(parts, group, actor),
-          poison: (group, tries) => poisonStashed(parts, group, actor, tries),
+          run: (group, by) => void takeStashedOf(parts, group, actor, by),
         };
       }
       this.unstash.delete(actor);

@@ -23,11 +23,13 @@ import { Careful } from './careful.ts';
 import type { TurnWorld } from './context.ts';
 import { type Fold, TABLE } from './fold.ts';
 import { type AfterCommit, Group } from './group.ts';
+import { byMachine } from './inputs.ts';
 import { Intake } from './intake.ts';
 import { decodeIntent } from './intents.ts';
 import { Journal } from './journal.ts';
 import { Keys } from './keys.ts';
 import { loadShard, type SnapshotMark } from './load.ts';
+import { asPoison } from './poison.ts';
 import { decodeOut, encodeRecord, type JournalRecord } from './records.ts';
 import { Relay } from './relay.ts';
 import { Residents } from './residents.ts';
@@ -247,8 +249,8 @@ export class ShardOwner {
     const input = this.#intake.candidate(group.now);
     const verdict = input && this.#careful.judge(input.ref);
     if (verdict === 'try') return this.#store({ t: 'TRY', input: input!.ref, ...this.#head() }, []);
-    if (verdict === 'run') input!.run(group);
-    if (verdict === 'poison') input!.poison(group, this.#careful.tries(input!.ref));
+    if (verdict === 'run') input!.run(group, byMachine);
+    if (verdict === 'poison') input!.run(group, asPoison(this.#careful.tries(input!.ref)));
     this.#careful.count(group.turns.length);
     this.#seal();
   }

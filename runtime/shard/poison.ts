@@ -1,92 +1,41 @@
 /**
- * Poison: inputs that killed the process too often end without running (K2): a dead letter, a
- * notice to the sender, and a crash of the actor for its supervisor.
+ * Poison: an input that killed the process too often ends without running its machine (K2): a dead
+ * letter, a notice to the sender, and a crash of the actor for its supervisor. It is deduplicated
+ * and closes what it settles as any other input does.
  */
-import type { Address } from '../../protocols/address.ts';
-import { decode } from '../../protocols/codec.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
-import { beginTurn, deadLetter, end, type ShardParts, tellSender } from './context.ts';
+import { deadLetter, end, type Resident, tellSender, type TurnContext } from './context.ts';
 import { crash } from './crash.ts';
-import { TABLE } from './fold.ts';
-import type { Group } from './group.ts';
-import { parseTimer } from './inputs.ts';
-import { decodeIntent } from './intents.ts';
-import type { MailInput } from './mail-reader.ts';
-import { type Stashed, stashKey } from './stash.ts';
+import type { Carrier } from './inputs.ts';
+import type { OutItem } from './records.ts';
 
-const killed = (tries: number): ErrorData => ({
-  code: 'INTERNAL',
-  message: `the process died ${tries} times while it handled this input`,
-});
+/** Carries an input out as poison that has killed the process `tries` times. */
+export function asPoison(tries: number): Carrier {
+  const error: ErrorData = {
+    code: 'INTERNAL',
+    message: `the process died ${tries} times while it handled this input`,
+  };
+  return {
+    message(t, item, input) {
+      const resident = findFit(t, item);
+      if (resident) return crash(t, resident, item.event, item, error, input, true);
+      deadLetter(t, item, 'POISON', error);
+      tellSender(t, item, error);
+      const { message: why } = error;
+      end(t, { input, actor: item.to, machine: '', result: 'poison', why });
+    },
+    stashed: (t, resident, item, input) =>
+      crash(t, resident, item.event, item, error, input, true),
+    cause: (t, resident, { event }, input) =>
+      crash(t, resident, event, undefined, error, input, true),
+  };
+}
 
-export function poisonMail(
-  parts: ShardParts,
-  group: Group,
-  { ref, body }: MailInput,
-  tries: number,
-): void {
-  if (body.kind === 'item') group.accept(`${body.entry.src}/${body.entry.lane}`, body.n);
-  if (body.kind === 'outcome') return poisonOutcome(parts, group, body.entry.intent, ref, tries);
-  const t = beginTurn(parts, group);
-  const item =
-    body.kind === 'item' ? body.item : body.kind === 'client' ? body.entry.item : undefined;
-  const resident = item && parts.residents.find(item.to);
-  const error = killed(tries);
-  if (resident) return crash(t, resident, item.event, item, error, ref, true);
-  if (item) {
-    deadLetter(t, item, 'POISON', error);
-    tellSender(t, item, error);
+/** The actor, if it exists and this worker can read its row. */
+function findFit({ residents }: TurnContext, { to }: OutItem): Resident | undefined {
+  try {
+    return residents.find(to);
+  } catch {
+    return undefined;
   }
-  end(t, { input: ref, actor: item?.to ?? '', machine: '', result: 'poison', why: error.message });
-}
-
-/** The intent is closed, or the effect would run again and its outcome kill again. */
-function poisonOutcome(
-  parts: ShardParts,
-  group: Group,
-  id: string,
-  input: string,
-  tries: number,
-): void {
-  const t = beginTurn(parts, group);
-  const bytes = parts.fold.get(TABLE.intent, id);
-  const intent = bytes && decodeIntent(bytes);
-  const resident = intent && parts.residents.find(intent.actor);
-  const error = killed(tries);
-  t.draft.put(TABLE.intent, id, null);
-  if (resident) {
-    const event = { type: 'outcome', effect: intent.src };
-    return crash(t, resident, event, undefined, error, input, true);
-  }
-  end(t, { input, actor: '', machine: '', result: 'poison', why: error.message });
-}
-
-export function poisonTimer(parts: ShardParts, group: Group, id: string, tries: number): void {
-  const t = beginTurn(parts, group);
-  const { actor } = parseTimer(id);
-  const resident = parts.residents.find(actor);
-  t.draft.put(TABLE.timer, id, null);
-  const event = { type: 'timer', id };
-  if (resident) return crash(t, resident, event, undefined, killed(tries), `t${id}`, true);
-  end(t, { input: `t${id}`, actor, machine: '', result: 'poison', why: killed(tries).message });
-}
-
-export function poisonStashed(
-  parts: ShardParts,
-  group: Group,
-  actor: Address,
-  tries: number,
-): void {
-  const resident = parts.residents.find(actor);
-  if (!resident) return;
-  const n = resident.actor.stashFirst;
-  const key = stashKey(actor, n);
-  const bytes = parts.fold.get(TABLE.stash, key);
-  const stashed = bytes && decode<Stashed>(bytes);
-  const t = beginTurn(parts, group);
-  t.draft.put(TABLE.stash, key, null);
-  resident.actor = { ...resident.actor, stashFirst: n + 1 };
-  const item = stashed?.kind === 'message' ? stashed.item : undefined;
-  const event = item?.event ?? (stashed?.kind === 'cause' ? stashed.event : { type: 'stashed' });
-  crash(t, resident, event, item, killed(tries), `s${key}`, true);
 }

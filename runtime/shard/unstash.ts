@@ -15,18 +15,33 @@ import {
 } from './context.ts';
 import type { Group } from './group.ts';
 import { TABLE } from './fold.ts';
+import type { Carrier } from './inputs.ts';
 import { type Stashed, stashKey } from './stash.ts';
-import { applyCause, applyMessage, keepActor } from './turn.ts';
+import { keepActor } from './turn.ts';
 
 /** Takes what an actor's stash lets go; answers whether there may be more. */
-export function takeStashedOf(parts: ShardParts, group: Group, actor: Address): boolean {
-  const resident = parts.residents.find(actor);
-  return resident ? takeStashed(beginTurn(parts, group), resident) : false;
+export function takeStashedOf(
+  parts: ShardParts,
+  group: Group,
+  actor: Address,
+  by: Carrier,
+): boolean {
+  const resident = findFit(parts, actor);
+  return resident ? takeStashed(beginTurn(parts, group), resident, by) : false;
+}
+
+/** A row that only another worker can read keeps its stash for that one. */
+function findFit({ residents }: ShardParts, actor: Address): Resident | undefined {
+  try {
+    return residents.find(actor);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Key of the stash row that `takeStashedOf` would take; undefined when it would take none. */
 export function nextStashed(parts: ShardParts, actor: Address): string | undefined {
-  const resident = parts.residents.find(actor);
+  const resident = findFit(parts, actor);
   if (!resident) return undefined;
   const { status, stashFirst, stashEnd } = resident.actor;
   if (status === 'suspended' || stashFirst === stashEnd) return undefined;
@@ -42,7 +57,7 @@ export function nextStashed(parts: ShardParts, actor: Address): string | undefin
 /**
  * Takes the oldest stashed message if the actor can take it now. Answers whether it made a turn.
  */
-function takeStashed(t: TurnContext, resident: Resident): boolean {
+function takeStashed(t: TurnContext, resident: Resident, by: Carrier): boolean {
   const { actor } = resident;
   if (actor.status === 'suspended' || actor.stashEnd === actor.stashFirst) return false;
   const n = actor.stashFirst;
@@ -70,15 +85,21 @@ function takeStashed(t: TurnContext, resident: Resident): boolean {
     return false;
   t.draft.put(TABLE.stash, key, null);
   resident.actor = { ...actor, stashFirst: n + 1 };
-  replay(t, resident, stashed, input);
+  replay(t, resident, stashed, input, by);
   return true;
 }
 
-function replay(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
+function replay(
+  t: TurnContext,
+  resident: Resident,
+  stashed: Stashed,
+  input: string,
+  by: Carrier,
+): void {
   if (resident.actor.status !== 'active') return unwanted(t, resident, stashed, input);
   if (isDone(resident.live)) return tooLate(t, resident, stashed, input);
   if (stashed.kind === 'cause')
-    return applyCause(t, resident, { event: stashed.event, ...stashed.settles }, undefined, input);
+    return by.cause(t, resident, { event: stashed.event, ...stashed.settles }, input);
   const { deadline } = stashed.item;
   if (deadline !== undefined && deadline < t.group.now) {
     t.residents.save(t, resident);
@@ -89,7 +110,7 @@ function replay(t: TurnContext, resident: Resident, stashed: Stashed, input: str
       resident,
     });
   }
-  applyMessage(t, resident, stashed.item, input);
+  by.stashed(t, resident, stashed.item, input);
 }
 
 /** The actor ended while messages waited: they are refused as any that comes now. */
