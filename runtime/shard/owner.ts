@@ -245,14 +245,19 @@ export class ShardOwner {
    * by its name.
    */
   #workCarefully(): void {
-    const group = (this.#group ??= new Group(this.#fold, this.now()));
-    const input = this.#intake.candidate(group.now);
-    const verdict = input && this.#careful.judge(input.ref);
-    if (verdict === 'try') return this.#store({ t: 'TRY', input: input!.ref, ...this.#head() }, []);
-    if (verdict === 'run') input!.run(group, byMachine);
-    if (verdict === 'poison') input!.run(group, asPoison(this.#careful.tries(input!.ref)));
-    this.#careful.count(group.turns.length);
-    this.#seal();
+    while (this.#status === 'owned' && !this.#inFlight) {
+      const group = (this.#group ??= new Group(this.#fold, this.now()));
+      const input = this.#intake.candidate(group.now);
+      const verdict = input && this.#careful.judge(input.ref);
+      if (verdict === 'try')
+        return this.#store({ t: 'TRY', input: input!.ref, ...this.#head() }, []);
+      if (verdict === 'run') input!.run(group, byMachine);
+      if (verdict === 'poison') input!.run(group, asPoison(this.#careful.tries(input!.ref)));
+      this.#careful.count(group.turns.length);
+      this.#seal();
+      // A repeat leaves nothing to store: nobody would wake the shard for the next input.
+      if (!input) return;
+    }
   }
 
   /** Closes the open group and stores it, if there is anything in it. */
