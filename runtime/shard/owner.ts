@@ -235,9 +235,23 @@ export class ShardOwner {
       if (!this.#inFlight) this.#workCarefully();
       return;
     }
+    if (this.#holdsForSnapshot()) return;
     const group = (this.#group ??= new Group(this.#fold, this.now()));
     this.#intake.fill(group);
     if (!this.#inFlight) this.#seal();
+  }
+
+  /**
+   * A snapshot's record goes between two groups: sealed beside an open one it would write that
+   * one's rows to State as if they were committed. So no group is opened until it is on its way.
+   */
+  #holdsForSnapshot(): boolean {
+    if (!this.#snapshot || this.#group?.dirty) return false;
+    if (this.#inFlight) return true;
+    const blob = this.#snapshot;
+    this.#snapshot = undefined;
+    this.#store({ t: 'SNAPSHOT', ...blob, ...this.#head() }, []);
+    return false;
   }
 
   /**
@@ -246,6 +260,8 @@ export class ShardOwner {
    */
   #workCarefully(): void {
     while (this.#status === 'owned' && !this.#inFlight) {
+      this.#holdsForSnapshot();
+      if (this.#inFlight) return;
       const group = (this.#group ??= new Group(this.#fold, this.now()));
       const input = this.#intake.candidate(group.now);
       const verdict = input && this.#careful.judge(input.ref);
@@ -262,7 +278,6 @@ export class ShardOwner {
 
   /** Closes the open group and stores it, if there is anything in it. */
   #seal(force = false): void {
-    if (this.#snapshot) return this.#storeSnapshot(this.#snapshot);
     const group = (this.#group ??= new Group(this.#fold, this.now()));
     const starts = this.#after.takeStarts();
     for (const put of starts.puts) group.put(put);
@@ -274,15 +289,6 @@ export class ShardOwner {
     const outFloor = this.#relay.takeMarks();
     const said = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor };
     this.#store({ t: 'TURNS', ...this.#head(), now, ...said }, [...group.after, ...starts.after]);
-  }
-
-  /**
-   * Before the open group: what State holds is the fold that the blob was made of, and a little
-   * more.
-   */
-  #storeSnapshot(blob: SnapshotBlob): void {
-    this.#snapshot = undefined;
-    this.#store({ t: 'SNAPSHOT', ...blob, ...this.#head() }, []);
   }
 
   #store(body: JournalRecord, after: readonly AfterCommit[]): void {
