@@ -14,14 +14,13 @@ import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
 import { AppendUnknown, type Log } from './log/log.ts';
 import type { ShardOwner } from './shard/owner.ts';
-import { CLIENT_KEY_CHARACTERS_MAX } from './shard/keys.ts';
+import { checkLane, checkMessage, checkTtl } from './shard/fit.ts';
+import { checkClientKey } from './shard/keys.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
 import type { AskAnswer, SendOptions, TellAnswer } from './system.ts';
 
 /** A message from outside is at most this many encoded bytes. */
 export const MESSAGE_BYTES_MAX = 256 * 1024;
-/** Event types are at most so long: they are part of keys. */
-export const EVENT_TYPE_CHARACTERS_MAX = 200;
 /** Entries that may wait in one mailbox before doors refuse (J2). */
 export const LAG_MAX = 50_000;
 
@@ -170,7 +169,7 @@ export class Door {
   #check(
     to: Address,
     event: Message,
-    { key, ttlMs }: SendOptions,
+    { key, ttlMs, lane }: SendOptions,
   ): { shard: number; payloadHash: string } {
     if (this.#closed)
       throw new TroupeError('UNAVAILABLE', 'the system is stopping and takes no new messages');
@@ -182,18 +181,12 @@ export class Door {
         `no actor type '${type}' is registered; there are: ${known}`,
       );
     }
-    checkEvent(event);
-    if (ttlMs !== undefined && !(Number.isInteger(ttlMs) && ttlMs >= 0))
-      throw refusal(
-        'INVALID_ARGUMENT',
-        `ttlMs is ${ttlMs}, it must be a whole number of milliseconds`,
-      );
-    if (key !== undefined && (key === '' || Buffer.byteLength(key) > CLIENT_KEY_CHARACTERS_MAX)) {
-      throw refusal(
-        'INVALID_ARGUMENT',
-        `an idempotency key has 1 to ${CLIENT_KEY_CHARACTERS_MAX} bytes, not ${Buffer.byteLength(key)}`,
-      );
-    }
+    checkMessage(event);
+    if ('meta' in event)
+      throw refusal('INVALID_ARGUMENT', "an event's field 'meta' is the host's own");
+    checkTtl(ttlMs);
+    checkLane(lane);
+    if (key !== undefined) checkClientKey(key);
     const bytes = encode(event);
     if (bytes.length > MESSAGE_BYTES_MAX)
       throw refusal(
@@ -236,23 +229,5 @@ export class Door {
 }
 
 type Answered = { readonly id: string; readonly result?: unknown; readonly error?: ErrorData };
-
-function checkEvent(event: Message): void {
-  const { type } = event;
-  if (
-    typeof type !== 'string' ||
-    type === '' ||
-    type.length > EVENT_TYPE_CHARACTERS_MAX ||
-    type === '*' ||
-    type.startsWith('xstate.')
-  ) {
-    throw refusal(
-      'INVALID_ARGUMENT',
-      `an event's type is a text of 1 to ${EVENT_TYPE_CHARACTERS_MAX} characters that is not '*' and does not begin with 'xstate.', not ${JSON.stringify(type)}`,
-    );
-  }
-  if ('meta' in event)
-    throw refusal('INVALID_ARGUMENT', "an event's field 'meta' is the host's own");
-}
 
 const refusal = (code: ErrorCode, message: string) => new TroupeError(code, message);

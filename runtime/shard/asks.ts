@@ -7,10 +7,19 @@
 import { type Address, isAddress, parseAddress } from '../../protocols/address.ts';
 import { encode } from '../../protocols/codec.ts';
 import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
-import type { Append, Project, Publish, Reply, Tell } from '../../protocols/statechart.ts';
+import type {
+  Append,
+  Project,
+  Publish,
+  Reply,
+  ReplyRef,
+  Tell,
+} from '../../protocols/statechart.ts';
+import { checkAddress } from '../state/row.ts';
 import type { Ask } from '../statechart/host.ts';
 import { sortable } from './actor-row.ts';
 import { TABLE } from './fold.ts';
+import { checkLane, checkMessage, checkTtl, checkValue } from './fit.ts';
 import { encodeIntent } from './intents.ts';
 import type { OutItem } from './records.ts';
 import { outId, reply, type Resident, sendTo, type TurnContext } from './context.ts';
@@ -75,6 +84,7 @@ function openIntent(
       'INTERNAL',
       `${resident.actor.machine} asks for the effect '${ask.src}', which it does not define`,
     );
+  checkValue(ask.input, `the input of '${ask.src}'`);
   const id = intentId(resident.address, resident.actor.life, ask.key);
   const row = encodeIntent({
     actor: resident.address,
@@ -109,42 +119,57 @@ function act(
   switch (ask.type) {
     case 'tell':
       return tell(t, resident, ask.params as Tell, item);
-    case 'reply': {
-      const { to, result, error } = ask.params as Reply;
-      if (to) reply(t, resident.address, to, error ? { error } : { result });
-      return;
-    }
-    case 'append': {
-      const { address: to } = resident;
-      for (const entry of (ask.params as Append).entries) {
-        t.draft.send('transcript', 'data', {
-          to,
-          id: outId(t),
-          event: { type: 'append', at: t.group.now, entry },
-          hops: 0,
-        });
-      }
-      return;
-    }
+    case 'reply':
+      return answer(t, resident, ask.params as Reply);
+    case 'append':
+      return append(t, resident, ask.params as Append);
     case 'publish': {
       const { topic, event } = ask.params as Publish;
+      if (typeof topic !== 'string' || topic === '')
+        throw invalid(`${resident.address} publishes to ${JSON.stringify(topic)}, which is no topic`);
+      checkValue(event, `what is published to ${topic}`);
       t.draft.after.push({ kind: 'publish', topic, event });
       return;
     }
     case 'project': {
       const { index, key, value } = ask.params as Project;
       const { tenant } = parseAddress(resident.address);
-      return t.draft.put(`ix:${index}`, `${tenant}|${key}`, value === null ? null : encode(value));
+      const row = [`ix:${index}`, `${tenant}|${key}`] as const;
+      checkAddress(t.world.shard, ...row);
+      checkValue(value, `the row ${key} of ${index}`);
+      return t.draft.put(...row, value === null ? null : encode(value));
     }
+  }
+}
+
+function answer(t: TurnContext, resident: Resident, { to, result, error }: Reply): void {
+  if (!to) return;
+  checkRef(to);
+  checkValue(error ?? result, 'the answer');
+  reply(t, resident.address, to, error ? { error } : { result });
+}
+
+/** Machines keep it and hand it back; one that they made up must not reach a mailbox. */
+function checkRef({ id, actor, hops = 0 }: ReplyRef): void {
+  if (typeof id === 'string' && (actor === undefined || isAddress(actor)) && Number.isInteger(hops))
+    return;
+  throw invalid('the reference of a reply is none that came with a message');
+}
+
+function append(t: TurnContext, { address: to }: Resident, { entries }: Append): void {
+  for (const entry of entries) {
+    checkValue(entry, 'the transcript entry');
+    const event = { type: 'append', at: t.group.now, entry };
+    t.draft.send('transcript', 'data', { to, id: outId(t), event, hops: 0 });
   }
 }
 
 function tell(t: TurnContext, resident: Resident, p: Tell, item: OutItem | undefined): void {
   if (!isAddress(p.to))
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      `${resident.address} tells ${JSON.stringify(p.to)}, which is no address`,
-    );
+    throw invalid(`${resident.address} tells ${JSON.stringify(p.to)}, which is no address`);
+  checkMessage(p.event);
+  checkLane(p.lane);
+  checkTtl(p.ttlMs);
   if (t.draft.out.length >= t.world.limits.outMax) {
     throw new LimitExceeded(
       'RATE_LIMIT_EXCEEDED',
@@ -190,3 +215,5 @@ function checkPending(t: TurnContext, resident: Resident): void {
       );
   }
 }
+
+const invalid = (message: string) => new TroupeError('INVALID_ARGUMENT', message);

@@ -5,6 +5,7 @@
  * hourly order.
  */
 import { decode, encode } from '../../protocols/codec.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import { sortable } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
 import type { Group } from './group.ts';
@@ -13,8 +14,21 @@ import type { Given, KeyState, KeyStore, TurnContext } from './context.ts';
 const HOUR_MS = 3_600_000;
 /** Expired keys removed per record. */
 const EXPIRED_PER_RECORD = 500;
-/** State keys have a length limit; longer client keys are refused at the door. */
-export const CLIENT_KEY_CHARACTERS_MAX = 512;
+/** Rows have a limit, and a key's row names receiver and event type, too. */
+export const CLIENT_KEY_BYTES_MAX = 512;
+
+/** @throws TroupeError INVALID_ARGUMENT */
+export function checkClientKey(key: string): void {
+  const bytes = typeof key === 'string' ? Buffer.byteLength(key) : 0;
+  if (bytes < 1 || bytes > CLIENT_KEY_BYTES_MAX || LONE_SURROGATE.test(key)) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `an idempotency key is valid Unicode of 1 to ${CLIENT_KEY_BYTES_MAX} bytes; this one has ${bytes}`,
+    );
+  }
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 type KeyRow = {
   readonly payloadHash: string;
@@ -28,9 +42,12 @@ export class Keys implements KeyStore {
     this.#fold = fold;
   }
 
-  /** Scope of a key: the receiver (tenant and actor) and the action (F3, EN3). */
+  /**
+   * Scope of a key: the receiver (tenant and actor) and the action (F3, EN3). Neither of them holds
+   * a NUL, so no two triples share a row.
+   */
   rowKey(to: string, action: string, key: string): string {
-    return `${to}|${action}|${key}`;
+    return `${to}\0${action}\0${key}`;
   }
 
   look(rowKey: string, payloadHash: string): KeyState {
@@ -44,11 +61,7 @@ export class Keys implements KeyStore {
   remember(t: TurnContext, rowKey: string, payloadHash: string): void {
     const firstAt = t.group.keyNow;
     t.draft.put(TABLE.key, rowKey, write({ payloadHash, firstAt }));
-    t.draft.put(
-      TABLE.keyExpiry,
-      `${sortable(Math.floor(firstAt / HOUR_MS))}|${rowKey}`,
-      Buffer.alloc(0),
-    );
+    t.draft.put(TABLE.keyExpiry, expiryKey(rowKey, firstAt), Buffer.alloc(0));
   }
 
   /**
@@ -56,12 +69,15 @@ export class Keys implements KeyStore {
    * key.
    */
   forget(t: TurnContext, rowKey: string): void {
-    t.draft.puts.delete(`${TABLE.key}\0${rowKey}`);
-    for (const id of t.draft.puts.keys()) {
-      if (id.startsWith(`${TABLE.keyExpiry}\0`) && id.endsWith(`|${rowKey}`))
-        t.draft.puts.delete(id);
+    const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
+    if (written) {
+      t.draft.puts.delete(`${TABLE.key}\0${rowKey}`);
+      t.draft.puts.delete(`${TABLE.keyExpiry}\0${expiryKey(rowKey, read(written).firstAt)}`);
     }
-    if (this.#read(rowKey)) t.draft.put(TABLE.key, rowKey, null);
+    const stored = this.#read(rowKey);
+    if (!stored) return;
+    t.draft.put(TABLE.key, rowKey, null);
+    t.draft.put(TABLE.keyExpiry, expiryKey(rowKey, stored.firstAt), null);
   }
 
   /** Keeps the first answer with the key. */
@@ -90,6 +106,9 @@ export class Keys implements KeyStore {
     return bytes && read(bytes);
   }
 }
+
+const expiryKey = (rowKey: string, firstAt: number): string =>
+  `${sortable(Math.floor(firstAt / HOUR_MS))}|${rowKey}`;
 
 const write = (row: KeyRow): Buffer =>
   encode(row.answer ? [row.payloadHash, row.firstAt, row.answer] : [row.payloadHash, row.firstAt]);

@@ -22,7 +22,7 @@ import type { ActorInput, Meta } from '../../protocols/statechart.ts';
 import { type Action, type Draft, expire, fold, NOTHING, settle, stub } from './asks.ts';
 import { factsOf, nodeById } from './facts.ts';
 import type { Ask, Cause, Live, MachineRow, Saved, Step } from './live.ts';
-import { unfitValue } from './values.ts';
+import { unfitChange, unfitValue } from './values.ts';
 
 export type * from './live.ts';
 
@@ -77,6 +77,7 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
     const next = machine.transition(snapshot, cause.event, scope) as AnyMachineSnapshot;
     const actions = collected;
     if (next.status === 'error') return failure(live, cause, next.error);
+    assertStorable(next, snapshot.context);
     if (next === snapshot && actions.length === 0 && !cause.job && !cause.timer) {
       return { live, asks: [], outcome: snapshot.can(cause.event) ? 'unchanged' : 'ignored' };
     }
@@ -100,6 +101,12 @@ export function step(machine: AnyStateMachine, live: Live, cause: Cause, now: nu
   } catch (thrown) {
     return failure(live, cause, thrown);
   }
+}
+
+/** @throws TroupeError INTERNAL when the machine holds what would not come back from its row */
+function assertStorable({ context, output }: AnyMachineSnapshot, before: unknown): void {
+  const unfit = unfitChange(context, before) ?? unfitValue(output, 'output');
+  if (unfit) throw new TroupeError('INTERNAL', `its ${unfit}, which can not be stored`);
 }
 
 /** The row to persist. It shares context and tables with `live`: encode it, do not change it. */

@@ -23,6 +23,18 @@ export function unfitValue(value: unknown, path = 'context', depth = 0): string 
   return undefined;
 }
 
+/** The same for a context, looking only at the fields that changed. */
+export function unfitChange(now: unknown, before: unknown): string | undefined {
+  if (now === before) return undefined;
+  for (const key of Object.keys(now as object)) {
+    const value = (now as Record<string, unknown>)[key];
+    if (value === (before as Record<string, unknown>)[key]) continue;
+    const found = unfitValue(value, `context.${key}`);
+    if (found) return found;
+  }
+  return undefined;
+}
+
 const DEPTH_MAX = 100;
 
 function unfitPrimitive(value: unknown, path: string): string | undefined {

@@ -1,0 +1,54 @@
+/**
+ * Fit: what a message must be to be stored and to reach a machine. Doors ask before they accept,
+ * turns before they commit: a value that does not come back as it went in must never be in a
+ * record, since nobody could load the shard again.
+ */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Lane, Message } from '../../protocols/statechart.ts';
+import { unfitValue } from '../statechart/values.ts';
+
+/** Event types are at most so long: they are part of the rows of idempotency keys. */
+export const EVENT_TYPE_BYTES_MAX = 200;
+
+/** Control characters would tear apart what is made of it, and lone surrogates have no UTF-8. */
+const UNFIT = /[\u0000-\u001f\u007f]|\p{Surrogate}/u;
+
+/** @throws TroupeError INVALID_ARGUMENT that says what is wrong */
+export function checkMessage(event: unknown): asserts event is Message {
+  if (typeof event !== 'object' || event === null)
+    throw invalid(`a message is an object with a type, not ${JSON.stringify(event) ?? 'nothing'}`);
+  checkValue(event, 'message');
+  const { type } = event as { type?: unknown };
+  if (
+    typeof type !== 'string' ||
+    type === '' ||
+    type === '*' ||
+    type.startsWith('xstate.') ||
+    Buffer.byteLength(type) > EVENT_TYPE_BYTES_MAX ||
+    UNFIT.test(type)
+  ) {
+    throw invalid(
+      `an event's type is a text of 1 to ${EVENT_TYPE_BYTES_MAX} bytes without control characters that is not '*' and does not begin with 'xstate.', not ${JSON.stringify(type)}`,
+    );
+  }
+}
+
+/** @throws TroupeError INVALID_ARGUMENT unless the value comes back from a store as it went in */
+export function checkValue(value: unknown, what: string): void {
+  const unfit = unfitValue(value, what);
+  if (unfit) throw invalid(`${unfit}, which can not be stored: send JSON values or bytes`);
+}
+
+/** @throws TroupeError INVALID_ARGUMENT */
+export function checkTtl(ttlMs: number | undefined): void {
+  if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0))
+    throw invalid(`ttlMs is ${ttlMs}, it must be a whole number of milliseconds`);
+}
+
+/** @throws TroupeError INVALID_ARGUMENT: nobody reads another lane */
+export function checkLane(lane: Lane | undefined): void {
+  if (lane !== undefined && lane !== 'data' && lane !== 'control')
+    throw invalid(`the lane is ${JSON.stringify(lane)}, it must be data or control`);
+}
+
+const invalid = (message: string) => new TroupeError('INVALID_ARGUMENT', message);

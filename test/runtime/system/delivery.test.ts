@@ -1,0 +1,342 @@
+/** Delivery: what is accepted is applied once or refused with its reason (docs/semantics.md). */
+import { describe, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { MESSAGE_BYTES_MAX } from '../../../runtime/door.ts';
+import { eventually } from '../eventually.ts';
+import { puppetType } from './puppet.ts';
+import { openWorld, puppet } from './world.ts';
+
+const a = puppet('a');
+const b = puppet('b');
+
+describe('a message', () => {
+  it('that is told is applied', async () => {
+    const world = await openWorld();
+    expect(await world.tell(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'accepted' });
+    await eventually(() => expect(world.seen(a)).toEqual(['do:1']));
+  });
+
+  it('that is asked is answered with what the actor replies', async () => {
+    const world = await openWorld();
+    const answer = await world.ask(a, { type: 'do', answer: { deep: [1, null, 'x'] } });
+    expect(answer).toEqual({ kind: 'answered', result: { deep: [1, null, 'x'] } });
+  });
+
+  it('is answered by a reply without a result, too', async () => {
+    const world = await openWorld();
+    const answer = await world.ask(a, { type: 'do', answer: null }, { key: 'k' });
+    expect(answer).toMatchObject({ kind: 'answered', result: null });
+    expect(await world.ask(a, { type: 'do', answer: null }, { key: 'k' })).toEqual(answer);
+    const settled = world.ask(b, { type: 'do', answer: 'later' }, { key: 'k' });
+    await world.tell(b, { type: 'settle' });
+    expect(await settled).toMatchObject({ kind: 'answered' });
+  });
+
+  it('that its actor does not take is refused to the asker', async () => {
+    const world = await openWorld();
+    expect(await world.ask(a, { type: 'unheardOf' })).toMatchObject({
+      kind: 'refused',
+      error: { code: 'CONFLICT' },
+    });
+  });
+
+  it('that nobody answers ends as a time-out, and was applied all the same', async () => {
+    const world = await openWorld();
+    const answer = await world.ask(a, { type: 'do', n: 1, answer: 'never' }, { timeoutMs: 20 });
+    expect(answer).toEqual({ kind: 'timeout' });
+    await eventually(() => expect(world.seen(a)).toEqual(['do:1']));
+  });
+
+  it('accepted right before a stop is applied after the next start', async () => {
+    const world = await openWorld();
+    const sent = Array.from({ length: 50 }, (_, n) => world.tell(a, { type: 'do', n }));
+    for (const answer of await Promise.all(sent)) expect(answer.kind).toBe('accepted');
+    await world.restart();
+    const all = Array.from({ length: 50 }, (_, n) => `do:${n}`);
+    await eventually(() => expect(world.seen(a)).toEqual(all));
+  });
+
+  it('from one actor to another is applied once, in another shard, too', async () => {
+    const world = await openWorld({ shards: 8 });
+    const others = Array.from({ length: 20 }, (_, n) => puppet(`other-${n}`));
+    await world.ask(a, { type: 'do', tells: others.map((to) => ({ to, event: { type: 'do', n: 1 } })) });
+    await eventually(() => {
+      for (const to of others) expect(world.seen(to)).toEqual(['do:1']);
+    });
+    await world.restart();
+    for (const to of others) expect(await world.ask(to, { type: 'do', n: 2 })).toEqual({
+      kind: 'answered',
+      result: ['do:1', 'do:2'],
+    });
+  });
+
+  it('that an actor asks is answered by a reply with the id of its question', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'do', tells: [{ to: b, event: { type: 'do', n: 1 }, ask: true }] });
+    await eventually(() =>
+      expect(world.known(a).told).toMatchObject([{ type: 'reply', result: ['do:1'] }]),
+    );
+  });
+
+  it('from an actor to a type that is not registered comes back as refused', async () => {
+    const world = await openWorld();
+    const to = address('t', 'nobody', 'x');
+    await world.ask(a, { type: 'do', tells: [{ to, event: { type: 'do' } }] });
+    await eventually(() =>
+      expect(world.known(a).told).toMatchObject([
+        { type: 'refused', message: 'do', error: { code: 'NOT_FOUND' } },
+      ]),
+    );
+  });
+});
+
+describe('with an idempotency key', () => {
+  it('a repeat gets the first result and is not applied, before and after a restart', async () => {
+    const world = await openWorld();
+    const first = await world.ask(a, { type: 'do', n: 1 }, { key: 'k' });
+    await world.ask(a, { type: 'do', n: 2 });
+    expect(await world.ask(a, { type: 'do', n: 1 }, { key: 'k' })).toEqual(first);
+    await world.restart();
+    expect(await world.ask(a, { type: 'do', n: 1 }, { key: 'k' })).toEqual(first);
+    expect(world.seen(a)).toEqual(['do:1', 'do:2']);
+  });
+
+  it('another payload is refused with CONFLICT, before and after a restart', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'do', n: 1 }, { key: 'k' });
+    const conflict = { kind: 'refused', error: { code: 'CONFLICT' } };
+    expect(await world.ask(a, { type: 'do', n: 2 }, { key: 'k' })).toMatchObject(conflict);
+    await world.restart();
+    expect(await world.ask(a, { type: 'do', n: 2 }, { key: 'k' })).toMatchObject(conflict);
+    expect(world.seen(a)).toEqual(['do:1']);
+  });
+
+  it('the same key counts once per receiver and event type', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'do', n: 1 }, { key: 'k' });
+    await world.ask(a, { type: 'soft', n: 1 }, { key: 'k' });
+    await world.ask(b, { type: 'do', n: 9 }, { key: 'k' });
+    expect(world.seen(a)).toEqual(['do:1', 'soft:1']);
+    expect(world.seen(b)).toEqual(['do:9']);
+  });
+
+  it('repeats of a pending request all get its answer', async () => {
+    const world = await openWorld();
+    const asked = [1, 2, 3].map(() => world.ask(a, { type: 'do', answer: 'later' }, { key: 'k' }));
+    await eventually(() => expect(world.seen(a)).toEqual(['do']));
+    await world.tell(a, { type: 'settle' });
+    const answered = { kind: 'answered', result: ['do', 'settle'] };
+    expect(await Promise.all(asked)).toEqual([answered, answered, answered]);
+  });
+
+  it('a repeat waits for the answer that was pending when the system stopped', async () => {
+    const world = await openWorld();
+    void world.ask(a, { type: 'do', answer: 'later' }, { key: 'k' });
+    await eventually(() => expect(world.seen(a)).toEqual(['do']));
+    await world.restart();
+    const repeat = world.ask(a, { type: 'do', answer: 'later' }, { key: 'k' });
+    await world.tell(a, { type: 'settle' });
+    expect(await repeat).toEqual({ kind: 'answered', result: ['do', 'settle'] });
+  });
+
+  it('a refusal that may pass later is not the result of the key', async () => {
+    const actors = [puppetType({ mailbox: { capacity: 1, whenFull: 'reject' } })];
+    const world = await openWorld({ actors });
+    await world.ask(a, { type: 'close' });
+    await world.tell(a, { type: 'soft', n: 1 });
+    expect(await world.ask(a, { type: 'soft', n: 2 }, { key: 'k' })).toMatchObject({
+      error: { code: 'RATE_LIMIT_EXCEEDED' },
+    });
+    await world.ask(a, { type: 'open' });
+    expect(await world.ask(a, { type: 'soft', n: 2 }, { key: 'k' })).toMatchObject({
+      kind: 'answered',
+    });
+    expect(world.seen(a)).toEqual(['close', 'open', 'soft:1', 'soft:2']);
+  });
+
+  it('a refusal that stays is the result of the key, also after a restart', async () => {
+    const world = await openWorld();
+    const refused = await world.ask(a, { type: 'do', throws: 'assign' }, { key: 'k' });
+    expect(refused).toMatchObject({ kind: 'refused', error: { code: 'INTERNAL' } });
+    await world.restart();
+    expect(await world.ask(a, { type: 'do', throws: 'assign' }, { key: 'k' })).toEqual(refused);
+    expect(await world.system.deadLetters.list()).toHaveLength(1);
+  });
+
+  it('a told message that is refused becomes a dead letter, since its sender hears nothing', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'end' });
+    await world.tell(a, { type: 'do', n: 1 }, { key: 'k' });
+    await world.tell(a, { type: 'do', n: 2 });
+    const letters = await world.letters(2);
+    expect(letters.map(({ event }) => event)).toMatchObject([{ n: 1 }, { n: 2 }]);
+  });
+
+  it('new keys are refused at the limit, and none is forgotten', async () => {
+    const world = await openWorld({ shards: 1, limits: { keysMax: 2 } });
+    const first = await world.ask(a, { type: 'do', n: 1 }, { key: 'k1' });
+    await world.ask(a, { type: 'do', n: 2 }, { key: 'k2' });
+    expect(await world.ask(a, { type: 'do', n: 3 }, { key: 'k3' })).toMatchObject({
+      error: { code: 'RATE_LIMIT_EXCEEDED' },
+    });
+    expect(await world.ask(a, { type: 'do', n: 1 }, { key: 'k1' })).toEqual(first);
+    expect(await world.ask(a, { type: 'do', n: 3 })).toMatchObject({ kind: 'answered' });
+  });
+});
+
+describe('without a key', () => {
+  it('every send is a new message', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'do', n: 1 });
+    await world.ask(a, { type: 'do', n: 1 });
+    expect(world.seen(a)).toEqual(['do:1', 'do:1']);
+  });
+});
+
+describe('time to live', () => {
+  it('a message that would be applied too late is refused as EXPIRED', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'close' });
+    const asked = world.ask(a, { type: 'soft', n: 1 }, { ttlMs: 1 });
+    await world.tell(a, { type: 'soft', n: 2 }, { ttlMs: 1 });
+    await world.tell(a, { type: 'soft', n: 3 });
+    await passed(5);
+    await world.ask(a, { type: 'open' });
+    expect(await asked).toMatchObject({ kind: 'refused', error: { code: 'EXPIRED' } });
+    const [letter] = await world.letters(1);
+    expect(letter).toMatchObject({ event: { n: 2 }, error: { code: 'EXPIRED' } });
+    await eventually(() => expect(world.seen(a)).toEqual(['close', 'open', 'soft:3']));
+  });
+
+  it('counts over a restart', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'close' });
+    await world.tell(a, { type: 'soft', n: 1 }, { ttlMs: 1 });
+    await world.restart();
+    await world.ask(a, { type: 'open' });
+    await world.letters(1);
+    expect(world.seen(a)).toEqual(['close', 'open']);
+  });
+
+  it('a message of an actor that expires comes back as refused', async () => {
+    const world = await openWorld();
+    await world.ask(b, { type: 'close' });
+    const tell = { to: b, event: { type: 'soft', n: 1 }, ttlMs: 0 };
+    await world.ask(a, { type: 'do', tells: [tell] });
+    await passed(5);
+    await world.ask(b, { type: 'open' });
+    await eventually(() =>
+      expect(world.known(a).told).toMatchObject([{ type: 'refused', error: { code: 'EXPIRED' } }]),
+    );
+  });
+});
+
+describe('the door refuses, and nothing is accepted', () => {
+  it('a type that is not registered, and names those that are', async () => {
+    const world = await openWorld();
+    const answer = await world.tell(address('t', 'nobody', 'x'), { type: 'do' });
+    expect(answer).toMatchObject({
+      error: { code: 'NOT_FOUND', message: expect.stringContaining('puppet') },
+    });
+  });
+
+  it.each([
+    ['an inner type', { type: 'xstate.init' }],
+    ['the wildcard', { type: '*' }],
+    ['an empty type', { type: '' }],
+    ['no type', {}],
+    ['a type that is no text', { type: 7 }],
+    ['a type of 201 characters', { type: 'x'.repeat(201) }],
+    ["the host's field meta", { type: 'do', meta: { now: 0 } }],
+    ['a circle', circle()],
+    ['a function', { type: 'do', f: () => 1 }],
+    ['a bigint', { type: 'do', b: 5n }],
+    ['no message', null],
+    ['a text', 'do'],
+  ])('%s', async (_, event) => {
+    const world = await openWorld();
+    expect(await world.tell(a, event as never)).toMatchObject({
+      kind: 'refused',
+      error: { code: 'INVALID_ARGUMENT' },
+    });
+    expect(await world.ask(a, event as never)).toMatchObject({ kind: 'refused' });
+    expect(world.system.inspect(a)).toBeUndefined();
+  });
+
+  it.each(['', 'a', 'a/b', 'A/puppet/x', 't/puppet/', `t/puppet/${'x'.repeat(513)}`])(
+    'the address %j',
+    async (to) => {
+      const world = await openWorld();
+      expect(await world.tell(to as never, { type: 'do' })).toMatchObject({
+        error: { code: 'INVALID_ARGUMENT' },
+      });
+    },
+  );
+
+  it('a message that is too large, and says how large it may be', async () => {
+    const world = await openWorld();
+    expect(await world.tell(a, { type: 'do', big: 'x'.repeat(MESSAGE_BYTES_MAX) })).toMatchObject({
+      error: {
+        code: 'PAYLOAD_TOO_LARGE',
+        message: expect.stringContaining(String(MESSAGE_BYTES_MAX)),
+      },
+    });
+  });
+
+  it('a key that is empty or longer than 512 bytes', async () => {
+    const world = await openWorld();
+    const refused = { kind: 'refused', error: { code: 'INVALID_ARGUMENT' } };
+    expect(await world.tell(a, { type: 'do' }, { key: '' })).toMatchObject(refused);
+    expect(await world.tell(a, { type: 'do' }, { key: 'x'.repeat(513) })).toMatchObject(refused);
+    expect(await world.tell(a, { type: 'do' }, { key: 'ä'.repeat(257) })).toMatchObject(refused);
+    expect(await world.tell(a, { type: 'do' }, { key: 'half \ud800' })).toMatchObject(refused);
+  });
+
+  it('a time to live that is no whole number', async () => {
+    const world = await openWorld();
+    for (const ttlMs of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(await world.tell(a, { type: 'do' }, { ttlMs })).toMatchObject({
+        error: { code: 'INVALID_ARGUMENT' },
+      });
+    }
+  });
+
+  it('everything after a stop, which may be repeated', async () => {
+    const world = await openWorld();
+    const { system } = world;
+    const pending = world.ask(a, { type: 'do', answer: 'never' });
+    await eventually(() => expect(world.seen(a)).toEqual(['do']));
+    await Promise.all([system.stop(), system.stop()]);
+    expect(await pending).toEqual({ kind: 'timeout' });
+    expect(await world.tell(a, { type: 'do' })).toMatchObject({ error: { code: 'UNAVAILABLE' } });
+    expect(await world.ask(a, { type: 'do' })).toMatchObject({ error: { code: 'UNAVAILABLE' } });
+    await system.stop();
+  });
+});
+
+it('takes the longest names that the rules allow', async () => {
+  const long = address('t'.repeat(63), 'puppet', 'ü'.repeat(256));
+  const world = await openWorld();
+  const key = 'ö'.repeat(256);
+  const event = { type: '語'.repeat(200) };
+  await world.ask(long, event, { key });
+  expect(await world.ask(long, { type: 'arm', ms: 60_000 }, { key })).toMatchObject({
+    kind: 'answered',
+  });
+  expect(await world.ask(long, { type: 'close' })).toMatchObject({ kind: 'answered' });
+  await world.tell(long, { type: 'soft' });
+  expect(await world.ask(long, { type: 'do' })).toMatchObject({ kind: 'answered' });
+  expect(world.system.status().map(({ state }) => state)).toEqual(['owned', 'owned']);
+});
+
+function circle(): unknown {
+  const event: Record<string, unknown> = { type: 'do' };
+  event['itself'] = event;
+  return event;
+}
+
+/** Until the wall clock has moved on by so much. */
+const passed = (ms: number): Promise<void> => {
+  const until = Date.now() + ms;
+  return eventually(() => expect(Date.now()).toBeGreaterThan(until));
+};

@@ -1,0 +1,294 @@
+/**
+ * The puppet: one machine that does what its messages say, so that a test reads as what is sent and
+ * what comes of it. And the boss, a supervisor that a test holds by the hand.
+ */
+import { assign, enqueueActions, setup } from 'xstate';
+import type { Address } from '../../../protocols/address.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import {
+  type ActorInput,
+  type Delivered,
+  effect,
+  hostActions,
+  type Message,
+  type ReplyRef,
+} from '../../../protocols/statechart.ts';
+import { type ActorDefinition, type ActorOptions, defineActor } from '../../../runtime/index.ts';
+import type { EffectContext } from '../../../runtime/index.ts';
+import { oddOf } from './odd.ts';
+
+/** What a puppet may be told. `n` is the label under which it notes the message as seen. */
+export type Do = Message & {
+  readonly n?: number | string;
+  /** params of `tell`, taken as they are */
+  readonly tells?: readonly unknown[];
+  /** the answer; default what it has seen. `never` keeps the asker waiting */
+  readonly answer?: unknown;
+  readonly appends?: readonly Message[];
+  readonly publishes?: unknown;
+  readonly projects?: unknown;
+  /** where it throws */
+  readonly throws?: 'assign' | 'params' | 'guard';
+  /** puts a value that is no JSON there */
+  readonly odd?: { readonly what: string; readonly where: string };
+  readonly keeps?: unknown;
+  /** `arm`: delay of the timer; `work`: input of the effect */
+  readonly ms?: number;
+  readonly input?: unknown;
+};
+
+export type Known = {
+  readonly self: Address;
+  /** `type:n` of every message it applied */
+  readonly seen: readonly string[];
+  /** notices of the host, as they came */
+  readonly told: readonly Message[];
+  readonly ms: number;
+  readonly firedAt: number;
+  readonly armedAt: number;
+  readonly input: unknown;
+  readonly keeps: unknown;
+  readonly owed: readonly ReplyRef[];
+};
+
+type Event = Delivered<Do>;
+const doing = (event: unknown): Event => event as Event;
+
+const label = ({ type, n }: Do): string => (n === undefined ? type : `${type}:${n}`);
+const bare = ({ meta: _, ...event }: Event): Message => event;
+
+const outcomeOf = (event: unknown): Message => {
+  const { output, error } = event as { output?: unknown; error?: ErrorData };
+  return error ? { type: 'failed', error } : { type: 'done', output };
+};
+
+const setupPuppet = setup({
+  types: { context: {} as Known, events: {} as Event, input: {} as ActorInput },
+  actors: {
+    repeatable: effect<unknown, unknown>(),
+    keyed: effect<unknown, unknown>(),
+    once: effect<unknown, unknown>(),
+    asking: effect<unknown, unknown>(),
+  },
+  actions: {
+    ...hostActions,
+    note: assign(({ context, event }): Partial<Known> => {
+      const { throws, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
+      if (throws === 'assign') throw new Error('told to throw');
+      return {
+        seen: [...context.seen, label(doing(event))],
+        ms,
+        armedAt: meta.now,
+        input: odd?.where === 'input' ? oddOf(odd.what) : doing(event).input,
+        keeps: odd?.where === 'context' ? oddOf(odd.what) : keeps,
+      };
+    }),
+    hear: assign({ told: ({ context, event }) => [...context.told, bare(doing(event))] }),
+    hearOutcome: assign({ told: ({ context, event }) => [...context.told, outcomeOf(event)] }),
+    fire: assign(({ context, event }): Partial<Known> => {
+      const { meta } = doing(event);
+      return { seen: [...context.seen, 'fired'], firedAt: meta.now };
+    }),
+    obey: enqueueActions(({ context, event, enqueue }) => {
+      const { tells = [], appends, publishes, projects, throws, odd, meta } = doing(event);
+      if (throws === 'params') throw new Error('told to throw in params');
+      for (const params of tells) enqueue({ type: 'tell', params: params as never });
+      if (appends) enqueue({ type: 'append', params: { entries: appends } });
+      if (publishes) enqueue({ type: 'publish', params: publishes as never });
+      if (projects) enqueue({ type: 'project', params: projects as never });
+      if (odd) doOdd(enqueue as never, context.self, odd);
+      const { answer = context.seen } = doing(event);
+      if (answer === 'never') return;
+      if (answer === 'later' && meta.reply) enqueue.assign({ owed: [...context.owed, meta.reply] });
+      else enqueue({ type: 'reply', params: { to: meta.reply, result: answer } });
+    }),
+    settle: enqueueActions(({ context, enqueue }) => {
+      for (const to of context.owed)
+        enqueue({ type: 'reply', params: { to, result: context.seen } });
+      enqueue.assign({ owed: [] });
+    }),
+  },
+  guards: {
+    throwing: ({ event }) => {
+      if (doing(event).throws === 'guard') throw new Error('told to throw in a guard');
+      return false;
+    },
+    keyed: ({ event }) => doing(event)['cls'] === 'keyed',
+    once: ({ event }) => doing(event)['cls'] === 'once',
+    asking: ({ event }) => doing(event)['cls'] === 'asking',
+  },
+  delays: { delay: ({ context }) => context.ms },
+});
+
+type Enqueue = (action: { type: string; params: unknown }) => void;
+
+/** Asks with a value in it that can not be stored. */
+function doOdd(enqueue: Enqueue, self: Address, { what, where }: NonNullable<Do['odd']>): void {
+  const value = oddOf(what);
+  const event = { type: 'hear', value };
+  if (where === 'tell') enqueue({ type: 'tell', params: { to: self, event } });
+  if (where === 'append') enqueue({ type: 'append', params: { entries: [event] } });
+  if (where === 'project')
+    enqueue({ type: 'project', params: { index: 'things', key: 'odd', value } });
+}
+
+const invoke = (src: 'repeatable' | 'keyed' | 'once' | 'asking') =>
+  ({
+    id: src,
+    src,
+    input: ({ context }: { context: Known }) => context.input,
+    onDone: { target: 'open', actions: 'hearOutcome' },
+    onError: { target: 'open', actions: 'hearOutcome' },
+  }) as const;
+
+export const puppetMachine = setupPuppet.createMachine({
+  id: 'puppet',
+  context: ({ input }) => ({
+    self: input.self,
+    seen: [],
+    told: [],
+    ms: 0,
+    firedAt: 0,
+    armedAt: 0,
+    input: null,
+    keeps: null,
+    owed: [],
+  }),
+  initial: 'open',
+  on: {
+    do: [{ guard: 'throwing' }, { actions: ['note', 'obey'] }],
+    soft: { actions: ['note', 'obey'] },
+    mild: { actions: ['note', 'obey'] },
+    hear: { actions: 'note' },
+    reply: { actions: 'hear' },
+    refused: { actions: 'hear' },
+    settle: { actions: ['note', 'settle'] },
+    open: { target: '.open', actions: ['note', 'obey'] },
+    close: { target: '.closed', actions: ['note', 'obey'] },
+    half: { target: '.half', actions: ['note', 'obey'] },
+    arm: { target: '.armed', reenter: true, actions: ['note', 'obey'] },
+    end: { target: '.done', actions: ['note', 'obey'] },
+    work: [
+      { guard: 'keyed', target: '.keyed', actions: ['note', 'obey'] },
+      { guard: 'once', target: '.once', actions: ['note', 'obey'] },
+      { guard: 'asking', target: '.asking', actions: ['note', 'obey'] },
+      { target: '.repeatable', actions: ['note', 'obey'] },
+    ],
+  },
+  states: {
+    open: {},
+    /** takes neither soft nor mild */
+    closed: { meta: { defer: ['soft', 'mild'] } },
+    /** takes mild, not soft */
+    half: { meta: { defer: ['soft'] } },
+    armed: { after: { delay: { target: 'open', actions: 'fire' } } },
+    repeatable: { invoke: invoke('repeatable') },
+    keyed: { invoke: invoke('keyed') },
+    once: { invoke: invoke('once') },
+    asking: { invoke: invoke('asking') },
+    done: { type: 'final' },
+  },
+});
+
+/** The world outside, as a test plays it: what effects do. */
+export type Hands = {
+  run(input: unknown, context: EffectContext): Promise<unknown>;
+  reconcile?(input: unknown, context: EffectContext): Promise<{ outcome: unknown } | 'again' | 'ask'>;
+};
+const handsOf = ({ services }: EffectContext): Hands => services as Hands;
+const run = (input: unknown, context: EffectContext) => handsOf(context).run(input, context);
+
+export const puppetEffects = {
+  repeatable: { class: 'repeatable', run },
+  keyed: { class: 'keyed', run, timeoutMs: 50 },
+  /** without a hook: a person decides */
+  once: { class: 'once', run },
+  asking: {
+    class: 'once',
+    run,
+    reconcile: (input: unknown, context: EffectContext) =>
+      handsOf(context).reconcile!(input, context),
+  },
+} as const;
+
+type Changes = Partial<
+  Pick<
+    ActorOptions<typeof puppetMachine>,
+    'type' | 'version' | 'mailbox' | 'supervision' | 'idleMs' | 'whenDone' | 'missedTimers'
+  >
+>;
+
+/** The puppet as a type, with other policies where a test needs them. */
+export const puppetType = (changes: Changes = {}): ActorDefinition =>
+  defineActor({
+    type: 'puppet',
+    version: 1,
+    machine: puppetMachine,
+    effects: puppetEffects,
+    ...changes,
+  });
+
+/** Hires puppets and gives the orders that a test sends it; `policy` answers every crash at once. */
+const bossMachine = setup({
+  types: {
+    context: {} as { told: readonly Message[]; policy: string | null },
+    events: {} as Event,
+    input: {} as ActorInput,
+  },
+  actions: {
+    ...hostActions,
+    hear: assign({ told: ({ context, event }) => [...context.told, bare(event)] }),
+    keepPolicy: assign({ policy: ({ event }) => (event['policy'] as string) ?? null }),
+  },
+  guards: { hasPolicy: ({ context }) => context.policy !== null },
+}).createMachine({
+  id: 'boss',
+  context: { told: [], policy: null },
+  on: {
+    hire: {
+      actions: [
+        'keepPolicy',
+        {
+          type: 'tell',
+          params: ({ event }) => ({
+            to: event['child'] as Address,
+            event: (event['first'] ?? { type: 'hear', n: 'hired' }) as Message,
+            supervise: true,
+          }),
+        },
+      ],
+    },
+    order: {
+      actions: {
+        type: 'tell',
+        params: ({ event }) => ({
+          to: event['child'] as Address,
+          event: { type: event['directive'] as string },
+          lane: 'control' as const,
+        }),
+      },
+    },
+    reply: { actions: 'hear' },
+    refused: { actions: 'hear' },
+    'supervision.down': [
+      {
+        guard: 'hasPolicy',
+        actions: [
+          'hear',
+          {
+            type: 'tell',
+            params: ({ context, event }) => ({
+              to: event['child'] as Address,
+              event: { type: context.policy! },
+              lane: 'control' as const,
+            }),
+          },
+        ],
+      },
+      { actions: 'hear' },
+    ],
+  },
+});
+
+export const bossType = (): ActorDefinition =>
+  defineActor({ type: 'boss', version: 1, machine: bossMachine });

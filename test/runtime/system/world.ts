@@ -1,0 +1,123 @@
+/**
+ * A world for one test: a system on a temporary folder with real LMDB, which can be stopped and
+ * started again, with everything as it was or with other actors.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type Address, address } from '../../../protocols/address.ts';
+import type { Message } from '../../../protocols/statechart.ts';
+import {
+  type AskAnswer,
+  createSystem,
+  type DeadLetter,
+  openEmbedded,
+  type SendOptions,
+  type System,
+  type SystemOptions,
+  type TellAnswer,
+} from '../../../runtime/index.ts';
+import { eventually } from '../eventually.ts';
+import { bossType, type Known, puppetType } from './puppet.ts';
+
+export const user = { sub: 'ada', roles: ['user'] };
+export const operator = { sub: 'otto', roles: ['operator'] };
+/** An actor of the puppet's type. */
+export const puppet = (key: string): Address => address('t', 'puppet', key);
+export const boss = address('t', 'boss', 'b');
+
+export type WorldOptions = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs' | 'onAlarm'>>;
+type Sending = Partial<SendOptions>;
+
+const ANSWER_WITHIN_MS = 15_000;
+
+export class World {
+  readonly path: string;
+  /** what a person would have been told */
+  readonly alarms: string[] = [];
+  #system: System | undefined;
+  #options: WorldOptions;
+
+  constructor(path: string, options: WorldOptions) {
+    this.path = path;
+    this.#options = options;
+  }
+
+  get system(): System {
+    if (!this.#system) throw new Error('the world stands still');
+    return this.#system;
+  }
+
+  async start(changes: WorldOptions = {}): Promise<void> {
+    this.#options = { ...this.#options, ...changes };
+    const { actors = [puppetType(), bossType()], shards = 2, ...rest } = this.#options;
+    const ports = await openEmbedded({ path: this.path });
+    const onAlarm = (what: string) => void this.alarms.push(what);
+    this.#system = await createSystem({ actors, shards, ...rest, ...ports, onAlarm });
+  }
+
+  async stop(): Promise<void> {
+    await this.#system?.stop();
+    this.#system = undefined;
+  }
+
+  /** Stops in an orderly way and starts again on the same folder. */
+  async restart(changes: WorldOptions = {}): Promise<void> {
+    await this.stop();
+    await this.start(changes);
+  }
+
+  tell(to: Address, event: Message, options: Sending = {}): Promise<TellAnswer> {
+    return this.system.tell(to, event, { principal: user, ...options });
+  }
+
+  ask(
+    to: Address,
+    event: Message,
+    options: Sending & { timeoutMs?: number } = {},
+  ): Promise<AskAnswer> {
+    return this.system.ask(to, event, { principal: user, timeoutMs: ANSWER_WITHIN_MS, ...options });
+  }
+
+  /** An operator's directive, on the control lane. */
+  order(child: Address, directive: string): Promise<AskAnswer> {
+    return this.ask(child, { type: directive }, { principal: operator, lane: 'control' });
+  }
+
+  /** What a puppet knows, as it is stored. @throws when it does not exist */
+  known(actor: Address): Known {
+    const found = this.system.inspect(actor);
+    if (!found) throw new Error(`${actor} does not exist`);
+    return found.context as Known;
+  }
+
+  seen(actor: Address): readonly string[] {
+    return this.known(actor).seen;
+  }
+
+  statusOf(actor: Address): string | undefined {
+    return this.system.inspect(actor)?.status;
+  }
+
+  /** Dead letters, as soon as there are so many. */
+  letters(count: number): Promise<readonly DeadLetter[]> {
+    return eventually(async () => {
+      const letters = await this.system.deadLetters.list();
+      if (letters.length < count) throw new Error(`${letters.length} dead letters, not ${count}`);
+      return letters;
+    });
+  }
+}
+
+/** A started world on a folder of its own; both end with the test. */
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
+  const path = await mkdtemp(join(tmpdir(), 'troupe-system-'));
+  const world = new World(path, options);
+  onTestFinished(async () => {
+    await world.stop();
+    await rm(path, { recursive: true, force: true });
+  });
+  await world.start();
+  return world;
+}
