@@ -139,9 +139,6 @@ export type JournalRecord = Head &
     | { readonly t: 'HANDOFF'; readonly to: string }
   );
 
-/** Journal records larger than this are never written (C6). */
-export const RECORD_BYTES_MAX = 900_000;
-
 export class CorruptRecord extends Error {
   override readonly name = 'CorruptRecord';
 }

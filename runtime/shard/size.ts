@@ -36,12 +36,17 @@ export type Limits = {
 
 const HOUR_MS = 3_600_000;
 
+/** No journal record is larger (C6): a broker carries a megabyte. */
+const RECORD_BYTES_MAX = 900_000;
+/** A group is closed when it is full, and the turn that filled it is in it. */
+const TURN_BYTES_MAX = RECORD_BYTES_MAX / 2;
+
 export const DEFAULT_LIMITS: Limits = {
   groupTurnsMax: 256,
-  groupBytesMax: 400_000,
+  groupBytesMax: RECORD_BYTES_MAX - TURN_BYTES_MAX,
   outMax: 64,
   pendingMax: 256,
-  turnBytesMax: 450_000,
+  turnBytesMax: TURN_BYTES_MAX,
   hopsMax: 32,
   keysMax: 200_000,
   keyRetentionMs: 28 * HOUR_MS,
@@ -52,15 +57,17 @@ export const DEFAULT_LIMITS: Limits = {
   triesMax: 3,
 };
 
-/** About as many bytes as the value takes encoded; never less than a third of it. */
+/** At least as many bytes as the value takes encoded, and not many more. */
 export function roughBytes(value: unknown): number {
-  if (typeof value === 'string') return value.length + 3;
-  if (typeof value !== 'object' || value === null) return 5;
+  if (typeof value === 'string') return Buffer.byteLength(value) + 5;
+  if (typeof value !== 'object' || value === null) return 9;
   if (ArrayBuffer.isView(value)) return value.byteLength + 5;
   let sum = 5;
   if (Array.isArray(value)) for (const item of value) sum += roughBytes(item);
-  else
-    for (const key in value)
-      sum += key.length + roughBytes((value as Record<string, unknown>)[key]);
+  else {
+    for (const key in value) {
+      sum += Buffer.byteLength(key) + 5 + roughBytes((value as Record<string, unknown>)[key]);
+    }
+  }
   return sum;
 }
