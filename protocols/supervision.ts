@@ -27,11 +27,14 @@ export type Down = {
   escalated?: true;
 };
 
-/** Orders to an actor, obeyed by its host and not by its machine; taken from its supervisor only. */
+/**
+ * Orders to an actor, obeyed by its host and not by its machine; taken from its supervisor only.
+ */
 export const DIRECTIVES = ['sys.resume', 'sys.restart', 'sys.stop', 'sys.quarantine'] as const;
 /**
  *  - `sys.resume`: go on from the last committed state, without the message that crashed;
- *  - `sys.restart`: be born again; state, open effects and timers are gone, mail and transcript stay;
+ *  - `sys.restart`: be born again; state, open effects and timers are gone, mail and transcript
+ *    stay;
  *  - `sys.stop`: take no more messages;
  *  - `sys.quarantine`: take no more messages, and keep those that come as dead letters.
  */
@@ -61,7 +64,9 @@ export type SupervisorStart = {
   children: readonly ChildSpec[];
   /** default `one-for-one` */
   strategy?: Strategy;
-  /** failures within `periodMs` that are answered; one more and the supervisor gives up. Default 3 */
+  /**
+   * failures within `periodMs` that are answered; one more and the supervisor gives up. Default 3
+   */
   intensity?: number;
   /** milliseconds; default 60,000 */
   periodMs?: number;

@@ -1,7 +1,7 @@
 /**
- * defineActor: the public way to register a statechart as an actor type (RT1). It gives every option its
- * default, finds every fault of the machine and the options at once, and refuses the type before the
- * first actor lives.
+ * defineActor: the public way to register a statechart as an actor type (RT1). It gives every
+ * option its default, finds every fault of the machine and the options at once, and refuses the
+ * type before the first actor lives.
  *
  * Boundary: nothing runs here. The shard steps the machine, the effect runner runs the effects.
  */

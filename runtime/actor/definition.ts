@@ -10,7 +10,8 @@ import type { Effects, EffectsOf } from './effect.ts';
  * What becomes of a message that has to wait while the actor's stash is full (RT8):
  *  - `reject` (default): its sender is told RATE_LIMIT_EXCEEDED;
  *  - `defer`: ten times the capacity may wait, then as `reject`;
- *  - `coalesce`: at any time a message takes the place of a waiting one of its type; full, as `reject`;
+ *  - `coalesce`: at any time a message takes the place of a waiting one of its type; full, as
+ *    `reject`;
  *  - `dropOldest`: the oldest waiting message goes to the dead letters.
  */
 export type WhenFull = 'reject' | 'defer' | 'coalesce' | 'dropOldest';
@@ -22,21 +23,29 @@ export type MailboxPolicy = {
 };
 
 /**
- * What happens after a turn threw and was rolled back (RT3): `supervisor` (default) suspends the actor
- * until its supervisor decides, `resume` goes on with the next message, `quarantine` takes no more.
+ * What happens after a turn threw and was rolled back (RT3): `supervisor` (default) suspends the
+ * actor until its supervisor decides, `resume` goes on with the next message, `quarantine` takes no
+ * more.
  */
 export type OnThrow = 'supervisor' | 'resume' | 'quarantine';
 
 /**
- * What becomes of a timer that came due while no worker ran its shard (RT6): `late` (default) fires it
- * now, `skip` drops it, `once` fires it now and only once, however many of its periods were missed.
+ * What becomes of a timer that came due while no worker ran its shard (RT6): `late` (default) fires
+ * it now, `skip` drops it, `once` fires it now and only once, however many of its periods were
+ * missed.
  */
 export type MissedTimer = 'late' | 'skip' | 'once';
 
-/** `keep` (default): an actor that is done stays readable and refuses messages. `forget`: its row is removed. */
+/**
+ * `keep` (default): an actor that is done stays readable and refuses messages. `forget`: its row is
+ * removed.
+ */
 export type WhenDone = 'keep' | 'forget';
 
-/** Rewrites a row of an older version for this one; pure, and its result is checked before it is used. */
+/**
+ * Rewrites a row of an older version for this one; pure, and its result is checked before it is
+ * used.
+ */
 export type Migrate = (row: MachineRow) => MachineRow;
 
 export type ActorOptions<Machine extends AnyStateMachine> = {

@@ -1,6 +1,6 @@
 /**
- * Effect: work outside a turn, run after its commit from a recorded intent (RT9). These are the types a
- * definition fills in and a runner carries out.
+ * Effect: work outside a turn, run after its commit from a recorded intent (RT9). These are the
+ * types a definition fills in and a runner carries out.
  */
 import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachine } from 'xstate';
 import type { Address } from '../../protocols/address.ts';
@@ -11,7 +11,8 @@ import type { Index, TranscriptEntry } from '../system.ts';
  * How often the work may happen:
  *  - `repeatable`: again as often as it takes, it changes nothing outside;
  *  - `keyed`: again under the same `id`, the other side knows it by that key;
- *  - `once`: a lost outcome is UNKNOWN; it is reconciled or a person is asked, never silently run twice.
+ *  - `once`: a lost outcome is UNKNOWN; it is reconciled or a person is asked, never silently run
+ *    twice.
  */
 export type EffectClass = 'repeatable' | 'keyed' | 'once';
 
@@ -36,13 +37,19 @@ export type EffectContext = {
 };
 
 export type TranscriptReader = {
-  /** Entries from position `from` (inclusive, default the first), oldest first; `limit` defaults to 1,000. */
+  /**
+   * Entries from position `from` (inclusive, default the first), oldest first; `limit` defaults to
+   * 1,000.
+   */
   read(options?: { from?: number; limit?: number }): Promise<readonly TranscriptEntry[]>;
   /** Position of the last entry, 0 if none. */
   last(): Promise<number>;
 };
 
-/** `again` runs the effect once more with the next attempt, `ask` leaves it UNKNOWN until a person decides. */
+/**
+ * `again` runs the effect once more with the next attempt, `ask` leaves it UNKNOWN until a person
+ * decides.
+ */
 export type Reconciled<Output> = { readonly outcome: Output } | 'again' | 'ask';
 
 export type EffectDefinition<Input = unknown, Output = unknown> = {
@@ -52,7 +59,10 @@ export type EffectDefinition<Input = unknown, Output = unknown> = {
    * TroupeError keeps its code). Results are JSON-safe.
    */
   run(input: Input, context: EffectContext): Promise<Output>;
-  /** For `once`: finds out what became of an attempt whose outcome was lost. Without it a person is asked. */
+  /**
+   * For `once`: finds out what became of an attempt whose outcome was lost. Without it a person is
+   * asked.
+   */
   reconcile?(input: Input, context: EffectContext): Promise<Reconciled<Output>>;
   /** one attempt, milliseconds; default 600,000, 1 to 86,400,000 */
   readonly timeoutMs?: number;

@@ -1,6 +1,7 @@
 /**
  * Registry: the actor types of one worker. Two versions of a type may stand side by side during a
- * rolling deploy (RT12): new actors get the highest, stored ones go on with the version that wrote them.
+ * rolling deploy (RT12): new actors get the highest, stored ones go on with the version that wrote
+ * them.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from './definition.ts';

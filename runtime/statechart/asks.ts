@@ -1,9 +1,9 @@
 /**
- * Asks: turns the actions of one XState transition into what the host is asked for, and keeps the tables
- * of open jobs and armed timers with it. A draft lives for one step.
+ * Asks: turns the actions of one XState transition into what the host is asked for, and keeps the
+ * tables of open jobs and armed timers with it. A draft lives for one step.
  *
- * Invariants: a table and its asks never disagree; what is begun and ended in one step is never asked; a
- * machine that is not active holds nothing (I5, I8).
+ * Invariants: a table and its asks never disagree; what is begun and ended in one step is never
+ * asked; a machine that is not active holds nothing (I5, I8).
  */
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from 'xstate';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -84,7 +84,8 @@ function openJob(
   if (draft.jobs[id]) closeJob(draft, id);
   draft.jobs = { ...draft.jobs, [id]: { src, key } };
   draft.asks.push({ kind: 'start', id, src, key, input });
-  // The snapshot keeps a stand-in of two fields for XState's actor, which would hold the input in memory.
+  // The snapshot keeps a stand-in of two fields for XState's actor, which would hold the input in
+  // memory.
   if (draft.snapshot.children[id] === actorRef) draft.snapshot.children[id] = stub(id, src);
 }
 
@@ -92,7 +93,10 @@ type Child = AnyMachineSnapshot['children'][string];
 /** All that XState needs of a child to stop it; private knowledge, held by the equivalence test. */
 export const stub = (id: string, src: string): Child => ({ id, src });
 
-/** XState stops the job of a state that is left; one whose state stays could never be stored and resumed. */
+/**
+ * XState stops the job of a state that is left; one whose state stays could never be stored and
+ * resumed.
+ */
 function stopJob(machine: AnyStateMachine, draft: Draft, id: string): void {
   closeJob(draft, id);
   const owner = factsOf(machine).invokes.get(id);
@@ -131,7 +135,10 @@ function armTimer(draft: Draft, key: string, { event, id = `raise.${key}`, delay
   draft.asks.push({ kind: 'timer', id, key, due });
 }
 
-/** Never earlier than asked: a fraction counts as a whole millisecond; NaN and what is negative as none. */
+/**
+ * Never earlier than asked: a fraction counts as a whole millisecond; NaN and what is negative as
+ * none.
+ */
 const dueAt = (now: number, delay: number): number =>
   delay > 0 ? Math.min(now + Math.ceil(delay), Number.MAX_SAFE_INTEGER) : now;
 

@@ -1,7 +1,7 @@
 /**
- * Check: whether a stored row fits a machine (RT12). XState restores much that it should not: it fills in
- * regions that are new without entering them, and takes a state whose invoke has another name. A row that
- * passes here means the same as when it was written; any other needs a migration.
+ * Check: whether a stored row fits a machine (RT12). XState restores much that it should not: it
+ * fills in regions that are new without entering them, and takes a state whose invoke has another
+ * name. A row that passes here means the same as when it was written; any other needs a migration.
  */
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
@@ -32,8 +32,8 @@ export function checkRow(machine: AnyStateMachine, row: MachineRow): string[] {
 }
 
 /**
- * Hash of a chart's states, transitions and names (not of the code behind the names): 16 hex digits. Equal
- * charts have equal hashes in every process.
+ * Hash of a chart's states, transitions and names (not of the code behind the names): 16 hex
+ * digits. Equal charts have equal hashes in every process.
  */
 export function definitionHash(machine: AnyStateMachine): string {
   const hash = createHash('sha256');
@@ -43,7 +43,9 @@ export function definitionHash(machine: AnyStateMachine): string {
 
 type Walk = { readonly active: AnyStateNode[]; readonly problems: string[] };
 
-/** Collects the active nodes. No default is filled in: the value must reach every leaf by own keys. */
+/**
+ * Collects the active nodes. No default is filled in: the value must reach every leaf by own keys.
+ */
 function descend(node: AnyStateNode, value: unknown, walk: Walk): void {
   walk.active.push(node);
   if (node.type === 'compound') return descendOne(node, value, walk);

@@ -1,9 +1,11 @@
 /**
- * Export: a machine as text that other tools open (RT11): JSON and TypeScript for Stately's editor and its
- * VS Code extension, Mermaid for documents. A picture of the chart: the machine's source stays the truth.
+ * Export: a machine as text that other tools open (RT11): JSON and TypeScript for Stately's editor
+ * and its VS Code extension, Mermaid for documents. A picture of the chart: the machine's source
+ * stays the truth.
  *
- * JSON and TypeScript are printed from the machine's own config, so they load back with the same states
- * and transitions. Functions are printed as JavaScript; names from outside of them are not followed.
+ * JSON and TypeScript are printed from the machine's own config, so they load back with the same
+ * states and transitions. Functions are printed as JavaScript; names from outside of them are not
+ * followed.
  */
 import type { AnyStateMachine } from 'xstate';
 import { hostActions } from '../../protocols/statechart.ts';
@@ -12,15 +14,16 @@ import { type BuiltIn, creatorOf, isBuiltIn, type Part } from './parts.ts';
 export { exportMermaid } from './mermaid.ts';
 
 /**
- * The machine's config as JSON text that `createMachine` takes. A function is `{ "$expr": source }`; an
- * inline `assign`, `raise` or guard is its name with its arguments as params.
+ * The machine's config as JSON text that `createMachine` takes. A function is `{ "$expr": source
+ * }`; an inline `assign`, `raise` or guard is its name with its arguments as params.
  */
 export const exportJson = (machine: AnyStateMachine): string =>
   `${JSON.stringify(toJson(configOf(machine)), null, 2)}\n`;
 
 /**
- * The machine as one TypeScript module that exports `name`: `setup({...}).createMachine({...})`, a literal
- * without spread or computed key. Effects are placeholders and host actions do nothing in it.
+ * The machine as one TypeScript module that exports `name`: `setup({...}).createMachine({...})`, a
+ * literal without spread or computed key. Effects are placeholders and host actions do nothing in
+ * it.
  */
 export function exportTypeScript(machine: AnyStateMachine, name: string): string {
   const chart = print(configOf(machine), '');
@@ -98,7 +101,8 @@ function toJson(value: unknown, key = ''): unknown {
   }
   if (typeof value === 'function') return { $expr: sourceOf(value) };
   if (!isTable(value)) return value;
-  // `on: { x: undefined }` forbids x; JSON has no undefined, and an empty transition means the same.
+  // `on: { x: undefined }` forbids x; JSON has no undefined, and an empty transition means the
+  // same.
   const entry = ([name, part]: [string, unknown]): [string, unknown] =>
     key === 'on' && part === undefined ? [name, {}] : [name, toJson(part, name)];
   return Object.fromEntries(Object.entries(value).map(entry));
@@ -135,7 +139,10 @@ class Code {
 
 const WIDTH = 100;
 
-/** A value as a TypeScript expression, on one line where it fits; `open` keeps a table on many lines. */
+/**
+ * A value as a TypeScript expression, on one line where it fits; `open` keeps a table on many
+ * lines.
+ */
 function print(value: unknown, indent: string, open = indent === ''): string {
   if (value instanceof Code) return value.text;
   if (isBuiltIn(value as Part)) {
@@ -185,7 +192,10 @@ const quote = (text: string): string =>
   `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 const keyText = (key: string): string => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : quote(key));
 
-/** The source of a function as an expression. A method `name(x) {}` is made a function; native code is left out. */
+/**
+ * The source of a function as an expression. A method `name(x) {}` is made a function; native code
+ * is left out.
+ */
 function sourceOf(value: unknown): string {
   const source = String(value);
   if (source.includes('[native code]')) return '() => {}';

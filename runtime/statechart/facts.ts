@@ -1,5 +1,6 @@
 /**
- * Facts: what the host must know of a machine at every step, found once per machine and kept with it.
+ * Facts: what the host must know of a machine at every step, found once per machine and kept with
+ * it.
  * Boundary: reads the machine's nodes, never a snapshot.
  */
 import type { AnyStateMachine, AnyStateNode } from 'xstate';

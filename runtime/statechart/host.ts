@@ -1,13 +1,16 @@
 /**
- * Host: runs an XState machine as a pure function (RT1, RT9). `step` takes a machine in memory and one
- * cause and answers the next machine and what it asks for; nothing is started, timed or sent here.
+ * Host: runs an XState machine as a pure function (RT1, RT9). `step` takes a machine in memory and
+ * one cause and answers the next machine and what it asks for; nothing is started, timed or sent
+ * here.
  *
- * Owns: the only call into XState's transitions, and which causes may reach it. Boundary: no I/O, no
- * clock, no store; the shard commits what `save` gives and then carries the asks out.
+ * Owns: the only call into XState's transitions, and which causes may reach it. Boundary: no I/O,
+ * no clock, no store; the shard commits what `save` gives and then carries the asks out.
  *
  * Invariants:
- *  - I5 an outcome or a timer that is not open any more (wrong key, settled, swept) never reaches the machine;
- *  - I7 the machine sees only its snapshot and the event; sending or spawning by reference fails the step.
+ *  - I5 an outcome or a timer that is not open any more (wrong key, settled, swept) never reaches
+ *    the machine;
+ *  - I7 the machine sees only its snapshot and the event; sending or spawning by reference fails
+ *    the step.
  */
 import {
   type AnyActorScope,
@@ -27,8 +30,8 @@ import { unfitChange, unfitValue } from './values.ts';
 export type * from './live.ts';
 
 /**
- * A new machine in its first state. Its entry actions see the event `xstate.init` with `input`; it has no
- * `meta`, timers count from `meta.now`.
+ * A new machine in its first state. Its entry actions see the event `xstate.init` with `input`; it
+ * has no `meta`, timers count from `meta.now`.
  * @throws TroupeError INTERNAL when the first state can not be made
  */
 export function born(
@@ -123,7 +126,8 @@ export function save(live: Live): MachineRow {
 }
 
 /**
- * The machine again as it was saved. Nothing is entered or started. Takes what `checkRow` finds fit.
+ * The machine again as it was saved. Nothing is entered or started. Takes what `checkRow` finds
+ * fit.
  * @throws TroupeError INTERNAL when the machine has no such state
  */
 export function load(machine: AnyStateMachine, row: MachineRow): Live {
@@ -163,7 +167,10 @@ export const failed = (id: string, key: string, error: ErrorData, meta: Meta): C
   job: { id, key },
 });
 
-/** A timer that is due. One that is not armed any more gives a cause that `step` answers with `stale`. */
+/**
+ * A timer that is due. One that is not armed any more gives a cause that `step` answers with
+ * `stale`.
+ */
 export const fired = (from: Live | MachineRow, id: string, key: string, meta: Meta): Cause => ({
   event: { ...(from.timers[id]?.event ?? { type: 'xstate.stale' }), meta },
   timer: { id, key },
@@ -175,7 +182,10 @@ export const isDone = (live: Live): boolean => live.snapshot.status === 'done';
 /** The output of a machine that is done; undefined before. */
 export const outputOf = (live: Live): unknown => live.snapshot.output;
 
-/** Whether an active state wants events of this type to wait (StateMeta.defer; `a.*` is `a` and all below it). */
+/**
+ * Whether an active state wants events of this type to wait (StateMeta.defer; `a.*` is `a` and all
+ * below it).
+ */
 export function defers(machine: AnyStateMachine, live: Live, eventType: string): boolean {
   const { deferring } = factsOf(machine);
   if (deferring.size === 0) return false;
@@ -187,8 +197,9 @@ export function defers(machine: AnyStateMachine, live: Live, eventType: string):
 let collected: Action[] = [];
 
 /**
- * The scope that all machines of the process share. A transition is synchronous and its actions are not
- * executed, so nothing of one step stays in it; `systemId`, the one thing that would, is refused by lint.
+ * The scope that all machines of the process share. A transition is synchronous and its actions are
+ * not executed, so nothing of one step stays in it; `systemId`, the one thing that would, is
+ * refused by lint.
  */
 const scope: AnyActorScope = inertScope();
 

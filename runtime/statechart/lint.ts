@@ -1,9 +1,10 @@
 /**
- * Lint: what a machine may hold to be hosted, checked once at registration (RT1). XState accepts names
- * that nothing stands behind (a misspelled delay fires at once), and machines may start work that no host
- * can keep durable. Both are refused here, with the state's name and what to do.
+ * Lint: what a machine may hold to be hosted, checked once at registration (RT1). XState accepts
+ * names that nothing stands behind (a misspelled delay fires at once), and machines may start work
+ * that no host can keep durable. Both are refused here, with the state's name and what to do.
  *
- * What lint can not see, a function that calls `spawn` or sends under another name, fails in the step.
+ * What lint can not see, a function that calls `spawn` or sends under another name, fails in the
+ * step.
  */
 import { type AnyStateMachine, type AnyStateNode, StateMachine } from 'xstate';
 import { hostActions, isEffect, type StateMeta } from '../../protocols/statechart.ts';
@@ -14,10 +15,16 @@ import { unfitValue } from './values.ts';
 /** One fault: the id of the state that has it, and what it is and what to do. */
 export type Problem = { readonly state: string; readonly message: string };
 
-/** Microsteps of one step of a machine that sets none: far above any chart, far below a frozen worker (I8). */
+/**
+ * Microsteps of one step of a machine that sets none: far above any chart, far below a frozen
+ * worker (I8).
+ */
 export const MAX_ITERATIONS = 1000;
 
-/** Every fault of the machine; [] when it may be hosted. `effects`: the sources that are defined for it. */
+/**
+ * Every fault of the machine; [] when it may be hosted. `effects`: the sources that are defined for
+ * it.
+ */
 export function lintMachine(
   machine: AnyStateMachine,
   allowed: { readonly effects: readonly string[] },
@@ -72,7 +79,10 @@ const SPAWNED =
 const ENQUEUES = /\.\s*(spawnChild|stopChild|sendTo|sendParent|emit)\s*\(/;
 const ASKS = `the host's actions (${Object.keys(hostActions).join(', ')})`;
 
-/** Actions that fold into the snapshot or into the tables of timers; every other one asks for something. */
+/**
+ * Actions that fold into the snapshot or into the tables of timers; every other one asks for
+ * something.
+ */
 const ALLOWED = new Set([
   'xstate.assign',
   'xstate.raise',

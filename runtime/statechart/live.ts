@@ -1,11 +1,15 @@
 /**
- * Live: the types of a hosted machine: in memory, as it is stored, what happens to it and what it asks for.
+ * Live: the types of a hosted machine: in memory, as it is stored, what happens to it and what it
+ * asks for.
  */
 import type { AnyMachineSnapshot, EventObject } from 'xstate';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { HostActionName, Message } from '../../protocols/statechart.ts';
 
-/** A machine's snapshot as data: status, value, context, output, error, and node ids per history node. */
+/**
+ * A machine's snapshot as data: status, value, context, output, error, and node ids per history
+ * node.
+ */
 export type Saved = {
   s: string;
   v: unknown;
@@ -19,12 +23,15 @@ export type Saved = {
 export type Job = { src: string; key: string; settled?: true };
 
 /**
- * An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds. One of `after`
- * that has fired and left its state active (a guard said no) stays, marked, until the state is left.
+ * An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds. One of
+ * `after` that has fired and left its state active (a guard said no) stays, marked, until the state
+ * is left.
  */
 export type ArmedTimer = { due: number; key: string; event: EventObject; fired?: true };
 
-/** What is persisted of one machine; safe in JSON and MessagePack. Shares its parts with the Live. */
+/**
+ * What is persisted of one machine; safe in JSON and MessagePack. Shares its parts with the Live.
+ */
 export type MachineRow = {
   seq: number;
   snap: Saved;
@@ -32,7 +39,10 @@ export type MachineRow = {
   timers: Record<string, ArmedTimer>;
 };
 
-/** A running machine in memory; immutable: every step returns a new one, so an uncommitted one can be dropped. */
+/**
+ * A running machine in memory; immutable: every step returns a new one, so an uncommitted one can
+ * be dropped.
+ */
 export type Live = {
   /** steps that were not ignored, since birth; the first half of every key */
   readonly seq: number;
@@ -49,7 +59,10 @@ export type Ask =
   | { kind: 'cancel'; id: string; key: string; due: number }
   | { kind: 'action'; type: HostActionName; params: unknown };
 
-/** One event, and the job or the timer it settles. Outcomes and timers: by `settled`, `failed` and `fired` only. */
+/**
+ * One event, and the job or the timer it settles. Outcomes and timers: by `settled`, `failed` and
+ * `fired` only.
+ */
 export type Cause = {
   readonly event: Message;
   readonly job?: { readonly id: string; readonly key: string };
@@ -58,8 +71,8 @@ export type Cause = {
 
 /**
  * How a step ended:
- *  - `moved`: another snapshot; `unchanged`: the same snapshot, yet something was asked or settled, or a
- *    transition was taken that changes nothing. Both: commit `live` and carry out `asks`;
+ *  - `moved`: another snapshot; `unchanged`: the same snapshot, yet something was asked or settled,
+ *    or a transition was taken that changes nothing. Both: commit `live` and carry out `asks`;
  *  - `ignored`: the machine takes no such event now (with `error`: it may never be sent);
  *  - `stale`: the job or the timer is not open any more;
  *  - `failed`: the machine threw or went to status `error`.

@@ -1,10 +1,11 @@
 /**
- * Mermaid: a machine as a stateDiagram-v2 (RT11). Every state and every transition is in it; params and
- * the bodies of functions are not.
+ * Mermaid: a machine as a stateDiagram-v2 (RT11). Every state and every transition is in it; params
+ * and the bodies of functions are not.
  *
- * Mermaid draws a state where an arrow last named it, fails on an arrow from a state to one inside of it,
- * and keeps one loop per state. So an arrow joins two states of one block, its label says which deeper
- * states it means; a state with states has an inner stand-in `any`; the loops of a state are one.
+ * Mermaid draws a state where an arrow last named it, fails on an arrow from a state to one inside
+ * of it, and keeps one loop per state. So an arrow joins two states of one block, its label says
+ * which deeper states it means; a state with states has an inner stand-in `any`; the loops of a
+ * state are one.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { nodesOf } from './facts.ts';
@@ -31,7 +32,9 @@ type Diagram = {
   readonly arrows: Map<AnyStateNode, Arrow[]>;
 };
 
-/** An identifier of Mermaid: the letters of the id, with a number where another state has the same. */
+/**
+ * An identifier of Mermaid: the letters of the id, with a number where another state has the same.
+ */
 function nameIn(taken: Set<string>, { id }: AnyStateNode): string {
   const plain = id.replace(/\W/g, '_');
   let name = plain;
@@ -71,7 +74,9 @@ function draw(
   diagram.arrows.set(holder, [...(diagram.arrows.get(holder) ?? []), arrow]);
 }
 
-/** Where an arrow ends in a block: at a state of the block, or at `any`; and the path on from there. */
+/**
+ * Where an arrow ends in a block: at a state of the block, or at `any`; and the path on from there.
+ */
 function endIn(
   { names }: Diagram,
   holder: AnyStateNode,

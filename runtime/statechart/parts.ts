@@ -1,6 +1,6 @@
 /**
- * Parts: how actions and guards lie in a machine's nodes. XState's types leave most of it open, so the
- * knowledge of its shapes stands here once; lint, check and export build on it.
+ * Parts: how actions and guards lie in a machine's nodes. XState's types leave most of it open, so
+ * the knowledge of its shapes stands here once; lint, check and export build on it.
  */
 import {
   type AnyStateMachine,
@@ -13,8 +13,8 @@ import {
 } from 'xstate';
 
 /**
- * An action or guard as written: a name, a name with params, or a function, which XState's own creators
- * (`assign`, `raise`, `and` ...) mark with `resolve` or `check` and their arguments.
+ * An action or guard as written: a name, a name with params, or a function, which XState's own
+ * creators (`assign`, `raise`, `and` ...) mark with `resolve` or `check` and their arguments.
  */
 export type Part = string | { readonly type: string; readonly params?: unknown } | BuiltIn;
 
@@ -33,13 +33,19 @@ export type BuiltIn = ((...args: never[]) => unknown) & {
   readonly stateValue?: unknown;
 };
 
-/** Transitions of a node by any cause, in document order; those of `always` and `initial` have no event type. */
+/**
+ * Transitions of a node by any cause, in document order; those of `always` and `initial` have no
+ * event type.
+ */
 export const transitionsOf = (node: AnyStateNode): readonly AnyTransitionDefinition[] => [
   ...[...node.transitions.values()].flat(),
   ...(node.always ?? []),
 ];
 
-/** Every action that a node holds: entry, exit, those of its transitions and of its initial transition. */
+/**
+ * Every action that a node holds: entry, exit, those of its transitions and of its initial
+ * transition.
+ */
 export const actionsOf = (node: AnyStateNode): readonly Part[] =>
   [
     node.entry,
@@ -59,7 +65,9 @@ export const nameOf = (part: Part): string | undefined =>
 export const sourceName = (src: AnyStateNode['invoke'][number]['src']): string =>
   typeof src === 'string' ? src : 'inline logic';
 
-/** What XState runs for an action: itself, or the implementation of its name; {} when there is none. */
+/**
+ * What XState runs for an action: itself, or the implementation of its name; {} when there is none.
+ */
 export function builtin(machine: AnyStateMachine, action: Part): Partial<BuiltIn> {
   const name = nameOf(action);
   const found =
@@ -67,7 +75,8 @@ export function builtin(machine: AnyStateMachine, action: Part): Partial<BuiltIn
   return isBuiltIn(found) ? found : {};
 }
 
-// By the check that a creator gives its guards: the names of functions do not survive every bundler.
+// By the check that a creator gives its guards: the names of functions do not survive every
+// bundler.
 const checkOf = (guard: unknown): unknown => (guard as BuiltIn).check;
 const GUARDS: ReadonlyMap<unknown, string> = new Map([
   [checkOf(and([])), 'and'],

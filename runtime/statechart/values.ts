@@ -1,4 +1,7 @@
-/** Values: whether a value comes back from the store as it went in: JSON values, bytes, undefined fields. */
+/**
+ * Values: whether a value comes back from the store as it went in: JSON values, bytes, undefined
+ * fields.
+ */
 
 /** Where and why a value can not be stored, as `path is a Map`; undefined when it can. */
 export function unfitValue(value: unknown, path = 'context', depth = 0): string | undefined {

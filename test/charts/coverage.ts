@@ -1,6 +1,7 @@
 /**
- * Coverage: walks a machine through everything that may happen to it, with the host that runs it for
- * real, and says which states and which transitions (each guarded branch by itself) nobody reached.
+ * Coverage: walks a machine through everything that may happen to it, with the host that runs it
+ * for real, and says which states and which transitions (each guarded branch by itself) nobody
+ * reached.
  *
  * The walk is breadth first over classes of situations (`key`). On every step of every path the
  * machine is saved to JSON, checked, loaded and stepped a second time: a stored actor must go on
@@ -117,7 +118,9 @@ export function stroll(options: Exploration, picks: readonly number[]): void {
   }
 }
 
-/** The place at the end of a path of named moves, which may be long: it is not stored on the way. */
+/**
+ * The place at the end of a path of named moves, which may be long: it is not stored on the way.
+ */
 function follow(options: Exploration, script: readonly string[], probe?: Probe): Place {
   let place = birth(options, probe);
   for (const name of script) {
@@ -225,7 +228,9 @@ const plain = ({ outcome, asks, live }: Step): unknown =>
 export const said = <Params>(asks: readonly Ask[], type: string): Params[] =>
   asks.flatMap((ask) => (ask.kind === 'action' && ask.type === type ? [ask.params as Params] : []));
 
-/** Notes every state and every transition that a step passes through, by XState's own inspection. */
+/**
+ * Notes every state and every transition that a step passes through, by XState's own inspection.
+ */
 class Probe {
   readonly #machine: AnyStateMachine;
   readonly #states = new Set<string>();

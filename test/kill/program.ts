@@ -41,7 +41,7 @@ export async function startProgram(data: string, port: number): Promise<Program>
   const env = { ...process.env, ANTHROPIC_API_KEY: '', OPENAI_API_KEY: '', TROUPE_CONFIG: '' };
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
-  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)));
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)));
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await answersReady(port))) {
     if (child.exitCode !== null)

@@ -1,7 +1,7 @@
 /**
  * The bug it would catch: the host steps machines by XState's inner door, with its own scope, with
- * stand-ins for children and with JSON between the steps. Any difference from the public `transition()`
- * on the same events is a fault of the host.
+ * stand-ins for children and with JSON between the steps. Any difference from the public
+ * `transition()` on the same events is a fault of the host.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -58,7 +58,10 @@ const events: ReadonlyMap<AnyStateMachine, readonly Message[]> = new Map<
   ],
 ]);
 
-/** What a world that obeys a machine has open: the inputs of its jobs and the due times of its timers. */
+/**
+ * What a world that obeys a machine has open: the inputs of its jobs and the due times of its
+ * timers.
+ */
 type Open = { jobs: Record<string, string>; timers: Record<string, number>; actions: string[] };
 const nothing = (): Open => ({ jobs: {}, timers: {}, actions: [] });
 
@@ -140,7 +143,10 @@ const facts = (snapshot: AnyMachineSnapshot) => ({
   ]),
 });
 
-/** One of all that may happen to the machine now: its events, outcomes of its jobs, its timers, stale ones. */
+/**
+ * One of all that may happen to the machine now: its events, outcomes of its jobs, its timers,
+ * stale ones.
+ */
 function choose(machine: AnyStateMachine, row: MachineRow, world: World, pick: number): Cause {
   const causes: Cause[] = events.get(machine)!.map((event) => ({ event: { ...event, meta } }));
   for (const [key, { id }] of world.jobs) {
@@ -216,7 +222,8 @@ function publicStep(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, even
 function compare(live: Live, world: World, official: AnyMachineSnapshot, open: Open): MachineRow {
   const mine = facts(live.snapshot);
   const theirs = facts(official);
-  // XState keeps the children of a machine that is done in its snapshot; nothing reads them any more.
+  // XState keeps the children of a machine that is done in its snapshot; nothing reads them any
+  // more.
   expect(official.status === 'done' ? { ...mine, children: theirs.children } : mine).toEqual(
     theirs,
   );

@@ -78,7 +78,10 @@ const charts: [string, AnyStateMachine][] = [
   ['odd', odd],
 ];
 
-/** States and transitions with everything that decides where they lead; guards and actions by name or kind. */
+/**
+ * States and transitions with everything that decides where they lead; guards and actions by name
+ * or kind.
+ */
 const shape = (machine: AnyStateMachine) =>
   [...nodesOf(machine.root)].map((node: AnyStateNode) => ({
     id: node.id,

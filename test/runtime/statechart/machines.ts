@@ -1,4 +1,7 @@
-/** Charts the statechart tests run: an order (invokes and timers), a player (regions and history), a maze (order of microsteps). */
+/**
+ * Charts the statechart tests run: an order (invokes and timers), a player (regions and history), a
+ * maze (order of microsteps).
+ */
 import { and, assign, cancel, enqueueActions, raise, setup, stateIn } from 'xstate';
 import { type Address, address } from '../../../protocols/address.ts';
 import {
