@@ -122,11 +122,11 @@ export class MailReader {
     if (this.#again) this.#pull();
   }
 
-  /** A read that fails is tried again with the next append or by the owner's probe. */
   #failed(error: unknown): void {
     this.#reading = false;
     this.#again = true;
-    if (!this.#closed && isCorrupt(error)) this.#onCorrupt(error);
+    if (!this.#closed && isCorrupt(error)) return this.#onCorrupt(error);
+    this.#clock.after(RETRY_MS, () => this.#pull());
   }
 
   /** Tries again what failed or waited. */
