@@ -65,7 +65,7 @@ export type Exploration = {
   ledger: () => Ledger;
   /** paths by the names of their moves, from whose ends the walk goes on, too */
   scripts?: readonly (readonly string[])[];
-  /** situations; the walk fails when there are more. Default 20,000 */
+  /** situations; the walk fails when there are more. Default 5,000 */
   situationsMax?: number;
 };
 
@@ -85,7 +85,7 @@ const BORN_AT = 1_000;
 
 /** Walks breadth first through every situation. */
 export function explore(options: Exploration): Report {
-  const { situationsMax = 20_000 } = options;
+  const { situationsMax = 5_000 } = options;
   const probe = new Probe(options.machine);
   const known = new Set<string>();
   const places: Place[] = [];
