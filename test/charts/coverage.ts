@@ -121,7 +121,7 @@ export function stroll(options: Exploration, picks: readonly number[]): void {
 /**
  * The place at the end of a path of named moves, which may be long: it is not stored on the way.
  */
-function follow(options: Exploration, script: readonly string[], probe?: Probe): Place {
+export function follow(options: Exploration, script: readonly string[], probe?: Probe): Place {
   let place = birth(options, probe);
   for (const name of script) {
     const deeds = deedsAt(options, place);

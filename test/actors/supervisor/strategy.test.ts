@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import {
+  affected,
+  backoffMs,
+  concernsOthers,
+  DEFAULT_LIMITS,
+  orderForFailed,
+  orderToEnd,
+  orderToRestart,
+  untilDue,
+  wait,
+  withFailure,
+} from '../../../actors/supervisor/strategy.ts';
+import { address } from '../../../protocols/address.ts';
+import type { Down } from '../../../protocols/supervision.ts';
+
+const [a, b, c] = ['a', 'b', 'c'].map((key) => address('default', 'order', key)) as [
+  Down['child'],
+  Down['child'],
+  Down['child'],
+];
+const below = address('default', 'supervisor', 'below');
+const down = (child: Down['child'], escalated?: true): Down => ({
+  type: 'supervision.down',
+  child,
+  error: { code: 'INTERNAL', message: 'it threw' },
+  crashes: 1,
+  at: 0,
+  poison: false,
+  ...(escalated ? { escalated } : {}),
+});
+
+describe('who is affected by a failure', () => {
+  it('is the child alone, one for one', () => {
+    expect(affected('one-for-one', [a, b, c], b)).toEqual([b]);
+  });
+  it('is every child, one for all', () => {
+    expect(affected('one-for-all', [a, b, c], b)).toEqual([a, b, c]);
+  });
+  it('is the child and those after it, rest for one', () => {
+    expect(affected('rest-for-one', [a, b, c], b)).toEqual([b, c]);
+  });
+});
+
+describe('the wait before a child goes on', () => {
+  it('doubles with each failure up to its bound', () => {
+    const waits = [1, 2, 3, 4, 8, 9, 60].map((failures) => backoffMs(failures, DEFAULT_LIMITS));
+    expect(waits).toEqual([200, 400, 800, 1_600, 25_600, 30_000, 30_000]);
+  });
+  it('counts only failures of the period', () => {
+    const old = [
+      { child: a, at: 0 },
+      { child: a, at: 30_000 },
+    ];
+    expect(withFailure(old, { child: b, at: 60_000 }, DEFAULT_LIMITS)).toEqual([
+      { child: a, at: 30_000 },
+      { child: b, at: 60_000 },
+    ]);
+  });
+  it('is that of the order which is due first, and never negative', () => {
+    const waiting = [
+      { child: a, order: 'sys.restart', due: 900 },
+      { child: b, order: 'sys.resume', due: 700 },
+    ] as const;
+    expect(untilDue(waiting, 500)).toBe(200);
+    expect(untilDue(waiting, 5_000)).toBe(0);
+  });
+  it('gives a child one order: a later one takes the place of the earlier', () => {
+    const first = { child: a, order: 'sys.restart', due: 1 } as const;
+    const later = { child: a, order: 'sys.restart', due: 2 } as const;
+    expect(wait([first], [later])).toEqual([later]);
+  });
+});
+
+describe('what a child is told', () => {
+  it('is what its specification says', () => {
+    const orders = (['restart', 'resume', 'quarantine'] as const).map((action) =>
+      orderForFailed(down(a), action),
+    );
+    expect(orders).toEqual(['sys.restart', 'sys.resume', 'sys.quarantine']);
+  });
+  it('keeps the children of a supervisor that crashed, and begins again one that gave up', () => {
+    expect(orderForFailed(down(below), 'restart')).toBe('sys.resume');
+    expect(orderForFailed(down(below, true), 'restart')).toBe('supervisor.restart');
+    expect(orderForFailed(down(below, true), 'quarantine')).toBe('sys.quarantine');
+  });
+  it('reaches the children of a supervisor below', () => {
+    expect([orderToRestart(a), orderToRestart(below)]).toEqual([
+      'sys.restart',
+      'supervisor.restart',
+    ]);
+    expect([orderToEnd(a, 'quarantine'), orderToEnd(below, 'stop')]).toEqual([
+      'sys.quarantine',
+      'supervisor.stop',
+    ]);
+  });
+  it('concerns the others only where the child begins anew', () => {
+    const orders = ['sys.restart', 'supervisor.restart', 'sys.resume', 'sys.quarantine'] as const;
+    expect(orders.map(concernsOthers)).toEqual([true, true, false, false]);
+  });
+});
