@@ -31,7 +31,7 @@ export async function sessions(options: SessionsOptions): Promise<number> {
 function cells(row: SessionsListRow, now: number): string[] {
   return [
     row.key,
-    row.hasActiveRun ? 'running' : (row.status ?? ''),
+    row.hasActiveRun ? 'running' : (row.status ?? 'idle'),
     row.updatedAt ? ago(now - row.updatedAt) : '',
     row.model ?? '',
     row.totalTokens === undefined ? '' : String(row.totalTokens),
