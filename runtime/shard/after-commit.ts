@@ -3,7 +3,6 @@
  * timers. Holds the volatile side of intents: which Start must be committed before a `once` effect
  * may begin (G3), and which of a dead owner's are unknown now (G4).
  */
-import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Position } from '../log/log.ts';
@@ -34,7 +33,6 @@ export type AfterCommitsOptions = {
   readonly outside: Outside;
   readonly epoch: Position;
   readonly timers: TimerQueue;
-  readonly unstash: Set<Address>;
   readonly wake: () => void;
 };
 
@@ -89,7 +87,7 @@ export class AfterCommits {
   }
 
   #do(step: AfterCommit): void {
-    const { outside, timers, unstash, wake } = this.#o;
+    const { outside, timers } = this.#o;
     switch (step.kind) {
       case 'respond':
         return this.#respond(step);
@@ -107,9 +105,6 @@ export class AfterCommits {
         return outside.abort(step.intent);
       case 'arm':
         return timers.arm(step.due, step.timer);
-      case 'unstash':
-        unstash.add(step.actor as Address);
-        return wake();
     }
   }
 

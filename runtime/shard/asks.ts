@@ -126,7 +126,9 @@ function act(
     case 'publish': {
       const { topic, event } = ask.params as Publish;
       if (typeof topic !== 'string' || topic === '')
-        throw invalid(`${resident.address} publishes to ${JSON.stringify(topic)}, which is no topic`);
+        throw invalid(
+          `${resident.address} publishes to ${JSON.stringify(topic)}, which is no topic`,
+        );
       checkValue(event, `what is published to ${topic}`);
       t.draft.after.push({ kind: 'publish', topic, event });
       return;

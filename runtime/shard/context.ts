@@ -36,7 +36,12 @@ export type Resident = {
   unsaved: boolean;
   /** shard time of its last use */
   usedAt: number;
+  /** what its stash holds, oldest first, once it was needed; see stash.ts */
+  waiting?: Waiting[];
 };
+
+/** Number of a stash row, and the type of its message; none for an outcome or a timer. */
+export type Waiting = { readonly n: number; readonly type: string | undefined };
 
 /** The shard's actors in memory; see residents.ts. */
 export interface ResidentStore {
@@ -110,17 +115,27 @@ export function refuse(t: TurnContext, item: OutItem, input: string, refusal: Re
   end(t, { input, actor: item.to, machine, result, why: `${code}: ${message}` });
 }
 
-/** Tells the asking client or the sending actor; false where nobody can be told. */
+/**
+ * Tells the asking client or the sending actor; false where nobody can be told. A client that told
+ * with a key does not wait: the key keeps the error, but nobody hears it.
+ */
 export function tellSender(t: TurnContext, item: OutItem, error: ErrorData): boolean {
   if (item.reply) {
     reply(t, item.to, item.reply, { error });
-    return true;
+    return item.reply.actor !== undefined || item.reply.inbox !== undefined;
   }
   // A refusal of a refusal would go on for ever.
   if (!item.from || item.event.type === 'refused' || item.event.type === 'reply') return false;
   const event = { type: 'refused', to: item.id, message: item.event.type, error };
   tellBack(t, item.to, item.from, event, item.hops);
   return true;
+}
+
+/** A message that was accepted and will not be applied after all: kept, and its sender is told. */
+export function giveUp(t: TurnContext, item: OutItem, reason: string, error: ErrorData): void {
+  deadLetter(t, item, reason, error);
+  if (item.reply?.key && ERRORS[error.code].retriable) t.residents.keys.forget(t, item.reply.key);
+  tellSender(t, item, error);
 }
 
 /** Answers a request. The first answer of a keyed request is kept with its key (F3). */

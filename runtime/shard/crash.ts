@@ -45,7 +45,6 @@ export function crash(
   const crashes = [...resident.actor.crashes, t.group.now].slice(-CRASHES_KEPT);
   const { status, supervisor } = afterCrash(t, resident, crashes);
   resident.actor = { ...resident.actor, status, crashes, why: error };
-  resident.bornAsks = [];
   t.residents.save(t, resident);
   const letter = item ?? { to: resident.address, id: outId(t), event: bare(event), hops: 0 };
   deadLetter(t, letter, poison ? 'POISON' : 'CRASHED', error);
@@ -65,7 +64,7 @@ export function crash(
     };
     sendTo(t, { to: supervisor, id: outId(t), event: down, from: resident.address, hops: 0 });
   }
-  if (status === 'active') t.draft.after.push({ kind: 'unstash', actor: resident.address });
+  t.draft.unstash = resident.address;
   end(t, {
     input,
     actor: resident.address,
@@ -115,7 +114,7 @@ export function obey(t: TurnContext, resident: Resident, item: OutItem, input: s
     t.residents.save(t, resident);
   }
   if (item.reply) reply(t, item.to, item.reply, { result: { status: resident.actor.status } });
-  t.draft.after.push({ kind: 'unstash', actor: resident.address });
+  t.draft.unstash = resident.address;
   end(t, {
     input,
     actor: resident.address,

@@ -3,6 +3,7 @@
  * that record counts and not before (C1, I2). `Draft` collects one turn; a draft that is dropped
  * leaves no trace.
  */
+import type { Address } from '../../protocols/address.ts';
 import type { Lane, Message } from '../../protocols/statechart.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Fold } from './fold.ts';
@@ -27,13 +28,14 @@ export type AfterCommit =
   | { readonly kind: 'publish'; readonly topic: string; readonly event: Message }
   | { readonly kind: 'start'; readonly intent: string }
   | { readonly kind: 'abort'; readonly intent: string }
-  | { readonly kind: 'arm'; readonly due: number; readonly timer: string }
-  | { readonly kind: 'unstash'; readonly actor: string };
+  | { readonly kind: 'arm'; readonly due: number; readonly timer: string };
 
 export class Draft {
   readonly puts = new Map<string, RowPut>();
   readonly out: { target: LinkTarget; lane: Lane; item: OutItem }[] = [];
   readonly after: AfterCommit[] = [];
+  /** the actor may take now what waits in its stash */
+  unstash: Address | undefined;
   bytes = 0;
 
   put(table: string, key: string, value: Uint8Array | null): void {
@@ -61,11 +63,14 @@ export class Group {
   /** the fold's time may not fall within a record either */
   readonly now: number;
   readonly #fold: Fold;
+  readonly #unstash: Set<Address>;
   readonly #linkOut = new Map<string, number>();
   readonly #linkIn = new Map<string, number>();
 
-  constructor(fold: Fold, now: number) {
+  /** @param unstash actors whose stash is to be looked at before more mail is taken (I4) */
+  constructor(fold: Fold, now: number, unstash: Set<Address>) {
     this.#fold = fold;
+    this.#unstash = unstash;
     this.now = Math.max(now, fold.scalars.now);
     this.mailFloor = fold.scalars.mailFloor;
     this.ctlFloor = fold.scalars.ctlFloor;
@@ -111,6 +116,7 @@ export class Group {
     for (const put of puts) this.#fold.put(put);
     this.turns.push({ turnNo: this.nextTurnNo, ...facts, puts, out });
     this.after.push(...draft.after);
+    if (draft.unstash) this.#unstash.add(draft.unstash);
     this.bytes += draft.bytes + 100;
   }
 

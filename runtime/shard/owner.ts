@@ -219,8 +219,8 @@ export class ShardOwner {
     const onCorrupt = (error: unknown) => this.#end('quarantined', errorData(error).message);
     const events = { onInputs: wake, onCorrupt };
     this.#intake = new Intake({ log, clock, env, parts, now, since: now(), ...events });
-    const { timers, unstash } = this.#intake;
-    this.#after = new AfterCommits({ fold, outside, epoch: this.#epoch, timers, unstash, wake });
+    const { timers } = this.#intake;
+    this.#after = new AfterCommits({ fold, outside, epoch: this.#epoch, timers, wake });
     for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
     for (const { key, value } of fold.committedRows(TABLE.intent))
       this.#after.resume(key, decodeIntent(value));
@@ -236,7 +236,7 @@ export class ShardOwner {
       return;
     }
     if (this.#holdsForSnapshot()) return;
-    const group = (this.#group ??= new Group(this.#fold, this.now()));
+    const group = this.#openGroup();
     this.#intake.fill(group);
     if (!this.#inFlight) this.#seal();
   }
@@ -262,7 +262,7 @@ export class ShardOwner {
     while (this.#status === 'owned' && !this.#inFlight) {
       this.#holdsForSnapshot();
       if (this.#inFlight) return;
-      const group = (this.#group ??= new Group(this.#fold, this.now()));
+      const group = this.#openGroup();
       const input = this.#intake.candidate(group.now);
       const verdict = input && this.#careful.judge(input.ref);
       if (verdict === 'try')
@@ -276,9 +276,13 @@ export class ShardOwner {
     }
   }
 
+  #openGroup(): Group {
+    return (this.#group ??= new Group(this.#fold, this.now(), this.#intake.unstash));
+  }
+
   /** Closes the open group and stores it, if there is anything in it. */
   #seal(force = false): void {
-    const group = (this.#group ??= new Group(this.#fold, this.now()));
+    const group = this.#openGroup();
     const starts = this.#after.takeStarts();
     for (const put of starts.puts) group.put(put);
     if (group.turns.length > 0)

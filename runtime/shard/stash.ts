@@ -5,17 +5,17 @@
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import { carryAsks } from './asks.ts';
 import { sortable } from './actor-row.ts';
-import { TABLE } from './fold.ts';
+import { type Fold, TABLE } from './fold.ts';
 import type { OutItem } from './records.ts';
 import {
-  deadLetter,
   end,
+  giveUp,
   refuse,
   type Resident,
   type Settles,
   type TurnContext,
+  type Waiting,
 } from './context.ts';
 
 /** Policy `defer` keeps so many times the capacity before it refuses, too. */
@@ -24,9 +24,41 @@ export const DEFER_FACTOR = 10;
 export type Stashed =
   | { readonly kind: 'message'; readonly item: OutItem }
   /** an outcome or a timer that came while the actor was suspended */
-  | { readonly kind: 'cause'; readonly settles: Settles; readonly event: Message };
+  | {
+      readonly kind: 'cause';
+      /** the actor's life that asked for it: keys repeat in the next one */
+      readonly life: number;
+      readonly settles: Settles;
+      readonly event: Message;
+    };
 
 export const stashKey = (actor: string, n: number): string => `${actor}|${sortable(n)}`;
+
+/** What waits, oldest first. Read from the rows once, then kept with the actor in memory. */
+export function waitingOf(fold: Fold, resident: Resident): Waiting[] {
+  if (resident.waiting) return resident.waiting;
+  const { address, actor } = resident;
+  const waiting: Waiting[] = [];
+  for (let n = actor.stashFirst; n < actor.stashEnd; n++) {
+    const bytes = fold.get(TABLE.stash, stashKey(address, n));
+    if (!bytes) continue; // taken before older ones
+    const stashed = decode<Stashed>(bytes);
+    waiting.push({ n, type: stashed.kind === 'message' ? stashed.item.event.type : undefined });
+  }
+  return (resident.waiting = waiting);
+}
+
+/** Takes the waiting one at this index out of the stash, within the turn. */
+export function takeOut(t: TurnContext, resident: Resident, at: number): Stashed {
+  const waiting = waitingOf(t.fold, resident);
+  const key = stashKey(resident.address, waiting[at]!.n);
+  const stashed = decode<Stashed>(t.fold.get(TABLE.stash, key)!);
+  t.draft.put(TABLE.stash, key, null);
+  waiting.splice(at, 1);
+  const { actor } = resident;
+  resident.actor = { ...actor, stashFirst: waiting[0]?.n ?? actor.stashEnd };
+  return stashed;
+}
 
 /** Keeps a message for later, or does what the mailbox policy says when the stash is full. */
 export function stashMessage(
@@ -36,7 +68,7 @@ export function stashMessage(
   input: string,
 ): void {
   const { capacity, whenFull } = resident.definition.mailbox;
-  const held = resident.actor.stashEnd - resident.actor.stashFirst;
+  const held = waitingOf(t.fold, resident).length;
   if (whenFull === 'coalesce' && replaceSameType(t, resident, item, input)) return;
   const room = whenFull === 'defer' ? capacity * DEFER_FACTOR : capacity;
   if (held >= room) {
@@ -65,31 +97,28 @@ export function stashCause(
   event: Message,
   input: string,
 ): void {
-  push(t, resident, { kind: 'cause', settles, event });
+  push(t, resident, { kind: 'cause', life: resident.actor.life, settles, event });
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'stashed' });
 }
 
 function push(t: TurnContext, resident: Resident, stashed: Stashed): void {
   const n = resident.actor.stashEnd;
+  const type = stashed.kind === 'message' ? stashed.item.event.type : undefined;
+  waitingOf(t.fold, resident).push({ n, type });
   t.draft.put(TABLE.stash, stashKey(resident.address, n), encode(stashed));
   resident.actor = { ...resident.actor, stashEnd: n + 1 };
-  if (resident.bornAsks.length > 0) carryAsks(t, resident, [], undefined);
   t.residents.save(t, resident);
 }
 
 function dropOldest(t: TurnContext, resident: Resident): void {
-  const n = resident.actor.stashFirst;
-  const key = stashKey(resident.address, n);
-  const bytes = t.fold.get(TABLE.stash, key);
-  resident.actor = { ...resident.actor, stashFirst: n + 1 };
-  if (!bytes) return;
-  t.draft.put(TABLE.stash, key, null);
-  const stashed = decode<Stashed>(bytes);
-  if (stashed.kind === 'message')
-    deadLetter(t, stashed.item, 'DROPPED_OLDEST', {
-      code: 'RATE_LIMIT_EXCEEDED',
-      message: `the mailbox of ${resident.address} was full`,
-    });
+  const at = waitingOf(t.fold, resident).findIndex(({ type }) => type !== undefined);
+  if (at < 0) return;
+  const dropped = takeOut(t, resident, at);
+  if (dropped.kind !== 'message') return;
+  giveUp(t, dropped.item, 'DROPPED_OLDEST', {
+    code: 'RATE_LIMIT_EXCEEDED',
+    message: `the mailbox of ${resident.address} was full, and this message the oldest in it`,
+  });
 }
 
 /** `coalesce`: a newer message of a type that already waits takes the place of the older one. */
@@ -99,19 +128,18 @@ function replaceSameType(
   item: OutItem,
   input: string,
 ): boolean {
-  const { stashFirst, stashEnd, machine } = resident.actor;
-  for (let n = stashEnd - 1; n >= stashFirst; n--) {
-    const key = stashKey(resident.address, n);
-    const bytes = t.fold.get(TABLE.stash, key);
-    const stashed = bytes && decode<Stashed>(bytes);
-    if (stashed?.kind !== 'message' || stashed.item.event.type !== item.event.type) continue;
-    deadLetter(t, stashed.item, 'COALESCED', {
+  const same = waitingOf(t.fold, resident).findLast(({ type }) => type === item.event.type);
+  if (!same) return false;
+  const { address, actor } = resident;
+  const key = stashKey(address, same.n);
+  const replaced = decode<Stashed>(t.fold.get(TABLE.stash, key)!);
+  if (replaced.kind === 'message')
+    giveUp(t, replaced.item, 'COALESCED', {
       code: 'CANCELLED',
       message: `a newer ${item.event.type} took its place`,
     });
-    t.draft.put(TABLE.stash, key, encode({ kind: 'message', item }));
-    end(t, { input, actor: resident.address, machine, result: 'stashed', why: 'coalesced' });
-    return true;
-  }
-  return false;
+  t.draft.put(TABLE.stash, key, encode({ kind: 'message', item }));
+  const { machine } = actor;
+  end(t, { input, actor: address, machine, result: 'stashed', why: 'coalesced' });
+  return true;
 }

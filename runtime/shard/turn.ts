@@ -13,7 +13,7 @@ import { crash, isDirective, obey } from './crash.ts';
 import { Draft } from './group.ts';
 import type { OutItem, RowPut } from './records.ts';
 import { UnfitRow } from './residents.ts';
-import { stashMessage } from './stash.ts';
+import { stashMessage, waitingOf } from './stash.ts';
 
 /** Takes one message for an actor. */
 export function takeMessage(t: TurnContext, item: OutItem, input: string): void {
@@ -72,9 +72,9 @@ function admit(t: TurnContext, resident: Resident, item: OutItem, input: string)
       kept: true,
     });
   }
-  if (defers(resident.definition.machine, resident.live, item.event.type))
-    return stashMessage(t, resident, item, input);
-  applyMessage(t, resident, item, input);
+  if (!defers(resident.definition.machine, resident.live, item.event.type))
+    return applyMessage(t, resident, item, input);
+  if (bear(t, resident, item, input)) stashMessage(t, resident, item, input);
 }
 
 /** Steps the machine with a message it may take now. */
@@ -97,15 +97,18 @@ export function applyCause(
   input: string,
 ): void {
   const made = step(resident.definition.machine, resident.live, cause, t.group.now);
-  if (made.outcome === 'failed') return crash(t, resident, cause.event, item, made.error!, input);
-  if (made.outcome === 'stale')
-    return end(t, {
-      input,
-      actor: resident.address,
-      machine: resident.actor.machine,
-      result: 'dropped',
-      why: 'stale',
-    });
+  if (made.outcome === 'failed') {
+    if (bear(t, resident, item, input)) crash(t, resident, cause.event, item, made.error!, input);
+    return;
+  }
+  if (made.outcome === 'stale') {
+    keepTaken(t, resident);
+    const {
+      address: actor,
+      actor: { machine },
+    } = resident;
+    return end(t, { input, actor, machine, result: 'dropped', why: 'stale' });
+  }
   if (made.outcome === 'ignored') return ignored(t, resident, item, made.error, input);
   const undo = { puts: [...t.draft.puts.values()], actor: resident.actor };
   try {
@@ -116,8 +119,7 @@ export function applyCause(
   } catch (error) {
     return undone(t, resident, undo, { event: cause.event, item, error, input });
   }
-  if (resident.actor.stashEnd > resident.actor.stashFirst)
-    t.draft.after.push({ kind: 'unstash', actor: resident.address });
+  if (resident.actor.stashEnd > resident.actor.stashFirst) t.draft.unstash = resident.address;
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
 }
 
@@ -137,8 +139,7 @@ type Failure = {
 function undone(t: TurnContext, { address }: Resident, undo: Undo, failure: Failure): void {
   const { event, item, error, input } = failure;
   t.residents.drop(address);
-  const fresh: TurnContext = { ...t, draft: new Draft() };
-  for (const put of undo.puts) fresh.draft.put(...put);
+  const fresh = again(t, undo.puts);
   const before = t.residents.find(address);
   if (!before) return refuseUnborn(fresh, item!, input, error);
   before.actor = undo.actor;
@@ -157,7 +158,8 @@ function ignored(
   error: ErrorData | undefined,
   input: string,
 ): void {
-  if (resident.bornAsks.length > 0) return born(t, resident, item, input);
+  if (!bear(t, resident, item, input)) return;
+  keepTaken(t, resident);
   const state = JSON.stringify(resident.live.snapshot.value);
   if (item?.reply) {
     const why = error?.message ?? `in state ${state} it does not take ${item.event.type}`;
@@ -179,13 +181,37 @@ function ignored(
 }
 
 /**
- * The first message itself moved nothing, but the actor's first state asks for something: it is
- * created.
+ * The first message itself is not applied, but the actor's first state asks for something: it is
+ * created all the same. Answers false when it can not be, and the message is refused.
  */
-function born(t: TurnContext, resident: Resident, item: OutItem | undefined, input: string): void {
-  carryAsks(t, resident, [], item);
-  t.residents.save(t, resident);
-  end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
+function bear(
+  t: TurnContext,
+  resident: Resident,
+  item: OutItem | undefined,
+  input: string,
+): boolean {
+  if (resident.bornAsks.length === 0) return true;
+  const puts = [...t.draft.puts.values()];
+  try {
+    carryAsks(t, resident, [], item);
+    t.residents.save(t, resident);
+    return true;
+  } catch (error) {
+    refuseUnborn(again(t, puts), item!, input, error);
+    return false;
+  }
+}
+
+/** The same turn from where its draft held only these rows. */
+function again(t: TurnContext, puts: readonly RowPut[]): TurnContext {
+  const fresh: TurnContext = { ...t, draft: new Draft() };
+  for (const put of puts) fresh.draft.put(...put);
+  return fresh;
+}
+
+/** What an input took out of the stash is part of the actor's row, also when it moves nothing. */
+function keepTaken(t: TurnContext, resident: Resident): void {
+  if (!resident.unsaved && t.draft.puts.size > 0) t.residents.save(t, resident);
 }
 
 /**
@@ -193,9 +219,8 @@ function born(t: TurnContext, resident: Resident, item: OutItem | undefined, inp
  * as soon as nothing waits in its stash.
  */
 export function keepActor(t: TurnContext, resident: Resident): void {
-  const { stashFirst, stashEnd } = resident.actor;
-  const forgets = resident.definition.whenDone === 'forget' && stashFirst === stashEnd;
-  if (isDone(resident.live) && forgets) t.residents.forget(t, resident);
+  const forgets = isDone(resident.live) && resident.definition.whenDone === 'forget';
+  if (forgets && waitingOf(t.fold, resident).length === 0) t.residents.forget(t, resident);
   else t.residents.save(t, resident);
 }
 

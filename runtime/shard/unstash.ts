@@ -1,7 +1,6 @@
 /**
  * Unstash: messages that waited are taken, oldest first, as soon as their actor can take them (B3).
  */
-import { decode } from '../../protocols/codec.ts';
 import { defers, isDone } from '../statechart/host.ts';
 import type { Address } from '../../protocols/address.ts';
 import {
@@ -14,9 +13,9 @@ import {
   type TurnContext,
 } from './context.ts';
 import type { Group } from './group.ts';
-import { TABLE } from './fold.ts';
+import type { Fold } from './fold.ts';
 import type { Carrier } from './inputs.ts';
-import { type Stashed, stashKey } from './stash.ts';
+import { type Stashed, stashKey, takeOut, waitingOf } from './stash.ts';
 import { keepActor } from './turn.ts';
 
 /** Takes what an actor's stash lets go; answers whether there may be more. */
@@ -42,51 +41,33 @@ function findFit({ residents }: ShardParts, actor: Address): Resident | undefine
 /** Key of the stash row that `takeStashedOf` would take; undefined when it would take none. */
 export function nextStashed(parts: ShardParts, actor: Address): string | undefined {
   const resident = findFit(parts, actor);
-  if (!resident) return undefined;
-  const { status, stashFirst, stashEnd } = resident.actor;
-  if (status === 'suspended' || stashFirst === stashEnd) return undefined;
-  const key = stashKey(actor, stashFirst);
-  const bytes = parts.fold.get(TABLE.stash, key);
-  const stashed = bytes && decode<Stashed>(bytes);
-  if (stashed?.kind !== 'message' || status !== 'active') return key;
-  return defers(resident.definition.machine, resident.live, stashed.item.event.type)
-    ? undefined
-    : key;
+  const next = resident && waitingOf(parts.fold, resident)[nextOf(parts.fold, resident)];
+  return next && stashKey(actor, next.n);
 }
 
-/**
- * Takes the oldest stashed message if the actor can take it now. Answers whether it made a turn.
- */
+/** Takes the oldest of what waits and can be taken now. Answers whether it made a turn. */
 function takeStashed(t: TurnContext, resident: Resident, by: Carrier): boolean {
-  const { actor } = resident;
-  if (actor.status === 'suspended' || actor.stashEnd === actor.stashFirst) return false;
-  const n = actor.stashFirst;
-  const key = stashKey(resident.address, n);
-  const bytes = t.fold.get(TABLE.stash, key);
-  const input = `s${key}`;
-  if (!bytes) {
-    resident.actor = { ...actor, stashFirst: n + 1 };
-    t.residents.save(t, resident);
-    end(t, {
-      input,
-      actor: resident.address,
-      machine: actor.machine,
-      result: 'dropped',
-      why: 'replaced',
-    });
-    return true;
-  }
-  const stashed = decode<Stashed>(bytes);
-  if (
-    stashed.kind === 'message' &&
-    actor.status === 'active' &&
-    defers(resident.definition.machine, resident.live, stashed.item.event.type)
-  )
-    return false;
-  t.draft.put(TABLE.stash, key, null);
-  resident.actor = { ...actor, stashFirst: n + 1 };
-  replay(t, resident, stashed, input, by);
+  const at = nextOf(t.fold, resident);
+  const next = waitingOf(t.fold, resident)[at];
+  if (!next) return false;
+  replay(t, resident, takeOut(t, resident, at), `s${stashKey(resident.address, next.n)}`, by);
   return true;
+}
+
+/** Index of the oldest that its state does not defer, as in selective receive; -1 for none. */
+function nextOf(fold: Fold, resident: Resident): number {
+  const { actor, definition, live } = resident;
+  if (actor.status === 'suspended') return -1;
+  const waiting = waitingOf(fold, resident);
+  if (actor.status !== 'active') return waiting.length > 0 ? 0 : -1;
+  const waits = new Map<string, boolean>();
+  return waiting.findIndex(({ type }) => {
+    if (type === undefined) return true;
+    let deferred = waits.get(type);
+    if (deferred === undefined)
+      waits.set(type, (deferred = defers(definition.machine, live, type)));
+    return !deferred;
+  });
 }
 
 function replay(
@@ -98,8 +79,11 @@ function replay(
 ): void {
   if (resident.actor.status !== 'active') return unwanted(t, resident, stashed, input);
   if (isDone(resident.live)) return tooLate(t, resident, stashed, input);
-  if (stashed.kind === 'cause')
+  if (stashed.kind === 'cause') {
+    if (stashed.life !== resident.actor.life)
+      return leave(t, resident, input, 'of an earlier life');
     return by.cause(t, resident, { event: stashed.event, ...stashed.settles }, input);
+  }
   const { deadline } = stashed.item;
   if (deadline !== undefined && deadline < t.group.now) {
     t.residents.save(t, resident);
@@ -115,10 +99,9 @@ function replay(
 
 /** The actor ended while messages waited: they are refused as any that comes now. */
 function tooLate(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
+  if (stashed.kind === 'cause') return leave(t, resident, input, 'ended');
   keepActor(t, resident);
-  const { address, actor } = resident;
-  if (stashed.kind === 'cause')
-    return end(t, { input, actor: address, machine: actor.machine, result: 'dropped', why: 'ended' });
+  const { address } = resident;
   refuse(t, stashed.item, input, {
     result: 'refused',
     code: 'CONFLICT',
@@ -129,16 +112,9 @@ function tooLate(t: TurnContext, resident: Resident, stashed: Stashed, input: st
 
 /** The actor was stopped or quarantined while messages waited: none is just gone (I9). */
 function unwanted(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
-  t.residents.save(t, resident);
   const { status } = resident.actor;
-  if (stashed.kind === 'cause')
-    return end(t, {
-      input,
-      actor: resident.address,
-      machine: resident.actor.machine,
-      result: 'dropped',
-      why: status,
-    });
+  if (stashed.kind === 'cause') return leave(t, resident, input, status);
+  t.residents.save(t, resident);
   deadLetter(t, stashed.item, status.toUpperCase(), {
     code: 'UNAVAILABLE',
     message: `${resident.address} is ${status}`,
@@ -150,4 +126,11 @@ function unwanted(t: TurnContext, resident: Resident, stashed: Stashed, input: s
     resident,
     kept: true,
   });
+}
+
+/** An outcome or a timer that nobody waits for any more. */
+function leave(t: TurnContext, resident: Resident, input: string, why: string): void {
+  keepActor(t, resident);
+  const { address, actor } = resident;
+  end(t, { input, actor: address, machine: actor.machine, result: 'dropped', why });
 }

@@ -59,15 +59,19 @@ describe('a message', () => {
   it('from one actor to another is applied once, in another shard, too', async () => {
     const world = await openWorld({ shards: 8 });
     const others = Array.from({ length: 20 }, (_, n) => puppet(`other-${n}`));
-    await world.ask(a, { type: 'do', tells: others.map((to) => ({ to, event: { type: 'do', n: 1 } })) });
+    await world.ask(a, {
+      type: 'do',
+      tells: others.map((to) => ({ to, event: { type: 'do', n: 1 } })),
+    });
     await eventually(() => {
       for (const to of others) expect(world.seen(to)).toEqual(['do:1']);
     });
     await world.restart();
-    for (const to of others) expect(await world.ask(to, { type: 'do', n: 2 })).toEqual({
-      kind: 'answered',
-      result: ['do:1', 'do:2'],
-    });
+    for (const to of others)
+      expect(await world.ask(to, { type: 'do', n: 2 })).toEqual({
+        kind: 'answered',
+        result: ['do:1', 'do:2'],
+      });
   });
 
   it('that an actor asks is answered by a reply with the id of its question', async () => {

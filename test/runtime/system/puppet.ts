@@ -193,7 +193,10 @@ export const puppetMachine = setupPuppet.createMachine({
 /** The world outside, as a test plays it: what effects do. */
 export type Hands = {
   run(input: unknown, context: EffectContext): Promise<unknown>;
-  reconcile?(input: unknown, context: EffectContext): Promise<{ outcome: unknown } | 'again' | 'ask'>;
+  reconcile?(
+    input: unknown,
+    context: EffectContext,
+  ): Promise<{ outcome: unknown } | 'again' | 'ask'>;
 };
 const handsOf = ({ services }: EffectContext): Hands => services as Hands;
 const run = (input: unknown, context: EffectContext) => handsOf(context).run(input, context);
