@@ -41,9 +41,14 @@ export type Fate = {
 type Place = { readonly sender: string; readonly n: number };
 
 const COMMANDS = new Set(['hard', 'soft', 'arm', 'do', 'cancel', 'finish']);
-/** Kinds of messages that a busy actor makes wait together; within one the order holds. */
-const kindOf = (type: string): string =>
-  type === 'soft' || type === 'do' ? 'deferred' : type === 'arm' ? 'arm' : 'prompt';
+/**
+ * Kinds of messages that a busy actor makes wait together; within one the order holds. Where a newer
+ * message takes the place of a waiting one of its type, it holds within the type.
+ */
+const kindOf = (actor: string, type: string): string => {
+  if (type === 'arm' || (actor.includes('/coalesce/') && type !== 'hard')) return type;
+  return type === 'soft' || type === 'do' ? 'deferred' : 'prompt';
+};
 
 const TOLD_TO_THROW = /told to throw by /;
 /** Results after which nothing more happens to a message. */
@@ -70,6 +75,8 @@ export class Auditor {
   /** what was answered under a key, by the request */
   readonly #answers = new Map<string, Seen[]>();
   now: () => number = () => 0;
+  /** keeps a line of the trace */
+  say: (line: string) => void = () => {};
 
   constructor(cell: string, shards: number) {
     this.ledger = new Ledger(cell, shards, (view) => this.#turn(view));
@@ -166,6 +173,7 @@ export class Auditor {
   // ---- turns
 
   #turn(view: TurnView): void {
+    this.say(lineOf(view));
     const { turn, taken } = view;
     const { item, client } = taken;
     if (item) this.#fates.set(item.id, [...(this.#fates.get(item.id) ?? []), { result: turn.result, view, final: FINAL.has(turn.result) }]);
@@ -204,6 +212,11 @@ export class Auditor {
 
   /** Rule 3: what a turn may do to its actor's row. */
   #step({ turn, taken, before, after }: TurnView): void {
+    if (after === null) {
+      // Done and forgotten: what it did last can not be read any more.
+      this.#steps.add(`${turn.actor} ${(tallyOf(before)?.n ?? 0) + 1} ${taken.seen}`);
+      return;
+    }
     if (!after) return;
     const [was, is] = [tallyOf(before), tallyOf(after)!];
     const reborn = !before || before.life !== after.life;
@@ -227,7 +240,7 @@ export class Auditor {
   #inOrder({ turn }: TurnView, item: OutItem): void {
     const place = this.#places.get(item.id);
     if (!place || item.event.type.startsWith('sys.')) return;
-    const lane = `${turn.actor}|${place.sender}|${kindOf(item.event.type)}`;
+    const lane = `${turn.actor}|${place.sender}|${kindOf(turn.actor, item.event.type)}`;
     const last = this.#lasts.get(lane);
     if (last && last.n >= place.n)
       this.#fault(
@@ -261,3 +274,12 @@ export class Auditor {
 const ZERO: Tally = { n: 0, last: '', told: 0, armed: 0, fired: 0, cancelled: 0, begun: 0, ended: 0, aborted: 0 };
 export const tallyOf = (row: ActorRow | undefined | null): Tally | undefined =>
   row ? (row.row.snap.c as Tally) : undefined;
+
+/** A turn in one line of the trace. */
+function lineOf({ shard, turn, taken, after }: TurnView): string {
+  const { item } = taken;
+  const what = item ? `${item.event.type} ${item.id} of ${item.from ?? 'a client'}` : '';
+  const state = after ? `${after.status} ${JSON.stringify(after.row.snap.v)}` : '';
+  const why = turn.why ? `(${turn.why})` : '';
+  return `shard ${shard} #${turn.turnNo} ${turn.input} ${turn.actor} ${what} ${turn.result} ${why} ${state}`;
+}

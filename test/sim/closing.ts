@@ -118,13 +118,19 @@ function* actorFaults(ledger: Ledger, shard: number): Generator<string> {
 const waitsForDecision = (ledger: Ledger, shard: number, actor: string): boolean =>
   [...ledger.table(shard, TABLE.intent)].some(([, bytes]) => decodeIntent(bytes).actor === actor);
 
-/** Copies of one request: at most one is applied, and an accepted one has an end. */
+/**
+ * Copies of one request under one key: at most one has an end that lasts. Without a key every copy
+ * is a message of its own. An accepted request has an end.
+ */
 function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
   const copies = auditor.copiesOf(request.uid);
   const ends = copies.flatMap((id) => auditor.endsOf(id));
-  const lasting = copies.flatMap((id) => auditor.fatesOf(id)).filter(lasts);
-  const dropped = ends.filter((end) => end.startsWith('letter')).length;
-  const count = lasting.length + dropped;
+  const lasting = (ids: readonly string[]) =>
+    ids.flatMap((id) => auditor.fatesOf(id)).filter(lasts).length +
+    ids.flatMap((id) => auditor.endsOf(id)).filter((end) => end === 'letter COALESCED').length;
+  const count = request.keyed
+    ? lasting(copies)
+    : Math.max(0, ...copies.map((id) => auditor.endsOf(id).length));
   const name = `request ${request.uid} (${request.told}${request.keyed ? ', keyed' : ''})`;
   if (count > 1) yield `${name} has ${count} lasting ends: ${ends.join(', ')}`;
   if (request.told === 'accepted' || request.told === 'answered') {
@@ -137,11 +143,13 @@ function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
       yield `${name} was answered differently: ${JSON.stringify([results[0]!.result, result])}`;
 }
 
+const LASTING = new Set(['applied', 'ignored', 'expired', 'crashed', 'poison']);
+
 /** What the key of a request remembers, or what would be seen twice. */
 const lasts = ({ result, view }: Fate): boolean => {
-  if (result !== 'refused') return ['applied', 'ignored', 'expired', 'crashed', 'poison'].includes(result);
-  const code = (view.turn.why ?? '').split(':')[0] as ErrorCode;
-  return !ERRORS[code]?.retriable;
+  const { why = '' } = view.turn;
+  if (result !== 'refused') return LASTING.has(result);
+  return !ERRORS[why.split(':')[0] as ErrorCode].retriable && !/the idempotency key/.test(why);
 };
 
 /** Transcripts and dead letters hold what was sent, in its order. */

@@ -55,6 +55,7 @@ export class Cluster {
     const { clock } = this;
     this.auditor = new Auditor(CELL, shards);
     this.auditor.now = () => clock.monotonicMs();
+    this.auditor.say = (line) => this.say(line);
     const state = new MemoryState();
     this.log = new SimLog({
       clock,

@@ -24,7 +24,7 @@ const REST_MS = 240_000;
 /** Calls of the clock after which a run is taken to go round in circles. */
 const STEPS_MAX = 2_000_000;
 
-export async function simulate(seed: number): Promise<Verdict> {
+export async function simulate(seed: number, inspect?: (cluster: Cluster) => void): Promise<Verdict> {
   const random = new Random(seed);
   const plan = planOf(random.fork('plan'));
   const cluster = new Cluster({ random, ...plan.cluster });
@@ -61,6 +61,7 @@ export async function simulate(seed: number): Promise<Verdict> {
   await rest(cluster, () => working === 0, failed);
   if (auditor.faults.length === 0) auditor.ledger.faults.push(...closingFaults(auditor));
   if (auditor.faults.length === 0) await comeBack(cluster, failed);
+  inspect?.(cluster);
   cluster.stop();
   return {
     seed,

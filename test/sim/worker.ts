@@ -6,7 +6,8 @@ import type { Address } from '../../protocols/address.ts';
 import { createRegistry } from '../../runtime/actor/define-actor.ts';
 import { Door } from '../../runtime/door.ts';
 import { EffectRunner } from '../../runtime/effects/runner.ts';
-import { createIndex, createTranscripts } from '../../runtime/reads.ts';
+import { createIndex } from '../../runtime/reads.ts';
+import { LogTranscripts } from '../../runtime/transcripts.ts';
 import type { Outside } from '../../runtime/shard/after-commit.ts';
 import { ShardOwner } from '../../runtime/shard/owner.ts';
 import type { Limits } from '../../runtime/shard/size.ts';
@@ -14,6 +15,7 @@ import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Log } from '../../runtime/log/log.ts';
 import type { State } from '../../runtime/state/state.ts';
+import type { ShardStatus } from '../../runtime/system.ts';
 import { type Answer, type Call, simActors, type World } from './actors.ts';
 import type { Auditor } from './auditor.ts';
 import type { SimProcess } from './process.ts';
@@ -77,7 +79,7 @@ export class SimWorker {
       clock,
       cell,
       index: createIndex(this.#state, shards),
-      transcripts: createTranscripts(this.#log, SIM_ENV),
+      transcripts: new LogTranscripts(this.#log, SIM_ENV),
       publish,
       report: (actor, intent, attempt, outcome) =>
         this.door.report(actor, intent, attempt, outcome),
@@ -94,6 +96,10 @@ export class SimWorker {
   holds(shard: number): boolean {
     const state = this.#owners.get(shard)?.status().state;
     return state === 'loading' || state === 'owned' || this.#leaving.has(shard);
+  }
+
+  status(shard: number): ShardStatus | undefined {
+    return this.#owners.get(shard)?.status();
   }
 
   get state(): State {

@@ -43,7 +43,9 @@ export class Workload {
     const type = r.pick(KINDS);
     const command: { -readonly [K in keyof Command]: Command[K] } = { type };
     const tells = depth < DEPTH_MAX && r.chance(0.5) ? r.whole(1, 3) : 0;
-    if (tells > 0) command.tells = Array.from({ length: tells }, () => this.#onward(depth + 1));
+    const target = r.chance(0.4) ? r.pick(this.actors) : undefined;
+    if (tells > 0)
+      command.tells = Array.from({ length: tells }, () => this.#onward(depth + 1, target));
     if (type === 'arm' || type === 'do') command.ms = r.pick([0, 1, 20, 200, 1_500]);
     if (type === 'do') command.cls = r.pick(['repeatable', 'keyed', 'once']);
     if (type === 'do' && r.chance(0.2)) command.fails = true;
@@ -55,10 +57,10 @@ export class Workload {
     return command;
   }
 
-  #onward(depth: number): Onward {
+  #onward(depth: number, target?: Address): Onward {
     const r = this.#random;
     return {
-      to: r.pick(this.actors),
+      to: target ?? r.pick(this.actors),
       event: this.command(depth),
       ...(r.chance(0.15) ? { lane: 'control' as const } : {}),
       ...(r.chance(0.05) ? { ttlMs: r.whole(0, 50) } : {}),
@@ -96,10 +98,11 @@ type Told = TellAnswer | AskAnswer | { readonly kind: 'silent' };
 /** Sends its requests one after the other; resolves when it knows of each what it can know. */
 export async function runClient(o: ClientOptions): Promise<void> {
   const { random: r, clock } = o;
+  const favourite = r.pick(o.workload.actors);
   for (let seq = 1; seq <= o.requests && clock.monotonicMs() < o.untilMs; seq++) {
-    await clock.sleep(r.whole(0, 1_500));
+    await clock.sleep(r.chance(0.5) ? 0 : r.whole(0, 2_500));
     const uid = `${o.name}-${seq}`;
-    const to = r.pick(o.workload.actors);
+    const to = r.chance(0.5) ? favourite : r.pick(o.workload.actors);
     const event = { ...o.workload.command(), uid };
     const keyed = r.chance(0.85);
     const lane = r.chance(0.1) ? ('control' as const) : ('data' as const);
