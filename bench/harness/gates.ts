@@ -1,0 +1,69 @@
+/**
+ * Gates: the thresholds that `bench -- check` holds the figures to. The only place where a
+ * threshold stands.
+ */
+import { moreIsBetter, type Unit } from './scenario.ts';
+
+export type Gate = {
+  /** `scenario.figure` */
+  readonly figure: string;
+  /** the median must not be worse than it */
+  readonly threshold: number;
+  /** what we want beyond the threshold; missing it fails nothing */
+  readonly goal?: number;
+};
+
+/** On a machine of two cores, scale `full`. */
+export const gates: readonly Gate[] = [
+  { figure: 'turn.turnsPerSecond', threshold: 10_000, goal: 20_000 },
+  { figure: 'turn.ofLimit', threshold: 0, goal: 0.5 },
+  { figure: 'activation.p99Ms', threshold: 1 },
+  { figure: 'idle.diskBytesPerActor', threshold: 1_024 },
+  { figure: 'idle.memoryGrowthMb', threshold: 100 },
+  { figure: 'start.readyMs', threshold: 1_000 },
+  { figure: 'start.memoryMb', threshold: 150 },
+  { figure: 'run.addedP50Ms', threshold: 5 },
+  { figure: 'run.addedP99Ms', threshold: 25 },
+  { figure: 'run.runsPerSecond', threshold: 1_000 },
+  { figure: 'proofs.modelSeconds', threshold: 60 },
+  { figure: 'proofs.simulationSeconds', threshold: 120 },
+];
+
+export type Verdict = {
+  readonly gate: Gate;
+  readonly value: number;
+  readonly passed: boolean;
+  readonly reached: boolean | undefined;
+  /** how far it is from the threshold, as a share of it; above 0 is better than asked */
+  readonly margin: number;
+};
+
+export function judge(gate: Gate, value: number, unit: Unit): Verdict {
+  const more = moreIsBetter(unit);
+  const passes = (bound: number) => (more ? value >= bound : value <= bound);
+  const { threshold, goal } = gate;
+  const difference = more ? value - threshold : threshold - value;
+  return {
+    gate,
+    value,
+    passed: passes(threshold),
+    reached: goal === undefined ? undefined : passes(goal),
+    margin: threshold === 0 ? 0 : difference / threshold,
+  };
+}
+
+/**
+ * A gate as a person writes it: `turn.turnsPerSecond=8000`. Replaces the one of the same figure.
+ * @throws Error that says how it is written
+ */
+export function parseGate(text: string): Gate {
+  const [, figure, threshold] = /^([a-z]+\.\w+)=(\d+(?:\.\d+)?)$/i.exec(text) ?? [];
+  if (figure === undefined)
+    throw new Error(`--gate is written scenario.figure=number, not ${text}`);
+  return { figure, threshold: Number(threshold) };
+}
+
+export const withGates = (own: readonly Gate[]): readonly Gate[] => [
+  ...gates.filter(({ figure }) => !own.some((gate) => gate.figure === figure)),
+  ...own,
+];

@@ -1,0 +1,110 @@
+/**
+ * Program: the built troupe as a process of its own, as `npm start` runs it, with a data folder of
+ * its own, a free port, and nothing of this machine's configuration or keys.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { GatewayClient } from '../../cli/gateway-client.ts';
+
+/** Both from bench/harness/ and from the bundle in dist/run/ the repository is two folders up. */
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const bundle = join(root, 'dist', 'troupe.js');
+
+const TOKEN = 'bench-token-of-no-secret';
+const READY_DEADLINE_MS = 20_000;
+/** Between two looks at /readyz, so that looking costs nothing. */
+const LOOK_MS = 5;
+
+export type Program = {
+  readonly pid: number;
+  readonly port: number;
+  /** from the start of the process to the first 200, milliseconds */
+  readonly readyMs: number;
+  connect(): Promise<GatewayClient>;
+  /** Resolves when the process has ended in order. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Builds it when its sources are newer, in a process of its own: the build's own module must not be
+ * bundled. @throws Error when the build fails; esbuild has said why
+ */
+export function ensureBuilt(): void {
+  const code = "import('./tools/build.mjs').then((build) => build.ensureBuilt())";
+  const { status } = spawnSync(process.execPath, ['-e', code], { cwd: root, stdio: [0, 2, 2] });
+  if (status !== 0) throw new Error('the program could not be built');
+}
+
+/** Starts it and waits for the first 200 of /readyz. */
+export async function startProgram(folder: string): Promise<Program> {
+  const port = await freePort();
+  const data = join(folder, 'data');
+  const args = [bundle, 'start', '--port', String(port), '--data', data, '--token', TOKEN];
+  const program = await startServer(args, port, '/readyz', {
+    HOME: folder,
+    TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
+  });
+  const url = `ws://127.0.0.1:${port}`;
+  return { ...program, port, connect: () => GatewayClient.connect({ url, token: TOKEN }) };
+}
+
+/** A bare node that answers HTTP: what any program of this kind needs at least. */
+export async function startBareServer(): Promise<Omit<Program, 'connect'>> {
+  const port = await freePort();
+  const code = `require('node:http').createServer((_, r) => r.end()).listen(${port}, '127.0.0.1')`;
+  return { port, ...(await startServer(['-e', code], port, '/', {})) };
+}
+
+async function startServer(
+  args: readonly string[],
+  port: number,
+  path: string,
+  env: Readonly<Record<string, string>>,
+) {
+  const folder = process.env['BENCH_PROFILES'];
+  const profiling = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+  const begun = performance.now();
+  const child = spawn(process.execPath, [...profiling, ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { PATH: process.env['PATH'], ...env },
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error('the program could not be started');
+  const ended = once(child, 'exit');
+  while (!(await answersOk(port, path))) {
+    if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}`);
+    if (performance.now() - begun > READY_DEADLINE_MS) {
+      child.kill('SIGKILL');
+      throw new Error(`the program was not ready within ${READY_DEADLINE_MS} ms`);
+    }
+    await sleep(LOOK_MS);
+  }
+  return { pid, readyMs: performance.now() - begun, stop: () => stopped(child, ended) };
+}
+
+async function stopped(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  child.kill('SIGTERM');
+  await ended;
+}
+
+const answersOk = (port: number, path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const request = get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('error', () => resolve(false));
+  });
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

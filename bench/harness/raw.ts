@@ -1,0 +1,245 @@
+/**
+ * Raw: what the parts below the runtime cost by themselves, measured on the very machine and
+ * moment of a scenario. They are its physical limits: a durable turn can not cost less than the
+ * decode, the transition, the encode and the puts it consists of.
+ *
+ * Each cost is the median over many short rounds, so that a moment in which another process had the
+ * processor does not count.
+ */
+import { randomFillSync } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Database, open } from 'lmdb';
+import { type AnyActorScope, createEmptyActor, transition } from 'xstate';
+import { decode, encode } from '../../protocols/codec.ts';
+import type { Meta } from '../../protocols/statechart.ts';
+import { encodeMail } from '../../runtime/shard/records.ts';
+import { born, save } from '../../runtime/statechart/host.ts';
+import { counterMachine } from './counter.ts';
+import { median, spread } from './statistics.ts';
+import { counterAddress } from './system.ts';
+
+/** Microseconds each. */
+export type RawCosts = {
+  readonly decodeUs: number;
+  /** `machine.transition` with a scope of our own: the fastest there is */
+  readonly transitionUs: number;
+  /** XState's public `transition()` */
+  readonly publicTransitionUs: number;
+  readonly encodeUs: number;
+  /** one of many puts in one LMDB transaction, transactions back to back */
+  readonly putUs: number;
+};
+
+/** Roughly how long each cost is measured, milliseconds. */
+export type RawTime = { readonly milliseconds: number };
+
+type TurnBytes = { readonly message: number; readonly journal: number; readonly row: number };
+
+/** What a turn's own names and numbers take in a journal record, about. */
+const TURN_BYTES = 100;
+const ROUNDS = 20;
+const to = counterAddress('raw');
+const meta: Meta = { id: '0'.repeat(36), now: 1_700_000_000_000, self: to };
+
+export async function rawCosts(folder: string, { milliseconds }: RawTime): Promise<RawCosts> {
+  const { live } = born(counterMachine, { self: to, tenant: 'default', key: 'raw', now: 0 }, meta);
+  const event = { type: 'add' as const, by: 1, meta };
+  const scope = inertScope();
+  const { snapshot } = live;
+  const row = encode(save(live)).length;
+  // The journal holds the row once more, and what the turn was about.
+  const bytes = { message: mail.length, journal: row + TURN_BYTES, row };
+  const cost = (call: () => unknown) => costOf(call, milliseconds);
+  return {
+    decodeUs: cost(() => decode(mail)),
+    transitionUs: cost(() => counterMachine.transition(snapshot as never, event, scope as never)),
+    publicTransitionUs: cost(() => transition(counterMachine, snapshot as never, event)),
+    encodeUs: cost(() => encode(save(live))),
+    putUs: await putCost(folder, bytes, milliseconds),
+  };
+}
+
+/** A turn's costs added up: one decode, one transition, one persist and encode, three puts. */
+export const turnUs = ({ decodeUs, transitionUs, encodeUs, putUs }: RawCosts): number =>
+  decodeUs + transitionUs + encodeUs + 3 * putUs;
+
+/** A mailbox entry as a door writes it. */
+const mail = encodeMail({
+  kind: 'client',
+  cell: '0'.repeat(32),
+  item: {
+    to,
+    id: '0'.repeat(36),
+    event: { type: 'add', by: 1 },
+    hops: 0,
+    principal: { sub: 'bench', roles: ['operator'] },
+  },
+  payloadHash: '',
+  notAfter: meta.now,
+  ttlMs: 300_000,
+});
+
+/** Microseconds of one call: the median of rounds that take `milliseconds` together. */
+function costOf(call: () => unknown, milliseconds: number): number {
+  const round = (calls: number) => {
+    const begun = performance.now();
+    for (let i = 0; i < calls; i++) call();
+    return performance.now() - begun;
+  };
+  // Warm, and find how many calls make a round.
+  let calls = 16;
+  const wanted = milliseconds / ROUNDS;
+  while (round(calls) < wanted) calls *= 2;
+  const rounds = Array.from({ length: ROUNDS }, () => round(calls));
+  return (median(rounds) / calls) * 1_000;
+}
+
+function inertScope(): AnyActorScope {
+  const self = createEmptyActor();
+  return {
+    self,
+    system: self.system,
+    id: 'raw',
+    sessionId: 'raw',
+    logger: () => {},
+    defer: () => {},
+    stopChild: () => {},
+    emit: () => {},
+    actionExecutor: () => {},
+  };
+}
+
+/** An LMDB environment with the settings of the embedded store, and nothing of ours around it. */
+const openRaw = (folder: string): Database<Buffer, Buffer> =>
+  open<Buffer, Buffer>({
+    path: join(folder, 'raw'),
+    noSubdir: false,
+    mapSize: 2 ** 30,
+    eventTurnBatching: false,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  });
+
+const keyOf = (n: number): Buffer => {
+  const key = Buffer.allocUnsafe(12);
+  key.writeUInt32BE(0, 0);
+  key.writeBigUInt64BE(BigInt(n), 4);
+  return key;
+};
+
+/** Turns in a full group: three puts each are one transaction. */
+const TURNS_PER_TRANSACTION = 256;
+/** Of them as many have a row of their own; the others overwrite it. */
+const ROWS = 64;
+
+/**
+ * The three rows of a turn with their real sizes: its message and its part of the journal at the
+ * end of a log, its actor's row over the one before.
+ */
+async function putCost(folder: string, bytes: TurnBytes, milliseconds: number): Promise<number> {
+  const rows = openRaw(folder);
+  const [message, journal, row] = [bytes.message, bytes.journal, bytes.row].map((size) =>
+    Buffer.alloc(size, 1),
+  ) as [Buffer, Buffer, Buffer];
+  let n = ROWS;
+  const commit = async () => {
+    const begun = performance.now();
+    await rows.batch(() => {
+      for (let turn = 0; turn < TURNS_PER_TRANSACTION; turn++) {
+        void rows.put(keyOf(n++), message);
+        void rows.put(keyOf(n++ + 2 ** 40), journal);
+        void rows.put(keyOf(turn % ROWS), row);
+      }
+    });
+    return performance.now() - begun;
+  };
+  const costs: number[] = [];
+  const deadline = performance.now() + milliseconds;
+  while (performance.now() < deadline || costs.length < ROUNDS) costs.push(await commit());
+  await rows.close();
+  // The first ones grow the file and warm the code.
+  const settled = costs.slice(Math.floor(costs.length / 4));
+  return (median(settled) / TURNS_PER_TRANSACTION / 3) * 1_000;
+}
+
+export type CommitPace = {
+  /** transactions of one put that follow one another; what they take together is one sample */
+  readonly inARow?: number;
+  /** milliseconds from one sample to the next; default none */
+  readonly everyMs?: number;
+};
+
+/**
+ * Milliseconds from asking for a transaction of one put until it is visible. At a low rate it takes
+ * longer than back to back: processor and threads fall asleep in between.
+ */
+export async function rawCommit(
+  folder: string,
+  count: number,
+  { inARow = 1, everyMs = 0 }: CommitPace = {},
+): Promise<{ p50: number; p99: number }> {
+  const rows = openRaw(join(folder, `commit-${inARow}-${everyMs}`));
+  const samples: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const begun = performance.now();
+    for (let i = 0; i < inARow; i++)
+      await rows.batch(() => void rows.put(keyOf(n * inARow + i), mail));
+    const took = performance.now() - begun;
+    samples.push(took);
+    if (everyMs > took) await sleep(everyMs - took);
+  }
+  await rows.close();
+  return spread(samples);
+}
+
+/** Microseconds to get a row of `bytes` by its key, of `count` rows in no order. */
+export async function rawGetUs(folder: string, count: number, bytes: number): Promise<number> {
+  const rows = openRaw(join(folder, 'get'));
+  const value = Buffer.alloc(bytes, 1);
+  await rows.batch(() => {
+    for (let n = 0; n < count; n++) void rows.put(keyOf(n), value);
+  });
+  const samples: number[] = [];
+  for (let i = 0; i < 10_000; i++) {
+    const key = keyOf(Math.floor(Math.random() * count));
+    const begun = performance.now();
+    rows.getBinary(key);
+    samples.push((performance.now() - begun) * 1_000);
+  }
+  await rows.close();
+  return spread(samples).p50;
+}
+
+/** Milliseconds to make 4 KiB at the end of a file durable. */
+export function rawFsyncMs(folder: string, count: number): number {
+  const file = openSync(join(folder, 'fsync'), 'a');
+  const page = Buffer.alloc(4_096, 1);
+  const samples: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const begun = performance.now();
+    writeSync(file, page);
+    fsyncSync(file);
+    samples.push(performance.now() - begun);
+  }
+  closeSync(file);
+  return median(samples);
+}
+
+export type RowSizes = { readonly key: number; readonly value: number };
+
+/** Disk bytes per row of a bare LMDB file with `count` rows whose keys come in no order. */
+export async function rawRowBytes(folder: string, count: number, sizes: RowSizes): Promise<number> {
+  const path = join(folder, 'rows');
+  const rows = openRaw(path);
+  const value = Buffer.alloc(sizes.value, 1);
+  for (let n = 0; n < count; n += TURNS_PER_TRANSACTION) {
+    await rows.batch(() => {
+      for (let i = n; i < Math.min(n + TURNS_PER_TRANSACTION, count); i++)
+        void rows.put(randomFillSync(Buffer.alloc(sizes.key)), value);
+    });
+  }
+  await rows.close();
+  return (statSync(join(path, 'raw', 'data.mdb')).blocks * 512) / count;
+}

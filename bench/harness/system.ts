@@ -1,0 +1,60 @@
+/** The embedded system as troupe opens it, with the actors of the benches. */
+import { join } from 'node:path';
+import { type Address, address } from '../../protocols/address.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import {
+  createSystem,
+  openEmbedded,
+  type System,
+  type SystemOptions,
+} from '../../runtime/index.ts';
+import { counter, relay } from './counter.ts';
+
+/** The default of a new cell. */
+export const SHARDS = 8;
+
+/** Who asks in a bench. */
+export const principal = { sub: 'bench', roles: ['operator'] };
+
+/** Durability `process`, 8 shards, every limit at its default unless given. */
+export async function openSystem(
+  folder: string,
+  limits: NonNullable<SystemOptions['limits']> = {},
+): Promise<System> {
+  const ports = await openEmbedded({ path: join(folder, 'store'), durability: 'process' });
+  return createSystem({
+    ...ports,
+    actors: [counter, relay],
+    shards: SHARDS,
+    limits,
+    onAlarm: (what) => console.error(`bench: ${what}`),
+  });
+}
+
+export const counterAddress = (key: string): Address => address('default', 'counter', key);
+
+/** Tells, and does not take a refusal for an answer. */
+export async function tell(system: System, to: Address, event: Message): Promise<void> {
+  const answer = await system.tell(to, event, { principal });
+  if (answer.kind === 'refused') throw new Error(`${to} refused: ${answer.error.message}`);
+}
+
+/** Asks, and takes nothing but an answer. */
+export async function ask(system: System, to: Address, event: Message): Promise<unknown> {
+  const answer = await system.ask(to, event, { principal, timeoutMs: 30_000 });
+  if (answer.kind === 'answered') return answer.result;
+  throw new Error(`${to}: ${answer.kind === 'refused' ? answer.error.message : 'no answer'}`);
+}
+
+/** Runs `count` calls with at most `width` of them at once; the number of the call is given. */
+export async function inParallel(
+  count: number,
+  width: number,
+  call: (at: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < count) await call(next++);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, count) }, lane));
+}

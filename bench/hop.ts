@@ -1,0 +1,71 @@
+/**
+ * How fast messages go from actor to actor. 64 relays in a ring spread over 8 shards pass balls on;
+ * a hop is one durable turn whose message is stored with it in one transaction. A ball makes 30
+ * hops, since a chain of messages may pass 32 actors.
+ */
+import type { System } from '../runtime/index.ts';
+import { ARRIVED, RING, relayAddress } from './harness/counter.ts';
+import { rawCommit } from './harness/raw.ts';
+import { defineScenario } from './harness/scenario.ts';
+import { spread } from './harness/statistics.ts';
+import { inParallel, openSystem, tell } from './harness/system.ts';
+
+const HOPS = 30;
+
+export const hop = defineScenario({
+  name: 'hop',
+  question: 'how long does a message take from actor to actor, and how many go a second?',
+  secondsMax: 60,
+  figures: {
+    hopsPerSecond: { label: 'hops, 512 balls at once', unit: '1/s' },
+    hopP50Ms: { label: 'a hop of one ball alone, p50', unit: 'ms', limit: 'commitP50Ms' },
+    hopP99Ms: { label: '  p99', unit: 'ms', limit: 'commitP99Ms' },
+    commitP50Ms: { label: '  limit: one LMDB transaction, p50', unit: 'ms' },
+    commitP99Ms: { label: '  p99', unit: 'ms' },
+  },
+  async measure({ folder, pick }) {
+    const commit = await rawCommit(folder, pick(2_000, 500, 20));
+    const system = await openSystem(folder);
+    const balls = thrower(system);
+    await inParallel(pick(1_000, 300, 10), 512, balls.pass);
+    const count = pick(3_000, 600, 10);
+    const begun = performance.now();
+    await inParallel(count, 512, balls.pass);
+    const seconds = (performance.now() - begun) / 1_000;
+    const alone: number[] = [];
+    await inParallel(pick(200, 40, 3), 1, async (at) => {
+      const thrown = performance.now();
+      await balls.pass(at);
+      // The first message came from outside: it is accepted, then applied like a hop.
+      alone.push((performance.now() - thrown) / (HOPS + 2));
+    });
+    balls.close();
+    await system.stop();
+    const { p50, p99 } = spread(alone);
+    return {
+      hopsPerSecond: (count * HOPS) / seconds,
+      hopP50Ms: p50,
+      hopP99Ms: p99,
+      commitP50Ms: commit.p50,
+      commitP99Ms: commit.p99,
+    };
+  },
+});
+
+/** Throws balls into the ring and knows when each has made its way. */
+function thrower(system: System) {
+  const thrown = new Map<number, () => void>();
+  let last = 0;
+  const close = system.bus.subscribe(ARRIVED, ({ payload }) => {
+    const { id } = payload as { id: number };
+    thrown.get(id)?.();
+    thrown.delete(id);
+  });
+  const pass = async (at: number): Promise<void> => {
+    const id = ++last;
+    const arrived = new Promise<void>((resolve) => thrown.set(id, resolve));
+    await tell(system, relayAddress(at % RING), { type: 'ball', id, left: HOPS });
+    await arrived;
+  };
+  return { pass, close };
+}

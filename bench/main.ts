@@ -1,0 +1,140 @@
+/**
+ * `npm run bench`: measures what the documentation claims, each figure beside its physical limit of
+ * the same run, compares with a saved baseline and, as `check`, holds the figures to their gates.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { serveEcho } from './harness/echo.ts';
+import { type Gate, parseGate, withGates } from './harness/gates.ts';
+import { compare, reportOf, verdictsOf } from './harness/report.ts';
+import { type Results, runScenarios } from './harness/runner.ts';
+import { type Scale, type Scenario, scales } from './harness/scenario.ts';
+import { work } from './harness/worker.ts';
+import { activation } from './activation.ts';
+import { ask } from './ask.ts';
+import { hop } from './hop.ts';
+import { idle } from './idle.ts';
+import { limits } from './limits.ts';
+import { proofs } from './proofs.ts';
+import { run } from './run.ts';
+import { start } from './start.ts';
+import { turn } from './turn.ts';
+
+const scenarios: readonly Scenario[] = [
+  limits,
+  turn,
+  hop,
+  ask,
+  activation,
+  idle,
+  start,
+  run,
+  proofs,
+];
+
+const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
+
+  (nothing)         run the scenarios named, or all, and print their figures
+  list              name the scenarios
+  check             run those that have gates; exit 1 when a threshold is missed
+
+  --quick           seconds instead of minutes, one repeat, a tenth of the actors
+  --smoke           only shows that a scenario runs; its figures mean nothing
+  --repeats N       repeats of each scenario, default 3; the median is reported
+  --json FILE       write all figures and the machine's facts
+  --baseline FILE   compare with figures written before; default bench/baseline.json
+  --gate S.F=N      another threshold for the figure F of scenario S
+  --profile DIR     write CPU profiles of the measured processes
+`;
+
+const { values: options, positionals } = parse();
+
+if (positionals[0] === 'worker') {
+  const [, name = '', scale = '', folder = ''] = positionals;
+  await work(named(name), scale as Scale, folder);
+} else if (positionals[0] === 'echo') await serveEcho();
+else if (options.help === true) console.log(usage);
+else if (positionals[0] === 'list')
+  for (const { name, question } of scenarios) console.log(`${name.padEnd(12)}${question}`);
+else process.exitCode = await bench();
+
+async function bench(): Promise<number> {
+  const check = positionals[0] === 'check';
+  const names = check ? positionals.slice(1) : positionals;
+  const gates = gatesAsked(options.gate);
+  const baseline = readBaseline(options.baseline);
+  const gated = scenarios.filter(({ name }) => gates.some((g) => g.figure.startsWith(`${name}.`)));
+  const chosen = names.length > 0 ? names.map(named) : check ? gated : scenarios;
+  const results = await runScenarios(chosen, {
+    scale: scales.find((one) => options[one as 'quick' | 'smoke'] === true) ?? 'full',
+    onProgress: (line) => console.error(`  … ${line}`),
+    ...(options.repeats === undefined ? {} : { repeats: wholeNumber(options.repeats) }),
+    ...(options.profile === undefined ? {} : { profiles: resolve(options.profile) }),
+  });
+  console.log(reportOf(results, gates));
+  if (baseline) console.log(compare(results, baseline));
+  if (options.json !== undefined)
+    writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
+  if (!check) return results.scenarios.some(({ status }) => status === 'failed') ? 1 : 0;
+  const { text, passed } = verdictsOf(results, gates);
+  console.log(text);
+  return passed ? 0 : 1;
+}
+
+function gatesAsked(own: readonly string[] = []): readonly Gate[] {
+  try {
+    return withGates(own.map(parseGate));
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function parse() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        quick: { type: 'boolean' },
+        smoke: { type: 'boolean' },
+        repeats: { type: 'string' },
+        json: { type: 'string' },
+        baseline: { type: 'string' },
+        gate: { type: 'string', multiple: true },
+        profile: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function named(name: string): Scenario {
+  const found = scenarios.find((scenario) => scenario.name === name);
+  return (
+    found ?? refuse(`there is no scenario ${name}: ${scenarios.map((s) => s.name).join(', ')}`)
+  );
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  return Number.isInteger(value) && value > 0
+    ? value
+    : refuse('--repeats is a whole number from 1');
+}
+
+/** The default one may be absent; one that is named must be there. */
+function readBaseline(path: string | undefined): Results | undefined {
+  try {
+    return JSON.parse(readFileSync(path ?? 'bench/baseline.json', 'utf8')) as Results;
+  } catch (error) {
+    if (path === undefined) return undefined;
+    return refuse(`the baseline ${path} can not be read: ${(error as Error).message}`);
+  }
+}
+
+function refuse(why: string): never {
+  console.error(`bench: ${why}\n\n${usage}`);
+  process.exit(2);
+}

@@ -1,0 +1,118 @@
+/**
+ * What troupe adds to an agent run, and how many runs go through. The built program runs as a
+ * process of its own with the offline model at no pace; this process is its one WebSocket client.
+ *
+ * A run is what a person would call one: the request `agent` goes out, the session takes it, asks
+ * its agent for a slot, calls the model, appends the answer to the transcript, and the final frame
+ * comes back. The offline model answers in well under a millisecond, so all of the time from send
+ * to final is counted as added, the socket both ways and this client included.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayClient } from '../cli/gateway-client.ts';
+import { processorTimeOf } from './harness/machine.ts';
+import { startProgram } from './harness/program.ts';
+import { rawEcho } from './harness/echo.ts';
+import { rawCommit } from './harness/raw.ts';
+import { defineScenario, type Repeat } from './harness/scenario.ts';
+import { spread } from './harness/statistics.ts';
+import { inParallel } from './harness/system.ts';
+
+const SESSIONS = 100;
+const RATE_PER_SECOND = 50;
+/** Requests of a session on their way at once: while one runs, the next one waits. */
+const WINDOW_PER_SESSION = 2;
+/** Transactions that follow one another in a run: see docs/benchmarks.md. */
+const COMMITS = 6;
+
+export const run = defineScenario({
+  name: 'run',
+  question: 'what does troupe add to an agent run, and how many runs go through a second?',
+  needsProgram: true,
+  secondsMax: 60,
+  figures: {
+    addedP50Ms: { label: '50 runs/s: send to final, p50', unit: 'ms', limit: 'limitMs' },
+    addedP99Ms: { label: '  p99', unit: 'ms', limit: 'limitMs' },
+    acceptedP50Ms: { label: '  send to accepted, p50', unit: 'ms' },
+    acceptedP99Ms: { label: '  p99', unit: 'ms' },
+    limitMs: {
+      label: `  limit: ${COMMITS} LMDB transactions in a row and an echo, p50`,
+      unit: 'ms',
+    },
+    echoMs: { label: '  one frame there and back, p50', unit: 'ms' },
+    runsPerSecond: { label: `runs over ${SESSIONS} sessions, one client`, unit: '1/s' },
+    runP50Ms: { label: '  send to final then, p50', unit: 'ms' },
+    runP99Ms: { label: '  p99', unit: 'ms' },
+    serverMs: { label: '  processor time of a run, server', unit: 'ms' },
+    serverThreadMs: { label: '  of it, its JavaScript thread', unit: 'ms' },
+    clientMs: { label: '  processor time of a run, client', unit: 'ms' },
+  },
+  async measure(repeat) {
+    const { folder, pick } = repeat;
+    const pace = { inARow: COMMITS, everyMs: 1_000 / RATE_PER_SECOND };
+    const commits = await rawCommit(folder, pick(200, 100, 5), pace);
+    const echo = await rawEcho(pick(2_000, 500, 20));
+    const program = await startProgram(folder);
+    const client = await program.connect();
+    await throughput(client, pick(3_000, 1_000, 20), 'warm');
+    const steady = await steadyRate(client, repeat);
+    const count = pick(8_000, 1_500, 20);
+    const before = { server: processorTimeOf(program.pid), client: processorTimeOf(process.pid) };
+    const load = await throughput(client, count, 'load');
+    const after = { server: processorTimeOf(program.pid), client: processorTimeOf(process.pid) };
+    client.close();
+    await program.stop();
+    return {
+      addedP50Ms: steady.final.p50,
+      addedP99Ms: steady.final.p99,
+      acceptedP50Ms: steady.accepted.p50,
+      acceptedP99Ms: steady.accepted.p99,
+      limitMs: commits.p50 + echo.p50,
+      echoMs: echo.p50,
+      ...load,
+      serverMs: (after.server.allMs - before.server.allMs) / count,
+      serverThreadMs: (after.server.mainMs - before.server.mainMs) / count,
+      clientMs: (after.client.allMs - before.client.allMs) / count,
+    };
+  },
+});
+
+/** Runs one; answers milliseconds from sending to accepted and to the final frame. */
+async function timed(client: GatewayClient, sessionKey: string) {
+  const sent = performance.now();
+  let acceptedMs = 0;
+  const onAccepted = () => void (acceptedMs = performance.now() - sent);
+  const params = { message: 'echo ok', sessionKey, idempotencyKey: randomUUID() };
+  const final = await client.request('agent', params, { expectFinal: true, onAccepted });
+  if (final.status !== 'ok') throw new Error(`a run ended ${final.status}`);
+  return { acceptedMs, finalMs: performance.now() - sent };
+}
+
+/** Open loop: a run begins every 20 ms, whatever became of those before. */
+async function steadyRate(client: GatewayClient, { pick }: Repeat) {
+  const count = pick(500, 150, 5);
+  const begun = performance.now();
+  const runs: ReturnType<typeof timed>[] = [];
+  for (let at = 0; at < count; at++) {
+    const due = begun + (at * 1_000) / RATE_PER_SECOND;
+    await sleep(Math.max(0, due - performance.now()));
+    runs.push(timed(client, `steady-${at % SESSIONS}`));
+  }
+  const ended = await Promise.all(runs);
+  return {
+    accepted: spread(ended.map(({ acceptedMs }) => acceptedMs)),
+    final: spread(ended.map(({ finalMs }) => finalMs)),
+  };
+}
+
+/** Closed loop over all sessions. */
+async function throughput(client: GatewayClient, count: number, name: string) {
+  const samples: number[] = [];
+  const begun = performance.now();
+  await inParallel(count, SESSIONS * WINDOW_PER_SESSION, async (at) => {
+    samples.push((await timed(client, `${name}-${at % SESSIONS}`)).finalMs);
+  });
+  const seconds = (performance.now() - begun) / 1_000;
+  const { p50, p99 } = spread(samples);
+  return { runsPerSecond: count / seconds, runP50Ms: p50, runP99Ms: p99 };
+}

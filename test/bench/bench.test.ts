@@ -1,0 +1,106 @@
+/**
+ * The bench as a person runs it, in its quickest form: every scenario measures something, `check`
+ * fails when a threshold is missed, and nothing is left behind. No figure is judged here.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Results } from '../../bench/harness/runner.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-test-'));
+const stores = mkdtempSync(join(folder, 'stores-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+async function bench(...args: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, ['tools/run.mjs', 'bench/main.ts', ...args], {
+    env: { ...process.env, TMPDIR: stores },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+const { stdout: list } = await bench('list');
+const names = list
+  .trim()
+  .split('\n')
+  .map((line) => line.split(' ')[0] ?? '');
+
+test('the list names every scenario with its question', () => {
+  expect(names).toEqual(
+    expect.arrayContaining(['limits', 'turn', 'hop', 'ask', 'activation', 'idle', 'start', 'run']),
+  );
+  for (const line of list.trim().split('\n')) expect(line).toMatch(/^[a-z]+ +\S.*\?/);
+});
+
+describe('in its quickest form', () => {
+  test.each(names)(
+    '%s measures every one of its figures and leaves nothing behind',
+    async (name) => {
+      const file = join(folder, `${name}.json`);
+      const { code, stdout, stderr } = await bench(name, '--smoke', '--json', file);
+      expect(`${code} ${stderr}`).toMatch(/^0 /);
+      const results = JSON.parse(readFileSync(file, 'utf8')) as Results;
+      expect(results).toMatchObject({ format: 1, scale: 'smoke' });
+      expect(results.machine.cores).toBeGreaterThan(0);
+      const [result] = results.scenarios;
+      if (result?.status !== 'measured') throw new Error(JSON.stringify(result));
+      expect(result.name).toBe(name);
+      const figures = Object.values(result.figures);
+      expect(figures.length).toBeGreaterThan(0);
+      for (const { label, median, min, max, values } of figures) {
+        expect(stdout).toContain(label.trim());
+        expect(values).toHaveLength(1);
+        expect(Number.isFinite(median), `${label}: ${median}`).toBe(true);
+        expect([min, max]).toEqual([median, median]);
+      }
+      expect(readdirSync(stores)).toEqual([]);
+    },
+    120_000,
+  );
+});
+
+describe('check', () => {
+  const check = (gate: string) => bench('check', 'limits', '--smoke', '--gate', gate);
+
+  test('fails and names the figure when a threshold is missed, and by how much', async () => {
+    const { code, stdout } = await check('limits.putsPerSecond=1000000000000');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/MISSED {2}limits\.putsPerSecond: [\d,.]+ \/s, asked ≥ .*, \d+ % short/);
+  });
+
+  test('passes when every threshold holds', async () => {
+    const { code, stdout } = await check('limits.putsPerSecond=1');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/ok {6}limits\.putsPerSecond/);
+  });
+
+  test('fails for a gate whose figure no scenario measures', async () => {
+    const { code, stdout } = await check('limits.dreams=1');
+    expect(code).toBe(1);
+    expect(stdout).toContain('there is no such figure');
+  });
+});
+
+describe('what a person gets wrong', () => {
+  test.each([
+    [['nonsense'], 'there is no scenario nonsense: limits'],
+    [['limits', '--loud'], "Unknown option '--loud'"],
+    [['limits', '--repeats', 'many'], '--repeats is a whole number'],
+    [['limits', '--gate', 'fast'], '--gate is written scenario.figure=number'],
+    [['limits', '--baseline', '/nowhere.json'], 'the baseline /nowhere.json can not be read'],
+  ])('%j ends with exit code 2 before anything is measured', async (args, why) => {
+    const { code, stderr } = await bench(...args, '--smoke');
+    expect(code).toBe(2);
+    expect(stderr).toContain(why);
+    expect(stderr).not.toContain('limits 1/1');
+  });
+});
