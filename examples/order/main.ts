@@ -1,0 +1,46 @@
+/**
+ * Run it with `node tools/run.mjs examples/order/main.ts`: a customer places an order, the shop's
+ * computer is switched off while the bank is being paid, comes back, and the order goes on.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { address } from '../../protocols/index.ts';
+import { createSystem, openEmbedded, type System } from '../../runtime/index.ts';
+import { Bank } from './bank.ts';
+import { order } from './order.ts';
+
+const path = mkdtempSync(join(tmpdir(), 'troupe-order-'));
+const bank = new Bank();
+const open = async (): Promise<System> =>
+  createSystem({ ...(await openEmbedded({ path })), actors: [order], services: bank });
+
+// The key makes the two questions one: whoever asks again waits for the first answer.
+const place = (system: System) =>
+  system.ask(
+    address('default', 'order', '4711'),
+    { type: 'order.place', cents: 4_999 },
+    { principal: { sub: 'ada', roles: ['customer'] }, key: 'cart-1', timeoutMs: 10_000 },
+  );
+
+// troupe's own timers do not keep a process alive; in a real shop its web server would.
+const shopIsOpen = setInterval(() => {}, 60_000);
+try {
+  const beforeOutage = await open();
+  bank.answerMs = 60_000;
+  const moneyTaken = new Promise<void>((resolve) => (bank.onTaken = resolve));
+  void place(beforeOutage);
+  await moneyTaken;
+  console.log('the bank has the money, the shop does not know it yet; the lights go out');
+  await beforeOutage.stop();
+
+  const afterOutage = await open();
+  console.log('the shop is back; the customer asks again');
+  const answer = await place(afterOutage);
+  console.log('the order:', JSON.stringify(answer));
+  console.log('times the customer was charged:', bank.charges.length);
+  await afterOutage.stop();
+} finally {
+  clearInterval(shopIsOpen);
+  rmSync(path, { recursive: true, force: true });
+}
