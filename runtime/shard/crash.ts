@@ -74,7 +74,9 @@ export function crash(
   });
 }
 
+/** An actor that is out of service stays so: only an input that is found guilty late gets here. */
 function afterCrash(t: TurnContext, resident: Resident, crashes: readonly number[]) {
+  if (resident.actor.status !== 'active') return { status: resident.actor.status };
   const policy = resident.definition.supervision.onThrow;
   const supervisor = resident.actor.supervisor ?? t.world.supervisor;
   if (policy === 'resume') return { status: 'active' as const };
@@ -105,6 +107,13 @@ export function obey(t: TurnContext, resident: Resident, item: OutItem, input: s
       result: 'refused',
       code: 'NOT_FOUND',
       message: `${item.to} does not exist`,
+      resident,
+    });
+  if (resident.actor.status === 'stopped' && item.event.type === 'sys.resume')
+    return refuse(t, item, input, {
+      result: 'refused',
+      code: 'CONFLICT',
+      message: `${item.to} was stopped, and what it waited for is gone: send sys.restart`,
       resident,
     });
   try {

@@ -6,12 +6,13 @@
  */
 import type { Meta } from '../../protocols/statechart.ts';
 import { missedPolicy } from '../actor/define-actor.ts';
-import { type Cause, failed, fired, settled } from '../statechart/host.ts';
+import { type Cause, failed, fired, missed, settled } from '../statechart/host.ts';
 import { intentId } from './asks.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { MailEntry, OutItem, Outcome } from './records.ts';
+import { UnfitRow } from './residents.ts';
 import { stashCause } from './stash.ts';
 import {
   beginTurn,
@@ -159,6 +160,7 @@ export function takeOutcome(
   try {
     resident = parts.residents.find(intent.actor);
   } catch (error) {
+    if (!(error instanceof UnfitRow)) throw error;
     // The row stays: a worker that knows this version runs or reconciles the effect again.
     return end(t, {
       input,
@@ -250,7 +252,8 @@ export function takeTimer(
   let resident: Resident | undefined;
   try {
     resident = residents.find(actor);
-  } catch {
+  } catch (error) {
+    if (!(error instanceof UnfitRow)) throw error;
     return false; // unfit for this worker: the row stays for one that knows the version
   }
   const t = beginTurn(parts, group);
@@ -264,14 +267,13 @@ export function takeTimer(
   const meta: Meta = { id: `${actor}|${life}.${key}`, now: group.now, self: actor };
   const cause = fired(resident.live, timer, key, meta);
   if (due < since && missedPolicy(resident.definition, timer) === 'skip')
-    skipMissed(t, resident, timer, input);
+    skipMissed(t, resident, cause, input);
   else by.cause(t, resident, cause, input);
   return true;
 }
 
-function skipMissed(t: TurnContext, resident: Resident, timer: string, input: string): void {
-  const { [timer]: _, ...timers } = resident.live.timers;
-  resident.live = { ...resident.live, timers };
+function skipMissed(t: TurnContext, resident: Resident, cause: Cause, input: string): void {
+  resident.live = missed(resident.live, cause);
   t.residents.save(t, resident);
   end(t, {
     input,

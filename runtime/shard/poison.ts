@@ -4,10 +4,10 @@
  * and closes what it settles as any other input does.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
-import { deadLetter, end, type Resident, tellSender, type TurnContext } from './context.ts';
+import { deadLetter, end, tellSender } from './context.ts';
 import { crash } from './crash.ts';
 import type { Carrier } from './inputs.ts';
-import type { OutItem } from './records.ts';
+import { findFit } from './residents.ts';
 
 /** Carries an input out as poison that has killed the process `tries` times. */
 export function asPoison(tries: number): Carrier {
@@ -17,25 +17,15 @@ export function asPoison(tries: number): Carrier {
   };
   return {
     message(t, item, input) {
-      const resident = findFit(t, item);
+      const resident = findFit(t, item.to);
       if (resident) return crash(t, resident, item.event, item, error, input, true);
       deadLetter(t, item, 'POISON', error);
       tellSender(t, item, error);
       const { message: why } = error;
       end(t, { input, actor: item.to, machine: '', result: 'poison', why });
     },
-    stashed: (t, resident, item, input) =>
-      crash(t, resident, item.event, item, error, input, true),
+    stashed: (t, resident, item, input) => crash(t, resident, item.event, item, error, input, true),
     cause: (t, resident, { event }, input) =>
       crash(t, resident, event, undefined, error, input, true),
   };
-}
-
-/** The actor, if it exists and this worker can read its row. */
-function findFit({ residents }: TurnContext, { to }: OutItem): Resident | undefined {
-  try {
-    return residents.find(to);
-  } catch {
-    return undefined;
-  }
 }

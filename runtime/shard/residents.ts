@@ -5,7 +5,7 @@
  * trusted (RT12).
  */
 import { type Address, parseAddress, shardOf } from '../../protocols/address.ts';
-import { TroupeError } from '../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from '../actor/define-actor.ts';
 import type { Registry } from '../actor/registry.ts';
 import { checkRow } from '../statechart/check.ts';
@@ -109,15 +109,10 @@ export class Residents implements ResidentStore {
     this.#cache.delete(resident.address);
   }
 
-  /**
-   * Passivates actors that were idle for longer than their type allows (RT7). The cache is in order
-   * of use.
-   */
+  /** Passivates actors that were idle for longer than their type allows (RT7). */
   passivate(now: number): void {
     for (const [actor, { usedAt, definition, unsaved }] of this.#cache) {
-      if (unsaved) continue;
-      if (now - usedAt < definition.idleMs) return;
-      this.#cache.delete(actor);
+      if (!unsaved && now - usedAt >= definition.idleMs) this.#cache.delete(actor);
     }
   }
 
@@ -138,13 +133,12 @@ export class Residents implements ResidentStore {
   }
 
   #activate(actor: Address, row: ActorRow): Resident {
-    const { definition, row: fit } = this.#fit(actor, row);
-    const { row: _, ...beside } = fit;
+    const { definition, live, beside } = this.#fit(actor, row);
     return {
       address: actor,
       definition,
       actor: beside,
-      live: load(definition.machine, fit.row),
+      live,
       bornAsks: [],
       unsaved: false,
       usedAt: this.#fold.scalars.now,
@@ -155,7 +149,7 @@ export class Residents implements ResidentStore {
    * Migrates to the newest version, or stays with the version that wrote the row where it is still
    * registered.
    */
-  #fit(actor: Address, row: ActorRow): { definition: ActorDefinition; row: ActorRow } {
+  #fit(actor: Address, row: ActorRow): Fit {
     const definition = this.#registry.latest(parseAddress(actor).type);
     const exact = this.#registry.exact(row.machine);
     if (!definition) throw new UnfitRow(actor, row.machine, ['its type is not registered']);
@@ -166,11 +160,40 @@ export class Residents implements ResidentStore {
       throw new UnfitRow(actor, row.machine, [
         `version ${definition.version} has no migration from it`,
       ]);
-    const fit = migrate ? { ...row, machine: chosen.name, row: migrate(row.row) } : row;
-    const problems = checkRow(chosen.machine, fit.row);
-    if (problems.length > 0 && fit.status === 'active')
-      throw new UnfitRow(actor, row.machine, problems);
-    return { definition: chosen, row: fit };
+    const { row: stored, ...beside } = row;
+    try {
+      const fit = migrate ? migrate(stored) : stored;
+      const problems = row.status === 'active' ? checkRow(chosen.machine, fit) : [];
+      if (problems.length > 0) throw new UnfitRow(actor, row.machine, problems);
+      const live = load(chosen.machine, fit);
+      return {
+        definition: chosen,
+        live,
+        beside: migrate ? { ...beside, machine: chosen.name } : beside,
+      };
+    } catch (error) {
+      if (error instanceof UnfitRow) throw error;
+      throw new UnfitRow(actor, row.machine, [errorData(error).message]);
+    }
+  }
+}
+
+type Fit = {
+  readonly definition: ActorDefinition;
+  readonly live: Live;
+  readonly beside: Resident['actor'];
+};
+
+/** The actor, if it exists and this worker can read its row. @throws what a damaged store throws */
+export function findFit(
+  { residents }: { readonly residents: ResidentStore },
+  actor: Address,
+): Resident | undefined {
+  try {
+    return residents.find(actor);
+  } catch (error) {
+    if (error instanceof UnfitRow) return undefined;
+    throw error;
   }
 }
 

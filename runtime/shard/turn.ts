@@ -13,6 +13,7 @@ import { crash, isDirective, obey } from './crash.ts';
 import { Draft } from './group.ts';
 import type { OutItem, RowPut } from './records.ts';
 import { UnfitRow } from './residents.ts';
+import type { Limits } from './size.ts';
 import { stashMessage, waitingOf } from './stash.ts';
 
 /** Takes one message for an actor. */
@@ -24,7 +25,7 @@ export function takeMessage(t: TurnContext, item: OutItem, input: string): void 
       message: `the message was applied after its deadline ${new Date(item.deadline).toISOString()}`,
     });
   }
-  if (item.hops > t.world.limits.hopsMax) {
+  if (item.hops > hopsOf(item, t.world.limits)) {
     return refuse(t, item, input, {
       result: 'refused',
       code: 'CONFLICT',
@@ -40,15 +41,30 @@ export function takeMessage(t: TurnContext, item: OutItem, input: string): void 
       message: `no actor type '${type}' is registered on this worker`,
     });
   }
-  let resident: Resident;
+  let resident: Resident | undefined;
   try {
-    resident = t.residents.find(item.to) ?? t.residents.create(t, item, definition);
+    resident = t.residents.find(item.to);
+  } catch (error) {
+    if (error instanceof UnfitRow) return refuseUnborn(t, item, input, error);
+    throw error;
+  }
+  try {
+    resident ??= t.residents.create(t, item, definition);
   } catch (error) {
     return refuseUnborn(t, item, input, error);
   }
   if (isDirective(item.event.type)) return obey(t, resident, item, input);
   admit(t, resident, item, input);
 }
+
+/**
+ * A refusal for too many hops still reaches who sent it; what that one sends then does not go on
+ * for ever either.
+ */
+const hopsOf = ({ event: { type } }: OutItem, { hopsMax }: Limits): number =>
+  type === 'refused' || type === 'reply' ? hopsMax + NOTICE_HOPS : hopsMax;
+/** An answer may be one past the limit, the request made of it two, and its refusal three. */
+const NOTICE_HOPS = 3;
 
 /** Where an existing actor's status decides what becomes of a message. */
 function admit(t: TurnContext, resident: Resident, item: OutItem, input: string): void {

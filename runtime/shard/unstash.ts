@@ -15,10 +15,14 @@ import {
 import type { Group } from './group.ts';
 import type { Fold } from './fold.ts';
 import type { Carrier } from './inputs.ts';
+import { findFit } from './residents.ts';
 import { type Stashed, stashKey, takeOut, waitingOf } from './stash.ts';
 import { keepActor } from './turn.ts';
 
-/** Takes what an actor's stash lets go; answers whether there may be more. */
+/**
+ * Takes what an actor's stash lets go; answers whether there may be more. A row that only another
+ * worker can read keeps its stash for that one.
+ */
 export function takeStashedOf(
   parts: ShardParts,
   group: Group,
@@ -27,15 +31,6 @@ export function takeStashedOf(
 ): boolean {
   const resident = findFit(parts, actor);
   return resident ? takeStashed(beginTurn(parts, group), resident, by) : false;
-}
-
-/** A row that only another worker can read keeps its stash for that one. */
-function findFit({ residents }: ShardParts, actor: Address): Resident | undefined {
-  try {
-    return residents.find(actor);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Key of the stash row that `takeStashedOf` would take; undefined when it would take none. */

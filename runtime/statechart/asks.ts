@@ -36,7 +36,7 @@ export function settle(draft: Draft, id: string): void {
 }
 
 /** A timer fires once; that of an `after` stays until XState leaves its state, as a job does. */
-export function expire(draft: Draft, id: string): void {
+export function expire(draft: Pick<Draft, 'timers'>, id: string): void {
   if (!id.startsWith('xstate.after.')) draft.timers = without(draft.timers, id);
   else draft.timers = { ...draft.timers, [id]: { ...draft.timers[id]!, fired: true } };
 }

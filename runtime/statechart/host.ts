@@ -176,6 +176,14 @@ export const fired = (from: Live | MachineRow, id: string, key: string, meta: Me
   timer: { id, key },
 });
 
+/** The machine as if this timer had fired and no guard had let it do anything. */
+export function missed(live: Live, { timer }: Cause): Live {
+  if (!timer || live.timers[timer.id]?.key !== timer.key) return live;
+  const after = { timers: live.timers };
+  expire(after, timer.id);
+  return { ...live, ...after };
+}
+
 /** The machine reached its final state: it takes no more events. */
 export const isDone = (live: Live): boolean => live.snapshot.status === 'done';
 
