@@ -143,6 +143,7 @@ export class Door {
   async #append(shard: number, lane: Lane, bytes: Uint8Array, keyed: boolean): Promise<void> {
     const { log, env, clock } = this.#o;
     const subject = mailboxSubject(env, shard, lane);
+    let unsure = false;
     for (
       let attempt = 1, backoffMs = APPEND_BACKOFF_MS.first;
       ;
@@ -153,7 +154,9 @@ export class Door {
         if (answer.kind === 'stored' && lane === 'data') this.#appended[shard] = answer.position;
         return;
       } catch (error) {
-        if (!(error instanceof AppendUnknown)) throw error;
+        // What an earlier copy may have done, a later failure does not undo.
+        unsure ||= error instanceof AppendUnknown;
+        if (!unsure) throw error;
         if (!keyed || attempt >= APPEND_BACKOFF_MS.attempts) {
           throw new TroupeError(
             'UNAVAILABLE',
