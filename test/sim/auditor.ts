@@ -25,7 +25,7 @@ export type Request = {
   readonly seq: number;
   readonly to: Address;
   readonly keyed: boolean;
-  /** what the client was told in the end; `unsure`: without a key it may not ask again */
+  /** what the client was told in the end; `unsure`: a copy may still be on its way */
   told: 'pending' | 'accepted' | 'answered' | 'refused' | 'unsure';
 };
 

@@ -71,12 +71,11 @@ export class Workload {
 }
 
 const KINDS: readonly Command['type'][] = [
-  ...Array<'hard'>(8).fill('hard'),
-  ...Array<'soft'>(5).fill('soft'),
-  ...Array<'arm'>(3).fill('arm'),
-  ...Array<'do'>(3).fill('do'),
-  'cancel',
-  'cancel',
+  ...Array<'hard'>(20).fill('hard'),
+  ...Array<'soft'>(16).fill('soft'),
+  ...Array<'arm'>(8).fill('arm'),
+  ...Array<'do'>(10).fill('do'),
+  ...Array<'cancel'>(5).fill('cancel'),
   'finish',
 ];
 
@@ -127,6 +126,7 @@ async function send(
 ): Promise<void> {
   const { random: r, clock } = o;
   let asks = r.chance(0.6) ? r.whole(1, 3) : 0;
+  let unsure = false;
   for (;;) {
     const worker = o.worker();
     if (!worker) {
@@ -147,13 +147,13 @@ async function send(
     }
     if (told.kind === 'refused' && !isUnsure(told.error)) {
       if (!ERRORS[told.error.code].retriable || !r.chance(0.7)) {
-        request.told = 'refused';
+        request.told = unsure ? 'unsure' : 'refused';
         return;
       }
     } else if (!request.keyed) {
       request.told = 'unsure';
       return;
-    }
+    } else unsure = true;
     await clock.sleep(r.whole(10, 300));
   }
 }
