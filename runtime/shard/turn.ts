@@ -152,17 +152,18 @@ type Failure = {
 };
 
 /** A turn past a limit is refused to its sender; where nobody sent it, the actor crashes. */
-function undone(t: TurnContext, { address }: Resident, undo: Undo, failure: Failure): void {
+function undone(t: TurnContext, resident: Resident, undo: Undo, failure: Failure): void {
+  const { address, definition } = resident;
   const { event, item, error, input } = failure;
   t.residents.drop(address);
   const fresh = again(t, undo.puts);
-  const before = t.residents.find(address);
-  if (!before) return refuseUnborn(fresh, item!, input, error);
+  const before = t.residents.find(address) ?? t.residents.create(fresh, item!, definition);
   before.actor = undo.actor;
   if (!(error instanceof LimitExceeded && item)) {
+    if (!bear(fresh, before, item, input)) return;
     return crash(fresh, before, event, item, errorData(error), input);
   }
-  t.residents.save(fresh, before);
+  keepTaken(fresh, before);
   const { code, message } = error;
   refuse(fresh, item, input, { result: 'refused', code, message, resident: before });
 }
@@ -251,5 +252,6 @@ function refuseUnborn(t: TurnContext, item: OutItem, input: string, error: unkno
   t.residents.drop(item.to);
   const data = errorData(error);
   deadLetter(t, item, error instanceof UnfitRow ? 'UNFIT' : 'UNBORN', data);
-  refuse(t, item, input, { result: 'refused', code: data.code, message: data.message, kept: true });
+  const code = error instanceof UnfitRow || error instanceof LimitExceeded ? data.code : 'INTERNAL';
+  refuse(t, item, input, { result: 'refused', code, message: data.message, kept: true });
 }
