@@ -3,3 +3,5 @@ export const bundle: string;
 export function isStale(): boolean;
 export function build(): Promise<void>;
 export function ensureBuilt(): void;
+/** Settings that a bundle for Node has in common with any other of ours. */
+export const nodeBundle: import('esbuild').BuildOptions;

@@ -17,7 +17,23 @@ if (!entry || !existsSync(join(root, entry))) {
 ensureInstalled({ dev: true });
 const outfile = join(root, 'dist', 'run', entry.replaceAll('/', '-').replace(/\.tsx?$/, '.mjs'));
 const esbuild = await import('esbuild');
-await esbuild.build({ ...nodeBundle, entryPoints: [entry], outfile, packages: 'external' });
+/** Tools find the repository by their own place: they stay where they are. */
+const toolsStay = {
+  name: 'tools stay',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/tools\/\w+\.mjs$/ }, ({ path, resolveDir }) => ({
+      path: pathToFileURL(join(resolveDir, path)).href,
+      external: true,
+    }));
+  },
+};
+await esbuild.build({
+  ...nodeBundle,
+  entryPoints: [entry],
+  outfile,
+  packages: 'external',
+  plugins: [toolsStay],
+});
 await esbuild.stop();
 process.argv = [process.execPath, outfile, ...args];
 await import(pathToFileURL(outfile).href);

@@ -1,0 +1,141 @@
+/**
+ * Mutants: the mistakes this protocol must not make, as changes of real lines. Production code has
+ * no switches for them: the bundle that a trial runs is made with the line changed. `find` occurs
+ * exactly once in its file, else the mutant is stale and the run says so.
+ */
+export type Change = { readonly file: string; readonly find: string; readonly replace: string };
+
+export type Mutant = {
+  readonly name: string;
+  /** the rule or invariant that the line upholds */
+  readonly breaks: string;
+  /** more than one where two lines guard the same door */
+  readonly changes: readonly Change[];
+};
+
+const SHARD = 'runtime/shard';
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'no fence',
+    breaks: 'I1, A3: the append does not carry the position of the record before it',
+    changes: [{ file: `${SHARD}/journal.ts`, find: 'expectedLast: this.last,', replace: '' }],
+  },
+  {
+    name: 'no link dedupe',
+    breaks: 'I3, E1: a link item is applied whatever its number is',
+    changes: [
+      {
+        file: `${SHARD}/inputs.ts`,
+        find: 'if (n !== group.accepted(link) + 1) return;',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'no key dedupe',
+    breaks: 'I3, F3: a repeated idempotency key is a new message',
+    changes: [
+      {
+        file: `${SHARD}/keys.ts`,
+        find: "if (!row) return { kind: 'new' };",
+        replace: "if (!row || row) return { kind: 'new' };",
+      },
+    ],
+  },
+  {
+    name: 'outputs before the commit',
+    breaks: 'I2, C1: answers and effects leave before the record is known to count',
+    changes: [
+      {
+        file: `${SHARD}/owner.ts`,
+        find: 'const answer = await this.#journal.append(',
+        replace:
+          "if (body.t === 'TURNS') this.#after.run(after);\n      const answer = await this.#journal.append(",
+      },
+    ],
+  },
+  {
+    name: 'no outbox replay',
+    breaks: 'A5: a new owner does not send again what was not settled',
+    changes: [
+      {
+        file: `${SHARD}/owner.ts`,
+        find: 'for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'early trim',
+    breaks: 'I2, V7: the journal is trimmed when a snapshot begins, not when its record counts',
+    changes: [
+      {
+        file: `${SHARD}/retention.ts`,
+        find: '    this.#writing = true;\n',
+        replace:
+          '    this.#writing = true;\n    this.#trim(position, this.#o.fold.scalars.mailFloor, 0);\n',
+      },
+    ],
+  },
+  {
+    name: 'mailbox floor at the first item',
+    breaks: 'B1: the floor passes an entry when its first item has its turn',
+    changes: [
+      {
+        file: `${SHARD}/intake.ts`,
+        find: '  if (!last) return;\n',
+        replace: '  if (last === undefined) return;\n',
+      },
+    ],
+  },
+  {
+    name: 'unknown append taken as committed',
+    breaks: 'C3: the fate of an append is guessed, not read',
+    changes: [
+      {
+        file: `${SHARD}/journal.ts`,
+        find: 'const found = await this.#find(recId);',
+        replace: 'const found = this.#committed(this.last + 1);',
+      },
+    ],
+  },
+  {
+    name: 'once without its Start',
+    breaks: 'G3: a `once` effect begins before its Start is committed',
+    changes: [
+      {
+        file: `${SHARD}/after-commit.ts`,
+        find: "if (intent.cls === 'once' && intent.state === 'open') {",
+        replace: "if (intent.cls === 'once' && intent.state === 'unknown') {",
+      },
+    ],
+  },
+  {
+    name: 'unknown effects run again',
+    breaks: 'G4: a new owner starts a `once` effect that an earlier one had started',
+    changes: [
+      {
+        file: `${SHARD}/after-commit.ts`,
+        find: "if (intent.state === 'started' && intent.epoch !== this.#o.epoch) this.#lost.push(id);",
+        replace: "if (intent.state === 'unknown') this.#lost.push(id);",
+      },
+    ],
+  },
+  {
+    name: 'timers without a generation',
+    breaks: 'H2: a timer that was cancelled or armed anew fires all the same',
+    changes: [
+      {
+        file: `${SHARD}/asks.ts`,
+        find: 'return t.draft.put(TABLE.timer, timerId(ask.due, address, actor.life, ask.key), null);',
+        replace: 'return;',
+      },
+      {
+        file: 'runtime/statechart/host.ts',
+        find: 'return armed?.key === timer.key && !armed.fired',
+        replace: 'return armed',
+      },
+    ],
+  },
+];

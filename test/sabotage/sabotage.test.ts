@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { mutants } from './mutants.ts';
+import { bundleTrial, mutate, runTrial } from './sabotage.ts';
+
+/** Every mutant is caught far earlier; more is what `npm run test:sabotage` is for. */
+const SEEDS = 40;
+const LIMIT_MS = 60_000;
+
+describe('the simulation goes red when the runtime', () => {
+  it.each(mutants)('has $name', { timeout: 2 * LIMIT_MS }, async (mutant) => {
+    const caught = await runTrial(await bundleTrial(mutant), 1, SEEDS, LIMIT_MS);
+    expect(caught?.fault, `${mutant.breaks}: survives seeds 1 to ${SEEDS}`).toBeTruthy();
+  });
+
+  it('and stays green when it has none', { timeout: 2 * LIMIT_MS }, async () => {
+    expect(await runTrial(await bundleTrial(), 1, 10, LIMIT_MS)).toBeUndefined();
+  });
+});
+
+it('a mutant whose line is gone is stale, and says so', () => {
+  const change = { file: 'a.ts', find: 'fence', replace: '' };
+  const mutant = { name: 'old', breaks: '', changes: [change] };
+  expect(() => mutate(mutant, 'a.ts', 'no such line')).toThrow("'old' is stale");
+  expect(() => mutate(mutant, 'a.ts', 'fence fence')).toThrow('2 times');
+});

@@ -1,0 +1,80 @@
+/**
+ * Makes the simulator with one line of the runtime changed, and runs it in a process of its own.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import * as esbuild from 'esbuild';
+import { nodeBundle } from '../../tools/build.mjs';
+import { root } from '../../tools/install.mjs';
+import type { Mutant } from './mutants.ts';
+
+export type Caught = { readonly seed: number; readonly fault: string };
+
+/** The source of a file with the mutant's changes. @throws when a line is not there exactly once */
+export function mutate({ name, changes }: Mutant, file: string, source: string): string {
+  return changes
+    .filter((change) => change.file === file)
+    .reduce((changed, { find, replace }) => {
+      const found = changed.split(find).length - 1;
+      if (found === 1) return changed.replace(find, () => replace);
+      throw new Error(`the mutant '${name}' is stale: its line stands ${found} times in ${file}`);
+    }, source);
+}
+
+/** A bundle of the trial; without a mutant, of the code as it is. */
+export async function bundleTrial(mutant?: Mutant): Promise<string> {
+  const folder = join(root, 'node_modules', '.cache', 'troupe', 'sabotage');
+  mkdirSync(folder, { recursive: true });
+  const outfile = join(folder, `${(mutant?.name ?? 'sound').replaceAll(/\W+/g, '-')}.mjs`);
+  const change: esbuild.Plugin = {
+    name: 'sabotage',
+    setup(build) {
+      if (!mutant) return;
+      const files = new Set(mutant.changes.map(({ file }) => file));
+      build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const file = relative(root, path);
+        if (!files.has(file)) return undefined;
+        return { contents: mutate(mutant, file, readFileSync(path, 'utf8')), loader: 'ts' };
+      });
+    },
+  };
+  const entry = { entryPoints: ['test/sabotage/trial.ts'], outfile, packages: 'external' as const };
+  await esbuild.build({
+    ...nodeBundle,
+    ...entry,
+    format: 'esm',
+    platform: 'node',
+    plugins: [change],
+  });
+  return outfile;
+}
+
+/**
+ * Runs seeds until one goes wrong; undefined when all are clean. Hanging for longer than the limit
+ * counts as wrong.
+ */
+export function runTrial(
+  bundle: string,
+  from: number,
+  to: number,
+  limitMs: number,
+): Promise<Caught | undefined> {
+  return new Promise((resolve, reject) => {
+    const args = [bundle, String(from), String(to)];
+    execFile(
+      process.execPath,
+      args,
+      { timeout: limitMs, killSignal: 'SIGKILL' },
+      (error, stdout) => {
+        if (error?.killed) return resolve({ seed: from, fault: `no end within ${limitMs} ms` });
+        try {
+          const { seed, fault } = JSON.parse(stdout) as { seed: number | null; fault?: string };
+          resolve(seed === null ? undefined : { seed, fault: fault ?? '' });
+        } catch {
+          reject(new Error(`the trial said ${JSON.stringify(stdout)}`, { cause: error }));
+        }
+      },
+    );
+  });
+}
