@@ -51,30 +51,23 @@ export async function bundleTrial(mutant?: Mutant): Promise<string> {
 }
 
 /**
- * Runs seeds until one goes wrong; undefined when all are clean. Hanging for longer than the limit
- * counts as wrong.
+ * Runs seeds until one goes wrong; undefined when all are clean. No end within the limit counts as
+ * wrong, too.
  */
-export function runTrial(
+export async function runTrial(
   bundle: string,
   from: number,
   to: number,
   limitMs: number,
 ): Promise<Caught | undefined> {
-  return new Promise((resolve, reject) => {
-    const args = [bundle, String(from), String(to)];
-    execFile(
-      process.execPath,
-      args,
-      { timeout: limitMs, killSignal: 'SIGKILL' },
-      (error, stdout) => {
-        if (error?.killed) return resolve({ seed: from, fault: `no end within ${limitMs} ms` });
-        try {
-          const { seed, fault } = JSON.parse(stdout) as { seed: number | null; fault?: string };
-          resolve(seed === null ? undefined : { seed, fault: fault ?? '' });
-        } catch {
-          reject(new Error(`the trial said ${JSON.stringify(stdout)}`, { cause: error }));
-        }
-      },
+  const args = [bundle, String(from), String(to)];
+  const options = { timeout: limitMs, killSignal: 'SIGKILL' } as const;
+  const { stdout, killed } = await new Promise<{ stdout: string; killed: boolean }>((resolve) => {
+    execFile(process.execPath, args, options, (error, said) =>
+      resolve({ stdout: said, killed: error?.killed ?? false }),
     );
   });
+  if (killed) return { seed: from, fault: `no end within ${limitMs} ms` };
+  const { seed, fault } = JSON.parse(stdout) as { seed: number | null; fault?: string };
+  return seed === null ? undefined : { seed, fault: fault ?? '' };
 }
