@@ -22,7 +22,7 @@ import type { RootContext, RootEvent } from './types.ts';
 /** Failures remembered; a forgotten one only lets its actor fail once more. */
 export const FAILURES_MAX = 1_000;
 /** Orders that may wait; past it they leave at once, so that no actor stays suspended. */
-export const WAITING_MAX = 1_000;
+export const WAITING_MAX = 200;
 /** Rows of the index `alarms`; past it the oldest goes. */
 export const ALARMS_MAX = 200;
 

@@ -1,4 +1,4 @@
-/** A bank, as the shop sees it: another company, which stays up while the shop's computer does not. */
+/** A bank, as the shop sees it: another company, up while the shop's computer is not. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TroupeError } from '../../protocols/index.ts';
 

@@ -11,6 +11,7 @@
  * Boundary: knows machines and the host. What a machine promises is told to it as a ledger: an
  * account of all asks along a path, with checks that throw.
  */
+import fc from 'fast-check';
 import { expect } from 'vitest';
 import {
   type AnyActorScope,
@@ -38,7 +39,7 @@ import {
   step,
   type Step,
 } from '../../runtime/statechart/host.ts';
-import { nameOf, type Part, transitionsOf } from '../../runtime/statechart/parts.ts';
+import { nameOf, transitionsOf } from '../../runtime/statechart/parts.ts';
 
 /** One thing that may happen to the machine now. A message is asked for unless `tell`. */
 export type Move =
@@ -108,8 +109,20 @@ export function explore(options: Exploration): Report {
   return { unreached: probe.unreached(), situations: known.size, steps };
 }
 
-/** Walks where the picks lead; with the checks of `explore`, but deeper and in any order. */
-export function stroll(options: Exploration, picks: readonly number[]): void {
+/**
+ * Walks at random, with the checks of `explore`, but deeper and in any order; answers how many
+ * walks there were. A walk that breaks a promise is shrunk, and printed with the seed to repeat it.
+ */
+export function stroll(options: Exploration, walks: number): number {
+  const picks = fc.array(fc.nat(), { minLength: 20, maxLength: 100 });
+  fc.assert(
+    fc.property(picks, (list) => strollBy(options, list)),
+    { numRuns: walks },
+  );
+  return walks;
+}
+
+function strollBy(options: Exploration, picks: readonly number[]): void {
   let place = birth(options);
   for (const pick of picks) {
     const deeds = deedsAt(options, place);
@@ -189,7 +202,7 @@ function go(options: Exploration, place: Place, deed: Deed, probe?: Probe): Plac
   const { machine } = options;
   const about = pathTo(place, deed);
   const row = JSON.parse(JSON.stringify(save(place.live)));
-  expect(checkRow(machine, row), about).toEqual([]);
+  expect(checkRow(machine, row), `${about}: stored`).toEqual([]);
   const stored = step(machine, load(machine, row), deed.cause, deed.now);
   const next = advance(options, place, deed, place.ledger.copy(), probe);
   expect(plain(stored), `${about}: after it was stored and loaded`).toEqual(plain(next.step));
@@ -223,6 +236,9 @@ const pathTo = ({ path }: Place, { name }: Deed): string => [...path, name].join
 
 const plain = ({ outcome, asks, live }: Step): unknown =>
   JSON.parse(JSON.stringify({ outcome, asks, row: save(live) }));
+
+/** `expect` for ledgers, which run inside of a test though they do not stand in one. */
+export const demand: typeof expect = expect;
 
 /** The params of all asks of one host action, in order. */
 export const said = <Params>(asks: readonly Ask[], type: string): Params[] =>
@@ -280,7 +296,7 @@ class Probe {
 
 function nameOfTransition(node: AnyStateNode, transition: AnyTransitionDefinition): string {
   const { eventType, guard, target } = transition;
-  const name = guard && (nameOf(guard as Part) ?? 'a composed guard');
+  const name = guard && (nameOf(guard) ?? 'a composed guard');
   const to = target?.map(({ id }) => id).join(', ') ?? 'no target';
   return `transition ${node.id} on ${eventType || 'always'}${name ? ` [${name}]` : ''} to ${to}`;
 }

@@ -1,0 +1,182 @@
+/** All that may happen to the root, and what it has promised on every path. */
+import { ALARMS_MAX, FAILURES_MAX, WAITING_MAX } from '../../../actors/root/cluster.ts';
+import { rootMachine } from '../../../actors/root/machine.ts';
+import type { RootContext } from '../../../actors/root/types.ts';
+import { BATCH } from '../../../actors/supervisor/outbox.ts';
+import { address, type Address } from '../../../protocols/address.ts';
+import type { AgentSettings } from '../../../protocols/agent.ts';
+import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
+import type { Down, RootRow } from '../../../protocols/supervision.ts';
+import type { Live } from '../../../runtime/statechart/host.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Ledger,
+  said,
+} from '../../charts/coverage.ts';
+
+const self = address('default', 'root', 'cluster');
+const contextOf = (live: Live) => live.snapshot.context as RootContext;
+const agents = (count: number): AgentSettings[] =>
+  Array.from({ length: count }, (_, n) => ({
+    agentId: `a${n}`,
+    timeoutMs: 1_000,
+    runsMax: 1,
+    tokensPerDay: 0,
+  }));
+
+const down = (child: Address, escalated = false): Down => ({
+  type: 'supervision.down',
+  child,
+  error: { code: 'INTERNAL', message: 'it threw' },
+  crashes: 1,
+  at: 0,
+  poison: false,
+  ...(escalated ? { escalated: true } : {}),
+});
+
+/** Who waits for an order, who has told what, and what people are shown. */
+class Watch implements Ledger {
+  /** actors that failed and have no order yet */
+  readonly suspended: Set<string>;
+  readonly alarms: Set<string>;
+  starters: number;
+  row: RootRow | undefined;
+
+  constructor(from?: Watch) {
+    this.suspended = new Set(from?.suspended);
+    this.alarms = new Set(from?.alarms);
+    this.starters = from?.starters ?? 0;
+    this.row = from?.row;
+  }
+
+  copy(): Ledger {
+    return new Watch(this);
+  }
+
+  take({ cause, step }: Happened): void {
+    const event = cause.event as Message & { child: string };
+    const context = contextOf(step.live);
+    if (event.type === 'supervision.down') this.suspended.add(event.child);
+    const tells = said<Tell>(step.asks, 'tell');
+    demand(tells.length).toBeLessThanOrEqual(BATCH);
+    for (const tell of tells) this.#order(tell);
+    const outbox = context.outbox.tells.filter(isOrder).map(({ to }) => to);
+    const waiting = context.waiting.map(({ child }) => child);
+    demand(new Set([...waiting, ...outbox])).toEqual(this.suspended);
+    demand(waiting.length).toBeLessThanOrEqual(WAITING_MAX);
+    demand(context.failures.length).toBeLessThanOrEqual(FAILURES_MAX);
+    for (const { index, key, value } of said<Project>(step.asks, 'project')) {
+      if (index === 'cluster') this.row = value as RootRow;
+      else if (value === null) this.alarms.delete(key);
+      else this.alarms.add(key);
+    }
+    demand(this.alarms).toEqual(new Set(context.alarms));
+    demand(this.alarms.size).toBeLessThanOrEqual(ALARMS_MAX);
+    const { life } = step.live.snapshot.value as { life: string };
+    demand(this.row?.status ?? 'unstarted').toBe(life);
+    this.#answers(event, said<Reply>(step.asks, 'reply'), life);
+  }
+
+  #order(tell: Tell): void {
+    if (!isOrder(tell)) return;
+    demand(tell.event.type.startsWith('sys.') ? tell.lane : 'control').toBe('control');
+    demand(this.suspended.delete(tell.to), `one order for ${tell.to}`).toBe(true);
+    const { to, event } = tell;
+    const kept = to.includes('/session/') || to.includes('/agent/');
+    if (kept) demand(event.type).not.toBe('sys.restart');
+  }
+
+  #answers({ type }: Message, replies: readonly Reply[], life: string): void {
+    if (type === 'root.start') this.starters++;
+    const answers = replies.filter(({ to }) => to);
+    const direct = /^(root\.(drain|stopped)|alarm\.dismiss)$/.test(type);
+    if (direct) demand(answers.length).toBe(1);
+    else if (life === 'running' && this.starters > 0) {
+      demand(answers.map(({ result }) => (result as RootRow).status)).toEqual(['running']);
+      this.starters = 0;
+    } else demand(answers).toEqual([]);
+    if (life === 'draining' || life === 'stopped') this.starters = 0;
+  }
+}
+
+const isOrder = ({ event }: Tell): boolean => /^(sys|supervisor)\./.test(event.type);
+
+const order = address('default', 'order', '7');
+const child = (live: Live, type: string): Address => address('default', type, `n${live.seq}`);
+
+const again = ['timer:restartBackoff', 'it fails again'];
+
+export const exploration: Exploration = {
+  machine: rootMachine,
+  self,
+  ledger: () => new Watch(),
+  moves: (live) => {
+    const { unconfirmed, failures, alarms, waiting, outbox } = contextOf(live);
+    const last = failures.at(-1)?.child;
+    const isSuspended = (one: Address) =>
+      waiting.some((item) => item.child === one) || outbox.tells.some(({ to }) => to === one);
+    const fails = (name: string, event: Down) => ({
+      name,
+      event,
+      from: event.child,
+      tell: true as const,
+    });
+    const agent = address('default', 'agent', 'a0');
+    return [
+      ...[0, 2, 40].map((count) => ({
+        name: `start with ${count}`,
+        event: { type: 'root.start', agents: agents(count) },
+      })),
+      { name: 'drain', event: { type: 'root.drain' } },
+      { name: 'stopped', event: { type: 'root.stopped' } },
+      ...(unconfirmed[0]
+        ? [
+            {
+              name: 'confirmed',
+              event: { type: 'reply', to: 'm' },
+              from: unconfirmed[0],
+              tell: true as const,
+            },
+          ]
+        : []),
+      { name: 'reply of another', event: { type: 'reply', to: 'm' }, from: order, tell: true },
+      ...(isSuspended(order) ? [] : [fails('an order fails', down(order))]),
+      ...(isSuspended(agent) ? [] : [fails('an agent fails', down(agent))]),
+      fails('a session fails', down(child(live, 'session'))),
+      fails('an unknown actor fails', down(child(live, 'cart'))),
+      ...(last && !isSuspended(last) ? [fails('it fails again', down(last))] : []),
+      fails('a supervisor gives up', down(child(live, 'supervisor'), true)),
+      { name: 'dismiss', event: { type: 'alarm.dismiss', actor: alarms[0] ?? order } },
+      { name: 'dismiss nothing', event: { type: 'alarm.dismiss', actor: self } },
+    ];
+  },
+  key: (live) => {
+    const { unconfirmed, failures, waiting, alarms, outbox } = contextOf(live);
+    if (waiting.length >= WAITING_MAX) return ['full'];
+    if (alarms.length >= ALARMS_MAX) {
+      const last = failures.at(-1)?.child;
+      const ofLast = failures.filter((failure) => failure.child === last).length;
+      return [live.snapshot.value, 'alarming', ofLast];
+    }
+    const ofOrder = failures.filter((failure) => failure.child === order).length;
+    return [
+      live.snapshot.value,
+      unconfirmed.length > 0,
+      Math.min(waiting.length, 2),
+      ofOrder,
+      Math.min(alarms.length, 1),
+      outbox.tells.length > 0,
+    ];
+  },
+  scripts: [
+    Array<string>(WAITING_MAX).fill('a session fails'),
+    Array.from({ length: ALARMS_MAX }, () => [
+      'a session fails',
+      ...again,
+      ...again,
+      ...again,
+    ]).flat(),
+  ],
+};
