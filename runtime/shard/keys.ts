@@ -82,8 +82,8 @@ export class Keys implements KeyStore {
 
   /** Keeps the first answer with the key. */
   done(t: TurnContext, rowKey: string, answer: Given): void {
-    const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
-    const row = written ? read(written) : this.#read(rowKey);
+    const put = t.draft.puts.get(`${TABLE.key}\0${rowKey}`);
+    const row = put ? put[2] && read(put[2]) : this.#read(rowKey);
     if (row && !row.answer) t.draft.put(TABLE.key, rowKey, write({ ...row, answer }));
   }
 

@@ -8,16 +8,21 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Address, address } from '../../../protocols/address.ts';
 import type { Message } from '../../../protocols/statechart.ts';
+import { openFileBlobs } from '../../../runtime/blobs/files.ts';
+import { InProcessBus } from '../../../runtime/bus/in-process.ts';
 import {
   type AskAnswer,
+  type Clock,
   createSystem,
   type DeadLetter,
   openEmbedded,
+  type Ports,
   type SendOptions,
   type System,
   type SystemOptions,
   type TellAnswer,
 } from '../../../runtime/index.ts';
+import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
 import { eventually } from '../eventually.ts';
 import { bossType, type Known, puppetType } from './puppet.ts';
 
@@ -52,7 +57,7 @@ export class World {
   async start(changes: WorldOptions = {}): Promise<void> {
     this.#options = { ...this.#options, ...changes };
     const { actors = [puppetType(), bossType()], shards = 2, ...rest } = this.#options;
-    const ports = await openEmbedded({ path: this.path });
+    const ports = await openPorts(this.path, this.#options.clock);
     const onAlarm = (what: string) => void this.alarms.push(what);
     this.#system = await createSystem({ actors, shards, ...rest, ...ports, onAlarm });
   }
@@ -108,6 +113,17 @@ export class World {
       return letters;
     });
   }
+}
+
+/** With a clock of its own the store's time is that clock's, too. */
+async function openPorts(path: string, clock?: Clock): Promise<Ports> {
+  if (!clock) return openEmbedded({ path });
+  const store = await openLmdbStore({ path, durability: 'process', clock });
+  return {
+    store,
+    bus: new InProcessBus({ clock }),
+    blobs: await openFileBlobs(join(path, 'blobs')),
+  };
 }
 
 /** A started world on a folder of its own; both end with the test. */

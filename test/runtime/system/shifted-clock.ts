@@ -1,0 +1,46 @@
+/** A real clock that a test can set forward: what is due by then is called at once. */
+import type { Clock } from '../../../runtime/index.ts';
+
+type Call = { readonly at: number; readonly call: () => void; cancel: () => void };
+
+export class ShiftedClock implements Clock {
+  #shift = 0;
+  readonly #calls = new Set<Call>();
+
+  wallMs(): number {
+    return Date.now() + this.#shift;
+  }
+
+  monotonicMs(): number {
+    return performance.now() + this.#shift;
+  }
+
+  after(delayMs: number, call: () => void): () => void {
+    const waiting: Call = { at: this.monotonicMs() + Math.max(delayMs, 0), call, cancel: () => {} };
+    this.#calls.add(waiting);
+    this.#arm(waiting);
+    return () => {
+      waiting.cancel();
+      this.#calls.delete(waiting);
+    };
+  }
+
+  shift(ms: number): void {
+    this.#shift += ms;
+    for (const waiting of this.#calls) {
+      waiting.cancel();
+      this.#arm(waiting);
+    }
+  }
+
+  #arm(waiting: Call): void {
+    const timer = setTimeout(
+      () => {
+        this.#calls.delete(waiting);
+        waiting.call();
+      },
+      Math.max(waiting.at - this.monotonicMs(), 0),
+    );
+    waiting.cancel = () => clearTimeout(timer);
+  }
+}

@@ -1,0 +1,218 @@
+/** Timers: fire once, never early, and survive what their process does not (RT6). */
+import { assign, setup } from 'xstate';
+import { describe, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { type ActorInput, type Delivered, hostActions } from '../../../protocols/statechart.ts';
+import { defineActor } from '../../../runtime/index.ts';
+import { eventually } from '../eventually.ts';
+import { puppetType } from './puppet.ts';
+import { ShiftedClock } from './shifted-clock.ts';
+import { operator, openWorld, puppet, type World } from './world.ts';
+
+const a = puppet('a');
+const b = puppet('b');
+const MINUTE = 60_000;
+
+async function fired(world: World, actor = a): Promise<void> {
+  await eventually(() => expect(world.seen(actor)).toContain('fired'));
+  const { armedAt, firedAt, ms } = world.known(actor);
+  expect(firedAt).toBeGreaterThanOrEqual(armedAt + ms);
+}
+const count = (world: World, actor = a) =>
+  world.seen(actor).filter((label) => label === 'fired').length;
+
+/** Armed from its first state on, before its first message is applied. */
+const bornArmed = defineActor({
+  type: 'alarm',
+  version: 1,
+  machine: setup({
+    types: {
+      context: {} as { bad: number },
+      events: {} as Delivered<{ type: 'odd' | 'later' }>,
+      input: {} as ActorInput,
+    },
+    actions: {
+      ...hostActions,
+      fail: assign({
+        bad: () => {
+          throw new Error('told to throw');
+        },
+      }),
+    },
+    delays: { soon: 20 },
+  }).createMachine({
+    id: 'alarm',
+    context: { bad: 0 },
+    initial: 'ticking',
+    states: {
+      ticking: {
+        meta: { defer: ['later'] },
+        on: { odd: { actions: 'fail' } },
+        after: { soon: 'rang' },
+      },
+      rang: {},
+    },
+  }),
+});
+
+describe('a timer', () => {
+  it('fires once and never early', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'arm', ms: 30 });
+    await fired(world);
+    await world.restart();
+    await world.ask(a, { type: 'arm', n: 'again', ms: 1 });
+    await eventually(() => expect(count(world)).toBe(2));
+  });
+
+  it('survives a restart', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'arm', ms: 300 });
+    await world.restart();
+    expect(count(world)).toBe(0);
+    await fired(world);
+  });
+
+  it('that came due while nobody ran fires late', async () => {
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock });
+    await world.ask(a, { type: 'arm', ms: 10 * MINUTE });
+    await world.stop();
+    clock.shift(11 * MINUTE);
+    await world.start();
+    await fired(world);
+    expect(count(world)).toBe(1);
+  });
+
+  it('that came due while nobody ran is skipped where the type says so; later ones fire', async () => {
+    const clock = new ShiftedClock();
+    const actors = [puppetType({ missedTimers: { delay: 'skip' } })];
+    const world = await openWorld({ clock, actors, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: 10 * MINUTE });
+    await world.ask(b, { type: 'arm', ms: 20 * MINUTE });
+    await world.stop();
+    clock.shift(15 * MINUTE);
+    await world.start();
+    clock.shift(10 * MINUTE);
+    await fired(world, b);
+    expect(count(world)).toBe(0);
+    expect(world.system.inspect(a)?.value).toBe('armed');
+    await world.restart();
+    expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'answered' });
+    await world.ask(a, { type: 'arm', ms: 1 });
+    await fired(world);
+  });
+
+  it('that is due in days is a row and nothing else until its day', async () => {
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock });
+    await world.ask(a, { type: 'arm', ms: 3 * 24 * 60 * MINUTE });
+    clock.shift(2 * 24 * 60 * MINUTE);
+    await world.ask(b, { type: 'do' });
+    expect(count(world)).toBe(0);
+    clock.shift(24 * 60 * MINUTE);
+    await fired(world);
+  });
+
+  it('that is cancelled never fires', async () => {
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: MINUTE });
+    await world.ask(a, { type: 'open' });
+    await world.ask(b, { type: 'arm', ms: 2 * MINUTE });
+    clock.shift(3 * MINUTE);
+    await fired(world, b);
+    expect(count(world)).toBe(0);
+    await world.restart();
+    await world.ask(a, { type: 'do' });
+    expect(count(world)).toBe(0);
+  });
+
+  it('that is armed again fires for the newer time only', async () => {
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: 5 * MINUTE });
+    await world.ask(a, { type: 'arm', ms: 15 * MINUTE });
+    await world.ask(b, { type: 'arm', ms: 10 * MINUTE });
+    clock.shift(11 * MINUTE);
+    await fired(world, b);
+    await world.ask(b, { type: 'do' });
+    expect(count(world)).toBe(0);
+    clock.shift(5 * MINUTE);
+    await fired(world);
+    expect(count(world)).toBe(1);
+  });
+
+  it('waits while its actor is suspended, and fires after it was resumed', async () => {
+    const world = await openWorld({ supervisor: puppet('nobody') });
+    await world.ask(a, { type: 'arm', ms: 30 });
+    await world.ask(a, { type: 'do', throws: 'assign' });
+    expect(world.statusOf(a)).toBe('suspended');
+    const due = world.known(a).armedAt + 30;
+    await eventually(() => expect(Date.now()).toBeGreaterThan(due + 20));
+    expect(count(world)).toBe(0);
+    await world.order(a, 'sys.resume');
+    await fired(world);
+  });
+
+  it('of an earlier life does not fire after a restart of its actor', async () => {
+    const world = await openWorld({ supervisor: puppet('nobody') });
+    await world.ask(a, { type: 'arm', n: 1, ms: 20 });
+    await world.ask(a, { type: 'do', throws: 'assign' });
+    const due = world.known(a).armedAt + 20;
+    await eventually(() => expect(Date.now()).toBeGreaterThan(due + 20));
+    await world.order(a, 'sys.restart');
+    await world.ask(a, { type: 'arm', n: 2, ms: 60_000 });
+    expect(count(world)).toBe(0);
+    expect(world.system.inspect(a)?.value).toBe('armed');
+  });
+});
+
+it('10,000 timers that are due at the same moments fire once each', {
+  timeout: 60_000,
+}, async () => {
+  const clock = new ShiftedClock();
+  const actors = [puppetType({ idleMs: 0 })];
+  const world = await openWorld({ clock, actors, shards: 2 });
+  const keys = Array.from({ length: 10_000 }, (_, n) => puppet(`t${n}`));
+  for (let n = 0; n < keys.length; n += 500) {
+    const some = keys.slice(n, n + 500);
+    await Promise.all(some.map((key) => world.tell(key, { type: 'arm', ms: 10 * MINUTE })));
+  }
+  await eventually(() => expect(world.seen(keys.at(-1)!)).toEqual(['arm']));
+  await world.restart();
+  clock.shift(11 * MINUTE);
+  await eventually(() => {
+    for (const key of keys) expect(world.seen(key)).toEqual(['arm', 'fired']);
+  });
+});
+
+describe('an actor that is armed from its first state on', () => {
+  const alarm = address('t', 'alarm', 'a');
+  const rang = (world: World) =>
+    eventually(() => expect(world.system.inspect(alarm)?.value).toBe('rang'));
+
+  it.each(['odd', 'later', 'unheardOf'])(
+    'is armed also when its first message, %s, is not applied',
+    async (type) => {
+      const world = await openWorld({ actors: [bornArmed] });
+      await world.tell(alarm, { type });
+      await rang(world);
+    },
+  );
+
+  it('refuses a first question that it does not take', async () => {
+    const world = await openWorld({ actors: [bornArmed] });
+    expect(await world.ask(alarm, { type: 'unheardOf' })).toMatchObject({
+      error: { code: 'CONFLICT' },
+    });
+    await rang(world);
+  });
+
+  it('rings when it was suspended by its first message and resumed', async () => {
+    const world = await openWorld({ actors: [bornArmed, puppetType()], supervisor: a });
+    await world.ask(alarm, { type: 'odd' });
+    await world.ask(alarm, { type: 'sys.resume' }, { principal: operator });
+    await rang(world);
+  });
+});
