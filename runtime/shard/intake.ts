@@ -123,9 +123,16 @@ export class Intake {
     return group.turns.length < groupTurnsMax && group.bytes < groupBytesMax;
   }
 
+  /** The next of a lane, or what its receiver's stash has let go by then: it was there before. */
   #takeMail(group: Group, reader: MailReader): boolean {
-    const input = reader.take();
+    const input = reader.peek();
     if (!input) return false;
+    const receiver = receiverOf(input);
+    if (receiver && this.unstash.has(receiver)) {
+      if (takeStashedOf(this.#o.parts, group, receiver, byMachine)) return true;
+      this.unstash.delete(receiver);
+    }
+    reader.take();
     this.#runMail(group, input, byMachine);
     moveFloor(group, input);
     return true;
@@ -156,6 +163,9 @@ export class Intake {
   #mailCandidate(reader: MailReader): Candidate | undefined {
     const input = reader.peek();
     if (!input) return undefined;
+    const receiver = receiverOf(input);
+    const before = receiver && this.unstash.has(receiver) && this.#stashCandidateOf(receiver);
+    if (before) return before;
     const run = (group: Group, by: Carrier) => {
       reader.take();
       this.#runMail(group, input, by);
@@ -175,19 +185,26 @@ export class Intake {
   }
 
   #stashCandidate(): Candidate | undefined {
-    const { parts } = this.#o;
     for (const actor of this.unstash) {
-      const ref = nextStashed(parts, actor);
-      if (ref !== undefined) {
-        return {
-          ref: `s${ref}`,
-          run: (group, by) => void takeStashedOf(parts, group, actor, by),
-        };
-      }
-      this.unstash.delete(actor);
+      const candidate = this.#stashCandidateOf(actor);
+      if (candidate) return candidate;
     }
     return undefined;
   }
+
+  #stashCandidateOf(actor: Address): Candidate | undefined {
+    const { parts } = this.#o;
+    const ref = nextStashed(parts, actor);
+    if (ref === undefined) this.unstash.delete(actor);
+    const run = (group: Group, by: Carrier) => void takeStashedOf(parts, group, actor, by);
+    return ref === undefined ? undefined : { ref: `s${ref}`, run };
+  }
+}
+
+/** The actor that a message is for. */
+function receiverOf({ body }: MailInput): Address | undefined {
+  if (body.kind === 'item') return body.item.to;
+  return body.kind === 'client' ? body.entry.item.to : undefined;
 }
 
 /** The floor is the last position all of whose turns are in this record or an earlier one (B1). */
