@@ -74,6 +74,8 @@ export class Auditor {
   readonly #starts = new Map<string, { starts: number; again: number }>();
   /** what was answered under a key, by the request */
   readonly #answers = new Map<string, Seen[]>();
+  /** actors that lost a timer or an outcome as poison: their machines may wait for ever */
+  readonly derailed = new Set<string>();
   now: () => number = () => 0;
   /** keeps a line of the trace */
   say: (line: string) => void = () => {};
@@ -184,6 +186,7 @@ export class Auditor {
     }
     if (taken.outcome && turn.result === 'applied' && turn.why === 'again')
       this.#started(taken.outcome.intent).again++;
+    if (turn.result === 'poison' && !item) this.derailed.add(turn.actor);
     for (const [target, , , out] of turn.out) if (target === 'dlq') this.#letter(out);
     this.#step(view);
     if (turn.result === 'applied' && item) this.#inOrder(view, item);

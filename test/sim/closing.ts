@@ -14,7 +14,7 @@ import { type Auditor, type Fate, type Request, tallyOf } from './auditor.ts';
 import type { Ledger, ShardLedger } from './ledger.ts';
 
 /** Why the cluster is not at rest; undefined when it is. */
-export function unrest(ledger: Ledger): string | undefined {
+export function unrest({ ledger, derailed }: Auditor): string | undefined {
   for (const s of ledger.shards) {
     for (const [lane, floor] of [
       ['m', s.mailFloor],
@@ -33,7 +33,8 @@ export function unrest(ledger: Ledger): string | undefined {
       if (decodeIntent(bytes).state !== 'unknown') return `effect ${id} is open`;
     for (const [actor, bytes] of ledger.table(s.shard, TABLE.actor)) {
       const { status, stashFirst, stashEnd } = decodeActorRow(bytes);
-      if (stashEnd > stashFirst && status !== 'suspended') return `${actor} has a stash and is ${status}`;
+      const waits = stashEnd > stashFirst && status !== 'suspended';
+      if (waits && !derailed.has(actor)) return `${actor} has a stash and is ${status}`;
     }
   }
   return undefined;
@@ -66,7 +67,7 @@ export function closingFaults(auditor: Auditor): string[] {
   const { ledger } = auditor;
   return [
     ...ledger.shards.flatMap((s) => [...mailFaults(ledger, s), ...sentFaults(auditor, s)]),
-    ...ledger.shards.flatMap(({ shard }) => [...actorFaults(ledger, shard)]),
+    ...ledger.shards.flatMap(({ shard }) => [...actorFaults(auditor, shard)]),
     ...[...auditor.requests.values()].flatMap((request) => [...requestFaults(auditor, request)]),
     ...keptFaults(ledger),
   ];
@@ -101,10 +102,10 @@ const isStashed = (ledger: Ledger, item: OutItem): boolean =>
     ),
   );
 
-function* actorFaults(ledger: Ledger, shard: number): Generator<string> {
+function* actorFaults({ ledger, derailed }: Auditor, shard: number): Generator<string> {
   for (const [actor, bytes] of ledger.table(shard, TABLE.actor)) {
     const row: ActorRow = decodeActorRow(bytes);
-    if (row.status !== 'active') continue;
+    if (row.status !== 'active' || derailed.has(actor)) continue;
     const { armed, fired, cancelled, begun, ended, aborted } = tallyOf(row)!;
     if (row.row.snap.v !== 'idle' && row.row.snap.v !== 'done' && !waitsForDecision(ledger, shard, actor))
       yield `${actor} is left in ${JSON.stringify(row.row.snap.v)}`;

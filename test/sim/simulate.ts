@@ -84,7 +84,7 @@ async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => 
     await clock.run(clock.monotonicMs() + 1_000, failed);
     if (failed()) break;
     decide(cluster, decided);
-    const waits = clientsDone() ? unrest(ledger) : 'a client is at work';
+    const waits = clientsDone() ? unrest(auditor) : 'a client is at work';
     if (!waits && [...undecided(ledger)].length === 0 && [...suspended(ledger)].length === 0) {
       // What is at rest stays at rest: nothing may stir once all marks are written.
       const { turns } = ledger;
