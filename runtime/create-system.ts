@@ -100,6 +100,10 @@ class RunningSystem implements System {
   readonly #door: Door;
   readonly #worker = randomBytes(8).toString('hex');
   #stopping: Promise<void> | undefined;
+  /**
+   * A running system keeps its process alive, as a server does; every other timer here does not.
+   */
+  readonly #alive = setInterval(() => {}, 2 ** 31 - 1);
 
   constructor(options: SystemOptions, shards: number) {
     const { store, bus, clock = systemClock, env = 'local' } = options;
@@ -179,6 +183,7 @@ class RunningSystem implements System {
     await Promise.all(this.#owners.map((owner) => owner.handOff()));
     await this.bus.close();
     await this.#o.store.close();
+    clearInterval(this.#alive);
   }
 
   async #own(shard: number, reopenMs: number): Promise<void> {

@@ -27,17 +27,17 @@ export const WAITING_MAX = 200;
 export const ALARMS_MAX = 200;
 
 /**
- * What an actor that failed is told, by its type. These hold state that nothing else could give
- * back, and their turns are undone when they throw, so they go on without the message:
- *  - a session born again would not know the run it is in, who waits for an answer, and which
- *    messages are queued: the answers would never come;
- *  - an agent would not know whose runs hold its slots, nor who waits for one.
- * Any other type is restarted; one that keeps such state declares `supervision.onThrow: 'resume'`.
+ * What an actor that failed is told: to go on without the message that did it. Its turn was undone,
+ * so its state is the last good one, and nothing else could give that state back: a session born
+ * again would not know who waits for an answer, an order would not know that it is paid. Who wants
+ * the birth of another state declares a supervisor, whose children are restarted by default. A
+ * supervisor itself is told its children again by whoever started it, so it is restarted.
+ *
  * In either case the failures count, and past the intensity the actor is quarantined: then it is
  * its state that is broken, and a person decides what to lose.
  */
-const ACTIONS: Readonly<Record<string, ChildAction>> = { session: 'resume', agent: 'resume' };
-const actionOf = (child: Address): ChildAction => ACTIONS[parseAddress(child).type] ?? 'restart';
+const actionOf = (child: Address): ChildAction =>
+  parseAddress(child).type === 'supervisor' ? 'restart' : 'resume';
 
 type Args = { context: RootContext; event: RootEvent };
 
