@@ -8,7 +8,7 @@
  * with a CRC-32 of all before it.
  */
 import { crc32 } from 'node:zlib';
-import type { Address } from '../../protocols/address.ts';
+import { type Address, isAddress } from '../../protocols/address.ts';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Lane, Message, ReplyRef } from '../../protocols/statechart.ts';
@@ -204,43 +204,54 @@ export function encodeMail(e: MailEntry): Buffer {
 }
 
 /**
- * @throws CorruptRecord when the bytes are no mail entry (E5: the caller dead-letters it with its
- * position)
+ * @throws CorruptRecord when the bytes are no mail entry: many write here, so every field is looked
+ * at (E5: the caller dead-letters it with its position)
  */
 export function decodeMail(bytes: Uint8Array): MailEntry {
-  let a: Packed;
   try {
-    a = decode<Packed>(bytes);
+    const a = decode<Packed>(bytes);
+    const unpack = Array.isArray(a) ? UNPACK_MAIL.get(a[0]) : undefined;
+    if (!unpack) throw new CorruptRecord('a mailbox entry of no known kind');
+    return unpack(a);
   } catch (cause) {
-    throw new CorruptRecord('mailbox entry does not decode', { cause });
+    if (cause instanceof CorruptRecord) throw cause;
+    throw new CorruptRecord('a mailbox entry that does not decode', { cause });
   }
-  if (!Array.isArray(a)) throw new CorruptRecord('mailbox entry is not an array');
-  switch (a[0]) {
-    case 'l':
-      return {
-        kind: 'links',
-        cell: a[1],
-        src: a[2],
-        lane: a[3],
-        n: a[4],
-        items: a[5].map(unpackItem),
-      };
-    case 'c': {
-      const entry = {
-        kind: 'client' as const,
-        cell: a[1],
-        item: unpackItem(a[2]),
-        payloadHash: a[4],
-        notAfter: a[5],
-        ttlMs: a[6],
-      };
-      return a[3] == null ? entry : { ...entry, key: a[3] };
-    }
-    case 'o':
-      return { kind: 'outcome', cell: a[1], intent: a[2], attempt: a[3], outcome: a[4] };
-    default:
-      throw new CorruptRecord(`mailbox entry of unknown kind ${String(a[0])}`);
-  }
+}
+
+const unpackers: Readonly<Record<'l' | 'c' | 'o', (a: Packed) => MailEntry>> = {
+  l([, cell, src, lane, n, items]) {
+    fit(text(cell) && natural(src) && natural(n) && n > 0, 'link');
+    fit((lane === 'data' || lane === 'control') && items.length > 0, 'link');
+    return { kind: 'links', cell, src, lane, n, items: items.map(unpackMessage) };
+  },
+  c([, cell, item, key, payloadHash, notAfter, ttlMs]) {
+    fit(text(cell) && text(payloadHash) && (key === null || text(key)), 'key');
+    fit(Number.isFinite(notAfter) && natural(ttlMs), 'time');
+    const entry = { cell, item: unpackMessage(item), payloadHash, notAfter, ttlMs };
+    return { kind: 'client', ...entry, ...(key === null ? {} : { key }) };
+  },
+  o([, cell, intent, attempt, outcome]) {
+    fit(text(cell) && text(intent) && natural(attempt) && text(outcome.kind), 'outcome');
+    return { kind: 'outcome', cell, intent, attempt, outcome };
+  },
+};
+const UNPACK_MAIL = new Map<unknown, (a: Packed) => MailEntry>(Object.entries(unpackers));
+
+const text = (value: unknown): value is string => typeof value === 'string';
+const natural = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function fit(is: boolean, what: string): void {
+  if (!is) throw new CorruptRecord(`a mailbox entry whose ${what} does not fit`);
+}
+
+function unpackMessage(a: Packed): OutItem {
+  const item = unpackItem(a);
+  const { to, id, event, hops, from, deadline } = item;
+  fit(isAddress(to) && (from === undefined || isAddress(from)), 'address');
+  fit(text(id) && text(event.type) && natural(hops), 'message');
+  fit(deadline === undefined || Number.isFinite(deadline), 'deadline');
+  return item;
 }
 
 const packTurn = (t: Turn) => [

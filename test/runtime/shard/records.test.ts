@@ -1,0 +1,94 @@
+/** What a shard writes comes back as it was written, and damage is never taken for something else. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { encode } from '../../../protocols/codec.ts';
+import {
+  CorruptRecord,
+  decodeKept,
+  decodeMail,
+  decodeOut,
+  decodeRecord,
+  encodeKept,
+  encodeMail,
+  encodeOut,
+  encodeRecord,
+} from '../../../runtime/shard/records.ts';
+import { journalRecord, mailEntry, outItem } from './arbitrary.ts';
+
+describe('comes back as it was written', () => {
+  it('a journal record of every type', () => {
+    fc.assert(
+      fc.property(journalRecord, (record) => {
+        expect(decodeRecord(encodeRecord(record))).toEqual(record);
+      }),
+    );
+  });
+
+  it('a mailbox entry of every kind', () => {
+    fc.assert(
+      fc.property(mailEntry, (entry) => {
+        expect(decodeMail(encodeMail(entry))).toEqual(entry);
+      }),
+    );
+  });
+
+  it('an item in a log without an owner and in the outbox', () => {
+    fc.assert(
+      fc.property(outItem, fc.integer({ min: 1 }), (item, n) => {
+        expect(decodeKept(encodeKept(item))).toEqual(item);
+        const out = { target: 'dlq' as const, lane: 'data' as const, n, item };
+        expect(decodeOut(encodeOut('dlq', 'data', n, item))).toEqual(out);
+      }),
+    );
+  });
+});
+
+describe('is corrupt', () => {
+  it('a journal record of which any bit is turned', () => {
+    fc.assert(
+      fc.property(journalRecord, fc.nat(), fc.nat(7), (record, at, bit) => {
+        const bytes = encodeRecord(record);
+        bytes[at % bytes.length]! ^= 1 << bit;
+        expect(() => decodeRecord(bytes)).toThrow(CorruptRecord);
+      }),
+    );
+  });
+
+  it('a journal record that is cut anywhere', () => {
+    fc.assert(
+      fc.property(journalRecord, fc.nat(), (record, at) => {
+        const bytes = encodeRecord(record);
+        expect(() => decodeRecord(bytes.subarray(0, at % bytes.length))).toThrow(CorruptRecord);
+      }),
+    );
+  });
+
+  const junk: [what: string, bytes: Uint8Array][] = [
+    ['nothing', Buffer.alloc(0)],
+    ['no array', encode({ kind: 'links' })],
+    ['an unknown kind', encode(['x', 'cell'])],
+    ['the name of a property of every object', encode(['constructor', 'cell'])],
+    ['a link without its items', encode(['l', 'cell', 0, 'data', 1])],
+    ['a link with no item, which would hold the floor', encode(['l', 'cell', 0, 'data', 1, []])],
+    ['a link whose item is for no address', encode(['l', 'cell', 0, 'data', 1, [['nowhere', 'i', { type: 'a' }, 0]]])],
+    ['a message without a type', encode(['c', 'cell', ['t/a/k', 'i', {}, 0], null, '', 1, 1])],
+    ['an outcome of no kind', encode(['o', 'cell', 'i', 1, {}])],
+  ];
+  it.each(junk)('a mailbox entry that is %s', (_, bytes) => {
+    expect(() => decodeMail(bytes)).toThrow(CorruptRecord);
+  });
+
+  it('whatever else is written into a mailbox: it is an entry or corrupt, and nothing else', () => {
+    const value = fc.array(fc.oneof(fc.constantFrom('l', 'c', 'o', 'cell', null), fc.jsonValue()));
+    fc.assert(
+      fc.property(fc.oneof(fc.uint8Array(), value.map(encode)), (bytes) => {
+        try {
+          expect(decodeMail(bytes).cell).toEqual(expect.any(String));
+        } catch (error) {
+          expect(error).toBeInstanceOf(CorruptRecord);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
