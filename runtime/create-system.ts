@@ -22,6 +22,7 @@ import { ShardOwner } from './shard/owner.ts';
 import { DEFAULT_LIMITS, type Limits } from './shard/size.ts';
 import { decodeIntent } from './shard/intents.ts';
 import { TABLE } from './shard/fold.ts';
+import { unfitValue } from './statechart/values.ts';
 import type { State } from './state/state.ts';
 import type { System } from './system.ts';
 
@@ -155,6 +156,12 @@ class RunningSystem implements System {
     listUnknown(this.#o.store.state, this.#o.shards);
 
   readonly decide: System['decide'] = async (id, decision) => {
+    const unfit = unfitValue(decision, 'the decision');
+    if (unfit)
+      return {
+        kind: 'refused',
+        error: { code: 'INVALID_ARGUMENT', message: `${unfit}, which can not be stored` },
+      };
     const { state } = this.#o.store;
     for (let shard = 0; shard < this.#o.shards; shard++) {
       const bytes = state.get(shard, TABLE.intent, id);

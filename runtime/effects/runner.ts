@@ -14,8 +14,10 @@ import type { Message } from '../../protocols/statechart.ts';
 import type { EffectContext, EffectDefinition } from '../actor/effect.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
+import { checkValue, storableError } from '../shard/fit.ts';
 import type { Intent } from '../shard/intents.ts';
 import type { Outcome } from '../shard/records.ts';
+import { unfitValue } from '../statechart/values.ts';
 import type { Index, Transcripts } from '../system.ts';
 
 export type EffectRunnerOptions = {
@@ -84,7 +86,9 @@ export class EffectRunner {
         this.#contextOf(id, intent, running.abort.signal),
       );
       if (answer === 'ask') return undefined;
-      return answer === 'again' ? { kind: 'again' } : { kind: 'done', output: answer.outcome };
+      if (answer === 'again') return { kind: 'again' };
+      checkValue(answer.outcome, `the outcome of '${intent.src}'`);
+      return { kind: 'done', output: answer.outcome };
     };
     ask().then(
       (outcome) =>
@@ -146,6 +150,8 @@ export class EffectRunner {
         effect.run(intent.input, this.#contextOf(id, intent, signal)),
         signal,
       );
+      const unfit = unfitValue(output, `the result of '${intent.src}'`);
+      if (unfit) return failed({ code: 'INTERNAL', message: `${unfit}, which can not be stored` });
       const bytes = encode(output).length;
       if (bytes <= OUTCOME_BYTES_MAX) return { kind: 'done', output };
       return failed({
@@ -204,7 +210,7 @@ export class EffectRunner {
   }
 }
 
-const failed = (error: ErrorData): Outcome => ({ kind: 'failed', error });
+const failed = (error: ErrorData): Outcome => ({ kind: 'failed', error: storableError(error) });
 
 /**
  * The work's result, or the abort's reason as soon as it comes, also when the work does not heed

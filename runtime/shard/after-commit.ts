@@ -42,6 +42,8 @@ export class AfterCommits {
   #starts: string[] = [];
   /** intents started under an earlier epoch, to be declared unknown in the next record */
   #lost: string[] = [];
+  /** intents whose Start was committed when the owner had let go: they certainly did not begin */
+  #unbegun: string[] = [];
   readonly #waiters = new Map<string, { inbox: string; id: string }[]>();
   readonly #running = new Set<string>();
   #closed = false;
@@ -51,6 +53,7 @@ export class AfterCommits {
   }
 
   get hasStarts(): boolean {
+    if (this.#closed) return this.#unbegun.length > 0;
     return this.#starts.length > 0 || this.#lost.length > 0;
   }
 
@@ -70,10 +73,14 @@ export class AfterCommits {
       puts.push([TABLE.intent, id, encodeIntent({ ...intent, ...change })]);
       after.push({ kind: 'start', intent: id });
     };
-    for (const id of this.#starts) move(id, 'open', { state: 'started', epoch: this.#o.epoch });
-    for (const id of this.#lost) move(id, 'started', { state: 'unknown' });
+    if (!this.#closed) {
+      for (const id of this.#starts) move(id, 'open', { state: 'started', epoch: this.#o.epoch });
+      for (const id of this.#lost) move(id, 'started', { state: 'unknown' });
+    }
+    for (const id of this.#unbegun) move(id, 'started', { state: 'open', epoch: 0 });
     this.#starts = [];
     this.#lost = [];
+    this.#unbegun = [];
     return { puts, after };
   }
 
@@ -81,6 +88,7 @@ export class AfterCommits {
     for (const step of after) this.#do(step);
   }
 
+  /** Begins nothing any more and ends what runs; what the last records promise is still said. */
   close(): void {
     this.#closed = true;
     for (const id of this.#running) this.#o.outside.abort(id);
@@ -109,7 +117,10 @@ export class AfterCommits {
   }
 
   #begin(id: string, intent: Intent): void {
-    if (this.#closed) return;
+    if (this.#closed) {
+      if (intent.state === 'started') this.#unbegun.push(id);
+      return;
+    }
     if (intent.state === 'unknown') return this.#o.outside.reconcile(id, intent);
     if (intent.cls === 'once' && intent.state === 'open') {
       this.#starts.push(id);

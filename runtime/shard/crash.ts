@@ -11,6 +11,7 @@ import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { DIRECTIVES, type Directive, type Down } from '../../protocols/supervision.ts';
 import { carryAsks, dropPending } from './asks.ts';
+import { storableError } from './fit.ts';
 import type { OutItem } from './records.ts';
 import { bornOf } from './residents.ts';
 import {
@@ -38,10 +39,11 @@ export function crash(
   resident: Resident,
   event: Message,
   item: OutItem | undefined,
-  error: ErrorData,
+  thrown: ErrorData,
   input: string,
   poison = false,
 ): void {
+  const error = storableError(thrown);
   const crashes = [...resident.actor.crashes, t.group.now].slice(-CRASHES_KEPT);
   const { status, supervisor } = afterCrash(t, resident, crashes);
   resident.actor = { ...resident.actor, status, crashes, why: error };
@@ -119,7 +121,11 @@ export function obey(t: TurnContext, resident: Resident, item: OutItem, input: s
   try {
     follow(t, resident, item);
   } catch (error) {
-    resident.actor = { ...resident.actor, status: 'quarantined', why: errorData(error) };
+    resident.actor = {
+      ...resident.actor,
+      status: 'quarantined',
+      why: storableError(errorData(error)),
+    };
     t.residents.save(t, resident);
   }
   if (item.reply) reply(t, item.to, item.reply, { result: { status: resident.actor.status } });

@@ -3,7 +3,8 @@
  * turns before they commit: a value that does not come back as it went in must never be in a
  * record, since nobody could load the shard again.
  */
-import { TroupeError } from '../../protocols/errors.ts';
+import { encode } from '../../protocols/codec.ts';
+import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import type { Lane, Message } from '../../protocols/statechart.ts';
 import { unfitValue } from '../statechart/values.ts';
 
@@ -50,5 +51,22 @@ export function checkLane(lane: Lane | undefined): void {
   if (lane !== undefined && lane !== 'data' && lane !== 'control')
     throw invalid(`the lane is ${JSON.stringify(lane)}, it must be data or control`);
 }
+
+/** Longest message of an error that is stored; the rest is cut. */
+const ERROR_CHARACTERS_MAX = 4_096;
+const ERROR_DETAILS_BYTES_MAX = 16_384;
+
+/** The error as it can be stored: a long message is cut, details that do not fit are left out. */
+export function storableError({ code, message, details, retryAfterMs }: ErrorData): ErrorData {
+  return {
+    code,
+    message: message.slice(0, ERROR_CHARACTERS_MAX),
+    ...(details && isSmall(details) ? { details } : {}),
+    ...(Number.isFinite(retryAfterMs) ? { retryAfterMs: retryAfterMs! } : {}),
+  };
+}
+
+const isSmall = (details: unknown): boolean =>
+  unfitValue(details) === undefined && encode(details).length <= ERROR_DETAILS_BYTES_MAX;
 
 const invalid = (message: string) => new TroupeError('INVALID_ARGUMENT', message);

@@ -112,9 +112,10 @@ export class ShardOwner {
     if (this.#status !== 'owned') return this.abandon();
     this.#status = 'stopped';
     this.#intake.close();
+    this.#after.close();
     await this.#answersCame();
     this.#snapshot = undefined;
-    if (this.#group?.dirty) this.#seal();
+    if (this.#group?.dirty || this.#after.hasStarts) this.#seal();
     await this.#answersCame();
     if (!this.#isEnded()) await this.#commit({ t: 'HANDOFF', to, ...this.#head() }, []);
     this.#close();

@@ -10,6 +10,7 @@ import { type Cause, defers, isDone, step } from '../statechart/host.ts';
 import { carryAsks, LimitExceeded } from './asks.ts';
 import { deadLetter, end, metaOf, refuse, type Resident, type TurnContext } from './context.ts';
 import { crash, isDirective, obey } from './crash.ts';
+import { storableError } from './fit.ts';
 import { Draft } from './group.ts';
 import type { OutItem, RowPut } from './records.ts';
 import { UnfitRow } from './residents.ts';
@@ -250,7 +251,7 @@ function checkSize({ draft, world }: TurnContext): void {
 
 function refuseUnborn(t: TurnContext, item: OutItem, input: string, error: unknown): void {
   t.residents.drop(item.to);
-  const data = errorData(error);
+  const data = storableError(errorData(error));
   deadLetter(t, item, error instanceof UnfitRow ? 'UNFIT' : 'UNBORN', data);
   const code = error instanceof UnfitRow || error instanceof LimitExceeded ? data.code : 'INTERNAL';
   refuse(t, item, input, { result: 'refused', code, message: data.message, kept: true });

@@ -51,6 +51,16 @@ it.each(ODD)(
   },
 );
 
+it('an error whose details can not be stored is kept without them, and not at full length', async () => {
+  const world = await openWorld({ shards: 1 });
+  await world.ask(a, { type: 'do', throws: 'odd error' });
+  const [letter] = await world.letters(1);
+  expect(letter?.error).toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('xx') });
+  expect(letter?.error.message.length).toBeLessThan(5_000);
+  expect(letter?.error.details).toBeUndefined();
+  await expectSound(world);
+});
+
 describe('a machine that asks for nonsense crashes, and its shard goes on:', () => {
   const event = { type: 'do', n: 'in vain' };
   const nonsense: [string, object][] = [

@@ -4,7 +4,7 @@
  */
 import { assign, enqueueActions, setup } from 'xstate';
 import type { Address } from '../../../protocols/address.ts';
-import type { ErrorData } from '../../../protocols/errors.ts';
+import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
 import {
   type ActorInput,
   type Delivered,
@@ -28,7 +28,7 @@ export type Do = Message & {
   readonly publishes?: unknown;
   readonly projects?: unknown;
   /** where it throws */
-  readonly throws?: 'assign' | 'params' | 'guard';
+  readonly throws?: 'assign' | 'params' | 'guard' | 'odd error';
   /** puts a value that is no JSON there */
   readonly odd?: { readonly what: string; readonly where: string };
   readonly keeps?: unknown;
@@ -75,6 +75,10 @@ const setupPuppet = setup({
     note: assign(({ context, event }): Partial<Known> => {
       const { throws, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
       if (throws === 'assign') throw new Error('told to throw');
+      if (throws === 'odd error')
+        throw new TroupeError('CONFLICT', 'x'.repeat(10_000), {
+          details: { odd: oddOf('circle') },
+        });
       return {
         seen: [...context.seen, label(doing(event))],
         ms,

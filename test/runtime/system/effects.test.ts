@@ -1,0 +1,166 @@
+/** Effects: how often they run, what becomes of their outcome (docs/semantics.md, "Effects"). */
+import { describe, expect, it } from 'vitest';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { OUTCOME_BYTES_MAX } from '../../../runtime/effects/runner.ts';
+import { eventually } from '../eventually.ts';
+import { ODD, oddOf } from './odd.ts';
+import { Stage } from './stage.ts';
+import { openWorld, puppet, type World } from './world.ts';
+
+const a = puppet('a');
+const told = (world: World, ...notices: object[]) =>
+  eventually(() => expect(world.known(a).told).toMatchObject(notices));
+const work = (cls: string, n = 1) => ({ type: 'work', cls, n, input: { n } });
+
+async function working(cls: string): Promise<{ world: World; stage: Stage }> {
+  const stage = new Stage();
+  const world = await openWorld({ services: stage });
+  await world.tell(a, work(cls));
+  await stage.began(1);
+  return { world, stage };
+}
+
+describe.each(['repeatable', 'keyed', 'once'])('an effect that is %s', (cls) => {
+  it('is given its input, and its result comes back as an event, once', async () => {
+    const { world, stage } = await working(cls);
+    const [run] = stage.runs;
+    expect(run).toMatchObject({ input: { n: 1 }, context: { attempt: 1, actor: a } });
+    run!.done({ sum: 3 });
+    await told(world, { type: 'done', output: { sum: 3 } });
+    await world.restart();
+    await world.ask(a, { type: 'do' });
+    expect(stage.runs).toHaveLength(1);
+    expect(world.known(a).told).toHaveLength(1);
+  });
+
+  it('that throws comes back as an error with its code', async () => {
+    const { world, stage } = await working(cls);
+    stage.runs[0]!.failed(new TroupeError('FORBIDDEN', 'not you', { details: { who: 'you' } }));
+    const error = { code: 'FORBIDDEN', message: 'not you', details: { who: 'you' } };
+    await told(world, { type: 'failed', error });
+    await world.tell(a, work(cls, 2));
+    (await stage.began(2)).failed(new Error('broken'));
+    await told(world, { error }, { error: { code: 'INTERNAL', message: 'broken' } });
+  });
+
+  it('is aborted when its state is left, and its late outcome changes nothing', async () => {
+    const { world, stage } = await working(cls);
+    const [run] = stage.runs;
+    await world.ask(a, { type: 'open' });
+    await eventually(() => expect(run!.context.signal.aborted).toBe(true));
+    run!.done('late');
+    await world.ask(a, { type: 'do' });
+    expect(world.known(a).told).toEqual([]);
+    expect(world.system.unknownEffects()).toEqual([]);
+    await world.tell(a, work(cls, 2));
+    (await stage.began(2)).done('in time');
+    await told(world, { output: 'in time' });
+  });
+
+  it('is aborted when its actor is stopped by a directive', async () => {
+    const { world, stage } = await working(cls);
+    await world.order(a, 'sys.stop');
+    await eventually(() => expect(stage.runs[0]!.context.signal.aborted).toBe(true));
+    await world.restart();
+    expect(stage.runs).toHaveLength(1);
+    expect(world.system.unknownEffects()).toEqual([]);
+  });
+
+  it('that settles after its actor was born again does not settle what that one began', async () => {
+    const { world, stage } = await working(cls);
+    await world.order(a, 'sys.restart');
+    await world.tell(a, work(cls, 2));
+    const second = await stage.began(2);
+    stage.runs[0]!.done('of the old life');
+    second.done('of the new life');
+    await told(world, { output: 'of the new life' });
+  });
+});
+
+describe.each(['repeatable', 'keyed'])('after a restart an effect that is %s', (cls) => {
+  it('runs again under the same id', async () => {
+    const { world, stage } = await working(cls);
+    await world.restart();
+    const again = await stage.began(2);
+    expect(again.context.id).toBe(stage.runs[0]!.context.id);
+    expect(again.input).toEqual({ n: 1 });
+    expect(stage.runs[0]!.context.signal.aborted).toBe(true);
+    again.done('again');
+    await told(world, { output: 'again' });
+  });
+});
+
+describe('a result', () => {
+  it('that is too large is a failure that says how large it may be', async () => {
+    const { world, stage } = await working('repeatable');
+    stage.runs[0]!.done('x'.repeat(OUTCOME_BYTES_MAX));
+    const message = expect.stringContaining(String(OUTCOME_BYTES_MAX));
+    await told(world, { type: 'failed', error: { code: 'PAYLOAD_TOO_LARGE', message } });
+  });
+
+  it.each(ODD)('that can not be stored is a failure: %s', async (what) => {
+    const { world, stage } = await working('repeatable');
+    stage.runs[0]!.done(oddOf(what));
+    await told(world, { type: 'failed', error: { code: 'INTERNAL' } });
+    expect(await world.system.deadLetters.list()).toEqual([]);
+  });
+
+  it.each(ODD)(
+    'that is an error with details that can not be stored is told without: %s',
+    async (what) => {
+      const { world, stage } = await working('repeatable');
+      const details = { what: oddOf(what) };
+      stage.runs[0]!.failed(new TroupeError('NOT_FOUND', 'nothing there', { details }));
+      await told(world, { type: 'failed', error: { code: 'NOT_FOUND', message: 'nothing there' } });
+    },
+  );
+
+  it('that is an error of endless length is cut', async () => {
+    const { world, stage } = await working('repeatable');
+    stage.runs[0]!.failed(new TroupeError('NOT_FOUND', 'x'.repeat(2 * OUTCOME_BYTES_MAX)));
+    await told(world, { type: 'failed', error: { code: 'NOT_FOUND' } });
+  });
+});
+
+it('an effect that takes too long is aborted and fails with DEADLINE_EXCEEDED', async () => {
+  const { world, stage } = await working('keyed');
+  await told(world, { type: 'failed', error: { code: 'DEADLINE_EXCEEDED' } });
+  expect(stage.runs[0]!.context.signal.aborted).toBe(true);
+});
+
+it('at most 1,024 effects run at once, and the others take their turn', {
+  timeout: 60_000,
+}, async () => {
+  const stage = new Stage();
+  const world = await openWorld({ services: stage });
+  const all = Array.from({ length: 1_030 }, (_, n) => puppet(`p${n}`));
+  await Promise.all(all.map((actor) => world.tell(actor, work('repeatable'))));
+  await stage.began(1_024);
+  for (const actor of all) {
+    await eventually(() => expect(world.system.inspect(actor)?.value).toBe('repeatable'));
+  }
+  expect(stage.runs).toHaveLength(1_024);
+  for (let n = 0; n < 6; n++) stage.runs[n]!.done(n);
+  await stage.began(1_030);
+  const waiting = all.filter((actor) => world.system.inspect(actor)?.value === 'repeatable');
+  for (const actor of waiting) expect(world.known(actor).told).toEqual([]);
+  for (const { done } of stage.runs) done('all');
+  await eventually(() => {
+    for (const actor of all) expect(world.known(actor).told).toHaveLength(1);
+  });
+});
+
+it('an effect sees services, the transcript of its actor and the index', async () => {
+  const { world, stage } = await working('repeatable');
+  const appends = [{ type: 'entry', n: 1 }];
+  const projects = { index: 'things', key: 'k', value: { n: 2 } };
+  await world.ask(a, { type: 'do', appends, projects });
+  const { context } = stage.runs[0]!;
+  expect(context.services).toBe(stage);
+  expect(await context.transcript().read()).toMatchObject([{ position: 1, entry: appends[0] }]);
+  expect(context.index.get('things', 't', 'k')).toEqual({ n: 2 });
+  const heard: unknown[] = [];
+  world.system.bus.subscribe('topic.x', ({ payload }) => heard.push(payload));
+  context.publish('topic.x', { type: 'delta', n: 3 });
+  await eventually(() => expect(heard).toEqual([{ type: 'delta', n: 3 }]));
+});
