@@ -73,8 +73,11 @@ export class Intake {
     while (control++ < CONTROL_FIRST && this.#room(group))
       if (!this.#takeMail(group, this.#control)) break;
     const { timersPerGroup } = this.#o.parts.world.limits;
-    for (const id of this.timers.takeDue(timersPerGroup, group.now))
-      takeTimer(this.#o.parts, group, id, this.#o.since, byMachine);
+    const due = this.timers.takeDue(timersPerGroup, group.now);
+    // Careful mode may have ended between the announcement of a timer and its turn.
+    if (this.#dueTimer !== undefined) due.unshift(this.#dueTimer);
+    this.#dueTimer = undefined;
+    for (const id of due) takeTimer(this.#o.parts, group, id, this.#o.since, byMachine);
     while (this.#room(group)) {
       if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
     }
