@@ -1,0 +1,109 @@
+/** Numbers that a group gives while its turns are made: they must be those that the fold will have. */
+import { describe, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { Fold } from '../../../runtime/shard/fold.ts';
+import { Draft, Group } from '../../../runtime/shard/group.ts';
+import type { JournalRecord, LinkTarget } from '../../../runtime/shard/records.ts';
+import { MemoryState } from '../../../runtime/state/memory.ts';
+
+const ACTOR = address('t', 'a', 'k');
+const facts = (input: string) => ({
+  input,
+  actor: ACTOR,
+  machine: 'a@1',
+  result: 'applied' as const,
+});
+
+const drafted = (...targets: LinkTarget[]): Draft => {
+  const draft = new Draft();
+  for (const target of targets)
+    draft.send(target, 'data', { to: ACTOR, id: 'i', event: { type: 'e' }, hops: 0 });
+  return draft;
+};
+
+const newFold = () => Fold.empty(0, new MemoryState(), true, 'cell');
+const newGroup = (fold: Fold, now = 5) => new Group(fold, now, new Set());
+
+/** The record of a group, as its owner would seal it, folded. */
+const seal = (fold: Fold, group: Group): void => {
+  const { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
+  const head = { cell: 'cell', recId: 'r', epoch: 1, prev: 1, now };
+  const said = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor: [] };
+  const record: JournalRecord = { t: 'TURNS', ...head, ...said };
+  fold.applyScalars(record);
+  fold.seal('r', 1);
+};
+
+describe('a group numbers', () => {
+  it('turns from where the fold ends, without a gap over groups', () => {
+    const fold = newFold();
+    const first = newGroup(fold);
+    first.finish(drafted(), facts('m1.0'));
+    first.finish(drafted(), facts('m2.0'));
+    expect(first.turns.map(({ turnNo }) => turnNo)).toEqual([1, 2]);
+    seal(fold, first);
+    const second = newGroup(fold);
+    second.finish(drafted(), facts('m3.0'));
+    expect(second.turns.map(({ turnNo }) => turnNo)).toEqual([3]);
+  });
+
+  it('each link for itself, from one, without a gap over turns and groups', () => {
+    const fold = newFold();
+    const first = newGroup(fold);
+    first.finish(drafted(1, 2, 1), facts('m1.0'));
+    first.finish(drafted(1, 'dlq'), facts('m2.0'));
+    const numbersOf = (group: Group) =>
+      group.turns.flatMap(({ out }) => out.map(([target, , n]) => `${target}:${n}`));
+    expect(numbersOf(first)).toEqual(['1:1', '2:1', '1:2', '1:3', 'dlq:1']);
+    seal(fold, first);
+    const second = newGroup(fold);
+    second.finish(drafted(2, 1), facts('m3.0'));
+    expect(numbersOf(second)).toEqual(['2:2', '1:4']);
+  });
+
+  it('nothing for a draft that is dropped', () => {
+    const group = newGroup(newFold());
+    drafted(1, 1);
+    group.finish(drafted(1), facts('m1.0'));
+    expect(group.turns[0]!.out[0]![2]).toBe(1);
+  });
+});
+
+describe('a group', () => {
+  it('shows the rows of a turn to the turns that follow, and to nobody after its fold is dropped', () => {
+    const state = new MemoryState();
+    const fold = Fold.empty(0, state, true, 'cell');
+    const group = newGroup(fold);
+    const draft = drafted();
+    draft.put('actor', ACTOR, Buffer.from('row'));
+    group.finish(draft, facts('m1.0'));
+    expect(fold.get('actor', ACTOR)).toEqual(Buffer.from('row'));
+    expect(Fold.empty(0, state, true, 'cell').get('actor', ACTOR)).toBeUndefined();
+  });
+
+  it('is worth a record when a floor moved, also without a turn', () => {
+    const group = newGroup(newFold());
+    expect(group.dirty).toBe(false);
+    group.mailFloor = 1;
+    expect(group.dirty).toBe(true);
+  });
+
+  it('accepts link numbers from where the fold is', () => {
+    const fold = newFold();
+    const group = newGroup(fold);
+    expect(group.accepted('3/data')).toBe(0);
+    group.accept('3/data', 1);
+    group.finish(drafted(), facts('m1.0'));
+    expect(group.accepted('3/data')).toBe(1);
+    seal(fold, group);
+    expect(newGroup(fold).accepted('3/data')).toBe(1);
+    expect(newGroup(fold).accepted('3/control')).toBe(0);
+  });
+
+  it('has a time that does not fall below that of the record before it', () => {
+    const fold = newFold();
+    seal(fold, newGroup(fold, 100));
+    expect(newGroup(fold, 50).now).toBe(100);
+    expect(newGroup(fold, 150).now).toBe(150);
+  });
+});

@@ -1,0 +1,233 @@
+/** From what is stored to a shard's state: the chain rule, snapshots, caches, and damage (A2, C4, I2). */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { encode } from '../../../protocols/codec.ts';
+import { journalSubject } from '../../../protocols/subjects.ts';
+import { MemoryLog } from '../../../runtime/log/memory.ts';
+import { loadShard, sha256 } from '../../../runtime/shard/load.ts';
+import { encodeRecord, type JournalRecord } from '../../../runtime/shard/records.ts';
+import { MemoryState } from '../../../runtime/state/memory.ts';
+import type { State } from '../../../runtime/state/state.ts';
+import { Random } from '../../sim/random.ts';
+import { SimBlobs } from '../../sim/sim-blobs.ts';
+import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+
+const JOURNAL = journalSubject('test', 0);
+const CELL = 'cell';
+
+let clock: VirtualClock;
+let log: MemoryLog;
+let state: MemoryState;
+let blobs: SimBlobs;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  log = new MemoryLog(clock, undefined);
+  state = new MemoryState();
+  blobs = new SimBlobs(clock, new Random(1));
+});
+
+/** Waits for work that takes virtual time. */
+const inTime = async <T>(work: Promise<T>): Promise<T> => {
+  let over = false;
+  const done = work.finally(() => (over = true));
+  done.catch(() => {});
+  while (!over) {
+    await settled();
+    await clock.run(clock.monotonicMs() + 1, () => over);
+  }
+  return done;
+};
+
+const load = (from: { log?: MemoryLog; state?: State } = {}) =>
+  inTime(loadShard({ log, state, blobs, journal: JOURNAL, shard: 0, cell: CELL, ...from }));
+
+type Body = JournalRecord extends infer R
+  ? R extends JournalRecord
+    ? Omit<R, 'cell' | 'recId' | 'epoch' | 'prev' | 'now'>
+    : never
+  : never;
+
+/** Appends a record that names its predecessor, or says otherwise. */
+const write = (body: Body, head: { prev?: number; cell?: string } = {}, to = log): number => {
+  const prev = lasts.get(to) ?? 0;
+  const recId = `r${prev + 1}`;
+  const record = { cell: CELL, recId, epoch: 1, prev, now: prev, ...body, ...head } as JournalRecord;
+  const answer = to.appendNow(JOURNAL, encodeRecord(record));
+  if (answer.kind !== 'stored') throw new Error('refused');
+  lasts.set(to, answer.position);
+  return answer.position;
+};
+const lasts = new WeakMap<MemoryLog, number>();
+
+/** A record with one turn that sets `row` to a text. */
+const turn = (text: string): Body => ({
+  t: 'TURNS',
+  mailFloor: 0,
+  ctlFloor: 0,
+  keyNow: 0,
+  puts: [['row', 'row', Buffer.from(text)]],
+  turns: [],
+  linkIn: [],
+  outFloor: [],
+});
+
+const epoch: Body = { t: 'EPOCH', worker: 'w' };
+const rowOf = ({ fold }: Awaited<ReturnType<typeof load>>) =>
+  fold.get('row', 'row') && Buffer.from(fold.get('row', 'row')!).toString();
+
+/** A snapshot of what the log holds up to here: its blob and its record. */
+const snapshot = async (): Promise<string> => {
+  const covers = lasts.get(log)!;
+  const scratch = new MemoryState();
+  const { fold } = await load({ state: scratch });
+  const { puts } = fold.seal(fold.scalars.recId, fold.scalars.prev);
+  const rows = encode(puts.map(({ table, key, value }) => [table, key, value]));
+  const blob = `snap/${covers}`;
+  await inTime(blobs.put(blob, rows));
+  write({ t: 'SNAPSHOT', covers, blob, sha256: sha256(rows), bytes: rows.length });
+  return blob;
+};
+
+describe('a shard is loaded', () => {
+  it('from nothing as an empty one', async () => {
+    const loaded = await load();
+    expect(loaded).toMatchObject({ last: 0, voids: 0, snapshot: undefined });
+    expect(loaded.fold.scalars).toMatchObject({ cell: CELL, turnNo: 0 });
+  });
+
+  it('from its records alone', async () => {
+    for (const body of [epoch, turn('a'), turn('b')]) write(body);
+    const loaded = await load();
+    expect(rowOf(loaded)).toBe('b');
+    expect(loaded).toMatchObject({ last: 3, logTimeMs: clock.wallMs() });
+  });
+
+  it('without the records that passed a leaky fence, and says how many they are (C4)', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    write(turn('void'), { prev: 1 });
+    write(turn('b'));
+    const loaded = await load();
+    expect(rowOf(loaded)).toBe('b');
+    expect(loaded.voids).toBe(1);
+  });
+
+  it('from its last snapshot and what came after, the rest being trimmed', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    await snapshot();
+    write(turn('b'));
+    await log.trim(JOURNAL, 2);
+    const loaded = await load();
+    expect(rowOf(loaded)).toBe('b');
+    expect(loaded.snapshot).toMatchObject({ covers: 2 });
+  });
+
+  it('from the snapshot before, when the blob of the last one is damaged', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    await snapshot();
+    write(turn('b'));
+    const last = await snapshot();
+    await log.trim(JOURNAL, 2);
+    blobs.rot(last);
+    const loaded = await load();
+    expect(rowOf(loaded)).toBe('b');
+    expect(loaded.snapshot).toMatchObject({ covers: 2 });
+  });
+
+  it('from the snapshot before, when the blob of the last one is gone', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    await snapshot();
+    write(turn('b'));
+    await blobs.delete(await snapshot());
+    await log.trim(JOURNAL, 2);
+    expect(rowOf(await load())).toBe('b');
+  });
+});
+
+describe('a cache of rows', () => {
+  const cache = async () => {
+    const { fold } = await load({ state: new MemoryState() });
+    await state.write(fold.seal(fold.scalars.recId, fold.scalars.prev).puts);
+  };
+
+  it('that the journal confirms is the base, and what came after is folded on it', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    await cache();
+    write({ ...turn('b'), puts: [['other', 'row', Buffer.from('b')]] } as Body);
+    const { fold } = await load();
+    expect(Buffer.from(fold.get('row', 'row')!).toString()).toBe('a');
+    expect(Buffer.from(fold.get('other', 'row')!).toString()).toBe('b');
+  });
+
+  it('of another history is thrown away', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    const { fold } = await load({ state: new MemoryState() });
+    fold.scalars.recId = 'a record that never counted';
+    await state.write(fold.seal(fold.scalars.recId, fold.scalars.prev).puts);
+    await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
+    const loaded = await load();
+    expect(rowOf(loaded)).toBe('a');
+    expect(loaded.fold.get('left', 'over')).toBeUndefined();
+  });
+
+  it('of another cell is thrown away', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    const { fold } = await load({ state: new MemoryState() });
+    fold.scalars.cell = 'another';
+    await state.write(fold.seal(fold.scalars.recId, fold.scalars.prev).puts);
+    await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
+    expect((await load()).fold.get('left', 'over')).toBeUndefined();
+  });
+
+  it('behind what is trimmed is thrown away', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    await cache();
+    await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
+    write(turn('b'));
+    await snapshot();
+    await log.trim(JOURNAL, 3);
+    const loaded = await load();
+    expect(rowOf(loaded)).toBe('b');
+    expect(loaded.fold.get('left', 'over')).toBeUndefined();
+  });
+});
+
+describe('a shard is quarantined with CORRUPT', () => {
+  const corrupt = { code: 'INTERNAL', details: { reason: 'CORRUPT', shard: 0 } };
+
+  it('when a record is missing', async () => {
+    for (const body of [epoch, turn('a'), turn('b')]) write(body);
+    await log.trim(JOURNAL, 2);
+    await expect(load()).rejects.toMatchObject(corrupt);
+  });
+
+  it('when both snapshots that it could begin with are damaged', async () => {
+    for (const body of [epoch, turn('a')]) write(body);
+    const first = await snapshot();
+    write(turn('b'));
+    const second = await snapshot();
+    await log.trim(JOURNAL, 2);
+    for (const blob of [first, second]) blobs.rot(blob);
+    await expect(load()).rejects.toMatchObject(corrupt);
+  });
+
+  it('when a record does not decode', async () => {
+    write(epoch);
+    log.appendNow(JOURNAL, Buffer.from('no record'));
+    await expect(load()).rejects.toMatchObject(corrupt);
+  });
+
+  it('when a record is of another cell', async () => {
+    write(epoch);
+    write(turn('a'), { cell: 'another' });
+    await expect(load()).rejects.toMatchObject(corrupt);
+  });
+
+  it('when an atomic log does not have the record that its rows name', async () => {
+    const atomic = new MemoryLog(clock, state);
+    for (const body of [epoch, turn('a')]) write(body, {}, atomic);
+    const { fold } = await load({ log: atomic });
+    fold.scalars.recId = 'another';
+    await state.write(fold.seal('another', fold.scalars.prev).puts);
+    await expect(load({ log: atomic })).rejects.toMatchObject(corrupt);
+  });
+});
