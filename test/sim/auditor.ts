@@ -243,6 +243,8 @@ export class Auditor {
   #inOrder({ turn }: TurnView, item: OutItem): void {
     const place = this.#places.get(item.id);
     if (!place || item.event.type.startsWith('sys.')) return;
+    // A copy of a message whose first copy was refused for the time being may come at any time.
+    if (this.fatesOf(item.id).some(({ result }) => result === 'refused')) return;
     const lane = `${turn.actor}|${place.sender}|${kindOf(turn.actor, item.event.type)}`;
     const last = this.#lasts.get(lane);
     if (last && last.n >= place.n)
