@@ -1,0 +1,105 @@
+/** The door refuses what a shard could not take in time, before anything is accepted (J2). */
+import { afterEach, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { mailboxSubject } from '../../../protocols/subjects.ts';
+import { createRegistry } from '../../../runtime/actor/define-actor.ts';
+import { Door, LAG_MAX } from '../../../runtime/door.ts';
+import { MemoryLog } from '../../../runtime/log/memory.ts';
+import { ShardOwner } from '../../../runtime/shard/owner.ts';
+import { DEFAULT_LIMITS } from '../../../runtime/shard/size.ts';
+import { MemoryState } from '../../../runtime/state/memory.ts';
+import { simActors } from '../../sim/actors.ts';
+import { Random } from '../../sim/random.ts';
+import { SimBlobs } from '../../sim/sim-blobs.ts';
+import { SimBus } from '../../sim/sim-bus.ts';
+import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+
+const ENV = 'test';
+const CELL = 'cell';
+/** What stands in the record that is on its way counts as taken. */
+const GROUP = DEFAULT_LIMITS.groupTurnsMax;
+const ACTOR = address('t', 'plain', 'k');
+const registry = createRegistry(simActors);
+const principal = { sub: 'c', roles: [] };
+
+const closing: (() => void)[] = [];
+afterEach(() => closing.splice(0).forEach((close) => close()));
+
+/** A store whose journal can be stopped: appends to it wait until it goes on. */
+class StoppableLog extends MemoryLog {
+  stopped = false;
+  #waiting: (() => void)[] = [];
+
+  override async append(...[subject, bytes, options]: Parameters<MemoryLog['append']>) {
+    if (this.stopped && subject.startsWith('jrn.'))
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return super.append(subject, bytes, options);
+  }
+
+  goOn(): void {
+    this.stopped = false;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+async function openShard() {
+  const clock = new VirtualClock();
+  const state = new MemoryState();
+  const log = new StoppableLog(clock, state);
+  const nothing = () => {};
+  const owner = new ShardOwner({
+    world: { cell: CELL, shard: 0, shards: 1, registry, limits: DEFAULT_LIMITS },
+    env: ENV,
+    worker: 'w',
+    log,
+    state,
+    blobs: new SimBlobs(clock, new Random(1)),
+    clock,
+    outside: {
+      respond: nothing,
+      publish: nothing,
+      run: nothing,
+      reconcile: nothing,
+      abort: nothing,
+      alarm: nothing,
+    },
+    onEnd: nothing,
+  });
+  await owner.start();
+  const bus = new SimBus(clock, new Random(1));
+  const options = { log, bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'w', registry };
+  const door = new Door({ ...options, ownerOf: () => owner });
+  closing.push(() => door.close(), () => owner.abandon());
+  return { log, owner, door };
+}
+
+it('a mailbox with too much unread refuses the next message with a time to wait, and stores nothing', async () => {
+  const { log, owner, door } = await openShard();
+  log.stopped = true;
+  const mail = mailboxSubject(ENV, 0, 'data');
+  for (let i = 0; i < LAG_MAX + GROUP; i++) log.appendNow(mail, Buffer.from('unreadable'));
+  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({ kind: 'accepted' });
+  const before = await log.last(mail);
+  const refused = await door.tell(ACTOR, { type: 'hard' }, { principal });
+  expect(refused).toMatchObject({
+    kind: 'refused',
+    error: { code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: expect.any(Number) },
+  });
+  expect(await log.last(mail)).toBe(before);
+
+  log.goOn();
+  while (owner.status().mailFloor < before) await settled();
+  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({ kind: 'accepted' });
+});
+
+it('a quarantined shard refuses with its reason', async () => {
+  const { log, owner, door } = await openShard();
+  log.appendNow(`jrn.${ENV}.0`, Buffer.from('damage'));
+  await door.tell(ACTOR, { type: 'hard' }, { principal });
+  while (owner.status().state === 'owned') await settled();
+  expect(owner.status()).toMatchObject({ state: 'quarantined' });
+  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
+    kind: 'refused',
+    error: { code: 'UNAVAILABLE', message: expect.stringContaining('quarantined') },
+  });
+});

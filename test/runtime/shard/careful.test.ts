@@ -1,0 +1,107 @@
+/** An input that kills its process is found by its name, and ends as poison without killing again (K). */
+import { describe, expect, it } from 'vitest';
+import { address, type Address } from '../../../protocols/address.ts';
+import { journalSubject } from '../../../protocols/subjects.ts';
+import { decodeRecord } from '../../../runtime/shard/records.ts';
+import type { Command } from '../../sim/actors.ts';
+import { Cluster } from '../../sim/cluster.ts';
+import { Random } from '../../sim/random.ts';
+import { SIM_ENV } from '../../sim/worker.ts';
+
+const SENDER = address('t', 'plain', 'sender');
+const KILLED = address('t', 'resume', 'killed');
+const OTHER = address('t', 'plain', 'other');
+const LIMIT_MS = 60_000;
+/** Messages to another actor after the deadly one: more than careful mode lasts. */
+const OTHERS = 8;
+
+/** One shard, one machine that restarts whenever it dies, and no other fault. */
+async function run(crashWindowMs: number, atomic: boolean) {
+  const cluster = new Cluster({
+    random: new Random(7),
+    atomic,
+    shards: 1,
+    workers: 1,
+    limits: { crashWindowMs, carefulTurns: 4 },
+    snapshotEvery: 1_000,
+    journalTail: 1_000,
+    keepsDisk: true,
+  });
+  const { clock, auditor, log } = cluster;
+  cluster.start();
+  let messages = 0;
+  const tell = async (to: Address, event: Command) => {
+    const until = clock.monotonicMs() + LIMIT_MS;
+    await clock.run(until, () => cluster.ownerOf(0) !== undefined);
+    const uid = `message ${++messages}`;
+    auditor.request({ uid, client: uid, seq: 1, to, keyed: false, told: 'accepted' });
+    const { door } = cluster.workers[0]!;
+    void door.tell(to, { ...event, uid }, { principal: { sub: 'c', roles: [] } });
+  };
+  const deadly: Command = { type: 'hard', kills: true };
+  await tell(SENDER, { type: 'hard', tells: [{ to: KILLED, event: deadly }] });
+  await clock.run(LIMIT_MS);
+  for (let i = 0; i < OTHERS; i++) await tell(OTHER, { type: 'hard' });
+  await tell(KILLED, { type: 'hard' });
+  await clock.run(clock.monotonicMs() + LIMIT_MS);
+  const records = await read(cluster);
+  await log.close();
+  const crashes = cluster.trace.filter((line) => line.endsWith('crashes')).length;
+  cluster.stop();
+  return { cluster, records, crashes };
+}
+
+/** The whole journal: nothing of it is trimmed in these runs. */
+async function read({ log, clock }: Cluster) {
+  const entries = log.read(journalSubject(SIM_ENV, 0), 1, { limit: 1_000 });
+  let over = false;
+  void entries.finally(() => (over = true));
+  await clock.run(clock.monotonicMs() + 1_000, () => over);
+  return (await entries).map(({ bytes }) => decodeRecord(bytes));
+}
+
+const turnsOf = (records: Awaited<ReturnType<typeof read>>) =>
+  records.flatMap((record) => (record.t === 'TURNS' ? record.turns : []));
+
+describe.each([
+  ['an atomic log', true],
+  ['a log that is not', false],
+])('on %s, an input that kills its process', (_, atomic) => {
+  it('is tried three times by its name, then it is poison and the shard goes on', async () => {
+    const { cluster, records, crashes } = await run(120_000, atomic);
+    const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
+    expect(poison).toMatchObject({ actor: KILLED });
+    const tries = records.filter((record) => record.t === 'TRY' && record.input === poison.input);
+    expect(tries).toHaveLength(3);
+    // Twice before anybody was careful, and three times by its name.
+    expect(crashes).toBe(5);
+    const applied = (actor: Address) =>
+      turnsOf(records).filter((turn) => turn.actor === actor && turn.result === 'applied').length;
+    expect(applied(OTHER)).toBe(OTHERS);
+    expect(applied(KILLED)).toBe(1);
+    expect(cluster.auditor.faults).toEqual([]);
+  });
+
+  it('is a dead letter as poison, and its sender is told', async () => {
+    const { cluster, records } = await run(120_000, atomic);
+    const poison = turnsOf(records).find(({ result }) => result === 'poison')!;
+    const sent = poison.out.map(([target, , , item]) => [target, item.to, item.event.type]);
+    expect(sent).toContainEqual([0, SENDER, 'refused']);
+    expect(sent).toContainEqual(['dlq', KILLED, 'deadLetter']);
+    const letters = [...cluster.auditor.ledger.kept.values()].flat();
+    expect(letters.map(({ event }) => event['reason'])).toEqual(['POISON']);
+  });
+
+  it('is followed by inputs of which the first are announced, and the later no more', async () => {
+    const { records } = await run(120_000, atomic);
+    const announced = new Set(records.flatMap((record) => (record.t === 'TRY' ? record.input : [])));
+    const others = turnsOf(records).filter(({ actor }) => actor === OTHER);
+    expect(announced.has(others[0]!.input)).toBe(true);
+    expect(announced.has(others.at(-1)!.input)).toBe(false);
+  });
+});
+
+it('a process that dies for other reasons, far apart, makes nobody careful', async () => {
+  const { records } = await run(0, true);
+  expect(records.some(({ t }) => t === 'TRY')).toBe(false);
+});
