@@ -88,7 +88,14 @@ async function activateAll(
   const shards = Array.from({ length: SHARDS }, (_, shard) => {
     const fold = Fold.fromState(shard, store.state, false);
     if (!fold) throw new Error(`shard ${shard} is empty`);
-    return new Residents({ fold, keys: new Keys(fold), shards: SHARDS, max: 1, registry });
+    return new Residents({
+      fold,
+      keys: new Keys(fold),
+      shards: SHARDS,
+      max: 1,
+      registry,
+      now: () => 0,
+    });
   });
   const samples: number[] = [];
   for (let i = 0; i < count + count / 10; i++) {

@@ -11,7 +11,7 @@ import { intentId } from './asks.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
-import type { MailEntry, OutItem, Outcome } from './records.ts';
+import type { MailEntry, OutItem } from './records.ts';
 import { UnfitRow } from './residents.ts';
 import { stashCause } from './stash.ts';
 import {

@@ -11,16 +11,13 @@
 import { randomBytes } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
-import type { Blobs } from '../blobs/blobs.ts';
 import { Calls } from '../clock/calls.ts';
-import type { Clock } from '../clock/clock.ts';
-import type { Log, Position } from '../log/log.ts';
-import type { Put, State } from '../state/state.ts';
+import type { Position } from '../log/log.ts';
+import type { Put } from '../state/state.ts';
 import type { ShardStatus } from '../system.ts';
-import { AfterCommits, type Outside } from './after-commit.ts';
+import { AfterCommits } from './after-commit.ts';
 import { alongsideOf } from './alongside.ts';
 import { Careful } from './careful.ts';
-import type { TurnWorld } from './context.ts';
 import { type Fold, TABLE } from './fold.ts';
 import { type AfterCommit, Group } from './group.ts';
 import { byMachine } from './inputs.ts';
@@ -30,27 +27,14 @@ import { Journal } from './journal.ts';
 import { Keys } from './keys.ts';
 import { loadShard, type SnapshotMark } from './load.ts';
 import { asPoison } from './poison.ts';
+import type { OwnerOptions } from './owner-options.ts';
 import { decodeOut, encodeRecord, type JournalRecord } from './records.ts';
 import { Relay } from './relay.ts';
 import { Residents } from './residents.ts';
-import { Retention, type RetentionOptions } from './retention.ts';
+import { Retention } from './retention.ts';
 import type { SnapshotBlob } from './snapshot.ts';
 
-export type OwnerOptions = {
-  readonly world: TurnWorld;
-  readonly env: string;
-  /** name of this process, for EPOCH */
-  readonly worker: string;
-  readonly log: Log;
-  readonly state: State;
-  readonly blobs: Blobs;
-  readonly clock: Clock;
-  readonly outside: Outside;
-  /** called when it stops to own the shard against its will */
-  readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
-  /** an idle owner looks at the journal so often (A7); default 1,000 */
-  readonly idleProbeMs?: number;
-} & Pick<RetentionOptions, 'journalTail' | 'snapshotEvery'>;
+export type { OwnerOptions };
 
 type Sealed = {
   readonly record: number;
@@ -192,7 +176,9 @@ export class ShardOwner {
     const { cell, limits, shards, registry } = world;
     this.#epoch = this.#journal.last;
     const keys = new Keys(fold);
-    this.#residents = new Residents({ fold, keys, shards, max: limits.residentsMax, registry });
+    const { now, wake } = this;
+    const max = limits.residentsMax;
+    this.#residents = new Residents({ fold, keys, shards, max, registry, now });
     this.#relay = new Relay({
       log,
       clock,
@@ -216,7 +202,6 @@ export class ShardOwner {
       onSnapshot,
     });
     const parts = { world, fold, residents: this.#residents };
-    const { now, wake } = this;
     const onCorrupt = (error: unknown) => this.#end('quarantined', errorData(error).message);
     const events = { onInputs: wake, onCorrupt };
     this.#intake = new Intake({ log, clock, env, parts, now, since: now(), ...events });
@@ -378,7 +363,7 @@ export class ShardOwner {
 
   #passivate(): void {
     this.#calls.set('passivate', PASSIVATE_EVERY_MS, () => {
-      this.#residents.passivate(this.now());
+      this.#residents.passivate();
       this.#passivate();
     });
   }

@@ -32,6 +32,7 @@ export class Residents implements ResidentStore {
   readonly #shards: number;
   readonly #max: number;
   readonly #registry: Registry;
+  readonly #now: () => number;
   readonly #cache = new Map<Address, Resident>();
 
   constructor(options: {
@@ -40,12 +41,14 @@ export class Residents implements ResidentStore {
     shards: number;
     max: number;
     registry: Registry;
+    now: () => number;
   }) {
     this.#fold = options.fold;
     this.keys = options.keys;
     this.#shards = options.shards;
     this.#max = options.max;
     this.#registry = options.registry;
+    this.#now = options.now;
   }
 
   get size(): number {
@@ -58,7 +61,7 @@ export class Residents implements ResidentStore {
   find(actor: Address): Resident | undefined {
     const cached = this.#cache.get(actor);
     if (cached) {
-      cached.usedAt = this.#fold.scalars.now;
+      cached.usedAt = this.#now();
       this.#cache.delete(actor);
       this.#cache.set(actor, cached);
       return cached;
@@ -89,7 +92,7 @@ export class Residents implements ResidentStore {
       live,
       bornAsks: asks,
       unsaved: true,
-      usedAt: this.#fold.scalars.now,
+      usedAt: this.#now(),
     });
   }
 
@@ -110,7 +113,8 @@ export class Residents implements ResidentStore {
   }
 
   /** Passivates actors that were idle for longer than their type allows (RT7). */
-  passivate(now: number): void {
+  passivate(): void {
+    const now = this.#now();
     for (const [actor, { usedAt, definition, unsaved }] of this.#cache) {
       if (!unsaved && now - usedAt >= definition.idleMs) this.#cache.delete(actor);
     }
@@ -141,7 +145,7 @@ export class Residents implements ResidentStore {
       live,
       bornAsks: [],
       unsaved: false,
-      usedAt: this.#fold.scalars.now,
+      usedAt: this.#now(),
     };
   }
 

@@ -92,7 +92,8 @@ export class TimerQueue {
       this.#wakeAt = Number.POSITIVE_INFINITY;
       if (this.#horizon <= this.#now()) this.load();
       this.#onDue();
-      // Nothing may have been due (a cancelled one, a clock that is early), or not everything taken.
+      // Nothing may have been due (a cancelled one, a clock that is early), or not everything
+      // taken.
       this.#schedule();
     });
   }

@@ -1,0 +1,24 @@
+/** OwnerOptions: what a shard's owner is given: its world, its ports, and its bounds. */
+import type { Blobs } from '../blobs/blobs.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Log } from '../log/log.ts';
+import type { State } from '../state/state.ts';
+import type { Outside } from './after-commit.ts';
+import type { TurnWorld } from './context.ts';
+import type { RetentionOptions } from './retention.ts';
+
+export type OwnerOptions = {
+  readonly world: TurnWorld;
+  readonly env: string;
+  /** name of this process, for EPOCH */
+  readonly worker: string;
+  readonly log: Log;
+  readonly state: State;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly outside: Outside;
+  /** called when it stops to own the shard against its will */
+  readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
+  /** an idle owner looks at the journal so often (A7); default 1,000 */
+  readonly idleProbeMs?: number;
+} & Pick<RetentionOptions, 'journalTail' | 'snapshotEvery'>;
