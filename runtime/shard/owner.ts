@@ -330,16 +330,10 @@ export class ShardOwner {
     this.#fold.settle(record, puts);
     if (body.t === 'TURNS') {
       this.#after.run(after);
-      if (!this.#o.log.atomic) this.#relayOut(body);
+      if (!this.#o.log.atomic) this.#relay.addOutOf(body.turns);
     }
     if (body.t === 'SNAPSHOT') this.#retention.covered(body.covers);
     if (body.t !== 'EPOCH') this.#retention.recorded(position);
-  }
-
-  #relayOut({ turns }: Extract<JournalRecord, { t: 'TURNS' }>): void {
-    for (const { out } of turns) {
-      for (const [target, lane, n, item] of out) this.#relay.add({ target, lane, n, item });
-    }
   }
 
   /** A replaced but idle owner must find out (A7). */

@@ -8,7 +8,14 @@ import { deadLetterSubject, mailboxSubject, transcriptSubject } from '../../prot
 import type { Lane } from '../../protocols/statechart.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log } from '../log/log.ts';
-import { type LinkMark, type LinkTarget, type OutItem, encodeKept, encodeMail } from './records.ts';
+import {
+  type LinkMark,
+  type LinkTarget,
+  type OutItem,
+  type Turn,
+  encodeKept,
+  encodeMail,
+} from './records.ts';
 
 export type Outgoing = {
   readonly target: LinkTarget;
@@ -72,6 +79,13 @@ export class Relay {
       this.#links.set(name, (link = { target, lane, queue: [], flying: false, settled: n - 1 }));
     link.queue.push({ n, item });
     this.#fly(link);
+  }
+
+  /** What a record's turns send. */
+  addOutOf(turns: readonly Turn[]): void {
+    for (const { out } of turns) {
+      for (const [target, lane, n, item] of out) this.add({ target, lane, n, item });
+    }
   }
 
   /** Settled marks since the last call, for the next record (D5). */
