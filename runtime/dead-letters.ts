@@ -15,7 +15,11 @@ import { decodeKept } from './shard/records.ts';
 import { DEAD_LETTER_DOMAIN } from './shard/relay.ts';
 import type { Audit, DeadLetter, DeadLetters, TellAnswer } from './system.ts';
 
-type AuditEntry = Audit & { position: number; at: number; action: 'redrive' | 'drop' };
+type AuditEntry = Audit & {
+  position: number;
+  at: number;
+  action: 'redrive' | 'refused' | 'drop';
+};
 
 const OPERATOR = { sub: 'operator', roles: ['operator'] };
 
@@ -42,7 +46,11 @@ export class DeadLetterLog implements DeadLetters {
     from?: number;
     limit?: number;
   } = {}): Promise<readonly DeadLetter[]> {
-    const dealt = new Set((await this.audits()).map(({ position }) => position));
+    const dealt = new Set<number>();
+    for (const { position, action } of await this.audits()) {
+      if (action === 'refused') dealt.delete(position);
+      else dealt.add(position);
+    }
     const letters: DeadLetter[] = [];
     const seen = new Set<string>();
     for (let next = from; letters.length < limit; ) {
@@ -60,6 +68,7 @@ export class DeadLetterLog implements DeadLetters {
 
   /**
    * The audit is written first: a message sent again without a name and a reason does not exist.
+   * A second one takes it back when the door refused the message, which then stays in the list.
    */
   async redrive(position: number, audit: Audit): Promise<TellAnswer> {
     const letter = await this.#at(position);
@@ -69,10 +78,12 @@ export class DeadLetterLog implements DeadLetters {
         `dead letter ${position} holds no message that could be sent again`,
       );
     await this.#record(position, 'redrive', audit);
-    return this.#door.tell(letter.to as Address, letter.event, {
+    const answer = await this.#door.tell(letter.to as Address, letter.event, {
       principal: { ...OPERATOR, sub: audit.who },
       key: `redrive-${position}`,
     });
+    if (answer.kind === 'refused') await this.#record(position, 'refused', audit);
+    return answer;
   }
 
   async drop(position: number, audit: Audit): Promise<void> {

@@ -91,9 +91,9 @@ export interface DeadLetters {
    * it answers the first's result.
    */
   redrive(position: number, audit: Audit): Promise<TellAnswer>;
-  /** Who redrove or dropped what, when and why. */
+  /** Who redrove or dropped what, when and why; `refused` follows a redrive that the door refused. */
   audits(): Promise<
-    readonly (Audit & { position: number; at: number; action: 'redrive' | 'drop' })[]
+    readonly (Audit & { position: number; at: number; action: 'redrive' | 'refused' | 'drop' })[]
   >;
   /** Marks it as dealt with without sending it. */
   drop(position: number, audit: Audit): Promise<void>;

@@ -1,0 +1,154 @@
+/** Dead letters: kept with their reason until a person has dealt with them, by name (EN11, I9). */
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { bossType, puppetType } from './puppet.ts';
+import { openWorld, puppet, type World } from './world.ts';
+
+const a = puppet('a');
+const audit = { who: 'otto', why: 'it is mended' };
+const list = (world: World, options?: { from?: number; limit?: number }) =>
+  world.system.deadLetters.list(options);
+
+/** Messages to an actor that was quarantined. */
+async function withLetters(count: number): Promise<World> {
+  const world = await openWorld();
+  await world.ask(a, { type: 'hear' });
+  await world.order(a, 'sys.quarantine');
+  for (let n = 0; n < count; n++) await world.tell(a, { type: 'do', n });
+  await world.letters(count);
+  return world;
+}
+
+describe('dead letters', () => {
+  it('say who sent what to whom, when, and why it was not applied, also after a restart', async () => {
+    const world = await withLetters(1);
+    await world.restart();
+    const [letter] = await list(world);
+    expect(letter).toMatchObject({
+      position: 1,
+      to: a,
+      reason: 'QUARANTINED',
+      event: { type: 'do', n: 0 },
+      error: { code: 'INTERNAL' },
+    });
+    expect(letter!.at).toBeGreaterThan(0);
+    const b = puppet('b');
+    await world.ask(b, { type: 'do', tells: [{ to: a, event: { type: 'do', n: 9 } }] });
+    expect((await world.letters(2))[1]).toMatchObject({ from: b, event: { n: 9 } });
+  });
+
+  it('are listed in pages, oldest first', async () => {
+    const world = await withLetters(5);
+    expect((await list(world, { limit: 2 })).map(({ position }) => position)).toEqual([1, 2]);
+    expect((await list(world, { from: 3, limit: 2 })).map(({ position }) => position)).toEqual([
+      3, 4,
+    ]);
+    expect(await list(world, { from: 6 })).toEqual([]);
+  });
+});
+
+describe('a dead letter that is redriven', () => {
+  it('is sent again once, however often it is asked for, and says by whom and why', async () => {
+    const world = await withLetters(1);
+    await world.order(a, 'sys.resume');
+    const redriven = await world.system.deadLetters.redrive(1, audit);
+    expect(redriven).toMatchObject({ kind: 'accepted' });
+    await eventually(() => expect(world.seen(a)).toEqual(['hear', 'do:0']));
+    expect(await list(world)).toEqual([]);
+    await world.system.deadLetters.redrive(1, audit);
+    await world.restart();
+    await world.system.deadLetters.redrive(1, audit);
+    await world.ask(a, { type: 'do', n: 1 });
+    expect(world.seen(a)).toEqual(['hear', 'do:0', 'do:1']);
+    const [first] = await world.system.deadLetters.audits();
+    expect(first).toMatchObject({ ...audit, position: 1, action: 'redrive' });
+  });
+
+  it('and fails again is a new dead letter', async () => {
+    const world = await withLetters(1);
+    await world.system.deadLetters.redrive(1, audit);
+    await eventually(async () =>
+      expect(await list(world)).toMatchObject([{ position: 2, event: { n: 0 } }]),
+    );
+    await world.order(a, 'sys.stop');
+    await world.system.deadLetters.redrive(2, audit);
+    await eventually(async () =>
+      expect(await list(world)).toMatchObject([{ position: 3, event: { n: 0 } }]),
+    );
+  });
+
+  it('and is refused at the door stays in the list', async () => {
+    const world = await withLetters(1);
+    await world.restart({ actors: [bossType()] });
+    expect(await world.system.deadLetters.redrive(1, audit)).toMatchObject({
+      error: { code: 'NOT_FOUND' },
+    });
+    expect(await list(world)).toHaveLength(1);
+    await world.restart({ actors: [puppetType()] });
+    await world.order(a, 'sys.resume');
+    expect(await world.system.deadLetters.redrive(1, audit)).toMatchObject({ kind: 'accepted' });
+    await eventually(() => expect(world.seen(a)).toEqual(['hear', 'do:0']));
+    expect(await list(world)).toEqual([]);
+  });
+});
+
+describe('a dead letter that is dropped', () => {
+  it('leaves the list and is not sent', async () => {
+    const world = await withLetters(2);
+    await world.system.deadLetters.drop(1, audit);
+    expect(await list(world)).toMatchObject([{ position: 2 }]);
+    await world.restart();
+    expect(await list(world)).toMatchObject([{ position: 2 }]);
+    expect(await world.system.deadLetters.audits()).toMatchObject([
+      { ...audit, position: 1, action: 'drop' },
+    ]);
+    expect(world.seen(a)).toEqual(['hear']);
+  });
+});
+
+describe('nobody deals with a dead letter', () => {
+  it('without a name and a reason', async () => {
+    const world = await withLetters(1);
+    for (const no of [
+      { who: '', why: 'x' },
+      { who: 'x', why: '' },
+    ]) {
+      const refused = { code: 'INVALID_ARGUMENT' };
+      await expect(world.system.deadLetters.redrive(1, no)).rejects.toMatchObject(refused);
+      await expect(world.system.deadLetters.drop(1, no)).rejects.toMatchObject(refused);
+    }
+    expect(await world.system.deadLetters.audits()).toEqual([]);
+    expect(await list(world)).toHaveLength(1);
+  });
+
+  it('that does not exist', async () => {
+    const world = await withLetters(1);
+    for (const position of [0, 2, 1.5, -1]) {
+      await expect(world.system.deadLetters.redrive(position, audit)).rejects.toThrow();
+      await expect(world.system.deadLetters.drop(position, audit)).rejects.toThrow();
+    }
+    expect(await world.system.deadLetters.audits()).toEqual([]);
+  });
+});
+
+it('a refusal that nobody takes is a dead letter, and no echo', async () => {
+  const world = await openWorld();
+  const gone = puppet('gone');
+  await world.ask(gone, { type: 'end' });
+  await world.ask(a, { type: 'do', n: 1, tells: [{ to: gone, event: { type: 'do' } }] });
+  await eventually(() => expect(world.known(a).told).toHaveLength(1));
+  await world.ask(a, {
+    type: 'do',
+    tells: [
+      { to: gone, event: { type: 'do' } },
+      { to: gone, event: { type: 'do' } },
+    ],
+  });
+  await world.ask(a, { type: 'end' });
+  const letters = await eventually(async () => {
+    const all = await list(world);
+    expect(all.length + world.known(a).told.length).toBe(3);
+    return all;
+  });
+  for (const letter of letters) expect(letter).toMatchObject({ to: a, event: { type: 'refused' } });
+});

@@ -1,0 +1,91 @@
+/** Passivation: an idle actor is a row and nothing in memory, and nobody notices (RT7). */
+import { address } from '../../../protocols/address.ts';
+import { expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { puppetType } from './puppet.ts';
+import { ShiftedClock } from './shifted-clock.ts';
+import { openWorld, puppet, type World } from './world.ts';
+
+const a = puppet('a');
+const residents = (world: World) =>
+  world.system.status().reduce((sum, shard) => sum + shard.residents, 0);
+
+it('an idle actor leaves memory and comes back with its state', async () => {
+  const clock = new ShiftedClock();
+  const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })] });
+  await world.ask(a, { type: 'do', n: 1, keeps: { deep: ['x'] } });
+  expect(residents(world)).toBe(1);
+  clock.shift(40_000);
+  await eventually(() => expect(residents(world)).toBe(0));
+  expect(await world.ask(a, { type: 'do', n: 2 })).toMatchObject({ result: ['do:1', 'do:2'] });
+  expect(world.known(a).keeps).toEqual({ deep: ['x'] });
+});
+
+it('an actor that is used stays', async () => {
+  const clock = new ShiftedClock();
+  const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })], shards: 1 });
+  await world.ask(a, { type: 'do' });
+  await world.ask(puppet('b'), { type: 'do' });
+  clock.shift(20_000);
+  await world.ask(a, { type: 'do' });
+  clock.shift(15_000);
+  await eventually(() => expect(residents(world)).toBe(1));
+});
+
+it('an actor with a long idle time does not keep others in memory', async () => {
+  const clock = new ShiftedClock();
+  const actors = [puppetType({ idleMs: 86_400_000 }), puppetType({ type: 'brief', idleMs: 1_000 })];
+  const world = await openWorld({ clock, actors, shards: 1 });
+  await world.ask(a, { type: 'do' });
+  await world.ask(address('t', 'brief', 'b'), { type: 'do' });
+  clock.shift(20_000);
+  await eventually(() => expect(residents(world)).toBe(1));
+});
+
+it('what waits, what is armed and what is suspended survives it', async () => {
+  const clock = new ShiftedClock();
+  const options = { clock, actors: [puppetType({ idleMs: 1_000 })], shards: 1 };
+  const world = await openWorld({ ...options, supervisor: puppet('nobody') });
+  const [waits, armed, hurt] = ['w', 'a', 'h'].map(puppet);
+  await world.ask(waits!, { type: 'close' });
+  await world.tell(waits!, { type: 'soft', n: 1 });
+  await world.ask(armed!, { type: 'arm', ms: 600_000 });
+  await world.ask(hurt!, { type: 'do', throws: 'assign' });
+  await world.tell(hurt!, { type: 'do', n: 2 });
+  await eventually(() => expect(residents(world)).toBe(3));
+  clock.shift(20_000);
+  await eventually(() => expect(residents(world)).toBe(0));
+  await world.ask(waits!, { type: 'open' });
+  await eventually(() => expect(world.seen(waits!)).toEqual(['close', 'open', 'soft:1']));
+  await world.order(hurt!, 'sys.resume');
+  await eventually(() => expect(world.seen(hurt!)).toEqual(['do:2']));
+  clock.shift(600_000);
+  await eventually(() => expect(world.seen(armed!)).toEqual(['arm', 'fired']));
+});
+
+it('never are more actors in memory than residentsMax, and all of them answer', async () => {
+  const world = await openWorld({ shards: 1, limits: { residentsMax: 5 } });
+  const all = Array.from({ length: 40 }, (_, n) => puppet(`p${n}`));
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(all.map((actor) => world.ask(actor, { type: 'do', n: round })));
+    expect(residents(world)).toBeLessThanOrEqual(5);
+  }
+  for (const actor of all) expect(world.seen(actor)).toEqual(['do:0', 'do:1', 'do:2']);
+});
+
+it('an actor with a limit of one resident may tell, ask and wait as any other', async () => {
+  const world = await openWorld({ shards: 1, limits: { residentsMax: 1 } });
+  const b = puppet('b');
+  await world.ask(b, { type: 'close' });
+  const event = { type: 'soft', n: 1 };
+  await world.ask(a, {
+    type: 'do',
+    tells: [
+      { to: b, event, ask: true },
+      { to: a, event },
+    ],
+  });
+  await world.ask(b, { type: 'open' });
+  await eventually(() => expect(world.known(a).told).toMatchObject([{ type: 'reply' }]));
+  expect(world.seen(a)).toEqual(['do', 'soft:1']);
+});
