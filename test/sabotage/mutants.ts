@@ -138,4 +138,104 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'refused append sent again behind the other',
+    breaks: 'A4: a refusal means another owner, not a position to correct',
+    changes: [
+      {
+        file: `${SHARD}/journal.ts`,
+        find: 'return { kind: \'lost\', why: `another owner wrote record ${entry.position}` };',
+        replace: "this.last = entry.position;\n    return { kind: 'absent' };",
+      },
+    ],
+  },
+  {
+    name: 'link marks not in the record',
+    breaks: 'V8, E1: what was accepted is known to this process only',
+    changes: [
+      {
+        file: `${SHARD}/fold.ts`,
+        find: 'r.linkIn.forEach(raise(s.linkIn));',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'snapshot beside an open group',
+    breaks: 'I1: rows of turns that are not committed are written as if they were',
+    changes: [
+      {
+        file: `${SHARD}/owner.ts`,
+        find: 'if (!this.#snapshot || this.#group?.dirty) return false;',
+        replace: 'if (!this.#snapshot) return false;',
+      },
+    ],
+  },
+  {
+    name: 'the clock of a worker as the time of its shard',
+    breaks: 'H1, I6: an owner whose clock is wrong moves the time of the shard for ever',
+    changes: [
+      {
+        file: `${SHARD}/owner.ts`,
+        find: '(log.atomic ? clock.wallMs() : loaded.logTimeMs)',
+        replace: 'clock.wallMs()',
+      },
+    ],
+  },
+  {
+    name: 'mailbox trimmed to what is read',
+    breaks: 'I3, V7: what an owner has read, but not committed, is gone for the next one',
+    changes: [
+      {
+        file: `${SHARD}/mail-reader.ts`,
+        find: 'this.#next = last.position + 1;',
+        replace: 'this.#next = last.position + 1;\n      this.#log.trim(this.#subject, last.position - 1).catch(() => {});',
+      },
+    ],
+  },
+  {
+    name: 'an outcome of another attempt',
+    breaks: 'E4: an attempt that nobody waits for any more closes the effect',
+    changes: [
+      {
+        file: `${SHARD}/inputs.ts`,
+        find: "(e.attempt === intent.attempt || e.outcome.kind === 'done')",
+        replace: '(e.attempt > 0)',
+      },
+    ],
+  },
+  {
+    name: 'replaced and idle for ever',
+    breaks: 'A7: an owner with nothing to append never looks whether it still owns',
+    changes: [
+      {
+        file: `${SHARD}/owner.ts`,
+        find: 'if (!log.atomic) this.#probe();',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'a poisoned repeat',
+    breaks: 'K2, E1: an input that has its turn is made poison',
+    changes: [
+      {
+        file: `${SHARD}/inputs.ts`,
+        find: 'if (n !== group.accepted(link) + 1) return;',
+        replace: 'if (by === byMachine && n !== group.accepted(link) + 1) return;',
+      },
+    ],
+  },
+  {
+    name: 'a stash let go after the mail',
+    breaks: 'RT4, B3: a message that waited is overtaken by one that was sent after it',
+    changes: [
+      {
+        file: `${SHARD}/group.ts`,
+        find: 'if (draft.unstash) this.#unstash.add(draft.unstash);',
+        replace:
+          "if (draft.unstash) { const actor = draft.unstash; setImmediate(() => this.#unstash.add(actor)); }",
+      },
+    ],
+  },
 ];

@@ -51,8 +51,8 @@ export async function bundleTrial(mutant?: Mutant): Promise<string> {
 }
 
 /**
- * Runs seeds until one goes wrong; undefined when all are clean. No end within the limit counts as
- * wrong, too.
+ * Runs seeds until one goes wrong; undefined when all are clean. No end within the limit and a
+ * process that dies count as wrong, too.
  */
 export async function runTrial(
   bundle: string,
@@ -62,12 +62,14 @@ export async function runTrial(
 ): Promise<Caught | undefined> {
   const args = [bundle, String(from), String(to)];
   const options = { timeout: limitMs, killSignal: 'SIGKILL' } as const;
-  const { stdout, killed } = await new Promise<{ stdout: string; killed: boolean }>((resolve) => {
-    execFile(process.execPath, args, options, (error, said) =>
-      resolve({ stdout: said, killed: error?.killed ?? false }),
+  type Ended = { stdout: string; stderr: string; killed: boolean };
+  const { stdout, stderr, killed } = await new Promise<Ended>((resolve) => {
+    execFile(process.execPath, args, options, (error, out, err) =>
+      resolve({ stdout: out, stderr: err, killed: error?.killed ?? false }),
     );
   });
   if (killed) return { seed: from, fault: `no end within ${limitMs} ms` };
+  if (stdout === '') return { seed: from, fault: `the process died: ${stderr.trim().slice(-200)}` };
   const { seed, fault } = JSON.parse(stdout) as { seed: number | null; fault?: string };
   return seed === null ? undefined : { seed, fault: fault ?? '' };
 }

@@ -184,8 +184,7 @@ export class Auditor {
       const place = this.#placeOf(view, item);
       if (place) this.#places.set(item.id, place);
     }
-    if (taken.outcome && turn.result === 'applied' && turn.why === 'again')
-      this.#started(taken.outcome.intent).again++;
+    this.#settles(view);
     if (turn.result === 'poison' && !item) this.derailed.add(turn.actor);
     for (const [target, , , out] of turn.out) if (target === 'dlq') this.#letter(out);
     this.#step(view);
@@ -198,6 +197,15 @@ export class Auditor {
       this.#senderIsTold(view, item);
     }
     if (turn.result === 'ignored') this.#fault(`${turn.actor} ignored ${item?.event.type ?? turn.input} in ${turn.why}`);
+  }
+
+  /** An outcome settles what is open, and only a success may be of an earlier attempt (E4). */
+  #settles({ turn, taken: { outcome, intent } }: TurnView): void {
+    if (!outcome || turn.result === 'dropped') return;
+    const { kind } = outcome.outcome;
+    if (!intent || (kind !== 'done' && intent.attempt !== outcome.attempt))
+      this.#fault(`${turn.input}: ${kind} of attempt ${outcome.attempt} settles ${outcome.intent}`);
+    if (kind === 'again') this.#started(outcome.intent).again++;
   }
 
   #copy(item: OutItem): void {

@@ -8,7 +8,7 @@
 import { parseSubject } from '../../protocols/subjects.ts';
 import { type ActorRow, decodeActorRow } from '../../runtime/shard/actor-row.ts';
 import { TABLE } from '../../runtime/shard/fold.ts';
-import { decodeIntent } from '../../runtime/shard/intents.ts';
+import { decodeIntent, type Intent } from '../../runtime/shard/intents.ts';
 import {
   decodeKept,
   decodeMail,
@@ -33,6 +33,8 @@ export type Taken = {
   /** of a client: its key and the row that remembers it */
   readonly client?: Extract<MailEntry, { kind: 'client' }>;
   readonly outcome?: Extract<MailEntry, { kind: 'outcome' }>;
+  /** what the outcome is of, as it stood before the turn */
+  readonly intent?: Intent;
   /** the id the machine saw as `meta.id`, where it is known */
   readonly seen?: string;
   /** link `src/lane` and number */
@@ -55,6 +57,8 @@ export type ShardLedger = {
   readonly shard: number;
   /** position of the last stored record */
   last: number;
+  /** the last record that counts */
+  recId: string;
   mailFloor: number;
   ctlFloor: number;
   now: number;
@@ -89,6 +93,7 @@ export class Ledger {
     this.shards = Array.from({ length: shards }, (_, shard) => ({
       shard,
       last: 0,
+      recId: '',
       mailFloor: 0,
       ctlFloor: 0,
       now: 0,
@@ -134,6 +139,7 @@ export class Ledger {
     if (record.prev > s.last) this.fault(`shard ${s.shard}: record ${position} names ${record.prev}, after the last`);
     s.last = position;
     if (!counts) return;
+    s.recId = record.recId;
     if (record.now < s.now && record.t !== 'TURNS')
       this.fault(`shard ${s.shard}: time fell from ${s.now} to ${record.now} in ${record.t}`);
     s.now = Math.max(s.now, record.now);
@@ -204,7 +210,10 @@ export class Ledger {
     const [position, index = '0'] = rest.split('.');
     const entry = this.mail.get(`${lane}${s.shard}`)?.[Number(position) - 1];
     if (!entry) return {};
-    if (entry.kind === 'outcome') return { outcome: entry };
+    if (entry.kind === 'outcome') {
+      const bytes = this.row(s.shard, TABLE.intent, entry.intent);
+      return { outcome: entry, ...(bytes ? { intent: decodeIntent(bytes) } : {}) };
+    }
     if (entry.kind === 'client') return { item: entry.item, client: entry, seen: entry.item.id };
     const item = entry.items[Number(index)]!;
     const link = { from: `${entry.src}/${entry.lane}`, n: entry.n + Number(index) };

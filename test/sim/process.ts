@@ -8,7 +8,7 @@ import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/log/log.ts';
-import type { State } from '../../runtime/state/state.ts';
+import type { Put, State } from '../../runtime/state/state.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 export class SimProcess {
@@ -91,14 +91,21 @@ export class SimProcess {
     };
   }
 
-  /** Rows on this process's disk, or in the shared store. */
-  state(state: State): State {
+  /**
+   * Rows on this process's disk, or in the shared store.
+   * @param onWritten called when rows were written, before the process knows
+   */
+  state(state: State, onWritten: (puts: readonly Put[]) => void): State {
     return {
       get: (shard, table, key) => state.get(shard, table, key),
       range: (shard, table, options) => state.range(shard, table, options),
       dump: (shard) => state.dump(shard),
       count: (shard, table) => state.count(shard, table),
-      write: (puts) => this.#call(() => state.write(puts)),
+      write: (puts) =>
+        this.#call(async () => {
+          await state.write(puts);
+          onWritten(puts);
+        }),
       clear: (shard) => this.#call(() => state.clear(shard)),
       close: async () => {},
     };

@@ -89,11 +89,19 @@ async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => 
       // What is at rest stays at rest: nothing may stir once all marks are written.
       const { turns } = ledger;
       await clock.run(clock.monotonicMs() + 15_000, failed);
-      if (ledger.turns === turns) return;
+      if (ledger.turns === turns) return oneOwnerEach(cluster);
     }
     if (clock.monotonicMs() > until) return ledger.fault(`no rest: ${waits ?? 'people have to decide'}`);
   }
   if (auditor.faults.length === 0) ledger.fault(`no rest after ${clock.steps} steps`);
+}
+
+/** Whoever was replaced has found out by now, also with nothing to do (A7). */
+function oneOwnerEach({ workers, auditor: { ledger } }: Cluster): void {
+  for (const { shard } of ledger.shards) {
+    const owners = workers.filter((worker) => worker.owns(shard)).length;
+    if (owners !== 1) ledger.fault(`shard ${shard} has ${owners} owners at rest`);
+  }
 }
 
 /** The person behind the system: what is unknown is settled, who is suspended goes on. */

@@ -3,6 +3,7 @@
  * runner and the owners of its shards. It dies without notice, and what replaces it is a new one.
  */
 import type { Address } from '../../protocols/address.ts';
+import { decode } from '../../protocols/codec.ts';
 import { createRegistry } from '../../runtime/actor/define-actor.ts';
 import { Door } from '../../runtime/door.ts';
 import { EffectRunner } from '../../runtime/effects/runner.ts';
@@ -10,14 +11,16 @@ import { createIndex } from '../../runtime/reads.ts';
 import { LogTranscripts } from '../../runtime/transcripts.ts';
 import type { Outside } from '../../runtime/shard/after-commit.ts';
 import { ShardOwner } from '../../runtime/shard/owner.ts';
+import { TABLE } from '../../runtime/shard/fold.ts';
 import type { Limits } from '../../runtime/shard/size.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Log } from '../../runtime/log/log.ts';
-import type { State } from '../../runtime/state/state.ts';
+import type { Put, State } from '../../runtime/state/state.ts';
 import type { ShardStatus } from '../../runtime/system.ts';
 import { type Answer, type Call, simActors, type World } from './actors.ts';
 import type { Auditor } from './auditor.ts';
+import { stateFaults } from './closing.ts';
 import type { SimProcess } from './process.ts';
 import type { Random } from './random.ts';
 
@@ -59,7 +62,7 @@ export class SimWorker {
     const { process, cell, shards } = options;
     this.process = process;
     this.#log = process.log(options.log);
-    this.#state = process.state(options.state);
+    this.#state = process.state(options.state, (puts) => this.#check(puts));
     const bus = process.bus(options.bus);
     const { clock } = process;
     this.door = new Door({
@@ -145,6 +148,17 @@ export class SimWorker {
     for (const owner of this.#owners.values()) owner.abandon();
     this.#effects.stop();
     this.door.close();
+  }
+
+  /** Rows that were just written are those of the last record, if it is still the last. */
+  #check(puts: readonly Put[]): void {
+    const { ledger } = this.#o.auditor;
+    for (const { shard, table, value } of puts) {
+      if (table !== TABLE.scalars || !value) continue;
+      const { recId } = decode<{ recId: string }>(value);
+      if (recId !== ledger.shards[shard]!.recId) continue;
+      for (const fault of stateFaults(ledger, shard, this.#o.state)) ledger.fault(fault);
+    }
   }
 
   #outside(shard: number): Outside {
