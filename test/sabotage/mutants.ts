@@ -144,7 +144,7 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/journal.ts`,
-        find: 'return { kind: \'lost\', why: `another owner wrote record ${entry.position}` };',
+        find: "return { kind: 'lost', why: `another owner wrote record ${entry.position}` };",
         replace: "this.last = entry.position;\n    return { kind: 'absent' };",
       },
     ],
@@ -189,7 +189,8 @@ export const mutants: readonly Mutant[] = [
       {
         file: `${SHARD}/mail-reader.ts`,
         find: 'this.#next = last.position + 1;',
-        replace: 'this.#next = last.position + 1;\n      this.#log.trim(this.#subject, last.position - 1).catch(() => {});',
+        replace:
+          'this.#next = last.position + 1;\n      this.#log.trim(this.#subject, last.position - 1).catch(() => {});',
       },
     ],
   },
@@ -234,7 +235,7 @@ export const mutants: readonly Mutant[] = [
         file: `${SHARD}/group.ts`,
         find: 'if (draft.unstash) this.#unstash.add(draft.unstash);',
         replace:
-          "if (draft.unstash) { const actor = draft.unstash; setImmediate(() => this.#unstash.add(actor)); }",
+          'if (draft.unstash) { const actor = draft.unstash; setImmediate(() => this.#unstash.add(actor)); }',
       },
     ],
   },

@@ -72,7 +72,9 @@ export type Call = { readonly of: string; readonly ms: number; readonly fails: b
 /** What the actor answers: its count when it did, so that an answer can be found in the turns. */
 export type Answer = { readonly actor: Address; readonly n: number; readonly of: string };
 
-/** Ends the processes that own the actor; set by the cluster. Nothing else of a machine is impure. */
+/**
+ * Ends the processes that own the actor; set by the cluster. Nothing else of a machine is impure.
+ */
 export const killer: { kill: (actor: Address) => void } = { kill: () => {} };
 
 type Event = Delivered<
@@ -118,7 +120,8 @@ const machine = setup({
       const { meta, tells = [], answer = 'now', publishes, appends = 0 } = command(event);
       const given: Answer = { actor: context.self, n: context.n, of: meta.id };
       for (const tell of tells) enqueue({ type: 'tell', params: tell });
-      if (publishes) enqueue({ type: 'publish', params: { topic: 'sim', event: { type: 'seen', ...given } } });
+      if (publishes)
+        enqueue({ type: 'publish', params: { topic: 'sim', event: { type: 'seen', ...given } } });
       const entries = Array.from({ length: appends }, (_, i) => ({ type: 'entry', i, ...given }));
       if (appends > 0) enqueue({ type: 'append', params: { entries } });
       enqueue({ type: 'project', params: { index: 'tally', key: context.self, value: given } });
@@ -189,7 +192,11 @@ const machine = setup({
       meta: { defer: ['soft', 'do'] },
       after: { wait: { target: 'idle', actions: ['count', 'countFired'] } },
       on: {
-        arm: { target: 'waiting', reenter: true, actions: ['count', 'countCancelled', 'countArmed', 'obey'] },
+        arm: {
+          target: 'waiting',
+          reenter: true,
+          actions: ['count', 'countCancelled', 'countArmed', 'obey'],
+        },
         cancel: { target: 'idle', actions: ['count', 'countCancelled', 'obey'] },
         finish: { target: 'done', actions: ['count', 'countCancelled', 'obey'] },
       },
@@ -240,7 +247,13 @@ const machine = setup({
   },
 });
 
-const DIRECTIVES = ['sys.resume', 'sys.restart', 'sys.resume', 'sys.stop', 'sys.quarantine'] as const;
+const DIRECTIVES = [
+  'sys.resume',
+  'sys.restart',
+  'sys.resume',
+  'sys.stop',
+  'sys.quarantine',
+] as const;
 
 /** What an effect is given as `context.services`: the world outside, as one process reaches it. */
 export type World = {
@@ -252,8 +265,7 @@ export type World = {
 
 const effectOf = (cls: 'repeatable' | 'keyed' | 'once'): EffectDefinition<Call, Answer> => ({
   class: cls,
-  run: (call, context) =>
-    (context.services as World).work(context.id, context.attempt, cls, call),
+  run: (call, context) => (context.services as World).work(context.id, context.attempt, cls, call),
   ...(cls === 'once' && {
     reconcile: async (_: Call, context) => (context.services as World).recall(context.id),
   }),

@@ -42,8 +42,8 @@ type Place = { readonly sender: string; readonly n: number };
 
 const COMMANDS = new Set(['hard', 'soft', 'arm', 'do', 'cancel', 'finish']);
 /**
- * Kinds of messages that a busy actor makes wait together; within one the order holds. Where a newer
- * message takes the place of a waiting one of its type, it holds within the type.
+ * Kinds of messages that a busy actor makes wait together; within one the order holds. Where a
+ * newer message takes the place of a waiting one of its type, it holds within the type.
  */
 const kindOf = (actor: string, type: string): string => {
   if (type === 'arm' || (actor.includes('/coalesce/') && type !== 'hard')) return type;
@@ -129,9 +129,14 @@ export class Auditor {
     const { id, result, error } = seen;
     const fates = this.#fates.get(id) ?? [];
     if (fates.length === 0)
-      return this.#fault(`${id} was answered (${JSON.stringify(error ?? result)}) by a record that does not count`);
+      return this.#fault(
+        `${id} was answered (${JSON.stringify(error ?? result)}) by a record that does not count`,
+      );
     if (!error) this.#stepCounts(result as Answer, `the answer to ${id}`);
-    else if (!fates.some(({ result: r }) => r !== 'applied' && r !== 'stashed') && !this.#letters.has(id))
+    else if (
+      !fates.some(({ result: r }) => r !== 'applied' && r !== 'stashed') &&
+      !this.#letters.has(id)
+    )
       this.#fault(`${id} was refused (${error.message}), and its turn says otherwise`);
     const request = this.#copies.get(id);
     if (!request) return;
@@ -178,7 +183,11 @@ export class Auditor {
     this.say(lineOf(view));
     const { turn, taken } = view;
     const { item, client } = taken;
-    if (item) this.#fates.set(item.id, [...(this.#fates.get(item.id) ?? []), { result: turn.result, view, final: FINAL.has(turn.result) }]);
+    if (item)
+      this.#fates.set(item.id, [
+        ...(this.#fates.get(item.id) ?? []),
+        { result: turn.result, view, final: FINAL.has(turn.result) },
+      ]);
     if (client) this.#copy(client.item);
     if (item && !this.#places.has(item.id)) {
       const place = this.#placeOf(view, item);
@@ -189,14 +198,17 @@ export class Auditor {
     for (const [target, , , out] of turn.out) if (target === 'dlq') this.#letter(out);
     this.#step(view);
     if (turn.result === 'applied' && item) this.#inOrder(view, item);
-    if (item && (turn.result === 'refused' || turn.result === 'expired')) this.#senderIsTold(view, item);
+    if (item && (turn.result === 'refused' || turn.result === 'expired'))
+      this.#senderIsTold(view, item);
     if (turn.result === 'crashed' && !TOLD_TO_THROW.test(turn.why ?? ''))
       this.#fault(`${turn.actor} crashed by itself: ${turn.why}`);
     if ((turn.result === 'crashed' || turn.result === 'poison') && item) {
-      if (!this.#letters.has(item.id)) this.#fault(`${item.id} crashed ${turn.actor} without a dead letter`);
+      if (!this.#letters.has(item.id))
+        this.#fault(`${item.id} crashed ${turn.actor} without a dead letter`);
       this.#senderIsTold(view, item);
     }
-    if (turn.result === 'ignored') this.#fault(`${turn.actor} ignored ${item?.event.type ?? turn.input} in ${turn.why}`);
+    if (turn.result === 'ignored')
+      this.#fault(`${turn.actor} ignored ${item?.event.type ?? turn.input} in ${turn.why}`);
   }
 
   /** An outcome settles what is open, and only a success may be of an earlier attempt (E4). */
@@ -233,18 +245,28 @@ export class Auditor {
     const reborn = !before || before.life !== after.life;
     const from = reborn || !was ? ZERO : was;
     const directive = taken.item && turn.why === taken.item.event.type;
-    const stepped = turn.result === 'applied' && !directive && !taken.outcome?.outcome.kind.match(/again|notStarted/);
+    const stepped =
+      turn.result === 'applied' &&
+      !directive &&
+      !taken.outcome?.outcome.kind.match(/again|notStarted/);
     if (is.n !== from.n + (stepped ? 1 : 0))
-      this.#fault(`${turn.actor}: turn ${turn.turnNo} (${turn.result} ${turn.input}) moved n from ${from.n} to ${is.n}`);
+      this.#fault(
+        `${turn.actor}: turn ${turn.turnNo} (${turn.result} ${turn.input}) moved n from ${from.n} to ${is.n}`,
+      );
     if (!stepped) return;
     if (taken.seen !== undefined && is.last !== taken.seen)
       this.#fault(`${turn.actor}: turn ${turn.turnNo} applied ${is.last} instead of ${taken.seen}`);
     this.#steps.add(`${turn.actor} ${is.n} ${is.last}`);
-    const told = turn.out.filter(([target, , , { from: by, event }]) =>
-      typeof target === 'number' && by === turn.actor && (COMMANDS.has(event.type) || event.type.startsWith('sys.')),
+    const told = turn.out.filter(
+      ([target, , , { from: by, event }]) =>
+        typeof target === 'number' &&
+        by === turn.actor &&
+        (COMMANDS.has(event.type) || event.type.startsWith('sys.')),
     ).length;
     if (told !== is.told - from.told)
-      this.#fault(`${turn.actor}: turn ${turn.turnNo} told ${is.told - from.told} and sent ${told}`);
+      this.#fault(
+        `${turn.actor}: turn ${turn.turnNo} told ${is.told - from.told} and sent ${told}`,
+      );
   }
 
   /** Rule 2. */
@@ -278,13 +300,26 @@ export class Auditor {
     const told = turn.out.some(([target, , , out]) =>
       answer && !item.reply
         ? target === 'dlq' && (out.event as unknown as { id: string }).id === item.id
-        : out.to === item.from && out.event['to'] === item.id && ['reply', 'refused'].includes(out.event.type),
+        : out.to === item.from &&
+          out.event['to'] === item.id &&
+          ['reply', 'refused'].includes(out.event.type),
     );
-    if (!told) this.#fault(`${turn.actor} refused ${item.id} (${turn.why}), and ${item.from} is not told`);
+    if (!told)
+      this.#fault(`${turn.actor} refused ${item.id} (${turn.why}), and ${item.from} is not told`);
   }
 }
 
-const ZERO: Tally = { n: 0, last: '', told: 0, armed: 0, fired: 0, cancelled: 0, begun: 0, ended: 0, aborted: 0 };
+const ZERO: Tally = {
+  n: 0,
+  last: '',
+  told: 0,
+  armed: 0,
+  fired: 0,
+  cancelled: 0,
+  begun: 0,
+  ended: 0,
+  aborted: 0,
+};
 export const tallyOf = (row: ActorRow | undefined | null): Tally | undefined =>
   row ? (row.row.snap.c as Tally) : undefined;
 

@@ -107,7 +107,11 @@ function* actorFaults({ ledger, derailed }: Auditor, shard: number): Generator<s
     const row: ActorRow = decodeActorRow(bytes);
     if (row.status !== 'active' || derailed.has(actor)) continue;
     const { armed, fired, cancelled, begun, ended, aborted } = tallyOf(row)!;
-    if (row.row.snap.v !== 'idle' && row.row.snap.v !== 'done' && !waitsForDecision(ledger, shard, actor))
+    if (
+      row.row.snap.v !== 'idle' &&
+      row.row.snap.v !== 'done' &&
+      !waitsForDecision(ledger, shard, actor)
+    )
       yield `${actor} is left in ${JSON.stringify(row.row.snap.v)}`;
     else if (armed !== fired + cancelled)
       yield `${actor}: ${armed} timers armed, ${fired} fired, ${cancelled} cancelled`;
@@ -135,7 +139,9 @@ function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
   const name = `request ${request.uid} (${request.told}${request.keyed ? ', keyed' : ''})`;
   if (count > 1) yield `${name} has ${count} lasting ends: ${ends.join(', ')}`;
   if (request.told === 'accepted' || request.told === 'answered') {
-    const stashed = copies.some((id) => auditor.fatesOf(id).some(({ result }) => result === 'stashed'));
+    const stashed = copies.some((id) =>
+      auditor.fatesOf(id).some(({ result }) => result === 'stashed'),
+    );
     if (ends.length === 0 && !stashed) yield `${name} is lost`;
   }
   const results = auditor.answersOf(request.uid).filter(({ error }) => !error);
@@ -169,7 +175,15 @@ function keptFaults(ledger: Ledger): string[] {
 }
 
 /** Tables that a turn writes; the others are the fold's own. */
-const COMPARED = [TABLE.actor, TABLE.intent, TABLE.timer, TABLE.stash, TABLE.key, TABLE.keyExpiry, 'ix:tally'];
+const COMPARED = [
+  TABLE.actor,
+  TABLE.intent,
+  TABLE.timer,
+  TABLE.stash,
+  TABLE.key,
+  TABLE.keyExpiry,
+  'ix:tally',
+];
 
 /** Where the rows of an owner differ from what the logs say. */
 export function* stateFaults(ledger: Ledger, shard: number, state: State): Generator<string> {
@@ -178,7 +192,8 @@ export function* stateFaults(ledger: Ledger, shard: number, state: State): Gener
     for (const { key, value } of state.range(shard, table, { limit: 100_000 })) {
       const expected = rows.get(key);
       if (!expected) yield `shard ${shard}: the owner has ${table} ${key}, the logs do not`;
-      else if (Buffer.compare(expected, value) !== 0) yield `shard ${shard}: ${table} ${key} differs from the logs`;
+      else if (Buffer.compare(expected, value) !== 0)
+        yield `shard ${shard}: ${table} ${key} differs from the logs`;
       rows.delete(key);
     }
     for (const key of rows.keys()) yield `shard ${shard}: the owner lacks ${table} ${key}`;

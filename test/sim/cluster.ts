@@ -174,7 +174,9 @@ export class Cluster {
       trace: (line) => this.say(line),
       onEnd: (_, shard, status, why) => {
         if (status === 'quarantined')
-          this.auditor.ledger.fault(`${this.clock.monotonicMs()} ${name} quarantines shard ${shard}: ${why}`);
+          this.auditor.ledger.fault(
+            `${this.clock.monotonicMs()} ${name} quarantines shard ${shard}: ${why}`,
+          );
       },
     });
     this.#machines[machine] = worker;

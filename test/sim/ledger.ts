@@ -136,7 +136,8 @@ export class Ledger {
   #record(s: ShardLedger, { position, bytes }: Stored): void {
     const record = decodeRecord(bytes);
     const counts = record.prev === s.last;
-    if (record.prev > s.last) this.fault(`shard ${s.shard}: record ${position} names ${record.prev}, after the last`);
+    if (record.prev > s.last)
+      this.fault(`shard ${s.shard}: record ${position} names ${record.prev}, after the last`);
     s.last = position;
     if (!counts) return;
     s.recId = record.recId;
@@ -153,7 +154,8 @@ export class Ledger {
     for (const [table, key, value] of record.puts) this.#put(s, table, key, value);
     for (const [link, n] of record.linkIn) {
       const known = s.accepted.get(link) ?? 0;
-      if (known !== n) this.fault(`shard ${s.shard}: link ${link} at ${n}, its turns end at ${known}`);
+      if (known !== n)
+        this.fault(`shard ${s.shard}: link ${link} at ${n}, its turns end at ${known}`);
     }
     s.mailFloor = record.mailFloor;
     s.ctlFloor = record.ctlFloor;
@@ -240,7 +242,9 @@ export class Ledger {
     entry.items.forEach((item, i) => {
       const out = this.#out(entry.src, shard, entry.lane, entry.n + i);
       if (out?.item.id !== item.id)
-        this.fault(`number ${entry.n + i} of link ${entry.src}->${shard}/${entry.lane} (${item.id}) left a record that does not count`);
+        this.fault(
+          `number ${entry.n + i} of link ${entry.src}->${shard}/${entry.lane} (${item.id}) left a record that does not count`,
+        );
     });
   }
 

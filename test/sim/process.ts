@@ -117,7 +117,7 @@ export class SimProcess {
       if (!this.alive) return;
       call().then(
         (value) => this.enter(() => resolve(value)),
-        (error: unknown) => this.enter(() => reject(error as Error)),
+        (error: unknown) => this.enter(() => reject(error)),
       );
     });
   }

@@ -1,4 +1,6 @@
-/** SimBus: the Bus port with latency, loss and doubles, as far as the port allows them: all of them. */
+/**
+ * SimBus: the Bus port with latency, loss and doubles, as far as the port allows them: all of them.
+ */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
 import type { Random } from './random.ts';
@@ -55,8 +57,8 @@ export class SimBus implements Bus {
 
   #deliver(message: BusMessage): void {
     const subject = message.subject.split('.');
-    for (const { pattern, on } of [...this.#subscribers])
-      if (matches(pattern, subject)) on(message);
+    const subscribers = [...this.#subscribers].filter(({ pattern }) => matches(pattern, subject));
+    for (const { on } of subscribers) on(message);
   }
 }
 

@@ -24,7 +24,10 @@ const REST_MS = 240_000;
 /** Calls of the clock after which a run is taken to go round in circles. */
 const STEPS_MAX = 2_000_000;
 
-export async function simulate(seed: number, inspect?: (cluster: Cluster) => void): Promise<Verdict> {
+export async function simulate(
+  seed: number,
+  inspect?: (cluster: Cluster) => void,
+): Promise<Verdict> {
   const random = new Random(seed);
   const plan = planOf(random.fork('plan'));
   const cluster = new Cluster({ random, ...plan.cluster });
@@ -91,7 +94,8 @@ async function rest(cluster: Cluster, clientsDone: () => boolean, failed: () => 
       await clock.run(clock.monotonicMs() + 15_000, failed);
       if (ledger.turns === turns) return oneOwnerEach(cluster);
     }
-    if (clock.monotonicMs() > until) return ledger.fault(`no rest: ${waits ?? 'people have to decide'}`);
+    if (clock.monotonicMs() > until)
+      return ledger.fault(`no rest: ${waits ?? 'people have to decide'}`);
   }
   if (auditor.faults.length === 0) ledger.fault(`no rest after ${clock.steps} steps`);
 }
@@ -193,4 +197,3 @@ function planOf(r: Random) {
     blobFaults: { half: often(0.3) },
   };
 }
-

@@ -171,5 +171,5 @@ async function misuse(
   const uid = `${first.uid}x`;
   const request: Request = { ...first, uid, client: `${first.client}x`, told: 'pending' };
   o.auditor.request(request);
-  await send(o, request, { ...event, uid } as Command, options);
+  await send(o, request, { ...event, uid }, options);
 }

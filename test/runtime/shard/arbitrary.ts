@@ -11,13 +11,17 @@ import type {
 
 const natural = fc.nat({ max: 2 ** 40 });
 const token = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,10}$/);
-const actor = fc.tuple(token, token, token).map(([tenant, type, key]) => address(tenant, type, key));
+const actor = fc
+  .tuple(token, token, token)
+  .map(([tenant, type, key]) => address(tenant, type, key));
 const lane = fc.constantFrom('data' as const, 'control' as const);
 const bytes = fc
   .uint8Array({ maxLength: 40 })
   .map((array): Uint8Array => Buffer.from(array.buffer, array.byteOffset, array.length));
 // A decoded object never has the key __proto__, so it is none of what comes back as it went in.
-const json = fc.jsonValue({ maxDepth: 3 }).filter((value) => !JSON.stringify(value).includes('__proto__'));
+const json = fc
+  .jsonValue({ maxDepth: 3 })
+  .filter((value) => !JSON.stringify(value).includes('__proto__'));
 const event = fc
   .tuple(token, fc.dictionary(token, json, { maxKeys: 3 }))
   .map(([type, fields]) => ({ ...fields, type }));
@@ -30,10 +34,7 @@ export const outItem: fc.Arbitrary<OutItem> = fc.record(
     event,
     hops: fc.nat(40),
     from: actor,
-    reply: fc.record(
-      { id: token, actor, inbox: token, key: token },
-      { requiredKeys: ['id'] },
-    ),
+    reply: fc.record({ id: token, actor, inbox: token, key: token }, { requiredKeys: ['id'] }),
     principal: fc.record({ sub: token, roles: fc.array(token) }),
     traceId: token,
     deadline: natural,
@@ -88,7 +89,12 @@ const turn: fc.Arbitrary<Turn> = fc.record(
     why: fc.string(),
     puts: fc.array(put, { maxLength: 3 }),
     out: fc.array(
-      fc.tuple(fc.oneof(fc.nat(9), fc.constantFrom('dlq' as const, 'transcript' as const)), lane, natural, outItem),
+      fc.tuple(
+        fc.oneof(fc.nat(9), fc.constantFrom('dlq' as const, 'transcript' as const)),
+        lane,
+        natural,
+        outItem,
+      ),
       { maxLength: 3 },
     ),
   },

@@ -69,7 +69,10 @@ async function openShard() {
   const bus = new SimBus(clock, new Random(1));
   const options = { log, bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'w', registry };
   const door = new Door({ ...options, ownerOf: () => owner });
-  closing.push(() => door.close(), () => owner.abandon());
+  closing.push(
+    () => door.close(),
+    () => owner.abandon(),
+  );
   return { log, owner, door };
 }
 
@@ -78,7 +81,9 @@ it('a mailbox with too much unread refuses the next message with a time to wait,
   log.stopped = true;
   const mail = mailboxSubject(ENV, 0, 'data');
   for (let i = 0; i < LAG_MAX + GROUP; i++) log.appendNow(mail, Buffer.from('unreadable'));
-  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({ kind: 'accepted' });
+  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
+    kind: 'accepted',
+  });
   const before = await log.last(mail);
   const refused = await door.tell(ACTOR, { type: 'hard' }, { principal });
   expect(refused).toMatchObject({
@@ -89,7 +94,9 @@ it('a mailbox with too much unread refuses the next message with a time to wait,
 
   log.goOn();
   while (owner.status().mailFloor < before) await settled();
-  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({ kind: 'accepted' });
+  expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
+    kind: 'accepted',
+  });
 });
 
 it('a quarantined shard refuses with its reason', async () => {

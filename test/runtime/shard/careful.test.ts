@@ -1,4 +1,7 @@
-/** An input that kills its process is found by its name, and ends as poison without killing again (K). */
+/**
+ * An input that kills its process is found by its name, and ends as poison without killing again
+ * (K).
+ */
 import { describe, expect, it } from 'vitest';
 import { address, type Address } from '../../../protocols/address.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
@@ -94,7 +97,9 @@ describe.each([
 
   it('is followed by inputs of which the first are announced, and the later no more', async () => {
     const { records } = await run(120_000, atomic);
-    const announced = new Set(records.flatMap((record) => (record.t === 'TRY' ? record.input : [])));
+    const announced = new Set(
+      records.flatMap((record) => (record.t === 'TRY' ? record.input : [])),
+    );
     const others = turnsOf(records).filter(({ actor }) => actor === OTHER);
     expect(announced.has(others[0]!.input)).toBe(true);
     expect(announced.has(others.at(-1)!.input)).toBe(false);

@@ -1,4 +1,6 @@
-/** Numbers that a group gives while its turns are made: they must be those that the fold will have. */
+/**
+ * Numbers that a group gives while its turns are made: they must be those that the fold will have.
+ */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { Fold } from '../../../runtime/shard/fold.ts';

@@ -1,4 +1,7 @@
-/** From what is stored to a shard's state: the chain rule, snapshots, caches, and damage (A2, C4, I2). */
+/**
+ * From what is stored to a shard's state: the chain rule, snapshots, caches, and damage (A2, C4,
+ * I2).
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { encode } from '../../../protocols/codec.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
@@ -51,7 +54,15 @@ type Body = JournalRecord extends infer R
 const write = (body: Body, head: { prev?: number; cell?: string } = {}, to = log): number => {
   const prev = lasts.get(to) ?? 0;
   const recId = `r${prev + 1}`;
-  const record = { cell: CELL, recId, epoch: 1, prev, now: prev, ...body, ...head } as JournalRecord;
+  const record = {
+    cell: CELL,
+    recId,
+    epoch: 1,
+    prev,
+    now: prev,
+    ...body,
+    ...head,
+  } as JournalRecord;
   const answer = to.appendNow(JOURNAL, encodeRecord(record));
   if (answer.kind !== 'stored') throw new Error('refused');
   lasts.set(to, answer.position);

@@ -1,4 +1,6 @@
-/** What a shard writes comes back as it was written, and damage is never taken for something else. */
+/**
+ * What a shard writes comes back as it was written, and damage is never taken for something else.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encode } from '../../../protocols/codec.ts';
@@ -70,7 +72,10 @@ describe('is corrupt', () => {
     ['the name of a property of every object', encode(['constructor', 'cell'])],
     ['a link without its items', encode(['l', 'cell', 0, 'data', 1])],
     ['a link with no item, which would hold the floor', encode(['l', 'cell', 0, 'data', 1, []])],
-    ['a link whose item is for no address', encode(['l', 'cell', 0, 'data', 1, [['nowhere', 'i', { type: 'a' }, 0]]])],
+    [
+      'a link whose item is for no address',
+      encode(['l', 'cell', 0, 'data', 1, [['nowhere', 'i', { type: 'a' }, 0]]]),
+    ],
     ['a message without a type', encode(['c', 'cell', ['t/a/k', 'i', {}, 0], null, '', 1, 1])],
     ['an outcome of no kind', encode(['o', 'cell', 'i', 1, {}])],
   ];
