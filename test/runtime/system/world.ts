@@ -59,7 +59,12 @@ export class World {
     const { actors = [puppetType(), bossType()], shards = 2, ...rest } = this.#options;
     const ports = await openPorts(this.path, this.#options.clock);
     const onAlarm = (what: string) => void this.alarms.push(what);
-    this.#system = await createSystem({ actors, shards, ...rest, ...ports, onAlarm });
+    try {
+      this.#system = await createSystem({ actors, shards, ...rest, ...ports, onAlarm });
+    } catch (error) {
+      await ports.store.close();
+      throw error;
+    }
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,201 @@
+/** A damaged record or row stops its shard with the reason; nothing is skipped, nothing else stops. */
+import { describe, expect, it } from 'vitest';
+import { type Address, shardOf } from '../../../protocols/address.ts';
+import { journalSubject, mailboxSubject, transcriptSubject } from '../../../protocols/subjects.ts';
+import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
+import { stashKey } from '../../../runtime/shard/stash.ts';
+import { encodeMail } from '../../../runtime/shard/records.ts';
+import { eventually } from '../eventually.ts';
+import { flipEntry, flipRow } from './damage.ts';
+import { openWorld, puppet, user, type World } from './world.ts';
+
+const SHARDS = 2;
+const at = (shard: number): Address => {
+  for (let n = 0; ; n++) if (shardOf(puppet(`p${n}`), SHARDS) === shard) return puppet(`p${n}`);
+};
+const hurt = at(0);
+const well = at(1);
+const ENV = 'local';
+
+/** Both shards have an actor; `hurt` has a timer, a waiting message and a remembered key. */
+async function lived(): Promise<World> {
+  const world = await openWorld({ shards: SHARDS });
+  await world.ask(well, { type: 'do', n: 1 });
+  await world.ask(
+    hurt,
+    { type: 'arm', n: 1, ms: 600_000, appends: [{ type: 'line' }] },
+    { key: 'k' },
+  );
+  return world;
+}
+
+/** Shard 0 is quarantined and says why at every door; shard 1 goes on. */
+async function expectQuarantined(world: World, why: RegExp): Promise<void> {
+  await eventually(() => expect(world.system.status()[0]?.state).toBe('quarantined'));
+  const [sick, sound] = world.system.status();
+  expect(sick?.why).toMatch(why);
+  expect(world.alarms.join()).toMatch(why);
+  const refused = { kind: 'refused', error: { code: 'UNAVAILABLE' } };
+  const answer = await world.tell(hurt, { type: 'do', n: 2 });
+  expect(answer).toMatchObject(refused);
+  expect(answer.kind === 'refused' && answer.error.message).toMatch(why);
+  expect(await world.ask(hurt, { type: 'do', n: 2 })).toMatchObject(refused);
+  expect(sound?.state).toBe('owned');
+  expect(await world.ask(well, { type: 'do', n: 2 })).toMatchObject({ kind: 'answered' });
+}
+
+/** Once the damage is undone all is as it was, and messages that came meanwhile are applied. */
+async function expectMended(world: World, flipBack: () => Promise<void>): Promise<void> {
+  await world.ask(well, {
+    type: 'do',
+    n: 3,
+    tells: [{ to: hurt, event: { type: 'do', n: 'well' } }],
+  });
+  await world.stop();
+  await flipBack();
+  await world.start();
+  await eventually(() => expect(world.seen(hurt)).toContain('do:well'));
+  expect(world.seen(hurt)[0]).toBe('arm:1');
+}
+
+describe('damage', () => {
+  it('in the last journal record', async () => {
+    const world = await lived();
+    const last = world.system.status()[0]!.position;
+    await world.stop();
+    const flip = () => flipEntry(world.path, journalSubject(ENV, 0), last + 1);
+    await flip();
+    await world.start();
+    await expectQuarantined(world, /damaged|checksum/);
+    await expectMended(world, flip);
+  });
+
+  it.each([
+    ['scalars', 'meta'],
+    ['a timer', 'timer'],
+  ])("in the shard's row of %s, at the start", async (_, table) => {
+    const world = await lived();
+    await world.stop();
+    const flip = () => flipRow(world.path, 0, table, '');
+    await flip();
+    await world.start();
+    await expectQuarantined(world, /damaged/);
+    await expectMended(world, flip);
+  });
+
+  it("in an actor's row, as soon as it is needed", async () => {
+    const world = await lived();
+    await world.stop();
+    const flip = () => flipRow(world.path, 0, 'actor', hurt);
+    await flip();
+    await world.start();
+    expect(world.system.status()[0]?.state).toBe('owned');
+    expect(() => world.system.inspect(hurt)).toThrow(/damaged/);
+    await world.tell(hurt, { type: 'do', n: 'first' });
+    await expectQuarantined(world, /damaged/);
+    expect(await world.system.deadLetters.list()).toEqual([]);
+    await expectMended(world, flip);
+    expect(world.seen(hurt)).toEqual(['arm:1', 'do:first', 'do:well']);
+  });
+
+  it('in the row of an idempotency key, as soon as it is needed', async () => {
+    const world = await lived();
+    await world.stop();
+    const flip = () => flipRow(world.path, 0, 'key', `${hurt}\0arm\0k`);
+    await flip();
+    await world.start();
+    await world.tell(hurt, { type: 'arm', n: 1 }, { key: 'k' });
+    await expectQuarantined(world, /damaged/);
+    await expectMended(world, flip);
+  });
+
+  it('in a message that waits in a stash', async () => {
+    const world = await lived();
+    await world.ask(hurt, { type: 'close' });
+    await world.tell(hurt, { type: 'soft', n: 1 });
+    await world.stop();
+    const flip = () => flipRow(world.path, 0, 'stash', stashKey(hurt, 0));
+    await flip();
+    await world.start();
+    await expectQuarantined(world, /damaged/);
+    await expectMended(world, flip);
+    await world.ask(hurt, { type: 'open' });
+    await eventually(() => expect(world.seen(hurt)).toContain('soft:1'));
+  });
+
+  it('in a mailbox entry that was not yet read: nothing behind it is applied before it', async () => {
+    const world = await lived();
+    const { cell } = world.system;
+    await world.stop();
+    const first = await append(world.path, cell);
+    const flip = () => flipEntry(world.path, mailboxSubject(ENV, 0, 'data'), first);
+    await flip();
+    await world.start();
+    await expectQuarantined(world, /damaged/);
+    expect(world.seen(hurt)).toEqual(['arm:1']);
+    await expectMended(world, flip);
+    expect(world.seen(hurt)).toEqual(['arm:1', 'do:mail 1', 'do:mail 2', 'do:well']);
+  });
+
+  it('in a transcript is told to who reads it, and stops nobody', async () => {
+    const world = await lived();
+    await world.stop();
+    await flipEntry(world.path, transcriptSubject(ENV, hurt), 1);
+    await world.start();
+    await expect(world.system.transcripts.read(hurt)).rejects.toMatchObject({
+      details: { reason: 'CORRUPT' },
+    });
+    expect(await world.ask(hurt, { type: 'do', n: 2 })).toMatchObject({ kind: 'answered' });
+  });
+
+  it("in the cell's own record keeps the system from starting, with the reason", async () => {
+    const world = await lived();
+    await world.stop();
+    await flipEntry(world.path, `cell.${ENV}`, 1);
+    await expect(world.start()).rejects.toMatchObject({ details: { reason: 'CORRUPT' } });
+    await flipEntry(world.path, `cell.${ENV}`, 1);
+    await world.start();
+    expect(await world.ask(hurt, { type: 'do', n: 2 })).toMatchObject({ kind: 'answered' });
+  });
+});
+
+it('mail that is no entry of ours is kept as a dead letter, and what follows is applied', async () => {
+  const world = await lived();
+  const { cell } = world.system;
+  await world.stop();
+  const store = await openLmdbStore({ path: world.path, durability: 'process' });
+  const subject = mailboxSubject(ENV, 0, 'data');
+  for (const bytes of [Buffer.from('no entry'), Buffer.from([0x91, 0xa1, 0x78]), Buffer.alloc(0)])
+    await store.log.append(subject, bytes);
+  await store.log.append(subject, entry('another cell', 'foreign'));
+  await store.log.append(subject, entry(cell, 'good'));
+  await store.close();
+  await world.start();
+  await eventually(() => expect(world.seen(hurt)).toEqual(['arm:1', 'do:good']));
+  const letters = await world.letters(4);
+  expect(letters.map(({ reason }) => reason)).toEqual(
+    Array.from({ length: 4 }, () => 'UNREADABLE'),
+  );
+  expect(world.system.status()[0]?.state).toBe('owned');
+});
+
+const entry = (cell: string, n: string): Buffer =>
+  encodeMail({
+    kind: 'client',
+    cell,
+    item: { to: hurt, id: n, event: { type: 'do', n }, hops: 0, principal: user },
+    payloadHash: '',
+    notAfter: Number.MAX_SAFE_INTEGER,
+    ttlMs: 600_000,
+  });
+
+/** Two messages that were accepted and not read; answers the position of the first. */
+async function append(path: string, cell: string): Promise<number> {
+  const store = await openLmdbStore({ path, durability: 'process' });
+  const subject = mailboxSubject(ENV, 0, 'data');
+  const first = await store.log.append(subject, entry(cell, 'mail 1'));
+  await store.log.append(subject, entry(cell, 'mail 2'));
+  await store.close();
+  if (first.kind !== 'stored') throw new Error('the mail was not stored');
+  return first.position;
+}

@@ -1,0 +1,155 @@
+/** Reads: committed state for lists, pages and tools, which wakes nobody (RT14). */
+import { describe, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { eventually } from '../eventually.ts';
+import { puppetType } from './puppet.ts';
+import { openWorld, puppet, type World } from './world.ts';
+
+const a = puppet('a');
+const project = (world: World, from: ReturnType<typeof puppet>, key: string, value: unknown) =>
+  world.ask(from, { type: 'do', projects: { index: 'things', key, value } });
+
+/** Rows of actors in every shard. */
+async function withRows(keys: readonly string[]): Promise<World> {
+  const world = await openWorld({ shards: 4 });
+  await Promise.all(keys.map((key, n) => project(world, puppet(`p${n}`), key, { key })));
+  return world;
+}
+const keysOf = (world: World, options: object = {}) =>
+  world.system.index.list('things', 't', options).map(({ key }) => key);
+
+describe('index rows', () => {
+  it('are read by key, as they were projected, and are gone when they are removed', async () => {
+    const world = await withRows(['k']);
+    expect(world.system.index.get('things', 't', 'k')).toEqual({ key: 'k' });
+    expect(world.system.index.get('things', 't', 'other')).toBeUndefined();
+    expect(world.system.index.get('other', 't', 'k')).toBeUndefined();
+    await project(world, puppet('p0'), 'k', null);
+    expect(world.system.index.get('things', 't', 'k')).toBeUndefined();
+    expect(keysOf(world)).toEqual([]);
+  });
+
+  it('are listed in key order over all shards, by prefix, in pages', async () => {
+    const keys = ['b|2', 'a', 'b|10', 'c', 'b', 'b|1', 'ä', 'z', '\u{1F600}', '\uFF5E', 'B'];
+    const world = await withRows(keys);
+    const inOrder = keys.toSorted((x, y) => Buffer.compare(Buffer.from(x), Buffer.from(y)));
+    expect(keysOf(world)).toEqual(inOrder);
+    expect(keysOf(world, { prefix: 'b' })).toEqual(['b', 'b|1', 'b|10', 'b|2']);
+    expect(keysOf(world, { prefix: 'b', limit: 2 })).toEqual(['b', 'b|1']);
+    expect(keysOf(world, { prefix: 'b', after: 'b|1', limit: 2 })).toEqual(['b|10', 'b|2']);
+    expect(keysOf(world, { prefix: 'b', after: 'a' })).toEqual(['b', 'b|1', 'b|10', 'b|2']);
+    expect(keysOf(world, { prefix: 'b', after: 'c' })).toEqual([]);
+    expect(keysOf(world, { limit: 0 })).toEqual([]);
+    const paged: string[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = keysOf(world, { limit: 3, ...(after === undefined ? {} : { after }) });
+      if (page.length === 0) break;
+      paged.push(...page);
+      after = page.at(-1);
+    }
+    expect(paged).toEqual(inOrder);
+  });
+
+  it('of one tenant are not those of another', async () => {
+    const world = await withRows(['k']);
+    await project(world, address('t2', 'puppet', 'x'), 'k', { of: 't2' });
+    expect(world.system.index.list('things', 't')).toEqual([{ key: 'k', value: { key: 'k' } }]);
+    expect(world.system.index.list('things', 't2')).toEqual([{ key: 'k', value: { of: 't2' } }]);
+    expect(world.system.index.list('things', 'tenant')).toEqual([]);
+  });
+
+  it('of a turn that was rolled back were never there', async () => {
+    const world = await withRows(['k']);
+    const projects = { index: 'things', key: 'k', value: 'half' };
+    const tells = [{ to: 'nowhere', event: { type: 'do' } }];
+    await world.ask(puppet('p0'), { type: 'do', projects, tells });
+    expect(world.system.index.get('things', 't', 'k')).toEqual({ key: 'k' });
+  });
+
+  it('survive a restart', async () => {
+    const world = await withRows(['a', 'b']);
+    await world.restart();
+    expect(keysOf(world)).toEqual(['a', 'b']);
+  });
+});
+
+describe('a transcript', () => {
+  const entries = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, n) => ({ type: 'line', n: from + n }));
+
+  it('holds what was appended, once and in order, over restarts', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'do', appends: entries(1, 3) });
+    await world.restart();
+    await world.ask(a, { type: 'do', appends: entries(4, 5) });
+    const read = await world.system.transcripts.read(a);
+    expect(read.map(({ entry }) => entry)).toEqual(entries(1, 5));
+    expect(read.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5]);
+    expect(await world.system.transcripts.last(a)).toBe(5);
+  });
+
+  it('is read in pages', async () => {
+    const world = await openWorld();
+    await world.ask(a, { type: 'do', appends: entries(1, 5) });
+    const read = await world.system.transcripts.read(a, { from: 2, limit: 2 });
+    expect(read.map(({ entry }) => entry)).toEqual(entries(2, 3));
+    expect(await world.system.transcripts.read(a, { from: 6 })).toEqual([]);
+  });
+
+  it('of an actor that does not exist is empty', async () => {
+    const world = await openWorld();
+    expect(await world.system.transcripts.read(a)).toEqual([]);
+    expect(await world.system.transcripts.last(a)).toBe(0);
+  });
+
+  it('has nothing of a message that was applied before and is sent again', async () => {
+    const world = await openWorld();
+    const event = { type: 'do', appends: entries(1, 1) };
+    await world.ask(a, event, { key: 'k' });
+    await world.restart();
+    await world.ask(a, event, { key: 'k' });
+    expect(await world.system.transcripts.last(a)).toBe(1);
+  });
+});
+
+describe('an actor that is inspected', () => {
+  it('shows its committed state, and the status that its life has', async () => {
+    const world = await openWorld();
+    expect(world.system.inspect(a)).toBeUndefined();
+    await world.ask(a, { type: 'close', keeps: 'x' });
+    expect(world.system.inspect(a)).toMatchObject({
+      machine: 'puppet@1',
+      status: 'active',
+      value: 'closed',
+      context: { keeps: 'x' },
+    });
+    await world.ask(a, { type: 'end' });
+    expect(world.statusOf(a)).toBe('done');
+  });
+
+  it('and all other reads wake nobody', async () => {
+    const world = await openWorld({ actors: [puppetType()] });
+    await world.ask(a, { type: 'do', appends: [{ type: 'line' }] });
+    await project(world, a, 'k', 1);
+    await world.restart();
+    world.system.inspect(a);
+    world.system.index.list('things', 't');
+    await world.system.transcripts.read(a);
+    await world.system.deadLetters.list();
+    world.system.unknownEffects();
+    for (const { residents } of world.system.status()) expect(residents).toBe(0);
+  });
+});
+
+it('what an actor publishes reaches watchers after its commit, and not when it was rolled back', async () => {
+  const world = await openWorld();
+  const heard: unknown[] = [];
+  world.system.bus.subscribe('news.*', ({ subject, payload }) => {
+    heard.push([subject, payload, world.seen(a).length]);
+  });
+  const publishes = { topic: 'news.a', event: { type: 'delta', n: 1 } };
+  await world.ask(a, { type: 'do', publishes });
+  await world.ask(a, { type: 'do', publishes, tells: [{ to: 'nowhere' }] });
+  await world.ask(a, { type: 'do' });
+  await eventually(() => expect(heard).toEqual([['news.a', publishes.event, 1]]));
+});
