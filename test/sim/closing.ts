@@ -174,14 +174,9 @@ function keptFaults(ledger: Ledger): string[] {
   return faults;
 }
 
-/** Tables that a turn writes; the others are the fold's own. */
+/** Tables that turns write; the others are the fold's own. */
 const COMPARED = [
-  TABLE.actor,
-  TABLE.intent,
-  TABLE.timer,
-  TABLE.stash,
-  TABLE.key,
-  TABLE.keyExpiry,
+  ...Object.values(TABLE).filter((table) => table !== TABLE.scalars && table !== TABLE.out),
   'ix:tally',
 ];
 

@@ -114,6 +114,8 @@ export class Cluster {
         return this.#handOff(shard, machine);
       case 'full':
         return this.#fill(this.#random.whole(50, 2_000));
+      case 'fullMachine':
+        return this.#fillMachine(machine, this.#random.whole(50, 2_000));
       case 'rot':
         return this.#rot(shard);
     }
@@ -139,6 +141,7 @@ export class Cluster {
     this.bus.faults = { lost: 0, doubled: 0 };
     this.blobs.faults = { half: 0 };
     this.log.full = false;
+    this.#full.clear();
     for (const { process } of this.workers) process.resume();
   }
 
@@ -168,6 +171,7 @@ export class Cluster {
       journalTail,
       log: this.log,
       state: this.#disks[machine]!,
+      isFull: () => this.#full.has(machine),
       blobs: this.blobs,
       bus: this.bus,
       auditor: this.auditor,
@@ -223,6 +227,13 @@ export class Cluster {
     this.clock.after(forMs, () => void (this.log.full = false));
   }
 
+  #fillMachine(machine: number, forMs: number): void {
+    this.say(`the disk of machine ${machine} is full for ${forMs} ms`);
+    this.#full.add(machine);
+    this.clock.after(forMs, () => this.#full.delete(machine));
+  }
+  readonly #full = new Set<number>();
+
   /** The newest snapshot of a shard rots, and no second one: one bad blob costs nothing (I2). */
   #rot(shard: number): void {
     void this.blobs.list(`snap/${CELL}/${shard}/`).then((names) => {
@@ -239,4 +250,13 @@ export class Cluster {
 const covers = (name: string): number => Number(name.split('/').at(-1)!.split('-')[0]);
 
 const ATOMIC_TROUBLE = ['crash', 'crash', 'full'] as const;
-const CLUSTER_TROUBLE = ['crash', 'pause', 'pause', 'steal', 'handOff', 'full', 'rot'] as const;
+const CLUSTER_TROUBLE = [
+  'crash',
+  'pause',
+  'pause',
+  'steal',
+  'handOff',
+  'full',
+  'fullMachine',
+  'rot',
+] as const;

@@ -4,6 +4,7 @@
  * process runs, later while it is paused, never once it is dead. What a process has sent before it
  * died is on its way all the same.
  */
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
@@ -94,8 +95,9 @@ export class SimProcess {
   /**
    * Rows on this process's disk, or in the shared store.
    * @param onWritten called when rows were written, before the process knows
+   * @param isFull whether there is no room for rows just now
    */
-  state(state: State, onWritten: (puts: readonly Put[]) => void): State {
+  state(state: State, onWritten: (puts: readonly Put[]) => void, isFull: () => boolean): State {
     return {
       get: (shard, table, key) => state.get(shard, table, key),
       range: (shard, table, options) => state.range(shard, table, options),
@@ -103,6 +105,7 @@ export class SimProcess {
       count: (shard, table) => state.count(shard, table),
       write: (puts) =>
         this.#call(async () => {
+          if (isFull()) throw new TroupeError('UNAVAILABLE', 'the disk of this machine is full');
           await state.write(puts);
           onWritten(puts);
         }),

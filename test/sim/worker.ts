@@ -39,6 +39,8 @@ export type WorkerOptions = {
   readonly log: Log;
   /** rows on this worker's disk, or the store's */
   readonly state: State;
+  /** whether this worker's disk has no room just now */
+  readonly isFull: () => boolean;
   readonly blobs: Blobs;
   readonly bus: Bus;
   readonly auditor: Auditor;
@@ -62,7 +64,11 @@ export class SimWorker {
     const { process, cell, shards } = options;
     this.process = process;
     this.#log = process.log(options.log);
-    this.#state = process.state(options.state, (puts) => this.#check(puts));
+    this.#state = process.state(
+      options.state,
+      (puts) => this.#check(puts),
+      options.isFull,
+    );
     const bus = process.bus(options.bus);
     const { clock } = process;
     this.door = new Door({
