@@ -39,7 +39,10 @@ export type SessionAbort = { type: 'session.abort'; runId?: string };
 export type RunStatus = 'queued' | 'running' | 'ok' | 'error' | 'aborted' | 'timeout';
 export type Usage = { inputTokens: number; outputTokens: number; costUsd?: number };
 
-/** Index `runs`, key runId (of the default tenant's table): the last 32 runs of every session. */
+/**
+ * Index `runs`, key runId (of the default tenant's table): runs that go, and for 28 hours those
+ * that ended.
+ */
 export type RunRow = {
   runId: string;
   sessionKey: string;

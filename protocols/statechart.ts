@@ -112,7 +112,13 @@ export type Publish = { readonly topic: string; readonly event: Message };
  * Put (or with null remove) one row of a named index, read by anyone without waking the actor
  * (RT14).
  */
-export type Project = { readonly index: string; readonly key: string; readonly value: unknown };
+export type Project = {
+  readonly index: string;
+  readonly key: string;
+  readonly value: unknown;
+  /** the row leaves by itself so long after this turn, an hour later at most; default: it stays */
+  readonly keepMs?: number;
+};
 
 /**
  * No-op bodies to spread into `setup({ actions })`; the host carries them out from the returned

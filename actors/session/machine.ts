@@ -71,7 +71,6 @@ export const sessionMachine = setup({
     ),
     afterRun: assign(({ context, event }) => run.afterRun(context, run.nowOf(event))),
     dropFirst: assign(({ context }) => ({ queue: context.queue.slice(1) })),
-    forgetOldest: assign(({ context }) => ({ recent: context.recent.slice(1) })),
   },
   guards: {
     queueHasRoom: ({ context }) => context.queue.length < QUEUE_MAX,
@@ -90,7 +89,6 @@ export const sessionMachine = setup({
     wantsTooMuch: (_, p: { calls: number }) => p.calls > 0,
     mayPass: ({ context }, p: { error: unknown }) =>
       run.isRetriable(p.error) && (context.run?.attempt ?? 0) + 1 < ATTEMPTS_MAX,
-    tooManyRows: ({ context }) => context.recent.length > rows.RUNS_KEPT,
   },
   delays: {
     runTimeout: ({ context }) => run.runTimeoutMs(context),
@@ -369,17 +367,7 @@ export const sessionMachine = setup({
         'afterRun',
         { type: 'project', params: ({ context }) => rows.sessionRow(context) },
       ],
-      always: [
-        {
-          guard: 'tooManyRows',
-          actions: [
-            { type: 'project', params: ({ context }) => rows.oldestRowGone(context) },
-            'forgetOldest',
-          ],
-        },
-        { guard: 'somebodyWaits', target: 'running' },
-        { target: 'idle' },
-      ],
+      always: [{ guard: 'somebodyWaits', target: 'running' }, { target: 'idle' }],
     },
   },
 });

@@ -9,10 +9,9 @@ import { defined, nowOf, runOf } from './run.ts';
 import type { SessionContext, SessionEvent } from './types.ts';
 
 /**
- * Run rows that the index keeps per session; their ids are part of every turn's row, so they are
- * few.
+ * The row of a run that ended stays as long as its idempotency key does: a repeat finds its result.
  */
-export const RUNS_KEPT = 32;
+const RUN_KEPT_MS = 28 * 3_600_000;
 const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
 
 export function queuedRow(context: SessionContext): Project {
@@ -45,12 +44,6 @@ export function runRow(context: SessionContext, now: number): Project {
   });
 }
 
-export const oldestRowGone = (context: SessionContext): Project => ({
-  index: 'runs',
-  key: context.recent[0]!,
-  value: null,
-});
-
 export function sessionRow(context: SessionContext): Project {
   const {
     sessionKey,
@@ -81,4 +74,9 @@ export function sessionRow(context: SessionContext): Project {
   return { index: 'sessions', key: sessionKey, value };
 }
 
-const projectedRun = (value: RunRow): Project => ({ index: 'runs', key: value.runId, value });
+const projectedRun = (value: RunRow): Project => ({
+  index: 'runs',
+  key: value.runId,
+  value,
+  ...(value.endedAt === undefined ? {} : { keepMs: RUN_KEPT_MS }),
+});

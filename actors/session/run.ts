@@ -57,7 +57,6 @@ export function born({ self, tenant, key, now }: ActorInput): SessionContext {
     length: 0,
     queue: [],
     run: null,
-    recent: [],
     usage: NO_USAGE,
     lastMessage: '',
   };
@@ -87,7 +86,6 @@ export function enqueue({ context, event }: Args): Partial<SessionContext> {
     queue: [...context.queue, pending],
     sessionId: context.sessionId || meta.id,
     updatedAt: meta.now,
-    recent: [...context.recent, pending.runId],
   };
 }
 

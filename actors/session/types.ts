@@ -52,8 +52,6 @@ export type SessionContext = {
   readonly length: number;
   readonly queue: readonly Pending[];
   readonly run: Run | null;
-  /** run ids whose rows the index holds, oldest first */
-  readonly recent: readonly string[];
   readonly usage: Usage;
   readonly lastMessage: string;
 };

@@ -18,6 +18,7 @@ import type {
 import { checkAddress } from '../state/row.ts';
 import type { Ask } from '../statechart/host.ts';
 import { sortable } from './actor-row.ts';
+import { expiryOf } from './expiry.ts';
 import { TABLE } from './fold.ts';
 import { checkLane, checkMessage, checkTtl, checkValue } from './fit.ts';
 import { encodeIntent } from './intents.ts';
@@ -133,15 +134,22 @@ function act(
       t.draft.after.push({ kind: 'publish', topic, event });
       return;
     }
-    case 'project': {
-      const { index, key, value } = ask.params as Project;
-      const { tenant } = parseAddress(resident.address);
-      const row = [`ix:${index}`, `${tenant}|${key}`] as const;
-      checkAddress(t.world.shard, ...row);
-      checkValue(value, `the row ${key} of ${index}`);
-      return t.draft.put(...row, value === null ? null : encode(value));
-    }
+    case 'project':
+      return project(t, resident, ask.params as Project);
   }
+}
+
+function project(
+  t: TurnContext,
+  { address }: Resident,
+  { index, key, value, keepMs }: Project,
+): void {
+  const { tenant } = parseAddress(address);
+  const row = [`ix:${index}`, `${tenant}|${key}`] as const;
+  checkAddress(t.world.shard, ...row);
+  checkValue(value, `the row ${key} of ${index}`);
+  t.draft.put(...row, value === null ? null : encode(value));
+  if (keepMs !== undefined) t.draft.put(...expiryOf(...row, t.group.now + keepMs));
 }
 
 function answer(t: TurnContext, resident: Resident, { to, result, error }: Reply): void {

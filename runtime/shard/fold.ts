@@ -19,7 +19,7 @@ export const TABLE = {
   intent: 'intent',
   timer: 'timer',
   key: 'key',
-  keyExpiry: 'keyexp',
+  expiry: 'expiry',
   stash: 'stash',
   out: 'out',
 } as const;

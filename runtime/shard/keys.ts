@@ -6,14 +6,10 @@
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { sortable } from './actor-row.ts';
+import { expiryOf } from './expiry.ts';
 import { type Fold, TABLE } from './fold.ts';
-import type { Group } from './group.ts';
 import type { Given, KeyState, KeyStore, TurnContext } from './context.ts';
 
-const HOUR_MS = 3_600_000;
-/** Expired keys removed per record. */
-const EXPIRED_PER_RECORD = 500;
 /** Rows have a limit, and a key's row names receiver and event type, too. */
 export const CLIENT_KEY_BYTES_MAX = 512;
 
@@ -61,7 +57,7 @@ export class Keys implements KeyStore {
   remember(t: TurnContext, rowKey: string, payloadHash: string): void {
     const firstAt = t.group.keyNow;
     t.draft.put(TABLE.key, rowKey, write({ payloadHash, firstAt }));
-    t.draft.put(TABLE.keyExpiry, expiryKey(rowKey, firstAt), Buffer.alloc(0));
+    t.draft.put(...expiryOf(TABLE.key, rowKey, firstAt + t.world.limits.keyRetentionMs));
   }
 
   /**
@@ -69,15 +65,19 @@ export class Keys implements KeyStore {
    * key.
    */
   forget(t: TurnContext, rowKey: string): void {
+    const { keyRetentionMs } = t.world.limits;
+    const expiry = ({ firstAt }: KeyRow) => expiryOf(TABLE.key, rowKey, firstAt + keyRetentionMs);
     const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
     if (written) {
+      const [table, key] = expiry(read(written));
       t.draft.puts.delete(`${TABLE.key}\0${rowKey}`);
-      t.draft.puts.delete(`${TABLE.keyExpiry}\0${expiryKey(rowKey, read(written).firstAt)}`);
+      t.draft.puts.delete(`${table}\0${key}`);
     }
     const stored = this.#read(rowKey);
     if (!stored) return;
+    const [table, key] = expiry(stored);
     t.draft.put(TABLE.key, rowKey, null);
-    t.draft.put(TABLE.keyExpiry, expiryKey(rowKey, stored.firstAt), null);
+    t.draft.put(table, key, null);
   }
 
   /** Keeps the first answer with the key. */
@@ -87,28 +87,11 @@ export class Keys implements KeyStore {
     if (row && !row.answer) t.draft.put(TABLE.key, rowKey, write({ ...row, answer }));
   }
 
-  /** Removes some of the keys whose retention is over, oldest first. */
-  expire(group: Group, retentionMs: number): void {
-    const before = Math.floor((group.keyNow - retentionMs) / HOUR_MS);
-    if (before <= 0) return;
-    for (const { key } of this.#fold.committed(TABLE.keyExpiry, {
-      to: sortable(before),
-      limit: EXPIRED_PER_RECORD,
-    })) {
-      if (this.#fold.get(TABLE.keyExpiry, key) === undefined) continue;
-      group.put([TABLE.keyExpiry, key, null]);
-      group.put([TABLE.key, key.slice(key.indexOf('|') + 1), null]);
-    }
-  }
-
   #read(rowKey: string): KeyRow | undefined {
     const bytes = this.#fold.get(TABLE.key, rowKey);
     return bytes && read(bytes);
   }
 }
-
-const expiryKey = (rowKey: string, firstAt: number): string =>
-  `${sortable(Math.floor(firstAt / HOUR_MS))}|${rowKey}`;
 
 const write = (row: KeyRow): Buffer =>
   encode(row.answer ? [row.payloadHash, row.firstAt, row.answer] : [row.payloadHash, row.firstAt]);

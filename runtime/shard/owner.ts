@@ -18,6 +18,7 @@ import type { ShardStatus } from '../system.ts';
 import { AfterCommits } from './after-commit.ts';
 import { alongsideOf } from './alongside.ts';
 import { Careful } from './careful.ts';
+import { expireRows } from './expiry.ts';
 import { type Fold, TABLE } from './fold.ts';
 import { type AfterCommit, Group } from './group.ts';
 import { byMachine } from './inputs.ts';
@@ -271,8 +272,7 @@ export class ShardOwner {
     const group = this.#openGroup();
     const starts = this.#after.takeStarts();
     for (const put of starts.puts) group.put(put);
-    if (group.turns.length > 0)
-      this.#residents.keys.expire(group, this.#o.world.limits.keyRetentionMs);
+    if (group.turns.length > 0) expireRows(this.#fold, group);
     this.#group = undefined;
     if (!group.dirty && !force) return;
     const { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;

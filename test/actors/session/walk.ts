@@ -5,7 +5,6 @@ import {
   QUEUE_MAX,
   sessionMachine,
 } from '../../../actors/session/machine.ts';
-import { RUNS_KEPT } from '../../../actors/session/rows.ts';
 import type { CallModelOutput, SessionContext } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
@@ -134,7 +133,6 @@ class Runs implements Ledger {
       demand(this.rows.get(runId)?.status, `row of ${runId}`).toMatch(/ok|error|aborted|timeout/);
       this.owed.delete(runId);
     }
-    demand(this.rows.size).toBeLessThanOrEqual(RUNS_KEPT + QUEUE_MAX + 1);
     if (!this.row) return;
     const status = run ? 'running' : 'idle';
     demand(this.row).toMatchObject({ messages: length, pending: queue.length, status });
@@ -220,19 +218,17 @@ export const exploration: Exploration = {
     ];
   },
   key: (live) => {
-    const { run, queue, recent } = contextOf(live);
+    const { run, queue } = contextOf(live);
     return [
       live.snapshot.value,
       queue.length >= QUEUE_MAX ? 'full' : Math.min(queue.length, 2),
       run?.attempt ?? 0,
       (run?.calls ?? 0) + 1 >= CALLS_MAX ? 'last' : Math.min(run?.calls ?? 0, 2),
       run?.settings?.timeoutMs,
-      recent.length >= RUNS_KEPT,
     ];
   },
   scripts: [
     Array<string>(QUEUE_MAX + 1).fill('receive'),
-    Array.from({ length: RUNS_KEPT }, () => ['receive', 'admitted', 'answer']).flat(),
     [
       'receive',
       'admitted',
