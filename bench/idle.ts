@@ -15,7 +15,7 @@ import type { System } from '../runtime/index.ts';
 import { openLmdbStore } from '../runtime/log/lmdb.ts';
 import { TABLE } from '../runtime/shard/fold.ts';
 import { stateKey } from '../runtime/state/row.ts';
-import { collectGarbage, memoryOf } from './harness/machine.ts';
+import { collectGarbage, memoryOf } from './harness/computer.ts';
 import { rawRowBytes, type RowSizes } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { ask, counterAddress, inParallel, openSystem, SHARDS, tell } from './harness/system.ts';

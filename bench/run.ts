@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient } from '../cli/gateway-client.ts';
-import { processorTimeOf } from './harness/machine.ts';
+import { processorTimeOf } from './harness/computer.ts';
 import { startProgram } from './harness/program.ts';
 import { rawEcho } from './harness/echo.ts';
 import { rawCommit } from './harness/raw.ts';

@@ -4,7 +4,7 @@
  * Memory is all that is resident (VmRSS), the shared pages of Node's own file among it.
  */
 import { randomUUID } from 'node:crypto';
-import { memoryOf } from './harness/machine.ts';
+import { memoryOf } from './harness/computer.ts';
 import { type Program, startBareServer, startProgram } from './harness/program.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { inParallel } from './harness/system.ts';

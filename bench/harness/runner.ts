@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Load, loadNow, type MachineFacts, machineFacts } from './machine.ts';
+import { type Load, loadNow, type MachineFacts, machineFacts } from './computer.ts';
 import { ensureBuilt } from './program.ts';
 import type { FigureSpec, Scale, Scenario } from './scenario.ts';
 import { median } from './statistics.ts';
