@@ -33,7 +33,8 @@ export function unrest({ ledger, derailed }: Auditor): string | undefined {
       if (decodeIntent(bytes).state !== 'unknown') return `effect ${id} is open`;
     for (const [actor, bytes] of ledger.table(s.shard, TABLE.actor)) {
       const { status, stashFirst, stashEnd } = decodeActorRow(bytes);
-      const waits = stashEnd > stashFirst && status !== 'suspended';
+      const keeps = status === 'suspended' || status === 'quarantined';
+      const waits = stashEnd > stashFirst && !keeps;
       if (waits && !derailed.has(actor)) return `${actor} has a stash and is ${status}`;
     }
   }

@@ -11,9 +11,9 @@ import { killer } from './actors.ts';
 import { Auditor } from './auditor.ts';
 import { SimProcess } from './process.ts';
 import type { Random } from './random.ts';
-import { SimBlobs } from './sim-blobs.ts';
-import { SimBus } from './sim-bus.ts';
-import { SimLog } from './sim-log.ts';
+import { type BlobFaults, SimBlobs } from './sim-blobs.ts';
+import { type BusFaults, SimBus } from './sim-bus.ts';
+import { type LogFaults, NO_LOG_FAULTS, SimLog } from './sim-log.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { SimWorker } from './worker.ts';
 import { BOSS } from './workload.ts';
@@ -28,6 +28,18 @@ export type ClusterOptions = {
   readonly journalTail: number;
   /** a machine that restarts finds its rows again, or an empty disk */
   readonly keepsDisk: boolean;
+};
+
+/** How often which port does what it should not. */
+export type Faults = {
+  readonly log: LogFaults;
+  readonly bus: BusFaults;
+  readonly blobs: BlobFaults;
+};
+const NO_FAULTS: Faults = {
+  log: NO_LOG_FAULTS,
+  bus: { lost: 0, doubled: 0 },
+  blobs: { half: 0 },
 };
 
 const CELL = 'c0ffee00c0ffee00c0ffee00c0ffee00';
@@ -74,7 +86,8 @@ export class Cluster {
   }
 
   /** Starts every machine, and the placement that gives every shard an owner again and again. */
-  start(): void {
+  start(faults = NO_FAULTS): void {
+    this.#setFaults(faults);
     this.#machines.forEach((_, machine) => this.#boot(machine));
     this.#place();
   }
@@ -137,12 +150,16 @@ export class Cluster {
 
   /** From now on nothing goes wrong any more, but what went wrong is not undone. */
   calm(): void {
-    this.log.faults = { lost: 0, unanswered: 0, late: 0, failed: 0, slow: 0 };
-    this.bus.faults = { lost: 0, doubled: 0 };
-    this.blobs.faults = { half: 0 };
+    this.#setFaults(NO_FAULTS);
     this.log.full = false;
     this.#full.clear();
     for (const { process } of this.workers) process.resume();
+  }
+
+  #setFaults({ log, bus, blobs }: Faults): void {
+    this.log.faults = log;
+    this.bus.faults = bus;
+    this.blobs.faults = blobs;
   }
 
   stop(): void {

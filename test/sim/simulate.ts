@@ -6,17 +6,19 @@
 import type { Address } from '../../protocols/address.ts';
 import { Cluster } from './cluster.ts';
 import { closingFaults, stateFaults, suspended, undecided, unrest } from './closing.ts';
+import { type Plan, planOf } from './plan.ts';
 import { Random } from './random.ts';
 import { runClient, Workload } from './workload.ts';
 
 export type Verdict = {
   readonly seed: number;
+  /** the plan of the run in a few words */
+  readonly what: string;
   readonly faults: readonly string[];
   readonly trace: readonly string[];
   readonly turns: number;
   readonly steps: number;
   readonly requests: number;
-  readonly what: string;
 };
 
 const TROUBLE_MS = 20_000;
@@ -24,21 +26,32 @@ const REST_MS = 240_000;
 /** Calls of the clock after which a run is taken to go round in circles. */
 const STEPS_MAX = 2_000_000;
 
-export async function simulate(
-  seed: number,
-  inspect?: (cluster: Cluster) => void,
-): Promise<Verdict> {
+export async function simulate(seed: number): Promise<Verdict> {
   const random = new Random(seed);
   const plan = planOf(random.fork('plan'));
   const cluster = new Cluster({ random, ...plan.cluster });
   const { clock, auditor } = cluster;
-  cluster.log.faults = plan.logFaults;
-  cluster.bus.faults = plan.busFaults;
-  cluster.blobs.faults = plan.blobFaults;
-  const workload = new Workload(random.fork('workload'), plan.workload);
-  cluster.start();
-  let working = plan.workload.clients;
-  for (let i = 0; i < plan.workload.clients; i++) {
+  const failed = () => auditor.faults.length > 0 || clock.steps > STEPS_MAX;
+  cluster.start(plan.faults);
+  const clientsDone = startClients(cluster, random, plan);
+  startTrouble(cluster, random.fork('trouble'), plan.troubleEveryMs);
+  await clock.run(TROUBLE_MS, failed);
+  cluster.calm();
+  await rest(cluster, clientsDone, failed);
+  if (auditor.faults.length === 0) auditor.ledger.faults.push(...closingFaults(auditor));
+  if (auditor.faults.length === 0) await comeBack(cluster, failed);
+  cluster.stop();
+  const { faults, requests, ledger } = auditor;
+  const counts = { turns: ledger.turns, steps: clock.steps, requests: requests.size };
+  return { seed, what: plan.what, faults, trace: cluster.trace, ...counts };
+}
+
+/** Answers whether all of them know of each of their requests what they can know. */
+function startClients(cluster: Cluster, random: Random, { workload: plan }: Plan): () => boolean {
+  const { clock, auditor } = cluster;
+  const workload = new Workload(random.fork('workload'), plan);
+  let working = plan.clients;
+  for (let i = 0; i < plan.clients; i++) {
     const client = random.fork(`client ${i}`);
     void runClient({
       name: `c${i}`,
@@ -47,34 +60,23 @@ export async function simulate(
       workload,
       auditor,
       worker: () => cluster.anyWorker(client),
-      requests: plan.workload.requestsPerClient,
+      requests: plan.requestsPerClient,
       untilMs: TROUBLE_MS,
     }).then(() => working--);
   }
-  const trouble = random.fork('trouble');
-  const disturb = () => {
-    if (clock.monotonicMs() >= TROUBLE_MS) return;
-    cluster.disturb();
-    clock.after(trouble.whole(1, plan.troubleEveryMs * 2), disturb);
-  };
-  clock.after(trouble.whole(1, plan.troubleEveryMs * 2), disturb);
-  const failed = () => auditor.faults.length > 0 || clock.steps > STEPS_MAX;
-  await clock.run(TROUBLE_MS, failed);
-  cluster.calm();
-  await rest(cluster, () => working === 0, failed);
-  if (auditor.faults.length === 0) auditor.ledger.faults.push(...closingFaults(auditor));
-  if (auditor.faults.length === 0) await comeBack(cluster, failed);
-  inspect?.(cluster);
-  cluster.stop();
-  return {
-    seed,
-    faults: auditor.faults,
-    trace: cluster.trace,
-    turns: auditor.ledger.turns,
-    steps: clock.steps,
-    requests: auditor.requests.size,
-    what: plan.what,
-  };
+  return () => working === 0;
+}
+
+/** Things go wrong again and again until the time of trouble is over. */
+function startTrouble(cluster: Cluster, random: Random, everyMs: number): void {
+  const { clock } = cluster;
+  const next = () =>
+    clock.after(random.whole(1, everyMs * 2), () => {
+      if (clock.monotonicMs() >= TROUBLE_MS) return;
+      cluster.disturb();
+      next();
+    });
+  next();
 }
 
 /** Runs until nothing moves any more; people decide what only people can. */
@@ -150,50 +152,4 @@ function compareStates(cluster: Cluster): void {
     const owner = cluster.ownerOf(shard);
     if (owner) ledger.faults.push(...stateFaults(ledger, shard, owner.state));
   }
-}
-
-function planOf(r: Random) {
-  const atomic = r.chance(0.35);
-  const shards = r.whole(1, 4);
-  const workers = atomic ? 1 : r.whole(1, 3);
-  const killers = r.chance(0.15);
-  const careful = killers || r.chance(0.3);
-  const calm = r.chance(0.15);
-  const often = (max: number) => (calm || r.chance(0.3) ? 0 : r.next() * max);
-  return {
-    what: `${atomic ? 'atomic' : 'cluster'}, ${shards} shards, ${workers} workers${killers ? ', killers' : ''}`,
-    cluster: {
-      atomic,
-      shards,
-      workers,
-      limits: {
-        crashWindowMs: careful ? 120_000 : 0,
-        carefulTurns: 16,
-        outMax: r.pick([3, 64]),
-        groupTurnsMax: r.pick([1, 4, 256]),
-        residentsMax: r.pick([1, 3, 1_000]),
-        hopsMax: r.pick([2, 32]),
-        keysMax: r.pick([10, 200_000, 200_000]),
-      },
-      snapshotEvery: r.pick([5, 20, 100]),
-      journalTail: r.pick([0, 1, 1_000]),
-      keepsDisk: r.chance(0.7),
-    },
-    workload: {
-      keys: r.whole(1, 2),
-      clients: r.whole(1, 4),
-      requestsPerClient: r.whole(4, 12),
-      killers,
-    },
-    troubleEveryMs: r.pick([300, 1_000, 4_000]),
-    logFaults: {
-      lost: often(0.1),
-      unanswered: often(0.1),
-      late: often(0.1),
-      failed: often(0.1),
-      slow: often(0.2),
-    },
-    busFaults: { lost: often(0.2), doubled: often(0.2) },
-    blobFaults: { half: often(0.3) },
-  };
 }

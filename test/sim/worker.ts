@@ -64,11 +64,7 @@ export class SimWorker {
     const { process, cell, shards } = options;
     this.process = process;
     this.#log = process.log(options.log);
-    this.#state = process.state(
-      options.state,
-      (puts) => this.#check(puts),
-      options.isFull,
-    );
+    this.#state = process.state(options.state, (puts) => this.#check(puts), options.isFull);
     const bus = process.bus(options.bus);
     const { clock } = process;
     this.door = new Door({

@@ -1,0 +1,66 @@
+/**
+ * Plan: what the seed decides before a run begins: the form of the store, how many take part, how
+ * tight the bounds are, and how often which fault comes. A part of the runs has no faults at all,
+ * so that a fault of the simulation itself is not taken for one of theirs.
+ */
+import type { ClusterOptions, Faults } from './cluster.ts';
+import type { Random } from './random.ts';
+import type { WorkloadOptions } from './workload.ts';
+
+export type Plan = {
+  /** in a few words */
+  readonly what: string;
+  readonly cluster: Omit<ClusterOptions, 'random'>;
+  readonly workload: WorkloadOptions;
+  /** mean time between two disturbances */
+  readonly troubleEveryMs: number;
+  readonly faults: Faults;
+};
+
+export function planOf(r: Random): Plan {
+  const atomic = r.chance(0.35);
+  const shards = r.whole(1, 4);
+  const workers = atomic ? 1 : r.whole(1, 3);
+  const killers = r.chance(0.15);
+  const careful = killers || r.chance(0.3);
+  const calm = r.chance(0.15);
+  const often = (max: number) => (calm || r.chance(0.3) ? 0 : r.next() * max);
+  return {
+    what: `${atomic ? 'atomic' : 'cluster'}, ${shards} shards, ${workers} workers${killers ? ', killers' : ''}`,
+    cluster: {
+      atomic,
+      shards,
+      workers,
+      limits: {
+        crashWindowMs: careful ? 120_000 : 0,
+        carefulTurns: 16,
+        outMax: r.pick([3, 64]),
+        groupTurnsMax: r.pick([1, 4, 256]),
+        residentsMax: r.pick([1, 3, 1_000]),
+        hopsMax: r.pick([2, 32]),
+        keysMax: r.pick([10, 200_000, 200_000]),
+      },
+      snapshotEvery: r.pick([5, 20, 100]),
+      journalTail: r.pick([0, 1, 1_000]),
+      keepsDisk: r.chance(0.7),
+    },
+    workload: {
+      keys: r.whole(1, 2),
+      clients: r.whole(1, 4),
+      requestsPerClient: r.whole(4, 12),
+      killers,
+    },
+    troubleEveryMs: r.pick([300, 1_000, 4_000]),
+    faults: {
+      log: {
+        lost: often(0.1),
+        unanswered: often(0.1),
+        late: often(0.1),
+        failed: often(0.1),
+        slow: often(0.2),
+      },
+      bus: { lost: often(0.2), doubled: often(0.2) },
+      blobs: { half: often(0.3) },
+    },
+  };
+}
