@@ -11,7 +11,7 @@ import type { Ask, Cause, Live } from '../statechart/host.ts';
 import type { ActorRow } from './actor-row.ts';
 import type { Fold } from './fold.ts';
 import { Draft, type Group, type TurnFacts } from './group.ts';
-import type { OutItem, TurnResult } from './records.ts';
+import type { OutItem, RowPut, TurnResult } from './records.ts';
 import type { Limits } from './size.ts';
 
 /** What a shard's turns need to know of the world; no clock and no I/O among it. */
@@ -90,6 +90,13 @@ export type ShardParts = Pick<TurnContext, 'world' | 'fold' | 'residents'>;
 
 export function beginTurn({ world, fold, residents }: ShardParts, group: Group): TurnContext {
   return { world, fold, group, residents, draft: new Draft(), turnNo: group.nextTurnNo };
+}
+
+/** The same turn from where its draft held only these rows. */
+export function again(t: TurnContext, puts: readonly RowPut[]): TurnContext {
+  const fresh: TurnContext = { ...t, draft: new Draft() };
+  for (const put of puts) fresh.draft.put(...put);
+  return fresh;
 }
 
 export type Refusal = {

@@ -15,6 +15,7 @@ import { storableError } from './fit.ts';
 import type { OutItem } from './records.ts';
 import { bornOf } from './residents.ts';
 import {
+  again,
   deadLetter,
   end,
   outId,
@@ -118,25 +119,27 @@ export function obey(t: TurnContext, resident: Resident, item: OutItem, input: s
       message: `${item.to} was stopped, and what it waited for is gone: send sys.restart`,
       resident,
     });
+  const puts = [...t.draft.puts.values()];
   try {
     follow(t, resident, item);
+    obeyed(t, resident, item, input);
   } catch (error) {
-    resident.actor = {
-      ...resident.actor,
-      status: 'quarantined',
-      why: storableError(errorData(error)),
-    };
-    t.residents.save(t, resident);
+    const fresh = again(t, puts);
+    t.residents.drop(resident.address);
+    const before = t.residents.find(resident.address)!;
+    const why = storableError(errorData(error));
+    before.actor = { ...before.actor, status: 'quarantined', why };
+    t.residents.save(fresh, before);
+    obeyed(fresh, before, item, input);
   }
-  if (item.reply) reply(t, item.to, item.reply, { result: { status: resident.actor.status } });
-  t.draft.unstash = resident.address;
-  end(t, {
-    input,
-    actor: resident.address,
-    machine: resident.actor.machine,
-    result: 'applied',
-    why: item.event.type,
-  });
+}
+
+function obeyed(t: TurnContext, resident: Resident, item: OutItem, input: string): void {
+  const { address, actor } = resident;
+  const { status, machine } = actor;
+  if (item.reply) reply(t, item.to, item.reply, { result: { status } });
+  t.draft.unstash = address;
+  end(t, { input, actor: address, machine, result: 'applied', why: item.event.type });
 }
 
 function follow(t: TurnContext, resident: Resident, item: OutItem): void {

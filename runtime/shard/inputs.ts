@@ -194,15 +194,15 @@ export function takeOutcome(
 }
 
 /**
- * An outcome or a timer: a suspended actor keeps it for later, one that is out of service needs it
- * no more.
+ * An outcome or a timer: an actor that is suspended or quarantined keeps it, since it may be resumed
+ * and would wait for it for ever; one that was stopped needs it no more.
  */
 function takeCause(t: TurnContext, resident: Resident, cause: Cause, input: string): void {
   const { job, timer, event } = cause;
   const { status, machine } = resident.actor;
   if (status === 'active') return applyCause(t, resident, cause, undefined, input);
   const settles = { ...(job ? { job } : {}), ...(timer ? { timer } : {}) };
-  if (status === 'suspended') return stashCause(t, resident, settles, event, input);
+  if (status !== 'stopped') return stashCause(t, resident, settles, event, input);
   end(t, { input, actor: resident.address, machine, result: 'dropped', why: status });
 }
 

@@ -8,10 +8,17 @@ import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { type Cause, defers, isDone, step } from '../statechart/host.ts';
 import { carryAsks, LimitExceeded } from './asks.ts';
-import { deadLetter, end, metaOf, refuse, type Resident, type TurnContext } from './context.ts';
+import {
+  again,
+  deadLetter,
+  end,
+  metaOf,
+  refuse,
+  type Resident,
+  type TurnContext,
+} from './context.ts';
 import { crash, isDirective, obey } from './crash.ts';
 import { storableError } from './fit.ts';
-import { Draft } from './group.ts';
 import type { OutItem, RowPut } from './records.ts';
 import { UnfitRow } from './residents.ts';
 import type { Limits } from './size.ts';
@@ -218,13 +225,6 @@ function bear(
     refuseUnborn(again(t, puts), item!, input, error);
     return false;
   }
-}
-
-/** The same turn from where its draft held only these rows. */
-function again(t: TurnContext, puts: readonly RowPut[]): TurnContext {
-  const fresh: TurnContext = { ...t, draft: new Draft() };
-  for (const put of puts) fresh.draft.put(...put);
-  return fresh;
 }
 
 /** What an input took out of the stash is part of the actor's row, also when it moves nothing. */

@@ -49,12 +49,16 @@ function takeStashed(t: TurnContext, resident: Resident, by: Carrier): boolean {
   return true;
 }
 
-/** Index of the oldest that its state does not defer, as in selective receive; -1 for none. */
+/**
+ * Index of the oldest that its state does not defer, as in selective receive; -1 for none. Of a
+ * quarantined actor the messages, which end as dead letters.
+ */
 function nextOf(fold: Fold, resident: Resident): number {
   const { actor, definition, live } = resident;
   if (actor.status === 'suspended') return -1;
   const waiting = waitingOf(fold, resident);
-  if (actor.status !== 'active') return waiting.length > 0 ? 0 : -1;
+  if (actor.status === 'stopped') return waiting.length > 0 ? 0 : -1;
+  if (actor.status === 'quarantined') return waiting.findIndex(({ type }) => type !== undefined);
   const waits = new Map<string, boolean>();
   return waiting.findIndex(({ type }) => {
     if (type === undefined) return true;

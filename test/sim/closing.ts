@@ -4,13 +4,13 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { decode } from '../../protocols/codec.ts';
-import { ERRORS, type ErrorCode } from '../../protocols/errors.ts';
+import { ERRORS, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
 import { type ActorRow, decodeActorRow } from '../../runtime/shard/actor-row.ts';
 import { TABLE } from '../../runtime/shard/fold.ts';
 import { decodeIntent, type Intent } from '../../runtime/shard/intents.ts';
 import type { OutItem } from '../../runtime/shard/records.ts';
 import type { State } from '../../runtime/state/state.ts';
-import { type Auditor, type Fate, type Request, tallyOf } from './auditor.ts';
+import { type Auditor, type Fate, type Request, type Seen, tallyOf } from './auditor.ts';
 import type { Ledger, ShardLedger } from './ledger.ts';
 
 /** Why the cluster is not at rest; undefined when it is. */
@@ -145,11 +145,21 @@ function* requestFaults(auditor: Auditor, request: Request): Generator<string> {
     );
     if (ends.length === 0 && !stashed) yield `${name} is lost`;
   }
-  const results = auditor.answersOf(request.uid).filter(({ error }) => !error);
-  for (const { result } of results)
-    if (request.keyed && !isDeepStrictEqual(result, results[0]!.result))
-      yield `${name} was answered differently: ${JSON.stringify([results[0]!.result, result])}`;
+  if (request.keyed) yield* answerFaults(name, auditor.answersOf(request.uid));
 }
+
+/** Whoever asks under one key gets one answer; what may pass with time is none. */
+function* answerFaults(name: string, answers: readonly Seen[]): Generator<string> {
+  const lasting = answers.filter(({ error }) => !error || answersFor(error));
+  for (const { result, error } of lasting) {
+    const first = lasting[0]!;
+    if (!isDeepStrictEqual([result, error], [first.result, first.error]))
+      yield `${name} was answered differently: ${JSON.stringify([first, { result, error }])}`;
+  }
+}
+
+const answersFor = ({ code, message }: ErrorData): boolean =>
+  !ERRORS[code].retriable && !/the idempotency key/.test(message);
 
 const LASTING = new Set(['applied', 'ignored', 'expired', 'crashed', 'poison']);
 

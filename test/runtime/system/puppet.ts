@@ -29,6 +29,8 @@ export type Do = Message & {
   readonly projects?: unknown;
   /** where it throws */
   readonly throws?: 'assign' | 'params' | 'guard' | 'odd error';
+  /** ends the whole process, without a word */
+  readonly kills?: boolean;
   /** puts a value that is no JSON there */
   readonly odd?: { readonly what: string; readonly where: string };
   readonly keeps?: unknown;
@@ -73,7 +75,8 @@ const setupPuppet = setup({
   actions: {
     ...hostActions,
     note: assign(({ context, event }): Partial<Known> => {
-      const { throws, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
+      const { throws, kills, odd, keeps = context.keeps, ms = context.ms, meta } = doing(event);
+      if (kills) process.kill(process.pid, 'SIGKILL');
       if (throws === 'assign') throw new Error('told to throw');
       if (throws === 'odd error')
         throw new TroupeError('CONFLICT', 'x'.repeat(10_000), {

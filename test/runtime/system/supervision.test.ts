@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { bossType, puppetType } from './puppet.ts';
+import { Stage } from './stage.ts';
 import { boss, openWorld, operator, puppet, type World } from './world.ts';
 
 const a = puppet('a');
@@ -223,6 +224,25 @@ describe('directives', () => {
     expect(await world.ask(a, { type: 'do', n: 2 })).toMatchObject({ result: ['do:1', 'do:2'] });
     expect(await world.order(a, 'sys.restart')).toMatchObject({ result: { status: 'active' } });
     expect(await world.ask(a, { type: 'do', n: 3 })).toMatchObject({ result: ['do:3'] });
+  });
+
+  it('an actor that was quarantined keeps outcomes and timers until it is resumed', async () => {
+    const stage = new Stage();
+    const world = await openWorld({ services: stage });
+    await world.ask(a, { type: 'work', cls: 'once' });
+    await world.ask(b, { type: 'arm', ms: 20 });
+    for (const actor of [a, b]) await world.order(actor, 'sys.quarantine');
+    (await stage.began(1)).done('meanwhile');
+    const turns = () => world.system.status().reduce((sum, { turnNo }) => sum + turnNo, 0);
+    await eventually(() => expect(turns()).toBe(6)); // two of each, an outcome and a timer
+    await world.restart();
+    expect(world.known(a).told).toEqual([]);
+    for (const actor of [a, b]) await world.order(actor, 'sys.resume');
+    await eventually(() => {
+      expect(world.known(a).told).toMatchObject([{ type: 'done', output: 'meanwhile' }]);
+      expect(world.seen(b)).toContain('fired');
+    });
+    expect(stage.runs).toHaveLength(1);
   });
 
   it('create no actor', async () => {

@@ -1,0 +1,131 @@
+/** Inputs and effects that kill the process: found by name, kept, and never run without end (K, G). */
+import { describe, expect, it } from 'vitest';
+import { shardOf } from '../../../protocols/address.ts';
+import { eventually } from '../eventually.ts';
+import { DIED, Fragile } from './fragile.ts';
+import type { Known } from './puppet.ts';
+import { boss, puppet } from './world.ts';
+
+const bad = puppet('bad');
+/** Of the same shard as the bad one. */
+const neighbour = (() => {
+  for (let n = 0; ; n++) {
+    const key = puppet(`n${n}`);
+    if (shardOf(key, 2) === shardOf(bad, 2)) return key;
+  }
+})();
+const TIMEOUT = { timeout: 120_000 };
+/** Two crashes switch careful mode on, three more find the message guilty, and the sixth lives. */
+const STARTS = 6;
+
+describe('a message that kills the process', TIMEOUT, () => {
+  it('ends as a dead letter, its sender is told, and all others go on', async () => {
+    const fragile = await Fragile.open();
+    await fragile.ask(bad, { type: 'do', n: 1 });
+    const die = { type: 'do', n: 'die', kills: true };
+    expect(await fragile.ask(bad, die, { key: 'k' })).toBe(DIED);
+    await fragile.survive();
+    expect(fragile.starts).toBe(STARTS);
+    expect(await fragile.letters()).toMatchObject([
+      {
+        reason: 'POISON',
+        to: bad,
+        event: die,
+        error: { message: expect.stringContaining('3 times') },
+      },
+    ]);
+    const told = await fragile.ask(bad, die, { key: 'k' });
+    expect(told).toMatchObject({ kind: 'refused', error: { code: 'INTERNAL' } });
+    expect(await fragile.ask(bad, { type: 'do', n: 2 })).toMatchObject({
+      result: ['do:1', 'do:2'],
+    });
+    expect(await fragile.ask(neighbour, { type: 'do', n: 1 })).toMatchObject({ result: ['do:1'] });
+    await fragile.kill();
+    await fragile.start();
+    expect(await fragile.ask(bad, die, { key: 'k' })).toEqual(told);
+    expect(await fragile.letters()).toHaveLength(1);
+  });
+
+  it('is told to the actor that sent it, and to the supervisor of the one it was for', async () => {
+    const fragile = await Fragile.open();
+    await fragile.tell(boss, { type: 'hire', child: bad });
+    await fragile.ask(bad, { type: 'do', n: 1 });
+    const tells = [{ to: bad, event: { type: 'do', kills: true } }];
+    await fragile.tell(neighbour, { type: 'do', tells });
+    await eventually(async () => expect(await fragile.letters()).toBe(DIED));
+    await fragile.survive();
+    await eventually(async () => {
+      expect(await fragile.known<Known>(neighbour)).toMatchObject({
+        told: [{ type: 'refused', error: { code: 'INTERNAL' } }],
+      });
+      expect(await fragile.known(boss)).toMatchObject({
+        told: [{ type: 'supervision.down', child: bad, poison: true }],
+      });
+    });
+    await fragile.tell(boss, { type: 'order', child: bad, directive: 'sys.resume' });
+    expect(await fragile.ask(bad, { type: 'do', n: 2 })).toMatchObject({
+      result: ['hear:hired', 'do:1', 'do:2'],
+    });
+  });
+
+  it('when it is taken out of a stash ends as a dead letter, and what waited behind it is taken', async () => {
+    const fragile = await Fragile.open();
+    await fragile.ask(bad, { type: 'close' });
+    for (const n of [1, 2, 3]) await fragile.tell(bad, { type: 'soft', n, kills: n === 2 });
+    await fragile.tell(bad, { type: 'open' });
+    await eventually(async () => expect(await fragile.letters()).toBe(DIED));
+    await fragile.survive();
+    expect(await fragile.letters()).toMatchObject([{ reason: 'POISON', event: { n: 2 } }]);
+    await eventually(async () =>
+      expect(await fragile.known(bad)).toMatchObject({
+        seen: ['close', 'open', 'soft:1', 'soft:3'],
+      }),
+    );
+  });
+
+  it('as the first of its actor ends as a dead letter, and the actor is born by the next', async () => {
+    const fragile = await Fragile.open();
+    expect(await fragile.ask(bad, { type: 'do', kills: true })).toBe(DIED);
+    await fragile.survive();
+    expect(await fragile.letters()).toMatchObject([{ reason: 'POISON' }]);
+    expect(await fragile.ask(bad, { type: 'do', n: 1 })).toMatchObject({ result: ['do:1'] });
+  });
+});
+
+it('kills from outside find nobody guilty, and nothing is lost or doubled', TIMEOUT, async () => {
+  const fragile = await Fragile.open();
+  for (let n = 0; n < 8; n++) {
+    expect(await fragile.tell(bad, { type: 'do', n })).toMatchObject({ kind: 'accepted' });
+    await fragile.kill();
+    await fragile.start();
+  }
+  await eventually(async () =>
+    expect(await fragile.known(bad)).toMatchObject({
+      seen: Array.from({ length: 8 }, (_, n) => `do:${n}`),
+    }),
+  );
+  expect(await fragile.letters()).toEqual([]);
+});
+
+describe('an effect that kills the process', TIMEOUT, () => {
+  it('of class once has its Start committed before: it is unknown, and not run again', async () => {
+    const fragile = await Fragile.open();
+    await fragile.tell(bad, { type: 'work', cls: 'once', input: { kills: [1, 2] } });
+    await eventually(async () => expect(await fragile.letters()).toBe(DIED));
+    await fragile.survive();
+    expect(fragile.starts).toBe(2);
+    const [effect] = await fragile.unknown();
+    expect(effect).toMatchObject({ actor: bad, effect: 'once', attempt: 1 });
+    await fragile.call('decide', effect!.id, { kind: 'again' });
+    await eventually(async () => expect(await fragile.letters()).toBe(DIED));
+    await fragile.survive();
+    const [again] = await fragile.unknown();
+    expect(again).toMatchObject({ id: effect!.id, attempt: 2 });
+    await fragile.call('decide', again!.id, { kind: 'again' });
+    await eventually(async () =>
+      expect(await fragile.known(bad)).toMatchObject({
+        told: [{ type: 'done', output: { attempt: 3 } }],
+      }),
+    );
+  });
+});

@@ -1,0 +1,77 @@
+/** What is remembered and for how long, and what may be thrown away (F4, I). */
+import { expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { puppetType } from './puppet.ts';
+import { ShiftedClock } from './shifted-clock.ts';
+import { openWorld, puppet } from './world.ts';
+
+const a = puppet('a');
+const HOUR_MS = 3_600_000;
+const count = (labels: readonly string[], label: string) =>
+  labels.filter((one) => one === label).length;
+
+it('a key is remembered for 24 hours and more, and forgotten some hours later', async () => {
+  const clock = new ShiftedClock();
+  const world = await openWorld({ clock, shards: 1 });
+  const first = await world.ask(a, { type: 'do', n: 1 }, { key: 'k' });
+  clock.shift(24 * HOUR_MS);
+  await world.ask(a, { type: 'do', n: 2 }, { key: 'other' });
+  expect(await world.ask(a, { type: 'do', n: 1 }, { key: 'k' })).toEqual(first);
+  await world.restart();
+  clock.shift(2 * HOUR_MS);
+  expect(await world.ask(a, { type: 'do', n: 1 }, { key: 'k' })).toEqual(first);
+  clock.shift(4 * HOUR_MS);
+  await world.ask(a, { type: 'do', n: 3 }, { key: 'another' });
+  await world.ask(a, { type: 'do', n: 1 }, { key: 'k' });
+  expect(count(world.seen(a), 'do:1')).toBe(2);
+  const again = await world.ask(a, { type: 'do', n: 2 }, { key: 'other' });
+  expect(again).toMatchObject({ result: ['do:1', 'do:2'] });
+});
+
+it('a key that was forgotten after a refusal and used again is kept as long as any', async () => {
+  const clock = new ShiftedClock();
+  const actors = [puppetType({ mailbox: { capacity: 1, whenFull: 'dropOldest' } })];
+  const world = await openWorld({ clock, actors, shards: 1 });
+  const soft = (n: number) => ({ type: 'soft', n });
+  await world.ask(a, { type: 'close' });
+  const dropped = world.ask(a, soft(1), { key: 'k', ttlMs: 100 * HOUR_MS });
+  await world.tell(a, soft(2), { ttlMs: 100 * HOUR_MS });
+  expect(await dropped).toMatchObject({ error: { code: 'RATE_LIMIT_EXCEEDED' } });
+  clock.shift(20 * HOUR_MS);
+  await world.ask(a, { type: 'open' });
+  const first = await world.ask(a, soft(1), { key: 'k' });
+  expect(first).toMatchObject({ kind: 'answered' });
+  clock.shift(10 * HOUR_MS);
+  await world.ask(a, { type: 'do' }, { key: 'other' });
+  expect(await world.ask(a, soft(1), { key: 'k' })).toEqual(first);
+  expect(count(world.seen(a), 'soft:1')).toBe(1);
+});
+
+it('a system whose logs were trimmed goes on where it was', async () => {
+  const world = await openWorld({ shards: 1, journalTail: 5, limits: { groupTurnsMax: 1 } });
+  await world.ask(a, { type: 'arm', ms: 3 * HOUR_MS });
+  const told = Array.from({ length: 1_500 }, (_, n) => world.tell(a, { type: 'hear', n }));
+  await Promise.all(told);
+  await eventually(() => expect(world.seen(a)).toHaveLength(1_501));
+  await world.restart();
+  const seen = world.seen(a);
+  expect(seen.slice(1)).toEqual(told.map((_, n) => `hear:${n}`));
+  expect(await world.ask(a, { type: 'do', n: 1 })).toMatchObject({ kind: 'answered' });
+});
+
+it('the number of shards of a store stays, and a person is told when another is asked for', async () => {
+  const world = await openWorld({ shards: 3 });
+  await world.ask(a, { type: 'do', n: 1 });
+  await world.restart({ shards: 5 });
+  expect(world.system.status()).toHaveLength(3);
+  expect(world.alarms.join()).toMatch(/5 shards.*3/);
+  expect(await world.ask(a, { type: 'do', n: 2 })).toMatchObject({ result: ['do:1', 'do:2'] });
+});
+
+it('a store keeps its name, and two systems never share its folder', async () => {
+  const world = await openWorld();
+  const { cell } = world.system;
+  await expect(world.start()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await world.restart();
+  expect(world.system.cell).toBe(cell);
+});
