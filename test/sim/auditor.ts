@@ -294,21 +294,27 @@ export class Auditor {
 
   /** Rule 4. */
   #senderIsTold({ turn }: TurnView, item: OutItem): void {
-    if (!item.from && !item.reply?.inbox) return;
-    if (!item.from || item.reply?.inbox) return; // answered by the Bus, which may lose it; a repeat finds the key
-    const answer = item.event.type === 'reply' || item.event.type === 'refused';
-    const told = turn.out.some(([target, , , out]) =>
-      answer && !item.reply
-        ? target === 'dlq' && (out.event as unknown as { id: string }).id === item.id
-        : out.to === item.from &&
-          out.event['to'] === item.id &&
-          ['reply', 'refused'].includes(out.event.type),
+    const { from, reply, event, id } = item;
+    // Answered by the Bus, which may lose it: whoever asks again under the key is told again.
+    if (reply?.inbox) return;
+    const answers = event.type === 'reply' || event.type === 'refused';
+    const sender = reply?.actor ?? (answers ? undefined : from);
+    if (!sender) {
+      if (!this.#letters.has(id))
+        this.#fault(
+          `${turn.actor} refused ${id} (${turn.why}): nobody is told, and it is no letter`,
+        );
+      return;
+    }
+    const told = turn.out.some(
+      ([, , , out]) =>
+        out.to === sender && out.event['to'] === id && TELLS_BACK.has(out.event.type),
     );
-    if (!told)
-      this.#fault(`${turn.actor} refused ${item.id} (${turn.why}), and ${item.from} is not told`);
+    if (!told) this.#fault(`${turn.actor} refused ${id} (${turn.why}): ${sender} is not told`);
   }
 }
 
+const TELLS_BACK = new Set(['reply', 'refused']);
 const ZERO: Tally = {
   n: 0,
   last: '',
