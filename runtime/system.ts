@@ -91,7 +91,9 @@ export interface DeadLetters {
    * it answers the first's result.
    */
   redrive(position: number, audit: Audit): Promise<TellAnswer>;
-  /** Who redrove or dropped what, when and why; `refused` follows a redrive that the door refused. */
+  /**
+   * Who redrove or dropped what, when and why; `refused` follows a redrive that the door refused.
+   */
   audits(): Promise<
     readonly (Audit & { position: number; at: number; action: 'redrive' | 'refused' | 'drop' })[]
   >;

@@ -194,8 +194,8 @@ export function takeOutcome(
 }
 
 /**
- * An outcome or a timer: an actor that is suspended or quarantined keeps it, since it may be resumed
- * and would wait for it for ever; one that was stopped needs it no more.
+ * An outcome or a timer: an actor that is suspended or quarantined keeps it, since it may be
+ * resumed and would wait for it for ever; one that was stopped needs it no more.
  */
 function takeCause(t: TurnContext, resident: Resident, cause: Cause, input: string): void {
   const { job, timer, event } = cause;

@@ -1,6 +1,6 @@
 /**
- * A system in a process of its own, which its actors and effects may kill. Reads calls as JSON lines
- * and writes an answer to each; says `ready` first.
+ * A system in a process of its own, which its actors and effects may kill. Reads calls as JSON
+ * lines and writes an answer to each; says `ready` first.
  */
 import { createInterface } from 'node:readline';
 import type { Address } from '../../../protocols/address.ts';
@@ -49,6 +49,6 @@ const say = (what: unknown): void => void process.stdout.write(`${JSON.stringify
 say('ready');
 for await (const line of createInterface({ input: process.stdin })) {
   const { n, name, args } = JSON.parse(line) as { n: number; name: keyof Calls; args: never[] };
-  const call = calls[name] as (...args: never[]) => unknown;
+  const call: (...args: never[]) => unknown = calls[name];
   void Promise.resolve(call(...args)).then((answer) => say({ n, answer }));
 }

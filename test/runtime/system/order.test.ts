@@ -1,4 +1,6 @@
-/** Order: messages of one lane from one sender to one receiver are applied in the order sent (I4). */
+/**
+ * Order: messages of one lane from one sender to one receiver are applied in the order sent (I4).
+ */
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../protocols/statechart.ts';
 import { eventually } from '../eventually.ts';

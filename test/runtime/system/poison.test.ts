@@ -1,4 +1,6 @@
-/** Inputs and effects that kill the process: found by name, kept, and never run without end (K, G). */
+/**
+ * Inputs and effects that kill the process: found by name, kept, and never run without end (K, G).
+ */
 import { describe, expect, it } from 'vitest';
 import { shardOf } from '../../../protocols/address.ts';
 import { eventually } from '../eventually.ts';

@@ -238,7 +238,9 @@ export const puppetType = (changes: Changes = {}): ActorDefinition =>
     ...changes,
   });
 
-/** Hires puppets and gives the orders that a test sends it; `policy` answers every crash at once. */
+/**
+ * Hires puppets and gives the orders that a test sends it; `policy` answers every crash at once.
+ */
 const bossMachine = setup({
   types: {
     context: {} as { told: readonly Message[]; policy: string | null },

@@ -189,15 +189,14 @@ it('10,000 timers that are due at the same moments fire once each', {
 
 describe('an actor that is armed from its first state on', () => {
   const alarm = address('t', 'alarm', 'a');
-  const rang = (world: World) =>
-    eventually(() => expect(world.system.inspect(alarm)?.value).toBe('rang'));
+  const state = (world: World) => world.system.inspect(alarm)?.value;
 
   it.each(['odd', 'later', 'unheardOf'])(
     'is armed also when its first message, %s, is not applied',
     async (type) => {
       const world = await openWorld({ actors: [bornArmed] });
       await world.tell(alarm, { type });
-      await rang(world);
+      await eventually(() => expect(state(world)).toBe('rang'));
     },
   );
 
@@ -206,13 +205,13 @@ describe('an actor that is armed from its first state on', () => {
     expect(await world.ask(alarm, { type: 'unheardOf' })).toMatchObject({
       error: { code: 'CONFLICT' },
     });
-    await rang(world);
+    await eventually(() => expect(state(world)).toBe('rang'));
   });
 
   it('rings when it was suspended by its first message and resumed', async () => {
     const world = await openWorld({ actors: [bornArmed, puppetType()], supervisor: a });
     await world.ask(alarm, { type: 'odd' });
     await world.ask(alarm, { type: 'sys.resume' }, { principal: operator });
-    await rang(world);
+    await eventually(() => expect(state(world)).toBe('rang'));
   });
 });

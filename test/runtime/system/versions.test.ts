@@ -18,8 +18,8 @@ const b = address('t', 'counter', 'b');
 
 type Count = { readonly n?: number; readonly total?: number; readonly rings: number };
 
-/** A counter; `field` is where its version keeps the count, `resting` whether it can still rest. */
-const machineOf = (field: 'n' | 'total', resting: boolean) =>
+/** A counter; `field` is where its version keeps the count, `rests` whether it can still rest. */
+const machineOf = (field: 'n' | 'total', rests: boolean) =>
   setup({
     types: {
       context: {} as Count,
@@ -48,8 +48,8 @@ const machineOf = (field: 'n' | 'total', resting: boolean) =>
       },
     },
     states: {
-      counting: { on: resting ? { rest: 'resting' } : {} },
-      ...(resting && {
+      counting: { on: rests ? { rest: 'resting' } : {} },
+      ...(rests && {
         resting: {
           meta: { defer: ['add'] },
           on: { wake: 'counting' },
