@@ -13,6 +13,7 @@ import { createToolRegistry } from './actors/agent/tools/registry.ts';
 import { rootAddress, shippedActors } from './actors/index.ts';
 import { startGateway } from './channels/index.ts';
 import type { AgentSettings } from './protocols/agent.ts';
+import { errorData } from './protocols/errors.ts';
 import { createSystem, openEmbedded, type System, systemClock } from './runtime/index.ts';
 import {
   bindHost,
@@ -27,8 +28,6 @@ import packageJson from './package.json' with { type: 'json' };
 export type Troupe = {
   /** of the page, without a secret */
   readonly url: string;
-  /** resolves when every shard is owned and agents are configured */
-  readonly ready: Promise<void>;
   readonly system: System;
   /** Tells clients, takes nothing new, commits what runs, closes the stores. May be repeated. */
   stop(): Promise<void>;
@@ -69,6 +68,12 @@ export async function startTroupe(config: Config): Promise<Troupe> {
     await system.stop();
   };
   try {
+    // Before doors open: a first message must find its agent configured. A root that is out of
+    // service is no reason to stay away: doors say what is wrong, and what does not need it goes
+    // on.
+    await startRoot(system, agents).catch((error: unknown) =>
+      log.error({ alarm: true }, errorData(error).message),
+    );
     const gateway = await openGateway(config, system, agents, catalog.defaultModel(), log);
     const stop = async () => {
       await gateway.close({ reason: 'troupe stops' });
@@ -77,7 +82,6 @@ export async function startTroupe(config: Config): Promise<Troupe> {
     let stopping: Promise<void> | undefined;
     return {
       url: gateway.url,
-      ready: startRoot(system, agents),
       system,
       stop: () => (stopping ??= stop()),
     };
@@ -122,8 +126,9 @@ async function startRoot(system: System, agents: readonly ResolvedAgent[]): Prom
     principal: SYSTEM,
     timeoutMs: 30_000,
   });
-  if (answer.kind !== 'answered')
-    throw new Error(`the root did not start: ${JSON.stringify(answer)}`);
+  if (answer.kind === 'answered') return;
+  const why = answer.kind === 'refused' ? answer.error.message : 'no answer within 30 s';
+  throw new Error(`the root did not start, agents are as they were configured before: ${why}`);
 }
 
 const settingsOf = (agent: ResolvedAgent): AgentSettings => ({

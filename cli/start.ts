@@ -17,7 +17,6 @@ export async function start(options: CommonOptions): Promise<number> {
   const troupe = await startTroupe(config).catch((error: unknown) => explain(error, config));
   const stopped = untilSignal(() => troupe.stop());
   try {
-    await Promise.race([troupe.ready, stopped]);
   } catch (error) {
     await troupe.stop();
     throw error;
