@@ -114,7 +114,9 @@ export class Door {
         ...(reply ? { reply } : {}),
         ...(options.traceId ? { traceId: options.traceId } : {}),
       };
-      const notAfter = this.#o.clock.wallMs() + COPY_LIFE_MS;
+      // The log's time, as the shard knows it, may be ahead of a wall clock that was set back.
+      const logTimeMs = Math.max(this.#o.clock.wallMs(), this.#o.ownerOf(shard)?.now() ?? 0);
+      const notAfter = logTimeMs + COPY_LIFE_MS;
       const entry: MailEntry = {
         kind: 'client',
         cell: this.#o.cell,

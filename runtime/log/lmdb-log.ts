@@ -11,6 +11,7 @@
  *  - the last entry of a subject is never removed, so `last` can always be found again (P4).
  */
 import type { Clock } from '../clock/clock.ts';
+import { LogTime } from './log-time.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { checkPuts, encodeValue, stateKey } from '../state/row.ts';
 import {
@@ -73,18 +74,17 @@ export class LmdbLog implements Log {
   readonly atomic = true;
   readonly #rows: Rows;
   readonly #commits: GroupCommit;
-  readonly #clock: Clock;
+  readonly #time: LogTime;
   readonly #subjects = new Map<string, Subject>();
   readonly #tails = new Tails();
   readonly #watchers = new Watchers();
   #nextNumber: number;
-  #logTimeMs = 0;
   #closed = false;
 
   constructor(rows: Rows, commits: GroupCommit, clock: Clock) {
     this.#rows = rows;
     this.#commits = commits;
-    this.#clock = clock;
+    this.#time = new LogTime(clock);
     const next = rows.get('meta', NEXT_SUBJECT);
     this.#nextNumber = next === undefined ? 1 : decodeNumber(next);
   }
@@ -221,10 +221,10 @@ export class LmdbLog implements Log {
       writes.push({ table: 'meta', key: NEXT_SUBJECT, value: encodeNumber(this.#nextNumber) });
     }
     subject.assigned += 1;
-    this.#logTimeMs = Math.max(this.#logTimeMs, this.#clock.wallMs());
-    const value = encodeEntry(subject.assigned, this.#logTimeMs, bytes);
+    const logTimeMs = this.#time.now();
+    const value = encodeEntry(subject.assigned, logTimeMs, bytes);
     writes.push({ table: 'log', key: entryKey(subject.number, subject.assigned), value });
-    return { subject, entry: entryOf(subject.assigned, this.#logTimeMs, value) };
+    return { subject, entry: entryOf(subject.assigned, logTimeMs, value) };
   }
 
   #settle(stored: readonly Stored[]): void {
@@ -260,7 +260,11 @@ export class LmdbLog implements Log {
 
   *#stored(subject: Subject, from: Position, limit: number): Iterable<LogEntry> {
     const range: RowRange = { ...entriesOf(subject, from), limit };
-    for (const row of this.#rows.range('log', range)) yield decodeEntry(subject.name, row);
+    for (const row of this.#rows.range('log', range)) {
+      const entry = decodeEntry(subject.name, row);
+      this.#time.found(entry.logTimeMs);
+      yield entry;
+    }
   }
 
   /** Whether there may be more to remove. */

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
+import { LogTime } from './log-time.ts';
 import { MemoryState } from '../state/memory.ts';
 import { checkPuts } from '../state/row.ts';
 import type { State } from '../state/state.ts';
@@ -46,17 +47,16 @@ type Subject = {
 
 export class MemoryLog implements Log {
   readonly atomic: boolean;
-  readonly #clock: Clock;
+  readonly #time: LogTime;
   readonly #state: MemoryState | undefined;
   readonly #subjects = new Map<string, Subject>();
   readonly #watchers = new Watchers();
-  #logTimeMs = 0;
   #closed = false;
 
   /** @param state where `alongside.puts` go; undefined: the log is not atomic */
   constructor(clock: Clock, state: MemoryState | undefined) {
     this.atomic = state !== undefined;
-    this.#clock = clock;
+    this.#time = new LogTime(clock);
     this.#state = state;
   }
 
@@ -148,12 +148,11 @@ export class MemoryLog implements Log {
   #store(subject: string, bytes: Uint8Array): LogEntry {
     const found = this.#subjects.get(subject) ?? { entries: [], first: 0, last: 0 };
     this.#subjects.set(subject, found);
-    this.#logTimeMs = Math.max(this.#logTimeMs, this.#clock.wallMs());
     found.last += 1;
     const entry = {
       position: found.last,
       bytes: Uint8Array.from(bytes),
-      logTimeMs: this.#logTimeMs,
+      logTimeMs: this.#time.now(),
     };
     found.entries.push(entry);
     this.#watchers.notify(subject);

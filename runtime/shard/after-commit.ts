@@ -45,7 +45,6 @@ export class AfterCommits {
   /** intents whose Start was committed when the owner had let go: they certainly did not begin */
   #unbegun: string[] = [];
   readonly #waiters = new Map<string, { inbox: string; id: string }[]>();
-  readonly #running = new Set<string>();
   #closed = false;
 
   constructor(options: AfterCommitsOptions) {
@@ -88,10 +87,12 @@ export class AfterCommits {
     for (const step of after) this.#do(step);
   }
 
-  /** Begins nothing any more and ends what runs; what the last records promise is still said. */
+  /**
+   * Begins nothing any more; what the last records promise is still said. What runs goes on and
+   * reports by mailbox to whoever owns the shard then (A4, G6).
+   */
   close(): void {
     this.#closed = true;
-    for (const id of this.#running) this.#o.outside.abort(id);
   }
 
   #do(step: AfterCommit): void {
@@ -109,7 +110,6 @@ export class AfterCommits {
         return;
       }
       case 'abort':
-        this.#running.delete(step.intent);
         return outside.abort(step.intent);
       case 'arm':
         return timers.arm(step.due, step.timer);
@@ -126,7 +126,6 @@ export class AfterCommits {
       this.#starts.push(id);
       return this.#o.wake();
     }
-    this.#running.add(id);
     this.#o.outside.run(id, intent);
   }
 

@@ -90,9 +90,7 @@ export class ShardOwner {
     }
   }
 
-  /**
-   * Lets go in an orderly way: what is built is committed, then HANDOFF, then nothing more (A6).
-   */
+  /** Lets go in order: what is built is committed, then HANDOFF, then nothing more (A6). */
   async handOff(to = ''): Promise<void> {
     if (this.#status !== 'owned') return this.abandon();
     this.#status = 'stopped';
@@ -151,8 +149,12 @@ export class ShardOwner {
       const loaded = await loadShard(at);
       if (this.#status !== 'loading') return;
       this.#fold = loaded.fold;
-      // A worker's wall clock may be far off: only where it is the log's own clock it counts (H1).
-      this.#logTimeOffset = (log.atomic ? clock.wallMs() : loaded.logTimeMs) - clock.monotonicMs();
+      // A worker's wall clock may be far off, also behind what the shard has seen (H1).
+      const logTimeMs = Math.max(
+        log.atomic ? clock.wallMs() : loaded.logTimeMs,
+        loaded.fold.scalars.now,
+      );
+      this.#logTimeOffset = logTimeMs - clock.monotonicMs();
       if (loaded.voids > 0)
         outside.alarm(`shard ${this.shard}: ${loaded.voids} records are void: the fence leaks`);
       const onLogTime = (logTimeMs: number) =>
@@ -300,10 +302,7 @@ export class ShardOwner {
     return { cell, recId, epoch: this.#epoch, prev: this.#journal.last, now: this.now() };
   }
 
-  /**
-   * Stores one record and, when it counts, does what it promises. Never rejects for what a store
-   * may do.
-   */
+  /** Stores one record and, when it counts, does what it promises. Never rejects. */
   async #commit(body: JournalRecord, after: readonly AfterCommit[]): Promise<'committed' | 'lost'> {
     const { log, state, env } = this.#o;
     this.#fold.applyScalars(body);
