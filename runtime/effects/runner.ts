@@ -71,8 +71,12 @@ export class EffectRunner {
     this.#waiting.push(() => void this.#perform(id, intent, running));
   }
 
-  /** Asks the effect what became of an attempt whose outcome was lost (G5). */
+  /**
+   * Asks the effect what became of an attempt whose outcome was lost (G5). One that still runs here
+   * is not lost: only its owner was, and it reports to the next one.
+   */
   reconcile(id: string, intent: Intent): void {
+    if (this.#running.get(id)?.attempt === intent.attempt) return;
     const effect = this.#effectOf(intent);
     if (!effect?.reconcile)
       return this.#o.alarm(
