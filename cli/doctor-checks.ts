@@ -4,7 +4,6 @@ import {
   constants,
   existsSync,
   mkdtempSync,
-  readFileSync,
   rmSync,
   statfsSync,
   statSync,
@@ -21,6 +20,7 @@ import {
   resolveAgents,
   storeFolder,
 } from '../runtime/config/index.ts';
+import { TroupeError } from '../protocols/errors.ts';
 import type { Finding } from './doctor.ts';
 import { addressOf } from './options.ts';
 import { bytes } from './output.ts';
@@ -113,7 +113,6 @@ export function* dataFolder(config: Config): Generator<Finding> {
     );
   }
   yield freeSpace(nearest);
-  yield format(config);
 }
 
 function existingAncestor(path: string): string {
@@ -137,22 +136,23 @@ function freeSpace(folder: string): Finding {
     : warn('free space', `${bytes(free)} left`, remedy);
 }
 
-/** Newest layout of a store that this program reads; the store itself checks it again. */
-function format(config: Config): Finding {
-  const file = join(storeFolder(config), 'store.json');
-  if (!existsSync(file)) return ok('data', 'none yet');
+/**
+ * Opens the store as `start` would, where there is one and nobody has it open: what it refuses is
+ * found.
+ */
+export async function storedData(config: Config): Promise<Finding> {
+  const path = storeFolder(config);
+  if (!existsSync(path)) return ok('data', 'none yet');
+  const { openLmdbStore } = await import('../runtime/log/lmdb.ts');
   try {
-    const { formatVersion, cell } = JSON.parse(readFileSync(file, 'utf8')) as {
-      formatVersion: number;
-      cell: string;
-    };
-    return ok('data', `format ${formatVersion}, cell ${cell}`);
+    const store = await openLmdbStore({ path, durability: config.runtime.durability });
+    await store.close();
+    return ok('data', `format ${store.formatVersion}, cell ${store.cell}`);
   } catch (error) {
-    return fail(
-      'data',
-      `${file} can not be read: ${messageOf(error)}`,
-      'bring the folder back from a backup',
-    );
+    if (error instanceof TroupeError && error.details?.['reason'] === 'LOCKED') {
+      return ok('data', `in use by process ${String(error.details['pid'])}`);
+    }
+    return fail('data', messageOf(error), 'bring the folder back from a backup, or choose another');
   }
 }
 
@@ -160,7 +160,7 @@ export async function port(config: Config): Promise<Finding> {
   const address = await addressOf(config);
   const { port: number } = config.gateway;
   if (number === 0) return ok('port', 'any free one');
-  if (await isTroupe(address)) return ok('port', `troupe runs at http://${address}/`);
+  if (await isTroupe(address)) return running(address);
   const error = await tryListen(number, bindHost(config));
   if (!error) return ok('port', `${number} is free`);
   return fail(
@@ -168,6 +168,14 @@ export async function port(config: Config): Promise<Finding> {
     `${number} can not be listened on (${error.code ?? error.message})`,
     'start with --port N, or set gateway.port',
   );
+}
+
+/** What a running troupe says of itself. */
+async function running(address: string): Promise<Finding> {
+  const response = await fetch(`http://${address}/readyz`);
+  if (response.status === 200) return ok('port', `troupe runs at http://${address}/ and is ready`);
+  const why = await response.text();
+  return fail('port', `troupe runs at http://${address}/ and is not ready: ${why}`, 'see its log');
 }
 
 function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException | undefined> {

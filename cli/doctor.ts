@@ -44,6 +44,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     const { config } = loaded;
     yield checks.configuration(loaded);
     yield* checks.dataFolder(config);
+    yield await checks.storedData(config);
     yield await checks.port(config);
     yield* await checks.models(config, process.env);
     yield checks.clock(config, Date.now());

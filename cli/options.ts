@@ -41,12 +41,22 @@ export async function addressOf(config: Config): Promise<string> {
   return `${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
 }
 
-/** How to reach the gateway that the options mean. */
+/**
+ * How to reach the gateway that the options mean. The secrets of this installation go to its own
+ * gateway only: another one, named by `--url`, gets a token that was given for it (`--token`,
+ * `TROUPE_TOKEN`).
+ */
 export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOptions> {
   const { config } = await loadFrom(options);
   const { mode, token, password } = config.gateway.auth;
+  const own = `ws://${await addressOf(config)}`;
+  const { url = own } = options;
+  if (url.replace(/\/$/, '') !== own) {
+    const given = options.token ?? process.env['TROUPE_TOKEN'];
+    return { url, ...(given !== undefined && { token: given }), client: { version } };
+  }
   return {
-    url: options.url ?? `ws://${await addressOf(config)}`,
+    url,
     ...(mode === 'token' && token && { token: token.reveal() }),
     ...(mode === 'password' && password && { password: password.reveal() }),
     client: { version },

@@ -12,6 +12,7 @@ export type SessionsOptions = ClientOptions & {
 export async function sessions(options: SessionsOptions): Promise<number> {
   const result = await withGateway(options, (client) =>
     client.request('sessions.list', {
+      includeLastMessage: true,
       ...(options.agent !== undefined && { agentId: options.agent }),
       ...(options.limit !== undefined && { limit: options.limit }),
     }),

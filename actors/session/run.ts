@@ -253,8 +253,13 @@ export const toolEntries = (
 /** Effects fail with ErrorData: the runtime makes it of whatever was thrown. */
 export const errorOf = (error: unknown): ErrorData => error as ErrorData;
 
-export const isRetriable = (error: unknown): boolean =>
-  ERRORS[(error as ErrorData).code]?.retriable ?? false;
+/** Longest wait that a provider may ask for; a session does not stand still for longer. */
+const RETRY_AFTER_MAX_MS = 60_000;
+
+export function isRetriable(error: unknown): boolean {
+  const { code, retryAfterMs = 0 } = error as ErrorData;
+  return (ERRORS[code]?.retriable ?? false) && retryAfterMs <= RETRY_AFTER_MAX_MS;
+}
 
 export const countAttempt = (
   context: SessionContext,

@@ -1,5 +1,5 @@
 /** The commands as processes, against a real gateway whose sessions the test drives. */
-import { mkdirSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -325,14 +325,21 @@ describe('troupe doctor', () => {
     ]);
   });
 
-  it('reads the format of the data, and says when it can not', async () => {
+  it('opens the data as start would, and says what start would refuse', async () => {
     const data = scratchFolder();
-    mkdirSync(join(data, 'store'));
-    write(data, 'store/store.json', '{"cell":"c0ffee","formatVersion":1}');
+    const store = join(data, 'store');
+    const { openLmdbStore } = await import('../../runtime/log/lmdb.ts');
+    const opened = await openLmdbStore({ path: store, durability: 'process' });
+    const { cell } = opened;
+    await opened.close();
     const good = await runProgram(['doctor', '--json', '--data', data]);
-    expect(statusOf(good.stdout).of('data')).toMatchObject([{ message: 'format 1, cell c0ffee' }]);
-    write(data, 'store/store.json', '{"cell"');
-    const torn = await runProgram(['doctor', '--json', '--data', data]);
-    expect(statusOf(torn.stdout).of('data')).toMatchObject([{ status: 'fail' }]);
+    expect(statusOf(good.stdout).of('data')).toMatchObject([{ message: `format 1, cell ${cell}` }]);
+    for (const damaged of ['store/store.json', 'store/data.mdb']) {
+      const whole = readFileSync(join(data, damaged));
+      write(data, damaged, '{"cell"');
+      const torn = await runProgram(['doctor', '--json', '--data', data]);
+      expect(statusOf(torn.stdout).of('data'), damaged).toMatchObject([{ status: 'fail' }]);
+      writeFileSync(join(data, damaged), whole);
+    }
   });
 });
