@@ -210,6 +210,10 @@ export class Door {
     const status = this.#o.ownerOf(shard)?.status();
     if (status?.state === 'quarantined')
       throw refusal('UNAVAILABLE', `shard ${shard} is quarantined: ${status.why}`);
+    if (status?.state === 'owned' && status.why)
+      throw new TroupeError('UNAVAILABLE', `the store takes nothing at present: ${status.why}`, {
+        retryAfterMs: 5_000,
+      });
     const lag = (this.#appended[shard] ?? 0) - (status?.mailFloor ?? 0);
     if (status?.state === 'owned' && lag > LAG_MAX) {
       throw new TroupeError(

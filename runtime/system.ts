@@ -110,6 +110,7 @@ export type ShardStatus = {
   /** data lane: every entry up to this position has its turn */
   readonly mailFloor: number;
   readonly residents: number;
+  /** why it is not owned, or why its store takes nothing at present */
   readonly why?: string;
 };
 

@@ -3,6 +3,7 @@
  * unanswered at most; an answer that did not come is found out by reading the last record, never
  * guessed.
  */
+import { errorData } from '../../protocols/errors.ts';
 import { AppendUnknown, type Alongside, type Log, type Position } from '../log/log.ts';
 import type { Clock } from '../clock/clock.ts';
 import { decodeRecord } from './records.ts';
@@ -18,6 +19,9 @@ export class Journal {
   readonly #clock: Clock;
   readonly #subject: string;
   readonly #onLogTime: (logTimeMs: number) => void;
+  readonly #onTrouble: (what: string) => void;
+  /** why the log has not taken the present record although it was asked more than once */
+  trouble: string | undefined;
   /** position of the last record this owner knows to count */
   last: Position;
   #closed = false;
@@ -28,11 +32,14 @@ export class Journal {
     subject: string;
     last: Position;
     onLogTime: (logTimeMs: number) => void;
+    /** told once when records are not taken, and once when they are again */
+    onTrouble: (what: string) => void;
   }) {
     this.#log = options.log;
     this.#clock = options.clock;
     this.#subject = options.subject;
     this.#onLogTime = options.onLogTime;
+    this.#onTrouble = options.onTrouble;
     this.last = options.last;
   }
 
@@ -58,6 +65,7 @@ export class Journal {
         }
       } catch (error) {
         if (!(error instanceof AppendUnknown) && !isUnavailable(error)) throw error;
+        if (backoffMs > BACKOFF_MS.first) this.#suffer(error);
       }
       const found = await this.#find(recId);
       if (found.kind !== 'absent') return found;
@@ -66,8 +74,17 @@ export class Journal {
     return { kind: 'lost', why: 'closed' };
   }
 
+  #suffer(error: unknown): void {
+    if (this.trouble !== undefined) return;
+    const cause = error instanceof AppendUnknown ? (error.cause ?? error) : error;
+    this.trouble = errorData(cause).message;
+    this.#onTrouble(`does not take records: ${this.trouble}`);
+  }
+
   #committed(position: Position): Committed {
     this.last = position;
+    if (this.trouble !== undefined) this.#onTrouble('takes records again');
+    this.trouble = undefined;
     return { kind: 'committed', position };
   }
 

@@ -112,6 +112,7 @@ export class ShardOwner {
 
   status(): ShardStatus {
     const owned = this.#status === 'owned';
+    const why = this.#why ?? (owned ? this.#journal.trouble : undefined);
     return {
       shard: this.shard,
       state: this.#status,
@@ -120,7 +121,7 @@ export class ShardOwner {
       turnNo: owned ? this.#fold.scalars.turnNo : 0,
       mailFloor: owned ? this.#fold.scalars.mailFloor : 0,
       residents: owned ? this.#residents.size : 0,
-      ...(this.#why ? { why: this.#why } : {}),
+      ...(why ? { why } : {}),
     };
   }
 
@@ -150,11 +151,11 @@ export class ShardOwner {
       if (this.#status !== 'loading') return;
       this.#fold = loaded.fold;
       // A worker's wall clock may be far off, also behind what the shard has seen (H1).
-      const logTimeMs = Math.max(
+      const logTime = Math.max(
         log.atomic ? clock.wallMs() : loaded.logTimeMs,
         loaded.fold.scalars.now,
       );
-      this.#logTimeOffset = logTimeMs - clock.monotonicMs();
+      this.#logTimeOffset = logTime - clock.monotonicMs();
       if (loaded.voids > 0)
         outside.alarm(`shard ${this.shard}: ${loaded.voids} records are void: the fence leaks`);
       const onLogTime = (logTimeMs: number) =>
@@ -165,6 +166,7 @@ export class ShardOwner {
         subject: this.#journalSubject,
         last: loaded.last,
         onLogTime,
+        onTrouble: (what) => outside.alarm(`shard ${this.shard}: the store ${what}`),
       });
       const epoch = await this.#commit({ t: 'EPOCH', worker: this.#o.worker, ...this.#head() }, []);
       if (this.#status !== 'loading') return;
@@ -243,10 +245,7 @@ export class ShardOwner {
     return false;
   }
 
-  /**
-   * One input per record, announced by a TRY before it runs (K1): what kills the process is found
-   * by its name.
-   */
+  /** One input per record, announced by a TRY (K1): what kills the process is found by name. */
   #workCarefully(): void {
     while (this.#status === 'owned' && !this.#inFlight) {
       this.#holdsForSnapshot();

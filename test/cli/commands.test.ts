@@ -338,7 +338,7 @@ describe('troupe doctor', () => {
       const whole = readFileSync(join(data, damaged));
       write(data, damaged, '{"cell"');
       const torn = await runProgram(['doctor', '--json', '--data', data]);
-      expect(statusOf(torn.stdout).of('data'), damaged).toMatchObject([{ status: 'fail' }]);
+      expect(statusOf(torn.stdout).of('data')).toMatchObject([{ status: 'fail' }]);
       writeFileSync(join(data, damaged), whole);
     }
   });

@@ -177,8 +177,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/owner.ts`,
-        find: '(log.atomic ? clock.wallMs() : loaded.logTimeMs)',
-        replace: 'clock.wallMs()',
+        find: 'log.atomic ? clock.wallMs() : loaded.logTimeMs,',
+        replace: 'clock.wallMs(),',
       },
     ],
   },

@@ -18,7 +18,7 @@ const NO_HEARTBEAT = {
 
 /** Shards that do not serve; none: the gateway is ready. */
 export const shardsNotOwned = (shards: readonly ShardStatus[]): readonly ShardStatus[] =>
-  shards.filter(({ state }) => state !== 'owned');
+  shards.filter(({ state, why }) => state !== 'owned' || why !== undefined);
 
 /** The part that costs nothing, for every hello. */
 export const healthAtHello = ({ system, clock, names }: Door): Health => ({
