@@ -47,6 +47,8 @@ export function startProgram(args: readonly string[], options: RunOptions = {}):
   child.on('close', (code) => {
     resolve({ code, stdout: started.stdout, stderr: started.stderr });
   });
+  // A program that ends without reading leaves a broken pipe, which is no fault of the test.
+  child.stdin.on('error', () => {});
   if (stdin !== undefined) child.stdin.end(stdin);
   onTestFinished(() => void child.kill('SIGKILL'));
   return started;

@@ -105,10 +105,9 @@ describe('a conversation', () => {
 
     await page.reload();
     await answers(page).waitFor();
-    expect(await texts(page, '.message')).toEqual([
-      'What is six times seven?',
-      'The answer is 42.',
-    ]);
+    await expect
+      .poll(() => texts(page, '.message'), soon)
+      .toEqual(['What is six times seven?', 'The answer is 42.']);
     expect(await page.locator('.message.agent strong').textContent()).toBe('42');
   });
 
@@ -125,7 +124,9 @@ describe('a conversation', () => {
     await page.getByText('Once upon a time.').waitFor();
     system.finish(MAIN, 'Once upon a time.');
     await page.locator('.message.agent[aria-busy=false]').waitFor();
-    expect(await texts(page, '.message')).toEqual(['Tell me a story', 'Once upon a time.']);
+    await expect
+      .poll(() => texts(page, '.message'), soon)
+      .toEqual(['Tell me a story', 'Once upon a time.']);
     expect(system.kept.table('runs').size).toBe(1);
     expect(runId).toBeDefined();
   });
@@ -142,7 +143,9 @@ describe('a conversation', () => {
     system.finish(MAIN, 'I am saying this to both.');
     for (const page of [first, second]) {
       await page.locator('.message.agent[aria-busy=false]').waitFor();
-      expect(await texts(page, '.message')).toEqual(['hello', 'I am saying this to both.']);
+      await expect
+        .poll(() => texts(page, '.message'), soon)
+        .toEqual(['hello', 'I am saying this to both.']);
     }
   });
 
@@ -236,7 +239,7 @@ describe('a message', () => {
     await running();
     system.finish(MAIN, 'I am.');
     await page.getByText('I am.').waitFor();
-    expect(await texts(page, '.message')).toEqual(['are you there?', 'I am.']);
+    await expect.poll(() => texts(page, '.message'), soon).toEqual(['are you there?', 'I am.']);
   });
 
   test('that was not acknowledged is sent again after a reload, under its own key', async () => {
@@ -255,7 +258,7 @@ describe('a message', () => {
     await page.locator('.message.agent .dots').waitFor();
     system.finish(MAIN, 'Yes.');
     await page.getByText('Yes.').waitFor();
-    expect(await texts(page, '.message')).toEqual(['only once', 'Yes.']);
+    await expect.poll(() => texts(page, '.message'), soon).toEqual(['only once', 'Yes.']);
   });
 
   test('that is refused says why, and can be tried again or discarded', async () => {
