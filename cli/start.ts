@@ -38,7 +38,7 @@ function announce(url: string, notYetUsed: readonly string[], { json }: CommonOp
     return;
   }
   process.stdout.write(
-    `troupe ${version} is ready. Open this page, or type: troupe chat\n\n  ${url}\n\n`,
+    `troupe ${version} is ready. Open this page, or type: npx troupe chat\n\n  ${url}\n\n`,
   );
   if (notYetUsed.length > 0) {
     process.stderr.write(`set but not yet used in this version: ${notYetUsed.join(', ')}\n`);

@@ -147,7 +147,6 @@ export class CorruptRecord extends Error {
  * A decoded array whose positions are known by its first element, or by who wrote it. Checksums and
  * the cell guard it; a type can not.
  */
-// biome-ignore lint/suspicious/noExplicitAny: see above
 type Packed = any[];
 
 function packItem(i: OutItem): unknown[] {
