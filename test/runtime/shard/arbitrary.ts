@@ -18,10 +18,12 @@ const lane = fc.constantFrom('data' as const, 'control' as const);
 const bytes = fc
   .uint8Array({ maxLength: 40 })
   .map((array): Uint8Array => Buffer.from(array.buffer, array.byteOffset, array.length));
-// A decoded object never has the key __proto__, so it is none of what comes back as it went in.
+// Neither the key __proto__ nor a negative zero comes back: the codec renames one, and -0 is 0 as
+// in JSON.
 const json = fc
   .jsonValue({ maxDepth: 3 })
-  .filter((value) => !JSON.stringify(value).includes('__proto__'));
+  .filter((value) => !JSON.stringify(value).includes('__proto__'))
+  .map((value): unknown => JSON.parse(JSON.stringify(value)));
 const event = fc
   .tuple(token, fc.dictionary(token, json, { maxKeys: 3 }))
   .map(([type, fields]) => ({ ...fields, type }));
