@@ -24,12 +24,14 @@ import {
   positionOfKey,
   subjectKey,
 } from './entry-row.ts';
+import { followByReading } from './follow.ts';
 import type { Fate, GroupCommit } from './group-commit.ts';
 import {
   type Alongside,
   type AppendAnswer,
   type AppendOptions,
   AppendUnknown,
+  type Follow,
   type Log,
   type LogEntry,
   type Position,
@@ -141,8 +143,16 @@ export class LmdbLog implements Log {
     return entries;
   }
 
+  follow(subject: string, from: Position): Follow {
+    return followByReading(this, subject, from);
+  }
+
   watch(subject: string, onAppended: () => void): () => void {
     return this.#watchers.add(subject, onAppended);
+  }
+
+  lastKnown(subject: string): Position {
+    return this.#subjects.get(subject)?.last ?? 0;
   }
 
   async trim(subject: string, upTo: Position): Promise<void> {

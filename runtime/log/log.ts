@@ -24,7 +24,8 @@ export type LogEntry = {
 };
 
 export type AppendAnswer =
-  | { readonly kind: 'stored'; readonly position: Position; readonly logTimeMs: number }
+  /** `logTimeMs` only where the log says it with its answer; `readLast` always tells */
+  | { readonly kind: 'stored'; readonly position: Position; readonly logTimeMs?: number }
   | { readonly kind: 'refused'; readonly last: Position };
 
 /** Stored in one transaction with the append, or not at all. Only where `Log.atomic` is true. */
@@ -48,6 +49,23 @@ export type ReadOptions = {
   readonly bytesMax?: number;
 };
 
+/**
+ * A reader that stays at the end of a subject. It survives every outage of the log: no entry is
+ * left out, none comes twice, all come in position order.
+ */
+export interface Follow {
+  /**
+   * The next entries, oldest first: at least one, waiting until there is one; [] once closed. One
+   * call at a time.
+   * @throws TroupeError UNAVAILABLE: ask again after a while; INTERNAL (reason CORRUPT): never
+   * again
+   */
+  next(): Promise<readonly LogEntry[]>;
+  /** Entries that are stored and not yet answered by `next`, as far as is known. A hint. */
+  readonly pending: number;
+  close(): void;
+}
+
 export const READ_LIMIT_DEFAULT = 1000;
 export const READ_BYTES_DEFAULT = 8 * 2 ** 20;
 
@@ -67,11 +85,8 @@ export interface Log {
   readLast(subject: string): Promise<LogEntry | undefined>;
   /** Entries from position `from` (inclusive) on, oldest first; [] if there are none yet. */
   read(subject: string, from: Position, options?: ReadOptions): Promise<readonly LogEntry[]>;
-  /**
-   * Calls `onAppended` after entries were stored in the subject. A hint: may come late or once for
-   * many. Returns unsubscribe.
-   */
-  watch(subject: string, onAppended: () => void): () => void;
+  /** Reads the subject from position `from` (inclusive) on, as entries are stored. */
+  follow(subject: string, from: Position): Follow;
   trim(subject: string, upTo: Position): Promise<void>;
   close(): Promise<void>;
 }

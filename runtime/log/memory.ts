@@ -10,9 +10,11 @@ import { MemoryState } from '../state/memory.ts';
 import { checkPuts } from '../state/row.ts';
 import type { State } from '../state/state.ts';
 import { subjectKey } from './entry-row.ts';
+import { followByReading } from './follow.ts';
 import {
   type AppendAnswer,
   type AppendOptions,
+  type Follow,
   type Log,
   type LogEntry,
   type Position,
@@ -120,8 +122,16 @@ export class MemoryLog implements Log {
     return read;
   }
 
+  follow(subject: string, from: Position): Follow {
+    return followByReading(this, subject, from);
+  }
+
   watch(subject: string, onAppended: () => void): () => void {
     return this.#watchers.add(subject, onAppended);
+  }
+
+  lastKnown(subject: string): Position {
+    return this.#subjects.get(subject)?.last ?? 0;
   }
 
   async trim(subject: string, upTo: Position): Promise<void> {

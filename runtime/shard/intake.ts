@@ -93,10 +93,9 @@ export class Intake {
     );
   }
 
-  /** Reads again what could not be read before. */
-  retry(): void {
-    this.#data.retry();
-    this.#control.retry();
+  /** Mailbox entries without a turn, both lanes, as far as is known. */
+  get waiting(): number {
+    return this.#data.waiting + this.#control.waiting;
   }
 
   close(): void {

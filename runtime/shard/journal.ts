@@ -4,7 +4,13 @@
  * guessed.
  */
 import { errorData } from '../../protocols/errors.ts';
-import { AppendUnknown, type Alongside, type Log, type Position } from '../log/log.ts';
+import {
+  AppendUnknown,
+  type Alongside,
+  type Log,
+  type LogEntry,
+  type Position,
+} from '../log/log.ts';
 import type { Clock } from '../clock/clock.ts';
 import { decodeRecord } from './records.ts';
 
@@ -18,12 +24,14 @@ export class Journal {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #subject: string;
-  readonly #onLogTime: (logTimeMs: number) => void;
+  readonly #onLogTime: (logTimeMs: number, atMs: number) => void;
   readonly #onTrouble: (what: string) => void;
   /** why the log has not taken the present record although it was asked more than once */
   trouble: string | undefined;
   /** position of the last record this owner knows to count */
   last: Position;
+  /** the last record whose append was answered, and when */
+  #stored: { readonly position: Position; readonly atMs: number } | undefined;
   #closed = false;
 
   constructor(options: {
@@ -31,7 +39,8 @@ export class Journal {
     clock: Clock;
     subject: string;
     last: Position;
-    onLogTime: (logTimeMs: number) => void;
+    /** the log's time of a record that was answered at `atMs` of the monotonic clock */
+    onLogTime: (logTimeMs: number, atMs: number) => void;
     /** told once when records are not taken, and once when they are again */
     onTrouble: (what: string) => void;
   }) {
@@ -60,7 +69,9 @@ export class Journal {
           ...(alongside ? { alongside } : {}),
         });
         if (answer.kind === 'stored') {
-          this.#onLogTime(answer.logTimeMs);
+          const atMs = this.#clock.monotonicMs();
+          this.#stored = { position: answer.position, atMs };
+          if (answer.logTimeMs !== undefined) this.#onLogTime(answer.logTimeMs, atMs);
           return this.#committed(answer.position);
         }
       } catch (error) {
@@ -72,6 +83,11 @@ export class Journal {
       await new Promise<void>((resolve) => this.#clock.after(backoffMs, resolve));
     }
     return { kind: 'lost', why: 'closed' };
+  }
+
+  /** Time of our own last record, where the log did not tell it with its answer (H1). */
+  learnTime({ position, logTimeMs }: LogEntry): void {
+    if (position === this.#stored?.position) this.#onLogTime(logTimeMs, this.#stored.atMs);
   }
 
   #suffer(error: unknown): void {

@@ -1,11 +1,10 @@
 /**
- * MailReader: one mailbox lane as a queue of single inputs in log order (B1). Pulls from the log
- * when told that something was appended and when the queue runs low, so that a long backlog stays
- * in the log.
+ * MailReader: one mailbox lane as a queue of single inputs in log order (B1). Asks the log for more
+ * when the queue runs low, so that a long backlog stays in the log.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
-import type { Log, LogEntry, Position } from '../log/log.ts';
+import type { Follow, Log, LogEntry, Position } from '../log/log.ts';
 import { CorruptRecord, type MailEntry, type OutItem, decodeMail } from './records.ts';
 
 type Links = Extract<MailEntry, { kind: 'links' }>;
@@ -27,24 +26,19 @@ export type MailInput = {
 
 /** A read that failed is tried again after so long. */
 const RETRY_MS = 200;
-const READ_ENTRIES = 256;
 const LOW_WATER = 64;
 
 export class MailReader {
-  readonly #log: Log;
   readonly #clock: Clock;
-  readonly #subject: string;
   readonly #cell: string;
   readonly #lane: 'm' | 'c';
   readonly #onInputs: () => void;
   readonly #onCorrupt: (error: unknown) => void;
-  #next: Position;
+  readonly #follow: Follow;
   #queue: MailInput[] = [];
   #at = 0;
-  #reading = false;
-  #again = false;
+  #asking = false;
   #closed = false;
-  readonly #unwatch: () => void;
   /** entries of another cell, dropped (E5) */
   foreign = 0;
 
@@ -59,16 +53,13 @@ export class MailReader {
     /** an entry cannot be read for good: nothing may be skipped */
     onCorrupt: (error: unknown) => void;
   }) {
-    this.#log = options.log;
     this.#clock = options.clock;
-    this.#subject = options.subject;
     this.#cell = options.cell;
     this.#lane = options.lane;
-    this.#next = options.from;
     this.#onInputs = options.onInputs;
     this.#onCorrupt = options.onCorrupt;
-    this.#unwatch = this.#log.watch(this.#subject, () => this.#pull());
-    this.#pull();
+    this.#follow = options.log.follow(options.subject, options.from);
+    this.#ask();
   }
 
   /** The next input, which stays in the queue until `take`. */
@@ -84,54 +75,43 @@ export class MailReader {
       this.#queue = this.#queue.slice(this.#at);
       this.#at = 0;
     }
-    if (this.#again && this.#queue.length - this.#at < LOW_WATER) this.#pull();
+    this.#ask();
     return input;
   }
 
-  /** Inputs that are read and not yet taken. */
+  /** Entries that are stored and have no turn yet, as far as is known. */
   get waiting(): number {
-    return this.#queue.length - this.#at;
+    return this.#queue.length - this.#at + this.#follow.pending;
   }
 
   close(): void {
     this.#closed = true;
-    this.#unwatch();
+    this.#follow.close();
   }
 
-  #pull(): void {
-    this.#again = true;
-    if (this.#reading || this.#closed || this.#queue.length - this.#at >= LOW_WATER) return;
-    this.#reading = true;
-    this.#again = false;
-    this.#log.read(this.#subject, this.#next, { limit: READ_ENTRIES }).then(
+  #ask(): void {
+    if (this.#asking || this.#closed || this.#queue.length - this.#at >= LOW_WATER) return;
+    this.#asking = true;
+    this.#follow.next().then(
       (entries) => this.#took(entries),
       (error: unknown) => this.#failed(error),
     );
   }
 
   #took(entries: readonly LogEntry[]): void {
-    this.#reading = false;
+    this.#asking = false;
     if (this.#closed) return;
     for (const entry of entries) this.#split(entry);
-    const last = entries.at(-1);
-    if (last) {
-      this.#next = last.position + 1;
-      this.#again = true;
-      this.#onInputs();
-    }
-    if (this.#again) this.#pull();
+    this.#onInputs();
+    this.#ask();
   }
 
   #failed(error: unknown): void {
-    this.#reading = false;
-    this.#again = true;
     if (!this.#closed && isCorrupt(error)) return this.#onCorrupt(error);
-    this.#clock.after(RETRY_MS, () => this.#pull());
-  }
-
-  /** Tries again what failed or waited. */
-  retry(): void {
-    this.#pull();
+    this.#clock.after(RETRY_MS, () => {
+      this.#asking = false;
+      this.#ask();
+    });
   }
 
   #split({ position, bytes, logTimeMs }: LogEntry): void {

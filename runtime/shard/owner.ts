@@ -12,7 +12,7 @@ import { randomBytes } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import { Calls } from '../clock/calls.ts';
-import type { Position } from '../log/log.ts';
+import type { LogEntry, Position } from '../log/log.ts';
 import type { Put } from '../state/state.ts';
 import type { ShardStatus } from '../system.ts';
 import { AfterCommits } from './after-commit.ts';
@@ -158,8 +158,8 @@ export class ShardOwner {
       this.#logTimeOffset = logTime - clock.monotonicMs();
       if (loaded.voids > 0)
         outside.alarm(`shard ${this.shard}: ${loaded.voids} records are void: the fence leaks`);
-      const onLogTime = (logTimeMs: number) =>
-        void (this.#logTimeOffset = logTimeMs - clock.monotonicMs());
+      const onLogTime = (logTimeMs: number, atMs: number) =>
+        void (this.#logTimeOffset = logTimeMs - atMs);
       this.#journal = new Journal({
         log,
         clock,
@@ -337,20 +337,21 @@ export class ShardOwner {
   /** A replaced but idle owner must find out (A7). */
   #probe(): void {
     this.#calls.set('probe', this.#o.idleProbeMs ?? 1_000, () => {
-      this.#intake.retry();
       const expected = this.#journal.last;
-      this.#o.log.last(this.#journalSubject).then(
+      this.#o.log.readLast(this.#journalSubject).then(
         (last) => this.#probed(last, expected),
         () => this.#probe(),
       );
     });
   }
 
-  #probed(last: Position, expected: Position): void {
+  #probed(last: LogEntry | undefined, expected: Position): void {
     if (this.#status !== 'owned') return;
     const idle = !this.#inFlight && expected === this.#journal.last;
-    if (idle && last !== expected) this.#end('lost', `another owner wrote record ${last}`);
-    else this.#probe();
+    if (idle && last?.position !== expected)
+      return this.#end('lost', `another owner wrote record ${last?.position ?? 0}`);
+    if (last?.position === expected) this.#journal.learnTime(last);
+    this.#probe();
   }
 
   #passivate(): void {

@@ -8,7 +8,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../../runtime/blobs/blobs.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Log } from '../../runtime/log/log.ts';
+import type { Follow, Log } from '../../runtime/log/log.ts';
 import type { Put, State } from '../../runtime/state/state.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -67,9 +67,19 @@ export class SimProcess {
       last: (subject) => this.#call(() => log.last(subject)),
       readLast: (subject) => this.#call(() => log.readLast(subject)),
       read: (subject, from, options) => this.#call(() => log.read(subject, from, options)),
-      watch: (subject, on) => log.watch(subject, () => this.enter(on)),
+      follow: (subject, from) => this.#follow(log.follow(subject, from)),
       trim: (subject, upTo) => this.#call(() => log.trim(subject, upTo)),
       close: async () => {},
+    };
+  }
+
+  #follow(follow: Follow): Follow {
+    return {
+      next: () => this.#call(() => follow.next()),
+      get pending() {
+        return follow.pending;
+      },
+      close: () => follow.close(),
     };
   }
 

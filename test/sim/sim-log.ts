@@ -10,11 +10,13 @@ import {
   type AppendAnswer,
   type AppendOptions,
   AppendUnknown,
+  type Follow,
   type Log,
   type LogEntry,
   type Position,
   type ReadOptions,
 } from '../../runtime/log/log.ts';
+import { followByReading } from '../../runtime/log/follow.ts';
 import { MemoryLog } from '../../runtime/log/memory.ts';
 import type { MemoryState } from '../../runtime/state/memory.ts';
 import type { Random } from './random.ts';
@@ -111,6 +113,14 @@ export class SimLog implements Log {
     const entries = await this.#store.read(subject, from, options);
     await this.#travel();
     return entries;
+  }
+
+  follow(subject: string, from: Position): Follow {
+    return followByReading(this, subject, from);
+  }
+
+  lastKnown(subject: string): Position {
+    return this.#store.lastKnown(subject);
   }
 
   watch(subject: string, onAppended: () => void): () => void {
