@@ -18,8 +18,8 @@ import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { Outside } from './shard/after-commit.ts';
-import { ShardOwner } from './shard/owner.ts';
-import { DEFAULT_LIMITS, type Limits } from './shard/size.ts';
+import { Shards } from './shards.ts';
+import type { Limits } from './shard/size.ts';
 import { decodeIntent } from './shard/intents.ts';
 import { TABLE } from './shard/fold.ts';
 import { unfitValue } from './statechart/values.ts';
@@ -54,8 +54,6 @@ export type SystemOptions = {
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
 };
-
-const REOPEN_MS = { first: 100, max: 5_000 };
 
 /**
  * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
@@ -96,7 +94,7 @@ class RunningSystem implements System {
   readonly deadLetters: System['deadLetters'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
   readonly #registry: ReturnType<typeof createRegistry>;
-  readonly #owners: ShardOwner[] = [];
+  readonly #shards: Shards;
   readonly #effects: EffectRunner;
   readonly #door: Door;
   readonly #worker = randomBytes(8).toString('hex');
@@ -123,7 +121,7 @@ class RunningSystem implements System {
       cell: store.cell,
       worker: this.#worker,
       registry: this.#registry,
-      ownerOf: (shard) => this.#owners[shard],
+      statusOf: (shard) => this.#shards.statusOf(shard),
     });
     this.deadLetters = new DeadLetterLog(store.log, env, clock, this.#door);
     this.#effects = new EffectRunner({
@@ -138,20 +136,28 @@ class RunningSystem implements System {
       services: options.services,
       alarm: this.#alarm,
     });
+    this.#shards = new Shards({
+      ...options,
+      ...store,
+      clock,
+      env,
+      shards,
+      node: this.#worker,
+      registry: this.#registry,
+      outside: this.#outside,
+    });
   }
 
-  async start(): Promise<void> {
-    const { shards } = this.#o;
-    await Promise.all(
-      Array.from({ length: shards }, (_, shard) => this.#own(shard, REOPEN_MS.first)),
-    );
+  start(): Promise<void> {
+    return this.#shards.holdAll();
   }
 
   readonly tell: System['tell'] = (to, event, options) => this.#door.tell(to, event, options);
   readonly ask: System['ask'] = (to, event, options) => this.#door.ask(to, event, options);
   readonly inspect: System['inspect'] = (actor) =>
     inspectActor(this.#o.store.state, this.#o.shards, actor);
-  readonly status: System['status'] = () => this.#owners.map((owner) => owner.status());
+  readonly status: System['status'] = () => this.#shards.status();
+  readonly nodes: System['nodes'] = () => [];
   readonly unknownEffects: System['unknownEffects'] = () =>
     listUnknown(this.#o.store.state, this.#o.shards);
 
@@ -187,46 +193,10 @@ class RunningSystem implements System {
   async #stop(): Promise<void> {
     this.#door.close();
     this.#effects.stop();
-    await Promise.all(this.#owners.map((owner) => owner.handOff()));
+    await this.#shards.close();
     await this.bus.close();
     await this.#o.store.close();
     clearInterval(this.#alive);
-  }
-
-  async #own(shard: number, reopenMs: number): Promise<void> {
-    const { store, blobs, clock, env, shards, limits, supervisor } = this.#o;
-    const world = {
-      cell: store.cell,
-      shard,
-      shards,
-      registry: this.#registry,
-      limits: { ...DEFAULT_LIMITS, ...limits },
-      ...(supervisor ? { supervisor } : {}),
-    };
-    const owner = new ShardOwner({
-      world,
-      env,
-      worker: this.#worker,
-      log: store.log,
-      state: store.state,
-      blobs,
-      clock,
-      outside: this.#outside,
-      onEnd: (status, why) => this.#ended(shard, status, why, reopenMs),
-      ...(this.#o.journalTail === undefined ? {} : { journalTail: this.#o.journalTail }),
-      ...(this.#o.snapshotEvery === undefined ? {} : { snapshotEvery: this.#o.snapshotEvery }),
-    });
-    this.#owners[shard] = owner;
-    await owner.start();
-  }
-
-  /** A lost shard is tried again; a quarantined one waits for a person. */
-  #ended(shard: number, status: 'lost' | 'quarantined', why: string, reopenMs: number): void {
-    this.#alarm(`shard ${shard} is ${status}: ${why}`);
-    if (status === 'quarantined' || this.#stopping) return;
-    this.#o.clock.after(reopenMs, () => {
-      if (!this.#stopping) void this.#own(shard, Math.min(reopenMs * 2, REOPEN_MS.max));
-    });
   }
 
   get #outside(): Outside {
@@ -237,6 +207,10 @@ class RunningSystem implements System {
       run: (id, intent) => this.#effects.run(id, intent),
       reconcile: (id, intent) => this.#effects.reconcile(id, intent),
       abort: (id) => this.#effects.abort(id),
+      adopt: (ids, orphaned) => {
+        ids.forEach(orphaned);
+        return () => {};
+      },
       alarm: this.#alarm,
     };
   }

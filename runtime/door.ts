@@ -13,11 +13,10 @@ import type { Registry } from './actor/registry.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
 import { AppendUnknown, type Log } from './log/log.ts';
-import type { ShardOwner } from './shard/owner.ts';
 import { checkLane, checkMessage, checkTtl } from './shard/fit.ts';
 import { checkClientKey } from './shard/keys.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
-import type { AskAnswer, SendOptions, TellAnswer } from './system.ts';
+import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
 /** A message from outside is at most this many encoded bytes. */
 export const MESSAGE_BYTES_MAX = 256 * 1024;
@@ -38,7 +37,8 @@ export type DoorOptions = {
   readonly cell: string;
   readonly worker: string;
   readonly registry: Registry;
-  readonly ownerOf: (shard: number) => ShardOwner | undefined;
+  /** what is known of a shard, wherever it is held */
+  readonly statusOf: (shard: number) => ShardStatus | undefined;
 };
 
 type Asked = { readonly resolve: (answer: AskAnswer) => void; readonly cancel: () => void };
@@ -47,7 +47,6 @@ export class Door {
   readonly #o: DoorOptions;
   readonly #inbox: string;
   readonly #asked = new Map<string, Asked>();
-  readonly #appended: number[] = [];
   readonly #unsubscribe: () => void;
   #closed = false;
 
@@ -115,7 +114,7 @@ export class Door {
         ...(options.traceId ? { traceId: options.traceId } : {}),
       };
       // The log's time, as the shard knows it, may be ahead of a wall clock that was set back.
-      const logTimeMs = Math.max(this.#o.clock.wallMs(), this.#o.ownerOf(shard)?.now() ?? 0);
+      const logTimeMs = Math.max(this.#o.clock.wallMs(), this.#o.statusOf(shard)?.now ?? 0);
       const notAfter = logTimeMs + COPY_LIFE_MS;
       const entry: MailEntry = {
         kind: 'client',
@@ -152,8 +151,7 @@ export class Door {
       attempt++, backoffMs = Math.min(backoffMs * 2, APPEND_BACKOFF_MS.max)
     ) {
       try {
-        const answer = await log.append(subject, bytes);
-        if (answer.kind === 'stored' && lane === 'data') this.#appended[shard] = answer.position;
+        await log.append(subject, bytes);
         return;
       } catch (error) {
         // What an earlier copy may have done, a later failure does not undo.
@@ -207,15 +205,15 @@ export class Door {
   }
 
   #checkShard(shard: number): void {
-    const status = this.#o.ownerOf(shard)?.status();
+    const status = this.#o.statusOf(shard);
     if (status?.state === 'quarantined')
       throw refusal('UNAVAILABLE', `shard ${shard} is quarantined: ${status.why}`);
     if (status?.state === 'owned' && status.why)
       throw new TroupeError('UNAVAILABLE', `the store takes nothing at present: ${status.why}`, {
         retryAfterMs: 5_000,
       });
-    const lag = (this.#appended[shard] ?? 0) - (status?.mailFloor ?? 0);
-    if (status?.state === 'owned' && lag > LAG_MAX) {
+    const lag = status?.lag ?? 0;
+    if (lag > LAG_MAX) {
       throw new TroupeError(
         'RATE_LIMIT_EXCEEDED',
         `${lag} messages wait in the mailbox of shard ${shard}, ${LAG_MAX} are allowed`,

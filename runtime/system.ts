@@ -42,7 +42,10 @@ export type AskAnswer =
 
 export type IndexRow<V = unknown> = { readonly key: string; readonly value: V };
 
-/** Committed rows that actors project. Embedded: never stale. Cluster: at most 1 s stale. */
+/**
+ * Committed rows that actors project. Embedded: never stale. Cluster: at most 1 s stale while the
+ * log answers, and never older than what the caller's own `ask` was answered from.
+ */
 export interface Index {
   get<V = unknown>(index: string, tenant: string, key: string): V | undefined;
   /** Rows in key order; `prefix` narrows, `limit` defaults to 1,000, `after` pages. */
@@ -101,6 +104,7 @@ export interface DeadLetters {
   drop(position: number, audit: Audit): Promise<void>;
 }
 
+/** One shard, as its holder says. */
 export type ShardStatus = {
   readonly shard: number;
   readonly state: 'loading' | 'owned' | 'lost' | 'quarantined' | 'stopped';
@@ -109,9 +113,46 @@ export type ShardStatus = {
   readonly turnNo: number;
   /** data lane: every entry up to this position has its turn */
   readonly mailFloor: number;
+  /** the same of the control lane */
+  readonly ctlFloor: number;
+  /** mailbox entries that wait for their turn */
+  readonly lag: number;
+  /** shard time, milliseconds: the log's clock as its owner knows it */
+  readonly now: number;
   readonly residents: number;
+  /** the node that holds it; absent where there is one process only */
+  readonly node?: string;
   /** why it is not owned, or why its store takes nothing at present */
   readonly why?: string;
+};
+
+/** One process of a cluster, as it said of itself `ageMs` ago. */
+export type NodeStatus = {
+  /** unique per process */
+  readonly node: string;
+  /** stable over restarts */
+  readonly name: string;
+  readonly role: 'worker' | 'gateway';
+  readonly version: string;
+  readonly startedAtMs: number;
+  readonly draining: boolean;
+  /** its share of the shards against the others' */
+  readonly weight: number;
+  readonly load: NodeLoad;
+  /** shards it holds */
+  readonly shards: number;
+  readonly ageMs: number;
+};
+
+export type NodeLoad = {
+  /** cores that it uses: 1 is one core */
+  readonly cpu: number;
+  /** share of time that its event loop is busy, 0 to 1 */
+  readonly eventLoop: number;
+  /** effects that run */
+  readonly effects: number;
+  readonly rssBytes: number;
+  readonly turnsPerSecond: number;
 };
 
 export type UnknownEffect = {
@@ -150,7 +191,10 @@ export interface System {
   inspect(
     actor: Address,
   ): { machine: string; status: string; value: unknown; context: unknown } | undefined;
+  /** Every shard of the cell that somebody holds. */
   status(): readonly ShardStatus[];
+  /** Every process of the cell; [] where there is one only. */
+  nodes(): readonly NodeStatus[];
   /**
    * Effects whose outcome is unknown: only a person or a reconcile hook can say what became of them
    * (RT9).

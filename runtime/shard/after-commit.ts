@@ -12,15 +12,29 @@ import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { RowPut } from './records.ts';
 import type { TimerQueue } from './timer-queue.ts';
 
+/** What a client is told; `at` is the record that holds the turn: who reads further sees it. */
+export type ClientAnswer = {
+  readonly id: string;
+  readonly result?: unknown;
+  readonly error?: ErrorData;
+  readonly at: readonly [shard: number, position: Position];
+};
+
 /** The world outside a shard, as far as its committed turns reach it. None of these may throw. */
 export type Outside = {
-  respond(inbox: string, answer: { id: string; result?: unknown; error?: ErrorData }): void;
+  respond(inbox: string, answer: ClientAnswer): void;
   publish(topic: string, event: Message): void;
   /** runs the effect of a committed intent, at most once at a time per id and attempt */
   run(id: string, intent: Intent): void;
   /** asks the effect's reconcile hook what became of it; without one a person decides */
   reconcile(id: string, intent: Intent): void;
   abort(id: string): void;
+  /**
+   * Calls once for every intent that no live worker runs (any more): at once where it is known. A
+   * runner whose owner was replaced goes on and reports to the next one (A4, G6). Returns how to
+   * stop asking.
+   */
+  adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
   /** something that a person should know */
   alarm(what: string): void;
 };
@@ -45,6 +59,9 @@ export class AfterCommits {
   /** intents whose Start was committed when the owner had let go: they certainly did not begin */
   #unbegun: string[] = [];
   readonly #waiters = new Map<string, { inbox: string; id: string }[]>();
+  /** steps that wait for transcripts, in the order of their records */
+  #held: Promise<void> | undefined;
+  #stopAsking: (() => void) | undefined;
   #closed = false;
 
   constructor(options: AfterCommitsOptions) {
@@ -56,10 +73,28 @@ export class AfterCommits {
     return this.#starts.length > 0 || this.#lost.length > 0;
   }
 
-  /** An intent that a new owner finds (G2, G4). */
-  resume(id: string, intent: Intent): void {
-    if (intent.state === 'started' && intent.epoch !== this.#o.epoch) this.#lost.push(id);
-    else this.#begin(id, intent);
+  /** What a new owner finds open: what certainly did not begin begins, the rest may be running. */
+  resume(intents: Iterable<readonly [id: string, intent: Intent]>): void {
+    const perhaps: string[] = [];
+    for (const [id, intent] of intents) {
+      if (intent.cls === 'once' && intent.state === 'open') this.#begin(id, intent);
+      else perhaps.push(id);
+    }
+    if (perhaps.length > 0)
+      this.#stopAsking = this.#o.outside.adopt(perhaps, (id) => this.#orphaned(id));
+  }
+
+  /**
+   * Nobody runs it: it begins again, or only a hook or a person knows what became of it (G2, G4).
+   */
+  #orphaned(id: string): void {
+    const intent = this.#closed ? undefined : this.#intent(id);
+    if (!intent) return;
+    if (intent.state !== 'started' || intent.epoch === this.#o.epoch) this.#begin(id, intent);
+    else {
+      this.#lost.push(id);
+      this.#o.wake();
+    }
   }
 
   /** Row changes for the next record, and what to do when it counts. */
@@ -83,8 +118,26 @@ export class AfterCommits {
     return { puts, after };
   }
 
-  run(after: readonly AfterCommit[]): void {
-    for (const step of after) this.#do(step);
+  /**
+   * @param position of the record that counts
+   * @param ready resolves when what the record said can be read; undefined when it can already
+   */
+  run(after: readonly AfterCommit[], position: Position, ready?: Promise<void>): void {
+    for (const step of after) if (step.kind === 'arm') this.#o.timers.arm(step.due, step.timer);
+    const go = () => {
+      for (const step of after) this.#do(step, position);
+    };
+    if (!ready && !this.#held) return go();
+    const held = Promise.all([this.#held, ready]).then(() => {
+      go();
+      if (this.#held === held) this.#held = undefined;
+    });
+    this.#held = held;
+  }
+
+  /** Resolves when everything that committed records promise has been done. */
+  async done(): Promise<void> {
+    while (this.#held) await this.#held;
   }
 
   /**
@@ -93,13 +146,14 @@ export class AfterCommits {
    */
   close(): void {
     this.#closed = true;
+    this.#stopAsking?.();
   }
 
-  #do(step: AfterCommit): void {
-    const { outside, timers } = this.#o;
+  #do(step: AfterCommit, position: Position): void {
+    const { outside } = this.#o;
     switch (step.kind) {
       case 'respond':
-        return this.#respond(step);
+        return this.#respond(step, position);
       case 'wait':
         return this.#wait(step);
       case 'publish':
@@ -112,7 +166,7 @@ export class AfterCommits {
       case 'abort':
         return outside.abort(step.intent);
       case 'arm':
-        return timers.arm(step.due, step.timer);
+        return;
     }
   }
 
@@ -129,8 +183,12 @@ export class AfterCommits {
     this.#o.outside.run(id, intent);
   }
 
-  #respond({ inbox, id, keyRow, result, error }: Extract<AfterCommit, { kind: 'respond' }>): void {
-    const given = error ? { error } : { result };
+  #respond(
+    { inbox, id, keyRow, result, error }: Extract<AfterCommit, { kind: 'respond' }>,
+    position: Position,
+  ): void {
+    const at = [this.#o.fold.shard, position] as const;
+    const given = error ? { error, at } : { result, at };
     const waiters = keyRow ? (this.#waiters.get(keyRow) ?? []) : [];
     for (const to of [{ inbox, id }, ...waiters]) {
       this.#o.outside.respond(to.inbox, { id: to.id, ...given });

@@ -5,6 +5,7 @@
 import type { Address } from '../../protocols/address.ts';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Position } from '../log/log.ts';
+import { type Fold, TABLE } from './fold.ts';
 
 /**
  * `repeatable` may run twice; `keyed` too, since the target dedupes by the intent's id; `once` is
@@ -79,4 +80,9 @@ export function decodeIntent(bytes: Uint8Array): Intent {
     input,
     ...(traceId ? { traceId } : {}),
   };
+}
+
+/** Every committed intent of a shard. */
+export function* openIntents(fold: Fold): Iterable<readonly [id: string, intent: Intent]> {
+  for (const { key, value } of fold.committedRows(TABLE.intent)) yield [key, decodeIntent(value)];
 }

@@ -19,6 +19,8 @@ export type OwnerOptions = {
   readonly outside: Outside;
   /** called when it stops to own the shard against its will */
   readonly onEnd: (status: 'lost' | 'quarantined', why: string) => void;
+  /** called after every record that counts */
+  readonly onCommitted?: () => void;
   /** an idle owner looks at the journal so often (A7); default 1,000 */
   readonly idleProbeMs?: number;
 } & Pick<RetentionOptions, 'journalTail' | 'snapshotEvery'>;

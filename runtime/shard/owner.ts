@@ -11,8 +11,7 @@
 import { randomBytes } from 'node:crypto';
 import { errorData } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
-import { Calls } from '../clock/calls.ts';
-import type { LogEntry, Position } from '../log/log.ts';
+import type { Position } from '../log/log.ts';
 import type { Put } from '../state/state.ts';
 import type { ShardStatus } from '../system.ts';
 import { AfterCommits } from './after-commit.ts';
@@ -23,7 +22,7 @@ import { type Fold, TABLE } from './fold.ts';
 import { type AfterCommit, Group } from './group.ts';
 import { byMachine } from './inputs.ts';
 import { Intake } from './intake.ts';
-import { decodeIntent } from './intents.ts';
+import { openIntents } from './intents.ts';
 import { Journal } from './journal.ts';
 import { Keys } from './keys.ts';
 import { loadShard, type SnapshotMark } from './load.ts';
@@ -34,6 +33,7 @@ import { Relay } from './relay.ts';
 import { Residents } from './residents.ts';
 import { Retention } from './retention.ts';
 import type { SnapshotBlob } from './snapshot.ts';
+import { Upkeep } from './upkeep.ts';
 
 export type { OwnerOptions };
 
@@ -43,13 +43,6 @@ type Sealed = {
   readonly after: readonly AfterCommit[];
   readonly body: JournalRecord;
 };
-
-const PASSIVATE_EVERY_MS = 10_000;
-/**
- * Settled items wait so long for a record that carries their mark before one is written for them
- * (D5).
- */
-const SETTLED_LAG_MS = 10_000;
 
 export class ShardOwner {
   readonly shard: number;
@@ -68,15 +61,14 @@ export class ShardOwner {
   #careful!: Careful;
   #after!: AfterCommits;
   #retention!: Retention;
+  #upkeep: Upkeep | undefined;
   #group: Group | undefined;
   #inFlight: Promise<void> | undefined;
   #snapshot: SnapshotBlob | undefined;
   #logTimeOffset = 0;
-  readonly #calls: Calls<'probe' | 'passivate' | 'settled'>;
 
   constructor(options: OwnerOptions) {
     this.#o = options;
-    this.#calls = new Calls(options.clock);
     this.shard = options.world.shard;
     this.#journalSubject = journalSubject(options.env, this.shard);
   }
@@ -97,6 +89,7 @@ export class ShardOwner {
     this.#intake.close();
     this.#after.close();
     await this.#answersCame();
+    await this.#after.done();
     this.#snapshot = undefined;
     if (this.#group?.dirty || this.#after.hasStarts) this.#seal();
     await this.#answersCame();
@@ -120,6 +113,9 @@ export class ShardOwner {
       position: owned ? this.#journal.last : 0,
       turnNo: owned ? this.#fold.scalars.turnNo : 0,
       mailFloor: owned ? this.#fold.scalars.mailFloor : 0,
+      ctlFloor: owned ? this.#fold.scalars.ctlFloor : 0,
+      lag: owned ? this.#intake.waiting : 0,
+      now: owned ? this.now() : 0,
       residents: owned ? this.#residents.size : 0,
       ...(why ? { why } : {}),
     };
@@ -190,7 +186,7 @@ export class ShardOwner {
       env,
       cell,
       shard: this.shard,
-      onSettled: () => this.#settledSoon(),
+      onSettled: () => this.#upkeep?.settledSoon(),
     });
     this.#careful = new Careful(fold, limits, this.now());
     const alarm = (what: string) => outside.alarm(what);
@@ -213,11 +209,21 @@ export class ShardOwner {
     const { timers } = this.#intake;
     this.#after = new AfterCommits({ fold, outside, epoch: this.#epoch, timers, wake });
     for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
-    for (const { key, value } of fold.committedRows(TABLE.intent))
-      this.#after.resume(key, decodeIntent(value));
+    this.#after.resume(openIntents(fold));
     this.#status = 'owned';
-    if (!log.atomic) this.#probe();
-    this.#passivate();
+    this.#upkeep = new Upkeep({
+      log,
+      clock,
+      subject: this.#journalSubject,
+      journal: this.#journal,
+      residents: this.#residents,
+      idleProbeMs: this.#o.idleProbeMs ?? 1_000,
+      isIdle: () => !this.#inFlight,
+      onReplaced: (why) => this.#end('lost', why),
+      onSettledLong: () => {
+        if (this.#relay.marked && !this.#inFlight) this.#seal(true);
+      },
+    });
     this.wake();
   }
 
@@ -327,45 +333,12 @@ export class ShardOwner {
   #counts({ record, puts, after, body }: Sealed, position: Position): void {
     this.#fold.settle(record, puts);
     if (body.t === 'TURNS') {
-      this.#after.run(after);
       if (!this.#o.log.atomic) this.#relay.addOutOf(body.turns);
+      this.#after.run(after, position, this.#relay.transcriptsKept());
     }
     if (body.t === 'SNAPSHOT') this.#retention.covered(body.covers);
     if (body.t !== 'EPOCH') this.#retention.recorded(position);
-  }
-
-  /** A replaced but idle owner must find out (A7). */
-  #probe(): void {
-    this.#calls.set('probe', this.#o.idleProbeMs ?? 1_000, () => {
-      const expected = this.#journal.last;
-      this.#o.log.readLast(this.#journalSubject).then(
-        (last) => this.#probed(last, expected),
-        () => this.#probe(),
-      );
-    });
-  }
-
-  #probed(last: LogEntry | undefined, expected: Position): void {
-    if (this.#status !== 'owned') return;
-    const idle = !this.#inFlight && expected === this.#journal.last;
-    if (idle && last?.position !== expected)
-      return this.#end('lost', `another owner wrote record ${last?.position ?? 0}`);
-    if (last?.position === expected) this.#journal.learnTime(last);
-    this.#probe();
-  }
-
-  #passivate(): void {
-    this.#calls.set('passivate', PASSIVATE_EVERY_MS, () => {
-      this.#residents.passivate();
-      this.#passivate();
-    });
-  }
-
-  #settledSoon(): void {
-    if (this.#calls.has('settled')) return;
-    this.#calls.set('settled', SETTLED_LAG_MS, () => {
-      if (this.#relay.marked && !this.#inFlight) this.#seal(true);
-    });
+    this.#o.onCommitted?.();
   }
 
   /** A store that does not answer may answer the next owner; all else needs a person. */
@@ -393,7 +366,7 @@ export class ShardOwner {
     this.#relay?.close();
     this.#after?.close();
     this.#retention?.close();
-    this.#calls.cancelAll();
+    this.#upkeep?.close();
     this.#group = undefined;
   }
 }

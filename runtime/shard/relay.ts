@@ -1,13 +1,14 @@
 /**
  * Relay: sends committed messages on where the log cannot store them with the journal record (rule
- * D). Per link one flight at a time (W = 1): a contiguous batch of items as one mailbox entry, or
- * one entry after the other for logs without an owner (D6). No attempt limit and no expiry: a link
- * has no gap (D7).
+ * D). Per link one flight at a time (W = 1): a contiguous batch of items as one mailbox entry; for
+ * logs without an owner (D6) those of different transcripts side by side, those of one one after
+ * the other. No attempt limit and no expiry: a link has no gap (D7).
  */
 import { deadLetterSubject, mailboxSubject, transcriptSubject } from '../../protocols/subjects.ts';
 import type { Lane } from '../../protocols/statechart.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log } from '../log/log.ts';
+import { roughBytes } from './size.ts';
 import {
   type LinkMark,
   type LinkTarget,
@@ -25,16 +26,24 @@ export type Outgoing = {
 };
 
 const FLIGHT_ITEMS_MAX = 256;
+const FLIGHT_BYTES_MAX = 512 * 1024;
+/** Entries of different ownerless logs that are on their way at once, per link. */
+const KEPT_FLIGHT_MAX = 64;
 const BACKOFF_MS = { first: 50, max: 5_000 };
 /** Dead letters of actors lie in one log per installation. */
 export const DEAD_LETTER_DOMAIN = 'actors';
 
+type Sending = { readonly n: number; readonly item: OutItem };
+type Flight = readonly Sending[];
+
 type Link = {
   readonly target: LinkTarget;
   readonly lane: Lane;
-  queue: { n: number; item: OutItem }[];
+  queue: Sending[];
   flying: boolean;
   settled: number;
+  /** resolved when the item `n` is settled, or the relay closed */
+  waiters: { readonly n: number; readonly resolve: () => void }[];
 };
 
 /** Where an item of an ownerless link is stored. */
@@ -76,7 +85,10 @@ export class Relay {
     const name = `${target}/${lane}`;
     let link = this.#links.get(name);
     if (!link)
-      this.#links.set(name, (link = { target, lane, queue: [], flying: false, settled: n - 1 }));
+      this.#links.set(
+        name,
+        (link = { target, lane, queue: [], flying: false, settled: n - 1, waiters: [] }),
+      );
     link.queue.push({ n, item });
     this.#fly(link);
   }
@@ -99,8 +111,25 @@ export class Relay {
     return this.#marks.size > 0;
   }
 
+  /**
+   * Resolves when every transcript entry added so far can be read; undefined when that is so
+   * already. Whoever is told of a turn may read at once what it said.
+   */
+  transcriptsKept(): Promise<void> | undefined {
+    const open = [...this.#links.values()].filter(
+      ({ target, queue }) => target === 'transcript' && queue.length > 0,
+    );
+    if (open.length === 0 || this.#closed) return undefined;
+    const kept = open.map(
+      ({ queue, waiters }) =>
+        new Promise<void>((resolve) => waiters.push({ n: queue.at(-1)!.n, resolve })),
+    );
+    return Promise.all(kept).then(() => {});
+  }
+
   close(): void {
     this.#closed = true;
+    for (const { waiters } of this.#links.values()) for (const { resolve } of waiters) resolve();
   }
 
   #fly(link: Link): void {
@@ -113,8 +142,20 @@ export class Relay {
   }
 
   async #send(link: Link): Promise<void> {
-    const flight = link.queue.slice(0, typeof link.target === 'number' ? FLIGHT_ITEMS_MAX : 1);
-    const [subject, bytes] = this.#entry(link, flight);
+    const { target } = link;
+    const flight = typeof target === 'number' ? mailOf(link.queue) : keptOf(link.queue, target);
+    const sent =
+      typeof target === 'number'
+        ? [this.#append(mailboxSubject(this.#env, target, link.lane), this.#mail(link, flight))]
+        : flight.map(({ item }) =>
+            this.#append(keptSubject(this.#env, target, item), encodeKept(item)),
+          );
+    await Promise.all(sent);
+    if (!this.#closed) this.#settle(link, flight.length);
+  }
+
+  /** Appends until it is answered or the relay closes. */
+  async #append(subject: string, bytes: Uint8Array): Promise<void> {
     for (
       let backoffMs = BACKOFF_MS.first;
       !this.#closed;
@@ -122,36 +163,45 @@ export class Relay {
     ) {
       try {
         await this.#log.append(subject, bytes);
-        return this.#settle(link, flight.length);
+        return;
       } catch {
         await new Promise<void>((resolve) => this.#clock.after(backoffMs, resolve));
       }
     }
   }
 
-  #entry(
-    link: Link,
-    flight: readonly { n: number; item: OutItem }[],
-  ): [subject: string, bytes: Uint8Array] {
-    const { target, lane } = link;
-    if (typeof target !== 'number')
-      return [keptSubject(this.#env, target, flight[0]!.item), encodeKept(flight[0]!.item)];
-    const items = flight.map((f) => f.item);
-    const entry = {
-      kind: 'links' as const,
-      cell: this.#cell,
-      src: this.#shard,
-      lane,
-      n: flight[0]!.n,
-      items,
-    };
-    return [mailboxSubject(this.#env, target, lane), encodeMail(entry)];
+  #mail({ lane }: Link, flight: Flight): Uint8Array {
+    const items = flight.map(({ item }) => item);
+    const { n } = flight[0]!;
+    return encodeMail({ kind: 'links', cell: this.#cell, src: this.#shard, lane, n, items });
   }
 
   #settle(link: Link, count: number): void {
     link.settled = link.queue[count - 1]!.n;
     link.queue = link.queue.slice(count);
     this.#marks.set(`${link.target}/${link.lane}`, link.settled);
+    for (const { n, resolve } of link.waiters) if (n <= link.settled) resolve();
+    link.waiters = link.waiters.filter(({ n }) => n > link.settled);
     this.#onSettled();
   }
+}
+
+/** The next items as one mailbox entry: at least one, not many bytes. */
+function mailOf(queue: Flight): Flight {
+  let bytes = 0;
+  const end = queue.findIndex(({ item }, i) => {
+    bytes += roughBytes(item.event);
+    return i >= FLIGHT_ITEMS_MAX || (i > 0 && bytes > FLIGHT_BYTES_MAX);
+  });
+  return queue.slice(0, end < 0 ? queue.length : end);
+}
+
+/** The next items whose order on the way means nothing: no two of one log. */
+function keptOf(queue: Flight, target: 'dlq' | 'transcript'): Flight {
+  if (target === 'dlq') return queue.slice(0, 1);
+  const logs = new Set<string>();
+  const end = queue.findIndex(
+    ({ item }) => logs.size >= KEPT_FLIGHT_MAX || logs.size === logs.add(item.to).size,
+  );
+  return queue.slice(0, end < 0 ? queue.length : end);
 }

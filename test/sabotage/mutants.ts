@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
         file: `${SHARD}/owner.ts`,
         find: 'const answer = await this.#journal.append(',
         replace:
-          "if (body.t === 'TURNS') this.#after.run(after);\n      const answer = await this.#journal.append(",
+          "if (body.t === 'TURNS') this.#after.run(after, 0);\n      const answer = await this.#journal.append(",
       },
     ],
   },
@@ -106,8 +106,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/after-commit.ts`,
-        find: "if (intent.cls === 'once' && intent.state === 'open') {",
-        replace: "if (intent.cls === 'once' && intent.state === 'unknown') {",
+        find: "if (intent.cls === 'once' && intent.state === 'open') {\n      this.#starts",
+        replace: "if (intent.cls === 'once' && intent.state === 'unknown') {\n      this.#starts",
       },
     ],
   },
@@ -117,8 +117,8 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/after-commit.ts`,
-        find: "if (intent.state === 'started' && intent.epoch !== this.#o.epoch) this.#lost.push(id);",
-        replace: "if (intent.state === 'unknown') this.#lost.push(id);",
+        find: "if (intent.state !== 'started' || intent.epoch === this.#o.epoch) this.#begin(id, intent);",
+        replace: "if (intent.state !== 'unknown') this.#begin(id, intent);",
       },
     ],
   },
@@ -188,9 +188,15 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/mail-reader.ts`,
-        find: 'this.#next = last.position + 1;',
+        find: 'for (const entry of entries) this.#split(entry);',
         replace:
-          'this.#next = last.position + 1;\n      this.#log.trim(this.#subject, last.position - 1).catch(() => {});',
+          'for (const entry of entries) this.#split(entry);\n    this.trim?.(entries.at(-1).position - 1);',
+      },
+      {
+        file: `${SHARD}/mail-reader.ts`,
+        find: '    this.#follow = options.log.follow(options.subject, options.from);\n',
+        replace:
+          '    this.#follow = options.log.follow(options.subject, options.from);\n    this.trim = (upTo) => options.log.trim(options.subject, upTo).catch(() => {});\n',
       },
     ],
   },
@@ -210,8 +216,8 @@ export const mutants: readonly Mutant[] = [
     breaks: 'A7: an owner with nothing to append never looks whether it still owns',
     changes: [
       {
-        file: `${SHARD}/owner.ts`,
-        find: 'if (!log.atomic) this.#probe();',
+        file: `${SHARD}/upkeep.ts`,
+        find: 'if (!options.log.atomic) this.#probe();',
         replace: '',
       },
     ],

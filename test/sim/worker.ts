@@ -76,7 +76,7 @@ export class SimWorker {
       cell,
       worker: process.name,
       registry,
-      ownerOf: (shard) => this.#owners.get(shard),
+      statusOf: (shard) => this.status(shard),
     });
     const publish = () => {};
     this.#effects = new EffectRunner({
@@ -186,6 +186,10 @@ export class SimWorker {
         this.#effects.reconcile(id, intent);
       },
       abort: (id) => this.#effects.abort(id),
+      adopt: (ids, orphaned) => {
+        ids.forEach(orphaned);
+        return () => {};
+      },
       alarm: (what) => trace(`${process.name} shard ${shard} alarm: ${what}`),
     };
   }

@@ -86,7 +86,18 @@ export class FakeSessionSystem implements System {
   /** true: every run answers by itself with `echo: {text}`, word by word */
   echo: boolean;
   shards: ShardStatus[] = [
-    { shard: 0, state: 'owned', epoch: 1, position: 1, turnNo: 1, mailFloor: 0, residents: 0 },
+    {
+      shard: 0,
+      state: 'owned',
+      epoch: 1,
+      position: 1,
+      turnNo: 1,
+      mailFloor: 0,
+      ctlFloor: 0,
+      lag: 0,
+      now: 0,
+      residents: 0,
+    },
   ];
   #clock = 1_760_000_000_000;
   /** characters said in the present call, per session */
@@ -127,6 +138,7 @@ export class FakeSessionSystem implements System {
   };
   inspect: System['inspect'] = () => undefined;
   status: System['status'] = () => this.shards;
+  nodes: System['nodes'] = () => [];
   unknownEffects: System['unknownEffects'] = () => [];
   decide: System['decide'] = async () => ({ kind: 'accepted', id: 'decided' });
   stop: System['stop'] = () => this.bus.close();

@@ -1,0 +1,82 @@
+/**
+ * Upkeep: what an owner does by the clock: it finds out that it was replaced although it has
+ * nothing to write (A7), lets idle actors go (RT7), and has settled marks written that no record
+ * carries (D5).
+ */
+import { Calls } from '../clock/calls.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Log, LogEntry, Position } from '../log/log.ts';
+import type { Journal } from './journal.ts';
+import type { Residents } from './residents.ts';
+
+export type UpkeepOptions = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly subject: string;
+  readonly journal: Journal;
+  readonly residents: Residents;
+  readonly idleProbeMs: number;
+  /** no record is unanswered */
+  readonly isIdle: () => boolean;
+  readonly onReplaced: (why: string) => void;
+  /** marks have waited long enough for a record */
+  readonly onSettledLong: () => void;
+};
+
+const PASSIVATE_EVERY_MS = 10_000;
+/**
+ * Settled items wait so long for a record that carries their mark before one is written for them
+ * (D5).
+ */
+const SETTLED_LAG_MS = 10_000;
+
+export class Upkeep {
+  readonly #o: UpkeepOptions;
+  readonly #calls: Calls<'probe' | 'passivate' | 'settled'>;
+  #closed = false;
+
+  constructor(options: UpkeepOptions) {
+    this.#o = options;
+    this.#calls = new Calls(options.clock);
+    if (!options.log.atomic) this.#probe();
+    this.#passivate();
+  }
+
+  settledSoon(): void {
+    if (this.#closed || this.#calls.has('settled')) return;
+    this.#calls.set('settled', SETTLED_LAG_MS, this.#o.onSettledLong);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#calls.cancelAll();
+  }
+
+  #probe(): void {
+    const { log, journal, subject, idleProbeMs } = this.#o;
+    if (this.#closed) return;
+    this.#calls.set('probe', idleProbeMs, () => {
+      const expected = journal.last;
+      log.readLast(subject).then(
+        (last) => this.#probed(last, expected),
+        () => this.#probe(),
+      );
+    });
+  }
+
+  #probed(last: LogEntry | undefined, expected: Position): void {
+    const { journal, isIdle, onReplaced } = this.#o;
+    if (this.#closed) return;
+    if (isIdle() && expected === journal.last && last?.position !== expected)
+      return onReplaced(`another owner wrote record ${last?.position ?? 0}`);
+    if (last?.position === expected) journal.learnTime(last);
+    this.#probe();
+  }
+
+  #passivate(): void {
+    this.#calls.set('passivate', PASSIVATE_EVERY_MS, () => {
+      this.#o.residents.passivate();
+      this.#passivate();
+    });
+  }
+}

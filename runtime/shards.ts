@@ -1,0 +1,124 @@
+/**
+ * Shards: the shards that this process holds. Makes an owner for each one that it is told to take,
+ * and remembers the last one's status.
+ *
+ * Boundary: which shards to take, and what to do about one that was lost, is decided elsewhere: in
+ * one process all of them and always (`holdAll`), in a cluster by placement.
+ */
+import type { Address } from '../protocols/address.ts';
+import type { Registry } from './actor/registry.ts';
+import type { Blobs } from './blobs/blobs.ts';
+import type { Clock } from './clock/clock.ts';
+import type { Log } from './log/log.ts';
+import type { Outside } from './shard/after-commit.ts';
+import { ShardOwner } from './shard/owner.ts';
+import type { OwnerOptions } from './shard/owner-options.ts';
+import { DEFAULT_LIMITS, type Limits } from './shard/size.ts';
+import type { State } from './state/state.ts';
+import type { ShardStatus } from './system.ts';
+
+export type ShardsOptions = {
+  readonly log: Log;
+  readonly state: State;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly env: string;
+  readonly cell: string;
+  readonly shards: number;
+  /** name of this process, for EPOCH records and statuses */
+  readonly node: string;
+  readonly registry: Registry;
+  readonly limits?: Partial<Limits>;
+  readonly supervisor?: Address;
+  readonly outside: Outside;
+  /** a shard was lost or quarantined */
+  readonly onEnd?: (shard: number, status: 'lost' | 'quarantined', why: string) => void;
+  /** a record of the shard counts */
+  readonly onCommitted?: (shard: number) => void;
+} & Pick<OwnerOptions, 'journalTail' | 'snapshotEvery'>;
+
+const REOPEN_MS = { first: 100, max: 5_000 };
+
+export class Shards {
+  readonly #o: ShardsOptions;
+  readonly #owners = new Map<number, ShardOwner>();
+  #closed = false;
+
+  constructor(options: ShardsOptions) {
+    this.#o = options;
+  }
+
+  /** Takes every shard and keeps it: one that is lost is tried again. For a process alone. */
+  async holdAll(): Promise<void> {
+    const all = Array.from({ length: this.#o.shards }, (_, shard) => shard);
+    await Promise.all(all.map((shard) => this.#hold(shard, REOPEN_MS.first)));
+  }
+
+  /** Resolves when the shard is owned, lost or quarantined. */
+  take(shard: number): Promise<void> {
+    return this.#take(shard);
+  }
+
+  /** Commits what is built and lets the shard go to `node`. */
+  async handOff(shard: number, node = ''): Promise<void> {
+    await this.#owners.get(shard)?.handOff(node);
+  }
+
+  /** Lets all go, in order; takes no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#owners.values()].map((owner) => owner.handOff()));
+  }
+
+  statusOf(shard: number): ShardStatus | undefined {
+    return this.#owners.get(shard)?.status();
+  }
+
+  /** Of every shard that was ever taken here. */
+  status(): readonly ShardStatus[] {
+    return [...this.#owners.values()].map((owner) => owner.status()).sort(byShard);
+  }
+
+  async #hold(shard: number, reopenMs: number): Promise<void> {
+    await this.#take(shard, (status) => {
+      if (status === 'quarantined') return;
+      this.#o.clock.after(reopenMs, () => {
+        if (!this.#closed) void this.#hold(shard, Math.min(reopenMs * 2, REOPEN_MS.max));
+      });
+    });
+  }
+
+  async #take(shard: number, onEnd?: (status: 'lost' | 'quarantined') => void): Promise<void> {
+    if (this.#closed || isHeld(this.#owners.get(shard))) return;
+    const { limits, supervisor, node, onCommitted, ...ports } = this.#o;
+    const { cell, shards, registry, outside } = ports;
+    const world = {
+      cell,
+      shard,
+      shards,
+      registry,
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      ...(supervisor ? { supervisor } : {}),
+    };
+    const owner = new ShardOwner({
+      ...ports,
+      world,
+      worker: node,
+      onEnd: (status, why) => {
+        outside.alarm(`shard ${shard} is ${status}: ${why}`);
+        this.#o.onEnd?.(shard, status, why);
+        if (!this.#closed) onEnd?.(status);
+      },
+      ...(onCommitted ? { onCommitted: () => onCommitted(shard) } : {}),
+    });
+    this.#owners.set(shard, owner);
+    await owner.start();
+  }
+}
+
+const isHeld = (owner: ShardOwner | undefined): boolean => {
+  const state = owner?.status().state;
+  return state === 'loading' || state === 'owned';
+};
+
+const byShard = (a: ShardStatus, b: ShardStatus): number => a.shard - b.shard;
