@@ -3,6 +3,7 @@ import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMachine } from './agent/machine.ts';
 import { rootMachine } from './root/machine.ts';
+import { withPlacement } from './root/migrate.ts';
 import { callModel } from './session/effects/call-model.ts';
 import { callTools } from './session/effects/call-tools.ts';
 import { sessionMachine } from './session/machine.ts';
@@ -25,7 +26,13 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  * AgentServices and its `supervisor` rootAddress('default').
  */
 export const shippedActors = (): ActorDefinition[] => [
-  defineActor({ type: 'root', version: 1, machine: rootMachine, idleMs: 86_400_000 }),
+  defineActor({
+    type: 'root',
+    version: 2,
+    machine: rootMachine,
+    migrate: { 1: withPlacement },
+    idleMs: 86_400_000,
+  }),
   defineActor({ type: 'supervisor', version: 1, machine: supervisorMachine }),
   defineActor({ type: 'agent', version: 1, machine: agentMachine }),
   defineActor({

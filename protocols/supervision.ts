@@ -99,14 +99,34 @@ export type SupervisorRow = {
 };
 
 /**
- * To the root, at every boot: the agents that are configured now; those of the last boot that are
- * gone retire. Answer, when all of them have taken their settings: RootRow.
+ * To the root, at every boot: the agents that are configured now; those that were and are not any
+ * more retire. Answer, when all of them have taken their settings: RootStarted.
  */
-export type RootStart = { type: 'root.start'; agents: readonly AgentSettings[] };
+export type RootStart = {
+  type: 'root.start';
+  agents: readonly AgentSettings[];
+  /**
+   * they are the first settings of a cell that several gateways start: a cell that has settings
+   * keeps its own, and answers with them
+   */
+  seed?: boolean;
+};
 /** To the root: the doors take nothing new, what runs is being finished. Answer: RootRow. */
 export type RootDrain = { type: 'root.drain' };
 /** To the root: all is committed, the process ends. Answer: RootRow. */
 export type RootStopped = { type: 'root.stopped' };
+/**
+ * To the root, from a worker about itself: it takes shards from now on. `node` is unique per
+ * process, `name` stable over its restarts. What follows about a process that was not told of, or
+ * that another of its name has replaced, changes nothing, and neither does a repetition.
+ */
+export type WorkerJoined = { type: 'worker.joined'; node: string; name: string };
+/** To the root, from a worker about itself: it hands its shards over and leaves. */
+export type WorkerDraining = { type: 'worker.draining'; node: string; name: string };
+/** To the root, from a worker about itself: it holds no shard any more. */
+export type WorkerLeft = { type: 'worker.left'; node: string; name: string };
+/** To the root, from whoever found out: the worker's process is gone, or nobody hears it. */
+export type WorkerLost = { type: 'worker.lost'; node: string; name: string };
 /** To the root: a person has dealt with the alarm of this actor. */
 export type AlarmDismiss = { type: 'alarm.dismiss'; actor: Address };
 
@@ -116,6 +136,31 @@ export type RootRow = {
   /** since when it has this status */
   since: number;
   agents: number;
+};
+
+/** What `root.start` is answered with: the settings that are valid now. */
+export type RootStarted = RootRow & { settings: readonly AgentSettings[] };
+
+/** Index `cluster`, key `placement`: how the workers of a cell are doing. */
+export type PlacementRow = {
+  /**
+   * `unattended`: no worker serves; `settling`: one joined, drains or was lost within the last
+   * seconds, shards move; `steady`: nothing of it
+   */
+  status: 'unattended' | 'settling' | 'steady';
+  /** since when it has this status */
+  since: number;
+  /** workers that serve, those that drain among them */
+  workers: number;
+};
+
+/** Index `workers`, key the worker's name. The row of a lost one leaves after an hour. */
+export type WorkerRow = {
+  name: string;
+  node: string;
+  state: 'active' | 'draining' | 'lost';
+  /** since when it is in this state */
+  since: number;
 };
 
 /** Index `alarms`, key the actor's address: actors that were given up and wait for a person. */

@@ -4,7 +4,13 @@
  */
 import { address, type Address, parseAddress } from '../../protocols/address.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type { AlarmRow, ChildAction, Down, RootRow } from '../../protocols/supervision.ts';
+import type {
+  AlarmRow,
+  ChildAction,
+  Down,
+  RootRow,
+  RootStarted,
+} from '../../protocols/supervision.ts';
 import { EMPTY_OUTBOX, put } from '../supervisor/outbox.ts';
 import {
   backoffMs,
@@ -51,15 +57,21 @@ export const born = ({ self, tenant, now }: ActorInput): RootContext => ({
   failures: [],
   waiting: [],
   alarms: [],
+  workers: [],
   outbox: EMPTY_OUTBOX,
 });
 
 // ---- the life of the cluster
 
+/** Nobody may change the settings of a cell by starting one more gateway. */
+export const isSeeded = ({ context, event }: Args): boolean =>
+  event.type === 'root.start' && event.seed === true && context.agents.length > 0;
+
 /** Takes over what is configured now: every agent is told, those that are gone retire. */
-export function start({ context, event }: Args): Partial<RootContext> {
+export function start(args: Args): Partial<RootContext> {
+  const { context, event } = args;
   if (event.type !== 'root.start') return {};
-  const { agents } = event;
+  const agents = isSeeded(args) ? context.agents : event.agents;
   const now = new Set(agents.map(({ agentId }) => agentId));
   const gone = context.agents.filter(({ agentId }) => !now.has(agentId));
   const tells = [
@@ -107,9 +119,19 @@ export const answered = (args: Args, status: RootRow['status']): Reply => ({
   result: row(args, status),
 });
 
+const settled = (args: Args): RootStarted => ({
+  ...row(args, 'running'),
+  settings: args.context.agents,
+});
+
 export const started = (args: Args): Reply => ({
   to: args.context.starter ?? undefined,
-  result: row(args, 'running'),
+  result: settled(args),
+});
+
+export const startedAlready = (args: Args): Reply => ({
+  to: args.event.meta.reply,
+  result: settled(args),
 });
 
 // ---- supervision

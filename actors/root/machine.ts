@@ -14,6 +14,12 @@
  *  - `watching`: nobody waits for an order;
  *  - `backingOff`: actors that failed wait, suspended, until their time has come.
  *
+ * Region `placement`: how the workers of the cell are doing, as they tell of themselves; embedded
+ * there are none.
+ *  - `unattended`: no worker serves;
+ *  - `settling`: one joined, drains, left or was lost within the last seconds: shards move;
+ *  - `steady`: nothing of it.
+ *
  * Region `outbox`: more orders than one turn may send leave in batches.
  *
  * Invariants: every actor that reports a failure gets exactly one order; sessions by the million
@@ -23,6 +29,7 @@ import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
 import * as outbox from '../supervisor/outbox.ts';
 import * as cluster from './cluster.ts';
+import * as placement from './placement.ts';
 import type { RootContext, RootEvent } from './types.ts';
 
 export const rootMachine = setup({
@@ -39,6 +46,12 @@ export const rootMachine = setup({
     giveUp: assign(cluster.giveUp),
     forgetOldestAlarm: assign(cluster.forgetOldestAlarm),
     dismiss: assign(cluster.dismiss),
+    noteActive: assign((args) => placement.note(args, 'active')),
+    noteDraining: assign((args) => placement.note(args, 'draining')),
+    noteLost: assign((args) => placement.note(args, 'lost')),
+    forgetWorker: assign(placement.forget),
+    forgetLost: assign(placement.forgetLost),
+    forgetSuperfluous: assign(placement.forgetSuperfluous),
     newBatch: assign(({ context }) => outbox.newBatch(context)),
     dropFirst: assign(({ context }) => outbox.dropFirst(context)),
   },
@@ -48,10 +61,22 @@ export const rootMachine = setup({
     somebodyWaits: ({ context }) => context.waiting.length > 0,
     hasTooManyAlarms: cluster.hasTooManyAlarms,
     isKnownAlarm: cluster.isKnownAlarm,
+    isSeeded: cluster.isSeeded,
+    isNewcomer: placement.isNewcomer,
+    isKnownWorker: placement.isKnownWorker,
+    isActiveWorker: placement.isActiveWorker,
+    isServingWorker: placement.isServingWorker,
+    hasTooManyWorkers: placement.hasTooManyWorkers,
+    nobodyServes: placement.nobodyServes,
     hasTells: ({ context }) => outbox.hasTells(context),
     batchHasRoom: ({ context }) => outbox.batchHasRoom(context),
   },
-  delays: { restartBackoff: cluster.restartBackoffMs, startPatience: 10_000, nextTurn: 0 },
+  delays: {
+    restartBackoff: cluster.restartBackoffMs,
+    startPatience: 10_000,
+    calm: 5_000,
+    nextTurn: 0,
+  },
 }).createMachine({
   id: 'root',
   description: 'The top of the cell: its life cycle, and the last supervisor.',
@@ -63,7 +88,7 @@ export const rootMachine = setup({
       description: 'What the process that runs the cell is doing.',
       initial: 'unstarted',
       on: {
-        'root.start': { target: '.starting', reenter: true, actions: 'start' },
+        'root.start': { target: '.starting', actions: 'start' },
         reply: { actions: 'confirm' },
         'root.drain': {
           target: '.draining',
@@ -85,7 +110,8 @@ export const rootMachine = setup({
           description: 'No process has told it yet what is configured.',
         },
         starting: {
-          description: 'The agents are told their settings.',
+          description: 'The agents are told their settings; another start waits.',
+          meta: { defer: ['root.start'] },
           entry: { type: 'project', params: (args) => cluster.clusterRow(args, 'starting') },
           always: { guard: 'allConfirmed', target: 'running' },
           after: { startPatience: { target: 'running' } },
@@ -98,6 +124,15 @@ export const rootMachine = setup({
             { type: 'reply', params: cluster.started },
             'forgetStarter',
           ],
+          on: {
+            'root.start': [
+              {
+                guard: 'isSeeded',
+                actions: { type: 'reply', params: cluster.startedAlready },
+              },
+              { target: 'starting', actions: 'start' },
+            ],
+          },
         },
         draining: {
           description: 'Doors take nothing new; what runs is being finished.',
@@ -147,6 +182,76 @@ export const rootMachine = setup({
         backingOff: {
           description: 'Actors that failed wait, suspended, until the first of them is due.',
           after: { restartBackoff: { target: 'watching', actions: 'orderDue' } },
+        },
+      },
+    },
+    placement: {
+      description: 'How the workers of the cell are doing.',
+      initial: 'unattended',
+      on: {
+        'worker.joined': {
+          guard: 'isNewcomer',
+          target: '.settling',
+          actions: [
+            'noteActive',
+            { type: 'project', params: (args) => placement.workerRow(args, 'active') },
+          ],
+        },
+        'worker.draining': {
+          guard: 'isActiveWorker',
+          target: '.settling',
+          actions: [
+            'noteDraining',
+            { type: 'project', params: (args) => placement.workerRow(args, 'draining') },
+          ],
+        },
+        'worker.left': {
+          guard: 'isKnownWorker',
+          target: '.settling',
+          actions: ['forgetWorker', { type: 'project', params: placement.workerGone }],
+        },
+        'worker.lost': {
+          guard: 'isServingWorker',
+          target: '.settling',
+          actions: [
+            'noteLost',
+            { type: 'project', params: (args) => placement.workerRow(args, 'lost') },
+          ],
+        },
+      },
+      states: {
+        unattended: {
+          description: 'No worker serves; what is asked for waits until one comes.',
+        },
+        settling: {
+          description: 'A worker came, goes or was lost a short while ago; shards move.',
+          entry: { type: 'project', params: (args) => placement.placementRow(args, 'settling') },
+          always: [
+            {
+              guard: 'hasTooManyWorkers',
+              actions: [
+                { type: 'project', params: placement.superfluousGone },
+                'forgetSuperfluous',
+                { type: 'project', params: (args) => placement.placementRow(args, 'settling') },
+              ],
+            },
+            {
+              guard: 'nobodyServes',
+              target: 'unattended',
+              actions: {
+                type: 'project',
+                params: (args) => placement.placementRow(args, 'unattended'),
+              },
+            },
+          ],
+          after: { calm: { target: 'steady' } },
+        },
+        steady: {
+          description: 'Every worker that serves has done so for a while.',
+          entry: [
+            'forgetLost',
+            { type: 'project', params: (args) => placement.placementRow(args, 'steady') },
+          ],
         },
       },
     },

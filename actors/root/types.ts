@@ -9,6 +9,11 @@ import type {
   RootDrain,
   RootStart,
   RootStopped,
+  WorkerDraining,
+  WorkerJoined,
+  WorkerLeft,
+  WorkerLost,
+  WorkerRow,
 } from '../../protocols/supervision.ts';
 import type { Outbox } from '../supervisor/outbox.ts';
 import type { Failure, Waiting } from '../supervisor/strategy.ts';
@@ -16,7 +21,7 @@ import type { Failure, Waiting } from '../supervisor/strategy.ts';
 export type RootContext = {
   readonly self: Address;
   readonly tenant: string;
-  /** as they were configured at the last boot */
+  /** as they were configured last */
   readonly agents: readonly AgentSettings[];
   /** agents that have not yet confirmed their settings */
   readonly unconfirmed: readonly Address[];
@@ -29,6 +34,10 @@ export type RootContext = {
   readonly waiting: readonly Waiting[];
   /** actors whose alarm rows the index holds, oldest first */
   readonly alarms: readonly Address[];
+  /**
+   * the workers that serve, and those that were lost since the cell was steady; oldest first
+   */
+  readonly workers: readonly WorkerRow[];
   readonly outbox: Outbox;
 };
 
@@ -38,5 +47,9 @@ export type RootEvent =
   | Delivered<RootStopped>
   | Delivered<Down>
   | Delivered<AlarmDismiss>
+  | Delivered<WorkerJoined>
+  | Delivered<WorkerDraining>
+  | Delivered<WorkerLeft>
+  | Delivered<WorkerLost>
   /** from an agent, to `agent.configure` */
   | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>;

@@ -1,18 +1,26 @@
 /** All that may happen to the root, and what it has promised on every path. */
 import { ALARMS_MAX, FAILURES_MAX, WAITING_MAX } from '../../../actors/root/cluster.ts';
 import { rootMachine } from '../../../actors/root/machine.ts';
+import { WORKERS_MAX } from '../../../actors/root/placement.ts';
 import type { RootContext } from '../../../actors/root/types.ts';
 import { BATCH } from '../../../actors/supervisor/outbox.ts';
 import { address, type Address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
-import type { Down, RootRow } from '../../../protocols/supervision.ts';
+import type {
+  Down,
+  PlacementRow,
+  RootRow,
+  RootStarted,
+  WorkerRow,
+} from '../../../protocols/supervision.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import {
   demand,
   type Exploration,
   type Happened,
   type Ledger,
+  type Move,
   said,
 } from '../../charts/coverage.ts';
 
@@ -43,12 +51,19 @@ class Watch implements Ledger {
   readonly alarms: Set<string>;
   starters: number;
   row: RootRow | undefined;
+  /** as people are shown them, by name */
+  readonly workers: Map<string, WorkerRow>;
+  placement: PlacementRow | undefined;
+  settings: readonly AgentSettings[];
 
   constructor(from?: Watch) {
     this.suspended = new Set(from?.suspended);
     this.alarms = new Set(from?.alarms);
     this.starters = from?.starters ?? 0;
     this.row = from?.row;
+    this.workers = new Map(from?.workers);
+    this.placement = from?.placement;
+    this.settings = from?.settings ?? [];
   }
 
   copy(): Ledger {
@@ -68,15 +83,39 @@ class Watch implements Ledger {
     demand(waiting.length).toBeLessThanOrEqual(WAITING_MAX);
     demand(context.failures.length).toBeLessThanOrEqual(FAILURES_MAX);
     for (const { index, key, value } of said<Project>(step.asks, 'project')) {
-      if (index === 'cluster') this.row = value as RootRow;
+      if (index === 'cluster' && key === 'placement') this.placement = value as PlacementRow;
+      else if (index === 'cluster') this.row = value as RootRow;
+      else if (index === 'workers' && value === null) this.workers.delete(key);
+      else if (index === 'workers') this.workers.set(key, value as WorkerRow);
       else if (value === null) this.alarms.delete(key);
       else this.alarms.add(key);
     }
     demand(this.alarms).toEqual(new Set(context.alarms));
     demand(this.alarms.size).toBeLessThanOrEqual(ALARMS_MAX);
-    const { life } = step.live.snapshot.value as { life: string };
+    const { life, placement } = step.live.snapshot.value as { life: string; placement: string };
+    this.#settings(event, context);
+    this.#placement(context, placement);
     demand(this.row?.status ?? 'unstarted').toBe(life);
     this.#answers(event, said<Reply>(step.asks, 'reply'), life);
+  }
+
+  /** A seed gives settings to a cell that has none, and to no other. */
+  #settings(event: Message, { agents: settings }: RootContext): void {
+    const given = event.type === 'root.start' ? (event['agents'] as AgentSettings[]) : undefined;
+    const kept = !given || (event['seed'] === true && this.settings.length > 0);
+    demand(settings).toEqual(kept ? this.settings : given);
+    this.settings = settings;
+  }
+
+  #placement({ workers }: RootContext, placement: string): void {
+    demand(this.placement?.status ?? 'unattended').toBe(placement);
+    demand(workers.length).toBeLessThanOrEqual(WORKERS_MAX);
+    const serving = (all: Iterable<WorkerRow>) =>
+      [...all].filter(({ state }) => state !== 'lost').sort(byName);
+    demand(serving(this.workers.values())).toEqual(serving(workers));
+    if (placement === 'unattended') demand(serving(workers)).toEqual([]);
+    else demand(this.placement?.workers).toBe(serving(workers).length);
+    if (placement === 'steady') demand(serving(workers)).toHaveLength(workers.length);
   }
 
   #order(tell: Tell): void {
@@ -92,6 +131,8 @@ class Watch implements Ledger {
     if (type === 'root.start') this.starters++;
     const answers = replies.filter(({ to }) => to);
     const direct = /^(root\.(drain|stopped)|alarm\.dismiss)$/.test(type);
+    for (const { result } of type === 'root.start' ? answers : [])
+      demand((result as RootStarted).settings).toEqual(this.settings);
     if (direct) demand(answers.length).toBe(1);
     else if (life === 'running' && this.starters > 0) {
       demand(answers.map(({ result }) => (result as RootRow).status)).toEqual(['running']);
@@ -101,10 +142,38 @@ class Watch implements Ledger {
   }
 }
 
+const byName = (a: WorkerRow, b: WorkerRow): number => (a.name < b.name ? -1 : 1);
+
 const isOrder = ({ event }: Tell): boolean => /^(sys|supervisor)\./.test(event.type);
 
 const order = address('default', 'order', '7');
 const child = (live: Live, type: string): Address => address('default', type, `n${live.seq}`);
+
+/**
+ * What workers, and those that miss them, tell: the region knows nothing of the others, so it is
+ * walked where they rest.
+ */
+const placementMoves = (live: Live, life: string): Move[] => {
+  const { failures, workers } = contextOf(live);
+  if (failures.length > 0 || life !== 'unstarted') return [];
+  const tell = (name: string, type: string, worker: { name: string; node: string }): Move => ({
+    name,
+    event: { type: `worker.${type}`, name: worker.name, node: worker.node },
+    tell: true,
+  });
+  const first = { name: 'one', node: 'one.1' };
+  const replaced = workers.some(({ node }) => node === 'one.2');
+  return [
+    ...(replaced ? [] : [tell('one joins', 'joined', first)]),
+    tell('one joins again', 'joined', { name: 'one', node: 'one.2' }),
+    tell('another joins', 'joined', { name: 'two', node: 'two.1' }),
+    tell('many join', 'joined', { name: `n${live.seq}`, node: `n${live.seq}.1` }),
+    ...['draining', 'left', 'lost'].flatMap((type) => [
+      tell(`one is ${type}`, type, first),
+      tell(`another is ${type}`, type, { name: 'two', node: 'two.1' }),
+    ]),
+  ];
+};
 
 const again = ['timer:restartBackoff', 'it fails again'];
 
@@ -124,10 +193,18 @@ export const exploration: Exploration = {
       tell: true as const,
     });
     const agent = address('default', 'agent', 'a0');
+    // While it starts, the next start waits in the stash.
+    const { life } = live.snapshot.value as { life: string };
+    const starts = life === 'starting' ? [] : [0, 2, 40];
     return [
-      ...[0, 2, 40].map((count) => ({
+      ...placementMoves(live, life),
+      ...starts.map((count) => ({
         name: `start with ${count}`,
         event: { type: 'root.start', agents: agents(count) },
+      })),
+      ...starts.slice(0, 2).map((count) => ({
+        name: `seed with ${count}`,
+        event: { type: 'root.start', agents: agents(count), seed: true },
       })),
       { name: 'drain', event: { type: 'root.drain' } },
       { name: 'stopped', event: { type: 'root.stopped' } },
@@ -153,7 +230,13 @@ export const exploration: Exploration = {
     ];
   },
   key: (live) => {
-    const { unconfirmed, failures, waiting, alarms, outbox } = contextOf(live);
+    const { unconfirmed, failures, waiting, alarms, outbox, workers } = contextOf(live);
+    const { life, placement } = live.snapshot.value as { life: string; placement: string };
+    if (workers.length > 0) {
+      const resting = life === 'unstarted' && failures.length === 0;
+      if (!resting || workers.length > 3) return [placement, workers.length >= WORKERS_MAX];
+      return [placement, workers.map(({ node, state }) => [node.replace(/^n.*/, 'n'), state])];
+    }
     if (waiting.length >= WAITING_MAX) return ['full'];
     if (alarms.length >= ALARMS_MAX) {
       const last = failures.at(-1)?.child;
@@ -168,9 +251,12 @@ export const exploration: Exploration = {
       ofOrder,
       Math.min(alarms.length, 1),
       outbox.tells.length > 0,
+      contextOf(live).agents.length > 0,
     ];
   },
   scripts: [
+    Array<string>(WORKERS_MAX + 1).fill('many join'),
+    ['one joins', ...Array<string>(WORKERS_MAX).fill('many join'), 'one is lost'],
     Array<string>(WAITING_MAX).fill('a session fails'),
     Array.from({ length: ALARMS_MAX }, () => [
       'a session fails',
