@@ -42,6 +42,7 @@ export type EffectRunnerOptions = {
 
 /** An outcome larger than this is a failure: large results travel by reference. */
 export const OUTCOME_BYTES_MAX = 256 * 1024;
+const FINISHED_POLL_MS = 20;
 const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
 
 type Running = { readonly abort: AbortController; readonly attempt: number };
@@ -59,6 +60,18 @@ export class EffectRunner {
 
   get running(): number {
     return this.#running.size;
+  }
+
+  isRunning(id: string): boolean {
+    return this.#running.has(id);
+  }
+
+  /** Resolves when nothing runs any more and every outcome is stored, or after so long. */
+  async finished(withinMs: number): Promise<void> {
+    const { clock } = this.#o;
+    const until = clock.monotonicMs() + withinMs;
+    while (this.#running.size > 0 && clock.monotonicMs() < until)
+      await new Promise<void>((resolve) => clock.after(FINISHED_POLL_MS, resolve));
   }
 
   /** Runs the effect unless this attempt of it runs already. */
