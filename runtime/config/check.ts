@@ -90,9 +90,13 @@ export function showValue(value: unknown, schema?: TSchema): string {
   if (schema && holdsSecret(schema)) return redacted;
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'object' && value !== null) return 'an object';
-  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  const text = typeof value === 'number' ? String(value) : withoutLogin(JSON.stringify(value));
   return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 }
+
+/** A URL's user and password: a secret in a place that is not meant for one. */
+const withoutLogin = (text: string): string =>
+  text.replaceAll(/:\/\/[^\s/@]*@/g, `://${redacted}@`);
 
 /** What a schema allows, in words. */
 export function allowed(schema: TSchema): string {
@@ -100,6 +104,7 @@ export function allowed(schema: TSchema): string {
   if (schema.anyOf) return words(schema.anyOf as TSchema[]);
   if (schema.type === 'boolean') return 'true or false';
   if (schema.type === 'integer') return `a whole number${range(schema)}`;
+  if (schema.type === 'number') return `a number${range(schema)}`;
   if (schema.type === 'array') return `a list, each ${allowed(schema.items as TSchema)}`;
   if (schema.type === 'object') return objectForm(schema);
   return schema.minLength ? 'a text that is not empty' : 'a text';

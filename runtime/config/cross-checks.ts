@@ -6,6 +6,7 @@ import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
 import { childPointer } from './pointer.ts';
 import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.ts';
+import { natsLoginStands } from './nats-checks.ts';
 import type { Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
 import { toolListNames } from './tool-names.ts';
@@ -31,6 +32,7 @@ const rules: readonly Rule[] = [
   { reads: ['models'], check: providersStand },
   { reads: ['gateway'], check: gatewayIsGuarded },
   { reads: ['gateway'], check: tailscaleFits },
+  { reads: ['nats'], check: natsLoginStands },
 ];
 
 function uniqueAgents(config: Config): Finding[] {

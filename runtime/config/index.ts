@@ -8,12 +8,13 @@ export {
   soleAgentId,
 } from './agents.ts';
 export {
-  type ConfigFlags,
   type LoadedConfig,
   type LoadInput,
   configFileName,
   loadConfig,
 } from './load.ts';
+export { natsServers } from './nats-checks.ts';
+export type { ConfigFlags } from './overrides.ts';
 export { ConfigError, type Problem } from './problems.ts';
 export { knownProviders, offlineProvider } from './providers.ts';
 export {

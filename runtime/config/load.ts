@@ -22,20 +22,14 @@ import {
 } from './check.ts';
 import { crossCheck } from './cross-checks.ts';
 import { type Document, Layers, isObject } from './layers.ts';
+import { type ConfigFlags, layOver } from './overrides.ts';
 import { childPointer, isWithin, parsePointer, showPointer, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
 import { ConfigError } from './problems.ts';
 import { knownProviders } from './providers.ts';
-import { type Config, loadedSchema } from './schema.ts';
+import { type AgentConfig, type Config, loadedSchema } from './schema.ts';
 import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
 import { readToken, tokenFile } from './token.ts';
-
-/** What a command line may set; `file` of LoadInput stands for --config. */
-export type ConfigFlags = {
-  readonly data?: string;
-  readonly port?: string | number;
-  readonly token?: string;
-};
 
 export type LoadInput = {
   /**
@@ -74,10 +68,7 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
   const home = path(flags.data || env.TROUPE_HOME || join(userHome, '.troupe'));
   const document = readDocument(namedFile(input, env, path), home);
   const layers = new Layers(document);
-  layers.set('/gateway/port', numberOrText(env.TROUPE_PORT), 'environment variable TROUPE_PORT');
-  layers.set('/gateway/auth/token', env.TROUPE_TOKEN, 'environment variable TROUPE_TOKEN');
-  layers.set('/gateway/port', numberOrText(flags.port), '--port');
-  layers.set('/gateway/auth/token', flags.token, '--token');
+  layOver(layers, env, flags);
   nameApis(layers);
   if (valueAt(layers.raw, '/gateway/auth/token') === undefined) {
     layers.set('/gateway/auth/token', readToken(home), `file ${tokenFile(home)}`);
@@ -167,27 +158,43 @@ function nameApis(layers: Layers): void {
   }
 }
 
-/** Folders as absolute paths. A section that is not well-formed is left as it is. */
+/** Folders and files as absolute paths. A section that is not well-formed is left as it is. */
 function withPaths(config: Config, { resolvePath }: SecretContext): Config {
-  const { agents } = config;
-  if (!isObject(agents) || !isObject(agents.defaults) || !Array.isArray(agents.agents))
-    return config;
-  const absolute = <T>(owner: T): T =>
-    isObject(owner) && typeof owner.workspace === 'string'
-      ? { ...owner, workspace: resolvePath(owner.workspace) }
-      : owner;
-  const entries = agents.agents.map((entry: Config['agents']['agents'][number]) => absolute(entry));
-  return { ...config, agents: { ...agents, defaults: absolute(agents.defaults), agents: entries } };
+  const absolute = <T>(owner: T, ...keys: string[]): T => {
+    if (!isObject(owner)) return owner;
+    const paths = keys.flatMap((key) => {
+      const path = owner[key];
+      return typeof path === 'string' ? [[key, resolvePath(path)]] : [];
+    });
+    return { ...owner, ...Object.fromEntries(paths) };
+  };
+  const { agents, nats, runtime } = config;
+  return {
+    ...config,
+    ...(isObject(agents) && {
+      agents: {
+        ...agents,
+        defaults: absolute(agents.defaults, 'workspace'),
+        agents: Array.isArray(agents.agents)
+          ? agents.agents.map((entry: AgentConfig) => absolute(entry, 'workspace'))
+          : agents.agents,
+      },
+    }),
+    ...(isObject(nats) && {
+      nats: {
+        ...absolute(nats, 'credentialsFile', 'nkeySeedFile'),
+        ...(nats.tls && { tls: absolute(nats.tls, 'caFile', 'certFile', 'keyFile') }),
+      },
+    }),
+    ...(isObject(runtime) && {
+      runtime: { ...runtime, workspaces: absolute(runtime.workspaces, 'path') },
+    }),
+  };
 }
 
 function expandHome(path: string, userHome: string): string {
   if (isAbsolute(path)) return path;
   return path === '~' || path.startsWith('~/') ? join(userHome, path.slice(1)) : path;
-}
-
-/** Digits are a number; anything else stays, to be refused with its own words. */
-function numberOrText(text: string | number | undefined): string | number | undefined {
-  return typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -4,7 +4,9 @@
  */
 import type { TProperties, TSchema } from '@sinclair/typebox';
 import { allowed } from './check.ts';
-import { childSchemas, isNotYetUsed } from './fields.ts';
+import { childSchema, childSchemas, isNotYetUsed } from './fields.ts';
+import { overrides } from './overrides.ts';
+import { parsePointer, showPointer } from './pointer.ts';
 import { knownProviders, offlineProvider } from './providers.ts';
 import { loadedSchema } from './schema.ts';
 import { toolAliases, toolGroups } from './tool-names.ts';
@@ -64,6 +66,21 @@ const standard = (schema: TSchema) =>
 const cell = (text: string) => text.replaceAll('|', '\\|');
 const sentence = (text = '') => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
+/** A key that a flag or a variable may set. */
+function overrideRow({ pointer, variable, flag, takes, note }: (typeof overrides)[number]): string {
+  const schema = parsePointer(pointer).reduce<TSchema | undefined>(
+    (at, key) => (at ? childSchema(at, key) : undefined),
+    loadedSchema,
+  );
+  const cells = [
+    `\`${showPointer(pointer)}\``,
+    flag ? `\`--${flag} ${takes}\`` : '',
+    variable ? `\`${variable}\`` : '',
+    schema && standard(schema) ? standard(schema) : (note ?? ''),
+  ];
+  return `| ${cells.map(cell).join(' | ')} |`;
+}
+
 const intro = `# Configuration
 
 <!-- Made by \`troupe config reference > docs/config.md\` from the descriptions in runtime/config. -->
@@ -77,8 +94,7 @@ and where it comes from, \`troupe config schema\` prints the JSON Schema for you
 | --- | --- | --- | --- |
 | the file | \`--config FILE\` | \`TROUPE_CONFIG\` | \`troupe.json5\` in the data folder, if there is one |
 | the data folder | \`--data DIR\` | \`TROUPE_HOME\` | \`~/.troupe\` |
-| \`gateway.port\` | \`--port N\` | \`TROUPE_PORT\` | 18789 |
-| \`gateway.auth.token\` | \`--token T\` | \`TROUPE_TOKEN\` | made at the first start, kept in the file \`token\` of the data folder |
+${overrides.map(overrideRow).join('\n')}
 ${Object.entries(knownProviders)
   .map(
     ([id, { keyVariable }]) =>
@@ -149,5 +165,7 @@ const example = `## Example
     },
   },
   runtime: { durability: 'process' },
+  // read by \`troupe gateway\` and \`troupe worker\`
+  nats: { url: 'nats://127.0.0.1:4222' },
 }
 \`\`\``;

@@ -8,6 +8,7 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type Loaded, inputForm, notYetUsed, oneOf, record, secret, section } from './fields.ts';
 import { agentsSection } from './schema-agents.ts';
+import { clusterSection, natsSection } from './schema-cluster.ts';
 
 const auth = section('who may connect', {
   mode: oneOf(['token', 'password', 'none'], {
@@ -186,6 +187,30 @@ const runtime = section('the actor runtime', {
     default: 1_000,
     description: 'actors of one shard kept in memory; the longest unused one leaves first',
   }),
+  tenantWeights: Type.Record(
+    Type.String({ minLength: 1 }),
+    Type.Number({ minimum: 0.1, maximum: 100, description: 'its share against the others’' }),
+    {
+      default: {},
+      additionalProperties: false,
+      description: 'by tenant, who is served how much when all wait; 1 for one that is not named',
+    },
+  ),
+  workspaces: section('where the files of agents are kept', {
+    provider: Type.Optional(
+      oneOf(['folder', 'synced'], {
+        description:
+          'a folder of this machine or a shared volume, or copies that every worker can fetch. ' +
+          'Left out: `folder`, in a cluster `synced`',
+      }),
+    ),
+    path: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'the folder, or that of the copies. Left out: `workspaces` in the data folder',
+      }),
+    ),
+  }),
 });
 
 const log = section('what troupe writes about itself', {
@@ -203,6 +228,8 @@ export const loadedSchema = section('configuration of troupe', {
   tools,
   models,
   runtime,
+  nats: natsSection,
+  cluster: clusterSection,
   log,
 });
 

@@ -1,0 +1,52 @@
+/** What the keys of `nats` must agree on. */
+import type { Finding } from './check.ts';
+import type { Config } from './schema.ts';
+
+type Nats = Config['nats'];
+
+export const natsLoginStands = ({ nats }: Config): Finding[] => [
+  ...loginsInUrls(nats),
+  ...pairs(nats),
+  ...oneWayIn(nats),
+];
+
+/** In a URL it would be shown wherever the server is named. */
+function loginsInUrls(nats: Nats): Finding[] {
+  if (!natsServers(nats).some((url) => url.includes('@'))) return [];
+  return [
+    {
+      pointer: '/nats/url',
+      message: 'must hold no user and no password: they have keys of their own',
+      allowed: 'nats://host:port, with nats.user and nats.password',
+    },
+  ];
+}
+
+/** Keys that mean nothing without each other. */
+function pairs({ user, password, tls }: Nats): Finding[] {
+  const missing = (pointer: string, because: string): Finding => ({
+    pointer,
+    message: `is missing: ${because} is set`,
+  });
+  return [
+    ...(user && !password ? [missing('/nats/password', 'nats.user')] : []),
+    ...(password && !user ? [missing('/nats/user', 'nats.password')] : []),
+    ...(tls?.certFile && !tls.keyFile ? [missing('/nats/tls/keyFile', 'nats.tls.certFile')] : []),
+    ...(tls?.keyFile && !tls.certFile ? [missing('/nats/tls/certFile', 'nats.tls.keyFile')] : []),
+  ];
+}
+
+const ways = ['user', 'token', 'credentialsFile', 'nkeySeedFile'] as const;
+
+function oneWayIn(nats: Nats): Finding[] {
+  const [first, ...others] = ways.filter((way) => nats[way] !== undefined);
+  return others.map((way) => ({
+    pointer: `/nats/${way}`,
+    message: `nats.${first} is set already; there is one way to sign in`,
+    allowed: `one of ${ways.map((one) => `nats.${one}`).join(', ')}`,
+  }));
+}
+
+/** The servers of `nats.url`; [] when none is named. */
+export const natsServers = ({ url = [] }: Nats): readonly string[] =>
+  typeof url === 'string' ? [url] : url;

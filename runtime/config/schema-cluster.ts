@@ -1,0 +1,83 @@
+/**
+ * The configuration's sections for a cluster: how to reach NATS, and what this process is in it.
+ * `troupe start` without `--nats` reads neither.
+ */
+import { Type } from '@sinclair/typebox';
+import { record, secret, section } from './fields.ts';
+
+/** What a server's address looks like; user and password have keys of their own. */
+const serverUrl = Type.String({ pattern: '^(nats|tls)://[^\\s/,]+/?$' });
+
+const tls = record('encrypt the connection; `{}` checks the server by the certificates of Node', {
+  caFile: Type.Optional(
+    Type.String({ minLength: 1, description: 'certificates that the server is checked by, PEM' }),
+  ),
+  certFile: Type.Optional(
+    Type.String({ minLength: 1, description: 'certificate of this client, PEM' }),
+  ),
+  keyFile: Type.Optional(Type.String({ minLength: 1, description: 'its private key, PEM' })),
+});
+
+export const natsSection = section('the NATS servers of a cluster', {
+  url: Type.Optional(
+    Type.Unsafe<string | readonly string[]>(
+      Type.Union([serverUrl, Type.Array(serverUrl, { minItems: 1, maxItems: 64 })], {
+        'x-allowed': 'nats://host:port or tls://host:port, or a list of them',
+        description: 'one server or several of one NATS cluster',
+      }),
+    ),
+  ),
+  user: Type.Optional(Type.String({ minLength: 1, description: 'name to sign in with' })),
+  password: Type.Optional(secret('the password of `nats.user`')),
+  token: Type.Optional(secret('token to sign in with, instead of a user')),
+  credentialsFile: Type.Optional(
+    Type.String({ minLength: 1, description: 'file to sign in with, as `nsc` makes it (.creds)' }),
+  ),
+  nkeySeedFile: Type.Optional(
+    Type.String({ minLength: 1, description: 'file with the seed of an NKey to sign in with' }),
+  ),
+  tls: Type.Optional(tls),
+  replicas: Type.Unsafe<1 | 3 | 5>(
+    Type.Union([Type.Literal(1), Type.Literal(3), Type.Literal(5)], {
+      default: 1,
+      description:
+        'servers that keep each message; more than 1 needs as many servers of version 2.11 or newer',
+    }),
+  ),
+  env: Type.String({
+    pattern: '^[A-Za-z0-9_-]{1,32}$',
+    'x-allowed': 'letters, digits, _ and -, at most 32',
+    default: 'main',
+    description: 'name of the cluster: several of different names can share the NATS servers',
+  }),
+});
+
+export const clusterSection = section('this process among the others of a cluster', {
+  shards: Type.Integer({
+    minimum: 1,
+    maximum: 1_024,
+    default: 64,
+    description: 'parts that the actors are spread over; fixed when the cluster is made',
+  }),
+  name: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$',
+      'x-allowed': 'letters, digits, _ and -, at most 63',
+      description:
+        'name of this process, the same after a restart and different from every other’s. ' +
+        'Left out: the host name; a second one on this machine adds -2 and so on',
+    }),
+  ),
+  weight: Type.Number({
+    minimum: 0.1,
+    maximum: 100,
+    default: 1,
+    description: 'share of the shards that a worker takes, against the other workers’ weights',
+  }),
+  drainSeconds: Type.Integer({
+    minimum: 1,
+    maximum: 3_600,
+    default: 25,
+    description: 'how long a worker that is told to stop may hand its shards over',
+  }),
+});
