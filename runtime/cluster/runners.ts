@@ -1,0 +1,155 @@
+/**
+ * Runners: finds out which effects of a shard that changed its owner still run somewhere (G2, G4).
+ * A runner outlives its owner: it goes on and reports to the mailbox (A4, G6). So a new owner asks
+ * every live node before it begins an effect again, and asks on: once no live node runs it, it is
+ * orphaned.
+ *
+ * What it relies on is a hint: `repeatable` and `keyed` effects may run twice, and a `once` effect
+ * that had started is never started here (rule G).
+ */
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock/clock.ts';
+
+export type RunnersOptions = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** this process */
+  readonly node: string;
+  /** the other live nodes */
+  readonly others: () => readonly string[];
+  readonly isRunning: (id: string) => boolean;
+  readonly abort: (id: string) => void;
+};
+
+/** A node that is thought alive and says nothing is waited for so long. */
+const GRACE_MS = 2_000;
+const ASK_AGAIN_MS = 200;
+/** Effects that run elsewhere are asked about so often. */
+const CHECK_MS = 2_000;
+/** An outcome that was just reported is on its way through the mailbox. */
+const REPORTED_MS = { atTakeOver: 100, seenRunning: 1_000 };
+const IDS_PER_QUESTION = 500;
+
+type Question = { readonly from: string; readonly ids: readonly string[] };
+type Answer = {
+  readonly node: string;
+  readonly ids: readonly string[];
+  readonly running: string[];
+};
+
+/** One effect that may run elsewhere. */
+type Asked = {
+  readonly orphaned: (id: string) => void;
+  /** nodes that have said that they do not run it, since the last time one said it does */
+  readonly denied: Set<string>;
+  /** monotonic ms at which silent nodes are waited for no longer */
+  readonly until: number;
+  /** and before which nothing is concluded */
+  notBefore: number;
+  runningAt: string | undefined;
+};
+
+export class Runners {
+  readonly #o: RunnersOptions;
+  readonly #asked = new Map<string, Asked>();
+  readonly #unsubscribe: (() => void)[];
+  #cancel: (() => void) | undefined;
+  #lastCheckMs = 0;
+
+  constructor(options: RunnersOptions) {
+    this.#o = options;
+    const { bus, node, abort } = options;
+    this.#unsubscribe = [
+      bus.subscribe('runners.ask', ({ payload }) => this.#answer(payload as Question)),
+      bus.subscribe(`runners.answer.${node}`, ({ payload }) => this.#heard(payload as Answer)),
+      bus.subscribe('runners.abort', ({ payload }) => abort(payload as string)),
+    ];
+  }
+
+  /** Calls `orphaned` once for every id that no live node runs (any more). Returns stop. */
+  adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
+    const nowMs = this.#o.clock.monotonicMs();
+    const until = nowMs + GRACE_MS;
+    const notBefore = nowMs + REPORTED_MS.atTakeOver;
+    for (const id of ids)
+      this.#asked.set(id, { orphaned, denied: new Set(), until, notBefore, runningAt: undefined });
+    this.#ask(ids);
+    this.#decide();
+    return () => {
+      for (const id of ids) if (this.#asked.get(id)?.orphaned === orphaned) this.#asked.delete(id);
+    };
+  }
+
+  /** Tells the node that runs it, whichever that is, that nobody wants the outcome any more. */
+  abortElsewhere(id: string): void {
+    if (this.#o.others().length > 0) this.#o.bus.publish('runners.abort', id);
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#asked.clear();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  #answer({ from, ids }: Question): void {
+    const { bus, node, isRunning } = this.#o;
+    if (from === node) return;
+    bus.publish(`runners.answer.${from}`, { node, ids, running: ids.filter(isRunning) });
+  }
+
+  #heard({ node, ids, running }: Answer): void {
+    const runs = new Set(running);
+    const nowMs = this.#o.clock.monotonicMs();
+    for (const id of ids) {
+      const asked = this.#asked.get(id);
+      if (!asked) continue;
+      if (runs.has(id)) {
+        asked.runningAt = node;
+        asked.denied.clear();
+      } else {
+        if (asked.runningAt === node) {
+          asked.runningAt = undefined;
+          asked.notBefore = nowMs + REPORTED_MS.seenRunning;
+        }
+        asked.denied.add(node);
+      }
+    }
+    this.#decide();
+  }
+
+  #ask(ids: readonly string[]): void {
+    const { bus, node, others } = this.#o;
+    if (others().length === 0) return;
+    for (let at = 0; at < ids.length; at += IDS_PER_QUESTION)
+      bus.publish('runners.ask', { from: node, ids: ids.slice(at, at + IDS_PER_QUESTION) });
+  }
+
+  /** Lets go of what is known to run nowhere; asks again about the rest. */
+  #decide(): void {
+    const { clock, others, isRunning } = this.#o;
+    const alive = new Set(others());
+    const nowMs = clock.monotonicMs();
+    for (const [id, asked] of this.#asked) {
+      const { runningAt, denied, until, notBefore } = asked;
+      if (isRunning(id) || nowMs < notBefore) continue;
+      if (runningAt !== undefined && alive.has(runningAt)) continue;
+      const silent = [...alive].some((other) => !denied.has(other));
+      if (silent && nowMs < until) continue;
+      this.#asked.delete(id);
+      asked.orphaned(id);
+    }
+    if (this.#asked.size > 0) this.#cancel ??= clock.after(ASK_AGAIN_MS, () => this.#askAgain());
+  }
+
+  #askAgain(): void {
+    this.#cancel = undefined;
+    const nowMs = this.#o.clock.monotonicMs();
+    const mayCheck = nowMs - this.#lastCheckMs >= CHECK_MS;
+    if (mayCheck) this.#lastCheckMs = nowMs;
+    const open: string[] = [];
+    for (const [id, { runningAt }] of this.#asked)
+      if (runningAt === undefined || mayCheck) open.push(id);
+    this.#ask(open);
+    this.#decide();
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Hosting: which shards this process holds, and what is known of the others. Two forms: a process
+ * that holds them all (embedded), and a node of a cluster. Doors, effects and reads do not know
+ * which.
+ */
+import type { Position } from './log/log.ts';
+import type { Shards } from './shards.ts';
+import type { NodeStatus, ShardStatus } from './system.ts';
+
+export interface Hosting {
+  /** Resolves when this process takes part: what is its own is held, what it reads can be read. */
+  start(): Promise<void>;
+  /** What is known of a shard, whoever holds it; undefined when nobody does. */
+  statusOf(shard: number): ShardStatus | undefined;
+  status(): readonly ShardStatus[];
+  nodes(): readonly NodeStatus[];
+  /** As `Outside.adopt`. */
+  adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
+  /** Nobody wants the outcome of an effect that does not run here. */
+  abortElsewhere(id: string): void;
+  /** Resolves when readers here see a record; undefined where they always do (RT14). */
+  seen(shard: number, position: Position): Promise<void> | undefined;
+  /** Lets every shard go in order, to whoever comes next; takes none any more. */
+  release(): Promise<void>;
+  /** The last thing: nothing of it is heard of any more. */
+  close(): Promise<void>;
+}
+
+/** A process that holds every shard of its store. */
+export class Alone implements Hosting {
+  readonly #shards: Shards;
+
+  constructor(shards: Shards) {
+    this.#shards = shards;
+  }
+
+  start(): Promise<void> {
+    return this.#shards.holdAll();
+  }
+
+  statusOf(shard: number): ShardStatus | undefined {
+    return this.#shards.statusOf(shard);
+  }
+
+  status(): readonly ShardStatus[] {
+    return this.#shards.status();
+  }
+
+  nodes(): readonly NodeStatus[] {
+    return [];
+  }
+
+  /** Nobody else runs anything; what runs here is known to the runner. */
+  adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
+    ids.forEach(orphaned);
+    return () => {};
+  }
+
+  abortElsewhere(): void {}
+
+  seen(): undefined {
+    return undefined;
+  }
+
+  release(): Promise<void> {
+    return this.#shards.close();
+  }
+
+  async close(): Promise<void> {}
+}

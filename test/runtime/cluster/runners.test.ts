@@ -1,0 +1,108 @@
+/** Who still runs what a new owner finds open (G2, G4), asked over a bus that loses messages. */
+import { beforeEach, expect, it } from 'vitest';
+import { Runners } from '../../../runtime/cluster/runners.ts';
+import { Random } from '../../sim/random.ts';
+import { SimBus } from '../../sim/sim-bus.ts';
+import { VirtualClock } from '../../sim/virtual-clock.ts';
+
+let clock: VirtualClock;
+let bus: SimBus;
+let alive: Set<string>;
+
+type Node = { readonly runners: Runners; readonly runs: Set<string>; readonly aborted: string[] };
+
+const openNode = (node: string): Node => {
+  alive.add(node);
+  const runs = new Set<string>();
+  const aborted: string[] = [];
+  const runners = new Runners({
+    bus,
+    clock,
+    node,
+    others: () => [...alive].filter((other) => other !== node),
+    isRunning: (id) => runs.has(id),
+    abort: (id) => aborted.push(id),
+  });
+  return { runners, runs, aborted };
+};
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  bus = new SimBus(clock, new Random(7));
+  alive = new Set();
+});
+
+const adopt = (node: Node, ids: readonly string[]) => {
+  const orphaned: string[] = [];
+  const stop = node.runners.adopt(ids, (id) => orphaned.push(id));
+  return { orphaned, stop };
+};
+
+it('gives everything back to a node that is alone, each id once', async () => {
+  const a = openNode('a');
+  const { orphaned } = adopt(a, ['1', '2', '3']);
+  await clock.run(60_000);
+  expect(orphaned).toEqual(['1', '2', '3']);
+});
+
+it('keeps an effect that another node runs, until that node has ended it', async () => {
+  const [a, b] = [openNode('a'), openNode('b')];
+  b.runs.add('2');
+  const { orphaned } = adopt(a, ['1', '2']);
+  await clock.run(30_000);
+  expect(orphaned).toEqual(['1']);
+  b.runs.delete('2');
+  await clock.run(60_000);
+  expect(orphaned).toEqual(['1', '2']);
+});
+
+it('gives back what a node ran that has died', async () => {
+  const [a, b] = [openNode('a'), openNode('b')];
+  b.runs.add('1');
+  const { orphaned } = adopt(a, ['1']);
+  await clock.run(10_000);
+  expect(orphaned).toEqual([]);
+  b.runners.close();
+  alive.delete('b');
+  await clock.run(11_000);
+  expect(orphaned).toEqual(['1']);
+});
+
+it('waits for a node that is alive and silent, and not for ever', async () => {
+  const a = openNode('a');
+  alive.add('frozen');
+  const { orphaned } = adopt(a, ['1']);
+  await clock.run(1_500);
+  expect(orphaned).toEqual([]);
+  await clock.run(5_000);
+  expect(orphaned).toEqual(['1']);
+});
+
+it('concludes nothing wrong from messages that are lost or come twice', async () => {
+  bus.faults = { lost: 0.3, doubled: 0.3 };
+  const [a, b] = [openNode('a'), openNode('b')];
+  const mine = Array.from({ length: 50 }, (_, i) => `run-${i}`);
+  const { orphaned } = adopt(a, ['gone', ...mine]);
+  for (const id of mine) b.runs.add(id);
+  await clock.run(1_900);
+  expect(orphaned.filter((id) => id !== 'gone')).toEqual([]);
+  for (const id of mine) b.runs.delete(id);
+  await clock.run(60_000);
+  expect(new Set(orphaned)).toEqual(new Set(['gone', ...mine]));
+  expect(orphaned).toHaveLength(51);
+});
+
+it('asks no more once the owner has stopped', async () => {
+  const a = openNode('a');
+  const { orphaned, stop } = adopt(a, ['1']);
+  stop();
+  await clock.run(60_000);
+  expect(orphaned).toEqual([]);
+});
+
+it('tells every other node that nobody wants an outcome any more', async () => {
+  const [a, b] = [openNode('a'), openNode('b')];
+  a.runners.abortElsewhere('1');
+  await clock.run(1_000);
+  expect(b.aborted).toEqual(['1']);
+});
