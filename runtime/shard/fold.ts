@@ -56,6 +56,18 @@ export type Scalars = {
   handedOff: boolean;
   /** input -> TRY records without its Turn (K2) */
   tries: Record<string, number>;
+  /** what the last SNAPSHOT record says; absent before the first, and where the log is atomic */
+  snapshot?: SnapshotMark;
+  /** journal after that record, or from the beginning */
+  since: { records: number; bytes: number };
+};
+
+/** A snapshot that counts, and what was done when its record was written. */
+export type SnapshotMark = {
+  readonly covers: Position;
+  readonly bytes: number;
+  readonly mailFloor: Position;
+  readonly ctlFloor: Position;
 };
 
 const outKey = (link: string, n: number) => `${link}|${sortable(n)}`;
@@ -77,7 +89,12 @@ const newScalars = (cell: string): Scalars => ({
   unclean: [],
   handedOff: true,
   tries: {},
+  since: { records: 0, bytes: 0 },
 });
+
+/** Whether this is the row that says up to where the others of its shard are folded. */
+export const isHead = (table: string, key: string): boolean =>
+  table === TABLE.scalars && key === SCALARS_KEY;
 
 export class Fold {
   readonly shard: number;
@@ -104,7 +121,9 @@ export class Fold {
   /** What the State port holds of this shard, or undefined when it holds nothing. */
   static fromState(shard: number, state: State, keepsOutbox: boolean): Fold | undefined {
     const bytes = state.get(shard, TABLE.scalars, SCALARS_KEY);
-    return bytes && new Fold(shard, state, keepsOutbox, decode<Scalars>(bytes));
+    if (!bytes) return undefined;
+    const scalars = decode<Scalars>(bytes);
+    return new Fold(shard, state, keepsOutbox, { ...newScalars(scalars.cell), ...scalars });
   }
 
   get(table: string, key: string): Uint8Array | undefined {
@@ -138,10 +157,14 @@ export class Fold {
   /**
    * Applies a record's scalars. Its row puts are applied by `put` where they are made or by
    * `replay`.
+   * @param bytes of the record as it is stored
    */
-  applyScalars(r: JournalRecord): void {
+  applyScalars(r: JournalRecord, bytes: number): void {
     const s = this.scalars;
+    s.recId = r.recId;
+    s.prev = r.prev;
     s.now = Math.max(s.now, r.now);
+    this.#measure(r, bytes);
     if (r.t === 'EPOCH') this.#applyEpoch(r.now);
     if (r.t === 'HANDOFF') s.handedOff = true;
     if (r.t === 'TRY') s.tries[r.input] = (s.tries[r.input] ?? 0) + 1;
@@ -163,18 +186,19 @@ export class Fold {
   }
 
   /** Folds one record that counts, read from the journal. */
-  replay(r: JournalRecord): void {
+  replay(r: JournalRecord, bytes: number): void {
     if (r.t === 'TURNS') {
       for (const turn of r.turns) turn.puts.forEach((p) => this.put(p));
       r.puts.forEach((p) => this.put(p));
     }
-    this.applyScalars(r);
+    this.applyScalars(r, bytes);
   }
 
-  /** Ends the record that is being built: answers its row puts, the scalars row among them. */
-  seal(recId: string, prev: Position): { record: number; puts: Put[] } {
-    this.scalars.recId = recId;
-    this.scalars.prev = prev;
+  /**
+   * Ends the record that is being built, or the run of records that were replayed: answers all rows
+   * that they change, the scalars row last.
+   */
+  seal(): { record: number; puts: Put[] } {
     const puts = [...this.#dirty.values()];
     puts.push({
       shard: this.shard,
@@ -216,6 +240,18 @@ export class Fold {
     const s = this.scalars;
     if (!s.handedOff) s.unclean = [...s.unclean, now].slice(-EPOCHS_KEPT);
     s.handedOff = false;
+  }
+
+  #measure(r: JournalRecord, bytes: number): void {
+    const s = this.scalars;
+    if (r.t !== 'SNAPSHOT') {
+      s.since.records++;
+      s.since.bytes += bytes;
+      return;
+    }
+    const { mailFloor, ctlFloor } = s;
+    s.snapshot = { covers: r.covers, bytes: r.bytes, mailFloor, ctlFloor };
+    s.since = { records: 0, bytes: 0 };
   }
 
   #countRows(table: string, key: string, value: Uint8Array | null): void {

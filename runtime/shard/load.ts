@@ -3,15 +3,18 @@
  * where the journal confirms it, else the latest snapshot, else nothing; every record that counts
  * after the base is folded on it, and the chain must be unbroken. Nothing is ever skipped: what
  * does not add up quarantines the shard with the reason CORRUPT.
+ *
+ * Where the log is not atomic State is a cache (I6): what is wrong with it is no damage, it is
+ * cleared and folded again, and what is folded goes to it in slices, each with its head, so that it
+ * is a fold at some position at every moment and a load of a large shard stops nobody.
  */
-import { createHash } from 'node:crypto';
-import { decode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Log, Position } from '../log/log.ts';
 import type { Put, State } from '../state/state.ts';
 import { Fold } from './fold.ts';
 import { CorruptRecord, type JournalRecord, decodeRecord } from './records.ts';
+import { isKnownLayout, nextTurn, restoreRows, sha256InTurns } from './snapshot.ts';
 
 export type LoadFrom = {
   readonly log: Log;
@@ -20,6 +23,8 @@ export type LoadFrom = {
   readonly journal: string;
   readonly shard: number;
   readonly cell: string;
+  /** false: somebody else may load into this State now, so nothing more is written; default true */
+  readonly isWanted?: () => boolean;
 };
 
 export type Loaded = {
@@ -27,51 +32,76 @@ export type Loaded = {
   readonly last: Position;
   /** the log's own time of the last record, 0 if there is none */
   readonly logTimeMs: number;
-  readonly snapshot: SnapshotMark | undefined;
   readonly voids: number;
-};
-export type SnapshotMark = {
-  readonly covers: Position;
-  readonly mailFloor: Position;
-  readonly ctlFloor: Position;
+  /** folded on the base: how many, and the bytes of them */
+  readonly records: number;
+  readonly bytes: number;
+  /** snapshots that should have been the base and could not be read, and why */
+  readonly unreadable: readonly string[];
 };
 
 type Stored = {
   readonly position: Position;
   readonly logTimeMs: number;
+  readonly bytes: number;
   readonly record: JournalRecord;
 };
 type Snapshot = Extract<JournalRecord, { t: 'SNAPSHOT' }>;
+type Base = { readonly fold: Fold; readonly covers: Position };
+type Tail = Pick<Loaded, 'voids' | 'records' | 'bytes'>;
 
 const ATTEMPTS_MAX = 5;
+/** Journal that is decoded, or folded and written to State, in one turn of the event loop. */
+const SLICE_BYTES = 512 * 1024;
 
 /** Somebody trimmed while we read: begin again. */
 class Hole extends Error {}
 
-/** @throws TroupeError INTERNAL with details.reason CORRUPT when the shard must be quarantined */
+/**
+ * @throws TroupeError INTERNAL with details.reason CORRUPT when the shard must be quarantined;
+ * UNAVAILABLE when a port does not answer, or `isWanted` says no
+ */
 export async function loadShard(from: LoadFrom): Promise<Loaded> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await loadOnce(from);
     } catch (error) {
-      if (error instanceof Hole && attempt < ATTEMPTS_MAX) continue;
-      if (error instanceof Hole || error instanceof CorruptRecord) throw corrupt(from, error);
-      throw error;
+      const again = error instanceof Hole || (!from.log.atomic && isDamagedRow(error));
+      if (again && attempt < ATTEMPTS_MAX) await discard(from);
+      else if (error instanceof Hole || error instanceof CorruptRecord) throw corrupt(from, error);
+      else throw error;
     }
   }
 }
 
+/**
+ * Writes what was folded since to State, whole or not at all: State is then the fold at the last
+ * record that was replayed. For logs that are not atomic. After an error the fold is of no use.
+ */
+export async function catchUp({ fold }: Pick<Loaded, 'fold'>, state: State): Promise<void> {
+  const { record, puts } = fold.seal();
+  await state.write(puts);
+  fold.settle(record, puts);
+}
+
+/** Whether a row of State is not what was written: a cache is then made anew. */
+export const isDamagedRow = (error: unknown): boolean => {
+  if (!(error instanceof TroupeError)) return false;
+  return error.details?.['reason'] === 'CORRUPT' && error.details['table'] !== undefined;
+};
+
 async function loadOnce(from: LoadFrom): Promise<Loaded> {
   const cached = await fromState(from);
   if (cached) return cached;
+  await discard(from);
   const stored = await readJournal(from, 1);
-  const counted = countedOf(stored);
-  const base = await fromSnapshot(from, counted);
-  const fold = base?.fold ?? Fold.empty(from.shard, from.state, !from.log.atomic, from.cell);
-  const covers = base?.mark.covers ?? 0;
-  const voids = foldTail(fold, stored, covers);
-  const { position: last = 0, logTimeMs = 0 } = stored.at(-1) ?? {};
-  return { fold, last, logTimeMs, snapshot: base?.mark, voids };
+  const unreadable: string[] = [];
+  const base = (await fromSnapshot(from, countedOf(stored), unreadable)) ?? {
+    fold: Fold.empty(from.shard, from.state, !from.log.atomic, from.cell),
+    covers: 0,
+  };
+  const tail = await foldTail(from, base, stored, unreadable);
+  return loaded(base.fold, stored, tail, unreadable);
 }
 
 /** State written in the journal's own transaction, or a cache that the journal confirms (I6). */
@@ -79,30 +109,53 @@ async function fromState(from: LoadFrom): Promise<Loaded | undefined> {
   const fold = Fold.fromState(from.shard, from.state, !from.log.atomic);
   if (!fold) return undefined;
   const { cell, prev, recId } = fold.scalars;
-  const tail = cell === from.cell ? await readJournal(from, prev + 1) : [];
-  const at = tail.find((s) => s.record.recId === recId);
+  const stored = cell === from.cell ? await readJournal(from, prev + 1) : [];
+  const at = stored.find((s) => s.record.recId === recId);
   if (at) {
-    const voids = foldTail(fold, tail, at.position);
-    const { position: last, logTimeMs } = tail.at(-1)!;
-    return { fold, last, logTimeMs, snapshot: undefined, voids };
+    const tail = await foldTail(from, { fold, covers: at.position }, stored, []);
+    return loaded(fold, stored, tail, []);
   }
   if (from.log.atomic)
     throw new CorruptRecord(
       `the state of shard ${from.shard} names a journal record that is not there`,
     );
-  await from.state.clear(from.shard);
   return undefined;
 }
 
+const loaded = (
+  fold: Fold,
+  stored: readonly Stored[],
+  tail: Tail,
+  unreadable: readonly string[],
+): Loaded => {
+  const { position: last = 0, logTimeMs = 0 } = stored.at(-1) ?? {};
+  return { fold, last, logTimeMs, ...tail, unreadable };
+};
+
 async function readJournal({ log, journal }: LoadFrom, first: Position): Promise<Stored[]> {
   const stored: Stored[] = [];
+  let slice = 0;
   for (let next = first; ; ) {
     const entries = await log.read(journal, next, { limit: 1_000 });
-    for (const { position, logTimeMs, bytes } of entries)
-      stored.push({ position, logTimeMs, record: decodeRecord(bytes) });
+    for (const { position, logTimeMs, bytes } of entries) {
+      stored.push({ position, logTimeMs, bytes: bytes.length, record: recordAt(position, bytes) });
+      slice += bytes.length;
+      if (slice < SLICE_BYTES) continue;
+      slice = 0;
+      await nextTurn();
+    }
     const last = entries.at(-1);
     if (!last) return stored;
     next = last.position + 1;
+  }
+}
+
+function recordAt(position: Position, bytes: Uint8Array): JournalRecord {
+  try {
+    return decodeRecord(bytes);
+  } catch (cause) {
+    if (!(cause instanceof CorruptRecord)) throw cause;
+    throw new CorruptRecord(`${cause.message} at position ${position}`, { cause });
   }
 }
 
@@ -115,48 +168,91 @@ function countedOf(stored: readonly Stored[]): Stored[] {
 async function fromSnapshot(
   from: LoadFrom,
   counted: readonly Stored[],
-): Promise<{ fold: Fold; mark: SnapshotMark } | undefined> {
-  const snapshots = counted.filter(
-    (s): s is Stored & { record: Snapshot } => s.record.t === 'SNAPSHOT',
-  );
-  for (const { record } of snapshots.toReversed()) {
-    const bytes = await from.blobs.get(record.blob);
-    if (!bytes || bytes.length !== record.bytes || sha256(bytes) !== record.sha256) continue;
-    const rows = decode<[table: string, key: string, value: Uint8Array][]>(bytes);
-    await from.state.clear(from.shard);
-    await from.state.write(
-      rows.map(([table, key, value]): Put => ({ shard: from.shard, table, key, value })),
-    );
+  unreadable: string[],
+): Promise<Base | undefined> {
+  const snapshots = counted.flatMap(({ record }) => (record.t === 'SNAPSHOT' ? [record] : []));
+  for (const record of snapshots.toReversed()) {
+    const bytes = await readBlob(from, record);
+    if (typeof bytes === 'string') {
+      unreadable.push(`snapshot ${record.blob} is ${bytes}`);
+      continue;
+    }
+    await restoreRows(from.shard, bytes, (puts) => write(from, puts));
     const fold = Fold.fromState(from.shard, from.state, !from.log.atomic);
-    if (!fold) continue;
-    const { mailFloor, ctlFloor } = fold.scalars;
-    return { fold, mark: { covers: record.covers, mailFloor, ctlFloor } };
+    if (!fold) throw new CorruptRecord(`snapshot ${record.blob} has no head`);
+    return { fold, covers: record.covers };
   }
   return undefined;
 }
 
-/**
- * Folds what counts after `covers`; answers how many stored records are void. @throws Hole,
- * CorruptRecord
- */
-function foldTail(fold: Fold, stored: readonly Stored[], covers: Position): number {
-  let before = covers;
-  let voids = 0;
-  for (const { position, record } of stored) {
-    if (position <= covers) continue;
-    if (record.cell !== fold.scalars.cell)
-      throw new CorruptRecord(`journal record ${position} is of cell ${record.cell}`);
-    if (record.prev > before)
-      throw new Hole(`journal records ${before + 1} to ${record.prev} are missing`);
-    if (record.prev < before) voids++;
-    else fold.replay(record);
-    before = position;
+/** The blob, if it is the one that was written, or what is wrong with it. */
+async function readBlob(from: LoadFrom, record: Snapshot): Promise<Uint8Array | string> {
+  try {
+    const bytes = await from.blobs.get(record.blob);
+    if (!bytes) return 'missing';
+    if (bytes.length !== record.bytes) return `${bytes.length} bytes, not ${record.bytes}`;
+    if ((await sha256InTurns(bytes)) !== record.sha256) return 'damaged';
+    return isKnownLayout(bytes) ? bytes : 'of a layout that a newer program wrote';
+  } catch (error) {
+    if (error instanceof TroupeError && error.details?.['reason'] === 'CORRUPT')
+      return `damaged: ${error.message}`;
+    throw error;
   }
-  return voids;
 }
 
-export const sha256 = (bytes: Uint8Array): string =>
-  createHash('sha256').update(bytes).digest('hex');
+/** Folds what counts after the base. @throws Hole, CorruptRecord */
+async function foldTail(
+  from: LoadFrom,
+  { fold, covers }: Base,
+  stored: readonly Stored[],
+  unreadable: readonly string[],
+): Promise<Tail> {
+  let before = covers;
+  let voids = 0;
+  let records = 0;
+  let foldedBytes = 0;
+  let slice = 0;
+  for (const { position, record, bytes } of stored) {
+    if (position <= covers) continue;
+    if (record.cell !== from.cell)
+      throw new CorruptRecord(`journal record ${position} is of cell ${record.cell}`);
+    if (record.prev > before)
+      throw new Hole(
+        [...unreadable, `journal records ${before + 1} to ${record.prev} are missing`].join(', '),
+      );
+    if (record.prev < before) voids++;
+    else {
+      fold.replay(record, bytes);
+      records++;
+      foldedBytes += bytes;
+      slice += bytes;
+    }
+    before = position;
+    if (from.log.atomic || slice < SLICE_BYTES) continue;
+    slice = 0;
+    assertWanted(from);
+    await catchUp({ fold }, from.state);
+    await nextTurn();
+  }
+  return { voids, records, bytes: foldedBytes };
+}
+
+async function write(from: LoadFrom, puts: readonly Put[]): Promise<void> {
+  assertWanted(from);
+  await from.state.write(puts);
+}
+
+/** Rows that are no base. Those of an atomic log are never thrown away. */
+async function discard(from: LoadFrom): Promise<void> {
+  if (from.log.atomic) return;
+  assertWanted(from);
+  await from.state.clear(from.shard);
+}
+
+function assertWanted({ isWanted, shard }: LoadFrom): void {
+  if (isWanted && !isWanted())
+    throw new TroupeError('UNAVAILABLE', `the load of shard ${shard} was given up`);
+}
 
 function corrupt(from: LoadFrom, cause: Error): TroupeError {
   return new TroupeError(

@@ -25,7 +25,7 @@ import { Intake } from './intake.ts';
 import { openIntents } from './intents.ts';
 import { Journal } from './journal.ts';
 import { Keys } from './keys.ts';
-import { loadShard, type SnapshotMark } from './load.ts';
+import { isDamagedRow, loadShard } from './load.ts';
 import { asPoison } from './poison.ts';
 import type { OwnerOptions } from './owner-options.ts';
 import { decodeOut, encodeRecord, type JournalRecord } from './records.ts';
@@ -135,15 +135,16 @@ export class ShardOwner {
       this.#work();
     } catch (error) {
       // A broken invariant: going on would be wrong for this shard, and for this shard only.
-      this.#end('quarantined', errorData(error).message);
+      this.#failed(error);
     }
   };
 
   async #take(): Promise<void> {
     const { log, clock, world, outside } = this.#o;
     for (;;) {
-      const at = { ...this.#o, journal: this.#journalSubject, shard: this.shard, cell: world.cell };
-      const loaded = await loadShard(at);
+      const at = { journal: this.#journalSubject, shard: this.shard, cell: world.cell };
+      const isWanted = () => this.#status === 'loading';
+      const loaded = await loadShard({ ...this.#o, ...at, isWanted });
       if (this.#status !== 'loading') return;
       this.#fold = loaded.fold;
       // A worker's wall clock may be far off, also behind what the shard has seen (H1).
@@ -154,6 +155,7 @@ export class ShardOwner {
       this.#logTimeOffset = logTime - clock.monotonicMs();
       if (loaded.voids > 0)
         outside.alarm(`shard ${this.shard}: ${loaded.voids} records are void: the fence leaks`);
+      for (const why of loaded.unreadable) outside.alarm(`shard ${this.shard}: ${why}`);
       const onLogTime = (logTimeMs: number, atMs: number) =>
         void (this.#logTimeOffset = logTimeMs - atMs);
       this.#journal = new Journal({
@@ -166,12 +168,12 @@ export class ShardOwner {
       });
       const epoch = await this.#commit({ t: 'EPOCH', worker: this.#o.worker, ...this.#head() }, []);
       if (this.#status !== 'loading') return;
-      if (epoch === 'committed') return this.#open(loaded.snapshot);
+      if (epoch === 'committed') return this.#open();
     }
   }
 
   /** The shard is ours: takes up what the fold says is pending, and begins to read. */
-  #open(snapshot: SnapshotMark | undefined): void {
+  #open(): void {
     const { log, clock, env, world, outside } = this.#o;
     const fold = this.#fold;
     const { cell, limits, shards, registry } = world;
@@ -198,7 +200,6 @@ export class ShardOwner {
       ...this.#o,
       fold,
       epoch: this.#epoch,
-      snapshot,
       alarm,
       onSnapshot,
     });
@@ -310,11 +311,12 @@ export class ShardOwner {
   /** Stores one record and, when it counts, does what it promises. Never rejects. */
   async #commit(body: JournalRecord, after: readonly AfterCommit[]): Promise<'committed' | 'lost'> {
     const { log, state, env } = this.#o;
-    this.#fold.applyScalars(body);
-    const { record, puts } = this.#fold.seal(body.recId, body.prev);
     try {
+      const bytes = encodeRecord(body);
+      this.#fold.applyScalars(body, bytes.length);
+      const { record, puts } = this.#fold.seal();
       const alongside = log.atomic ? alongsideOf(body, puts, env, this.shard) : undefined;
-      const answer = await this.#journal.append(body.recId, encodeRecord(body), alongside);
+      const answer = await this.#journal.append(body.recId, bytes, alongside);
       if (this.#isEnded()) return 'lost';
       if (answer.kind === 'lost') {
         if (body.t !== 'EPOCH') this.#end('lost', answer.why);
@@ -336,14 +338,23 @@ export class ShardOwner {
       if (!this.#o.log.atomic) this.#relay.addOutOf(body.turns);
       this.#after.run(after, position, this.#relay.transcriptsKept());
     }
-    if (body.t === 'SNAPSHOT') this.#retention.covered(body.covers);
+    if (body.t === 'SNAPSHOT') this.#retention.covered();
     if (body.t !== 'EPOCH') this.#retention.recorded(position);
     this.#o.onCommitted?.();
   }
 
-  /** A store that does not answer may answer the next owner; all else needs a person. */
+  /**
+   * A store that does not answer may answer the next owner, and damaged rows that are only a cache
+   * are made anew by it (I6); all else needs a person.
+   */
   #failed(error: unknown): void {
     const { code, message } = errorData(error);
+    if (!this.#o.log.atomic && isDamagedRow(error)) {
+      this.#end('lost', `${message} (a cache: it is made anew)`);
+      // What can not be cleared now is found by whoever loads it.
+      this.#o.state.clear(this.shard).catch(() => {});
+      return;
+    }
     this.#end(code === 'UNAVAILABLE' ? 'lost' : 'quarantined', message);
   }
 

@@ -1,12 +1,17 @@
 /**
  * Snapshot: the rows of a shard at a committed position as one immutable blob (I1), for logs whose
  * state is not stored with the journal. Written and read back before the SNAPSHOT record names it.
+ *
+ * Bytes: a version, then pages: length u32, little-endian · msgpack of `[table, key, value, table,
+ * key, value, …]`. Pages are made, hashed and read one per turn of the event loop, so a large shard
+ * stops nobody: a page costs about a millisecond.
  */
-import { encode } from '../../protocols/codec.ts';
+import { createHash, type Hash } from 'node:crypto';
+import { decode, encode } from '../../protocols/codec.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Position } from '../log/log.ts';
-import type { State } from '../state/state.ts';
-import { sha256 } from './load.ts';
+import type { Put, State } from '../state/state.ts';
+import { isHead } from './fold.ts';
 
 export type SnapshotBlob = {
   readonly covers: Position;
@@ -15,31 +20,125 @@ export type SnapshotBlob = {
   readonly bytes: number;
 };
 
-/** The rows at this moment: the caller calls it when State holds exactly the fold at `covers`. */
-export function collectRows(state: State, shard: number): Buffer {
-  const rows: [string, string, Uint8Array][] = [];
-  for (const { table, key, value } of state.dump(shard)) rows.push([table, key, value]);
-  return encode(rows);
+export type RowsOfShard = { readonly bytes: Buffer; readonly sha256: string };
+
+const VERSION = Buffer.from([1]);
+const LENGTH_BYTES = 4;
+const PAGE_BYTES = 128 * 1024;
+/** Counted per row beside its value. */
+const ROW_BYTES = 64;
+/** Hashed in one go. */
+const HASH_BYTES = 2 ** 20;
+
+/**
+ * The rows as they are at this moment, whatever is written while they are collected: the caller
+ * calls it when State holds exactly the fold at `covers`.
+ */
+export async function collectRows(state: State, shard: number): Promise<RowsOfShard> {
+  const hash = createHash('sha256');
+  const parts: Buffer[] = [];
+  const add = (part: Buffer): void => {
+    hash.update(part);
+    parts.push(part);
+  };
+  add(VERSION);
+  let page: (string | Uint8Array)[] = [];
+  let size = 0;
+  for (const { table, key, value } of state.dump(shard)) {
+    page.push(table, key, value);
+    size += ROW_BYTES + value.length;
+    if (size < PAGE_BYTES) continue;
+    addPage(page, add);
+    page = [];
+    size = 0;
+    await nextTurn();
+  }
+  if (page.length > 0) addPage(page, add);
+  return { bytes: Buffer.concat(parts), sha256: hash.digest('hex') };
 }
 
 /** Writes the blob and makes sure that it reads back whole. @throws when it does not */
 export async function writeSnapshot(
   blobs: Blobs,
   name: string,
-  rows: Uint8Array,
+  rows: RowsOfShard,
   covers: Position,
 ): Promise<SnapshotBlob> {
-  await blobs.put(name, rows);
+  const { bytes, sha256 } = rows;
+  await blobs.put(name, bytes);
   const back = await blobs.get(name);
-  const hash = sha256(rows);
-  if (!back || sha256(back) !== hash)
+  if (!back || (await sha256InTurns(back)) !== sha256)
     throw new Error(`snapshot ${name} does not read back as written`);
-  return { covers, blob: name, sha256: hash, bytes: rows.length };
+  return { covers, blob: name, sha256, bytes: bytes.length };
 }
+
+/**
+ * Makes the rows of an empty shard those of a snapshot that was found whole and of a known layout.
+ * The row that says up to where they are folded is written last: rows without it are nobody's, and
+ * are cleared by who loads.
+ * @param write stores puts in State
+ */
+export async function restoreRows(
+  shard: number,
+  bytes: Uint8Array,
+  write: (puts: readonly Put[]) => Promise<void>,
+): Promise<void> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const heads: Put[] = [];
+  for (let at = VERSION.length; at < bytes.length; ) {
+    const length = view.getUint32(at, true);
+    const page = bytes.subarray(at + LENGTH_BYTES, at + LENGTH_BYTES + length);
+    const puts = putsOf(shard, decode<(string | Uint8Array)[]>(page));
+    heads.push(...puts.filter(({ table, key }) => isHead(table, key)));
+    await write(puts.filter(({ table, key }) => !isHead(table, key)));
+    await nextTurn();
+    at += LENGTH_BYTES + length;
+  }
+  await write(heads);
+}
+
+export const isKnownLayout = (bytes: Uint8Array): boolean => bytes[0] === VERSION[0];
+
+/** SHA-256 in hex, made over several turns of the event loop. */
+export async function sha256InTurns(bytes: Uint8Array): Promise<string> {
+  const hash: Hash = createHash('sha256');
+  for (let at = 0; at < bytes.length; at += HASH_BYTES) {
+    if (at > 0) await nextTurn();
+    hash.update(bytes.subarray(at, at + HASH_BYTES));
+  }
+  return hash.digest('hex');
+}
+
+/** Lets others of this process run. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** All of a shard's snapshots begin with this. */
+export const snapshotPrefix = (cell: string, shard: number): string => `snap/${cell}/${shard}/`;
 
 export const snapshotName = (
   cell: string,
   shard: number,
   covers: Position,
   epoch: Position,
-): string => `snap/${cell}/${shard}/${covers}-${epoch}`;
+): string => `${snapshotPrefix(cell, shard)}${covers}-${epoch}`;
+
+/** The position up to which a snapshot of this name covers; NaN when it is no such name. */
+export const coversOf = (name: string): number =>
+  Number(/\/(\d+)-\d+$/.exec(name)?.[1] ?? Number.NaN);
+
+function addPage(page: readonly unknown[], add: (part: Buffer) => void): void {
+  const rows = encode(page);
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32LE(rows.length);
+  add(length);
+  add(rows);
+}
+
+function putsOf(shard: number, page: readonly (string | Uint8Array)[]): Put[] {
+  const puts: Put[] = [];
+  for (let i = 0; i < page.length; i += 3) {
+    const [table, key, value] = page.slice(i, i + 3) as [string, string, Uint8Array];
+    puts.push({ shard, table, key, value });
+  }
+  return puts;
+}

@@ -32,8 +32,8 @@ const seal = (fold: Fold, group: Group): void => {
   const head = { cell: 'cell', recId: 'r', epoch: 1, prev: 1, now };
   const said = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor: [] };
   const record: JournalRecord = { t: 'TURNS', ...head, ...said };
-  fold.applyScalars(record);
-  fold.seal('r', 1);
+  fold.applyScalars(record, 100);
+  fold.seal();
 };
 
 describe('a group numbers', () => {

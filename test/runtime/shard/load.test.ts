@@ -3,11 +3,11 @@
  * I2).
  */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { encode } from '../../../protocols/codec.ts';
 import { journalSubject } from '../../../protocols/subjects.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
-import { loadShard, sha256 } from '../../../runtime/shard/load.ts';
+import { catchUp, loadShard } from '../../../runtime/shard/load.ts';
 import { encodeRecord, type JournalRecord } from '../../../runtime/shard/records.ts';
+import { collectRows, writeSnapshot } from '../../../runtime/shard/snapshot.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { State } from '../../../runtime/state/state.ts';
 import { Random } from '../../sim/random.ts';
@@ -90,19 +90,17 @@ const rowOf = ({ fold }: Awaited<ReturnType<typeof load>>) =>
 const snapshot = async (): Promise<string> => {
   const covers = lasts.get(log)!;
   const scratch = new MemoryState();
-  const { fold } = await load({ state: scratch });
-  const { puts } = fold.seal(fold.scalars.recId, fold.scalars.prev);
-  const rows = encode(puts.map(({ table, key, value }) => [table, key, value]));
-  const blob = `snap/${covers}`;
-  await inTime(blobs.put(blob, rows));
-  write({ t: 'SNAPSHOT', covers, blob, sha256: sha256(rows), bytes: rows.length });
-  return blob;
+  await catchUp(await load({ state: scratch }), scratch);
+  const rows = await collectRows(scratch, 0);
+  const blob = await inTime(writeSnapshot(blobs, `snap/cell/0/${covers}-1`, rows, covers));
+  write({ t: 'SNAPSHOT', ...blob });
+  return blob.blob;
 };
 
 describe('a shard is loaded', () => {
   it('from nothing as an empty one', async () => {
     const loaded = await load();
-    expect(loaded).toMatchObject({ last: 0, voids: 0, snapshot: undefined });
+    expect(loaded).toMatchObject({ last: 0, voids: 0, records: 0, bytes: 0 });
     expect(loaded.fold.scalars).toMatchObject({ cell: CELL, turnNo: 0 });
   });
 
@@ -129,7 +127,7 @@ describe('a shard is loaded', () => {
     await log.trim(JOURNAL, 2);
     const loaded = await load();
     expect(rowOf(loaded)).toBe('b');
-    expect(loaded.snapshot).toMatchObject({ covers: 2 });
+    expect(loaded).toMatchObject({ records: 2, unreadable: [] });
   });
 
   it('from the snapshot before, when the blob of the last one is damaged', async () => {
@@ -141,7 +139,7 @@ describe('a shard is loaded', () => {
     blobs.rot(last);
     const loaded = await load();
     expect(rowOf(loaded)).toBe('b');
-    expect(loaded.snapshot).toMatchObject({ covers: 2 });
+    expect(loaded).toMatchObject({ records: 3, unreadable: [`snapshot ${last} is damaged`] });
   });
 
   it('from the snapshot before, when the blob of the last one is gone', async () => {
@@ -157,7 +155,7 @@ describe('a shard is loaded', () => {
 describe('a cache of rows', () => {
   const cache = async () => {
     const { fold } = await load({ state: new MemoryState() });
-    await state.write(fold.seal(fold.scalars.recId, fold.scalars.prev).puts);
+    await catchUp({ fold }, state);
   };
 
   it('that the journal confirms is the base, and what came after is folded on it', async () => {
@@ -173,7 +171,7 @@ describe('a cache of rows', () => {
     for (const body of [epoch, turn('a')]) write(body);
     const { fold } = await load({ state: new MemoryState() });
     fold.scalars.recId = 'a record that never counted';
-    await state.write(fold.seal(fold.scalars.recId, fold.scalars.prev).puts);
+    await catchUp({ fold }, state);
     await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
     const loaded = await load();
     expect(rowOf(loaded)).toBe('a');
@@ -184,7 +182,7 @@ describe('a cache of rows', () => {
     for (const body of [epoch, turn('a')]) write(body);
     const { fold } = await load({ state: new MemoryState() });
     fold.scalars.cell = 'another';
-    await state.write(fold.seal(fold.scalars.recId, fold.scalars.prev).puts);
+    await catchUp({ fold }, state);
     await state.write([{ shard: 0, table: 'left', key: 'over', value: Buffer.from('x') }]);
     expect((await load()).fold.get('left', 'over')).toBeUndefined();
   });
@@ -238,7 +236,7 @@ describe('a shard is quarantined with CORRUPT', () => {
     for (const body of [epoch, turn('a')]) write(body, {}, atomic);
     const { fold } = await load({ log: atomic });
     fold.scalars.recId = 'another';
-    await state.write(fold.seal('another', fold.scalars.prev).puts);
+    await catchUp({ fold }, state);
     await expect(load({ log: atomic })).rejects.toMatchObject(corrupt);
   });
 });
