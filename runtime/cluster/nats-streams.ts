@@ -1,0 +1,248 @@
+/**
+ * The streams of a cell on JetStream: made when they are absent, and checked, since what the log
+ * promises rests on how they are configured.
+ *
+ *   mail     mbx.{env}.>                             mailboxes: many writers, trimmed often
+ *   journal  jrn.{env}.>                             journals: fenced appends
+ *   kept     trn.{env}.>  cell.{env}  a2a.*.{env}.dlq  what no trim of a shard ever takes along
+ *   blobs    blb.{env}.>                             snapshots and large payloads
+ *
+ * Streams and not one: a purge holds its stream, so trimming mail must not hold up journals, and
+ * with replicas each has its own leader.
+ */
+import {
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { TroupeError } from '../../protocols/errors.ts';
+import { escapeToken, subjectMatches } from '../../protocols/subjects.ts';
+import { isNoResponders } from '../log/nats-errors.ts';
+
+export type StreamsOptions = {
+  readonly env: string;
+  /** copies of every stream, on as many servers; default 1 */
+  readonly replicas?: number;
+  /** bytes each new stream may hold; default no limit but the server's own */
+  readonly maxBytes?: number;
+  /** told why it waits, at most once in ten seconds */
+  readonly onStatus?: (what: string) => void;
+  /** ends the wait for JetStream to be ready */
+  readonly signal?: AbortSignal;
+};
+
+export type Streams = {
+  readonly mail: string;
+  readonly journal: string;
+  readonly kept: string;
+  readonly blobs: string;
+  /** name of the stream that holds a subject; undefined: none of this cell's */
+  streamOf(subject: string): string | undefined;
+};
+
+/** Subject of the record that says what cell an `env` is. */
+export const cellSubject = (env: string): string => `cell.${escapeToken(env)}`;
+
+/** Without `%`: 2.9 takes a stream's name for a format (printf) when it makes delivery subjects. */
+const streamName = (token: string, kind: string): string =>
+  `troupe-${token.replaceAll('%', '=')}-${kind}`;
+
+const OLDEST = [2, 9] as const;
+/** Before, two appends with one expectation could both be stored around a change of leader. */
+const OLDEST_REPLICATED = [2, 11] as const;
+const RETRY_MS = { first: 100, max: 2_000 };
+const STATUS_EVERY_MS = 10_000;
+const API_TIMEOUT_MS = 5_000;
+const DUPLICATES_NANOS = 120 * 1e9;
+const STREAM_NAME_IN_USE = 10_058;
+
+/**
+ * Makes or checks the streams. Waits while JetStream is not ready; any number of processes may do
+ * it at once.
+ * @throws TroupeError INVALID_ARGUMENT when the server or a stream can not keep the promises;
+ * CANCELLED when `signal` ends the wait
+ */
+export async function openStreams(nc: NatsConnection, options: StreamsOptions): Promise<Streams> {
+  const { replicas = 1, maxBytes = -1 } = options;
+  checkServer(nc, replicas);
+  const manager = await jetstreamManager(nc, { timeout: API_TIMEOUT_MS, checkAPI: false });
+  const token = escapeToken(options.env);
+  const name = (kind: string) => streamName(token, kind);
+  const subjects = {
+    mail: [`mbx.${token}.>`],
+    journal: [`jrn.${token}.>`],
+    kept: [`trn.${token}.>`, cellSubject(options.env), `a2a.*.${token}.dlq`],
+    blobs: [`blb.${token}.>`],
+  };
+  for (const [kind, patterns] of Object.entries(subjects)) {
+    const wanted = { ...PROMISES, name: name(kind), subjects: patterns };
+    const config = { ...wanted, max_bytes: maxBytes, num_replicas: replicas };
+    await whenReady(nc, options, () => openStream(manager, config));
+  }
+  const names = { mail: name('mail'), journal: name('journal'), kept: name('kept') };
+  return {
+    ...names,
+    blobs: name('blobs'),
+    streamOf: (subject) => {
+      for (const kind of ['mail', 'journal', 'kept'] as const)
+        if (subjects[kind].some((pattern) => subjectMatches(pattern, subject))) return names[kind];
+      return undefined;
+    },
+  };
+}
+
+/** What a stream must be so that nothing leaves it but by our own trims, and nothing is refused. */
+const PROMISES = {
+  storage: StorageType.File,
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.New,
+  max_age: 0,
+  max_msgs: -1,
+  max_msgs_per_subject: -1,
+  max_msg_size: -1,
+  no_ack: false,
+  sealed: false,
+  deny_purge: false,
+  allow_direct: false,
+  duplicate_window: DUPLICATES_NANOS,
+} satisfies Partial<StreamConfig>;
+
+/** Fields of an existing stream that break a promise when they differ; the others may be tuned. */
+const FIRM = [
+  'storage',
+  'retention',
+  'discard',
+  'max_age',
+  'max_msgs_per_subject',
+  'max_msg_size',
+  'no_ack',
+  'sealed',
+  'deny_purge',
+] as const;
+
+/** Fields that must not be there at all: what is stored is what was sent, by us, under its name. */
+const ABSENT = ['mirror', 'sources', 'subject_transform'] as const;
+
+type Wanted = typeof PROMISES & Pick<StreamConfig, 'name' | 'subjects' | 'num_replicas'>;
+
+async function openStream(manager: JetStreamManager, wanted: Wanted): Promise<void> {
+  try {
+    const { config } = await manager.streams.add(wanted);
+    checkStream(config, wanted);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NAME_IN_USE) throw error;
+    const { config } = await manager.streams.info(wanted.name);
+    checkStream(config, wanted);
+  }
+}
+
+function checkStream(config: StreamConfig, wanted: Wanted): void {
+  const wrong: string[] = FIRM.filter((field) => (config[field] ?? false) !== wanted[field]).map(
+    (field) => `${field} is ${text(config[field])}, it must be ${text(wanted[field])}`,
+  );
+  for (const field of ABSENT) {
+    const value: unknown = config[field];
+    if (value !== undefined && (!Array.isArray(value) || value.length > 0))
+      wrong.push(`${field} is ${text(value)}, it must not be set`);
+  }
+  if (text([...config.subjects].sort()) !== text([...wanted.subjects].sort()))
+    wrong.push(`subjects are ${text(config.subjects)}, they must be ${text(wanted.subjects)}`);
+  if (config.num_replicas < wanted.num_replicas)
+    wrong.push(`num_replicas is ${config.num_replicas}, ${wanted.num_replicas} are asked for`);
+  if (wrong.length === 0) return;
+  throw refused(
+    `the stream ${config.name} can not be used: ${wrong.join('; ')}. ` +
+      'Correct it (nats stream edit), or choose another env.',
+    { stream: config.name },
+  );
+}
+
+function checkServer(nc: NatsConnection, replicas: number): void {
+  const version = nc.info?.version ?? '0';
+  if (isBefore(version, OLDEST))
+    throw refused(`the NATS server has version ${version}; 2.9 is the oldest that can be used`);
+  if (replicas > 1 && isBefore(version, OLDEST_REPLICATED))
+    throw refused(
+      `the NATS server has version ${version}, and before 2.11 a stream with ${replicas} replicas may ` +
+        'store two appends where one must be refused. Use one replica, or a newer server.',
+    );
+}
+
+const isBefore = (version: string, [major, minor]: readonly [number, number]): boolean => {
+  const [own = 0, ownMinor = 0] = version.split('.').map(Number);
+  return own < major || (own === major && ownMinor < minor);
+};
+
+/** Asks again while JetStream is not there, or not ready. */
+async function whenReady(
+  nc: NatsConnection,
+  { onStatus, signal }: StreamsOptions,
+  ask: () => Promise<void>,
+): Promise<void> {
+  let toldAtMs = -Infinity;
+  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
+    try {
+      return await ask();
+    } catch (error) {
+      const why = reasonToWait(nc, error);
+      if (performance.now() - toldAtMs > STATUS_EVERY_MS) {
+        toldAtMs = performance.now();
+        onStatus?.(`waiting for JetStream: ${why}`);
+      }
+    }
+    await pause(delayMs, signal);
+  }
+}
+
+/** @throws what no waiting will mend */
+function reasonToWait(nc: NatsConnection, error: unknown): string {
+  if (error instanceof TroupeError) throw error;
+  const message = error instanceof Error ? error.message : String(error);
+  if (nc.isClosed())
+    throw new TroupeError('UNAVAILABLE', 'the connection to NATS is closed', { cause: error });
+  if (isNoResponders(error)) {
+    if (nc.info?.jetstream !== true)
+      throw refused('the NATS server has no JetStream: start it with -js, or set jetstream {}');
+    return 'the server is starting';
+  }
+  if (isApiError(error, JetStreamApiCodes.JetStreamNotEnabledForAccount))
+    throw refused('JetStream is not enabled for the account of this NATS user');
+  if (!(error instanceof JetStreamApiError) || NOT_YET.has(error.code)) return message;
+  throw refused(`JetStream refuses the stream: ${message}`, undefined, error);
+}
+
+/**
+ * What a cluster says whose servers have not found each other: no suitable peers (10005),
+ * temporarily unavailable (10008), not ready (10009), no leader (10010).
+ */
+const NOT_YET: ReadonlySet<number> = new Set([10_005, 10_008, 10_009, 10_010]);
+
+const isApiError = (error: unknown, code: number): boolean => {
+  const found = error instanceof JetStreamApiError ? error : (error as { cause?: unknown }).cause;
+  return found instanceof JetStreamApiError && found.code === code;
+};
+
+const pause = (delayMs: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(new TroupeError('CANCELLED', 'the wait for JetStream was ended'));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, delayMs);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener('abort', stop, { once: true });
+  });
+
+const refused = (why: string, details?: Record<string, unknown>, cause?: unknown): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', why, { ...(details ? { details } : {}), cause });
+
+const text = (value: unknown): string => JSON.stringify(value) ?? 'absent';

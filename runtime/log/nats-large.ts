@@ -1,0 +1,55 @@
+/**
+ * LargeEntries: the bytes of entries that no message can carry, as blobs under
+ * `big/{subject}/{random}`, the subject as a hash. The entry names its blob, length and SHA-256.
+ *
+ * Invariants: a blob is whole before the entry that names it is appended, and removed after that
+ * entry is. A blob is never shared: an append that is asked for again makes another one.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import type { Reference, StoredEntry } from './nats-entry.ts';
+
+export class LargeEntries {
+  readonly #blobs: Blobs;
+
+  constructor(blobs: Blobs) {
+    this.#blobs = blobs;
+  }
+
+  /** @throws TroupeError UNAVAILABLE */
+  async put(subject: string, bytes: Uint8Array): Promise<Reference> {
+    const blob = prefixOf(subject) + randomBytes(8).toString('hex');
+    await this.#blobs.put(blob, bytes);
+    return { blob, bytes: bytes.length, sha256: sha256(bytes) };
+  }
+
+  /** undefined when there is no such blob. @throws TroupeError INTERNAL, reason CORRUPT */
+  async get(subject: string, entry: StoredEntry): Promise<Uint8Array | undefined> {
+    if (entry.reference === undefined) return entry.bytes;
+    const { blob, bytes, sha256: hash } = entry.reference;
+    const found = await this.#blobs.get(blob);
+    if (found === undefined) return undefined;
+    if (found.length === bytes && sha256(found) === hash) return found;
+    throw corruptEntry(subject, entry.position, `its blob ${blob} holds other bytes`);
+  }
+
+  /** Whether the subject has any, also such as no entry names. */
+  async any(subject: string): Promise<boolean> {
+    return (await this.#blobs.list(prefixOf(subject))).length > 0;
+  }
+
+  async delete(blobs: readonly string[]): Promise<void> {
+    for (const blob of blobs) await this.#blobs.delete(blob);
+  }
+}
+
+export const corruptEntry = (subject: string, position: number, why: string): TroupeError =>
+  new TroupeError('INTERNAL', `entry ${position} of ${subject} can not be read: ${why}`, {
+    details: { reason: 'CORRUPT', subject, position },
+  });
+
+const prefixOf = (subject: string): string => `big/${sha256(subject).slice(0, 32)}/`;
+
+const sha256 = (bytes: Uint8Array | string): string =>
+  createHash('sha256').update(bytes).digest('hex');

@@ -1,0 +1,336 @@
+/**
+ * NatsLog: the Log of a cell on JetStream. A subject of the log is a subject of one of the cell's
+ * streams, and a position is the sequence number in that stream: rising, with gaps.
+ *
+ * How the contract is kept, on servers from 2.9 on:
+ *  - P1, P2: `Nats-Expected-Last-Subject-Sequence`, decided by the stream's leader; what its
+ *    answers mean stands in `nats-errors.ts`, and the order of publishing in `nats-appends.ts`;
+ *  - P3: the last entry of a subject is asked of the leader (never by direct get, which a replica
+ *    may answer); a read goes on until it has that entry;
+ *  - P4: a trim purges below a sequence that stays. A subject, and so a stream, is never emptied:
+ *    an empty one would forget its fence, and 2.9 would count from one again after a crash;
+ *  - P5: the server's time of storing.
+ * It is not atomic: nothing is stored alongside.
+ */
+import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { strict as assert } from 'node:assert';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import {
+  type AppendAnswer,
+  type AppendOptions,
+  type Follow,
+  type Log,
+  type LogEntry,
+  type Position,
+  READ_BYTES_DEFAULT,
+  READ_LIMIT_DEFAULT,
+  type ReadOptions,
+} from './log.ts';
+import { NatsAppends } from './nats-appends.ts';
+import { referenceHeaders, type StoredEntry, storedEntry } from './nats-entry.ts';
+import { readFailure } from './nats-errors.ts';
+import { NatsFollow } from './nats-follow.ts';
+import { corruptEntry, LargeEntries } from './nats-large.ts';
+import { NatsLink } from './nats-link.ts';
+import { NatsReader } from './nats-reader.ts';
+
+export type NatsLogOptions = {
+  /** which stream a subject belongs to; undefined: to none of ours */
+  readonly streams: { streamOf(subject: string): string | undefined };
+  /** holds what no message can carry */
+  readonly blobs: Blobs;
+  /** an append without an answer is unknown after so long; default 2,000 */
+  readonly publishTimeoutMs?: number;
+  /** put before every subject, as its first token and with a dot; default none */
+  readonly prefix?: string;
+};
+
+const PUBLISH_TIMEOUT_MS = 2_000;
+const API_TIMEOUT_MS = 5_000;
+/** A purge holds the stream; over a million messages it took five seconds on 2.9. */
+const PURGE_TIMEOUT_MS = 60_000;
+const READ_TIMEOUT_MS = 10_000;
+/** Room for headers in a message of the server's `max_payload`. */
+const HEADER_BYTES_MAX = 1_024;
+const PAYLOAD_BYTES_DEFAULT = 2 ** 20;
+
+/** A subject as the server knows it. */
+type Place = { readonly stream: string; readonly subject: string };
+
+export class NatsLog implements Log {
+  readonly atomic = false;
+  readonly #o: NatsLogOptions;
+  readonly #link: NatsLink;
+  readonly #manager: JetStreamManager;
+  readonly #purger: JetStreamManager;
+  readonly #appends: NatsAppends;
+  readonly #large: LargeEntries;
+  readonly #follows = new Set<NatsFollow>();
+  /** large appends on their way, the last of each subject: what comes after waits for it */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  /** The connection stays the caller's: `close` does not end it. */
+  static async open(nc: NatsConnection, options: NatsLogOptions): Promise<NatsLog> {
+    const manager = await jetstreamManager(nc, { timeout: API_TIMEOUT_MS, checkAPI: false });
+    const purger = await jetstreamManager(nc, { timeout: PURGE_TIMEOUT_MS, checkAPI: false });
+    return new NatsLog(nc, options, manager, purger);
+  }
+
+  private constructor(
+    nc: NatsConnection,
+    options: NatsLogOptions,
+    manager: JetStreamManager,
+    purger: JetStreamManager,
+  ) {
+    const timeoutMs = options.publishTimeoutMs ?? PUBLISH_TIMEOUT_MS;
+    this.#o = options;
+    this.#link = new NatsLink(nc);
+    this.#manager = manager;
+    this.#purger = purger;
+    this.#appends = new NatsAppends(this.#link, jetstream(nc), timeoutMs);
+    this.#large = new LargeEntries(options.blobs);
+  }
+
+  append(
+    subject: string,
+    bytes: Uint8Array,
+    { expectedLast, alongside }: AppendOptions = {},
+  ): Promise<AppendAnswer> {
+    let place: Place;
+    try {
+      place = this.#place(subject);
+      if (alongside !== undefined)
+        throw invalid('this log is not atomic: it stores nothing alongside');
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const before = this.#turns.get(subject);
+    const large = bytes.length > this.#payloadBytesMax;
+    const publish = { ...place, bytes, expectedLast, headers: undefined };
+    if (!large && before === undefined) return this.#appends.append(publish);
+    return this.#inTurn(subject, before, () => {
+      if (!large) return Promise.resolve(() => this.#appends.append(publish));
+      return this.#large.put(place.subject, bytes).then(
+        (reference) => () => {
+          const headers = referenceHeaders(reference);
+          return this.#appends.append({ ...publish, bytes: new Uint8Array(0), headers });
+        },
+        notStored,
+      );
+    });
+  }
+
+  async last(subject: string): Promise<Position> {
+    return (await this.#lastMessage(this.#place(subject)))?.seq ?? 0;
+  }
+
+  async readLast(subject: string): Promise<LogEntry | undefined> {
+    const place = this.#place(subject);
+    for (;;) {
+      const last = await this.#lastMessage(place);
+      if (!last) return undefined;
+      const [entry] = await this.#whole(place, [last.entry()]);
+      if (entry) return entry;
+    }
+  }
+
+  async read(
+    subject: string,
+    from: Position,
+    { limit = READ_LIMIT_DEFAULT, bytesMax = READ_BYTES_DEFAULT }: ReadOptions = {},
+  ): Promise<readonly LogEntry[]> {
+    const place = this.#place(subject);
+    const last = await this.#lastMessage(place);
+    if (!last || last.seq < from || limit < 1) return [];
+    if (last.seq === from) return this.#whole(place, [last.entry()]);
+    const range = { from, upTo: last.seq, limit, bytesMax };
+    return this.#whole(place, await this.#readRange(place, range));
+  }
+
+  follow(subject: string, from: Position): Follow {
+    const place = this.#place(subject);
+    const follow: NatsFollow = new NatsFollow({
+      reader: this.#reader(place, from),
+      subject,
+      whole: (entries) => this.#whole(place, entries),
+      onClose: () => this.#follows.delete(follow),
+    });
+    this.#follows.add(follow);
+    return follow;
+  }
+
+  async trim(subject: string, upTo: Position): Promise<void> {
+    const place = this.#place(subject);
+    const last = await this.#lastMessage(place);
+    const keep = Math.min(upTo + 1, last?.seq ?? 0);
+    if (keep <= 1) return;
+    const large = (await this.#large.any(place.subject)) ? await this.#largeBelow(place, keep) : [];
+    await this.#purge(place, keep);
+    await this.#large.delete(large);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    for (const follow of this.#follows) follow.refuse(closed());
+    this.#follows.clear();
+    await Promise.allSettled(this.#turns.values());
+    await this.#appends.idle();
+    this.#link.close();
+  }
+
+  get #payloadBytesMax(): number {
+    const { info } = this.#link.nc;
+    return (info?.max_payload ?? PAYLOAD_BYTES_DEFAULT) - HEADER_BYTES_MAX;
+  }
+
+  /**
+   * @throws TroupeError UNAVAILABLE once closed; INVALID_ARGUMENT for a subject that is not ours
+   */
+  #place(name: string): Place {
+    if (this.#closing) throw closed();
+    const subject = (this.#o.prefix ?? '') + name;
+    if (!SUBJECT.test(subject))
+      throw invalid(`${JSON.stringify(name)} is no subject: tokens between dots, without * and >`);
+    const stream = this.#o.streams.streamOf(subject);
+    if (stream === undefined) throw invalid(`${subject} belongs to no stream of this cell`);
+    return { stream, subject };
+  }
+
+  /**
+   * Runs `prepare` now, and what it comes to when the subject's appends before are on their way.
+   */
+  #inTurn(
+    subject: string,
+    before: Promise<unknown> | undefined,
+    prepare: () => Promise<() => Promise<AppendAnswer>>,
+  ): Promise<AppendAnswer> {
+    const prepared = prepare();
+    let appended: Promise<AppendAnswer> | undefined;
+    const turn = Promise.allSettled([prepared, before]).then(([ready]) => {
+      if (this.#turns.get(subject) === turn) this.#turns.delete(subject);
+      if (ready.status === 'fulfilled') appended = ready.value();
+      appended?.catch(() => {});
+    });
+    this.#turns.set(subject, turn);
+    return Promise.all([prepared, turn]).then(() => appended!);
+  }
+
+  async #lastMessage({ stream, subject }: Place) {
+    const question = this.#manager.streams.getMessage(stream, { last_by_subj: subject });
+    const found = await this.#asked(`the last entry of ${subject}`, question);
+    if (!found) return undefined;
+    const { seq } = found;
+    return { seq, entry: () => storedEntry(seq, found.time.getTime(), found.data, found.header) };
+  }
+
+  /** The answer of a request. @throws TroupeError UNAVAILABLE */
+  #asked<T>(what: string, request: Promise<T>): Promise<T> {
+    return this.#link.ask(request).catch((cause: unknown) => {
+      throw readFailure(what, cause);
+    });
+  }
+
+  #reader({ stream, subject }: Place, from: Position, entriesMax?: number): NatsReader {
+    return new NatsReader({
+      link: this.#link,
+      manager: this.#manager,
+      stream,
+      subject,
+      from,
+      ...(entriesMax === undefined ? {} : { entriesMax }),
+    });
+  }
+
+  /** @throws TroupeError UNAVAILABLE when the connection is lost or nothing comes for long */
+  async #readRange(
+    place: Place,
+    range: { from: Position; upTo: Position; limit: number; bytesMax: number },
+  ): Promise<readonly StoredEntry[]> {
+    const reader = this.#reader(place, range.from, range.limit);
+    const read: StoredEntry[] = [];
+    let bytes = 0;
+    try {
+      for (;;) {
+        await this.#asked(`entries of ${place.subject}`, within(READ_TIMEOUT_MS, reader.some()));
+        for (const entry of reader.peek(range.bytesMax - bytes)) {
+          read.push(entry);
+          bytes += entry.size;
+          const enough = read.length >= range.limit || bytes >= range.bytesMax;
+          if (enough || entry.position >= range.upTo) return read;
+          reader.drop(1);
+        }
+      }
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** The entries with their bytes, less those whose blob went with a trim meanwhile. */
+  async #whole(place: Place, entries: readonly StoredEntry[]): Promise<readonly LogEntry[]> {
+    const whole: LogEntry[] = [];
+    for (const entry of entries) {
+      const { position, logTimeMs } = entry;
+      const bytes = await this.#large.get(place.subject, entry);
+      if (bytes !== undefined) whole.push({ position, bytes, logTimeMs });
+      else if (await this.#isStored(place, position))
+        throw corruptEntry(place.subject, position, `its blob ${entry.reference?.blob} is missing`);
+    }
+    return whole;
+  }
+
+  async #isStored({ stream }: Place, position: Position): Promise<boolean> {
+    const question = this.#manager.streams.getMessage(stream, { seq: position });
+    return (await this.#asked(`entry ${position} of ${stream}`, question)) !== null;
+  }
+
+  async #largeBelow(place: Place, keep: Position): Promise<readonly string[]> {
+    const blobs: string[] = [];
+    for (let from = 1; from < keep; ) {
+      const range = { from, upTo: keep, limit: READ_LIMIT_DEFAULT, bytesMax: READ_BYTES_DEFAULT };
+      for (const { position, reference } of await this.#readRange(place, range)) {
+        if (reference && position < keep) blobs.push(reference.blob);
+        from = position + 1;
+      }
+    }
+    return blobs;
+  }
+
+  /** Removes what lies before `keep`, the position of an entry of the subject or behind one. */
+  async #purge({ stream, subject }: Place, keep: Position): Promise<void> {
+    assert(keep > 1, 'P4: servers up to 2.10 take a purge up to 1 or 0 for one of everything');
+    const request = this.#purger.streams.purge(stream, { filter: subject, seq: keep });
+    await this.#asked(`the trim of ${subject}`, request);
+  }
+}
+
+/** Tokens as the server takes them in a message's subject. */
+const SUBJECT = /^[^\s.*>]+(?:\.[^\s.*>]+)*$/;
+
+const invalid = (why: string): TroupeError => new TroupeError('INVALID_ARGUMENT', why);
+
+const closed = (): TroupeError => new TroupeError('UNAVAILABLE', 'the log is closed');
+
+/** Nothing was appended: the blob could not be written. */
+const notStored = (cause: unknown): never => {
+  throw readFailure('the bytes of a large entry are not stored', cause);
+};
+
+const within = async <T>(timeoutMs: number, awaited: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing came in ${timeoutMs} ms`)), timeoutMs);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([awaited, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
