@@ -64,6 +64,7 @@ const withTimeout = (effect: EffectDefinition): EffectDefinition => ({
   class: effect.class,
   timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS,
   run: (input, context) => effect.run(input, context),
+  ...(effect.workspace && { workspace: effect.workspace }),
   ...(effect.reconcile && { reconcile: (input, context) => effect.reconcile!(input, context) }),
 });
 

@@ -6,6 +6,7 @@ import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachin
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Index, TranscriptEntry } from '../system.ts';
+import type { Workspace } from '../workspaces/workspaces.ts';
 
 /**
  * How often the work may happen:
@@ -34,6 +35,14 @@ export type EffectContext = {
   /** Committed transcript of an actor; default the effect's own. */
   transcript(actor?: Address): TranscriptReader;
   readonly index: Index;
+  /**
+   * The folder of files of an actor, default the effect's own; asked again, the same one. What
+   * becomes of it: `EffectDefinition.workspace`. An effect that opens two waits for both; take them
+   * in one order everywhere.
+   *
+   * @throws TroupeError UNAVAILABLE when it can not be reached, or none are configured
+   */
+  workspace(actor?: Address): Promise<Workspace>;
 };
 
 export type TranscriptReader = {
@@ -66,6 +75,13 @@ export type EffectDefinition<Input = unknown, Output = unknown> = {
   reconcile?(input: Input, context: EffectContext): Promise<Reconciled<Output>>;
   /** one attempt, milliseconds; default 600,000, 1 to 86,400,000 */
   readonly timeoutMs?: number;
+  /**
+   * What becomes of the workspaces it opened when an attempt ends well: `save` (default) saves them
+   * before the outcome is reported, and a save that fails makes the outcome `failed` with its
+   * error; `discard` is for effects that only read. An attempt that fails or is aborted never
+   * saves, and neither does `reconcile`; what was saved by the effect itself stays saved.
+   */
+  readonly workspace?: 'save' | 'discard';
 };
 
 /** Effects by `src`; `timeoutMs` is set. */

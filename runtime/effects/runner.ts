@@ -19,6 +19,8 @@ import type { Intent } from '../shard/intents.ts';
 import type { Outcome } from '../shard/records.ts';
 import { unfitValue } from '../statechart/values.ts';
 import type { Index, Transcripts } from '../system.ts';
+import { WorkspacesOfEffect } from '../workspaces/of-effect.ts';
+import type { Workspaces } from '../workspaces/workspaces.ts';
 
 export type EffectRunnerOptions = {
   readonly registry: Registry;
@@ -35,6 +37,8 @@ export type EffectRunnerOptions = {
     outcome: Outcome,
   ) => Promise<void>;
   readonly services: unknown;
+  /** left out: opening one is UNAVAILABLE */
+  readonly workspaces?: Workspaces | undefined;
   readonly alarm: (what: string) => void;
   /** effects running at once; default 1,024 */
   readonly runningMax?: number;
@@ -98,10 +102,11 @@ export class EffectRunner {
     const running = { abort: new AbortController(), attempt: intent.attempt };
     this.#running.set(id, running);
     const ask = async (): Promise<Outcome | undefined> => {
+      const workspaces = new WorkspacesOfEffect(this.#o.workspaces, running.abort.signal);
       const answer = await effect.reconcile!(
         intent.input,
-        this.#contextOf(id, intent, running.abort.signal),
-      );
+        this.#contextOf(id, intent, running.abort.signal, workspaces),
+      ).finally(() => this.#discard(intent, workspaces));
       if (answer === 'ask') return undefined;
       if (answer === 'again') return { kind: 'again' };
       checkValue(answer.outcome, `the outcome of '${intent.src}'`);
@@ -156,6 +161,7 @@ export class EffectRunner {
         message: `${intent.machine} has no effect '${intent.src}' on this worker`,
       });
     const { signal } = running.abort;
+    const workspaces = new WorkspacesOfEffect(this.#o.workspaces, signal);
     const timeoutMs = effect.timeoutMs ?? 600_000;
     const cancel = this.#o.clock.after(timeoutMs, () =>
       running.abort.abort(
@@ -164,22 +170,36 @@ export class EffectRunner {
     );
     try {
       const output = await orAborted(
-        effect.run(intent.input, this.#contextOf(id, intent, signal)),
+        effect.run(intent.input, this.#contextOf(id, intent, signal, workspaces)),
         signal,
       );
       const unfit = unfitValue(output, `the result of '${intent.src}'`);
       if (unfit) return failed({ code: 'INTERNAL', message: `${unfit}, which can not be stored` });
       const bytes = encode(output).length;
-      if (bytes <= OUTCOME_BYTES_MAX) return { kind: 'done', output };
-      return failed({
-        code: 'PAYLOAD_TOO_LARGE',
-        message: `the result of '${intent.src}' has ${bytes} bytes, ${OUTCOME_BYTES_MAX} are allowed`,
-      });
+      if (bytes > OUTCOME_BYTES_MAX)
+        return failed({
+          code: 'PAYLOAD_TOO_LARGE',
+          message: `the result of '${intent.src}' has ${bytes} bytes, ${OUTCOME_BYTES_MAX} are allowed`,
+        });
+      if (effect.workspace !== 'discard') await orAborted(workspaces.save(), signal);
+      return { kind: 'done', output };
     } catch (error) {
       return failed(errorData(error));
     } finally {
       cancel();
+      this.#discard(intent, workspaces);
     }
+  }
+
+  /**
+   * Not waited for: work that does not heed its signal may hold one open, and the outcome counts.
+   */
+  #discard(intent: Intent, workspaces: WorkspacesOfEffect): void {
+    workspaces.discard().catch((error: unknown) => {
+      this.#o.alarm(
+        `${intent.actor}: a workspace of '${intent.src}' was not closed: ${errorData(error).message}`,
+      );
+    });
   }
 
   async #report(id: string, intent: Intent, running: Running, outcome: Outcome): Promise<void> {
@@ -208,7 +228,12 @@ export class EffectRunner {
     return (registry.exact(machine) ?? registry.latest(parseAddress(actor).type))?.effects[src];
   }
 
-  #contextOf(id: string, intent: Intent, signal: AbortSignal): EffectContext {
+  #contextOf(
+    id: string,
+    intent: Intent,
+    signal: AbortSignal,
+    workspaces: WorkspacesOfEffect,
+  ): EffectContext {
     const { clock, index, transcripts, publish, services, cell } = this.#o;
     return {
       id: `${cell.slice(0, 8)}:${id}`,
@@ -223,6 +248,7 @@ export class EffectRunner {
         last: () => transcripts.last(actor),
       }),
       index,
+      workspace: (actor = intent.actor) => workspaces.open(actor),
     };
   }
 }

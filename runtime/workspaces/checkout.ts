@@ -1,0 +1,120 @@
+/**
+ * Checkout: makes a folder hold exactly the entries of a manifest, whatever it held before. What is
+ * there is believed by its bytes' hash only, never by its time: so a folder that a crash left half
+ * written is as good a beginning as an older version, and only what differs is fetched.
+ */
+import { chmod, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SavedEntry, SavedFile } from './manifest.ts';
+import { inParallel } from './parallel.ts';
+import { chunksOf, readTree, type TreeEntry } from './tree.ts';
+import { hashIn, hashOf } from './versions.ts';
+import type { WorkspaceLimits } from './workspaces.ts';
+
+type Fetch = (chunk: string) => Promise<Uint8Array>;
+
+/** Files fetched at once: each holds one chunk in memory. */
+const FILES_AT_ONCE = 8;
+
+export async function checkOut(
+  root: string,
+  wanted: readonly SavedEntry[],
+  limits: WorkspaceLimits,
+  fetch: Fetch,
+): Promise<void> {
+  const there = await removeOthers(root, wanted, limits);
+  for (const entry of wanted) {
+    if (entry.kind === 'folder') await mkdir(join(root, entry.path), { recursive: true });
+  }
+  const files = wanted.filter((entry) => entry.kind === 'file');
+  await inParallel(files, FILES_AT_ONCE, (file) => bringFile(root, file, there, fetch));
+  // Links come last, so that nothing is ever written through one.
+  for (const entry of wanted) {
+    if (entry.kind === 'link' && !there.has(entry.path))
+      await symlink(entry.target, join(root, entry.path));
+  }
+}
+
+/** Removes what is not wanted or of another kind; answers what stays, by path. */
+async function removeOthers(
+  root: string,
+  wanted: readonly SavedEntry[],
+  limits: WorkspaceLimits,
+): Promise<Map<string, TreeEntry>> {
+  const byPath = new Map(wanted.map((entry) => [entry.path, entry]));
+  const there = new Map<string, TreeEntry>();
+  for (const entry of await readOrEmpty(root, limits)) {
+    const other = byPath.get(entry.path);
+    const stays =
+      other?.kind === entry.kind &&
+      (other.kind !== 'link' || (await readlink(join(root, entry.path))) === other.target);
+    // Modes of folders are not kept, and one that may not be written could not be brought up to
+    // date.
+    if (stays && entry.kind === 'folder') await chmod(join(root, entry.path), 0o755);
+    if (stays) there.set(entry.path, entry);
+    else await removeTree(join(root, entry.path));
+  }
+  return there;
+}
+
+/** Removes the file or folder, also folders that may not be written (module caches have such). */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch {
+    await makeWritable(path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function makeWritable(folder: string): Promise<void> {
+  await chmod(folder, 0o700);
+  for (const found of await readdir(folder, { withFileTypes: true }))
+    if (found.isDirectory()) await makeWritable(join(folder, found.name));
+}
+
+/** What can not be read, or holds what may not be kept, is no beginning: it is emptied. */
+async function readOrEmpty(root: string, limits: WorkspaceLimits): Promise<TreeEntry[]> {
+  try {
+    return await readTree(root, limits);
+  } catch {
+    await removeTree(root);
+    await mkdir(root, { mode: 0o700 });
+    return [];
+  }
+}
+
+async function bringFile(
+  root: string,
+  file: SavedFile,
+  there: ReadonlyMap<string, TreeEntry>,
+  fetch: Fetch,
+): Promise<void> {
+  const path = join(root, file.path);
+  const found = there.get(file.path);
+  if (found?.kind === 'file' && found.bytes === file.bytes && (await hasBytes(path, file))) {
+    if (found.mode !== file.mode) await chmod(path, file.mode);
+    return;
+  }
+  await rm(path, { force: true });
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for (const chunk of file.chunks) await handle.writeFile(await fetch(chunk));
+    await handle.chmod(file.mode);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function hasBytes(path: string, { chunks }: SavedFile): Promise<boolean> {
+  let at = 0;
+  try {
+    for await (const bytes of chunksOf(path)) {
+      const chunk = chunks[at++];
+      if (chunk === undefined || hashIn(chunk) !== hashOf(bytes)) return false;
+    }
+  } catch {
+    return false; // not readable: written anew
+  }
+  return at === chunks.length;
+}

@@ -1,0 +1,168 @@
+/**
+ * folderWorkspaces: workspaces in a folder of this machine or on a volume that all workers mount.
+ * An actor's files are in `{root}/{actor}/files`; they are the truth, so what was written before a
+ * crash is there after it, saved or not, and `save` only checks it, makes it durable and counts.
+ *
+ * `{root}/troupe-workspaces.json` names the cell. Without it the volume is not mounted, or is
+ * another one: UNAVAILABLE, at every opening and saving, for a mount can go away.
+ */
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Address } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
+import { type Clock, systemClock } from '../clock/clock.ts';
+import { folderNameOf, reaching } from './name.ts';
+import { OpenedWorkspace } from './opened.ts';
+import { type Place, Places } from './places.ts';
+import { readTree } from './tree.ts';
+import {
+  DEFAULT_WORKSPACE_LIMITS,
+  type Workspace,
+  type WorkspaceLimits,
+  type Workspaces,
+} from './workspaces.ts';
+
+const MARKER = 'troupe-workspaces.json';
+
+export type FolderWorkspacesOptions = {
+  readonly root: string;
+  readonly cell: string;
+  /**
+   * Makes the folder and its marker, at the first opening, when there is no marker. Only for a
+   * folder that can not be an empty mount point, or once by hand; default false
+   */
+  readonly create?: boolean;
+  readonly limits?: Partial<WorkspaceLimits>;
+  readonly clock?: Clock;
+};
+
+/** Touches nothing until the first workspace is opened. */
+export const folderWorkspaces = (options: FolderWorkspacesOptions): Workspaces =>
+  new FolderWorkspaces(options);
+
+class FolderWorkspaces implements Workspaces {
+  readonly #root: string;
+  readonly #cell: string;
+  readonly #limits: WorkspaceLimits;
+  readonly #places: Places;
+  #create: boolean;
+
+  constructor({
+    root,
+    cell,
+    create = false,
+    limits,
+    clock = systemClock,
+  }: FolderWorkspacesOptions) {
+    this.#root = resolve(root);
+    this.#cell = cell;
+    this.#create = create;
+    this.#limits = { ...DEFAULT_WORKSPACE_LIMITS, ...limits };
+    this.#places = new Places(clock);
+  }
+
+  open(actor: Address, { signal }: { readonly signal: AbortSignal }): Promise<Workspace> {
+    const opening = async () => {
+      signal.throwIfAborted();
+      await this.#checkMounted();
+      const place = await this.#places.enter(this.#root, folderNameOf(actor), signal);
+      try {
+        return await this.#openAt(actor, place);
+      } catch (error) {
+        await place.leave();
+        throw error;
+      }
+    };
+    return reaching(`the workspace of ${actor} in ${this.#root}`, opening, signal);
+  }
+
+  async #openAt(actor: Address, place: Place): Promise<Workspace> {
+    const path = join(place.folder, 'files');
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    // Asked again: had the volume gone in between, the folder just made is in the empty mount
+    // point.
+    await this.#checkMounted();
+    const counter = join(place.folder, 'version');
+    return new OpenedWorkspace(path, {
+      version: await readCounter(counter),
+      save: (from) => this.#save(actor, path, counter, from + 1),
+      close: () => place.leave(),
+    });
+  }
+
+  #save(actor: Address, path: string, counter: string, version: number): Promise<number> {
+    return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
+      await this.#checkMounted();
+      await syncTree(path, this.#limits);
+      await writeFileDurably(counter, Buffer.from(`${version}\n`));
+      return version;
+    });
+  }
+
+  async #checkMounted(): Promise<void> {
+    const marker = join(this.#root, MARKER);
+    let text = await readMarker(marker);
+    if (text === undefined && this.#create) {
+      await mkdir(this.#root, { recursive: true, mode: 0o700 });
+      text = `${JSON.stringify({ cell: this.#cell })}\n`;
+      await writeFileDurably(marker, Buffer.from(text));
+    }
+    this.#create = false;
+    if (text === undefined) {
+      throw unavailable(
+        `${marker} is missing: the volume is not mounted, or was not prepared for this cell`,
+      );
+    }
+    const cell = cellOf(text);
+    if (cell === this.#cell) return;
+    throw unavailable(`${marker} names the cell ${cell ?? '(unreadable)'}, this is ${this.#cell}`);
+  }
+}
+
+const readMarker = async (marker: string): Promise<string | undefined> => {
+  try {
+    return await readFile(marker, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+};
+
+const cellOf = (text: string): string | undefined => {
+  try {
+    const { cell } = JSON.parse(text) as { cell?: unknown };
+    return typeof cell === 'string' ? cell : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const readCounter = async (file: string): Promise<number> => {
+  const text = await readMarker(file);
+  if (text === undefined) return 0;
+  const version = Number(text);
+  if (Number.isSafeInteger(version) && version > 0) return version;
+  throw unavailable(`${file} is damaged: it holds ${JSON.stringify(text.slice(0, 40))}`);
+};
+
+/** Refuses what may not be kept, then makes every file and every name survive a power loss. */
+async function syncTree(root: string, limits: WorkspaceLimits): Promise<void> {
+  for (const entry of await readTree(root, limits)) {
+    if (entry.kind === 'folder') await syncFolder(join(root, entry.path));
+    if (entry.kind === 'file') await syncFile(join(root, entry.path));
+  }
+  await syncFolder(root);
+}
+
+const syncFile = async (path: string): Promise<void> => {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+
+const unavailable = (message: string): TroupeError => new TroupeError('UNAVAILABLE', message);

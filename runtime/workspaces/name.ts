@@ -1,0 +1,43 @@
+/** Names and errors that the providers share. */
+import { createHash } from 'node:crypto';
+import type { Address } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { escapeToken } from '../../protocols/subjects.ts';
+
+const READABLE_CHARACTERS_MAX = 100;
+const HASH_CHARACTERS = 32;
+
+/**
+ * An actor's name as one folder and one token of a blob's name: of letters, digits, `_`, `-`, `.`,
+ * at most 133 characters, never `.` or `..`. Its beginning is for people; 128 bits of SHA-256 keep
+ * names apart that are too long, or differ only in case on a file system that does not look at it.
+ */
+export const folderNameOf = (actor: Address): string => {
+  const readable = blobToken(actor).slice(0, READABLE_CHARACTERS_MAX);
+  const hash = createHash('sha256').update(actor, 'utf8').digest('hex');
+  return `${readable}.${hash.slice(0, HASH_CHARACTERS)}`;
+};
+
+/** Any text as one token of a blob's name: an escaped subject token holds no `.`, so it is free. */
+export const blobToken = (text: string): string => escapeToken(text).replaceAll('%', '.');
+
+/**
+ * Runs the work. What the file system or the store throws in it becomes UNAVAILABLE; a TroupeError
+ * is passed on, and after an abort the signal's reason is what is thrown.
+ */
+export const reaching = async <T>(
+  what: string,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (error instanceof TroupeError) throw error;
+    const { message } = error as Error;
+    throw new TroupeError('UNAVAILABLE', `${what} can not be reached: ${message}`, {
+      cause: error,
+    });
+  }
+};

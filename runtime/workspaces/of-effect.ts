@@ -1,0 +1,53 @@
+/**
+ * WorkspacesOfEffect: what one attempt of an effect opened. Saved, all of them, and closed when the
+ * attempt ends well; closed without saving else, so that a failed attempt leaves no half of its
+ * work behind (where the provider can, see its contract).
+ */
+import type { Address } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Workspace, Workspaces } from './workspaces.ts';
+
+export class WorkspacesOfEffect {
+  readonly #provider: Workspaces | undefined;
+  readonly #signal: AbortSignal;
+  readonly #opened = new Map<Address, Promise<Workspace>>();
+  #ended = false;
+
+  constructor(provider: Workspaces | undefined, signal: AbortSignal) {
+    this.#provider = provider;
+    this.#signal = signal;
+  }
+
+  /** The same one when the attempt asks again. */
+  open(actor: Address): Promise<Workspace> {
+    if (!this.#provider) return Promise.reject(noProvider());
+    if (this.#ended) return Promise.reject(new TroupeError('CANCELLED', 'the effect has ended'));
+    const opening = this.#opened.get(actor) ?? this.#provider.open(actor, { signal: this.#signal });
+    this.#opened.set(actor, opening);
+    opening.catch(() => this.#opened.delete(actor));
+    return opening;
+  }
+
+  /** @throws TroupeError as `Workspace.save` does; then nothing is closed yet: `discard` does it */
+  async save(): Promise<void> {
+    this.#ended = true;
+    for (const opening of this.#opened.values()) await (await opening).save();
+    await this.discard();
+  }
+
+  /** Closes all of them, also those that are still being opened. May be repeated. */
+  async discard(): Promise<void> {
+    this.#ended = true;
+    const closings = [...this.#opened.values()].map(async (opening) => {
+      const workspace = await opening.catch(() => undefined);
+      await workspace?.close();
+    });
+    await Promise.all(closings);
+  }
+}
+
+const noProvider = (): TroupeError =>
+  new TroupeError(
+    'UNAVAILABLE',
+    'this worker has no workspaces: set runtime.workspaces.provider to folder or synced in the configuration',
+  );

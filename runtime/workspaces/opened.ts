@@ -1,0 +1,50 @@
+/** OpenedWorkspace: an open workspace's life, the same for every provider: one save at a time. */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Workspace } from './workspaces.ts';
+
+type Means = {
+  /** the version at the opening */
+  readonly version: number;
+  /** answers the version that the folder now is */
+  readonly save: (from: number) => Promise<number>;
+  /** @param saved the last save went well; what was written since is not known */
+  readonly close: (saved: boolean) => Promise<void>;
+};
+
+export class OpenedWorkspace implements Workspace {
+  readonly path: string;
+  readonly #means: Means;
+  #version: number;
+  #saving: Promise<unknown> = Promise.resolve();
+  #saved = false;
+  #closed: Promise<void> | undefined;
+
+  constructor(path: string, means: Means) {
+    this.path = path;
+    this.#means = means;
+    this.#version = means.version;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  save(): Promise<void> {
+    if (this.#closed)
+      return Promise.reject(
+        new TroupeError('INVALID_ARGUMENT', `the workspace ${this.path} is closed; open it again`),
+      );
+    const saving = this.#saving.then(async () => {
+      this.#saved = false;
+      this.#version = await this.#means.save(this.#version);
+      this.#saved = true;
+    });
+    this.#saving = saving.catch(() => {});
+    return saving;
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#saving.then(() => this.#means.close(this.#saved));
+    return this.#closed;
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * syncedWorkspaces: workspaces kept in Blobs as immutable versions and copied to the worker that
+ * opens them. What is in Blobs is the truth (`versions.ts`); the folder is a copy that is made to
+ * equal the newest version at every opening, so nothing unsaved ever comes back and nothing is
+ * mixed.
+ *
+ * Cost: every opening and every saving reads and hashes all files (about 1 s per GB); only what
+ * differs is copied. Not told from here: whether the store lost everything of an actor or the actor
+ * never saved; a store that is not there rejects, and its cell's name is in every blob's name.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Address } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import { type Clock, systemClock } from '../clock/clock.ts';
+import { checkOut, removeTree } from './checkout.ts';
+import { type Manifest, type SavedEntry, sameEntries } from './manifest.ts';
+import { folderNameOf, reaching } from './name.ts';
+import { OpenedWorkspace } from './opened.ts';
+import { inParallel } from './parallel.ts';
+import { type Place, Places } from './places.ts';
+import { chunksOf, readTree } from './tree.ts';
+import { hashIn, hashOf, Versions } from './versions.ts';
+import {
+  DEFAULT_WORKSPACE_LIMITS,
+  type Workspace,
+  type WorkspaceLimits,
+  type Workspaces,
+} from './workspaces.ts';
+
+export type SyncedWorkspacesOptions = {
+  /** of the cell; its `put` must refuse a taken name between processes, too */
+  readonly blobs: Blobs;
+  /** on a disk of this machine; made when absent; may be removed while no workspace is open */
+  readonly cacheFolder: string;
+  readonly cell: string;
+  /** versions whose files stay in the store, the newest included; default 8, at least 2 */
+  readonly versionsKept?: number;
+  readonly limits?: Partial<WorkspaceLimits>;
+  readonly clock?: Clock;
+};
+
+/** The copy that the next opening begins with; others in an actor's place are left-overs. */
+const KEPT = 'kept';
+const FILES_AT_ONCE = 8;
+/** An opening is overtaken by so many versions at most before it gives up. */
+const OPENINGS_MAX = 5;
+
+/** Touches nothing until the first workspace is opened. */
+export const syncedWorkspaces = (options: SyncedWorkspacesOptions): Workspaces =>
+  new SyncedWorkspaces(options);
+
+/** One opening: where its copy is, and the version that it was made from or saved as. */
+type Copy = {
+  readonly actor: Address;
+  readonly versions: Versions;
+  readonly opener: string;
+  readonly path: string;
+  base: Manifest;
+};
+
+class SyncedWorkspaces implements Workspaces {
+  readonly #o: SyncedWorkspacesOptions;
+  readonly #root: string;
+  readonly #versionsKept: number;
+  readonly #limits: WorkspaceLimits;
+  readonly #places: Places;
+
+  constructor(options: SyncedWorkspacesOptions) {
+    const { cacheFolder, limits, clock = systemClock, versionsKept = 8 } = options;
+    this.#o = options;
+    this.#root = resolve(cacheFolder);
+    this.#versionsKept = Math.max(2, versionsKept);
+    this.#limits = { ...DEFAULT_WORKSPACE_LIMITS, ...limits };
+    this.#places = new Places(clock);
+  }
+
+  open(actor: Address, { signal }: { readonly signal: AbortSignal }): Promise<Workspace> {
+    const opening = async () => {
+      signal.throwIfAborted();
+      await mkdir(this.#root, { recursive: true, mode: 0o700 });
+      const place = await this.#places.enter(this.#root, folderNameOf(actor), signal);
+      try {
+        const copy = await this.#copy(actor, place, signal);
+        return new OpenedWorkspace(copy.path, {
+          version: copy.base.version,
+          save: () => reaching(`the workspace of ${actor}`, () => this.#save(copy)),
+          close: (saved) => close(copy.path, place, saved),
+        });
+      } catch (error) {
+        await place.leave();
+        throw error;
+      }
+    };
+    return reaching(`the workspace of ${actor}`, opening, signal);
+  }
+
+  /**
+   * A fresh name for every opening: work of an earlier one that is still running, though it was
+   * given up, has its own folder, which is gone.
+   */
+  async #copy(actor: Address, { folder }: Place, signal: AbortSignal): Promise<Copy> {
+    const opener = randomBytes(8).toString('hex');
+    const versions = new Versions(this.#o.blobs, this.#o.cell, actor);
+    const path = join(folder, opener);
+    for (const { name } of await subfolders(folder))
+      if (name !== KEPT) await removeTree(join(folder, name));
+    await rename(join(folder, KEPT), path).catch(() => mkdir(path, { mode: 0o700 }));
+    for (let opening = 1; opening <= OPENINGS_MAX; opening++) {
+      const base = await this.#head(actor, versions);
+      if (base && (await this.#bring(path, base, versions, signal)))
+        return { actor, versions, opener, path, base };
+    }
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `files of the workspace of ${actor} are missing in the store, or it was saved faster than it could be opened`,
+      { details: { reason: 'MISSING' } },
+    );
+  }
+
+  /** undefined when it was removed meanwhile: there is a newer one. */
+  async #head(actor: Address, versions: Versions): Promise<Manifest | undefined> {
+    const version = await versions.head();
+    if (version > 0) return versions.read(version);
+    return { cell: this.#o.cell, actor, version, opener: '', parent: '', entries: [] };
+  }
+
+  /** Whether every file was there; not so when the version was swept meanwhile. */
+  async #bring(
+    path: string,
+    { entries }: Manifest,
+    versions: Versions,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let missing = false;
+    const fetch = async (chunk: string): Promise<Uint8Array> => {
+      signal.throwIfAborted();
+      const bytes = await versions.getChunk(chunk);
+      if (bytes) return bytes;
+      missing = true;
+      throw new TroupeError('UNAVAILABLE', `${chunk} is missing in the store`);
+    };
+    try {
+      await checkOut(path, entries, this.#limits, fetch);
+      return true;
+    } catch (error) {
+      if (missing) return false;
+      throw error;
+    }
+  }
+
+  async #save(copy: Copy): Promise<number> {
+    for (;;) {
+      const { base, versions, opener } = copy;
+      const version = base.version + 1;
+      const head = await versions.head();
+      if (head < base.version) throw lost(copy.actor, base.version, head);
+      if (head < version) {
+        const entries = await this.#upload(copy, version);
+        if (sameEntries(entries, base.entries)) return base.version;
+        const next = { ...base, version, opener, parent: base.opener, entries };
+        copy.base = await versions.commit(next);
+        if (copy.base === next) return this.#saved(copy);
+        continue;
+      }
+      const there = await versions.read(version);
+      if (there?.opener !== opener) throw versions.overtaken(version);
+      copy.base = there; // an earlier try whose answer was lost
+    }
+  }
+
+  /** The folder's entries, with the chunks that the base has not stored under their names. */
+  async #upload({ path, versions, opener, base }: Copy, version: number): Promise<SavedEntry[]> {
+    const stored = new Map<string, string>();
+    for (const entry of base.entries)
+      if (entry.kind === 'file') for (const chunk of entry.chunks) stored.set(hashIn(chunk), chunk);
+    const entries: SavedEntry[] = [];
+    const tree = await readTree(path, this.#limits);
+    await inParallel([...tree.entries()], FILES_AT_ONCE, async ([at, entry]) => {
+      if (entry.kind !== 'file') return void (entries[at] = entry);
+      const chunks: string[] = [];
+      let bytes = 0;
+      for await (const piece of chunksOf(join(path, entry.path))) {
+        const hash = hashOf(piece);
+        const chunk = stored.get(hash) ?? versions.chunkOf(version, opener, hash);
+        if (!stored.has(hash)) await versions.putChunk(chunk, piece);
+        stored.set(hash, chunk);
+        chunks.push(chunk);
+        bytes += piece.length;
+      }
+      entries[at] = { ...entry, bytes, chunks };
+    });
+    return entries;
+  }
+
+  /** The version counts. What a sweep that failed leaves, the next one takes. */
+  async #saved({ base, versions }: Copy): Promise<number> {
+    if (base.version % this.#versionsKept === 0)
+      await versions.sweep(base, this.#versionsKept).catch(() => {});
+    return base.version;
+  }
+}
+
+const lost = (actor: Address, version: number, head: number): TroupeError =>
+  new TroupeError(
+    'UNAVAILABLE',
+    `the store has version ${head} of the workspace of ${actor}, but had ${version}: it lost what was saved`,
+    { details: { reason: 'MISSING' } },
+  );
+
+/** Only a copy that was saved is worth keeping; what was given up may still be written to. */
+const close = async (path: string, place: Place, saved: boolean): Promise<void> => {
+  try {
+    if (saved) await rename(path, join(place.folder, KEPT));
+    else await removeTree(path);
+  } finally {
+    await place.leave();
+  }
+};
+
+const subfolders = async (folder: string) =>
+  (await readdir(folder, { withFileTypes: true })).filter((found) => found.isDirectory());

@@ -1,0 +1,69 @@
+/**
+ * Workspaces: a folder of files that belongs to an actor and is where its effects run, on any
+ * worker (RT13).
+ *
+ * Contract, for every provider (`test/runtime/workspaces/contract.ts`):
+ *  - what one opener saved is what the next one finds, on any worker: bytes, file modes, links
+ *    inside the folder, empty folders, deletions. Not kept: owners, times, modes of folders, and
+ *    that two names were one file;
+ *  - a workspace that can not be reached is UNAVAILABLE (retryable), never an empty folder in its
+ *    place. An actor that never saved has an empty one, version 0;
+ *  - one opener at a time per machine (for a shared volume: per volume, where it has locks): the
+ *    next one waits until the first has closed or its process has ended;
+ *  - what was not saved is still there in a folder that is shared, and gone in one that is synced;
+ *  - nothing in it leads out of it: a link that could is refused when it is saved.
+ */
+import type { Address } from '../../protocols/address.ts';
+
+export interface Workspaces {
+  /**
+   * Resolves when the folder is there with all that was saved; waits for the opener before.
+   * `signal` ends the wait with its reason; it does not end the workspace.
+   *
+   * @throws TroupeError UNAVAILABLE when it can not be reached
+   */
+  open(actor: Address, options: { readonly signal: AbortSignal }): Promise<Workspace>;
+}
+
+export interface Workspace {
+  /** absolute path of a folder that exists; valid until `close` */
+  readonly path: string;
+  /** the version that was opened or saved last; 0 when nothing was saved yet */
+  readonly version: number;
+  /**
+   * Makes what is in the folder the next version, durably; without a change, where the provider can
+   * tell, it stays the version it is. Nothing may write to the folder meanwhile. May be repeated,
+   * also after UNAVAILABLE, which leaves open whether this version counts.
+   *
+   * @throws TroupeError CONFLICT when another opener saved since this one opened: nothing is
+   * changed; INVALID_ARGUMENT, details.path, for what can not be kept; PAYLOAD_TOO_LARGE past a
+   * limit; UNAVAILABLE
+   */
+  save(): Promise<void>;
+  /**
+   * Lets the next opener in; what was not saved is given up. After a running `save`. Repeatable.
+   */
+  close(): Promise<void>;
+}
+
+/** What a workspace may hold; checked when it is saved. */
+export type WorkspaceLimits = {
+  /** files, links and folders together; default 10,000 */
+  readonly entriesMax: number;
+  /** of all files; default 1 GiB */
+  readonly bytesMax: number;
+  /** of one file; default 100 MiB */
+  readonly fileBytesMax: number;
+  /** folders within folders; default 32 */
+  readonly depthMax: number;
+  /** UTF-8 bytes of a path within the workspace; default 1,024 */
+  readonly pathBytesMax: number;
+};
+
+export const DEFAULT_WORKSPACE_LIMITS: WorkspaceLimits = {
+  entriesMax: 10_000,
+  bytesMax: 1024 * 1024 * 1024,
+  fileBytesMax: 100 * 1024 * 1024,
+  depthMax: 32,
+  pathBytesMax: 1_024,
+};

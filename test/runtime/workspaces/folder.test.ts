@@ -1,0 +1,67 @@
+/** Workspaces in a folder or on a shared volume. */
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
+import { removeFolder, temporaryFolder } from '../log/store.ts';
+import { change, found, patient, workspacesContract } from './contract.ts';
+
+const a = address('t', 'agent', 'a');
+const cell = 'cell-1';
+
+workspacesContract('a folder', 'present', async () => {
+  const path = await temporaryFolder();
+  const root = join(path, 'volume');
+  await (await folderWorkspaces({ root, cell, create: true }).open(a, patient)).close();
+  return {
+    worker: (limits) => folderWorkspaces({ root, cell, limits: limits ?? {} }),
+    async takeAway() {
+      await rename(root, join(path, 'unmounted'));
+      await mkdir(root); // the empty mount point
+      return async () => {
+        await removeFolder(root);
+        await rename(join(path, 'unmounted'), root);
+      };
+    },
+    dispose: () => removeFolder(path),
+  };
+});
+
+it('a folder without the marker is never used, and stays as it is', async () => {
+  const root = await temporaryFolder();
+  const workspaces = folderWorkspaces({ root, cell });
+  await expect(workspaces.open(a, patient)).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('not mounted'),
+  });
+  await expect(
+    folderWorkspaces({ root: join(root, 'absent'), cell }).open(a, patient),
+  ).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await readdir(root)).toEqual([]);
+  await removeFolder(root);
+});
+
+it('a folder of another cell is not used, also where one may be made', async () => {
+  const root = await temporaryFolder();
+  await change(folderWorkspaces({ root, cell, create: true }), a, (path) =>
+    writeFile(join(path, 'note'), ''),
+  );
+  await expect(
+    folderWorkspaces({ root, cell: 'other', create: true }).open(a, patient),
+  ).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining(cell) });
+  expect(Object.keys(await found(folderWorkspaces({ root, cell }), a))).toEqual(['note']);
+  await removeFolder(root);
+});
+
+it('a volume that goes away later is not made anew, though the folder could be made at first', async () => {
+  const path = await temporaryFolder();
+  const root = join(path, 'volume');
+  const workspaces = folderWorkspaces({ root, cell, create: true });
+  await (await workspaces.open(a, patient)).close();
+  await removeFolder(root);
+  await mkdir(root);
+  await expect(workspaces.open(a, patient)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await readdir(root)).toEqual([]);
+  await removeFolder(path);
+});
