@@ -6,7 +6,7 @@ import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
 import { childPointer } from './pointer.ts';
 import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.ts';
-import { natsLoginStands } from './nats-checks.ts';
+import { natsLoginStands } from './nats.ts';
 import type { Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
 import { toolListNames } from './tool-names.ts';

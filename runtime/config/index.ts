@@ -13,7 +13,7 @@ export {
   configFileName,
   loadConfig,
 } from './load.ts';
-export { natsServers } from './nats-checks.ts';
+export { natsOptions, natsServers } from './nats.ts';
 export type { ConfigFlags } from './overrides.ts';
 export { ConfigError, type Problem } from './problems.ts';
 export { knownProviders, offlineProvider } from './providers.ts';
@@ -28,4 +28,4 @@ export { Secret, redacted } from './secret.ts';
 export { ensureToken, tokenFile } from './token.ts';
 export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';
-export { bindHost, storeFolder } from './places.ts';
+export { bindHost, cacheFolder, nodeName, storeFolder } from './places.ts';

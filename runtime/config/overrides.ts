@@ -79,7 +79,7 @@ export const overrides: readonly Override[] = [
     variable: 'TROUPE_NODE_NAME',
     flag: 'name',
     takes: 'NAME',
-    note: 'the host name',
+    note: 'host name and a mark of the data folder',
   },
   { pointer: '/cluster/weight', flag: 'weight', takes: 'N', read: numberOrText },
 ];

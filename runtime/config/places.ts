@@ -1,4 +1,6 @@
 /** Folders and addresses that follow from the configuration. */
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from './schema.ts';
 
@@ -14,3 +16,18 @@ export function bindHost({ gateway }: Pick<Config, 'gateway'>): string {
 /** Whether only this machine can reach the gateway. */
 export const bindsLoopback = (config: Pick<Config, 'gateway'>): boolean =>
   /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(bindHost(config));
+
+/**
+ * What this process is called in a cluster: as configured, or by machine and data folder, which are
+ * the same after a restart and, together, nobody else's.
+ */
+export function nodeName({ home, cluster }: Pick<Config, 'home' | 'cluster'>): string {
+  if (cluster.name !== undefined) return cluster.name;
+  const host = hostname().toLowerCase().split('.')[0]!.replaceAll(/[^a-z0-9-]/g, '-');
+  const mark = createHash('sha256').update(home).digest('hex').slice(0, 4);
+  return `${host.replace(/^-+/, '').slice(0, 50) || 'node'}-${mark}`;
+}
+
+/** Where a process of a cluster keeps copies of rows: a cache, which may be removed. */
+export const cacheFolder = ({ home }: Pick<Config, 'home'>, role: string, name: string): string =>
+  join(home, 'cluster-cache', `${role}-${name}`);

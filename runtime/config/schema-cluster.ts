@@ -61,11 +61,11 @@ export const clusterSection = section('this process among the others of a cluste
   }),
   name: Type.Optional(
     Type.String({
-      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$',
-      'x-allowed': 'letters, digits, _ and -, at most 63',
+      pattern: '^[a-z0-9][a-z0-9_-]{0,62}$',
+      'x-allowed': 'small letters, digits, _ and -, at most 63',
       description:
         'name of this process, the same after a restart and different from every other’s. ' +
-        'Left out: the host name; a second one on this machine adds -2 and so on',
+        'Left out: the host name and a mark of the data folder; a second one there adds -2 and so on',
     }),
   ),
   weight: Type.Number({

@@ -1,4 +1,5 @@
-/** What the keys of `nats` must agree on. */
+/** The section `nats`: what its keys must agree on, and what a connection is made with. */
+import type { NatsOptions } from '../cluster/nats-connection.ts';
 import type { Finding } from './check.ts';
 import type { Config } from './schema.ts';
 
@@ -50,3 +51,19 @@ function oneWayIn(nats: Nats): Finding[] {
 /** The servers of `nats.url`; [] when none is named. */
 export const natsServers = ({ url = [] }: Nats): readonly string[] =>
   typeof url === 'string' ? [url] : url;
+
+/** With secrets revealed: for the connection alone. */
+export function natsOptions({ nats }: Pick<Config, 'nats'>): NatsOptions {
+  const { user, password, token, credentialsFile, nkeySeedFile } = nats;
+  const servers = natsServers(nats);
+  const tls = nats.tls ?? (servers.some((url) => url.startsWith('tls:')) ? {} : undefined);
+  return {
+    servers,
+    ...(user && { user }),
+    ...(password && { pass: password.reveal() }),
+    ...(token && { token: token.reveal() }),
+    ...(credentialsFile && { credsFile: credentialsFile }),
+    ...(nkeySeedFile && { nkeySeedFile }),
+    ...(tls && { tls }),
+  };
+}
