@@ -1,6 +1,7 @@
 /**
  * Load: how busy this process is, measured since the last time somebody asked, at least a second.
  */
+import { performance } from 'node:perf_hooks';
 import type { Clock } from '../clock/clock.ts';
 import type { NodeLoad } from '../system.ts';
 

@@ -1,0 +1,123 @@
+/**
+ * Replica: one shard's rows on a process that does not own it, kept up with its journal: for lists
+ * and pages (RT14), and for a worker that is about to take the shard over. It folds what counts, as
+ * an owner does when it loads, and writes nothing but its own State.
+ *
+ * Invariants: State holds exactly the fold at `position`; it never goes back while a reader waits.
+ */
+import { journalSubject } from '../../protocols/subjects.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Follow, LogEntry, Position } from '../log/log.ts';
+import { catchUp, loadShard, type LoadFrom, type Loaded } from '../shard/load.ts';
+import { CorruptRecord, decodeRecord } from '../shard/records.ts';
+
+export type ReplicaOptions = Omit<LoadFrom, 'journal'> & {
+  readonly env: string;
+  readonly clock: Clock;
+  readonly onAlarm: (what: string) => void;
+};
+
+const RETRY_MS = { first: 100, max: 5_000 };
+
+/** Records before these were trimmed, or are on their way: the replica begins again. */
+class Gap extends Error {}
+
+export class Replica {
+  readonly #o: ReplicaOptions & LoadFrom;
+  readonly #done: Promise<void>;
+  #position: Position | undefined;
+  #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
+  #follow: Follow | undefined;
+  #closed = false;
+  #wakeUp: (() => void) | undefined;
+
+  constructor(options: ReplicaOptions) {
+    this.#o = { ...options, journal: journalSubject(options.env, options.shard) };
+    this.#done = this.#run();
+  }
+
+  /** Resolves when State holds the record at `position`, or the replica is closed. */
+  reached(position: Position): Promise<void> {
+    if (this.#closed || (this.#position ?? -1) >= position) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ position, resolve }));
+  }
+
+  /** Resolves when it writes no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#follow?.close();
+    this.#wakeUp?.();
+    for (const { resolve } of this.#waiting) resolve();
+    this.#waiting = [];
+    await this.#done;
+  }
+
+  async #run(): Promise<void> {
+    let backoffMs = RETRY_MS.first;
+    while (!this.#closed) {
+      try {
+        const loaded = await loadShard(this.#o);
+        if (this.#closed) return;
+        await catchUp(loaded, this.#o.state);
+        this.#moved(loaded.last);
+        backoffMs = RETRY_MS.first;
+        await this.#keepUp(loaded);
+      } catch (error) {
+        if (this.#closed) return;
+        if (!(error instanceof Gap) && backoffMs >= RETRY_MS.max)
+          this.#o.onAlarm(
+            `shard ${this.#o.shard} can not be read here: ${errorData(error).message}`,
+          );
+        await this.#pause(backoffMs);
+        backoffMs = Math.min(backoffMs * 2, RETRY_MS.max);
+      }
+    }
+  }
+
+  async #keepUp(loaded: Loaded): Promise<void> {
+    const { log, journal, state } = this.#o;
+    const follow = log.follow(journal, loaded.last + 1);
+    this.#follow = follow;
+    try {
+      for (let last = loaded.last; !this.#closed; ) {
+        const entries = await follow.next();
+        if (entries.length === 0) return;
+        for (const entry of entries) {
+          this.#replay(loaded, last, entry);
+          last = entry.position;
+        }
+        await catchUp(loaded, state);
+        this.#moved(last);
+      }
+    } finally {
+      follow.close();
+    }
+  }
+
+  /** Folds a record if it counts (C4). */
+  #replay({ fold }: Loaded, before: Position, { bytes, position }: LogEntry): void {
+    const record = decodeRecord(bytes);
+    if (record.cell !== this.#o.cell)
+      throw new CorruptRecord(`journal record ${position} is of cell ${record.cell}`);
+    if (record.prev > before) throw new Gap(`records ${before + 1} to ${record.prev} are missing`);
+    if (record.prev === before) fold.replay(record, bytes.length);
+  }
+
+  #moved(position: Position): void {
+    this.#position = position;
+    const reached = this.#waiting.filter((waiting) => waiting.position <= position);
+    this.#waiting = this.#waiting.filter((waiting) => waiting.position > position);
+    for (const { resolve } of reached) resolve();
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#o.clock.after(delayMs, resolve);
+      this.#wakeUp = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

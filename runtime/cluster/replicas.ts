@@ -1,0 +1,79 @@
+/**
+ * Replicas: of which shards this process keeps a copy of the rows. A gateway reads all that others
+ * own; a worker copies a shard that it is about to take over.
+ */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Position } from '../log/log.ts';
+import { Replica, type ReplicaOptions } from './replica.ts';
+
+export type ReplicasOptions = Omit<ReplicaOptions, 'shard'>;
+
+/** Whoever asked is answered without its own write after so long. */
+const SEEN_WITHIN_MS = 1_000;
+
+export class Replicas {
+  readonly #o: ReplicasOptions;
+  readonly #replicas = new Map<number, Replica>();
+  #closed = false;
+
+  constructor(options: ReplicasOptions) {
+    this.#o = options;
+  }
+
+  /** Keeps a copy of the shard from now on. */
+  keep(shard: number): void {
+    if (this.#closed || this.#replicas.has(shard)) return;
+    this.#replicas.set(shard, new Replica({ ...this.#o, shard }));
+  }
+
+  /** Resolves when the copy holds all that the journal held when this was called. */
+  async prepared(shard: number): Promise<void> {
+    this.keep(shard);
+    await this.#replicas.get(shard)?.reached(0);
+  }
+
+  /** Ends the copy and resolves when nothing writes its rows any more: the shard is taken here. */
+  async release(shard: number): Promise<void> {
+    const replica = this.#replicas.get(shard);
+    this.#replicas.delete(shard);
+    await replica?.close();
+  }
+
+  /** Resolves when a reader here sees the record, or after a second (RT14). */
+  async seen(shard: number, position: Position): Promise<void> {
+    const replica = this.#replicas.get(shard);
+    if (!replica) return;
+    let cancel: (() => void) | undefined;
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#o.clock.after(SEEN_WITHIN_MS, resolve);
+    });
+    await Promise.race([replica.reached(position), late]);
+    cancel?.();
+  }
+
+  /**
+   * Resolves when every copy can be read. @throws TroupeError UNAVAILABLE when that takes longer
+   */
+  async ready(timeoutMs: number): Promise<void> {
+    let cancel: (() => void) | undefined;
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#o.clock.after(timeoutMs, () =>
+        reject(new TroupeError('UNAVAILABLE', 'the journals could not be read in time')),
+      );
+    });
+    try {
+      await Promise.race([
+        Promise.all([...this.#replicas.values()].map((replica) => replica.reached(0))),
+        late,
+      ]);
+    } finally {
+      cancel?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
+    this.#replicas.clear();
+  }
+}

@@ -1,0 +1,135 @@
+/** A copy of a shard's rows beside its owner, on a log that is not atomic: what a gateway reads. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { journalSubject } from '../../../protocols/subjects.ts';
+import { InProcessBus } from '../../../runtime/bus/in-process.ts';
+import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
+import { Replicas } from '../../../runtime/cluster/replicas.ts';
+import { createSystem, type System, systemClock } from '../../../runtime/index.ts';
+import { createMemoryStore, type MemoryStore } from '../../../runtime/log/memory.ts';
+import { MemoryState } from '../../../runtime/state/memory.ts';
+import { eventually } from '../eventually.ts';
+import { bossType, puppetType } from '../system/puppet.ts';
+
+const SHARDS = 2;
+const principal = { sub: 'ada', roles: ['user'] };
+let store: MemoryStore;
+let blobs: MemoryBlobs;
+let system: System;
+let copy: MemoryState;
+let replicas: Replicas;
+let alarms: string[];
+
+const openSystem = () =>
+  createSystem({
+    actors: [puppetType(), bossType()],
+    store: { ...store, close: async () => {} },
+    bus: new InProcessBus(),
+    blobs,
+    env: 'r',
+    shards: SHARDS,
+    snapshotEvery: 20,
+  });
+
+const openReplicas = (state: MemoryState) => {
+  const made = new Replicas({
+    log: store.log,
+    state,
+    blobs,
+    cell: store.cell,
+    env: 'r',
+    clock: systemClock,
+    onAlarm: (what) => alarms.push(what),
+  });
+  for (let shard = 0; shard < SHARDS; shard++) made.keep(shard);
+  return made;
+};
+
+beforeEach(async () => {
+  alarms = [];
+  store = createMemoryStore({ clock: systemClock, atomic: false });
+  blobs = new MemoryBlobs();
+  copy = new MemoryState();
+  system = await openSystem();
+  replicas = openReplicas(copy);
+});
+afterEach(async () => {
+  await replicas.close();
+  await system.stop();
+});
+
+const rowsOf = (state: MemoryState | MemoryStore['state'], shard: number) =>
+  [...state.dump(shard)].map(({ table, key, value }) => [
+    table,
+    key,
+    Buffer.from(value).toString('hex'),
+  ]);
+
+const work = async (from: number, to: number) => {
+  for (let i = from; i < to; i++)
+    await system.ask(
+      address('t', 'puppet', `k${i % 7}`),
+      { type: 'do', steps: [] },
+      { principal, timeoutMs: 10_000 },
+    );
+};
+
+const sameAsOwner = () =>
+  eventually(() => {
+    for (let shard = 0; shard < SHARDS; shard++)
+      expect(rowsOf(copy, shard)).toEqual(rowsOf(store.state, shard));
+  });
+
+it('holds the same rows as the owner, also through snapshots and trims', async () => {
+  await work(0, 60);
+  await sameAsOwner();
+  await work(60, 120);
+  await sameAsOwner();
+  expect(alarms).toEqual([]);
+});
+
+it('begins from the latest snapshot when it comes late, and goes on from its rows after a stop', async () => {
+  await work(0, 100);
+  await replicas.close();
+  await work(100, 200);
+  replicas = openReplicas(copy);
+  await replicas.ready(10_000);
+  await sameAsOwner();
+  await replicas.close();
+  copy = new MemoryState();
+  replicas = openReplicas(copy);
+  await replicas.ready(10_000);
+  await sameAsOwner();
+});
+
+it('shows a record before it says that it is seen', async () => {
+  await work(0, 10);
+  for (let shard = 0; shard < SHARDS; shard++) {
+    const { position } = system.status()[shard]!;
+    await replicas.seen(shard, position);
+    expect(rowsOf(copy, shard)).toEqual(rowsOf(store.state, shard));
+  }
+});
+
+it('follows a new owner, and writes nothing more once it is released', async () => {
+  await work(0, 10);
+  await system.stop();
+  system = await openSystem();
+  await work(10, 20);
+  await sameAsOwner();
+  await replicas.release(0);
+  const before = rowsOf(copy, 0);
+  await work(20, 40);
+  expect(rowsOf(copy, 0)).toEqual(before);
+});
+
+it('says so when a journal is damaged, and does not show what comes after', async () => {
+  await work(0, 10);
+  await sameAsOwner();
+  const before = rowsOf(copy, 0);
+  store.log.appendNow(journalSubject('r', 0), Buffer.from('damage'));
+  await replicas.release(0);
+  replicas.keep(0);
+  await eventually(() => expect(alarms.join()).toMatch(/shard 0 can not be read here/));
+  expect(rowsOf(copy, 0)).toEqual(before);
+});
