@@ -21,7 +21,7 @@ import type {
   WorkspaceLimits,
   Workspaces,
 } from '../../../runtime/workspaces/workspaces.ts';
-import { temporaryFolder } from '../log/store.ts';
+import { temporaryFolder } from './temporary.ts';
 
 export type WorkspacesUnderTest = {
   /** One more worker of the same cell, in this process. */

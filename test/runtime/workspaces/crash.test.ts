@@ -9,7 +9,7 @@ import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
 import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
 import { eventually } from '../eventually.ts';
 import { bundle, type Child, type Program } from '../log/child.ts';
-import { removeFolder, temporaryFolder } from '../log/store.ts';
+import { removeFolder, temporaryFolder } from './temporary.ts';
 import { patient } from './contract.ts';
 
 const a = address('t', 'agent', 'a');

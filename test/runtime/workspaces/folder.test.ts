@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
-import { removeFolder, temporaryFolder } from '../log/store.ts';
+import { removeFolder, temporaryFolder } from './temporary.ts';
 import { change, found, patient, workspacesContract } from './contract.ts';
 
 const a = address('t', 'agent', 'a');

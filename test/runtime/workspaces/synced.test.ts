@@ -11,7 +11,7 @@ import {
   type SyncedWorkspacesOptions,
   syncedWorkspaces,
 } from '../../../runtime/workspaces/synced.ts';
-import { removeFolder, temporaryFolder } from '../log/store.ts';
+import { removeFolder, temporaryFolder } from './temporary.ts';
 import { change, found, patient, workspacesContract } from './contract.ts';
 
 const a = address('t', 'agent', 'a');
