@@ -1,7 +1,7 @@
 /**
  * The embedded store: Log and State in one LMDB environment, so that a journal record, the mailbox
  * entries it sends and the rows it changes are one transaction (docs/commit-protocol.md, section
- * 6). The only file of the runtime that knows LMDB.
+ * 6).
  *
  * What the numbers and guarantees rest on (lmdb-js 3.5):
  *  - only `batch` writes here: one asynchronous transaction at a time, on a thread of its own. A
@@ -13,7 +13,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type Database, type RootDatabase } from 'lmdb';
 import { TroupeError } from '../../protocols/errors.ts';
 import { writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
@@ -24,7 +23,8 @@ import { lockFolder } from './folder-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { LmdbLog } from './lmdb-log.ts';
 import type { Log } from './log.ts';
-import type { KeyedRow, RowRange, Rows, RowWrite, TableName } from './rows.ts';
+import { LmdbTables } from './lmdb-tables.ts';
+import type { Rows, RowWrite } from './rows.ts';
 import { corrupt, unreadable } from './store-errors.ts';
 
 /** `process`: what was answered survives kill -9 of any process. `power`: also loss of power. */
@@ -178,66 +178,31 @@ const agreeOnCell = async (
   return cell;
 };
 
-class LmdbRows implements Rows {
-  readonly #root: RootDatabase<Buffer, Buffer>;
-  readonly #tables: Record<TableName, Database<Buffer, Buffer>>;
+class LmdbRows extends LmdbTables implements Rows {
   readonly #durability: Durability;
 
   constructor({ path, durability, mapSizeBytes = MAP_SIZE_BYTES_DEFAULT }: LmdbStoreOptions) {
-    const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
+    super({ path, mapSizeBytes, noSync: false });
     this.#durability = durability;
-    this.#root = open<Buffer, Buffer>({
-      path,
-      noSubdir: false,
-      mapSize: mapSizeBytes,
-      maxDbs: 8,
-      eventTurnBatching: false,
-      ...binary,
-    });
-    this.#tables = {
-      meta: this.#root.openDB<Buffer, Buffer>({ name: 'meta', ...binary }),
-      log: this.#root.openDB<Buffer, Buffer>({ name: 'log', ...binary }),
-      state: this.#root.openDB<Buffer, Buffer>({ name: 'state', ...binary }),
-    };
-  }
-
-  get(table: TableName, key: Uint8Array): Uint8Array | undefined {
-    return this.#tables[table].getBinary(key as Buffer);
-  }
-
-  range(table: TableName, range: RowRange): Iterable<KeyedRow> {
-    return this.#tables[table].getRange(rangeOptions(range));
-  }
-
-  keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
-    return this.#tables[table].getKeys(rangeOptions(range));
-  }
-
-  count(table: TableName, range: RowRange): number {
-    return this.#tables[table].getKeysCount(rangeOptions(range));
   }
 
   async commit(writes: readonly RowWrite[]): Promise<void> {
-    const committed = this.#root.batch(() => {
+    const committed = this.root.batch(() => {
       for (const { table, key, value } of writes) {
         // the batch's promise stands for all of its writes
-        if (value === null) void this.#tables[table].remove(key as Buffer);
-        else void this.#tables[table].put(key as Buffer, value as Buffer);
+        if (value === null) void this.tables[table].remove(key as Buffer);
+        else void this.tables[table].put(key as Buffer, value as Buffer);
       }
     });
-    const flushed = this.#durability === 'power' ? Promise.resolve(this.#root.flushed) : undefined;
+    const flushed = this.#durability === 'power' ? Promise.resolve(this.root.flushed) : undefined;
     try {
       await committed;
       await flushed;
     } catch (error) {
       throw await reasonOf(error);
     } finally {
-      for (const table of Object.values(this.#tables)) table.resetReadTxn();
+      this.seeNewest();
     }
-  }
-
-  async close(): Promise<void> {
-    await this.#root.close();
   }
 }
 
@@ -252,17 +217,3 @@ const reasonOf = async (error: unknown): Promise<unknown> => {
     return reason;
   }
 };
-
-/** lmdb-js counts a reverse range from its upper end: `start` is above `end`. */
-const rangeOptions = ({ from, to, limit, reverse }: RowRange) => ({
-  ...(reverse === true
-    ? {
-        start: to as Buffer,
-        exclusiveStart: true,
-        end: from as Buffer,
-        inclusiveEnd: true,
-        reverse,
-      }
-    : { start: from as Buffer, end: to as Buffer }),
-  ...(limit === undefined ? {} : { limit }),
-});

@@ -25,20 +25,28 @@ export type RowRange = {
 
 export type KeyedRow = { readonly key: Uint8Array; readonly value: Uint8Array };
 
-export interface Rows {
+export interface RowsRead {
   /** A copy of the row's value. Sees every commit that has been answered. */
   get(table: TableName, key: Uint8Array): Uint8Array | undefined;
   /** Copies, in key order; read while iterating, so finish within the tick. */
   range(table: TableName, range: RowRange): Iterable<KeyedRow>;
+  /**
+   * Copies, in key order, of `from` to `to` as they were at the first step, over any number of
+   * ticks. Space that is freed meanwhile is not used again until the end of it.
+   */
+  frozen(table: TableName, range: RowRange): Iterable<KeyedRow>;
   keys(table: TableName, range: RowRange): Iterable<Uint8Array>;
   count(table: TableName, range: RowRange): number;
+  close(): Promise<void>;
+}
+
+export interface Rows extends RowsRead {
   /**
    * All writes in order in one transaction, or none. At most one commit is under way at a time; the
    * bytes belong to the store until it is answered. Resolves when readers see it and it survives
    * the death of the process (durability `process`) or of the machine (`power`).
    */
   commit(writes: readonly RowWrite[]): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** The smallest key above every key that starts with the prefix. */

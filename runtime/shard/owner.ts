@@ -349,13 +349,19 @@ export class ShardOwner {
    */
   #failed(error: unknown): void {
     const { code, message } = errorData(error);
-    if (!this.#o.log.atomic && isDamagedRow(error)) {
-      this.#end('lost', `${message} (a cache: it is made anew)`);
-      // What can not be cleared now is found by whoever loads it.
-      this.#o.state.clear(this.shard).catch(() => {});
-      return;
+    const cacheIsDamaged = !this.#o.log.atomic && isDamagedRow(error);
+    if (cacheIsDamaged) void this.#clearCache();
+    const isPassing = cacheIsDamaged || code === 'UNAVAILABLE';
+    this.#end(isPassing ? 'lost' : 'quarantined', message);
+  }
+
+  /** A cache that can not be cleared now is found damaged again by whoever loads it. */
+  async #clearCache(): Promise<void> {
+    try {
+      await this.#o.state.clear(this.shard);
+    } catch (error) {
+      this.#o.outside.alarm(`shard ${this.shard}: ${errorData(error).message}`);
     }
-    this.#end(code === 'UNAVAILABLE' ? 'lost' : 'quarantined', message);
   }
 
   #isEnded(): boolean {

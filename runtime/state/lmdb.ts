@@ -1,10 +1,11 @@
 /**
- * LmdbState: State on the rows of the embedded store. Writes go through the same group commit as
- * the journal's, so a `clear` can not overtake or split the append before it.
+ * LmdbState: State on the rows of an LMDB environment. In the embedded store writes go through the
+ * same group commit as the journal's, so a `clear` can not overtake or split the append before it;
+ * a cache commits each at once.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
-import type { Rows, RowWrite } from '../log/rows.ts';
+import type { RowsRead, RowWrite } from '../log/rows.ts';
 import {
   addressOfStateKey,
   checkAddress,
@@ -18,12 +19,15 @@ import {
 } from './row.ts';
 import type { Put, RangeOptions, Row, State, TableRow } from './state.ts';
 
+/** Who makes transactions of what State writes. */
+export type Commits = Pick<GroupCommit, 'submit' | 'assertSound'>;
+
 export class LmdbState implements State {
-  readonly #rows: Rows;
-  readonly #commits: GroupCommit;
+  readonly #rows: RowsRead;
+  readonly #commits: Commits;
   #closed = false;
 
-  constructor(rows: Rows, commits: GroupCommit) {
+  constructor(rows: RowsRead, commits: Commits) {
     this.#rows = rows;
     this.#commits = commits;
   }
@@ -49,9 +53,10 @@ export class LmdbState implements State {
   *dump(shard: number): Iterable<TableRow> {
     this.#assertOpen();
     checkAddress(shard, 'any', '');
-    for (const row of this.#rows.range('state', shardRange(shard))) {
+    for (const row of this.#rows.frozen('state', shardRange(shard))) {
       const { table, key } = addressOfStateKey(row.key);
       yield { table, key, value: decodeValue(shard, table, key, row.value) };
+      this.#assertOpen();
     }
   }
 

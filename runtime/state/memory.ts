@@ -63,8 +63,12 @@ export class MemoryState implements State {
     this.#assertOpen();
     checkAddress(shard, 'any', '');
     const tables = [...(this.#shards.get(shard) ?? [])].sort(([a], [b]) => compareUtf8(a, b));
-    for (const [name, table] of tables) {
-      for (const row of table.rows(0, table.keys.length)) yield { table: name, ...row };
+    const rows = tables.flatMap(([name, table]) =>
+      table.rows(0, table.keys.length).map((row) => ({ table: name, ...row })),
+    );
+    for (const row of rows) {
+      this.#assertOpen();
+      yield row;
     }
   }
 

@@ -35,7 +35,8 @@ export interface State {
   get(shard: number, table: string, key: string): Uint8Array | undefined;
   range(shard: number, table: string, options?: RangeOptions): readonly Row[];
   /**
-   * Every row of the shard, table by table, as they were at the first step; finish within the tick.
+   * Every row of the shard, table by table, as they were at the first step: it may take any number
+   * of ticks, and what is written meanwhile is not seen. Throws once the state is closed.
    */
   dump(shard: number): Iterable<TableRow>;
   /** Count of rows of a table (exact, may scan). */

@@ -29,6 +29,10 @@ class FailingRows implements Rows {
     }
   }
 
+  *frozen(table: TableName, range: RowRange): Iterable<KeyedRow> {
+    yield* this.range(table, range);
+  }
+
   *keys(table: TableName, range: RowRange): Iterable<Uint8Array> {
     for (const { key } of this.range(table, range)) yield key;
   }

@@ -198,6 +198,34 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect([...state.dump(9)]).toEqual([]);
     });
 
+    // A snapshot is made over many ticks while the shard goes on.
+    it('dumps the rows of its first step, whatever is written and cleared before its last', async () => {
+      const all = Array.from({ length: 700 }, (_, i) =>
+        row(`k${String(i).padStart(3, '0')}`, 'old'),
+      );
+      await state.write(all);
+      expect(state.count(1, 'actor')).toBe(700);
+      await state.write([row('k001', 'newer')]);
+      const dumped: (string | undefined)[] = [];
+      for (const { value } of state.dump(1)) {
+        dumped.push(text(value));
+        if (dumped.length === 1)
+          await state.write([row('k002', 'new'), row('k699', 'new'), row('l')]);
+        if (dumped.length === 300) await state.clear(1);
+        if (dumped.length % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(dumped).toEqual(all.map(({ key }) => (key === 'k001' ? 'newer' : 'old')));
+      expect(keys()).toEqual([]);
+    });
+
+    it('ends a dump with an error when it is closed', async () => {
+      await state.write([row('a'), row('b')]);
+      const rows = state.dump(1)[Symbol.iterator]();
+      expect(rows.next().done).toBe(false);
+      await state.close();
+      expect(() => rows.next()).toThrow(TroupeError);
+    });
+
     it('clears one shard and no other, also the last one', async () => {
       await state.write([
         row('a'),

@@ -1,0 +1,178 @@
+/**
+ * State cache: State beside a log that is kept elsewhere, in an LMDB environment of its own. It is
+ * only a cache (I6): whatever is wrong with it, it is emptied, and filled again from the journal.
+ *
+ * A write is one synchronous transaction and nothing is flushed, so it costs tens of microseconds:
+ * what was answered survives kill -9, since the kernel has it, and power loss may leave anything.
+ * So a file beside it names the boot of the machine under which it was written; under another boot,
+ * for another cell or of another format it is emptied before LMDB sees it.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.ts';
+import { checkDataFile } from '../log/data-file.ts';
+import { lockFolder } from '../log/folder-lock.ts';
+import type { CommitRequest } from '../log/group-commit.ts';
+import { LmdbTables } from '../log/lmdb-tables.ts';
+import type { RowWrite } from '../log/rows.ts';
+import { unreadable } from '../log/store-errors.ts';
+import { type Commits, LmdbState } from './lmdb.ts';
+import type { State } from './state.ts';
+
+export type StateCacheOptions = {
+  /** a folder of its own; made when absent, used by one process at a time */
+  readonly path: string;
+  /** whose rows these are */
+  readonly cell: string;
+  /** names this start of the machine; default: what its kernel says, else always a new one */
+  readonly boot?: string;
+  /** address space reserved at first, bytes; grows by itself. Default 1 GiB */
+  readonly mapSizeBytes?: number;
+};
+
+/** `close` frees the folder, too. */
+export type StateCache = State & {
+  /** why it was emptied when it was opened; undefined when it was not, or was new */
+  readonly emptied: string | undefined;
+};
+
+/** Of the rows' layout and of what the fold keeps in them. */
+const FORMAT = 1;
+/** Beside LMDB's file. */
+const CACHE_FILE = 'cache.json';
+const DATA_FILES = ['data.mdb', 'lock.mdb'];
+const MAP_SIZE_BYTES_DEFAULT = 2 ** 30;
+const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
+
+/**
+ * Opens the cache of a folder, emptied if it can not be trusted.
+ * @throws TroupeError UNAVAILABLE (details.reason LOCKED, pid) when another process has the folder,
+ * (UNREADABLE) when nothing can be kept there
+ */
+export const openStateCache = async (options: StateCacheOptions): Promise<StateCache> => {
+  const { path } = options;
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  const lock = await lockFolder(path);
+  try {
+    const { tables, emptied } = openTables(options);
+    return new LmdbStateCache(tables, emptied, () => lock.release());
+  } catch (error) {
+    await lock.release();
+    throw error instanceof TroupeError ? error : unreadable(path, error);
+  }
+};
+
+type Opened = { readonly tables: CacheTables; readonly emptied: string | undefined };
+
+const openTables = (options: StateCacheOptions): Opened => {
+  const { path, cell, boot = bootOfMachine(), mapSizeBytes = MAP_SIZE_BYTES_DEFAULT } = options;
+  const description = { cell, format: FORMAT, boot };
+  const begin = (): CacheTables => {
+    // The description goes first and comes last: what is between is nobody's.
+    for (const file of [CACHE_FILE, ...DATA_FILES]) rmSync(join(path, file), { force: true });
+    const tables = new CacheTables({ path, mapSizeBytes, noSync: true });
+    writeFileSync(join(path, CACHE_FILE), `${JSON.stringify(description)}\n`, { mode: 0o600 });
+    return tables;
+  };
+  const foreign = whyForeign(path, description);
+  if (foreign !== undefined)
+    return { tables: begin(), emptied: foreign === 'absent' ? undefined : foreign };
+  try {
+    checkDataFile(join(path, DATA_FILES[0]!));
+    const tables = new CacheTables({ path, mapSizeBytes, noSync: true });
+    return { tables, emptied: undefined };
+  } catch (error) {
+    return { tables: begin(), emptied: `it can not be read (${String(error)})` };
+  }
+};
+
+/** What speaks against the rows that are there; undefined: nothing. */
+const whyForeign = (path: string, wanted: Record<string, unknown>): string | undefined => {
+  const file = join(path, DATA_FILES[0]!);
+  if (!existsSync(file) || statSync(file).size === 0) return 'absent';
+  let found: Record<string, unknown> | null;
+  try {
+    found = JSON.parse(readFileSync(join(path, CACHE_FILE), 'utf8')) as typeof found;
+  } catch (error) {
+    return `${CACHE_FILE} can not be read (${String(error)})`;
+  }
+  const other = Object.keys(wanted).find((name) => found?.[name] !== wanted[name]);
+  return other && `it is of another ${other} (${String(found?.[other])})`;
+};
+
+/** Without a name for it every start counts as one after a loss of power. */
+const bootOfMachine = (): string => {
+  try {
+    return readFileSync(BOOT_FILE, 'utf8').trim();
+  } catch {
+    return randomUUID();
+  }
+};
+
+class CacheTables extends LmdbTables {
+  /** All writes in order in one transaction, or none. Readers see it when this returns. */
+  commitNow(writes: readonly RowWrite[]): void {
+    this.root.transactionSync(() => {
+      for (const { table, key, value } of writes) {
+        if (value === null) this.tables[table].removeSync(key as Buffer);
+        else this.tables[table].putSync(key as Buffer, value as Buffer);
+      }
+    });
+    this.seeNewest();
+  }
+}
+
+/** Every request is a transaction of its own, at once. */
+class CommitsNow implements Commits {
+  readonly #tables: CacheTables;
+
+  constructor(tables: CacheTables) {
+    this.#tables = tables;
+  }
+
+  submit(request: CommitRequest): void {
+    try {
+      const writes: RowWrite[] = [];
+      request.build(writes);
+      if (writes.length > 0) this.#tables.commitNow(writes);
+    } catch (cause) {
+      request.failed(cause, 'absent');
+      return;
+    }
+    request.committed();
+  }
+
+  /** Memory holds nothing that could differ from the file. */
+  assertSound(): void {}
+}
+
+class LmdbStateCache extends LmdbState implements StateCache {
+  readonly emptied: string | undefined;
+  readonly #tables: CacheTables;
+  readonly #release: () => Promise<void>;
+  #closing: Promise<void> | undefined;
+
+  constructor(tables: CacheTables, emptied: string | undefined, release: () => Promise<void>) {
+    super(tables, new CommitsNow(tables));
+    this.emptied = emptied;
+    this.#tables = tables;
+    this.#release = release;
+  }
+
+  /** May be repeated. */
+  override close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await super.close();
+    await this.#tables.close();
+    await this.#release();
+  }
+}
