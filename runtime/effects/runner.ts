@@ -1,7 +1,7 @@
 /**
  * EffectRunner: runs the effects that committed intents ask for (rule G) and reports what became of
  * them as mailbox entries, until the log has answered (G6). Several at once; past the limit they
- * wait their turn.
+ * wait, and tenants take turns by their weights (RT8).
  *
  * Boundary: it knows nothing of shards' state. An effect that is running twice (two owners, a
  * restart) is the classes' concern: `repeatable` and `keyed` allow it, `once` was Started by one
@@ -14,6 +14,7 @@ import type { Message } from '../../protocols/statechart.ts';
 import type { EffectContext, EffectDefinition } from '../actor/effect.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
+import { FairQueue, type Place, weightsOf } from '../fairness/fair-queue.ts';
 import { checkValue, storableError } from '../shard/fit.ts';
 import type { Intent } from '../shard/intents.ts';
 import type { Outcome } from '../shard/records.ts';
@@ -42,6 +43,10 @@ export type EffectRunnerOptions = {
   readonly alarm: (what: string) => void;
   /** effects running at once; default 1,024 */
   readonly runningMax?: number;
+  /**
+   * shares of tenants against each other while effects wait, 0.01 to 100; who is not named has 1
+   */
+  readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
 
 /** An outcome larger than this is a failure: large results travel by reference. */
@@ -49,17 +54,24 @@ export const OUTCOME_BYTES_MAX = 256 * 1024;
 const FINISHED_POLL_MS = 20;
 const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
 
-type Running = { readonly abort: AbortController; readonly attempt: number };
+type Running = {
+  readonly abort: AbortController;
+  readonly attempt: number;
+  /** while it has not begun */
+  waits?: Place<() => void> | undefined;
+};
 
 export class EffectRunner {
   readonly #o: EffectRunnerOptions;
   readonly #running = new Map<string, Running>();
-  readonly #waiting: (() => void)[] = [];
+  /** No bound of its own: what is here is an open intent, and those are bounded per actor (J1). */
+  readonly #waiting: FairQueue<() => void>;
   #active = 0;
   #stopped = false;
 
   constructor(options: EffectRunnerOptions) {
     this.#o = options;
+    this.#waiting = new FairQueue({ weightOf: weightsOf(options.tenantWeights) });
   }
 
   get running(): number {
@@ -80,12 +92,15 @@ export class EffectRunner {
 
   /** Runs the effect unless this attempt of it runs already. */
   run(id: string, intent: Intent): void {
-    if (this.#stopped || this.#running.get(id)?.attempt === intent.attempt) return;
-    const running = { abort: new AbortController(), attempt: intent.attempt };
+    const before = this.#running.get(id);
+    if (this.#stopped || before?.attempt === intent.attempt) return;
+    if (before) this.#unqueue(before);
+    const running: Running = { abort: new AbortController(), attempt: intent.attempt };
     this.#running.set(id, running);
-    if (this.#active < (this.#o.runningMax ?? 1_024))
-      return void this.#perform(id, intent, running);
-    this.#waiting.push(() => void this.#perform(id, intent, running));
+    const perform = () => void this.#perform(id, intent, running);
+    if (this.#active < (this.#o.runningMax ?? 1_024)) return perform();
+    const { actor } = intent;
+    running.waits = this.#waiting.push(actor.slice(0, actor.indexOf('/')), actor, perform);
   }
 
   /**
@@ -126,9 +141,10 @@ export class EffectRunner {
 
   /** The outcome is no longer wanted. */
   abort(id: string): void {
-    this.#running
-      .get(id)
-      ?.abort.abort(new TroupeError('CANCELLED', 'the outcome is no longer wanted'));
+    const running = this.#running.get(id);
+    if (!running) return;
+    running.abort.abort(new TroupeError('CANCELLED', 'the outcome is no longer wanted'));
+    this.#unqueue(running);
     this.#running.delete(id);
   }
 
@@ -138,11 +154,12 @@ export class EffectRunner {
     for (const { abort } of this.#running.values())
       abort.abort(new TroupeError('CANCELLED', 'the worker stops'));
     this.#running.clear();
-    this.#waiting.length = 0;
+    this.#waiting.drain();
   }
 
   async #perform(id: string, intent: Intent, running: Running): Promise<void> {
     this.#active++;
+    running.waits = undefined;
     try {
       if (running.abort.signal.aborted) return;
       const outcome = await this.#outcomeOf(id, intent, running);
@@ -217,6 +234,12 @@ export class EffectRunner {
         await new Promise<void>((resolve) => clock.after(backoffMs, resolve));
       }
     }
+  }
+
+  /** What has not begun leaves the queue; what runs is not touched. */
+  #unqueue(running: Running): void {
+    if (running.waits) this.#waiting.remove(running.waits);
+    running.waits = undefined;
   }
 
   #forget(id: string, running: Running): void {

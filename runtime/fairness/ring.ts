@@ -1,0 +1,70 @@
+/**
+ * Ring: the flows that have something waiting, in a circle, and whose turn it is: the deficit round
+ * robin itself. A visit gives a flow credit by its weight, it is served while its credit covers its
+ * next item, and then the turn moves on; what is left of the credit stays for the next round. A
+ * flow that leaves loses its credit, one that comes is visited last.
+ *
+ * `next` is O(1) while items cost no more than a visit gives; else an item needs cost / (weight x
+ * quantum) visits.
+ */
+export abstract class Flow {
+  readonly weight: number;
+  credit = 0;
+  /** it had its credit in this visit */
+  visited = false;
+  before: Flow = this;
+  after: Flow = this;
+
+  constructor(weight: number) {
+    this.weight = weight;
+  }
+
+  /** Cost of its next item; asked only of flows in a ring. */
+  abstract get headCost(): number;
+}
+
+export class Ring<F extends Flow> {
+  readonly #quantum: number;
+  #turn: F | undefined;
+
+  constructor(quantum: number) {
+    this.#quantum = quantum;
+  }
+
+  /** The flow whose next item is to be served; the same until it is charged or a flow leaves. */
+  next(): F | undefined {
+    if (!this.#turn) return undefined;
+    for (;;) {
+      const flow: F = this.#turn;
+      if (!flow.visited) {
+        flow.visited = true;
+        flow.credit += this.#quantum * flow.weight;
+      }
+      if (flow.headCost <= flow.credit) return flow;
+      flow.visited = false;
+      this.#turn = flow.after as F;
+    }
+  }
+
+  charge(flow: F, cost: number): void {
+    flow.credit -= cost;
+  }
+
+  add(flow: F): void {
+    const turn = this.#turn;
+    if (!turn) {
+      this.#turn = flow;
+      return;
+    }
+    flow.before = turn.before;
+    flow.after = turn;
+    turn.before.after = flow;
+    turn.before = flow;
+  }
+
+  delete(flow: F): void {
+    if (this.#turn === flow) this.#turn = flow.after === flow ? undefined : (flow.after as F);
+    flow.before.after = flow.after;
+    flow.after.before = flow.before;
+  }
+}

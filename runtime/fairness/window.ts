@@ -1,0 +1,125 @@
+/**
+ * Window: this door's entries in one mailbox that are being appended, or are appended and not yet
+ * known to be applied. Keeping it short keeps the shard's one queue short, and with it the wait of
+ * whoever comes next.
+ *
+ * Invariant: `entries` and `bytes` are those of the tickets that are neither failed nor released.
+ */
+import type { Position } from '../log/log.ts';
+
+export type WindowBound = { readonly entries: number; readonly bytes: number };
+
+/**
+ * Leave to append one entry. Whoever holds it tells, once, how the append ended; what comes
+ * afterwards is ignored.
+ */
+export interface Ticket {
+  /** The log answered: the entry counts until a floor has passed it. */
+  appended(position: Position): void;
+  /** Nothing was stored, or nobody knows: the entry counts no more. */
+  failed(): void;
+}
+
+export class Window {
+  readonly #max: WindowBound;
+  readonly #onRoom: () => void;
+  /** appended and not yet applied, by position */
+  #appended: HeldTicket[] = [];
+  /** those before it in `#appended` are released */
+  #from = 0;
+  #floor: Position = 0;
+  entries = 0;
+  bytes = 0;
+
+  /** `onRoom` is called whenever tickets have left. */
+  constructor(max: WindowBound, onRoom: () => void) {
+    this.#max = max;
+    this.#onRoom = onRoom;
+  }
+
+  /** An entry larger than the window fits when it is empty. */
+  fits(bytes: number): boolean {
+    if (this.entries === 0) return true;
+    return this.entries < this.#max.entries && this.bytes + bytes <= this.#max.bytes;
+  }
+
+  take(bytes: number): Ticket {
+    this.entries++;
+    this.bytes += bytes;
+    return new HeldTicket(this, bytes);
+  }
+
+  /** Releases what is applied. Returns how many that were. */
+  applied(floor: Position): number {
+    if (floor <= this.#floor) return 0;
+    this.#floor = floor;
+    return this.#release(floor);
+  }
+
+  /** Counts what is appended as applied, since nobody tells. Returns how many that were. */
+  presumeApplied(): number {
+    return this.#release(Number.POSITIVE_INFINITY);
+  }
+
+  /** For tickets only. */
+  store(ticket: HeldTicket): void {
+    if (ticket.position <= this.#floor) return this.drop(ticket);
+    // Answers come nearly in order of their positions.
+    let at = this.#appended.length;
+    while (at > this.#from && this.#appended[at - 1]!.position > ticket.position) at--;
+    if (at === this.#appended.length) this.#appended.push(ticket);
+    else this.#appended.splice(at, 0, ticket);
+  }
+
+  /** For tickets only. */
+  drop(ticket: HeldTicket): void {
+    this.#leave(ticket);
+    this.#onRoom();
+  }
+
+  #release(floor: Position): number {
+    const before = this.#from;
+    for (; this.#from < this.#appended.length; this.#from++) {
+      const ticket = this.#appended[this.#from]!;
+      if (ticket.position > floor) break;
+      this.#leave(ticket);
+    }
+    const released = this.#from - before;
+    if (this.#from * 2 >= this.#appended.length) {
+      this.#appended.splice(0, this.#from);
+      this.#from = 0;
+    }
+    if (released > 0) this.#onRoom();
+    return released;
+  }
+
+  #leave({ bytes }: HeldTicket): void {
+    this.entries--;
+    this.bytes -= bytes;
+  }
+}
+
+class HeldTicket implements Ticket {
+  readonly bytes: number;
+  readonly #window: Window;
+  #told = false;
+  position: Position = 0;
+
+  constructor(window: Window, bytes: number) {
+    this.#window = window;
+    this.bytes = bytes;
+  }
+
+  appended(position: Position): void {
+    if (this.#told) return;
+    this.#told = true;
+    this.position = position;
+    this.#window.store(this);
+  }
+
+  failed(): void {
+    if (this.#told) return;
+    this.#told = true;
+    this.#window.drop(this);
+  }
+}

@@ -1,0 +1,147 @@
+/** The limit of effects that run at once, and who is next when it is reached (RT8). */
+import { beforeEach, expect, it } from 'vitest';
+import { setup } from 'xstate';
+import { type Address, address } from '../../../protocols/address.ts';
+import { effect } from '../../../protocols/statechart.ts';
+import { createRegistry, defineActor } from '../../../runtime/actor/define-actor.ts';
+import { EffectRunner } from '../../../runtime/effects/runner.ts';
+import type { Intent } from '../../../runtime/shard/intents.ts';
+import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
+
+const machine = setup({ actors: { work: effect<object, string>() } }).createMachine({
+  id: 'worker',
+  initial: 'working',
+  states: { working: { description: 'works', invoke: { id: 'job', src: 'work', input: {} } } },
+});
+
+/** Effects that have begun, in this order, and how each is ended. */
+let began: { readonly id: string; readonly end: () => void; readonly signal: AbortSignal }[];
+let reported: string[];
+let runner: EffectRunner;
+beforeEach(() => open());
+
+function open(tenantWeights: Record<string, number> = {}): void {
+  began = [];
+  reported = [];
+  const run = (
+    _input: unknown,
+    { id, attempt, signal }: { id: string; attempt: number } & Signal,
+  ) =>
+    new Promise<string>((resolve) => {
+      const name = `${id.slice('cell:'.length)}.${attempt}`;
+      began.push({ id: name, end: () => resolve('done'), signal });
+    });
+  const worker = defineActor({
+    type: 'worker',
+    version: 1,
+    machine,
+    effects: { work: { class: 'repeatable', run } },
+  });
+  runner = new EffectRunner({
+    registry: createRegistry([worker]),
+    clock: new VirtualClock(),
+    cell: 'cell',
+    index: { get: () => undefined, list: () => [] },
+    transcripts: { read: async () => [], last: async () => 0 },
+    publish: () => {},
+    report: async (_actor, id, attempt) => void reported.push(`${id}.${attempt}`),
+    services: undefined,
+    alarm: () => {},
+    runningMax: 2,
+    tenantWeights,
+  });
+}
+type Signal = { readonly signal: AbortSignal };
+
+const intentOf = (actor: Address, attempt = 1): Intent => ({
+  actor,
+  machine: 'worker@1',
+  job: 'job',
+  key: 'job',
+  src: 'work',
+  cls: 'repeatable',
+  state: 'open',
+  attempt,
+  epoch: 0,
+  at: 0,
+  input: {},
+});
+const run = (tenant: string, id: string, { key = 'k', attempt = 1 } = {}) =>
+  runner.run(id, intentOf(address(tenant, 'worker', key), attempt));
+/** Ends the oldest that runs, so many times. */
+async function end(count: number): Promise<void> {
+  for (let n = 0; n < count; n++) {
+    began[reported.length]!.end();
+    await settled();
+  }
+}
+const ids = () => began.map(({ id }) => id);
+
+it('the first call of a tenant is next, though another has 10,000 that wait', async () => {
+  for (let n = 0; n < 10_002; n++) run('flood', `f${n}`);
+  run('calm', 'c');
+  expect(ids()).toEqual(['f0.1', 'f1.1']);
+  await end(2);
+  expect(ids()).toContain('c.1');
+  expect(runner.running).toBe(10_001);
+});
+
+it('tenants that wait are served by their weights, an actor’s effects in order', async () => {
+  open({ gold: 3 });
+  for (let n = 0; n < 22; n++) run('gold', `g${n}`);
+  for (let n = 0; n < 20; n++) run('plain', `p${n}`);
+  await end(20);
+  const waited = ids().slice(2);
+  expect(waited.filter((id) => id.startsWith('g'))).toHaveLength(15);
+  expect(waited.filter((id) => id.startsWith('p'))).toEqual([0, 1, 2, 3, 4].map((n) => `p${n}.1`));
+});
+
+it('actors of a tenant take turns', async () => {
+  for (let n = 0; n < 50; n++) run('a', `h${n}`, { key: 'hot' });
+  run('a', 'c', { key: 'calm' });
+  await end(2);
+  expect(ids()).toContain('c.1');
+});
+
+it('one that is aborted while it waits leaves the queue, begins never and reports nothing', async () => {
+  for (const id of ['1', '2', '3', '4']) run('a', id);
+  runner.abort('3');
+  expect([runner.running, runner.isRunning('3')]).toEqual([3, false]);
+  await end(2);
+  expect(ids()).toEqual(['1.1', '2.1', '4.1']);
+  await end(1);
+  expect([reported, runner.running]).toEqual([['1.1', '2.1', '4.1'], 0]);
+});
+
+it('one that is aborted while it runs makes room, once', async () => {
+  for (const id of ['1', '2', '3', '4']) run('a', id);
+  runner.abort('1');
+  await settled();
+  expect(began[0]!.signal.aborted).toBe(true);
+  expect(ids()).toEqual(['1.1', '2.1', '3.1']);
+  runner.abort('1');
+  await settled();
+  expect(ids()).toHaveLength(3);
+});
+
+it('a later attempt takes the place of one that waits', async () => {
+  for (const id of ['1', '2', '3']) run('a', id);
+  run('a', '3', { attempt: 2 });
+  run('a', '3', { attempt: 2 });
+  await end(2);
+  await end(1);
+  expect([ids(), reported]).toEqual([
+    ['1.1', '2.1', '3.2'],
+    ['1.1', '2.1', '3.2'],
+  ]);
+});
+
+it('stop aborts what runs; what waits begins never', async () => {
+  for (const id of ['1', '2', '3']) run('a', id);
+  runner.stop();
+  await settled();
+  expect(began.map(({ signal }) => signal.aborted)).toEqual([true, true]);
+  run('b', '4');
+  await settled();
+  expect([runner.running, reported]).toEqual([0, []]);
+});
