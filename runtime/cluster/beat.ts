@@ -1,0 +1,75 @@
+/**
+ * Beat: what a node says of itself several times a second, and what one node may ask of another.
+ * All of it is a hint: a beat that is lost, late or wrong costs time and never a message (I6).
+ */
+import { escapeToken } from '../../protocols/subjects.ts';
+import type { NodeLoad, ShardStatus } from '../system.ts';
+
+export type Beat = {
+  /** unique per process */
+  readonly node: string;
+  /** stable over restarts; shards are placed by it */
+  readonly name: string;
+  readonly role: 'worker' | 'gateway';
+  /** rises by one with every beat of this node */
+  readonly seq: number;
+  readonly startedAtMs: number;
+  readonly version: string;
+  /** share of the shards against the other workers'; 0 takes none */
+  readonly weight: number;
+  /** hands its shards over and takes no more */
+  readonly draining: boolean;
+  /** the last beat of this node */
+  readonly leaving: boolean;
+  /** `type@version` of what it can run (M1) */
+  readonly types: readonly string[];
+  readonly load: NodeLoad;
+  /** what it holds */
+  readonly shards: readonly ShardStatus[];
+};
+
+export const BEAT_SUBJECT = 'cluster.beat';
+
+/** Where a node listens. Nobody listens there once its process has ended. */
+export const nodeSubject = (node: string): string => `cluster.node.${escapeToken(node)}`;
+
+export type NodeRequest =
+  /** answered by anybody who lives, with `true` */
+  | { readonly kind: 'alive' }
+  /** load what a take will need; answered with a `Prepared` */
+  | { readonly kind: 'prepare'; readonly shard: number }
+  /** the sender let go of a shard that it owned with this epoch; no answer */
+  | { readonly kind: 'yours'; readonly shard: number; readonly epoch: number };
+
+export type Prepared = { readonly ok: boolean; readonly why?: string };
+
+export type Timings = {
+  readonly beatMs: number;
+  /** a node that was silent for so long is dead, though its connection may be up */
+  readonly deadAfterMs: number;
+  /** a node must have been a member for so long before shards are moved to it */
+  readonly joinSettleMs: number;
+  /** a shard stays for so long before it is moved on */
+  readonly minStayMs: number;
+  /** a shard that its living holder let go is left to whom it was given for so long */
+  readonly givenMs: number;
+  /** a shard nobody takes is tried by the next best worker after so long, and so on */
+  readonly nextBestMs: number;
+  readonly prepareMs: number;
+  /** a move that failed is tried again after so long */
+  readonly moveAgainMs: number;
+  /** a drain ends after so long, whatever is left */
+  readonly drainMs: number;
+};
+
+export const DEFAULT_TIMINGS: Timings = {
+  beatMs: 200,
+  deadAfterMs: 1_000,
+  joinSettleMs: 1_000,
+  minStayMs: 2_000,
+  givenMs: 1_000,
+  nextBestMs: 2_000,
+  prepareMs: 5_000,
+  moveAgainMs: 1_000,
+  drainMs: 30_000,
+};

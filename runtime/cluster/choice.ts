@@ -1,0 +1,95 @@
+/**
+ * Choice: which worker should hold which shard, as this node sees the others. Three questions, from
+ * the most careful to the least: to whom a shard that is well held may be moved, who takes one that
+ * nobody holds, and who takes the shards of a node that ends.
+ */
+import type { Beat, Timings } from './beat.ts';
+import type { Member, Members } from './members.ts';
+import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
+
+/** The worker that should hold each shard, out of some candidates. */
+export class Choice {
+  readonly #shards: number;
+  #candidates: readonly Candidate[] = [];
+  #key = '';
+  #placed: readonly (string | undefined)[] = [];
+
+  constructor(shards: number) {
+    this.#shards = shards;
+  }
+
+  /** Computes all shards anew if the candidates or their weights have changed. */
+  among(candidates: readonly Candidate[]): this {
+    const key = candidates
+      .map(({ node, weight }) => `${node} ${weight}`)
+      .sort()
+      .join();
+    if (key === this.#key) return this;
+    this.#key = key;
+    this.#candidates = candidates;
+    this.#placed = placeAll(candidates, this.#shards);
+    return this;
+  }
+
+  of(shard: number): string | undefined {
+    return this.#placed[shard];
+  }
+
+  /** How many candidates should rather have it than `node`. */
+  rankOf(node: string, shard: number): number {
+    return rankOf(this.#candidates, node, shard);
+  }
+}
+
+/** Who may take a shard that nobody holds: whoever has proved itself, or else whoever is there. */
+export function takers(members: Members): readonly Candidate[] {
+  const all = members.alive().filter(({ beat }) => isWorking(beat));
+  const proven = all.filter((member) => isProven(members, member));
+  return (proven.length > 0 ? proven : all).map(toCandidate);
+}
+
+/** To whom shards of this node may be moved, this node among them (M1). */
+export function movers(members: Members, { joinSettleMs }: Timings): readonly Candidate[] {
+  const { node, types } = members.self;
+  return members
+    .alive()
+    .filter(
+      (member) =>
+        isWorking(member.beat) &&
+        isProven(members, member) &&
+        (member.beat.node === node || member.knownMs >= joinSettleMs) &&
+        knowsAll(member.beat, types),
+    )
+    .map(toCandidate);
+}
+
+/** Who takes a shard when this node ends; it asks less of them the fewer there are. */
+export function successor(
+  members: Members,
+  timings: Timings,
+  shard: number,
+  except: ReadonlySet<string>,
+): string | undefined {
+  const fits = ({ node }: Candidate): boolean => !except.has(node);
+  return (
+    placeOne(movers(members, timings).filter(fits), shard) ??
+    placeOne(takers(members).filter(fits), shard)
+  );
+}
+
+/** Whether a node holds shards at all. */
+export const isWorking = ({ role, weight, draining, leaving }: Beat): boolean =>
+  role === 'worker' && weight > 0 && !draining && !leaving;
+
+/** A node does not know how often others saw it die: of itself it thinks well. */
+const isProven = (members: Members, { beat, knownMs }: Member): boolean =>
+  beat.node === members.self.node || knownMs >= members.probationMs(beat.name);
+
+const knowsAll = ({ types }: Beat, wanted: readonly string[]): boolean =>
+  wanted.every((type) => types.includes(type));
+
+const toCandidate = ({ beat: { node, name, weight } }: Member): Candidate => ({
+  node,
+  name,
+  weight,
+});

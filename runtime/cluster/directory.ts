@@ -1,0 +1,143 @@
+/**
+ * Directory: who holds which shard, from what the nodes say of themselves; what this process says
+ * of its own shards is asked of it afresh.
+ *
+ * Where several claim one shard, the highest epoch is believed, and no claim below an epoch that
+ * was ever heard of: who makes it was fenced and does not know yet (A1).
+ */
+import type { ShardStatus } from '../system.ts';
+import type { Beat } from './beat.ts';
+import type { Members } from './members.ts';
+
+export type Holder = { readonly node: string; readonly status: ShardStatus };
+
+export class Directory {
+  readonly #members: Members;
+  readonly #self: string;
+  readonly #held: () => readonly ShardStatus[];
+  /** claims of the other nodes, by node */
+  readonly #claims = new Map<string, readonly ShardStatus[]>();
+  /** highest epoch by shard, ever */
+  readonly #epochs: number[] = [];
+  readonly #onChange = new Set<() => void>();
+  /** the others' best claim by shard; undefined when it must be made anew */
+  #others: Holder[] | undefined;
+
+  /** @param held what this process holds, at present */
+  constructor(members: Members, self: string, held: () => readonly ShardStatus[]) {
+    this.#members = members;
+    this.#self = self;
+    this.#held = held;
+    members.onBeat((beat) => this.#heard(beat));
+    members.onEvent((event) => {
+      if (event.kind === 'died' || event.kind === 'left') this.#forget(event.beat.node);
+    });
+  }
+
+  holderOf(shard: number): Holder | undefined {
+    const other = this.#othersBest()[shard];
+    const own = this.#held().find((status) => status.shard === shard);
+    return own ? this.#better(other, { node: this.#self, status: own }) : other;
+  }
+
+  /** Holder of every shard that has one, at its number. */
+  holders(): readonly (Holder | undefined)[] {
+    const all: (Holder | undefined)[] = [...this.#othersBest()];
+    for (const status of this.#held())
+      all[status.shard] = this.#better(all[status.shard], { node: this.#self, status });
+    return all;
+  }
+
+  /** Every shard that somebody holds, in order, and who does. */
+  all(): readonly ShardStatus[] {
+    return this.holders().flatMap((holder) =>
+      holder ? [{ ...holder.status, node: holder.node }] : [],
+    );
+  }
+
+  /** The highest epoch that was ever heard of for a shard; 0 when none was. */
+  epochOf(shard: number): number {
+    return this.#epochs[shard] ?? 0;
+  }
+
+  /** Calls when another node took a shard or let it go. Returns unsubscribe. */
+  onChange(call: () => void): () => void {
+    this.#onChange.add(call);
+    return () => void this.#onChange.delete(call);
+  }
+
+  #heard({ node, shards }: Beat): void {
+    for (const status of shards) this.#learn(status);
+    if (node === this.#self) return;
+    const before = this.#claims.get(node) ?? [];
+    this.#claims.set(node, shards);
+    if (isSame(before, shards)) return this.#refresh(node, shards);
+    this.#changed();
+  }
+
+  /** A new epoch makes older claims void. */
+  #learn({ shard, state, epoch }: ShardStatus): void {
+    if (state !== 'owned' || epoch <= this.epochOf(shard)) return;
+    this.#epochs[shard] = epoch;
+    if (this.#others?.[shard]) this.#others = undefined;
+  }
+
+  #forget(node: string): void {
+    this.#claims.delete(node);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#others = undefined;
+    for (const call of this.#onChange) call();
+  }
+
+  /** The same claims with newer figures. */
+  #refresh(node: string, shards: readonly ShardStatus[]): void {
+    if (!this.#others) return;
+    for (const status of shards)
+      if (this.#others[status.shard]?.node === node) this.#others[status.shard] = { node, status };
+  }
+
+  #othersBest(): readonly Holder[] {
+    if (this.#others) return this.#others;
+    const best: Holder[] = [];
+    for (const [node, shards] of this.#claims) {
+      if (!this.#members.isAlive(node)) continue;
+      for (const status of shards) {
+        const better = this.#better(best[status.shard], { node, status });
+        if (better) best[status.shard] = better;
+      }
+    }
+    this.#others = best;
+    return best;
+  }
+
+  #better(a: Holder | undefined, b: Holder): Holder | undefined {
+    const claim = CLAIMS[b.status.state];
+    if (claim === 0) return a;
+    if (b.status.state === 'owned' && b.status.epoch < this.epochOf(b.status.shard)) return a;
+    if (!a) return b;
+    const difference =
+      claim - CLAIMS[a.status.state] ||
+      b.status.epoch - a.status.epoch ||
+      (b.node < a.node ? 1 : -1);
+    return difference > 0 ? b : a;
+  }
+}
+
+/** How much a state says about who holds the shard; 0: the node does not hold it. */
+const CLAIMS: Record<ShardStatus['state'], number> = {
+  owned: 3,
+  loading: 2,
+  quarantined: 1,
+  lost: 0,
+  stopped: 0,
+};
+
+const isSame = (before: readonly ShardStatus[], after: readonly ShardStatus[]): boolean =>
+  before.length === after.length &&
+  before.every((one, at) => {
+    const other = after[at]!;
+    return one.shard === other.shard && one.state === other.state && one.epoch === other.epoch;
+  });

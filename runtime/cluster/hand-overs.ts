@@ -1,0 +1,100 @@
+/**
+ * HandOvers: gives shards of this node to others without a gap: the next owner first loads what it
+ * will need, then this one commits what is under way and lets go, then the other is told.
+ *
+ * Boundary: whether and to whom is decided elsewhere. A hand-over that fails half-way leaves the
+ * shard with this node, or with nobody, and then placement's rule for such shards applies.
+ */
+import { TroupeError, errorData } from '../../protocols/errors.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock/clock.ts';
+import { type NodeRequest, type Prepared, nodeSubject } from './beat.ts';
+
+export type HandOverEvent =
+  | { readonly kind: 'move planned'; readonly shard: number; readonly to: string }
+  | {
+      readonly kind: 'handed off';
+      readonly shard: number;
+      /** '': to whoever takes it */
+      readonly to: string;
+      readonly tookMs: number;
+    }
+  | {
+      readonly kind: 'move failed';
+      readonly shard: number;
+      readonly to: string;
+      readonly why: string;
+    };
+
+export type HandOversOptions = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly prepareMs: number;
+  readonly handOff: (shard: number, to: string) => Promise<void>;
+  readonly epochOf: (shard: number) => number;
+  readonly onEvent: (event: HandOverEvent) => void;
+  /** one has ended, well or not */
+  readonly onEnd: () => void;
+};
+
+export class HandOvers {
+  readonly #o: HandOversOptions;
+  readonly #running = new Map<number, Promise<boolean>>();
+
+  constructor(options: HandOversOptions) {
+    this.#o = options;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  isMoving(shard: number): boolean {
+    return this.#running.has(shard);
+  }
+
+  /**
+   * Resolves with whether the shard went. One that is under way is waited for instead.
+   *
+   * @param stillWanted asked when the other is ready; never when `to` is ''
+   */
+  give(shard: number, to: string, stillWanted: () => boolean): Promise<boolean> {
+    const running = this.#running.get(shard);
+    if (running) return running;
+    const given = this.#give(shard, to, stillWanted).finally(() => {
+      this.#running.delete(shard);
+      this.#o.onEnd();
+    });
+    this.#running.set(shard, given);
+    return given;
+  }
+
+  async #give(shard: number, to: string, stillWanted: () => boolean): Promise<boolean> {
+    const { bus, clock, handOff, epochOf, onEvent } = this.#o;
+    try {
+      if (to !== '') {
+        onEvent({ kind: 'move planned', shard, to });
+        await this.#prepare(shard, to);
+        if (!stillWanted()) throw new TroupeError('CONFLICT', 'it is not wanted any more');
+      }
+      const fromMs = clock.monotonicMs();
+      const epoch = epochOf(shard);
+      await handOff(shard, to);
+      const yours: NodeRequest = { kind: 'yours', shard, epoch };
+      if (to !== '') bus.publish(nodeSubject(to), yours);
+      onEvent({ kind: 'handed off', shard, to, tookMs: clock.monotonicMs() - fromMs });
+      return true;
+    } catch (error) {
+      onEvent({ kind: 'move failed', shard, to, why: errorData(error).message });
+      return false;
+    }
+  }
+
+  async #prepare(shard: number, to: string): Promise<void> {
+    const question: NodeRequest = { kind: 'prepare', shard };
+    const options = { timeoutMs: this.#o.prepareMs };
+    const answer = await this.#o.bus.request(nodeSubject(to), question, options);
+    const { ok, why } = answer as Prepared;
+    if (!ok) throw new TroupeError('UNAVAILABLE', why ?? 'it is not ready');
+  }
+}

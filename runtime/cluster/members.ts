@@ -1,0 +1,345 @@
+/**
+ * Members: which nodes live. Every node beats; one that falls silent is asked, and is dead when
+ * nobody listens at its subject any more (the process ended) or when it stays silent (it is frozen
+ * or cut off).
+ *
+ * Boundary: says who lives, not who may write; a node that is wrongly thought dead is fenced by the
+ * journal (I1, I6). To be wrong rarely, a node judges nobody while it can not hear: when the bus is
+ * down, when it stood still itself, and until it has listened anew.
+ */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Bus, BusMessage } from '../bus/bus.ts';
+import type { Clock } from '../clock/clock.ts';
+import {
+  BEAT_SUBJECT,
+  type Beat,
+  DEFAULT_TIMINGS,
+  type NodeRequest,
+  nodeSubject,
+  type Timings,
+} from './beat.ts';
+import { Flaps } from './flaps.ts';
+import { LoadFactor } from './load-factor.ts';
+
+export type Member = {
+  readonly beat: Beat;
+  /** since its last sign of life */
+  readonly ageMs: number;
+  /** since it joined, as seen from here */
+  readonly knownMs: number;
+};
+
+export type MemberEvent =
+  | { readonly kind: 'joined' | 'left'; readonly beat: Beat }
+  | { readonly kind: 'died'; readonly beat: Beat; readonly why: string }
+  /** its weight, or whether it drains */
+  | { readonly kind: 'changed'; readonly beat: Beat }
+  /** this process stood still for so long, and judges nobody until it has listened anew */
+  | { readonly kind: 'stalled'; readonly lateMs: number }
+  | { readonly kind: 'settled' };
+
+export type MembersOptions = {
+  readonly bus: Bus & { readonly connected: boolean };
+  readonly clock: Clock;
+  /** this node at present; `weight` is the configured one */
+  readonly self: () => Omit<Beat, 'seq'>;
+  readonly timings?: Partial<Timings>;
+};
+
+type Known = {
+  beat: Beat;
+  readonly joinedAtMs: number;
+  heardAtMs: number;
+  /** heard of since listening began: until then it has the whole time to be heard */
+  heard: boolean;
+  probing: boolean;
+};
+
+/** Beats that a node listens for before it judges. */
+const LISTEN_BEATS = 2.5;
+/** Silence after which a node is asked. */
+const SILENT_BEATS = 1.5;
+const TICKS_PER_BEAT = 4;
+const PROBE_MS = 500;
+/** Changes within so long go into one beat. */
+const COALESCE_MS = 20;
+/** Ended nodes whose late beats are known as such. */
+const ENDED_MAX = 1_000;
+
+export class Members {
+  readonly #o: MembersOptions;
+  readonly #timings: Timings;
+  readonly #known = new Map<string, Known>();
+  /** last sequence number by node; Infinity when it left */
+  readonly #ended = new Map<string, number>();
+  readonly #flaps: Flaps;
+  readonly #factor: LoadFactor;
+  readonly #onEvent = new Set<(event: MemberEvent) => void>();
+  readonly #onBeat = new Set<(beat: Beat) => void>();
+  #onRequest: ((request: NodeRequest, respond: BusMessage['respond']) => void) | undefined;
+  #unsubscribe: (() => void)[] = [];
+  #self: Beat | undefined;
+  #seq = 0;
+  #startedAtMs = 0;
+  /** undefined while it can not hear */
+  #listeningSinceMs: number | undefined;
+  /** counts the times that listening began: what was asked before does not count after */
+  #listening = 0;
+  #settled = false;
+  #running = false;
+  #tickDueMs = 0;
+  #beatDueMs = 0;
+  #cancelTick = () => {};
+  #cancelSoon: (() => void) | undefined;
+
+  constructor(options: MembersOptions) {
+    this.#o = options;
+    this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
+    this.#flaps = new Flaps(options.clock);
+    this.#factor = new LoadFactor(options.clock);
+  }
+
+  start(): void {
+    const { bus, clock } = this.#o;
+    this.#running = true;
+    this.#startedAtMs = this.#tickDueMs = clock.monotonicMs();
+    this.#self = this.#compose(false);
+    this.#unsubscribe = [
+      bus.subscribe(BEAT_SUBJECT, ({ payload }) => this.#heard(payload as Beat)),
+      bus.subscribe(nodeSubject(this.#self.node), (message) => this.#asked(message)),
+    ];
+    this.#tick();
+  }
+
+  /** Says goodbye and is gone. May be repeated. */
+  leave(): void {
+    if (!this.#running) return;
+    this.#publish(true);
+    this.#running = false;
+    this.#cancelTick();
+    this.#cancelSoon?.();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  /** This node, as it last said. Only after `start`. */
+  get self(): Beat {
+    if (!this.#self) throw new TroupeError('INTERNAL', 'members were not started');
+    return this.#self;
+  }
+
+  /** Every live node, this one first. */
+  alive(): readonly Member[] {
+    const nowMs = this.#o.clock.monotonicMs();
+    const all: Member[] = [{ beat: this.self, ageMs: 0, knownMs: nowMs - this.#startedAtMs }];
+    for (const { beat, heardAtMs, joinedAtMs } of this.#known.values())
+      all.push({ beat, ageMs: nowMs - heardAtMs, knownMs: nowMs - joinedAtMs });
+    return all;
+  }
+
+  isAlive(node: string): boolean {
+    return node === this.#self?.node || this.#known.has(node);
+  }
+
+  /** Whether it has listened for long enough to say who lives. */
+  get settled(): boolean {
+    return this.#settled && !this.#isStalled;
+  }
+
+  /** How long a process of this name must have been a member before shards are moved to it. */
+  probationMs(name: string): number {
+    return this.#flaps.probationMs(name);
+  }
+
+  /** Returns unsubscribe. */
+  onEvent(call: (event: MemberEvent) => void): () => void {
+    this.#onEvent.add(call);
+    return () => void this.#onEvent.delete(call);
+  }
+
+  /** Every beat of another node and of this one. Returns unsubscribe. */
+  onBeat(call: (beat: Beat) => void): () => void {
+    this.#onBeat.add(call);
+    return () => void this.#onBeat.delete(call);
+  }
+
+  /** One listener for what other nodes ask of this one, `alive` apart. */
+  answer(call: (request: NodeRequest, respond: BusMessage['respond']) => void): void {
+    this.#onRequest = call;
+  }
+
+  /** What this node says of itself has changed: it beats within 20 ms. */
+  beatSoon(): void {
+    if (!this.#running) return;
+    this.#cancelSoon ??= this.#o.clock.after(COALESCE_MS, () => this.#beat());
+  }
+
+  #tick(): void {
+    this.#checkStall();
+    const { bus, clock } = this.#o;
+    const { beatMs } = this.#timings;
+    const nowMs = clock.monotonicMs();
+    this.#tickDueMs = nowMs + beatMs / TICKS_PER_BEAT;
+    this.#cancelTick = clock.after(beatMs / TICKS_PER_BEAT, () => this.#tick());
+    if (!bus.connected) {
+      this.#listeningSinceMs = undefined;
+      this.#settled = false;
+      return;
+    }
+    if (this.#listeningSinceMs === undefined) this.#listenAnew();
+    if (nowMs >= this.#beatDueMs) this.#beat();
+    if (!this.#settled) this.#settle();
+    if (this.#settled) for (const known of this.#known.values()) this.#judge(known);
+  }
+
+  /** How late its own timer is tells how long this process stood still. */
+  get #lateMs(): number {
+    return this.#running ? this.#o.clock.monotonicMs() - this.#tickDueMs : 0;
+  }
+
+  get #isStalled(): boolean {
+    return this.#lateMs > this.#timings.deadAfterMs / 2;
+  }
+
+  /** What was not heard while this process stood still means nothing. */
+  #checkStall(): void {
+    if (!this.#isStalled) return;
+    const lateMs = this.#lateMs;
+    this.#listenAnew();
+    this.#emit({ kind: 'stalled', lateMs });
+  }
+
+  #listenAnew(): void {
+    const nowMs = this.#o.clock.monotonicMs();
+    this.#listeningSinceMs = nowMs;
+    this.#tickDueMs = Math.max(this.#tickDueMs, nowMs);
+    this.#beatDueMs = nowMs;
+    this.#settled = false;
+    this.#listening++;
+    for (const known of this.#known.values())
+      Object.assign(known, { heardAtMs: nowMs, heard: false, probing: false });
+  }
+
+  #settle(): void {
+    const listenedMs = this.#o.clock.monotonicMs() - (this.#listeningSinceMs ?? Infinity);
+    if (!(listenedMs >= LISTEN_BEATS * this.#timings.beatMs)) return;
+    this.#settled = true;
+    this.#emit({ kind: 'settled' });
+  }
+
+  #judge(known: Known): void {
+    const silentMs = this.#o.clock.monotonicMs() - known.heardAtMs;
+    if (silentMs >= this.#timings.deadAfterMs)
+      return this.#end(known, 'died', `silent for ${Math.round(silentMs)} ms`);
+    if (known.heard && !known.probing && silentMs >= SILENT_BEATS * this.#timings.beatMs)
+      void this.#probe(known);
+  }
+
+  async #probe(known: Known): Promise<void> {
+    const { bus, clock } = this.#o;
+    const { node } = known.beat;
+    const listening = this.#listening;
+    const heardAtMs = known.heardAtMs;
+    known.probing = true;
+    let isGone = false;
+    try {
+      const question: NodeRequest = { kind: 'alive' };
+      await bus.request(nodeSubject(node), question, { timeoutMs: PROBE_MS });
+    } catch (error) {
+      if (!(error instanceof TroupeError)) throw error;
+      if (error.code !== 'UNAVAILABLE') return;
+      isGone = true;
+    } finally {
+      known.probing = false;
+    }
+    this.#checkStall();
+    if (listening !== this.#listening || this.#known.get(node) !== known) return;
+    if (!isGone) known.heardAtMs = clock.monotonicMs();
+    else if (bus.connected && known.heardAtMs === heardAtMs)
+      this.#end(known, 'died', 'nobody listens at its subject');
+  }
+
+  #heard(beat: Beat): void {
+    this.#checkStall();
+    const { node, seq, leaving } = beat;
+    if (!this.#running || node === this.#self?.node) return;
+    if (seq <= (this.#ended.get(node) ?? 0)) return;
+    const known = this.#known.get(node);
+    if (known && seq <= known.beat.seq) return;
+    if (!known && leaving) return this.#remember(node, Infinity);
+    const heardAtMs = this.#o.clock.monotonicMs();
+    const before = known?.beat;
+    if (known) Object.assign(known, { beat, heardAtMs, heard: true });
+    else
+      this.#known.set(node, {
+        beat,
+        heardAtMs,
+        joinedAtMs: heardAtMs,
+        heard: true,
+        probing: false,
+      });
+    if (known && leaving) return this.#end(known, 'left');
+    this.#ended.delete(node);
+    if (!before) this.#joined(beat);
+    else if (before.weight !== beat.weight || before.draining !== beat.draining)
+      this.#emit({ kind: 'changed', beat });
+    for (const call of this.#onBeat) call(beat);
+  }
+
+  /** Whoever joins should know everybody at once. */
+  #joined(beat: Beat): void {
+    this.#emit({ kind: 'joined', beat });
+    this.beatSoon();
+  }
+
+  #end(known: Known, kind: 'left' | 'died', why = ''): void {
+    const { beat } = known;
+    this.#known.delete(beat.node);
+    this.#remember(beat.node, kind === 'left' ? Infinity : beat.seq);
+    this.#flaps.ended(beat.name);
+    this.#emit(kind === 'left' ? { kind, beat } : { kind, beat, why });
+  }
+
+  #remember(node: string, seq: number): void {
+    this.#ended.set(node, seq);
+    if (this.#ended.size <= ENDED_MAX) return;
+    const [oldest] = this.#ended.keys();
+    this.#ended.delete(oldest!);
+  }
+
+  #asked({ payload, respond }: BusMessage): void {
+    const request = payload as NodeRequest;
+    if (request.kind === 'alive') respond(true);
+    else this.#onRequest?.(request, respond);
+  }
+
+  #beat(): void {
+    this.#cancelSoon?.();
+    this.#cancelSoon = undefined;
+    this.#publish(false);
+    for (const call of this.#onBeat) call(this.self);
+  }
+
+  #publish(leaving: boolean): void {
+    const { bus, clock } = this.#o;
+    this.#self = this.#compose(leaving);
+    this.#beatDueMs = clock.monotonicMs() + this.#timings.beatMs;
+    if (bus.connected) bus.publish(BEAT_SUBJECT, this.#self);
+  }
+
+  #compose(leaving: boolean): Beat {
+    const self = this.#o.self();
+    const weight = self.role === 'worker' ? self.weight * this.#loadFactor(self) : 0;
+    return { ...self, weight, leaving, seq: ++this.#seq };
+  }
+
+  #loadFactor(self: Omit<Beat, 'seq'>): number {
+    const others: number[] = [];
+    for (const { beat } of this.#known.values())
+      if (beat.role === 'worker' && !beat.draining) others.push(beat.load.eventLoop);
+    return this.#factor.next(self.load.eventLoop, others);
+  }
+
+  #emit(event: MemberEvent): void {
+    for (const call of this.#onEvent) call(event);
+  }
+}

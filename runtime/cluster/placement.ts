@@ -1,0 +1,284 @@
+/**
+ * Placement: which shards this worker holds. Every worker decides for itself by the same rule, from
+ * what the nodes say of themselves:
+ *
+ *  - a shard that nobody holds is taken by the worker that rendezvous hashing names, and if that
+ *    one does not, after a while by the next best;
+ *  - a shard of this worker that another should hold is handed over, when both have been where they
+ *    are for long enough;
+ *  - a worker that ends hands over everything.
+ *
+ * Boundary: decides who tries and when. Two workers that see the cluster differently may both try;
+ * the journal lets one of them in (A1, I1). Nothing is taken or moved while this node can not tell
+ * who lives.
+ */
+import { errorData } from '../../protocols/errors.ts';
+import type { Bus, BusMessage } from '../bus/bus.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { ShardStatus } from '../system.ts';
+import { DEFAULT_TIMINGS, type NodeRequest, type Prepared, type Timings } from './beat.ts';
+import { Choice, isWorking, movers, successor, takers } from './choice.ts';
+import type { Directory, Holder } from './directory.ts';
+import { type HandOverEvent, HandOvers } from './hand-overs.ts';
+import type { MemberEvent, Members } from './members.ts';
+import { type TakeEvent, Takes } from './takes.ts';
+
+/** What placement asks of whoever runs the shards of this process. */
+export interface ShardHost {
+  /** shards of the cell */
+  readonly shards: number;
+  /** shards that were ever taken here, as they are now */
+  status(): readonly ShardStatus[];
+  /** Resolves when the shard is owned, lost or quarantined; at once when it is owned. */
+  take(shard: number): Promise<void>;
+  /** Commits what is under way and lets the shard go. @param toNode '': to whoever takes it */
+  handOff(shard: number, toNode: string): Promise<void>;
+  /** Loads what a take will need, without owning. */
+  prepare(shard: number): Promise<void>;
+}
+
+export type PlacementEvent = MemberEvent | TakeEvent | HandOverEvent;
+
+export type PlacementOptions = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly members: Members;
+  readonly directory: Directory;
+  readonly host: ShardHost;
+  readonly timings?: Partial<Timings>;
+  readonly onEvent?: (event: PlacementEvent) => void;
+};
+
+const LOOK_MS = { every: 100, afterChange: 10 };
+const MOVES_AT_ONCE = { balancing: 4, draining: 8 };
+const PREPARES_AT_ONCE = 16;
+/** A draining node asks so many others whether they are ready, then lets the shard go. */
+const SUCCESSORS_ASKED = 2;
+const HAND_OFFS_TRIED = 3;
+
+export class Placement {
+  readonly #o: PlacementOptions;
+  readonly #timings: Timings;
+  readonly #takes: Takes;
+  readonly #handOvers: HandOvers;
+  readonly #takers: Choice;
+  readonly #movers: Choice;
+  readonly #unsubscribe: (() => void)[];
+  /** who held each shard last */
+  readonly #lastHolder: (string | undefined)[] = [];
+  readonly #unheldSinceMs = new Map<number, number>();
+  /** of the shards that are held here */
+  readonly #heldSinceMs = new Map<number, number>();
+  readonly #moveAgainMs = new Map<number, number>();
+  #preparing = 0;
+  #state: 'new' | 'running' | 'draining' | 'closed' = 'new';
+  #onPlaced: (() => void) | undefined;
+  #cancelLook = () => {};
+  #cancelSoon: (() => void) | undefined;
+
+  constructor(options: PlacementOptions) {
+    this.#o = options;
+    this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
+    const { bus, clock, members, directory, host } = options;
+    const { prepareMs } = this.#timings;
+    this.#takers = new Choice(host.shards);
+    this.#movers = new Choice(host.shards);
+    const statusOf = (shard: number) => host.status().find((status) => status.shard === shard);
+    const onEvent = (event: PlacementEvent) => options.onEvent?.(event);
+    const onEnd = () => this.changed();
+    const epochOf = (shard: number) => statusOf(shard)?.epoch ?? 0;
+    const take = (shard: number) => host.take(shard);
+    const handOff = (shard: number, to: string) => host.handOff(shard, to);
+    this.#takes = new Takes({ clock, take, statusOf, onEvent, onEnd });
+    this.#handOvers = new HandOvers({ bus, clock, prepareMs, handOff, epochOf, onEvent, onEnd });
+    members.answer((request, respond) => this.#asked(request, respond));
+    this.#unsubscribe = [
+      directory.onChange(() => this.#lookSoon()),
+      members.onEvent((event) => {
+        onEvent(event);
+        this.#lookSoon();
+      }),
+    ];
+  }
+
+  /**
+   * Resolves when every shard has a holder and those of this worker are ready, or after
+   * `timeoutMs`: it goes on by itself.
+   */
+  async start(timeoutMs: number): Promise<void> {
+    this.#state = 'running';
+    await new Promise<void>((resolve) => {
+      const cancel = this.#o.clock.after(timeoutMs, resolve);
+      this.#onPlaced = () => {
+        cancel();
+        resolve();
+      };
+      this.#look();
+    });
+    this.#onPlaced = undefined;
+  }
+
+  /** Something about the shards of this worker has changed: one was lost, say. */
+  changed(): void {
+    this.#o.members.beatSoon();
+    this.#lookSoon();
+  }
+
+  /**
+   * Hands every shard to the worker that should have it next. Resolves when this one holds none,
+   * when nobody takes the rest, or after `drainMs`. Its beats must say `draining` from before.
+   */
+  async drain(): Promise<void> {
+    if (this.#state === 'closed') return;
+    this.#state = 'draining';
+    this.#o.members.beatSoon();
+    await new Promise<void>((resolve) => {
+      const cancel = this.#o.clock.after(this.#timings.drainMs, resolve);
+      void this.#handAll().then(() => {
+        cancel();
+        resolve();
+      });
+    });
+    this.close();
+  }
+
+  /** Takes and moves nothing any more; holds what it holds. May be repeated. */
+  close(): void {
+    this.#state = 'closed';
+    this.#cancelLook();
+    this.#cancelSoon?.();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  #lookSoon(): void {
+    if (this.#state !== 'running') return;
+    this.#cancelSoon ??= this.#o.clock.after(LOOK_MS.afterChange, () => this.#look());
+  }
+
+  #look(): void {
+    this.#cancelLook();
+    this.#cancelSoon?.();
+    this.#cancelSoon = undefined;
+    if (this.#state !== 'running') return;
+    this.#cancelLook = this.#o.clock.after(LOOK_MS.every, () => this.#look());
+    if (this.#o.members.settled) this.#decide();
+  }
+
+  /** One pass over all shards. */
+  #decide(): void {
+    const { members, directory, host } = this.#o;
+    const self = members.self.node;
+    const nowMs = this.#o.clock.monotonicMs();
+    this.#takers.among(takers(members));
+    this.#movers.among(movers(members, this.#timings));
+    const holders = directory.holders();
+    let isPlaced = true;
+    for (let shard = 0; shard < host.shards; shard++) {
+      const holder = holders[shard];
+      if (holder?.node !== self) this.#heldSinceMs.delete(shard);
+      if (!holder) this.#unheld(shard, nowMs);
+      else this.#held(shard, holder, nowMs);
+      if (!holder || (holder.node === self && holder.status.state === 'loading')) isPlaced = false;
+    }
+    if (isPlaced) this.#onPlaced?.();
+  }
+
+  /**
+   * A living holder that let go has told the next one, who is given time; the shard of one that
+   * died is taken at once. By the best; if that one has trouble, by the next.
+   */
+  #unheld(shard: number, nowMs: number): void {
+    const { members } = this.#o;
+    const { givenMs, nextBestMs } = this.#timings;
+    const self = members.self.node;
+    const sinceMs = this.#unheldSinceMs.get(shard) ?? nowMs;
+    this.#unheldSinceMs.set(shard, sinceMs);
+    if (this.#takes.isTaking(shard) || !isWorking(members.self)) return;
+    const last = this.#lastHolder[shard];
+    const graceMs = last !== undefined && members.isAlive(last) ? givenMs : 0;
+    const waitedMs = nowMs - sinceMs - graceMs;
+    if (waitedMs < 0) return;
+    if (this.#takers.of(shard) !== self) {
+      if (waitedMs < nextBestMs) return;
+      if (waitedMs < nextBestMs * this.#takers.rankOf(self, shard)) return;
+    }
+    this.#takes.tryTake(shard);
+  }
+
+  #held(shard: number, { node, status }: Holder, nowMs: number): void {
+    this.#unheldSinceMs.delete(shard);
+    if (status.state === 'loading') return;
+    this.#takes.forget(shard);
+    this.#lastHolder[shard] = node;
+    if (node !== this.#o.members.self.node || status.state !== 'owned') return;
+    const sinceMs = this.#heldSinceMs.get(shard) ?? nowMs;
+    this.#heldSinceMs.set(shard, sinceMs);
+    if (nowMs - sinceMs >= this.#timings.minStayMs) this.#moveOn(shard, nowMs);
+  }
+
+  #moveOn(shard: number, nowMs: number): void {
+    const to = this.#movers.of(shard);
+    if (to === undefined || to === this.#o.members.self.node) return;
+    if (this.#handOvers.running >= MOVES_AT_ONCE.balancing) return;
+    if (this.#handOvers.isMoving(shard)) return;
+    if (nowMs < (this.#moveAgainMs.get(shard) ?? 0)) return;
+    const stillWanted = () => this.#state === 'running' && this.#isWanted(shard, to);
+    void this.#handOvers.give(shard, to, stillWanted).then((went) => {
+      if (went) return this.#moveAgainMs.delete(shard);
+      const againMs = this.#o.clock.monotonicMs() + this.#timings.moveAgainMs;
+      return this.#moveAgainMs.set(shard, againMs);
+    });
+  }
+
+  #isWanted(shard: number, to: string): boolean {
+    const { members } = this.#o;
+    return members.settled && this.#movers.among(movers(members, this.#timings)).of(shard) === to;
+  }
+
+  #asked(request: NodeRequest, respond: BusMessage['respond']): void {
+    if (request.kind === 'prepare') void this.#prepare(request.shard).then(respond);
+    if (request.kind !== 'yours' || this.#state !== 'running') return;
+    const { shard, epoch } = request;
+    // Who was given it and has passed it on since is not given it again by a late copy.
+    if (this.#o.directory.epochOf(shard) <= epoch) this.#takes.give(shard);
+  }
+
+  async #prepare(shard: number): Promise<Prepared> {
+    if (this.#state !== 'running') return { ok: false, why: `it is ${this.#state}` };
+    if (this.#preparing >= PREPARES_AT_ONCE) return { ok: false, why: 'it is busy' };
+    this.#preparing++;
+    try {
+      await this.#o.host.prepare(shard);
+      return { ok: true };
+    } catch (error) {
+      return { ok: false, why: errorData(error).message };
+    } finally {
+      this.#preparing--;
+    }
+  }
+
+  async #handAll(): Promise<void> {
+    await this.#takes.close();
+    const shards = this.#o.host
+      .status()
+      .filter(({ state }) => state === 'owned' || state === 'loading')
+      .map(({ shard }) => shard);
+    const lane = async (): Promise<void> => {
+      for (let shard = shards.shift(); shard !== undefined; shard = shards.shift())
+        await this.#handOne(shard);
+    };
+    await Promise.all(Array.from({ length: MOVES_AT_ONCE.draining }, lane));
+  }
+
+  async #handOne(shard: number): Promise<void> {
+    const { members } = this.#o;
+    const except = new Set([members.self.node]);
+    for (let tries = 1; tries <= SUCCESSORS_ASKED + HAND_OFFS_TRIED; tries++) {
+      const named =
+        tries > SUCCESSORS_ASKED ? undefined : successor(members, this.#timings, shard, except);
+      const stillWanted = () => named !== undefined && members.isAlive(named);
+      if (await this.#handOvers.give(shard, named ?? '', stillWanted)) return;
+      if (named !== undefined) except.add(named);
+    }
+  }
+}
