@@ -121,7 +121,7 @@ export class EffectRunner {
       const answer = await effect.reconcile!(
         intent.input,
         this.#contextOf(id, intent, running.abort.signal, workspaces),
-      ).finally(() => this.#discard(intent, workspaces));
+      ).finally(() => this.#abandon(intent, workspaces));
       if (answer === 'ask') return undefined;
       if (answer === 'again') return { kind: 'again' };
       checkValue(answer.outcome, `the outcome of '${intent.src}'`);
@@ -198,21 +198,23 @@ export class EffectRunner {
           code: 'PAYLOAD_TOO_LARGE',
           message: `the result of '${intent.src}' has ${bytes} bytes, ${OUTCOME_BYTES_MAX} are allowed`,
         });
-      if (effect.workspace !== 'discard') await orAborted(workspaces.save(), signal);
+      signal.throwIfAborted();
+      const end = effect.workspace === 'discard' ? workspaces.close() : workspaces.save();
+      await orAborted(end, signal);
       return { kind: 'done', output };
     } catch (error) {
       return failed(errorData(error));
     } finally {
       cancel();
-      this.#discard(intent, workspaces);
+      this.#abandon(intent, workspaces);
     }
   }
 
   /**
    * Not waited for: work that does not heed its signal may hold one open, and the outcome counts.
    */
-  #discard(intent: Intent, workspaces: WorkspacesOfEffect): void {
-    workspaces.discard().catch((error: unknown) => {
+  #abandon(intent: Intent, workspaces: WorkspacesOfEffect): void {
+    workspaces.abandon().catch((error: unknown) => {
       this.#o.alarm(
         `${intent.actor}: a workspace of '${intent.src}' was not closed: ${errorData(error).message}`,
       );

@@ -28,19 +28,28 @@ export class WorkspacesOfEffect {
     return opening;
   }
 
-  /** @throws TroupeError as `Workspace.save` does; then nothing is closed yet: `discard` does it */
+  /** @throws TroupeError as `Workspace.save` does; then nothing is closed yet: `abandon` does it */
   async save(): Promise<void> {
     this.#ended = true;
     for (const opening of this.#opened.values()) await (await opening).save();
-    await this.discard();
+    await this.close();
   }
 
   /** Closes all of them, also those that are still being opened. May be repeated. */
-  async discard(): Promise<void> {
+  close(): Promise<void> {
+    return this.#close(false);
+  }
+
+  /** As `close`, when the attempt's work may still be going on. */
+  abandon(): Promise<void> {
+    return this.#close(true);
+  }
+
+  async #close(abandoned: boolean): Promise<void> {
     this.#ended = true;
     const closings = [...this.#opened.values()].map(async (opening) => {
       const workspace = await opening.catch(() => undefined);
-      await workspace?.close();
+      await workspace?.close({ abandoned });
     });
     await Promise.all(closings);
   }

@@ -7,8 +7,7 @@ type Means = {
   readonly version: number;
   /** answers the version that the folder now is */
   readonly save: (from: number) => Promise<number>;
-  /** @param saved the last save went well; what was written since is not known */
-  readonly close: (saved: boolean) => Promise<void>;
+  readonly close: (abandoned: boolean) => Promise<void>;
 };
 
 export class OpenedWorkspace implements Workspace {
@@ -16,7 +15,6 @@ export class OpenedWorkspace implements Workspace {
   readonly #means: Means;
   #version: number;
   #saving: Promise<unknown> = Promise.resolve();
-  #saved = false;
   #closed: Promise<void> | undefined;
 
   constructor(path: string, means: Means) {
@@ -35,16 +33,14 @@ export class OpenedWorkspace implements Workspace {
         new TroupeError('INVALID_ARGUMENT', `the workspace ${this.path} is closed; open it again`),
       );
     const saving = this.#saving.then(async () => {
-      this.#saved = false;
       this.#version = await this.#means.save(this.#version);
-      this.#saved = true;
     });
     this.#saving = saving.catch(() => {});
     return saving;
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#saving.then(() => this.#means.close(this.#saved));
+  close({ abandoned = false }: { readonly abandoned?: boolean } = {}): Promise<void> {
+    this.#closed ??= this.#saving.then(() => this.#means.close(abandoned));
     return this.#closed;
   }
 }

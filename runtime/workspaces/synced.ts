@@ -18,6 +18,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import { checkOut, removeTree } from './checkout.ts';
 import { type Manifest, type SavedEntry, sameEntries } from './manifest.ts';
 import { folderNameOf, reaching } from './name.ts';
+import { KEPT, KeptCopies } from './kept-copies.ts';
 import { OpenedWorkspace } from './opened.ts';
 import { inParallel } from './parallel.ts';
 import { type Place, Places } from './places.ts';
@@ -38,12 +39,12 @@ export type SyncedWorkspacesOptions = {
   readonly cell: string;
   /** versions whose files stay in the store, the newest included; default 8, at least 2 */
   readonly versionsKept?: number;
+  /** copies that stay on the disk between openings; default 256 */
+  readonly copiesKept?: number;
   readonly limits?: Partial<WorkspaceLimits>;
   readonly clock?: Clock;
 };
 
-/** The copy that the next opening begins with; others in an actor's place are left-overs. */
-const KEPT = 'kept';
 const FILES_AT_ONCE = 8;
 /** An opening is overtaken by so many versions at most before it gives up. */
 const OPENINGS_MAX = 5;
@@ -67,6 +68,7 @@ class SyncedWorkspaces implements Workspaces {
   readonly #versionsKept: number;
   readonly #limits: WorkspaceLimits;
   readonly #places: Places;
+  readonly #copies: KeptCopies;
 
   constructor(options: SyncedWorkspacesOptions) {
     const { cacheFolder, limits, clock = systemClock, versionsKept = 8 } = options;
@@ -75,19 +77,25 @@ class SyncedWorkspaces implements Workspaces {
     this.#versionsKept = Math.max(2, versionsKept);
     this.#limits = { ...DEFAULT_WORKSPACE_LIMITS, ...limits };
     this.#places = new Places(clock);
+    this.#copies = new KeptCopies(this.#root, this.#places, options.copiesKept ?? 256);
   }
 
   open(actor: Address, { signal }: { readonly signal: AbortSignal }): Promise<Workspace> {
     const opening = async () => {
       signal.throwIfAborted();
       await mkdir(this.#root, { recursive: true, mode: 0o700 });
-      const place = await this.#places.enter(this.#root, folderNameOf(actor), signal);
+      const name = folderNameOf(actor);
+      await this.#copies.take(name);
+      const place = await this.#places.enter(this.#root, name, signal);
       try {
         const copy = await this.#copy(actor, place, signal);
         return new OpenedWorkspace(copy.path, {
           version: copy.base.version,
           save: () => reaching(`the workspace of ${actor}`, () => this.#save(copy)),
-          close: (saved) => close(copy.path, place, saved),
+          close: async (abandoned) => {
+            await close(copy.path, place, abandoned);
+            if (!abandoned) await this.#copies.add(name);
+          },
         });
       } catch (error) {
         await place.leave();
@@ -210,11 +218,11 @@ const lost = (actor: Address, version: number, head: number): TroupeError =>
     { details: { reason: 'MISSING' } },
   );
 
-/** Only a copy that was saved is worth keeping; what was given up may still be written to. */
-const close = async (path: string, place: Place, saved: boolean): Promise<void> => {
+/** A program that was given up may have its working folder in the copy, also under another name. */
+const close = async (path: string, place: Place, abandoned: boolean): Promise<void> => {
   try {
-    if (saved) await rename(path, join(place.folder, KEPT));
-    else await removeTree(path);
+    if (abandoned) await removeTree(path);
+    else await rename(path, join(place.folder, KEPT));
   } finally {
     await place.leave();
   }

@@ -42,8 +42,10 @@ export interface Workspace {
   save(): Promise<void>;
   /**
    * Lets the next opener in; what was not saved is given up. After a running `save`. Repeatable.
+   * `abandoned`: work that was given up may still be writing; where the folder is a copy, it is not
+   * used again.
    */
-  close(): Promise<void>;
+  close(options?: { readonly abandoned?: boolean }): Promise<void>;
 }
 
 /** What a workspace may hold; checked when it is saved. */

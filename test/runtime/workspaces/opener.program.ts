@@ -5,9 +5,24 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { address } from '../../../protocols/address.ts';
+import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import { openFileBlobs } from '../../../runtime/blobs/files.ts';
 import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
 import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
+
+/**
+ * The blobs' folder belongs to one process, so it is not touched while another has the workspace.
+ */
+function lazily(open: () => Promise<Blobs>): Blobs {
+  let opened: Promise<Blobs> | undefined;
+  const blobs = () => (opened ??= open());
+  return {
+    put: async (name, bytes) => (await blobs()).put(name, bytes),
+    get: async (name) => (await blobs()).get(name),
+    delete: async (name) => (await blobs()).delete(name),
+    list: async (prefix) => (await blobs()).list(prefix),
+  };
+}
 
 const [kind, root = '', files] = process.argv.slice(2);
 process.stdin.resume(); // stays while it waits
@@ -16,7 +31,7 @@ const workspaces =
   kind === 'folder'
     ? folderWorkspaces({ root, cell })
     : syncedWorkspaces({
-        blobs: await openFileBlobs(join(root, 'blobs')),
+        blobs: lazily(() => openFileBlobs(join(root, 'blobs'))),
         cacheFolder: join(root, 'cache'),
         cell,
         versionsKept: 2,

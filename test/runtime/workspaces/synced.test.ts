@@ -198,6 +198,21 @@ it('copies only what differs, both ways, and makes no version without a change',
   expect(chunks()).toEqual(['get']);
 });
 
+it('a copy that was only read is used again, one that was given up is not', async () => {
+  const gate = new Gate(blobs);
+  const reader = worker({ blobs: gate });
+  await change(worker(), a, note('read'));
+  const fetched = () => gate.calls.filter((call) => call.startsWith('get') && isChunk(call)).length;
+  await found(reader, a);
+  await found(reader, a);
+  expect(fetched()).toBe(1);
+  const workspace = await reader.open(a, patient);
+  await workspace.close({ abandoned: true });
+  await expect(readdir(workspace.path)).rejects.toMatchObject({ code: 'ENOENT' });
+  await found(reader, a);
+  expect(fetched()).toBe(2);
+});
+
 it('the next opening is mended whatever became of the copy on the disk', async () => {
   const cacheFolder = join(folder, 'cache');
   const cached = () => worker({ cacheFolder });
@@ -219,13 +234,29 @@ it('the next opening is mended whatever became of the copy on the disk', async (
     await damage();
     const workspace = await cached().open(a, patient);
     expect(workspace.version).toBe(1);
-    await note('a change, so that the copy is kept')(workspace.path);
-    await rm(join(workspace.path, 'note'));
-    await workspace.save();
     await workspace.close();
     expect(await found(cached(), a)).toEqual(saved);
-    await change(cached(), a, async () => {});
   }
+});
+
+it('leaves on the disk only the copies used last, and every actor has its files all the same', async () => {
+  const cacheFolder = join(folder, 'cache');
+  const few = worker({ cacheFolder, copiesKept: 2 });
+  const actors = ['1', '2', '3', '4'].map((key) => address('t', 'agent', key));
+  const copied = async () => {
+    const left = await Promise.all(
+      (await readdir(cacheFolder)).sort().map((place) => readdir(join(cacheFolder, place))),
+    );
+    return left.map((names) => names.includes('kept'));
+  };
+  for (const actor of actors) await change(few, actor, note(actor));
+  expect(await copied()).toEqual([false, false, true, true]);
+  await change(few, actors[2]!, note('again'));
+  await change(few, actors[0]!, note('again'));
+  expect(await copied()).toEqual([true, false, true, false]);
+  await change(worker({ cacheFolder, copiesKept: 1 }), actors[1]!, note('again'));
+  expect((await copied()).filter(Boolean)).toHaveLength(1);
+  for (const actor of actors) expect(await found(few, actor)).toEqual(await found(worker(), actor));
 });
 
 it('keeps the files of the versions it keeps, and of no others', async () => {

@@ -1,0 +1,56 @@
+/**
+ * KeptCopies: bounds how many copies of workspaces stay on a worker's disk between their openings.
+ * The one used longest ago goes first; of those found at the start the order is not known. An
+ * actor's empty place with its lock file stays: removing a lock that another process waits for
+ * would let two in.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { removeTree } from './checkout.ts';
+import type { Places } from './places.ts';
+
+/** The copy that the next opening begins with. */
+export const KEPT = 'kept';
+/** One that another process has open just now is left to it. */
+const ENTER_WITHIN_MS = 200;
+
+export class KeptCopies {
+  readonly #root: string;
+  readonly #places: Places;
+  readonly #max: number;
+  /** names of places with a copy that this process has not open, the least recently used first */
+  #names: Set<string> | undefined;
+
+  constructor(root: string, places: Places, max: number) {
+    this.#root = root;
+    this.#places = places;
+    this.#max = max;
+  }
+
+  /** Before a place is entered. */
+  async take(name: string): Promise<void> {
+    this.#names ??= new Set(await readdir(this.#root));
+    this.#names.delete(name);
+  }
+
+  /** After a place with a copy was left. A copy that can not be removed is no longer counted. */
+  async add(name: string): Promise<void> {
+    const names = (this.#names ??= new Set());
+    names.delete(name);
+    names.add(name);
+    while (names.size > this.#max) {
+      const [oldest = name] = names;
+      names.delete(oldest);
+      await this.#remove(oldest).catch(() => {});
+    }
+  }
+
+  async #remove(name: string): Promise<void> {
+    const place = await this.#places.enter(this.#root, name, AbortSignal.timeout(ENTER_WITHIN_MS));
+    try {
+      await removeTree(join(place.folder, KEPT));
+    } finally {
+      await place.leave();
+    }
+  }
+}
