@@ -83,7 +83,7 @@ export async function openStreams(nc: NatsConnection, options: StreamsOptions): 
   for (const [kind, patterns] of Object.entries(subjects)) {
     const wanted = { ...PROMISES, name: name(kind), subjects: patterns };
     const config = { ...wanted, max_bytes: maxBytes, num_replicas: replicas };
-    await whenReady(nc, options, () => openStream(manager, config));
+    await whenReady(nc, config.name, options, () => openStream(manager, config));
   }
   const names = { mail: name('mail'), journal: name('journal'), kept: name('kept') };
   return {
@@ -182,6 +182,7 @@ const isBefore = (version: string, [major, minor]: readonly [number, number]): b
 /** Asks again while JetStream is not there, or not ready. */
 async function whenReady(
   nc: NatsConnection,
+  stream: string,
   { onStatus, signal }: StreamsOptions,
   ask: () => Promise<void>,
 ): Promise<void> {
@@ -190,7 +191,7 @@ async function whenReady(
     try {
       return await ask();
     } catch (error) {
-      const why = reasonToWait(nc, error);
+      const why = reasonToWait(nc, stream, error);
       if (performance.now() - toldAtMs > STATUS_EVERY_MS) {
         toldAtMs = performance.now();
         onStatus?.(`waiting for JetStream: ${why}`);
@@ -201,7 +202,7 @@ async function whenReady(
 }
 
 /** @throws what no waiting will mend */
-function reasonToWait(nc: NatsConnection, error: unknown): string {
+function reasonToWait(nc: NatsConnection, stream: string, error: unknown): string {
   if (error instanceof TroupeError) throw error;
   const message = error instanceof Error ? error.message : String(error);
   if (nc.isClosed())
@@ -214,7 +215,7 @@ function reasonToWait(nc: NatsConnection, error: unknown): string {
   if (isApiError(error, JetStreamApiCodes.JetStreamNotEnabledForAccount))
     throw refused('JetStream is not enabled for the account of this NATS user');
   if (!(error instanceof JetStreamApiError) || NOT_YET.has(error.code)) return message;
-  throw refused(`JetStream refuses the stream: ${message}`, undefined, error);
+  throw refused(`JetStream refuses the stream ${stream}: ${message}`, { stream }, error);
 }
 
 /**

@@ -49,6 +49,8 @@ export class NatsConsumer {
   readonly #watchdog: NodeJS.Timeout;
   /** delivery number of the last entry */
   #delivered = 0;
+  /** pulls so far: the last one's number, under which the server speaks of it */
+  #pulls = 0;
   /** entries the open pull may still bring; 0: none is open */
   #left = 0;
   #heardAtMs = performance.now();
@@ -58,7 +60,7 @@ export class NatsConsumer {
     this.#o = options;
     const { nc } = options.link;
     this.#inbox = createInbox();
-    this.#subscription = nc.subscribe(this.#inbox, {
+    this.#subscription = nc.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error) this.#anomaly(error.message);
         else this.#heard(message);
@@ -80,6 +82,7 @@ export class NatsConsumer {
     if (now - this.#heardAtMs > INACTIVE_MS / 2) return this.#anomaly('not pulled from for long');
     this.#heardAtMs = now;
     this.#left = entriesMax;
+    this.#pulls += 1;
     const { link, stream, consumer } = this.#o;
     const request = {
       batch: entriesMax,
@@ -89,7 +92,7 @@ export class NatsConsumer {
     };
     try {
       link.nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), {
-        reply: this.#inbox,
+        reply: `${this.#inbox}.${this.#pulls}`,
       });
     } catch (error) {
       this.#anomaly(String(error));
@@ -117,7 +120,8 @@ export class NatsConsumer {
     if (!this.#ended && this.#left === 0) this.#o.onIdle();
   }
 
-  #status({ headers }: Msg): void {
+  /** What the server says of a pull: that it still waits, that it ended, or that it can not be. */
+  #status({ subject, headers }: Msg): void {
     const code = headers?.code ?? 0;
     const text = headers?.description ?? '';
     if (code === STATUS.heartbeat) {
@@ -131,6 +135,8 @@ export class NatsConsumer {
       code === STATUS.pullEnded ||
       (code === STATUS.conflict && /maxbytes|batch completed/i.test(text));
     if (!ended) return this.#anomaly(`the server says ${code} ${text}`);
+    // Newer servers say so too of a pull that brought all it asked for, when the next is open.
+    if (subject !== `${this.#inbox}.${this.#pulls}`) return;
     this.#left = 0;
     this.#o.onIdle();
   }
