@@ -8,7 +8,7 @@ import { EffectRunner } from '../../../runtime/effects/runner.ts';
 import type { Intent } from '../../../runtime/shard/intents.ts';
 import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
 
-const machine = setup({ actors: { work: effect<object, string>() } }).createMachine({
+const machine = setup({ actors: { work: effect<string, object>() } }).createMachine({
   id: 'worker',
   initial: 'working',
   states: { working: { description: 'works', invoke: { id: 'job', src: 'work', input: {} } } },
