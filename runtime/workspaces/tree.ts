@@ -8,7 +8,7 @@
  * link leads out. (Resolving the text alone would not do: `a/../b` leaves the folder when `a` is a
  * link to a place higher up.)
  */
-import { lstat, open, readdir, readlink } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { WorkspaceLimits } from './workspaces.ts';
@@ -82,8 +82,10 @@ export const CHUNK_BYTES = 4 * 1024 * 1024;
 export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   const handle = await open(file, 'r');
   try {
+    let left = (await handle.stat()).size;
     for (;;) {
-      const chunk = await readFully(handle);
+      const chunk = await readChunk(handle, left);
+      left -= chunk.length;
       if (chunk.length > 0) yield chunk;
       if (chunk.length < CHUNK_BYTES) return;
     }
@@ -92,18 +94,17 @@ export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-async function readFully(handle: Awaited<ReturnType<typeof open>>): Promise<Buffer> {
-  const first = Math.min(CHUNK_BYTES, Math.max(1, (await handle.stat()).size));
-  let chunk = Buffer.allocUnsafe(first);
-  let filled = 0;
-  while (filled < CHUNK_BYTES) {
-    if (filled === chunk.length)
-      chunk = Buffer.concat([chunk, Buffer.allocUnsafe(CHUNK_BYTES - filled)]);
+/** @param expected bytes that are left of the file; one more is asked for, to see its end */
+async function readChunk(handle: FileHandle, expected: number): Promise<Buffer> {
+  let chunk = Buffer.allocUnsafe(Math.min(Math.max(expected, 0) + 1, CHUNK_BYTES));
+  for (let filled = 0; ; ) {
     const { bytesRead } = await handle.read(chunk, filled, chunk.length - filled);
-    if (bytesRead === 0) break;
     filled += bytesRead;
+    if (bytesRead === 0 || filled === CHUNK_BYTES) return chunk.subarray(0, filled);
+    if (filled < chunk.length) continue;
+    const larger = Math.min(2 * chunk.length, CHUNK_BYTES); // it grew since it was looked at
+    chunk = Buffer.concat([chunk], larger);
   }
-  return chunk.subarray(0, filled);
 }
 
 const refused = (path: string, why: string): TroupeError =>
