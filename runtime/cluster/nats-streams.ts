@@ -24,6 +24,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { TroupeError } from '../../protocols/errors.ts';
 import { escapeToken, subjectMatches } from '../../protocols/subjects.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
+import { pause } from './pause.ts';
 
 export type StreamsOptions = {
   readonly env: string;
@@ -31,6 +32,8 @@ export type StreamsOptions = {
   readonly replicas?: number;
   /** bytes each new stream may hold; default no limit but the server's own */
   readonly maxBytes?: number;
+  /** false: only use streams that are there; default true */
+  readonly create?: boolean;
   /** told why it waits, at most once in ten seconds */
   readonly onStatus?: (what: string) => void;
   /** ends the wait for JetStream to be ready */
@@ -66,6 +69,7 @@ const STREAM_NAME_IN_USE = 10_058;
  * Makes or checks the streams. Waits while JetStream is not ready; any number of processes may do
  * it at once.
  * @throws TroupeError INVALID_ARGUMENT when the server or a stream can not keep the promises;
+ * NOT_FOUND when a stream is missing and may not be made;
  * CANCELLED when `signal` ends the wait
  */
 export async function openStreams(nc: NatsConnection, options: StreamsOptions): Promise<Streams> {
@@ -83,7 +87,7 @@ export async function openStreams(nc: NatsConnection, options: StreamsOptions): 
   for (const [kind, patterns] of Object.entries(subjects)) {
     const wanted = { ...PROMISES, name: name(kind), subjects: patterns };
     const config = { ...wanted, max_bytes: maxBytes, num_replicas: replicas };
-    await whenReady(nc, config.name, options, () => openStream(manager, config));
+    await whenReady(nc, config.name, options, () => openStream(manager, config, options));
   }
   const names = { mail: name('mail'), journal: name('journal'), kept: name('kept') };
   return {
@@ -131,7 +135,12 @@ const ABSENT = ['mirror', 'sources', 'subject_transform'] as const;
 
 type Wanted = typeof PROMISES & Pick<StreamConfig, 'name' | 'subjects' | 'num_replicas'>;
 
-async function openStream(manager: JetStreamManager, wanted: Wanted): Promise<void> {
+async function openStream(
+  manager: JetStreamManager,
+  wanted: Wanted,
+  { env, create = true }: StreamsOptions,
+): Promise<void> {
+  if (!create) return findStream(manager, wanted, env);
   try {
     const { config } = await manager.streams.add(wanted);
     checkStream(config, wanted);
@@ -141,6 +150,20 @@ async function openStream(manager: JetStreamManager, wanted: Wanted): Promise<vo
     checkStream(config, wanted);
   }
 }
+
+async function findStream(manager: JetStreamManager, wanted: Wanted, env: string): Promise<void> {
+  try {
+    const { config } = await manager.streams.info(wanted.name);
+    checkStream(config, { ...wanted, num_replicas: config.num_replicas });
+  } catch (error) {
+    if (isApiError(error, JetStreamApiCodes.StreamNotFound)) throw noCluster(env, error);
+    throw error;
+  }
+}
+
+/** For who only looks: nobody has ever started this cluster. */
+export const noCluster = (env: string, cause?: unknown): TroupeError =>
+  new TroupeError('NOT_FOUND', `there is no cluster ${env} on these NATS servers`, { cause });
 
 function checkStream(config: StreamConfig, wanted: Wanted): void {
   const wrong: string[] = FIRM.filter((field) => (config[field] ?? false) !== wanted[field]).map(
@@ -228,20 +251,6 @@ const isApiError = (error: unknown, code: number): boolean => {
   const found = error instanceof JetStreamApiError ? error : (error as { cause?: unknown }).cause;
   return found instanceof JetStreamApiError && found.code === code;
 };
-
-const pause = (delayMs: number, signal: AbortSignal | undefined): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(new TroupeError('CANCELLED', 'the wait for JetStream was ended'));
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, delayMs);
-    if (signal?.aborted) stop();
-    else signal?.addEventListener('abort', stop, { once: true });
-  });
 
 const refused = (why: string, details?: Record<string, unknown>, cause?: unknown): TroupeError =>
   new TroupeError('INVALID_ARGUMENT', why, { ...(details ? { details } : {}), cause });

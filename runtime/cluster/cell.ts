@@ -1,0 +1,83 @@
+/**
+ * The cell's record: which cell an `env` is, and over how many shards its actors are spread. The
+ * first process that comes writes it, for good; an import writes it in two steps, and only the
+ * second opens the cell.
+ */
+import { randomBytes } from 'node:crypto';
+import { decode, encode } from '../../protocols/codec.ts';
+import { TroupeError, errorData } from '../../protocols/errors.ts';
+import { AppendUnknown, type Log } from '../log/log.ts';
+import { cellSubject, noCluster } from './nats-streams.ts';
+import { pause } from './pause.ts';
+
+export type CellRecord = {
+  /** 128-bit hex name of the cell */
+  readonly cell: string;
+  readonly shards: number;
+  readonly createdAt: number;
+  /** an import is under way: nobody may use the cell yet */
+  readonly importing?: boolean;
+};
+
+export type EnterOptions = {
+  readonly env: string;
+  /** of a new cell; what an existing one has is not changed */
+  readonly shards: number;
+  /** false: NOT_FOUND where there is no cell; default true */
+  readonly create?: boolean;
+  readonly onAlarm: (what: string) => void;
+  /** ends the waits */
+  readonly signal?: AbortSignal;
+};
+
+const RETRY_MS = { first: 50, max: 1_000 };
+const SHARDS_MAX = 65_536;
+
+/**
+ * The record, written if there is none; waits while the log does not answer or an import is under
+ * way. Any number of processes may do it at once: all get the same.
+ * @throws TroupeError INVALID_ARGUMENT for a shard count that can not be; CANCELLED when `signal`
+ * ends the wait; INTERNAL when the record is none of a cluster
+ */
+export async function enterCell(log: Log, options: EnterOptions): Promise<CellRecord> {
+  const { env, shards, create = true, onAlarm, signal } = options;
+  if (!Number.isInteger(shards) || shards < 1 || shards > SHARDS_MAX)
+    throw new TroupeError('INVALID_ARGUMENT', `${shards} shards: 1 to ${SHARDS_MAX} are possible`);
+  const fresh = { cell: randomBytes(16).toString('hex'), shards, createdAt: Date.now() };
+  let told: string | undefined;
+  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
+    const found = await writeOrRead(log, cellSubject(env), create ? fresh : undefined);
+    if (found === undefined) throw noCluster(env);
+    if (typeof found !== 'string') {
+      if (create && found.shards !== shards)
+        onAlarm(`${shards} shards are asked for, but the cell ${env} has ${found.shards} for good`);
+      return found;
+    }
+    if (found !== told) onAlarm(`waiting for the cell ${env}: ${found}`);
+    told = found;
+    await pause(delayMs, signal);
+  }
+}
+
+/** The record, or why it can not be had at present; undefined when there is none and stays none. */
+async function writeOrRead(
+  log: Log,
+  subject: string,
+  fresh: CellRecord | undefined,
+): Promise<CellRecord | string | undefined> {
+  try {
+    const before = await log.readLast(subject);
+    if (!before && !fresh) return undefined;
+    if (!before) await log.append(subject, encode(fresh), { expectedLast: 0 });
+    const last = before ?? (await log.readLast(subject));
+    if (!last) return 'its record can not be read back';
+    const record = decode<CellRecord>(last.bytes);
+    if (record.importing === true) return 'an import is under way';
+    if (typeof record.cell === 'string' && Number.isInteger(record.shards)) return record;
+  } catch (error) {
+    if (error instanceof AppendUnknown) return error.message;
+    if (errorData(error).code !== 'UNAVAILABLE') throw error;
+    return errorData(error).message;
+  }
+  throw new TroupeError('INTERNAL', `${subject} holds no record of a cell`);
+}

@@ -1,0 +1,80 @@
+/**
+ * openNats: every port of a node of a cluster, over one connection to NATS. What `embedded.ts` is
+ * for one process.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { NatsBlobs } from '../blobs/nats-blobs.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import type { Bus } from '../bus/bus.ts';
+import { NatsBus } from '../bus/nats-bus.ts';
+import type { Store } from '../create-system.ts';
+import { NatsLog } from '../log/nats-log.ts';
+import type { State } from '../state/state.ts';
+import { enterCell } from './cell.ts';
+import { connectNats, type NatsOptions } from './nats-connection.ts';
+import { openStreams } from './nats-streams.ts';
+
+export type OpenNatsOptions = NatsOptions & {
+  readonly env: string;
+  /** of a new cell: 1 to 65,536; an existing one keeps its own */
+  readonly shards: number;
+  /** false: only enter a cell that there is, else NOT_FOUND; default true */
+  readonly create?: boolean;
+  /** copies of every stream; default 1, more need servers from 2.11 on */
+  readonly replicas?: number;
+  /** bytes each new stream may hold; default no limit but the server's own */
+  readonly maxBytes?: number;
+  /** where this node keeps rows; asked for once the cell is known */
+  readonly state: (cell: string) => Promise<State> | State;
+  /** what a person should know */
+  readonly onAlarm: (what: string) => void;
+};
+
+export type NatsPorts = {
+  /** its `close` ends the connection too, so it comes last */
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly blobs: Blobs;
+  /** the cell's own count */
+  readonly shards: number;
+};
+
+/** A drain that takes longer is cut short. */
+const DRAIN_MS = 2_000;
+
+/**
+ * Waits for the server, for JetStream and for an import under way, without end but `signal`.
+ * @throws TroupeError when the server, its streams or the credentials can not be used: it says why
+ */
+export async function openNats(options: OpenNatsOptions): Promise<NatsPorts> {
+  const { env, onAlarm } = options;
+  const nc = await connectNats(options);
+  try {
+    const streams = await openStreams(nc, { onStatus: onAlarm, ...options });
+    const blobs = new NatsBlobs(nc, { stream: streams.blobs, env });
+    const log = await NatsLog.open(nc, { streams, blobs });
+    const { cell, shards } = await enterCell(log, options);
+    const state = await options.state(cell);
+    const close = async () => {
+      await log.close();
+      await state.close();
+      await end(nc);
+    };
+    return { store: { log, state, cell, close }, bus: new NatsBus(nc, { env }), blobs, shards };
+  } catch (error) {
+    await nc.close();
+    throw error;
+  }
+}
+
+/** What was published last still leaves; a connection that is down has nothing to wait for. */
+async function end(nc: NatsConnection): Promise<void> {
+  if (nc.isClosed()) return;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, DRAIN_MS);
+  });
+  await Promise.race([nc.drain().catch(() => {}), late]);
+  clearTimeout(timer);
+  await nc.close();
+}
