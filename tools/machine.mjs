@@ -3,6 +3,7 @@
  * Tests ask `chromiumPath()`; `npm test` prints what is missing.
  */
 import { existsSync } from 'node:fs';
+import { natsMissing } from './nats.mjs';
 
 const chromiumPlaces = [
   '/usr/bin/chromium',
@@ -19,7 +20,7 @@ export function chromiumPath() {
 
 /** One line for each thing that is missing here: what can not run without it, and the remedy. */
 export function missingHere() {
-  const lines = [];
+  const lines = natsMissing();
   if (!chromiumPath()) {
     lines.push(
       'tests of the web page need Chromium: apt-get install chromium, or set CHROMIUM_PATH',

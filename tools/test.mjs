@@ -1,7 +1,7 @@
 /**
- * `npm test`: install what is missing, build what is stale, run every test that this machine can
- * run, say what it could not run and why, and end with the plain line `N passed, N failed[, N
- * skipped]`. Arguments go to vitest: `npm test -- test/runtime`.
+ * `npm test`: install what is missing, build what is stale, fetch a nats-server, run every test
+ * that this machine can run, say what it could not run and why, and end with the plain line `N
+ * passed, N failed[, N skipped]`. Arguments go to vitest: `npm test -- test/runtime`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
 import { ensureInstalled, root } from './install.mjs';
 import { missingHere } from './machine.mjs';
+import { ensureNats } from './nats.mjs';
 
 const folder = join(root, 'node_modules', '.cache', 'troupe');
 const resultFile = join(folder, 'test-result.json');
@@ -60,6 +61,7 @@ ensureInstalled({ dev: true });
 mkdirSync(folder, { recursive: true });
 rmSync(lineFile, { force: true });
 const built = buildOrSay();
+ensureNats();
 const result = runVitest(process.argv.slice(2));
 result.failed += built ? 0 : 1;
 sayWhatDidNotRun(result);
