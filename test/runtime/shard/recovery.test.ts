@@ -1,0 +1,151 @@
+/**
+ * What is damaged, missing or old when a process takes a shard, through real owners (A2, I2, I6).
+ */
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { ReadOptions } from '../../../runtime/log/log.ts';
+import type { TableRow } from '../../../runtime/state/state.ts';
+import { eventually } from '../eventually.ts';
+import { flipRow } from '../system/damage.ts';
+import { type ClusterShard, JOURNAL, openClusterShard } from './cluster-shard.ts';
+
+let asked = 0;
+
+/** A shard that `a` has been asked so often, with two snapshots and a tail, that nobody owns. */
+const written = async (): Promise<ClusterShard> => {
+  const shard = await openClusterShard({ snapshotEvery: 10 });
+  await shard.take('w1');
+  await eventually(async () => {
+    await shard.ask('a');
+    expect((await shard.snapshots()).length).toBe(2);
+  });
+  asked = 5 + (await shard.ask('a'));
+  await shard.askTimes(5);
+  await shard.leave('dies');
+  return shard;
+};
+
+const rowsOf = (shard: ClusterShard): (readonly [string, string, string])[] =>
+  [...shard.cache.dump(0)].map(({ table, key, value }: TableRow) => [
+    table,
+    key,
+    Buffer.from(value).toString('hex'),
+  ]);
+
+it('the blob of the last snapshot is damaged: the one before it is loaded, and that is said', async () => {
+  const shard = await written();
+  const { blob } = (await shard.snapshots()).at(-1)!;
+  await shard.rot(blob);
+  expect(await shard.take('w2')).toBe('owned');
+  expect(shard.alarms).toEqual([`shard 0: snapshot ${blob} is damaged`]);
+  expect(await shard.ask('a')).toBe(asked + 1);
+});
+
+it('the blob store says that a blob is corrupt: the one before it is loaded', async () => {
+  const shard = await written();
+  const { blobs } = shard;
+  const { blob } = (await shard.snapshots()).at(-1)!;
+  const get = async (name: string) => {
+    if (name !== blob) return blobs.get(name);
+    throw new TroupeError('INTERNAL', 'chunk 3 is missing', { details: { reason: 'CORRUPT' } });
+  };
+  expect(await shard.take('w2', { blobs: { ...plain(blobs), get } })).toBe('owned');
+  expect(shard.alarms).toEqual([`shard 0: snapshot ${blob} is damaged: chunk 3 is missing`]);
+  expect(await shard.ask('a')).toBe(asked + 1);
+});
+
+it('every snapshot is damaged and the journal was trimmed: quarantined, naming what is wrong', async () => {
+  const shard = await written();
+  const [one, two] = await shard.snapshots();
+  await shard.rot(one!.blob);
+  await shard.blobs.delete(two!.blob);
+  expect(await shard.take('w2')).toBe('quarantined');
+  expect(shard.ended).toContain(`snapshot ${one!.blob} is damaged`);
+  expect(shard.ended).toContain(`snapshot ${two!.blob} is missing`);
+  expect(shard.ended).toMatch(/journal records 1 to \d+ are missing/);
+});
+
+it('a port does not answer: the shard is lost, never quarantined, and taken by who tries later', async () => {
+  const shard = await written();
+  const refuse = async () => {
+    throw new TroupeError('UNAVAILABLE', 'no responders');
+  };
+  expect(await shard.take('w2', { blobs: { ...plain(shard.blobs), get: refuse } })).toBe('lost');
+  await shard.leave();
+  const { log } = shard;
+  const read = log.read.bind(log);
+  log.read = refuse;
+  expect(await shard.take('w2')).toBe('lost');
+  await shard.leave();
+  log.read = read;
+  expect(await shard.take('w2')).toBe('owned');
+  expect(await shard.ask('a')).toBe(asked + 1);
+});
+
+it('a journal record is damaged: quarantined with its position', async () => {
+  const shard = await written();
+  const entry = (await shard.log.read(JOURNAL, 1)).at(-3)!;
+  entry.bytes[entry.bytes.length >> 1]! ^= 0xff;
+  expect(await shard.take('w2')).toBe('quarantined');
+  expect(shard.ended).toContain(`checksum is wrong at position ${entry.position}`);
+});
+
+it('a record in the middle of the journal is missing: quarantined with its position', async () => {
+  const shard = await written();
+  const { log } = shard;
+  const lost = (await log.last(JOURNAL)) - 2;
+  const read = log.read.bind(log);
+  log.read = async (subject: string, from: number, options?: ReadOptions) => {
+    const entries = await read(subject, from, options);
+    return entries.filter(({ position }) => subject !== JOURNAL || position !== lost);
+  };
+  expect(await shard.take('w2')).toBe('quarantined');
+  expect(shard.ended).toContain(`journal records ${lost} to ${lost} are missing`);
+});
+
+it.each([
+  ['that the journal still reaches back to', 3],
+  ['older than what the journal still holds', 200],
+])('a cache %s ends as the rows of a process that had none', async (_, more) => {
+  const shard = await written();
+  await shard.take('w2');
+  await shard.askTimes(more, 'b');
+  await shard.leave();
+  expect(await shard.take('w1')).toBe('owned');
+  expect(await shard.ask('a')).toBe(asked + 1);
+  expect(await shard.ask('b')).toBe(more + 1);
+  await shard.leave();
+  await shard.take('new');
+  await shard.ask('c');
+  const fresh = rowsOf(shard);
+  await shard.leave('dies');
+  await shard.take('w1');
+  const head = ([table]: readonly [string, string, string]) => table !== 'meta';
+  expect(rowsOf(shard).filter(head)).toEqual(fresh.filter(head));
+});
+
+it('the head of a cache is damaged: the shard is loaded without it', async () => {
+  const shard = await written();
+  await flipRow(join(shard.path, 'w1'), 0, 'meta', 'head');
+  expect(await shard.take('w1')).toBe('owned');
+  expect(await shard.ask('a')).toBe(asked + 1);
+});
+
+it('an actor in a cache is damaged: the shard is lost when it is touched, and whole for the next owner', async () => {
+  const shard = await written();
+  await flipRow(join(shard.path, 'w1'), 0, 'actor', '');
+  expect(await shard.take('w1')).toBe('owned');
+  const answer = shard.ask('a');
+  await eventually(() => expect(shard.ended).toMatch(/^lost: .*is damaged/));
+  await shard.leave();
+  expect(await shard.take('w1')).toBe('owned');
+  expect(await answer).toBe(asked + 1);
+});
+
+const plain = (blobs: ClusterShard['blobs']): ClusterShard['blobs'] => ({
+  put: (name, bytes) => blobs.put(name, bytes),
+  get: (name) => blobs.get(name),
+  delete: (name) => blobs.delete(name),
+  list: (prefix) => blobs.list(prefix),
+});

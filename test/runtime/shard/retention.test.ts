@@ -1,0 +1,98 @@
+/** Snapshots of a shard whose log is not atomic: when they are made, and what goes then (I). */
+import { expect, it } from 'vitest';
+import { systemClock } from '../../../runtime/clock/clock.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { Blobs } from '../../../runtime/blobs/blobs.ts';
+import { coversOf } from '../../../runtime/shard/snapshot.ts';
+import { eventually } from '../eventually.ts';
+import { JOURNAL, openClusterShard, SNAPSHOTS } from './cluster-shard.ts';
+
+it('after three snapshots the blobs of two are left, and the journal begins behind the first of them', async () => {
+  const shard = await openClusterShard({ snapshotEvery: 10 });
+  await shard.blobs.put(`${SNAPSHOTS}1-1`, Buffer.from('of an owner that died before its record'));
+  await shard.blobs.put(`${SNAPSHOTS}100000-7`, Buffer.from('newer than ours: not ours to delete'));
+  await shard.take('w1');
+  const seen = new Map<string, number>();
+  await eventually(async () => {
+    await shard.ask('a');
+    for (const { blob, covers } of await shard.snapshots()) seen.set(blob, covers);
+    expect(seen.size).toBe(3);
+  });
+  const [first, second, third] = [...seen.keys()];
+  await eventually(async () =>
+    expect(await shard.blobs.list(SNAPSHOTS)).toEqual(
+      [`${SNAPSHOTS}100000-7`, second, third].sort(),
+    ),
+  );
+  expect(await shard.blobs.get(first!)).toBeUndefined();
+  await eventually(async () =>
+    expect((await shard.log.read(JOURNAL, 1))[0]!.position).toBe(seen.get(second!)! + 1),
+  );
+});
+
+it('a shard that changes hands more often than a snapshot is due gets its snapshots all the same', async () => {
+  const shard = await openClusterShard({ snapshotEvery: 41 });
+  for (let i = 0; i < 8; i++) {
+    await shard.take(`w${i % 3}`);
+    await shard.askTimes(3);
+    await shard.leave();
+  }
+  expect(await shard.snapshots()).toEqual([]);
+  await shard.take('new');
+  expect(await shard.ask('a')).toBe(25);
+  await eventually(async () => expect(await shard.snapshots()).not.toEqual([]));
+});
+
+it('a large shard waits with the next snapshot until the journal is half as large as the last one', async () => {
+  const shard = await openClusterShard({ snapshotEvery: 10 });
+  await shard.take('w1');
+  await shard.ask('busy', { type: 'do', ms: 1_000_000 });
+  const padding = 'x'.repeat(30_000);
+  for (let i = 0; i < 8; i++) void shard.ask('busy', { type: 'soft', padding }).catch(() => {});
+  await eventually(() => expect(shard.cache.count(0, 'stash')).toBe(8));
+  await eventually(async () => {
+    await shard.ask('a');
+    expect((await shard.snapshots()).at(-1)?.bytes ?? 0).toBeGreaterThan(8 * 30_000);
+  });
+  const made = await shard.snapshots();
+  await shard.askTimes(50);
+  expect(await shard.snapshots()).toEqual(made);
+  await shard.askTimes(5, 'a', { padding });
+  await eventually(async () => {
+    await shard.ask('a');
+    expect((await shard.snapshots()).length).toBeGreaterThan(made.length);
+  });
+});
+
+it('a snapshot that can not be written is said aloud, tried again, and stops nobody', async () => {
+  const shard = await openClusterShard({ snapshotEvery: 10 });
+  let isFull = true;
+  const put: Blobs['put'] = async (name, bytes) => {
+    if (isFull) throw new TroupeError('UNAVAILABLE', 'the blob store is full');
+    await shard.blobs.put(name, bytes);
+  };
+  const { blobs } = shard;
+  const failing: Blobs = {
+    put,
+    get: (name) => blobs.get(name),
+    delete: (name) => blobs.delete(name),
+    list: (prefix) => blobs.list(prefix),
+  };
+  await shard.take('w1', { blobs: failing, clock: systemClock });
+  await shard.askTimes(40);
+  expect(shard.alarms.length).toBeGreaterThan(1);
+  expect(shard.alarms.length).toBeLessThan(30);
+  expect(new Set(shard.alarms)).toEqual(
+    new Set(['shard 0: snapshot failed: the blob store is full']),
+  );
+  isFull = false;
+  await eventually(async () => {
+    await shard.ask('a');
+    expect(await shard.snapshots()).not.toEqual([]);
+  });
+});
+
+it('a name that is no snapshot covers nothing', () => {
+  expect(coversOf('snap/cell/0/12-3')).toBe(12);
+  expect(coversOf('snap/cell/0/other')).toBeNaN();
+});
