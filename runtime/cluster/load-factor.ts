@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../clock/clock.ts';
 
-const SMOOTHING_MS = 10_000;
+const SMOOTHING_MS = 30_000;
 const TENTHS = { least: 5, most: 10 };
 const STEP_MS = { first: 30_000, max: 32 * 60_000 };
 /** Half the width of the band around the mean: this much, or this share of the mean if larger. */

@@ -5,7 +5,8 @@
  *
  * Boundary: says who lives, not who may write; a node that is wrongly thought dead is fenced by the
  * journal (I1, I6). To be wrong rarely, a node judges nobody while it can not hear: when the bus is
- * down, when it stood still itself, and until it has listened anew.
+ * down or does not bring back its own beats, when it stood still itself, and until it has listened
+ * anew.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus, BusMessage } from '../bus/bus.ts';
@@ -57,6 +58,8 @@ type Known = {
 
 /** Beats that a node listens for before it judges. */
 const LISTEN_BEATS = 2.5;
+/** Silence of itself after which a node thinks itself cut off: before it thinks others dead. */
+const DEAF_SHARE = 0.75;
 /** Silence after which a node is asked. */
 const SILENT_BEATS = 1.5;
 const TICKS_PER_BEAT = 4;
@@ -83,6 +86,8 @@ export class Members {
   #startedAtMs = 0;
   /** undefined while it can not hear */
   #listeningSinceMs: number | undefined;
+  /** when its own beat last came back to it */
+  #echoedAtMs = 0;
   /** counts the times that listening began: what was asked before does not count after */
   #listening = 0;
   #settled = false;
@@ -102,7 +107,7 @@ export class Members {
   start(): void {
     const { bus, clock } = this.#o;
     this.#running = true;
-    this.#startedAtMs = this.#tickDueMs = clock.monotonicMs();
+    this.#startedAtMs = this.#tickDueMs = this.#echoedAtMs = clock.monotonicMs();
     this.#self = this.#compose(false);
     this.#unsubscribe = [
       bus.subscribe(BEAT_SUBJECT, ({ payload }) => this.#heard(payload as Beat)),
@@ -180,15 +185,21 @@ export class Members {
     const nowMs = clock.monotonicMs();
     this.#tickDueMs = nowMs + beatMs / TICKS_PER_BEAT;
     this.#cancelTick = clock.after(beatMs / TICKS_PER_BEAT, () => this.#tick());
-    if (!bus.connected) {
+    if (nowMs >= this.#beatDueMs) this.#beat();
+    if (!bus.connected || this.#isDeaf(nowMs)) {
       this.#listeningSinceMs = undefined;
       this.#settled = false;
       return;
     }
     if (this.#listeningSinceMs === undefined) this.#listenAnew();
-    if (nowMs >= this.#beatDueMs) this.#beat();
     if (!this.#settled) this.#settle();
     if (this.#settled) for (const known of this.#known.values()) this.#judge(known);
+  }
+
+  /** Who does not hear itself is cut off, whatever the connection says. */
+  #isDeaf(nowMs: number): boolean {
+    const heardMs = Math.max(this.#echoedAtMs, this.#listeningSinceMs ?? -Infinity);
+    return nowMs - heardMs >= DEAF_SHARE * this.#timings.deadAfterMs;
   }
 
   /** How late its own timer is tells how long this process stood still. */
@@ -220,8 +231,9 @@ export class Members {
   }
 
   #settle(): void {
-    const listenedMs = this.#o.clock.monotonicMs() - (this.#listeningSinceMs ?? Infinity);
-    if (!(listenedMs >= LISTEN_BEATS * this.#timings.beatMs)) return;
+    const sinceMs = this.#listeningSinceMs ?? Infinity;
+    const listenedMs = this.#o.clock.monotonicMs() - sinceMs;
+    if (listenedMs < LISTEN_BEATS * this.#timings.beatMs || this.#echoedAtMs < sinceMs) return;
     this.#settled = true;
     this.#emit({ kind: 'settled' });
   }
@@ -261,7 +273,8 @@ export class Members {
   #heard(beat: Beat): void {
     this.#checkStall();
     const { node, seq, leaving } = beat;
-    if (!this.#running || node === this.#self?.node) return;
+    if (!this.#running) return;
+    if (node === this.#self?.node) return void (this.#echoedAtMs = this.#o.clock.monotonicMs());
     if (seq <= (this.#ended.get(node) ?? 0)) return;
     const known = this.#known.get(node);
     if (known && seq <= known.beat.seq) return;

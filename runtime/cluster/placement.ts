@@ -131,6 +131,7 @@ export class Placement {
   async drain(): Promise<void> {
     if (this.#state === 'closed') return;
     this.#state = 'draining';
+    this.#onPlaced?.();
     this.#o.members.beatSoon();
     await new Promise<void>((resolve) => {
       const cancel = this.#o.clock.after(this.#timings.drainMs, resolve);
@@ -145,6 +146,7 @@ export class Placement {
   /** Takes and moves nothing any more; holds what it holds. May be repeated. */
   close(): void {
     this.#state = 'closed';
+    this.#onPlaced?.();
     this.#cancelLook();
     this.#cancelSoon?.();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();

@@ -1,0 +1,213 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { BEAT_SUBJECT, type Beat } from '../../../runtime/cluster/beat.ts';
+import { Members, type MemberEvent } from '../../../runtime/cluster/members.ts';
+import { SimProcess } from '../../sim/process.ts';
+import { Random } from '../../sim/random.ts';
+import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { Link, SimNetwork } from './sim-network.ts';
+
+class Node {
+  readonly process: SimProcess;
+  readonly link: Link;
+  readonly members: Members;
+  readonly events: MemberEvent[] = [];
+  readonly beats: Beat[] = [];
+  weight = 1;
+  eventLoop = 0;
+
+  constructor(network: SimNetwork, id: string, name = id) {
+    this.process = new SimProcess(id, network.clock, 0);
+    this.link = new Link(network, this.process);
+    const self = (): Omit<Beat, 'seq'> => ({
+      ...{ node: id, name, role: 'worker', startedAtMs: 0, version: '1', weight: this.weight },
+      ...{ draining: false, leaving: false, types: [], shards: [] },
+      load: { cpu: 0, eventLoop: this.eventLoop, effects: 0, rssBytes: 0, turnsPerSecond: 0 },
+    });
+    this.members = new Members({ bus: this.link, clock: this.process.clock, self });
+    this.members.onEvent((event) => void this.events.push(event));
+    this.members.onBeat((beat) => void this.beats.push(beat));
+    this.members.start();
+  }
+
+  get sees(): string {
+    return this.members
+      .alive()
+      .map(({ beat }) => beat.node)
+      .sort()
+      .join(' ');
+  }
+
+  heard(kind: MemberEvent['kind']): MemberEvent[] {
+    return this.events.filter((event) => event.kind === kind);
+  }
+}
+
+describe('members', () => {
+  let clock: VirtualClock;
+  let network: SimNetwork;
+  let a: Node;
+  let b: Node;
+  let c: Node;
+  const join = (id: string, name = id) => new Node(network, id, name);
+  const after = (ms: number) => clock.run(clock.monotonicMs() + ms);
+
+  beforeEach(async () => {
+    clock = new VirtualClock();
+    network = new SimNetwork(clock, new Random(1));
+    a = join('a');
+    b = join('b');
+    c = join('c');
+    await after(3_000);
+  });
+
+  it('know each other soon, and judge only after they have listened', async () => {
+    const late = join('late');
+    await after(60);
+    expect(late.sees).toBe('a b c late');
+    expect(late.members.settled).toBe(false);
+    await after(600);
+    expect(late.members.settled).toBe(true);
+    expect(a.sees).toBe('a b c late');
+  });
+
+  it('miss a killed one at once, since nobody listens where it did', async () => {
+    b.process.kill();
+    await after(450);
+    expect([a.sees, c.sees]).toEqual(['a c', 'a c']);
+    expect(a.heard('died')).toMatchObject([{ why: 'nobody listens at its subject' }]);
+  });
+
+  it('miss one that is frozen after a second, and not before', async () => {
+    b.process.pause();
+    await after(790);
+    expect(a.sees).toBe('a b c');
+    await after(400);
+    expect(a.sees).toBe('a c');
+    expect(a.heard('died')).toMatchObject([{ why: expect.stringMatching(/^silent for/) }]);
+  });
+
+  it('welcome one that was thought dead and beats again', async () => {
+    b.process.pause();
+    await after(5_000);
+    b.process.resume();
+    await after(100);
+    expect(a.sees).toBe('a b c');
+    expect(a.heard('joined').at(-1)).toMatchObject({ beat: { node: 'b' } });
+  });
+
+  it('keep one whose beats are lost as long as it answers', async () => {
+    const publish = b.link.publish.bind(b.link);
+    b.link.publish = (subject, payload) => {
+      if (subject !== BEAT_SUBJECT) publish(subject, payload);
+    };
+    await after(5_000);
+    expect([a.sees, c.sees]).toEqual(['a b c', 'a b c']);
+  });
+
+  it('let one that says goodbye go, whatever of it arrives late', async () => {
+    const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
+    b.members.leave();
+    await after(50);
+    expect(a.sees).toBe('a c');
+    expect(a.heard('left')).toHaveLength(1);
+    c.link.publish(BEAT_SUBJECT, { ...last, seq: last.seq + 100 });
+    await after(50);
+    expect(a.sees).toBe('a c');
+    expect(a.heard('died')).toEqual([]);
+  });
+
+  it('do not take a late copy of a dead one for life', async () => {
+    const last = a.beats.filter(({ node }) => node === 'b').at(-1)!;
+    b.process.kill();
+    await after(1_000);
+    c.link.publish(BEAT_SUBJECT, last);
+    await after(50);
+    expect(a.sees).toBe('a c');
+  });
+
+  it('judge nobody when they stood still themselves', async () => {
+    // The bug it hunts: a process that wakes up, finds all others silent for five seconds, and
+    // takes everything.
+    a.process.pause();
+    await after(5_000);
+    a.process.resume();
+    expect(a.members.settled).toBe(false);
+    await after(450);
+    expect(a.members.settled).toBe(false);
+    expect(a.heard('stalled')).toHaveLength(1);
+    await after(2_000);
+    expect(a.members.settled).toBe(true);
+    expect(a.sees).toBe('a b c');
+    expect(a.heard('died')).toEqual([]);
+  });
+
+  it('find out who died while they stood still', async () => {
+    a.process.pause();
+    await after(2_000);
+    b.process.kill();
+    await after(2_000);
+    a.process.resume();
+    await after(1_500);
+    expect(a.sees).toBe('a c');
+  });
+
+  it('judge nobody while their connection is down, and listen anew when it is up', async () => {
+    for (const { link } of [a, b, c]) link.connected = false;
+    await after(10_000);
+    expect(a.members.settled).toBe(false);
+    expect(a.sees).toBe('a b c');
+    for (const { link } of [a, b, c]) {
+      link.connected = true;
+      await after(300);
+    }
+    await after(2_000);
+    expect([a.sees, b.sees, c.sees]).toEqual(['a b c', 'a b c', 'a b c']);
+    expect([a, b, c].flatMap((node) => node.heard('died'))).toEqual([]);
+    expect(a.members.settled).toBe(true);
+  });
+
+  it('judge nobody when they do not even hear themselves', async () => {
+    a.link.isCut = true;
+    await after(10_000);
+    expect(a.members.settled).toBe(false);
+    expect(a.heard('died')).toEqual([]);
+    expect(b.sees).toBe('b c');
+    a.link.isCut = false;
+    await after(2_000);
+    expect(a.members.settled).toBe(true);
+    expect([a.sees, b.sees]).toEqual(['a b c', 'a b c']);
+  });
+
+  it('tell of a change at once, and of many in one beat', async () => {
+    await after(100);
+    const before = a.beats.filter(({ node }) => node === 'b').length;
+    b.weight = 3;
+    for (let i = 0; i < 50; i++) b.members.beatSoon();
+    await after(30);
+    expect(a.beats.filter(({ node }) => node === 'b').length - before).toBe(1);
+    expect(a.heard('changed')).toMatchObject([{ beat: { node: 'b', weight: 3 } }]);
+  });
+
+  it('publish a lower weight when they are busier than the others', async () => {
+    b.weight = 2;
+    b.eventLoop = 0.9;
+    await after(40_000);
+    expect(a.members.alive().find(({ beat }) => beat.node === 'b')?.beat.weight).toBe(1.8);
+    expect(a.members.self.weight).toBe(1);
+  });
+
+  it('put a name that keeps dying on a probation that doubles, and forget it after a minute', async () => {
+    const seen: number[] = [];
+    for (let round = 0; round < 7; round++) {
+      const node = join(`flap.${round}`, 'flap');
+      await after(1_000);
+      node.process.kill();
+      await after(1_000);
+      seen.push(a.members.probationMs('flap'));
+    }
+    expect(seen).toEqual([0, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+    expect(a.members.probationMs('b')).toBe(0);
+    await after(61_000);
+    expect(a.members.probationMs('flap')).toBe(0);
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * SimHost: the shards of one simulated process over a journal that does what a journal does for
+ * placement: the last one who took a shard has it, with a rising epoch, and everybody before finds
+ * that out when it looks.
+ */
+import type { ShardHost } from '../../../runtime/cluster/placement.ts';
+import type { ShardStatus } from '../../../runtime/system.ts';
+import type { Random } from '../../sim/random.ts';
+import type { Link } from './sim-network.ts';
+
+/** Epochs of all shards, as they are stored. */
+export class SimJournals {
+  readonly #epochs: number[] = [];
+  #position = 0;
+  /** how often a shard was taken */
+  takes = 0;
+  /** shards that can not be read */
+  readonly corrupt = new Set<number>();
+
+  epochOf(shard: number): number {
+    return this.#epochs[shard] ?? 0;
+  }
+
+  take(shard: number): number {
+    this.takes++;
+    this.#epochs[shard] = ++this.#position;
+    return this.#position;
+  }
+}
+
+const LOOK_MS = 1_000;
+
+export class SimHost implements ShardHost {
+  readonly shards: number;
+  /** how long a shard takes to load */
+  loadMs = { from: 10, to: 60 };
+  takesAtOnceMax = 0;
+  readonly prepared: number[] = [];
+  readonly #link: Link;
+  readonly #random: Random;
+  readonly #journals: SimJournals;
+  readonly #statuses = new Map<number, ShardStatus>();
+  readonly #onLost: () => void;
+  #loading = 0;
+
+  constructor(
+    shards: number,
+    journals: SimJournals,
+    link: Link,
+    random: Random,
+    onLost: () => void,
+  ) {
+    this.shards = shards;
+    this.#journals = journals;
+    this.#link = link;
+    this.#random = random;
+    this.#onLost = onLost;
+    this.#look();
+  }
+
+  status(): readonly ShardStatus[] {
+    return [...this.#statuses.values()];
+  }
+
+  owns(shard: number): boolean {
+    return this.#statuses.get(shard)?.state === 'owned';
+  }
+
+  async take(shard: number): Promise<void> {
+    if (this.owns(shard)) return;
+    this.#set(shard, 'loading', 0);
+    this.takesAtOnceMax = Math.max(this.takesAtOnceMax, ++this.#loading);
+    const readFrom = this.#journals.epochOf(shard);
+    await this.#store(this.#random.whole(this.loadMs.from, this.loadMs.to));
+    this.#loading--;
+    if (this.#journals.corrupt.has(shard)) this.#set(shard, 'quarantined', 0);
+    else if (this.#journals.epochOf(shard) !== readFrom) this.#set(shard, 'lost', 0);
+    else this.#set(shard, 'owned', this.#journals.take(shard));
+  }
+
+  async handOff(shard: number): Promise<void> {
+    await this.#store(this.#random.whole(2, 10));
+    this.#set(shard, this.#isFenced(shard) ? 'lost' : 'stopped', 0);
+  }
+
+  async prepare(shard: number): Promise<void> {
+    this.prepared.push(shard);
+    await this.#store(this.#random.whole(10, 80));
+  }
+
+  /** An owner that has nothing to write looks once in a while whether it still is one. */
+  #look(): void {
+    this.#link.process.clock.after(LOOK_MS, () => {
+      if (this.#link.reaches)
+        for (const { shard } of this.status())
+          if (this.owns(shard) && this.#isFenced(shard)) {
+            this.#set(shard, 'lost', 0);
+            this.#onLost();
+          }
+      this.#look();
+    });
+  }
+
+  #isFenced(shard: number): boolean {
+    return this.#journals.epochOf(shard) !== this.#statuses.get(shard)?.epoch;
+  }
+
+  /** The store is where the bus is: who is cut off waits. */
+  async #store(delayMs: number): Promise<void> {
+    const { clock } = this.#link.process;
+    do await new Promise<void>((resolve) => void clock.after(delayMs, resolve));
+    while (!this.#link.reaches);
+  }
+
+  #set(shard: number, state: ShardStatus['state'], epoch: number): void {
+    const zero = {
+      position: 0,
+      turnNo: 0,
+      mailFloor: 0,
+      ctlFloor: 0,
+      lag: 0,
+      now: 0,
+      residents: 0,
+    };
+    this.#statuses.set(shard, { shard, state, epoch, ...zero });
+  }
+}
