@@ -12,19 +12,22 @@ import type { Blobs } from './blobs/blobs.ts';
 import type { Bus } from './bus/bus.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
+import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
 import { Door } from './door.ts';
 import { EffectRunner } from './effects/runner.ts';
+import type { Floors } from './fairness/admission.ts';
+import { Alone, type Hosting } from './hosting.ts';
 import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { Outside } from './shard/after-commit.ts';
-import { Shards } from './shards.ts';
 import type { Limits } from './shard/size.ts';
 import { decodeIntent } from './shard/intents.ts';
 import { TABLE } from './shard/fold.ts';
 import { unfitValue } from './statechart/values.ts';
 import type { State } from './state/state.ts';
 import type { System } from './system.ts';
+import type { Workspaces } from './workspaces/workspaces.ts';
 
 /** What a shard's truth is kept in; `close` ends log and state. */
 export type Store = {
@@ -53,7 +56,21 @@ export type SystemOptions = {
   readonly onAlarm?: (what: string) => void;
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
+  readonly snapshotBytes?: number;
+  /** shares of tenants against each other, 0.01 to 100 each; default 1 */
+  readonly tenantWeights?: Readonly<Record<string, number>>;
+  /** where the files of actors are; without it effects have none */
+  readonly workspaces?: Workspaces;
+  /** this process is a node of a cluster; left out, it holds every shard by itself */
+  readonly cluster?: ClusterOptions;
 };
+
+/** What runs when a node of a cluster stops may end for so long. */
+const DRAIN_MS = 20_000;
+
+/** Names this process among all that ever were: the shards' EPOCH records hold it. */
+const nodeName = (name?: string): string =>
+  [...(name === undefined ? [] : [name]), randomBytes(8).toString('hex')].join('-');
 
 /**
  * Starts every shard; resolves when each is owned or quarantined. @throws TroupeError when the cell
@@ -94,10 +111,11 @@ class RunningSystem implements System {
   readonly deadLetters: System['deadLetters'];
   readonly #o: SystemOptions & { clock: Clock; env: string; shards: number };
   readonly #registry: ReturnType<typeof createRegistry>;
-  readonly #shards: Shards;
+  readonly #hosting: Hosting;
   readonly #effects: EffectRunner;
   readonly #door: Door;
-  readonly #worker = randomBytes(8).toString('hex');
+  /** unique per process */
+  readonly #worker: string;
   #stopping: Promise<void> | undefined;
   /**
    * A running system keeps its process alive, as a server does; every other timer here does not.
@@ -108,6 +126,7 @@ class RunningSystem implements System {
     const { store, bus, clock = systemClock, env = 'local' } = options;
     this.#o = { ...options, clock, env, shards };
     this.cell = store.cell;
+    this.#worker = nodeName(options.cluster?.name);
     this.bus = bus;
     this.#registry = createRegistry(options.actors);
     this.index = createIndex(store.state, shards);
@@ -121,7 +140,9 @@ class RunningSystem implements System {
       cell: store.cell,
       worker: this.#worker,
       registry: this.#registry,
-      statusOf: (shard) => this.#shards.statusOf(shard),
+      statusOf: (shard) => this.#hosting.statusOf(shard),
+      seen: (shard, position) => this.#hosting.seen(shard, position),
+      tenantWeights: options.tenantWeights,
     });
     this.deadLetters = new DeadLetterLog(store.log, env, clock, this.#door);
     this.#effects = new EffectRunner({
@@ -134,30 +155,23 @@ class RunningSystem implements System {
       report: (actor, intent, attempt, outcome) =>
         this.#door.report(actor, intent, attempt, outcome),
       services: options.services,
+      tenantWeights: options.tenantWeights,
+      workspaces: options.workspaces,
       alarm: this.#alarm,
     });
-    this.#shards = new Shards({
-      ...options,
-      ...store,
-      clock,
-      env,
-      shards,
-      node: this.#worker,
-      registry: this.#registry,
-      outside: this.#outside,
-    });
+    this.#hosting = this.#host(clock, env, shards);
   }
 
   start(): Promise<void> {
-    return this.#shards.holdAll();
+    return this.#hosting.start();
   }
 
   readonly tell: System['tell'] = (to, event, options) => this.#door.tell(to, event, options);
   readonly ask: System['ask'] = (to, event, options) => this.#door.ask(to, event, options);
   readonly inspect: System['inspect'] = (actor) =>
     inspectActor(this.#o.store.state, this.#o.shards, actor);
-  readonly status: System['status'] = () => this.#shards.status();
-  readonly nodes: System['nodes'] = () => [];
+  readonly status: System['status'] = () => this.#hosting.status();
+  readonly nodes: System['nodes'] = () => this.#hosting.nodes();
   readonly unknownEffects: System['unknownEffects'] = () =>
     listUnknown(this.#o.store.state, this.#o.shards);
 
@@ -190,13 +204,38 @@ class RunningSystem implements System {
     return this.#stopping;
   }
 
+  /**
+   * In a cluster effects that run go on while the shards move, and report to their next owners;
+   * what has not ended in time is aborted, and begins again there.
+   */
   async #stop(): Promise<void> {
+    const { cluster } = this.#o;
     this.#door.close();
+    if (!cluster) this.#effects.stop();
+    await this.#hosting.release();
+    if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);
     this.#effects.stop();
-    await this.#shards.close();
+    await this.#hosting.close();
     await this.bus.close();
     await this.#o.store.close();
     clearInterval(this.#alive);
+  }
+
+  #host(clock: Clock, env: string, shards: number): Hosting {
+    const { store, cluster } = this.#o;
+    const node = this.#worker;
+    const registry = this.#registry;
+    const outside = this.#outside;
+    const ports = { ...this.#o, ...store, clock, env, shards, node, registry, outside };
+    const onFloors = (shard: number, floors: Floors) => this.#door.floors(shard, floors);
+    if (!cluster) return new Alone(ports, onFloors);
+    return new ClusterNode({
+      ...ports,
+      ...cluster,
+      onFloors,
+      effects: this.#effects,
+      onAlarm: this.#alarm,
+    });
   }
 
   get #outside(): Outside {
@@ -206,11 +245,11 @@ class RunningSystem implements System {
       publish: (topic, event) => bus.publish(topic, event),
       run: (id, intent) => this.#effects.run(id, intent),
       reconcile: (id, intent) => this.#effects.reconcile(id, intent),
-      abort: (id) => this.#effects.abort(id),
-      adopt: (ids, orphaned) => {
-        ids.forEach(orphaned);
-        return () => {};
+      abort: (id) => {
+        if (this.#effects.isRunning(id)) this.#effects.abort(id);
+        else this.#hosting.abortElsewhere(id);
       },
+      adopt: (ids, orphaned) => this.#hosting.adopt(ids, orphaned),
       alarm: this.#alarm,
     };
   }

@@ -6,13 +6,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
 import { encode } from '../protocols/codec.ts';
-import { type ErrorCode, type ErrorData, TroupeError, errorData } from '../protocols/errors.ts';
+import { type ErrorCode, TroupeError, errorData } from '../protocols/errors.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
 import { mailboxSubject } from '../protocols/subjects.ts';
 import type { Registry } from './actor/registry.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock/clock.ts';
-import { AppendUnknown, type Log } from './log/log.ts';
+import { Admission, type Floors } from './fairness/admission.ts';
+import { AppendUnknown, type Log, type Position } from './log/log.ts';
+import type { ClientAnswer } from './shard/after-commit.ts';
 import { checkLane, checkMessage, checkTtl } from './shard/fit.ts';
 import { checkClientKey } from './shard/keys.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
@@ -20,9 +22,6 @@ import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.t
 
 /** A message from outside is at most this many encoded bytes. */
 export const MESSAGE_BYTES_MAX = 256 * 1024;
-/** Entries that may wait in one mailbox before doors refuse (J2). */
-export const LAG_MAX = 50_000;
-
 const TTL_MS = 300_000;
 /** A copy of a keyed message that arrives later than this is not applied (F4). */
 const COPY_LIFE_MS = 3_600_000;
@@ -39,6 +38,10 @@ export type DoorOptions = {
   readonly registry: Registry;
   /** what is known of a shard, wherever it is held */
   readonly statusOf: (shard: number) => ShardStatus | undefined;
+  /** resolves when readers here see a record; undefined where they always do */
+  readonly seen?: (shard: number, position: Position) => Promise<void> | undefined;
+  /** shares of tenants against each other; default 1 each */
+  readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
 
 type Asked = { readonly resolve: (answer: AskAnswer) => void; readonly cancel: () => void };
@@ -48,13 +51,19 @@ export class Door {
   readonly #inbox: string;
   readonly #asked = new Map<string, Asked>();
   readonly #unsubscribe: () => void;
+  readonly #admission: Admission;
   #closed = false;
 
   constructor(options: DoorOptions) {
     this.#o = options;
     this.#inbox = `inbox.${options.worker}`;
+    this.#admission = new Admission({
+      clock: options.clock,
+      tenantWeights: options.tenantWeights,
+      isOwned: (shard) => options.statusOf(shard)?.state === 'owned',
+    });
     this.#unsubscribe = options.bus.subscribe(this.#inbox, ({ payload }) =>
-      this.#answered(payload as Answered),
+      this.#answered(payload as ClientAnswer),
     );
   }
 
@@ -89,9 +98,15 @@ export class Door {
     );
   }
 
+  /** How far the owner of a shard has come, whenever that is heard of. */
+  floors(shard: number, floors: Floors): void {
+    this.#admission.floors(shard, floors);
+  }
+
   close(): void {
     this.#closed = true;
     this.#unsubscribe();
+    this.#admission.close();
     for (const id of this.#asked.keys()) this.#settle(id, { kind: 'timeout' });
   }
 
@@ -125,12 +140,15 @@ export class Door {
         ttlMs: options.ttlMs ?? TTL_MS,
         ...(options.key === undefined ? {} : { key: options.key }),
       };
-      await this.#append(
-        shard,
-        options.lane ?? 'data',
-        encodeMail(entry),
-        options.key !== undefined,
-      );
+      const { lane = 'data', ttlMs, key } = options;
+      const bytes = encodeMail(entry);
+      const request = { shard, to, lane, bytes: bytes.length, ttlMs };
+      const ticket = await this.#admission.admit(request);
+      try {
+        ticket.appended(await this.#append(shard, lane, bytes, key !== undefined));
+      } finally {
+        ticket.failed();
+      }
       return { kind: 'accepted', id };
     } catch (error) {
       return { kind: 'refused', error: errorData(error) };
@@ -141,7 +159,7 @@ export class Door {
    * F1: an unknown append is sent again under the same key; without a key it may not be, since it
    * could be applied twice.
    */
-  async #append(shard: number, lane: Lane, bytes: Uint8Array, keyed: boolean): Promise<void> {
+  async #append(shard: number, lane: Lane, bytes: Uint8Array, keyed: boolean): Promise<Position> {
     const { log, env, clock } = this.#o;
     const subject = mailboxSubject(env, shard, lane);
     let unsure = false;
@@ -151,8 +169,8 @@ export class Door {
       attempt++, backoffMs = Math.min(backoffMs * 2, APPEND_BACKOFF_MS.max)
     ) {
       try {
-        await log.append(subject, bytes);
-        return;
+        const answer = await log.append(subject, bytes);
+        return answer.kind === 'stored' ? answer.position : answer.last;
       } catch (error) {
         // What an earlier copy may have done, a later failure does not undo.
         unsure ||= error instanceof AppendUnknown;
@@ -212,18 +230,17 @@ export class Door {
       throw new TroupeError('UNAVAILABLE', `the store takes nothing at present: ${status.why}`, {
         retryAfterMs: 5_000,
       });
-    const lag = status?.lag ?? 0;
-    if (lag > LAG_MAX) {
-      throw new TroupeError(
-        'RATE_LIMIT_EXCEEDED',
-        `${lag} messages wait in the mailbox of shard ${shard}, ${LAG_MAX} are allowed`,
-        { retryAfterMs: 1_000 },
-      );
-    }
   }
 
-  #answered({ id, error, result }: Answered): void {
-    this.#settle(id, error ? { kind: 'refused', error } : { kind: 'answered', result });
+  /** Whoever asked reads its own write afterwards, also where reads lag behind (RT14). */
+  #answered({ id, error, result, at }: ClientAnswer): void {
+    const asked = this.#asked.get(id);
+    if (!asked) return;
+    const settle = () =>
+      this.#settle(id, error ? { kind: 'refused', error } : { kind: 'answered', result });
+    const seen = this.#o.seen?.(...at);
+    if (!seen) return settle();
+    void seen.then(settle);
   }
 
   #settle(id: string, answer: AskAnswer): void {
@@ -234,7 +251,5 @@ export class Door {
     asked.resolve(answer);
   }
 }
-
-type Answered = { readonly id: string; readonly result?: unknown; readonly error?: ErrorData };
 
 const refusal = (code: ErrorCode, message: string) => new TroupeError(code, message);

@@ -3,8 +3,9 @@
  * that holds them all (embedded), and a node of a cluster. Doors, effects and reads do not know
  * which.
  */
+import type { Floors } from './fairness/admission.ts';
 import type { Position } from './log/log.ts';
-import type { Shards } from './shards.ts';
+import { Shards, type ShardsOptions } from './shards.ts';
 import type { NodeStatus, ShardStatus } from './system.ts';
 
 export interface Hosting {
@@ -30,8 +31,16 @@ export interface Hosting {
 export class Alone implements Hosting {
   readonly #shards: Shards;
 
-  constructor(shards: Shards) {
-    this.#shards = shards;
+  /** @param onFloors told how far a shard has come, after each of its records */
+  constructor(
+    options: Omit<ShardsOptions, 'onCommitted'>,
+    onFloors: (shard: number, floors: Floors) => void,
+  ) {
+    const onCommitted = (shard: number) => {
+      const status = this.#shards.statusOf(shard);
+      if (status) onFloors(shard, status);
+    };
+    this.#shards = new Shards({ ...options, onCommitted });
   }
 
   start(): Promise<void> {

@@ -11,6 +11,8 @@ export type BusMessage = {
 };
 
 export interface Bus {
+  /** false while messages certainly do not travel */
+  readonly connected: boolean;
   publish(subject: string, payload: unknown): void;
   /**
    * Returns unsubscribe. Handlers run after the publisher's turn of the event loop, in publish

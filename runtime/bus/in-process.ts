@@ -33,6 +33,10 @@ export class InProcessBus implements Bus {
     this.#clock = clock;
   }
 
+  get connected(): boolean {
+    return !this.#closed;
+  }
+
   publish(subject: string, payload: unknown): void {
     this.#assertOpen();
     this.#send(subject, { subject, payload, respond: () => {} });

@@ -9,8 +9,8 @@ const MEASURE_MS = 1_000;
 
 export type LoadSources = {
   readonly clock: Clock;
-  /** turns that were committed here, ever */
-  readonly turns: () => number;
+  /** turns of the shards that are held here */
+  readonly turns: () => readonly { readonly shard: number; readonly turnNo: number }[];
   /** effects that run here */
   readonly effects: () => number;
 };
@@ -20,13 +20,13 @@ export class LoadMeter {
   #atMs: number;
   #cpu = process.cpuUsage();
   #loop = performance.eventLoopUtilization();
-  #turns: number;
+  /** by shard, when it was measured last */
+  #turns = new Map<number, number>();
   #last: NodeLoad;
 
   constructor(options: LoadSources) {
     this.#o = options;
     this.#atMs = options.clock.monotonicMs();
-    this.#turns = options.turns();
     this.#last = { cpu: 0, eventLoop: 0, turnsPerSecond: 0, ...this.#present() };
   }
 
@@ -35,18 +35,25 @@ export class LoadMeter {
     if (elapsedMs < MEASURE_MS) return this.#last;
     const { user, system } = process.cpuUsage(this.#cpu);
     const loop = performance.eventLoopUtilization();
-    const turns = this.#o.turns();
     this.#last = {
       cpu: (user + system) / 1_000 / elapsedMs,
       eventLoop: performance.eventLoopUtilization(loop, this.#loop).utilization,
-      turnsPerSecond: ((turns - this.#turns) * 1_000) / elapsedMs,
+      turnsPerSecond: (this.#newTurns() * 1_000) / elapsedMs,
       ...this.#present(),
     };
     this.#atMs += elapsedMs;
     this.#cpu = process.cpuUsage();
     this.#loop = loop;
-    this.#turns = turns;
     return this.#last;
+  }
+
+  /** Of shards that were held the last time, too: one that came brings old turns with it. */
+  #newTurns(): number {
+    const before = this.#turns;
+    this.#turns = new Map(this.#o.turns().map(({ shard, turnNo }) => [shard, turnNo]));
+    let sum = 0;
+    for (const [shard, turnNo] of this.#turns) sum += turnNo - (before.get(shard) ?? turnNo);
+    return sum;
   }
 
   #present(): Pick<NodeLoad, 'effects' | 'rssBytes'> {

@@ -94,6 +94,9 @@ export class SimProcess {
 
   bus(bus: Bus): Bus {
     return {
+      get connected() {
+        return bus.connected;
+      },
       publish: (subject, payload) => (this.alive ? bus.publish(subject, payload) : undefined),
       subscribe: (pattern, on) => bus.subscribe(pattern, (m) => this.enter(() => on(m))),
       request: (subject, payload, options) =>

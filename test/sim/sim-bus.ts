@@ -11,6 +11,7 @@ export type BusFaults = { readonly lost: number; readonly doubled: number };
 type Subscriber = { readonly pattern: readonly string[]; readonly on: (m: BusMessage) => void };
 
 export class SimBus implements Bus {
+  readonly connected = true;
   faults: BusFaults = { lost: 0, doubled: 0 };
   readonly #clock: VirtualClock;
   readonly #random: Random;

@@ -130,6 +130,7 @@ export class SimWorker {
       },
       snapshotEvery,
       journalTail,
+      onCommitted: () => this.door.floors(shard, owner.status()),
     });
     this.#owners.set(shard, owner);
     void owner.start().then(() => {

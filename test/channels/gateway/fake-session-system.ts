@@ -45,6 +45,7 @@ export class FakeCell {
 }
 
 export class FakeBus implements Bus {
+  readonly connected = true;
   readonly #handlers = new Set<{ pattern: string; call: (message: BusMessage) => void }>();
   /** true: everything published is lost */
   deaf = false;

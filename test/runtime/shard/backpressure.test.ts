@@ -3,7 +3,8 @@ import { afterEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { mailboxSubject } from '../../../protocols/subjects.ts';
 import { createRegistry } from '../../../runtime/actor/define-actor.ts';
-import { Door, LAG_MAX } from '../../../runtime/door.ts';
+import { Door } from '../../../runtime/door.ts';
+import { ADMISSION_LIMITS } from '../../../runtime/fairness/admission.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
 import { ShardOwner } from '../../../runtime/shard/owner.ts';
 import { DEFAULT_LIMITS } from '../../../runtime/shard/size.ts';
@@ -81,8 +82,10 @@ it('a mailbox with too much unread refuses the next message with a time to wait,
   const { log, owner, door } = await openShard();
   log.stopped = true;
   const mail = mailboxSubject(ENV, 0, 'data');
-  for (let i = 0; i < LAG_MAX + GROUP; i++) log.appendNow(mail, Buffer.from('unreadable'));
+  for (let i = 0; i < ADMISSION_LIMITS.lagMax + GROUP; i++)
+    log.appendNow(mail, Buffer.from('unreadable'));
   const before = await log.last(mail);
+  door.floors(0, owner.status());
   const refused = await door.tell(ACTOR, { type: 'hard' }, { principal });
   expect(refused).toMatchObject({
     kind: 'refused',
@@ -92,6 +95,7 @@ it('a mailbox with too much unread refuses the next message with a time to wait,
 
   log.goOn();
   while (owner.status().mailFloor < before) await settled();
+  door.floors(0, owner.status());
   expect(await door.tell(ACTOR, { type: 'hard' }, { principal })).toMatchObject({
     kind: 'accepted',
   });

@@ -1,0 +1,226 @@
+/**
+ * ClusterNode: this process's part in a cluster. A worker holds the shards that placement gives it
+ * and runs their effects; a gateway holds none and keeps copies of all rows, for its reads.
+ *
+ * Boundary: nothing here is safety. Who may write a shard is decided by its journal alone (I1, I6);
+ * a node that is wrong about the others wastes time, and no message.
+ */
+import type { Bus } from '../bus/bus.ts';
+import type { EffectRunner } from '../effects/runner.ts';
+import type { Floors } from '../fairness/admission.ts';
+import type { Hosting } from '../hosting.ts';
+import type { Position } from '../log/log.ts';
+import { Shards, type ShardsOptions } from '../shards.ts';
+import type { NodeStatus, ShardStatus } from '../system.ts';
+import type { Beat } from './beat.ts';
+import { Credits } from './credits.ts';
+import { Directory } from './directory.ts';
+import { LoadMeter } from './load.ts';
+import { Members } from './members.ts';
+import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
+import { Replicas } from './replicas.ts';
+import { Runners } from './runners.ts';
+
+export type ClusterOptions = {
+  readonly role: 'worker' | 'gateway';
+  /** stable over restarts, one of its kind in the cell: 1 to 63 of a-z, 0-9, _ and - */
+  readonly name: string;
+  readonly version: string;
+  /** share of the shards against the other workers', above 0; default 1 */
+  readonly weight?: number;
+  /** what runs may end for so long when the node stops; default 20,000 */
+  readonly drainMs?: number;
+  readonly onEvent?: (event: PlacementEvent) => void;
+};
+
+export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
+  ClusterOptions & {
+    readonly bus: Bus;
+    readonly effects: EffectRunner;
+    /** this process's door is told how far a shard has come */
+    readonly onFloors: (shard: number, floors: Floors) => void;
+    readonly onAlarm: (what: string) => void;
+  };
+
+/** A node that starts waits so long for its first shards and copies. */
+const START_MS = 30_000;
+/** A copy that was made for a hand-over which did not come is given up after so long. */
+const PREPARED_MS = 30_000;
+
+export class ClusterNode implements Hosting {
+  readonly #o: ClusterNodeOptions;
+  readonly #shards: Shards;
+  readonly #replicas: Replicas;
+  readonly #members: Members;
+  readonly #directory: Directory;
+  readonly #runners: Runners;
+  readonly #credits: Credits;
+  readonly #placement: Placement | undefined;
+  readonly #load: LoadMeter;
+  readonly #startedAtMs: number;
+  #readsAll: boolean;
+  #draining = false;
+
+  constructor(options: ClusterNodeOptions) {
+    this.#o = options;
+    const { bus, clock, node, effects, role } = options;
+    this.#startedAtMs = clock.wallMs();
+    this.#readsAll = role === 'gateway';
+    this.#shards = new Shards({
+      ...options,
+      onEnd: (shard) => this.#letGo(shard),
+      onCommitted: (shard) => this.#credits.moved(shard),
+    });
+    this.#load = new LoadMeter({
+      clock,
+      turns: () => this.#held(),
+      effects: () => effects.running,
+    });
+    this.#credits = new Credits({ ...options, statusOf: (shard) => this.#shards.statusOf(shard) });
+    this.#replicas = new Replicas(options);
+    this.#members = new Members({ bus, clock, self: () => this.#beat() });
+    this.#directory = new Directory(this.#members, node, () => this.#held());
+    this.#runners = new Runners({
+      bus,
+      clock,
+      node,
+      others: () => this.#others(),
+      isRunning: (id) => effects.isRunning(id),
+      abort: (id) => effects.abort(id),
+    });
+    if (role === 'worker')
+      this.#placement = new Placement({
+        bus,
+        clock,
+        members: this.#members,
+        directory: this.#directory,
+        host: this.#host(),
+        ...(options.onEvent ? { onEvent: options.onEvent } : {}),
+      });
+    else if (options.onEvent) this.#members.onEvent(options.onEvent);
+  }
+
+  async start(): Promise<void> {
+    if (this.#readsAll) this.#readAll();
+    this.#members.start();
+    await this.#placement?.start(START_MS);
+    await this.#replicas.ready(START_MS);
+  }
+
+  statusOf(shard: number): ShardStatus | undefined {
+    const own = this.#shards.statusOf(shard);
+    return own?.state === 'owned' ? own : this.#directory.holderOf(shard)?.status;
+  }
+
+  status(): readonly ShardStatus[] {
+    return this.#directory.all();
+  }
+
+  nodes(): readonly NodeStatus[] {
+    return this.#members.alive().map(({ beat, ageMs }) => ({
+      node: beat.node,
+      name: beat.name,
+      role: beat.role,
+      version: beat.version,
+      startedAtMs: beat.startedAtMs,
+      draining: beat.draining,
+      weight: beat.weight,
+      load: beat.load,
+      shards: beat.shards.length,
+      ageMs,
+    }));
+  }
+
+  adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
+    return this.#runners.adopt(ids, orphaned);
+  }
+
+  abortElsewhere(id: string): void {
+    this.#runners.abortElsewhere(id);
+  }
+
+  seen(shard: number, position: Position): Promise<void> | undefined {
+    if (!this.#readsAll || this.#isHeld(shard)) return undefined;
+    return this.#replicas.seen(shard, position);
+  }
+
+  async release(): Promise<void> {
+    this.#draining = true;
+    await this.#placement?.drain();
+    await this.#shards.close();
+  }
+
+  async close(): Promise<void> {
+    this.#members.leave();
+    this.#runners.close();
+    this.#credits.close();
+    await this.#replicas.close();
+  }
+
+  /** What placement asks of this process. */
+  #host(): ShardHost {
+    return {
+      shards: this.#o.shards,
+      status: () => this.#shards.status(),
+      take: async (shard) => {
+        await this.#replicas.release(shard);
+        await this.#shards.take(shard);
+      },
+      handOff: async (shard, node) => {
+        await this.#shards.handOff(shard, node);
+        this.#letGo(shard);
+      },
+      prepare: async (shard) => {
+        await this.#replicas.prepared(shard);
+        this.#o.clock.after(PREPARED_MS, () => {
+          if (!this.#readsAll) void this.#replicas.release(shard);
+        });
+      },
+    };
+  }
+
+  /** Somebody else owns it from now on. */
+  #letGo(shard: number): void {
+    if (this.#readsAll) this.#replicas.keep(shard);
+    this.#placement?.changed();
+  }
+
+  #readAll(): void {
+    this.#readsAll = true;
+    for (let shard = 0; shard < this.#o.shards; shard++)
+      if (!this.#isHeld(shard)) this.#replicas.keep(shard);
+  }
+
+  #held(): readonly ShardStatus[] {
+    return this.#shards.status().filter(({ state }) => HELD.has(state));
+  }
+
+  #isHeld(shard: number): boolean {
+    const state = this.#shards.statusOf(shard)?.state;
+    return state !== undefined && HELD.has(state);
+  }
+
+  #others(): readonly string[] {
+    const { node } = this.#o;
+    return this.#members.alive().flatMap(({ beat }) => (beat.node === node ? [] : [beat.node]));
+  }
+
+  #beat(): Omit<Beat, 'seq'> {
+    const { node, name, role, version, weight = 1, registry } = this.#o;
+    return {
+      node,
+      name,
+      role,
+      version,
+      weight,
+      startedAtMs: this.#startedAtMs,
+      draining: this.#draining,
+      leaving: false,
+      types: registry.all().map(({ type, version: of }) => `${type}@${of}`),
+      load: this.#load.read(),
+      shards: this.#held(),
+    };
+  }
+}
+
+const HELD = new Set<ShardStatus['state']>(['loading', 'owned', 'quarantined']);

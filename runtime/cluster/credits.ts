@@ -1,0 +1,64 @@
+/**
+ * Credits: owners tell all doors how far they have come (J2), so that a door lets no more into a
+ * mailbox than its owner takes out. A hint: a credit that is lost or late holds a door up for a
+ * moment, and no message is lost by it.
+ */
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Floors } from '../fairness/admission.ts';
+import type { ShardStatus } from '../system.ts';
+
+export type CreditsOptions = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** of a shard that this process owns */
+  readonly statusOf: (shard: number) => ShardStatus | undefined;
+  /** this process's door is told, of its own shards and of all others' */
+  readonly onFloors: (shard: number, floors: Floors) => void;
+};
+
+/** Floors that moved within so long are told together. */
+const TELL_MS = 20;
+const SUBJECT = 'cluster.credit';
+
+type Credit = readonly [shard: number, mailFloor: number, ctlFloor: number, lag: number];
+
+export class Credits {
+  readonly #o: CreditsOptions;
+  readonly #moved = new Set<number>();
+  readonly #unsubscribe: () => void;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: CreditsOptions) {
+    this.#o = options;
+    this.#unsubscribe = options.bus.subscribe(SUBJECT, ({ payload }) => {
+      for (const [shard, mailFloor, ctlFloor, lag] of payload as readonly Credit[])
+        options.onFloors(shard, { mailFloor, ctlFloor, lag });
+    });
+  }
+
+  /** A record of a shard of this process counts. */
+  moved(shard: number): void {
+    const status = this.#o.statusOf(shard);
+    if (!status) return;
+    this.#o.onFloors(shard, status);
+    this.#moved.add(shard);
+    this.#cancel ??= this.#o.clock.after(TELL_MS, () => this.#tell());
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#unsubscribe();
+  }
+
+  #tell(): void {
+    this.#cancel = undefined;
+    const credits: Credit[] = [];
+    for (const shard of this.#moved) {
+      const status = this.#o.statusOf(shard);
+      if (status) credits.push([shard, status.mailFloor, status.ctlFloor, status.lag]);
+    }
+    this.#moved.clear();
+    if (credits.length > 0) this.#o.bus.publish(SUBJECT, credits);
+  }
+}

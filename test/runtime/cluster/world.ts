@@ -1,0 +1,103 @@
+/**
+ * A cluster in one process: nodes with rows of their own on one log, one bus and one store of
+ * blobs, all in memory and never atomic. What is under test is the real runtime.
+ */
+import { type Address, address } from '../../../protocols/address.ts';
+import type { Message } from '../../../protocols/statechart.ts';
+import { MemoryBlobs } from '../../../runtime/blobs/memory.ts';
+import type { Bus } from '../../../runtime/bus/bus.ts';
+import { InProcessBus } from '../../../runtime/bus/in-process.ts';
+import {
+  createSystem,
+  type SendOptions,
+  type System,
+  type SystemOptions,
+  systemClock,
+} from '../../../runtime/index.ts';
+import { createMemoryStore, type MemoryStore } from '../../../runtime/log/memory.ts';
+import { MemoryState } from '../../../runtime/state/memory.ts';
+import type { Known } from '../system/puppet.ts';
+import { bossType, puppetType } from '../system/puppet.ts';
+
+export const user = { sub: 'ada', roles: ['user'] };
+export const puppet = (key: string): Address => address('t', 'puppet', key);
+
+type Options = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs'>>;
+
+export class ClusterWorld {
+  readonly store: MemoryStore = createMemoryStore({ clock: systemClock, atomic: false });
+  readonly bus = new InProcessBus();
+  readonly blobs = new MemoryBlobs();
+  readonly alarms: string[] = [];
+  readonly nodes = new Map<string, System>();
+  readonly #options: Options;
+
+  constructor(options: Options = {}) {
+    this.#options = options;
+  }
+
+  worker(name: string, options: Options = {}): Promise<System> {
+    return this.#open(name, 'worker', options);
+  }
+
+  gateway(name: string, options: Options = {}): Promise<System> {
+    return this.#open(name, 'gateway', options);
+  }
+
+  async stop(name: string): Promise<void> {
+    await this.nodes.get(name)?.stop();
+    this.nodes.delete(name);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.nodes.keys()].map((name) => this.stop(name)));
+  }
+
+  async #open(name: string, role: 'worker' | 'gateway', options: Options): Promise<System> {
+    const system = await createSystem({
+      actors: [puppetType(), bossType()],
+      shards: 8,
+      ...this.#options,
+      ...options,
+      store: { log: this.store.log, state: new MemoryState(), cell: this.store.cell, close },
+      bus: ownEnd(this.bus),
+      blobs: this.blobs,
+      onAlarm: (what) => this.alarms.push(`${name}: ${what}`),
+      cluster: { role, name, version: '0', drainMs: 5_000 },
+    });
+    this.nodes.set(name, system);
+    return system;
+  }
+}
+
+const close = async (): Promise<void> => {};
+
+/** One node's end of the bus: closing it leaves the others theirs. */
+const ownEnd = (bus: InProcessBus): Bus => {
+  const leave = new Set<() => void>();
+  return {
+    get connected() {
+      return bus.connected;
+    },
+    publish: (subject, payload) => bus.publish(subject, payload),
+    subscribe: (pattern, on) => {
+      const stop = bus.subscribe(pattern, on);
+      leave.add(stop);
+      return stop;
+    },
+    request: (subject, payload, options) => bus.request(subject, payload, options),
+    close: async () => {
+      for (const stop of leave) stop();
+    },
+  };
+};
+
+export const ask = (
+  system: System,
+  to: Address,
+  event: Message,
+  options: Partial<SendOptions> = {},
+) => system.ask(to, event, { principal: user, timeoutMs: 20_000, ...options });
+
+export const known = (system: System, actor: Address): Known =>
+  system.inspect(actor)?.context as Known;
