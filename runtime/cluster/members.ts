@@ -40,7 +40,7 @@ export type MemberEvent =
   | { readonly kind: 'settled' };
 
 export type MembersOptions = {
-  readonly bus: Bus & { readonly connected: boolean };
+  readonly bus: Bus;
   readonly clock: Clock;
   /** this node at present; `weight` is the configured one */
   readonly self: () => Omit<Beat, 'seq'>;

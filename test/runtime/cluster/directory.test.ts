@@ -14,12 +14,21 @@ const claim = (
   epoch: number,
   lag = 0,
 ): ShardStatus => ({
-  ...{ position: 0, turnNo: 0, mailFloor: 0, ctlFloor: 0, now: 0, residents: 0 },
-  ...{ shard, state, epoch, lag },
+  shard,
+  state,
+  epoch,
+  lag,
+  position: 0,
+  turnNo: 0,
+  mailFloor: 0,
+  ctlFloor: 0,
+  now: 0,
+  residents: 0,
 });
 
 const beat = (node: string, shards: readonly ShardStatus[]): Omit<Beat, 'seq'> => ({
-  ...{ node, name: node, shards },
+  node,
+  name: node,
   role: 'worker',
   startedAtMs: 0,
   version: '1',
@@ -28,6 +37,7 @@ const beat = (node: string, shards: readonly ShardStatus[]): Omit<Beat, 'seq'> =
   leaving: false,
   types: [],
   load: { cpu: 0, eventLoop: 0, effects: 0, rssBytes: 0, turnsPerSecond: 0 },
+  shards,
 });
 
 describe('the directory', () => {

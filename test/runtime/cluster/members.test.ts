@@ -19,9 +19,17 @@ class Node {
     this.process = new SimProcess(id, network.clock, 0);
     this.link = new Link(network, this.process);
     const self = (): Omit<Beat, 'seq'> => ({
-      ...{ node: id, name, role: 'worker', startedAtMs: 0, version: '1', weight: this.weight },
-      ...{ draining: false, leaving: false, types: [], shards: [] },
+      node: id,
+      name,
+      role: 'worker',
+      startedAtMs: 0,
+      version: '1',
+      weight: this.weight,
+      draining: false,
+      leaving: false,
+      types: [],
       load: { cpu: 0, eventLoop: this.eventLoop, effects: 0, rssBytes: 0, turnsPerSecond: 0 },
+      shards: [],
     });
     this.members = new Members({ bus: this.link, clock: this.process.clock, self });
     this.members.onEvent((event) => void this.events.push(event));

@@ -13,7 +13,6 @@ describe('workers that start', () => {
     [1, 64],
     [3, 64],
     [10, 64],
-    [100, 64],
     [1, 1_024],
     [3, 1_024],
     [10, 1_024],
@@ -30,7 +29,7 @@ describe('workers that start', () => {
       expect(nodes.every(({ hasStarted }) => hasStarted)).toBe(true);
       expect(Math.max(...nodes.map(({ host }) => host.takesAtOnceMax))).toBeLessThanOrEqual(16);
     },
-    60_000,
+    120_000,
   );
 
   it('take nothing before they have heard the others', async () => {
