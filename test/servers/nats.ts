@@ -44,6 +44,8 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
   for (const folder of temporary) rmSync(folder, { recursive: true, force: true });
 });
+// vitest ends its workers by a signal, and that alone is no 'exit'
+process.once('SIGTERM', () => process.exit());
 
 /**
  * Resolves when it accepts connections and JetStream is up. @throws Error with what the server

@@ -1,0 +1,248 @@
+/**
+ * The connection to NATS: with settings that notice a dead one within seconds and never give it up,
+ * and one place where what the client says becomes words for a person.
+ *
+ * At the start a server that is not there yet is waited for; what no waiting mends (an address,
+ * credentials, a certificate) is an error at once. Once connected, everything is waited for, also a
+ * server that refuses the credentials: they may be right again after its next change.
+ *
+ * No text made here holds a secret.
+ */
+import { readFile } from 'node:fs/promises';
+import {
+  type Authenticator,
+  connect,
+  type ConnectionOptions,
+  credsAuthenticator,
+  errors,
+  type NatsConnection,
+  nkeyAuthenticator,
+  type Status,
+} from '@nats-io/transport-node';
+import { TroupeError } from '../../protocols/errors.ts';
+import { pause } from './pause.ts';
+
+export type NatsOptions = {
+  /** nats://host:port, tls://host:port or host:port; one or more of one cluster */
+  readonly servers: readonly string[];
+  /** what the server shows of this connection; default `troupe` */
+  readonly name?: string;
+  readonly user?: string;
+  readonly pass?: string;
+  readonly token?: string;
+  /** path of a file with a user's JWT and seed */
+  readonly credsFile?: string;
+  /** path of a file with the seed of an nkey */
+  readonly nkeySeedFile?: string;
+  /** set, also as `{}`: never without TLS; paths of PEM files */
+  readonly tls?: {
+    readonly caFile?: string;
+    readonly certFile?: string;
+    readonly keyFile?: string;
+  };
+  /** told what happens to the connection, in plain words; waits at most once in ten seconds */
+  readonly onStatus?: (what: string) => void;
+  /** ends the wait for the first connection, and nothing after it */
+  readonly signal?: AbortSignal;
+};
+
+const RETRY_MS = { first: 100, max: 2_000 };
+const STATUS_EVERY_MS = 10_000;
+
+/** A dead peer is noticed after two pings without an answer: within six seconds. */
+const SETTINGS = {
+  maxReconnectAttempts: -1,
+  reconnectTimeWait: 150,
+  reconnectJitter: 100,
+  reconnectJitterTLS: 100,
+  timeout: 2_000,
+  pingInterval: 2_000,
+  maxPingOut: 2,
+  ignoreAuthErrorAbort: true,
+  // a stack for each request costs more than the request
+  noAsyncTraces: true,
+} satisfies ConnectionOptions;
+
+/**
+ * Resolves with the first connection; waits for it without end but `signal`.
+ * @throws TroupeError INVALID_ARGUMENT for an address, a file or a certificate that can not be
+ * used; UNAUTHORIZED when the server refuses the credentials; CANCELLED when `signal` ends the wait
+ */
+export async function connectNats(options: NatsOptions): Promise<NatsConnection> {
+  const { signal, onStatus = () => {} } = options;
+  const settings = await settingsOf(options);
+  let toldAtMs = -Infinity;
+  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
+    try {
+      const nc = await dial(settings, signal);
+      void follow(nc, onStatus);
+      return nc;
+    } catch (error) {
+      const why = reasonToWait(error, options);
+      if (performance.now() - toldAtMs > STATUS_EVERY_MS) {
+        toldAtMs = performance.now();
+        onStatus(`NATS does not answer: ${why}`);
+      }
+    }
+    await pause(delayMs, signal);
+  }
+}
+
+async function settingsOf(options: NatsOptions): Promise<ConnectionOptions> {
+  const { servers, user, pass, token, tls } = options;
+  if (servers.length === 0) throw refused('no NATS server is named');
+  const authenticator = await authenticatorOf(options);
+  for (const path of Object.values(tls ?? {})) await readable(path);
+  return {
+    ...SETTINGS,
+    servers: servers.map(checkedServer),
+    name: options.name ?? 'troupe',
+    ...(user !== undefined && { user }),
+    ...(pass !== undefined && { pass }),
+    ...(token !== undefined && { token }),
+    ...(authenticator && { authenticator }),
+    ...(tls && { tls }),
+  };
+}
+
+async function authenticatorOf(options: NatsOptions): Promise<Authenticator | undefined> {
+  const { credsFile, nkeySeedFile } = options;
+  if (credsFile !== undefined) {
+    const creds = await readable(credsFile);
+    return usable(credsFile, 'credentials', credsAuthenticator(creds));
+  }
+  if (nkeySeedFile === undefined) return undefined;
+  const seed = Buffer.from((await readable(nkeySeedFile)).toString().trim());
+  return usable(nkeySeedFile, 'an nkey seed', nkeyAuthenticator(seed));
+}
+
+/** Signs once, so that a file that holds something else is found here and not in the connection. */
+function usable(path: string, what: string, authenticator: Authenticator): Authenticator {
+  try {
+    authenticator('nonce');
+    return authenticator;
+  } catch (cause) {
+    throw refused(`${path} holds no ${what} of NATS`, cause);
+  }
+}
+
+async function readable(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw refused(`${path} can not be read: ${textOf(cause)}`, cause);
+  }
+}
+
+/** As the client wants it. Never repeats what it was given: a URL may hold a password. */
+function checkedServer(server: string): string {
+  if (server.includes('@'))
+    throw refused('a NATS URL must hold no user and no password: they have options of their own');
+  const parts = /^(?:(?:nats|tls):\/\/)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?\/?$/i;
+  const [, host, port = '4222'] = parts.exec(server) ?? [];
+  if (host !== undefined && Number(port) > 0 && Number(port) < 65_536) return `${host}:${port}`;
+  throw refused(
+    `${JSON.stringify(server)} is no address of a NATS server: nats://host:port is one`,
+  );
+}
+
+/** One attempt. One that is abandoned ends its connection by itself. */
+async function dial(settings: ConnectionOptions, signal?: AbortSignal): Promise<NatsConnection> {
+  if (signal === undefined) return connect(settings);
+  if (signal.aborted) throw ended();
+  const connecting = connect(settings);
+  let stop: () => void = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(ended());
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([connecting, aborted]);
+  } catch (error) {
+    connecting.then((late) => late.close()).catch(() => {});
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+const ended = (): TroupeError => new TroupeError('CANCELLED', 'the wait for NATS was ended');
+
+/** @throws TroupeError for what no waiting will mend */
+function reasonToWait(error: unknown, { tls }: NatsOptions): string {
+  if (error instanceof TroupeError) throw error;
+  const why = textOf(error);
+  if (isCredentials(error))
+    throw new TroupeError(
+      'UNAUTHORIZED',
+      `NATS refuses the credentials (${why}): check user and password, token, credentials or nkey`,
+      { cause: error },
+    );
+  if (isTls(error)) throw refused(`there is no TLS with NATS: ${why}. ${TLS_REMEDY}`, error);
+  if (/unexpected response from server/.test(why))
+    throw refused('what answers at this address is no NATS server: check host and port', error);
+  if (!(error instanceof errors.TimeoutError)) return why;
+  // The client does not pass on why a server ends a connection before it has begun.
+  const hint = 'or it asks for a certificate of ours (certFile, keyFile)';
+  return `no answer within ${SETTINGS.timeout} ms${tls && !tls.certFile ? `, ${hint}` : ''}`;
+}
+
+const TLS_REMEDY =
+  "Check the CA that signed the server's certificate, the name in it, and the certificate that " +
+  'the server asks for';
+
+const isCredentials = (error: unknown): boolean =>
+  error instanceof errors.AuthorizationError ||
+  error instanceof errors.UserAuthenticationExpiredError;
+
+/** Codes of OpenSSL's verification (X509_V_ERR_*, as Node names them) and of the handshake. */
+const TLS_CODE =
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VERIFY|DECODE)|HOSTNAME_)/;
+
+const isTls = (error: unknown): boolean => {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  if (typeof code === 'string' && TLS_CODE.test(code)) return true;
+  return error instanceof Error && /does not support 'tls'|PEM/.test(error.message);
+};
+
+/** Ends with the connection. */
+async function follow(nc: NatsConnection, onStatus: (what: string) => void): Promise<void> {
+  let isUp = true;
+  for await (const status of nc.status()) {
+    if (status.type === 'disconnect' && !isUp) continue;
+    if (status.type === 'disconnect' || status.type === 'reconnect')
+      isUp = status.type === 'reconnect';
+    const what = wordsOf(status);
+    if (what !== undefined) onStatus(what);
+  }
+}
+
+function wordsOf(status: Status): string | undefined {
+  switch (status.type) {
+    case 'disconnect':
+      return `the connection to NATS at ${status.server} is lost; trying again`;
+    case 'reconnect':
+      return `connected to NATS again, at ${status.server}`;
+    case 'staleConnection':
+      return 'NATS does not answer pings any more';
+    case 'ldm':
+      return `NATS at ${status.server} is about to stop; going to another server`;
+    case 'slowConsumer':
+      return `messages of ${status.sub.getSubject()} come faster than they are taken`;
+    case 'error':
+      return isCredentials(status.error)
+        ? `NATS refuses the credentials: ${textOf(status.error)}`
+        : `NATS reports an error: ${textOf(status.error)}`;
+    default:
+      return undefined;
+  }
+}
+
+const textOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as NodeJS.ErrnoException;
+  return error.message || code || error.name;
+};
+
+const refused = (why: string, cause?: unknown): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', why, { cause });
