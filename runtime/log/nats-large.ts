@@ -3,7 +3,8 @@
  * `big/{subject}/{random}`, the subject as a hash. The entry names its blob, length and SHA-256.
  *
  * Invariants: a blob is whole before the entry that names it is appended, and removed after that
- * entry is. A blob is never shared: an append that is asked for again makes another one.
+ * entry is. A blob is never shared: an append that is asked for again makes another one. What an
+ * append leaves that nobody knows the fate of stays: no clock could tell when it is safe to remove.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { TroupeError } from '../../protocols/errors.ts';

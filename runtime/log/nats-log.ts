@@ -20,6 +20,7 @@ import type { Blobs } from '../blobs/blobs.ts';
 import {
   type AppendAnswer,
   type AppendOptions,
+  AppendUnknown,
   type Follow,
   type Log,
   type LogEntry,
@@ -28,8 +29,8 @@ import {
   READ_LIMIT_DEFAULT,
   type ReadOptions,
 } from './log.ts';
-import { NatsAppends } from './nats-appends.ts';
-import { referenceHeaders, type StoredEntry, storedEntry } from './nats-entry.ts';
+import { NatsAppends, type Publish } from './nats-appends.ts';
+import { type Reference, referenceHeaders, type StoredEntry, storedEntry } from './nats-entry.ts';
 import { readFailure } from './nats-errors.ts';
 import { NatsFollow } from './nats-follow.ts';
 import { corruptEntry, LargeEntries } from './nats-large.ts';
@@ -113,13 +114,8 @@ export class NatsLog implements Log {
     if (!large && before === undefined) return this.#appends.append(publish);
     return this.#inTurn(subject, before, () => {
       if (!large) return Promise.resolve(() => this.#appends.append(publish));
-      return this.#large.put(place.subject, bytes).then(
-        (reference) => () => {
-          const headers = referenceHeaders(reference);
-          return this.#appends.append({ ...publish, bytes: new Uint8Array(0), headers });
-        },
-        notStored,
-      );
+      const stored = this.#large.put(place.subject, bytes).catch(notStored);
+      return stored.then((reference) => () => this.#appendLarge(publish, reference));
     });
   }
 
@@ -220,6 +216,21 @@ export class NatsLog implements Log {
     });
     this.#turns.set(subject, turn);
     return Promise.all([prepared, turn]).then(() => appended!);
+  }
+
+  /** The blob goes again with an append that was certainly not stored. */
+  async #appendLarge(publish: Publish, reference: Reference): Promise<AppendAnswer> {
+    const headers = referenceHeaders(reference);
+    const small = { ...publish, bytes: new Uint8Array(0), headers };
+    const drop = () => this.#large.delete([reference.blob]).catch(() => {});
+    try {
+      const answer = await this.#appends.append(small);
+      if (answer.kind === 'refused') await drop();
+      return answer;
+    } catch (error) {
+      if (!(error instanceof AppendUnknown)) await drop();
+      throw error;
+    }
   }
 
   async #lastMessage({ stream, subject }: Place) {

@@ -211,9 +211,11 @@ onEveryNats('NatsLog at the edges', (path) => {
       const last = await log.last('s');
       await log.append('s', large(3), { expectedLast: last });
       expect((await log.readLast('s'))?.bytes[0]).toBe(3);
+      const before = await blobs.list('big/');
       expect(await log.append('s', large(4), { expectedLast: last })).toMatchObject({
         kind: 'refused',
       });
+      expect(await blobs.list('big/')).toEqual(before);
     });
 
     it('reads an entry of any length around the limit as it was written', async () => {
