@@ -11,6 +11,10 @@ export type CommonOptions = {
   readonly data?: string;
   readonly port?: string;
   readonly token?: string;
+  readonly bind?: string;
+  readonly nats?: string;
+  readonly name?: string;
+  readonly weight?: string;
   readonly json?: boolean;
 };
 
@@ -22,17 +26,11 @@ export type ClientOptions = CommonOptions & {
 /** @throws ConfigError */
 export async function loadFrom(options: CommonOptions): Promise<LoadedConfig> {
   const { loadConfig } = await import('../runtime/config/index.ts');
-  const { config: file, data, port, token } = options;
-  return loadConfig({
-    ...(file !== undefined && { file }),
-    env: process.env,
-    flags: {
-      ...(data !== undefined && { data }),
-      ...(port !== undefined && { port }),
-      ...(token !== undefined && { token }),
-    },
-  });
+  const { config: file, json: _, ...given } = options;
+  const flags = Object.fromEntries(flagNames.map((name) => [name, given[name]]));
+  return loadConfig({ ...(file !== undefined && { file }), env: process.env, flags });
 }
+const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 
 /** Host and port where clients on this machine find the gateway of a configuration. */
 export async function addressOf(config: Config): Promise<string> {

@@ -2,16 +2,23 @@
  * The command line: every command, its options and its help. What a command does is imported when
  * it runs, so that `troupe --help` and the start of any one command load nothing of the others.
  */
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import type { AgentOptions } from './agent.ts';
 import type { ChartFormat } from './charts.ts';
 import type { ChatOptions } from './chat.ts';
+import { addClusterCommands } from './cluster-commands.ts';
+import {
+  examples,
+  type Finish,
+  wholeNumber,
+  withClient,
+  withConfig,
+  withJson,
+  withNats,
+} from './command-parts.ts';
 import type { CommonOptions } from './options.ts';
 import type { SessionsOptions } from './sessions.ts';
 import { version } from './version.ts';
-
-/** Ends the command with an exit code, or throws. */
-export type Finish = (code: number) => void;
 
 export function buildProgram(finish: Finish): Command {
   const program = new Command('troupe')
@@ -22,7 +29,16 @@ export function buildProgram(finish: Finish): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', exitCodeHelp);
-  for (const add of [addStart, addChat, addAgent, addSessions, addCharts, addConfig, addDoctor]) {
+  for (const add of [
+    addStart,
+    addClusterCommands,
+    addChat,
+    addAgent,
+    addSessions,
+    addCharts,
+    addConfig,
+    addDoctor,
+  ]) {
     add(program, finish);
   }
   return program;
@@ -32,36 +48,6 @@ const exitCodeHelp = `
 Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 no gateway answers,
 4 refused by the gateway, 5 not ended in time, 6 port or data folder in use, 130 Ctrl-C.
 `;
-
-const examples = (...lines: string[]) =>
-  `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`;
-
-/** Where the configuration is and what overrides it. */
-function withConfig(command: Command): Command {
-  return command
-    .option(
-      '--config <file>',
-      'configuration file (TROUPE_CONFIG; default troupe.json5 in the data folder)',
-    )
-    .option('--data <dir>', 'data folder (TROUPE_HOME; default ~/.troupe)')
-    .option('--port <n>', 'port of the gateway (TROUPE_PORT; default 18789)')
-    .option(
-      '--token <token>',
-      'token of the gateway (TROUPE_TOKEN; default the one in the data folder)',
-    );
-}
-
-const withJson = (command: Command) => command.option('--json', 'print JSON for programs');
-
-const withClient = (command: Command) =>
-  withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
-
-/** Refused by commander with the option's name. */
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new InvalidArgumentError('Give a whole number, at least 1.');
-}
 
 function addStart(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('start')))
@@ -166,6 +152,15 @@ function addConfig(program: Command, finish: Finish): void {
     .description('check it, and name every problem')
     .addHelpText('after', examples('troupe config check --config ./troupe.json5'))
     .action(async (options: CommonOptions) => finish(await (await load()).check(options)));
+  withJson(withNats(withConfig(config.command('apply'))))
+    .description('give the settings of the file to a whole cluster')
+    .addHelpText(
+      'after',
+      examples('troupe config apply --nats nats://127.0.0.1:4222 --config ./troupe.json5'),
+    )
+    .action(async (options: CommonOptions) => {
+      finish(await (await import('./config-apply.ts')).apply(options));
+    });
   config
     .command('schema')
     .description('print its JSON Schema')

@@ -8,21 +8,18 @@ import { type Config, ensureToken } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from './exit.ts';
 import { addressOf, type CommonOptions, loadFrom } from './options.ts';
+import { aborted, untilSignal } from './signals.ts';
 import { version } from './version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
   const { config: loaded, notYetUsed } = await loadFrom(options);
   const config = ensureToken(loaded);
   const { startTroupe } = await import('../main.ts');
-  const troupe = await startTroupe(config).catch((error: unknown) => explain(error, config));
-  const stopped = untilSignal(() => troupe.stop());
-  try {
-  } catch (error) {
-    await troupe.stop();
-    throw error;
-  }
+  const troupe = await startTroupe(config).catch((error: unknown) => explainPort(error, config));
+  const asked = untilSignal();
   announce(withSecret(troupe.url, config), notYetUsed, options);
-  await stopped;
+  await aborted(asked);
+  await troupe.stop();
   return exitCodes.ok;
 }
 
@@ -45,23 +42,8 @@ function announce(url: string, notYetUsed: readonly string[], { json }: CommonOp
   }
 }
 
-async function untilSignal(stop: () => Promise<void>): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const first = () => {
-      for (const signal of signals) {
-        process.off(signal, first);
-        process.on(signal, () => process.exit(exitCodes.interrupted));
-      }
-      resolve();
-    };
-    for (const signal of signals) process.on(signal, first);
-  });
-  await stop();
-}
-const signals = ['SIGINT', 'SIGTERM'] as const;
-
 /** Says what a person can do about a port that is taken. */
-async function explain(error: unknown, config: Config): Promise<never> {
+export async function explainPort(error: unknown, config: Config): Promise<never> {
   if (!takenPort(error)) throw error;
   const address = await addressOf(config);
   const { isTroupe } = await import('./probe.ts');

@@ -6,3 +6,5 @@ export { systemClock } from './clock/clock.ts';
 export { createSystem, type SystemOptions, type Store } from './create-system.ts';
 export type * from './system.ts';
 export { type EmbeddedOptions, openEmbedded, type Ports } from './embedded.ts';
+export { openStateCache } from './state/lmdb-cache.ts';
+export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';

@@ -23,7 +23,10 @@ export const bindsLoopback = (config: Pick<Config, 'gateway'>): boolean =>
  */
 export function nodeName({ home, cluster }: Pick<Config, 'home' | 'cluster'>): string {
   if (cluster.name !== undefined) return cluster.name;
-  const host = hostname().toLowerCase().split('.')[0]!.replaceAll(/[^a-z0-9-]/g, '-');
+  const host = hostname()
+    .toLowerCase()
+    .split('.')[0]!
+    .replaceAll(/[^a-z0-9-]/g, '-');
   const mark = createHash('sha256').update(home).digest('hex').slice(0, 4);
   return `${host.replace(/^-+/, '').slice(0, 50) || 'node'}-${mark}`;
 }

@@ -37,6 +37,7 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   web: protocols,
   examples: any(protocols, runtimeDoor, memoryDoor),
   cli: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
+  compose: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
   'main.ts': (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
   tools: (target) => !any(inFolder('test'), inFolder('bench'))(target),
   'vitest.config.ts': () => false,

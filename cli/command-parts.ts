@@ -1,0 +1,41 @@
+/**
+ * What commands are made of: the options that several of them take, and how help shows examples.
+ */
+import { type Command, InvalidArgumentError } from 'commander';
+
+/** Ends the command with an exit code, or throws. */
+export type Finish = (code: number) => void;
+
+export const examples = (...lines: string[]) =>
+  `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`;
+
+/** Where the configuration is and what overrides it. */
+export function withConfig(command: Command): Command {
+  return command
+    .option(
+      '--config <file>',
+      'configuration file (TROUPE_CONFIG; default troupe.json5 in the data folder)',
+    )
+    .option('--data <dir>', 'data folder (TROUPE_HOME; default ~/.troupe)')
+    .option('--port <n>', 'port of the gateway (TROUPE_PORT; default 18789)')
+    .option(
+      '--token <token>',
+      'token of the gateway (TROUPE_TOKEN; default the one in the data folder)',
+    );
+}
+
+export const withJson = (command: Command) => command.option('--json', 'print JSON for programs');
+
+export const withClient = (command: Command) =>
+  withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
+
+/** Refused by commander with the option's name. */
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new InvalidArgumentError('Give a whole number, at least 1.');
+}
+
+/** Where the cluster is. */
+export const withNats = (command: Command) =>
+  command.option('--nats <url>', 'NATS servers of the cluster, nats://host:port (TROUPE_NATS_URL)');

@@ -1,0 +1,142 @@
+/** The processes of a cluster: workers and gateways, on NATS. */
+import { TroupeError } from '../protocols/errors.ts';
+import { cacheFolder, type Config, natsOptions, nodeName } from '../runtime/config/index.ts';
+import { createSystem, openNats, openStateCache, type System } from '../runtime/index.ts';
+import { type Crew, hire, TENANT } from './crew.ts';
+import { closeAll, once, openGateway } from './gateway.ts';
+import { seed } from './settings.ts';
+import { workspacesOf } from './workspaces.ts';
+import packageJson from '../package.json' with { type: 'json' };
+
+/** One process of a cluster. */
+export type Node = {
+  /** unique per process */
+  readonly id: string;
+  /** the same after a restart */
+  readonly name: string;
+  /** of a gateway's page, without a secret */
+  readonly url?: string;
+  /** In order: a gateway tells its clients, a worker hands its shards over. May be repeated. */
+  stop(): Promise<void>;
+};
+
+export type NodeOptions = {
+  /** gives up a start that waits */
+  readonly signal: AbortSignal;
+  /** told why NATS is waited for */
+  readonly onWait: (what: string) => void;
+};
+
+/** Processes of one name on one machine. */
+const NAMESAKES_MAX = 100;
+
+/**
+ * A worker of a cluster: shards, turns and effects, and no port. Resolves when it takes shards.
+ * @throws TroupeError when NATS refuses it, or what `signal` aborted
+ */
+export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
+  const crew = hire(config);
+  const { system, ...names } = await joinCluster(config, 'worker', crew, options);
+  return { ...names, stop: once(() => system.stop()) };
+}
+
+/**
+ * A gateway of a cluster: a door for clients and copies of what they read, and no shard.
+ * Resolves when the door is open: in a new cluster after a worker has come.
+ * @throws TroupeError as startWorker, or when the port can not be taken
+ */
+export async function startClusterGateway(
+  config: Config,
+  options: NodeOptions,
+): Promise<Node & { readonly url: string }> {
+  const crew = hire(config);
+  const { system, ...names } = await joinCluster(config, 'gateway', crew, options);
+  const left = new AbortController();
+  const signal = AbortSignal.any([options.signal, left.signal]);
+  const stopSystem = () => {
+    left.abort();
+    return system.stop();
+  };
+  try {
+    const seeded = seed(system, crew, signal);
+    // A first message must find its agent configured; in an older cluster it does without us.
+    if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
+    options.signal.throwIfAborted();
+    const gateway = await openGateway(config, system, crew);
+    return { ...names, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
+  } catch (error) {
+    await stopSystem();
+    throw error;
+  }
+}
+
+async function joinCluster(
+  config: Config,
+  role: 'worker' | 'gateway',
+  { log, options: system }: Crew,
+  { signal, onWait }: NodeOptions,
+): Promise<{ id: string; name: string; system: System }> {
+  const { nats, cluster } = config;
+  let name = nodeName(config);
+  let joined = false;
+  const onStatus = (what: string) => {
+    if (joined) log.warn({ nats: true }, what);
+    else onWait(what);
+  };
+  const ports = await openNats({
+    ...natsOptions(config),
+    name: `troupe ${role} ${name}`,
+    env: nats.env,
+    shards: cluster.shards,
+    replicas: nats.replicas,
+    state: async (cell) => {
+      const cache = await takeCache(config, role, cell);
+      name = cache.name;
+      return cache.state;
+    },
+    onAlarm: (what) => log.warn({ alarm: true }, what),
+    onStatus,
+    signal,
+  });
+  joined = true;
+  try {
+    const workspaces = workspacesOf(config, {
+      blobs: ports.blobs,
+      cell: ports.store.cell,
+      node: `${role}-${name}`,
+    });
+    const node = await createSystem({
+      ...ports,
+      ...system,
+      workspaces,
+      env: nats.env,
+      cluster: {
+        role,
+        name,
+        version: packageJson.version,
+        weight: cluster.weight,
+        drainMs: cluster.drainSeconds * 1_000,
+        onEvent: (event) => log.info(event, `cluster: ${event.kind}`),
+      },
+    });
+    const own = node.nodes().find((one) => one.name === name && one.role === role);
+    return { id: own?.node ?? name, name, system: node };
+  } catch (error) {
+    await ports.store.close();
+    throw error;
+  }
+}
+
+/** The copies of rows in the data folder; who finds its name taken there takes the next one. */
+async function takeCache(config: Config, role: string, cell: string) {
+  const first = nodeName(config);
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? first : `${first}-${n}`;
+    try {
+      return { name, state: await openStateCache({ path: cacheFolder(config, role, name), cell }) };
+    } catch (error) {
+      const taken = error instanceof TroupeError && error.details?.['reason'] === 'LOCKED';
+      if (!taken || n === NAMESAKES_MAX) throw error;
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Crew: what every process needs to run actors, whatever form it has. */
+import { type Logger, pino } from 'pino';
+import { createModelCatalog } from '../actors/agent/models/catalog.ts';
+import type { AgentServices } from '../actors/agent/services.ts';
+import { builtInTools } from '../actors/agent/tools/built-in.ts';
+import { createToolRegistry } from '../actors/agent/tools/registry.ts';
+import { rootAddress, shippedActors } from '../actors/index.ts';
+import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
+import { type SystemOptions, systemClock } from '../runtime/index.ts';
+
+/** Whoever comes through the doors of this version. */
+export const TENANT = 'default';
+
+export type Crew = {
+  readonly log: Logger;
+  readonly agents: readonly ResolvedAgent[];
+  readonly fallbackModel: string;
+  readonly options: Pick<
+    SystemOptions,
+    'actors' | 'services' | 'supervisor' | 'limits' | 'onAlarm' | 'tenantWeights'
+  >;
+};
+
+/** @throws TroupeError when an agent's model means nothing */
+export function hire(config: Config): Crew {
+  const log = pino({ level: config.log.level }, pino.destination({ dest: 2, sync: true }));
+  const catalog = createModelCatalog(config.models, {
+    env: process.env,
+    clock: systemClock,
+    ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
+  });
+  const agents = resolveAgents(config);
+  for (const { model } of agents) if (model) catalog.resolve(model);
+  const services: AgentServices = { catalog, tools: createToolRegistry(builtInTools) };
+  const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
+  return {
+    log,
+    agents,
+    fallbackModel: catalog.defaultModel(),
+    options: {
+      actors: shippedActors(),
+      services,
+      supervisor: rootAddress(TENANT),
+      limits: { groupTurnsMax, residentsMax },
+      tenantWeights,
+      onAlarm: (what) => log.warn({ alarm: true }, what),
+    },
+  };
+}
+
+function offlinePace(text: string | undefined): { offlineTokensPerSecond?: number } {
+  const pace = Number(text);
+  return text !== undefined && Number.isFinite(pace) && pace >= 0
+    ? { offlineTokensPerSecond: pace }
+    : {};
+}

@@ -1,0 +1,52 @@
+/** All of troupe in one process, on its embedded store. */
+import { rootAddress } from '../actors/index.ts';
+import { errorData } from '../protocols/errors.ts';
+import { type Config, storeFolder } from '../runtime/config/index.ts';
+import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
+import { hire, TENANT } from './crew.ts';
+import { closeAll, once, openGateway } from './gateway.ts';
+import { workspacesOf } from './workspaces.ts';
+import { START_MS, startRoot, SYSTEM } from './settings.ts';
+
+export type Troupe = {
+  /** of the page, without a secret */
+  readonly url: string;
+  readonly system: System;
+  /** Tells clients, takes nothing new, commits what runs, closes the stores. May be repeated. */
+  stop(): Promise<void>;
+};
+
+/**
+ * @throws TroupeError when the data folder or the port cannot be taken; what was opened is closed
+ * again
+ */
+export async function startTroupe(config: Config): Promise<Troupe> {
+  const crew = hire(config);
+  const { log, agents } = crew;
+  const { runtime } = config;
+  const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
+  const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
+  const system = await createSystem({
+    ...ports,
+    ...crew.options,
+    shards: runtime.shards,
+    workspaces,
+  });
+  const stopSystem = async () => {
+    await system.tell(rootAddress(TENANT), { type: 'root.drain' }, { principal: SYSTEM });
+    await system.stop();
+  };
+  try {
+    // Before doors open: a first message must find its agent configured. A root that is out of
+    // service is no reason to stay away: doors say what is wrong, and what does not need it goes
+    // on.
+    await startRoot(system, agents, START_MS).catch((error: unknown) =>
+      log.error({ alarm: true }, errorData(error).message),
+    );
+    const gateway = await openGateway(config, system, crew);
+    return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
+  } catch (error) {
+    await stopSystem();
+    throw error;
+  }
+}

@@ -1,0 +1,57 @@
+/** The gateway of a process, and what it needs to know of the agents. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Gateway, startGateway } from '../channels/index.ts';
+import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
+import { type System, systemClock } from '../runtime/index.ts';
+import { type Crew, TENANT } from './crew.ts';
+import packageJson from '../package.json' with { type: 'json' };
+
+export function openGateway(
+  config: Config,
+  system: System,
+  { agents, fallbackModel, log }: Crew,
+): Promise<Gateway> {
+  const { mode, token, password } = config.gateway.auth;
+  return startGateway({
+    system,
+    port: config.gateway.port,
+    host: bindHost(config),
+    auth: {
+      mode,
+      ...(token ? { token: token.reveal() } : {}),
+      ...(password ? { password: password.reveal() } : {}),
+    },
+    tenant: TENANT,
+    defaultAgentId: defaultAgent(config).id,
+    mainKey: config.session.mainKey,
+    agents: agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel })),
+    version: packageJson.version,
+    ...pageFolder(),
+    log,
+    clock: systemClock,
+  });
+}
+
+/** Clients first, then what they talked to. */
+export async function closeAll(gateway: Gateway, stopSystem: () => Promise<void>): Promise<void> {
+  await gateway.close({ reason: 'troupe stops' });
+  await stopSystem();
+}
+
+/** The same promise for whoever calls it. */
+export function once(stop: () => Promise<void>): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  return () => (stopping ??= stop());
+}
+
+/** Beside the bundle, or built by `npm run build` in a checkout. */
+function pageFolder(): { webRoot?: string } {
+  for (const folder of ['./web/', '../dist/web/']) {
+    const path = fileURLToPath(new URL(folder, import.meta.url));
+    if (existsSync(join(path, 'index.html')) && existsSync(join(path, 'main.js')))
+      return { webRoot: path };
+  }
+  return {};
+}

@@ -1,0 +1,29 @@
+/** Where the files of actors are kept, by configuration and by the form of the process. */
+import { join } from 'node:path';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { folderWorkspaces } from '../runtime/workspaces/folder.ts';
+import { syncedWorkspaces } from '../runtime/workspaces/synced.ts';
+import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
+
+export type WorkspacesFor = {
+  readonly blobs: Blobs;
+  readonly cell: string;
+  /** of a process of a cluster; absent when there is one process only */
+  readonly node?: string;
+};
+
+/**
+ * A folder of one process can be made. One that several machines share must be there already: an
+ * empty folder in its place would be a volume that is not mounted.
+ */
+export function workspacesOf(
+  { home, runtime: { workspaces } }: Config,
+  { blobs, cell, node }: WorkspacesFor,
+): Workspaces {
+  const { provider = node === undefined ? 'folder' : 'synced' } = workspaces;
+  const root = workspaces.path ?? join(home, 'workspaces');
+  return provider === 'folder'
+    ? folderWorkspaces({ root, cell, create: node === undefined })
+    : syncedWorkspaces({ blobs, cell, cacheFolder: join(root, node ?? 'local') });
+}
