@@ -68,8 +68,10 @@ export class SimHost implements ShardHost {
 
   async take(shard: number): Promise<void> {
     if (this.owns(shard)) return;
-    this.#set(shard, 'loading', 0);
     this.takesAtOnceMax = Math.max(this.takesAtOnceMax, ++this.#loading);
+    // As a worker does that first ends its copy of the rows: nobody sees yet that it takes it.
+    await this.#store(this.#random.whole(1, 50));
+    this.#set(shard, 'loading', 0);
     const readFrom = this.#journals.epochOf(shard);
     await this.#store(this.#random.whole(this.loadMs.from, this.loadMs.to));
     this.#loading--;
