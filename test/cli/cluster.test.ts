@@ -9,9 +9,7 @@ import { freePort } from './gateway.ts';
 import { runProgram, type Started, startProgram } from './program.ts';
 
 const server = natsServers().at(-1);
-const needsNats = describe.skipIf(!server);
-const suite = (what: string) =>
-  server ? what : `${what} (left out: there is no nats-server here)`;
+const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 
 type Ready = { readonly url?: string; readonly node: string; readonly name: string };
 
@@ -58,7 +56,7 @@ async function openRunning() {
   return { ...cluster, nats };
 }
 
-needsNats(suite('a cluster as processes'), () => {
+describe.skipIf(!server)(`a cluster as processes${leftOut}`, () => {
   it('starts in any order, NATS last, and answers; health and view agree', async () => {
     const cluster = await openCluster();
     const gateway = cluster.start('gateway', '--name', 'door');
