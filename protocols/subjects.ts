@@ -4,6 +4,7 @@
  *   mailbox       mbx.{env}.{shard}.{lane}          lane: data or control; internal
  *   journal       jrn.{env}.{shard}                 internal
  *   transcript    trn.{env}.{tenant}.{type}.{key}   internal
+ *   cell          cell.{env}                        internal
  *   dead letters  a2a.{domain}.{env}.dlq
  *   door          a2a.{domain}.{env}.in.{tenant}    requests
  *                 a2a.{domain}.{env}.out.{tenant}   answers and events
@@ -71,6 +72,8 @@ export const unescapeToken = (token: string): string => {
 export const mailboxSubject = (env: string, shard: number, lane: Lane) =>
   `mbx.${escapeToken(env)}.${shard}.${lane}`;
 export const journalSubject = (env: string, shard: number) => `jrn.${escapeToken(env)}.${shard}`;
+/** The record that says which cell an `env` is, and over how many shards it is spread. */
+export const cellSubject = (env: string) => `cell.${escapeToken(env)}`;
 /** @param actor an Address as text. @throws TroupeError INVALID_ARGUMENT when it is none */
 export const transcriptSubject = (env: string, actor: string) =>
   formatSubject({ kind: 'transcript', env, ...parseAddress(actor) });

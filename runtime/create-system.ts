@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Address } from '../protocols/address.ts';
 import { decode, encode } from '../protocols/codec.ts';
 import { TroupeError } from '../protocols/errors.ts';
+import { cellSubject } from '../protocols/subjects.ts';
 import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
@@ -89,12 +90,17 @@ async function openCell({
   shards = 8,
   onAlarm,
 }: SystemOptions): Promise<number> {
-  const subject = `cell.${env}`;
+  const subject = cellSubject(env);
   await store.log.append(subject, encode({ shards, createdAt: Date.now() }), { expectedLast: 0 });
-  const first = await store.log.readLast(subject);
-  if (!first)
+  const last = await store.log.readLast(subject);
+  if (!last)
     throw new TroupeError('INTERNAL', `the cell's own record (${subject}) is not readable`);
-  const stored = decode<{ shards: number }>(first.bytes).shards;
+  const record = decode<{ shards: number; cell?: string; importing?: boolean }>(last.bytes);
+  if (record.importing)
+    throw new TroupeError('UNAVAILABLE', `an import into ${env} is under way, or was interrupted`);
+  if (record.cell !== undefined && record.cell !== store.cell)
+    throw new TroupeError('INTERNAL', `${subject} names another cell, ${record.cell}`);
+  const { shards: stored } = record;
   if (stored !== shards) {
     onAlarm?.(
       `${shards} shards are asked for, but this store was made with ${stored}, which stays so`,

@@ -15,11 +15,15 @@ import { decodeKept } from './shard/records.ts';
 import { DEAD_LETTER_DOMAIN } from './shard/relay.ts';
 import type { Audit, DeadLetter, DeadLetters, TellAnswer } from './system.ts';
 
-type AuditEntry = Audit & {
+export type AuditEntry = Audit & {
   position: number;
   at: number;
   action: 'redrive' | 'refused' | 'drop';
 };
+
+/** Where it is kept what people did about dead letters. */
+export const auditSubject = (env: string): string =>
+  deadLetterSubject(`${DEAD_LETTER_DOMAIN}-audit`, env);
 
 const OPERATOR = { sub: 'operator', roles: ['operator'] };
 
@@ -35,7 +39,7 @@ export class DeadLetterLog implements DeadLetters {
     this.#clock = clock;
     this.#door = door;
     this.#letters = deadLetterSubject(DEAD_LETTER_DOMAIN, env);
-    this.#audits = deadLetterSubject(`${DEAD_LETTER_DOMAIN}-audit`, env);
+    this.#audits = auditSubject(env);
   }
 
   /** Letters that nobody has dealt with. */
@@ -80,7 +84,8 @@ export class DeadLetterLog implements DeadLetters {
     await this.#record(position, 'redrive', audit);
     const answer = await this.#door.tell(letter.to as Address, letter.event, {
       principal: { ...OPERATOR, sub: audit.who },
-      key: `redrive-${position}`,
+      // Not by position: letters get others when a cell moves to another log.
+      key: `redrive-${letter.id}`,
     });
     if (answer.kind === 'refused') await this.#record(position, 'refused', audit);
     return answer;

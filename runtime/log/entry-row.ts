@@ -82,6 +82,13 @@ export const subjectKey = (subject: string): Uint8Array => {
   return key;
 };
 
+/** What the keys of subjects with this prefix begin with; the prefix may be empty. */
+export const subjectPrefix = (prefix: string): Buffer => Buffer.from(SUBJECT_PREFIX + prefix);
+
+/** The subject of a key that `subjectKey` made. */
+export const subjectOfKey = (key: Uint8Array): string =>
+  Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8', SUBJECT_PREFIX.length);
+
 export const encodeNumber = (value: number): Uint8Array => {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32BE(value, 0);

@@ -23,6 +23,8 @@ import {
   entryOf,
   positionOfKey,
   subjectKey,
+  subjectOfKey,
+  subjectPrefix,
 } from './entry-row.ts';
 import { followByReading } from './follow.ts';
 import type { Fate, GroupCommit } from './group-commit.ts';
@@ -39,7 +41,7 @@ import {
   READ_LIMIT_DEFAULT,
   type ReadOptions,
 } from './log.ts';
-import type { RowRange, Rows, RowWrite } from './rows.ts';
+import { prefixEnd, type RowRange, type Rows, type RowWrite } from './rows.ts';
 import { Tails } from './tail.ts';
 import { Watchers } from './watchers.ts';
 
@@ -47,6 +49,8 @@ import { Watchers } from './watchers.ts';
 const SUBJECTS_MAX = 100_000;
 /** Entries one transaction of a trim removes, so that appends are not held up. */
 const TRIM_ENTRIES_PER_TRANSACTION = 5_000;
+/** Keys of subjects that are read in one go. */
+const SUBJECTS_PER_PAGE = 1_000;
 const NEXT_SUBJECT = Buffer.from('next-subject');
 const NONE: Alongside = { entries: [], puts: [] };
 
@@ -158,6 +162,19 @@ export class LmdbLog implements Log {
   async trim(subject: string, upTo: Position): Promise<void> {
     this.#assertOpen();
     while (await this.#trimSome(subject, upTo)) this.#assertOpen();
+  }
+
+  /** Every subject that starts with the prefix and ever held an entry, in order of bytes. */
+  *subjects(prefix: string): Iterable<string> {
+    const start = subjectPrefix(prefix);
+    const to = prefixEnd(start);
+    for (let from: Uint8Array = start; ; ) {
+      this.#assertOpen();
+      const keys = [...this.#rows.keys('meta', { from, to, limit: SUBJECTS_PER_PAGE })];
+      for (const key of keys) yield subjectOfKey(key);
+      if (keys.length < SUBJECTS_PER_PAGE) return;
+      from = Buffer.concat([keys.at(-1)!, Buffer.from([0])]);
+    }
   }
 
   /** Refuses all that comes; the store closes the rows below it. */

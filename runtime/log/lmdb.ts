@@ -42,6 +42,8 @@ export type LmdbStoreOptions = {
 
 export type LmdbStore = {
   readonly log: Log;
+  /** Every subject of the log that starts with the prefix and ever held an entry. */
+  subjects(prefix: string): Iterable<string>;
   readonly state: State;
   /** 128-bit hex name made when the store was; never changes (E5) */
   readonly cell: string;
@@ -109,7 +111,14 @@ const assemble = (
     await release();
   };
   let closing: Promise<void> | undefined;
-  return { log, state, cell, formatVersion: FORMAT_VERSION, close: () => (closing ??= close()) };
+  return {
+    log,
+    subjects: (prefix) => log.subjects(prefix),
+    state,
+    cell,
+    formatVersion: FORMAT_VERSION,
+    close: () => (closing ??= close()),
+  };
 };
 
 type Description = { readonly cell: string; readonly formatVersion: number };

@@ -8,7 +8,7 @@
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Position } from '../log/log.ts';
-import type { Put, Row, State } from '../state/state.ts';
+import type { Put, Row, State, TableRow } from '../state/state.ts';
 import { sortable } from './actor-row.ts';
 import { type JournalRecord, type LinkMark, type RowPut, type Turn, encodeOut } from './records.ts';
 
@@ -95,6 +95,13 @@ const newScalars = (cell: string): Scalars => ({
 /** Whether this is the row that says up to where the others of its shard are folded. */
 export const isHead = (table: string, key: string): boolean =>
   table === TABLE.scalars && key === SCALARS_KEY;
+
+/** The row that holds the scalars. */
+export const scalarsRow = (scalars: Scalars): TableRow => ({
+  table: TABLE.scalars,
+  key: SCALARS_KEY,
+  value: encode(scalars),
+});
 
 export class Fold {
   readonly shard: number;
@@ -200,12 +207,7 @@ export class Fold {
    */
   seal(): { record: number; puts: Put[] } {
     const puts = [...this.#dirty.values()];
-    puts.push({
-      shard: this.shard,
-      table: TABLE.scalars,
-      key: SCALARS_KEY,
-      value: encode(this.scalars),
-    });
+    puts.push({ shard: this.shard, ...scalarsRow(this.scalars) });
     const sealed = { record: this.#record, puts };
     this.#record++;
     this.#dirty = new Map();

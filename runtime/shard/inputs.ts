@@ -18,6 +18,7 @@ import {
   beginTurn,
   deadLetter,
   end,
+  outId,
   refuse,
   reply,
   type Resident,
@@ -61,11 +62,12 @@ export function takeLinkItem(
 export function takeClient(
   parts: ShardParts,
   group: Group,
-  { entry: e, logTimeMs }: { entry: ClientEntry; logTimeMs: number },
+  { entry: e, logTimeMs: storedAt }: { entry: ClientEntry; logTimeMs: number },
   input: string,
   by: Carrier,
 ): void {
   const t = beginTurn(parts, group);
+  const logTimeMs = e.acceptedAt ?? storedAt;
   group.keyNow = Math.max(group.keyNow, logTimeMs);
   const item: OutItem = { ...e.item, deadline: logTimeMs + e.ttlMs };
   if (e.key === undefined) return by.message(t, item, input);
@@ -133,7 +135,7 @@ export function takeUnreadable(
   const t = beginTurn(parts, group);
   const nowhere = {
     to: `unreadable/mail/${position}` as OutItem['to'],
-    id: `mail-${position}`,
+    id: outId(t),
     event: { type: 'unreadable' },
     hops: 0,
   };

@@ -96,10 +96,8 @@ async function loadOnce(from: LoadFrom): Promise<Loaded> {
   await discard(from);
   const stored = await readJournal(from, 1);
   const unreadable: string[] = [];
-  const base = (await fromSnapshot(from, countedOf(stored), unreadable)) ?? {
-    fold: Fold.empty(from.shard, from.state, !from.log.atomic, from.cell),
-    covers: 0,
-  };
+  const counted = notVoid(stored);
+  const base = (await fromSnapshot(from, counted, unreadable)) ?? fromNothing(from, counted);
   const tail = await foldTail(from, base, stored, unreadable);
   return loaded(base.fold, stored, tail, unreadable);
 }
@@ -159,18 +157,30 @@ function recordAt(position: Position, bytes: Uint8Array): JournalRecord {
   }
 }
 
-/** Records that may count, for finding snapshots: each names the one stored before it (C4). */
-function countedOf(stored: readonly Stored[]): Stored[] {
-  return stored.filter(({ record }, i) => i === 0 || record.prev === stored[i - 1]!.position);
+/**
+ * Records that are not void, for finding snapshots (C4). What is missing before one does not matter
+ * here: the chain after what it covers is what must be unbroken.
+ */
+function notVoid(stored: readonly Stored[]): Stored[] {
+  return stored.filter(({ record }, i) => i === 0 || record.prev >= stored[i - 1]!.position);
+}
+
+/** @throws CorruptRecord for an imported shard: its journal does not tell how it began */
+function fromNothing(from: LoadFrom, stored: readonly Stored[]): Base {
+  for (const { record } of stored) {
+    if (record.t === 'SNAPSHOT' && record.covers === 0)
+      throw new CorruptRecord(`${record.blob}, which the shard was imported as, is not readable`);
+  }
+  return { fold: Fold.empty(from.shard, from.state, !from.log.atomic, from.cell), covers: 0 };
 }
 
 /** The latest snapshot whose blob is whole; a bad one falls back to the one before it (I2). */
 async function fromSnapshot(
   from: LoadFrom,
-  counted: readonly Stored[],
+  stored: readonly Stored[],
   unreadable: string[],
 ): Promise<Base | undefined> {
-  const snapshots = counted.flatMap(({ record }) => (record.t === 'SNAPSHOT' ? [record] : []));
+  const snapshots = stored.flatMap(({ record }) => (record.t === 'SNAPSHOT' ? [record] : []));
   for (const record of snapshots.toReversed()) {
     const bytes = await readBlob(from, record);
     if (typeof bytes === 'string') {

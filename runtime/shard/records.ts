@@ -55,6 +55,8 @@ export type MailEntry =
       /** log time after which this copy is stale (F4) */
       readonly notAfter: number;
       readonly ttlMs: number;
+      /** log time of its acceptance, where that was another log: an import moved it here */
+      readonly acceptedAt?: number;
     }
   | {
       readonly kind: 'outcome';
@@ -196,6 +198,7 @@ export function encodeMail(e: MailEntry): Buffer {
         e.payloadHash,
         e.notAfter,
         e.ttlMs,
+        ...(e.acceptedAt === undefined ? [] : [e.acceptedAt]),
       ]);
     case 'outcome':
       return encode(['o', e.cell, e.intent, e.attempt, e.outcome]);
@@ -224,11 +227,13 @@ const unpackers: Readonly<Record<'l' | 'c' | 'o', (a: Packed) => MailEntry>> = {
     fit((lane === 'data' || lane === 'control') && items.length > 0, 'link');
     return { kind: 'links', cell, src, lane, n, items: items.map(unpackMessage) };
   },
-  c([, cell, item, key, payloadHash, notAfter, ttlMs]) {
+  c([, cell, item, key, payloadHash, notAfter, ttlMs, acceptedAt]) {
     fit(text(cell) && text(payloadHash) && (key === null || text(key)), 'key');
     fit(Number.isFinite(notAfter) && natural(ttlMs), 'time');
+    fit(acceptedAt === undefined || Number.isFinite(acceptedAt), 'time');
     const entry = { cell, item: unpackMessage(item), payloadHash, notAfter, ttlMs };
-    return { kind: 'client', ...entry, ...(key === null ? {} : { key }) };
+    const moved = acceptedAt === undefined ? {} : { acceptedAt };
+    return { kind: 'client', ...entry, ...(key === null ? {} : { key }), ...moved };
   },
   o([, cell, intent, attempt, outcome]) {
     fit(text(cell) && text(intent) && natural(attempt) && text(outcome.kind), 'outcome');

@@ -10,7 +10,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Position } from '../log/log.ts';
-import type { Put, State } from '../state/state.ts';
+import type { Put, State, TableRow } from '../state/state.ts';
 import { isHead } from './fold.ts';
 
 export type SnapshotBlob = {
@@ -21,6 +21,47 @@ export type SnapshotBlob = {
 };
 
 export type RowsOfShard = { readonly bytes: Buffer; readonly sha256: string };
+
+/** Makes the bytes of a snapshot out of rows, one after the other. */
+export class RowsWriter {
+  readonly #hash = createHash('sha256');
+  readonly #parts: Buffer[] = [];
+  #page: (string | Uint8Array)[] = [];
+  #size = 0;
+
+  constructor() {
+    this.#add(VERSION);
+  }
+
+  /** Answers whether a page is full and made: a moment to let others run. */
+  put({ table, key, value }: TableRow): boolean {
+    this.#page.push(table, key, value);
+    this.#size += ROW_BYTES + value.length;
+    if (this.#size < PAGE_BYTES) return false;
+    this.#closePage();
+    return true;
+  }
+
+  end(): RowsOfShard {
+    if (this.#page.length > 0) this.#closePage();
+    return { bytes: Buffer.concat(this.#parts), sha256: this.#hash.digest('hex') };
+  }
+
+  #closePage(): void {
+    const rows = encode(this.#page);
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32LE(rows.length);
+    this.#add(length);
+    this.#add(rows);
+    this.#page = [];
+    this.#size = 0;
+  }
+
+  #add(part: Buffer): void {
+    this.#hash.update(part);
+    this.#parts.push(part);
+  }
+}
 
 const VERSION = Buffer.from([1]);
 const LENGTH_BYTES = 4;
@@ -35,26 +76,9 @@ const HASH_BYTES = 2 ** 20;
  * calls it when State holds exactly the fold at `covers`.
  */
 export async function collectRows(state: State, shard: number): Promise<RowsOfShard> {
-  const hash = createHash('sha256');
-  const parts: Buffer[] = [];
-  const add = (part: Buffer): void => {
-    hash.update(part);
-    parts.push(part);
-  };
-  add(VERSION);
-  let page: (string | Uint8Array)[] = [];
-  let size = 0;
-  for (const { table, key, value } of state.dump(shard)) {
-    page.push(table, key, value);
-    size += ROW_BYTES + value.length;
-    if (size < PAGE_BYTES) continue;
-    addPage(page, add);
-    page = [];
-    size = 0;
-    await nextTurn();
-  }
-  if (page.length > 0) addPage(page, add);
-  return { bytes: Buffer.concat(parts), sha256: hash.digest('hex') };
+  const writer = new RowsWriter();
+  for (const row of state.dump(shard)) if (writer.put(row)) await nextTurn();
+  return writer.end();
 }
 
 /** Writes the blob and makes sure that it reads back whole. @throws when it does not */
@@ -125,14 +149,6 @@ export const snapshotName = (
 /** The position up to which a snapshot of this name covers; NaN when it is no such name. */
 export const coversOf = (name: string): number =>
   Number(/\/(\d+)-\d+$/.exec(name)?.[1] ?? Number.NaN);
-
-function addPage(page: readonly unknown[], add: (part: Buffer) => void): void {
-  const rows = encode(page);
-  const length = Buffer.alloc(LENGTH_BYTES);
-  length.writeUInt32LE(rows.length);
-  add(length);
-  add(rows);
-}
 
 function putsOf(shard: number, page: readonly (string | Uint8Array)[]): Put[] {
   const puts: Put[] = [];

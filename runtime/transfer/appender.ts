@@ -1,0 +1,68 @@
+/**
+ * Appender: writes a subject that nobody else may write meanwhile, each entry exactly once,
+ * whatever becomes of answers. Every append expects the one before it, as a journal's does (C3): so
+ * an entry whose answer was lost is found by reading and never stored twice, and a second writer is
+ * noticed by the first.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { AppendUnknown, type Log, type Position } from '../log/log.ts';
+
+/** A store that does not answer is asked again for so long. */
+const PATIENCE_MS = 60_000;
+const RETRY_MS = { first: 50, max: 2_000 };
+
+export class Appender {
+  readonly #log: Log;
+  readonly #subject: string;
+  #last: Position;
+
+  /** @param last position of the subject's last entry, 0 when it must be empty */
+  constructor(log: Log, subject: string, last: Position = 0) {
+    this.#log = log;
+    this.#subject = subject;
+    this.#last = last;
+  }
+
+  /**
+   * One call at a time.
+   * @throws TroupeError CONFLICT when the subject holds what this appender did not write;
+   * UNAVAILABLE when the log has not taken it in a minute
+   */
+  async append(bytes: Uint8Array): Promise<Position> {
+    this.#last = await patiently(() => this.#try(bytes));
+    return this.#last;
+  }
+
+  async #try(bytes: Uint8Array): Promise<Position> {
+    try {
+      const expected = { expectedLast: this.#last };
+      const answer = await this.#log.append(this.#subject, bytes, expected);
+      if (answer.kind === 'stored') return answer.position;
+    } catch (error) {
+      if (!(error instanceof AppendUnknown)) throw error;
+    }
+    const last = await this.#log.readLast(this.#subject);
+    if ((last?.position ?? 0) === this.#last)
+      throw new TroupeError('UNAVAILABLE', `${this.#subject} takes no entry at present`);
+    if (last && Buffer.compare(last.bytes, bytes) === 0) return last.position;
+    throw new TroupeError('CONFLICT', `${this.#subject} holds entries that somebody else wrote`, {
+      details: { reason: 'NOT_EMPTY', subject: this.#subject },
+    });
+  }
+}
+
+/**
+ * Does it again, which must be harmless, while the store does not answer. @throws its last error
+ */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS;
+  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (errorData(error).code !== 'UNAVAILABLE' || performance.now() > until) throw error;
+    }
+    await pause(delayMs);
+  }
+}

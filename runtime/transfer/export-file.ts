@@ -1,0 +1,204 @@
+/**
+ * Export file: frames in one file that is whole or not there, and proves it.
+ *
+ *   troupe-export\n · gzip of (length u32, little-endian · msgpack)… · SHA-256 of all before it
+ *
+ * Written and read as a stream: one frame is in memory at a time. A file holds conversations and
+ * keys of clients, so only its owner may read it (0600).
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import { decode, encode } from '../../protocols/codec.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { syncFolder } from '../blobs/durable-file.ts';
+import { type ExportHeader, FORMAT, type Frame } from './frames.ts';
+
+const MAGIC = Buffer.from('troupe-export\n');
+const HASH_BYTES = 32;
+const LENGTH_BYTES = 4;
+const CHUNK_BYTES = 256 * 1024;
+
+export type WrittenFile = { readonly bytes: number; readonly sha256: string };
+
+/**
+ * Writes the frames, flushes, and gives the file its name only then.
+ * @param force replace a file of this name
+ * @throws TroupeError CONFLICT when there is one and `force` is not given
+ */
+export async function writeExportFile(
+  path: string,
+  frames: AsyncIterable<Frame>,
+  { force = false } = {},
+): Promise<WrittenFile> {
+  await refuseTaken(path, force);
+  const folder = dirname(path);
+  const temporary = join(folder, `~${basename(path)}.${randomBytes(6).toString('hex')}`);
+  const hash = createHash('sha256');
+  let bytes = HASH_BYTES;
+  const seal = async function* (zipped: AsyncIterable<Buffer>) {
+    const pass = (part: Buffer): Buffer => {
+      hash.update(part);
+      bytes += part.length;
+      return part;
+    };
+    yield pass(MAGIC);
+    for await (const part of zipped) yield pass(part);
+  };
+  let file: FileHandle | undefined;
+  try {
+    file = await open(temporary, 'wx', 0o600);
+    const zip = createGzip({ chunkSize: CHUNK_BYTES });
+    const output = file.createWriteStream({ autoClose: false });
+    await pipeline(Readable.from(framed(frames)), zip, seal, output);
+    const digest = hash.digest();
+    await file.write(digest);
+    await file.sync();
+    await file.close();
+    await refuseTaken(path, force);
+    await rename(temporary, path);
+    await syncFolder(folder);
+    return { bytes, sha256: digest.toString('hex') };
+  } catch (error) {
+    await file?.close().catch(() => {});
+    await rm(temporary, { force: true });
+    throw error instanceof TroupeError ? error : unusable('written', path, error);
+  }
+}
+
+/**
+ * Reads the whole file to find out whether it is what was written, before anything is done with it.
+ * @throws TroupeError INVALID_ARGUMENT when it is not, or of a newer format; NOT_FOUND
+ */
+export async function checkExportFile(
+  path: string,
+): Promise<WrittenFile & { readonly header: ExportHeader }> {
+  const bytes = await sizeOf(path);
+  const hash = createHash('sha256');
+  const end = bytes - HASH_BYTES;
+  if (end <= MAGIC.length) throw foreign(path);
+  let first: Buffer | undefined;
+  let kept = Buffer.alloc(0);
+  for await (const part of reading(path, 0, bytes)) {
+    first ??= part;
+    const whole = Buffer.concat([kept, part]);
+    kept = whole.subarray(-HASH_BYTES);
+    hash.update(whole.subarray(0, -HASH_BYTES));
+  }
+  if (!first?.subarray(0, MAGIC.length).equals(MAGIC)) throw foreign(path);
+  const digest = hash.digest();
+  if (!digest.equals(kept))
+    throw damaged(path, 'its checksum is wrong: it is cut short, or changed');
+  for await (const frame of readExportFile(path)) {
+    if (frame[0] !== 'header') break;
+    checkFormat(path, frame[1]);
+    return { bytes, sha256: digest.toString('hex'), header: frame[1] };
+  }
+  throw damaged(path, 'it has no header');
+}
+
+/**
+ * The frames of a file that was checked, up to and with its end.
+ * @throws TroupeError INVALID_ARGUMENT when they are not what was written
+ */
+export async function* readExportFile(path: string): AsyncGenerator<Frame> {
+  const end = (await sizeOf(path)) - HASH_BYTES;
+  const input = reading(path, MAGIC.length, end);
+  const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  // What fails is thrown to the reader below; one who stops half-way is no failure.
+  const piped = pipeline(input, unzip).catch(() => {});
+  let last: Frame | undefined;
+  try {
+    for await (const bytes of pieces(unzip)) {
+      last = decode<Frame>(bytes);
+      yield last;
+    }
+  } catch (error) {
+    throw damaged(path, errorData(error).message, error);
+  } finally {
+    unzip.destroy();
+    await piped;
+  }
+  if (last?.[0] !== 'end') throw damaged(path, 'it has no end');
+}
+
+async function* framed(frames: AsyncIterable<Frame>): AsyncGenerator<Buffer> {
+  for await (const frame of frames) {
+    const bytes = encode(frame);
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32LE(bytes.length);
+    yield length;
+    yield bytes;
+  }
+}
+
+/** Cuts the stream at the lengths that stand in it. */
+async function* pieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
+  let size = 0;
+  let wanted = LENGTH_BYTES;
+  let isLength = true;
+  for await (const part of stream) {
+    parts.push(part);
+    size += part.length;
+    while (size >= wanted) {
+      const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+      const piece = all.subarray(0, wanted);
+      parts = [all.subarray(wanted)];
+      size -= wanted;
+      if (!isLength) yield piece;
+      wanted = isLength ? piece.readUInt32LE() : LENGTH_BYTES;
+      isLength = !isLength;
+    }
+  }
+  if (size > 0 || !isLength) throw new Error('it ends within a frame');
+}
+
+const reading = (path: string, start: number, end: number) =>
+  createReadStream(path, {
+    start,
+    end: end - 1,
+    highWaterMark: CHUNK_BYTES,
+  }) as AsyncIterable<Buffer> & Readable;
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new TroupeError('NOT_FOUND', `there is no file ${path}`, { cause });
+    throw unusable('read', path, cause);
+  }
+}
+
+async function refuseTaken(path: string, force: boolean): Promise<void> {
+  if (force || !(await stat(path).catch(() => undefined))) return;
+  throw new TroupeError(
+    'CONFLICT',
+    `${path} exists already: name another file, or give --force to replace it`,
+  );
+}
+
+function checkFormat(path: string, { format, program }: ExportHeader): void {
+  if (format <= FORMAT) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${path} has format ${format}, written by troupe ${program}; this program reads up to ${FORMAT}. ` +
+      'Use the newer program.',
+  );
+}
+
+const foreign = (path: string): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', `${path} was not written by troupe export`);
+
+const damaged = (path: string, why: string, cause?: unknown): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', `${path} is damaged: ${why}. Export again.`, { cause });
+
+const unusable = (done: string, path: string, cause: unknown): TroupeError =>
+  new TroupeError('UNAVAILABLE', `${path} can not be ${done}: ${errorData(cause).message}`, {
+    cause,
+  });

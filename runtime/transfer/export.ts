@@ -1,0 +1,205 @@
+/**
+ * Export: everything of an embedded store that another log must have to go on from there (RT10), as
+ * one file: per shard the fold and the mail that has no turn yet; transcripts, dead letters and
+ * what was done about them; blobs. Journals stay behind: the fold is what they come to.
+ *
+ * The store is used by nobody else meanwhile (the folder's lock), and is not changed.
+ */
+import { decode, encode } from '../../protocols/codec.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Lane } from '../../protocols/statechart.ts';
+import {
+  cellSubject,
+  deadLetterSubject,
+  escapeToken,
+  journalSubject,
+  mailboxSubject,
+  parseSubject,
+} from '../../protocols/subjects.ts';
+import { auditSubject } from '../dead-letters.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import type { LmdbStore } from '../log/lmdb.ts';
+import type { LogEntry, Position } from '../log/log.ts';
+import { isHead } from '../shard/fold.ts';
+import { loadShard } from '../shard/load.ts';
+import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
+import { writeExportFile } from './export-file.ts';
+import {
+  Counter,
+  type ExportHeader,
+  FORMAT,
+  type Frame,
+  type MailFrame,
+  PAGE_BYTES,
+  type TransferSummary,
+} from './frames.ts';
+
+export type ExportOptions = {
+  readonly store: Pick<LmdbStore, 'log' | 'state' | 'cell' | 'subjects'>;
+  readonly blobs: Blobs;
+  /** default `local`, as createSystem has it */
+  readonly env?: string;
+  readonly file: string;
+  /** replace a file of that name; default false */
+  readonly force?: boolean;
+  /** version of this program */
+  readonly program: string;
+  readonly onProgress?: (what: string) => void;
+};
+
+type Source = ExportOptions & { readonly env: string };
+
+/** All of a shard's snapshots begin with this; an embedded store has none, and needs none. */
+const SNAPSHOTS = 'snap/';
+const LANES: readonly Lane[] = ['data', 'control'];
+/** Counted per row or entry beside its bytes. */
+const OVERHEAD_BYTES = 64;
+
+/**
+ * @throws TroupeError NOT_FOUND when the store holds no cell; CONFLICT when the file exists;
+ * INTERNAL when what is stored is damaged, or holds what an export does not know: then there is no
+ * file
+ */
+export async function exportCell(options: ExportOptions): Promise<TransferSummary> {
+  const source: Source = { ...options, env: options.env ?? 'local' };
+  const header = await headerOf(source);
+  refuseUnknown(source, header.shards);
+  const counter = new Counter();
+  const { file, force = false } = options;
+  const written = await writeExportFile(file, allFrames(source, header, counter), { force });
+  return { cell: header.cell, ...counter.counts, ...written };
+}
+
+async function headerOf({ store, env, program }: Source): Promise<ExportHeader> {
+  const record = await store.log.readLast(cellSubject(env));
+  if (!record)
+    throw new TroupeError(
+      'NOT_FOUND',
+      'there is nothing to export: troupe never ran on this store',
+    );
+  const { shards, createdAt } = decode<{ shards: number; createdAt: number }>(record.bytes);
+  const { cell } = store;
+  return { format: FORMAT, cell, env, shards, createdAt, exportedAt: Date.now(), program };
+}
+
+/** Nothing is left behind in silence. @throws TroupeError INTERNAL */
+function refuseUnknown({ store, env }: Source, shards: number): void {
+  const known = new Set([
+    cellSubject(env),
+    deadLetterSubject(DEAD_LETTER_DOMAIN, env),
+    auditSubject(env),
+  ]);
+  for (const name of store.subjects('')) {
+    if (known.has(name) || isCarried(name, env, shards)) continue;
+    throw new TroupeError('INTERNAL', `the store holds ${name}, which an export does not know`);
+  }
+}
+
+function isCarried(name: string, env: string, shards: number): boolean {
+  if (!/^(mbx|jrn|trn)\./.test(name)) return false;
+  const subject = parseSubject(name);
+  if (subject.env !== env) return false;
+  return 'shard' in subject ? subject.shard < shards : subject.kind === 'transcript';
+}
+
+async function* allFrames(
+  source: Source,
+  header: ExportHeader,
+  counter: Counter,
+): AsyncGenerator<Frame> {
+  const counted = async function* (frames: AsyncIterable<Frame>) {
+    for await (const frame of frames) {
+      counter.count(frame);
+      yield frame;
+    }
+  };
+  yield ['header', header];
+  for (let shard = 0; shard < header.shards; shard++) {
+    source.onProgress?.(`shard ${shard + 1} of ${header.shards}`);
+    yield* counted(shardFrames(source, shard));
+  }
+  source.onProgress?.('dead letters and transcripts');
+  yield* counted(deadLetterFrames(source));
+  yield* counted(transcriptFrames(source));
+  source.onProgress?.('files');
+  yield* counted(blobFrames(source));
+  yield ['end', counter.counts];
+}
+
+async function* shardFrames(source: Source, shard: number): AsyncGenerator<Frame> {
+  const { store, blobs, env } = source;
+  const { log, state, cell } = store;
+  const journal = journalSubject(env, shard);
+  // Also finds out that rows and journal belong together.
+  const { fold, records } = await loadShard({ log, state, blobs, cell, journal, shard });
+  if (records > 0)
+    throw new TroupeError('INTERNAL', `the rows of shard ${shard} are behind its journal`);
+  yield ['shard', shard, encode(fold.scalars)];
+  const { mailFloor, ctlFloor } = fold.scalars;
+  for (const lane of LANES) {
+    const floor = lane === 'data' ? mailFloor : ctlFloor;
+    for await (const page of pagesOf(source, mailboxSubject(env, shard, lane), floor + 1)) {
+      const entries = page.map(({ position, logTimeMs, bytes }): MailFrame => {
+        return [position, logTimeMs, bytes];
+      });
+      yield ['mail', lane, entries];
+    }
+  }
+  yield* rowFrames(source, shard);
+}
+
+async function* rowFrames({ store }: Source, shard: number): AsyncGenerator<Frame> {
+  let page: (string | Uint8Array)[] = [];
+  let size = 0;
+  for (const { table, key, value } of store.state.dump(shard)) {
+    if (isHead(table, key)) continue;
+    page.push(table, key, value);
+    size += OVERHEAD_BYTES + value.length;
+    if (size < PAGE_BYTES) continue;
+    yield ['rows', page];
+    page = [];
+    size = 0;
+  }
+  if (page.length > 0) yield ['rows', page];
+}
+
+async function* deadLetterFrames(source: Source): AsyncGenerator<Frame> {
+  const { env } = source;
+  for await (const page of pagesOf(source, deadLetterSubject(DEAD_LETTER_DOMAIN, env)))
+    yield ['letters', page.map(({ position, bytes }) => [position, bytes] as const)];
+  for await (const page of pagesOf(source, auditSubject(env)))
+    yield ['audits', page.map(({ bytes }) => bytes)];
+}
+
+async function* transcriptFrames(source: Source): AsyncGenerator<Frame> {
+  for (const name of source.store.subjects(`trn.${escapeToken(source.env)}.`)) {
+    const subject = parseSubject(name);
+    if (subject.kind !== 'transcript') continue;
+    const actor = `${subject.tenant}/${subject.type}/${subject.key}`;
+    for await (const page of pagesOf(source, name))
+      yield ['transcript', actor, page.map(({ bytes }) => bytes)];
+  }
+}
+
+async function* blobFrames({ blobs }: Source): AsyncGenerator<Frame> {
+  for (const name of await blobs.list('')) {
+    if (name.startsWith(SNAPSHOTS)) continue;
+    const bytes = await blobs.get(name);
+    if (!bytes) throw new TroupeError('INTERNAL', `the blob ${name} went while it was read`);
+    yield ['blob', name, bytes];
+  }
+}
+
+/** The entries of a subject from a position on, some at a time. */
+async function* pagesOf(
+  { store }: Source,
+  subject: string,
+  from: Position = 1,
+): AsyncGenerator<readonly LogEntry[]> {
+  for (let next = from; ; ) {
+    const page = await store.log.read(subject, next, { bytesMax: PAGE_BYTES });
+    if (page.length === 0) return;
+    yield page;
+    next = page.at(-1)!.position + 1;
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Import: an exported installation into a cell that is new (RT10). All or nothing as others see it:
+ * the cell's record says `importing` from before the first entry until after the last one, and
+ * nobody enters a cell while it does.
+ *
+ * The cell keeps its name, which its actors' keys, calls and mail hold: so there must never be two
+ * of it, and the store that was exported must not run again.
+ */
+import { randomBytes } from 'node:crypto';
+import { decode, encode } from '../../protocols/codec.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { cellSubject, deadLetterSubject, transcriptSubject } from '../../protocols/subjects.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import { auditSubject } from '../dead-letters.ts';
+import type { Log, Position } from '../log/log.ts';
+import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
+import { Appender, patiently } from './appender.ts';
+import { checkExportFile, readExportFile } from './export-file.ts';
+import { Counter, type ExportHeader, type Frame, type TransferSummary } from './frames.ts';
+import { ShardImport } from './import-shard.ts';
+import { moveAudit } from './moved.ts';
+import { TranscriptImport } from './import-transcripts.ts';
+
+/** What an import writes to. */
+export type ImportTarget = {
+  /** not atomic: shards on it begin with a snapshot */
+  readonly log: Log;
+  readonly blobs: Blobs;
+  /** Removes everything of the cell but its record: what an interrupted import left. */
+  clear(): Promise<void>;
+};
+
+export type ImportOptions = {
+  readonly target: ImportTarget;
+  /** first token of the new subjects */
+  readonly env: string;
+  readonly file: string;
+  /** begin anew where an import was interrupted; default false */
+  readonly again?: boolean;
+  readonly onProgress?: (what: string) => void;
+};
+
+/** The cell's record while its import is under way. */
+type Importing = {
+  readonly importing: true;
+  readonly cell: string;
+  readonly shards: number;
+  readonly startedAt: number;
+  /** names this import among all */
+  readonly attempt: string;
+};
+
+/**
+ * @throws TroupeError INVALID_ARGUMENT for a file that is not whole; CONFLICT (details.reason) when
+ * there is a cell (EXISTS), when an import was interrupted or is under way (IMPORTING), or when the
+ * new place is not empty (NOT_EMPTY); UNAVAILABLE when it does not answer for a minute. After an
+ * error the cell stays closed: `again` begins anew
+ */
+export async function importCell(options: ImportOptions): Promise<TransferSummary> {
+  const { target, env, file, onProgress } = options;
+  onProgress?.(`checking ${file}`);
+  const { header, bytes, sha256 } = await checkExportFile(file);
+  const { cell, shards, createdAt } = header;
+  const record = await claim(options, header);
+  const counts = await new CellImport(target, env, header, onProgress).run(readExportFile(file));
+  // Another import that began anew meanwhile has written its record, so this one is refused.
+  await record.append(encode({ cell, shards, createdAt }));
+  return { cell, ...counts, bytes, sha256 };
+}
+
+/** Writes the record that keeps everybody out; answers who writes the one that lets them in. */
+async function claim(
+  { target, env, again = false }: ImportOptions,
+  { cell, shards }: ExportHeader,
+): Promise<Appender> {
+  const { log } = target;
+  const last = await patiently(() => log.readLast(cellSubject(env)));
+  if (last) refuseCell(env, decode<Partial<Importing>>(last.bytes), again);
+  const record = new Appender(log, cellSubject(env), last?.position);
+  const attempt = randomBytes(12).toString('hex');
+  const startedAt = Date.now();
+  const importing: Importing = { importing: true, cell, shards, startedAt, attempt };
+  await record.append(encode(importing));
+  if (last) await target.clear();
+  return record;
+}
+
+function refuseCell(env: string, found: Partial<Importing>, again: boolean): void {
+  const { importing, cell, shards, startedAt = 0 } = found;
+  if (importing && again) return;
+  const name = `the cell ${cell ?? '(unnamed)'} with ${shards} shards`;
+  if (importing)
+    throw new TroupeError(
+      'CONFLICT',
+      `an import of ${name} into ${env} began at ${new Date(startedAt).toISOString()} and has not ended. ` +
+        'If it was interrupted, give --again: what it left is removed, and all is imported anew.',
+      { details: { reason: 'IMPORTING', cell } },
+    );
+  throw new TroupeError(
+    'CONFLICT',
+    `${env} is ${name} already, and an import needs a new one: ` +
+      'give another nats.env, or a NATS server that holds no cell.',
+    { details: { reason: 'EXISTS', cell } },
+  );
+}
+
+/** Everything between the two records of the cell. */
+class CellImport {
+  readonly #target: ImportTarget;
+  readonly #env: string;
+  readonly #header: ExportHeader;
+  readonly #onProgress: ((what: string) => void) | undefined;
+  readonly #letters: Appender;
+  readonly #audits: Appender;
+  readonly #transcripts: TranscriptImport;
+  /** dead letters by their old positions, which audits name */
+  readonly #places = new Map<Position, Position>();
+  #shard: ShardImport | undefined;
+
+  constructor(
+    target: ImportTarget,
+    env: string,
+    header: ExportHeader,
+    onProgress: ((what: string) => void) | undefined,
+  ) {
+    const { log } = target;
+    this.#target = target;
+    this.#env = env;
+    this.#header = header;
+    this.#onProgress = onProgress;
+    this.#letters = new Appender(log, deadLetterSubject(DEAD_LETTER_DOMAIN, env));
+    this.#audits = new Appender(log, auditSubject(env));
+    this.#transcripts = new TranscriptImport(log, (actor) => transcriptSubject(env, actor));
+  }
+
+  async run(frames: AsyncIterable<Frame>) {
+    const counter = new Counter();
+    let end: Frame | undefined;
+    for await (const frame of frames) {
+      counter.count(frame);
+      await this.#take(frame);
+      end = frame;
+    }
+    await this.#transcripts.end();
+    const { counts } = counter;
+    if (end?.[0] !== 'end' || JSON.stringify(end[1]) !== JSON.stringify(counts))
+      throw new TroupeError('INTERNAL', 'the export does not hold what it says at its end');
+    return counts;
+  }
+
+  async #take(frame: Frame): Promise<void> {
+    switch (frame[0]) {
+      case 'shard':
+        return this.#begin(frame[1], frame[2]);
+      case 'mail':
+        return this.#shard?.mail(frame[1], frame[2]);
+      case 'rows':
+        return this.#shard?.rows(frame[1]);
+      case 'blob':
+        return patiently(() => this.#target.blobs.put(frame[1], frame[2]));
+      case 'transcript':
+        await this.#endShard();
+        return this.#transcripts.append(frame[1], frame[2]);
+      case 'letters':
+        for (const [old, bytes] of frame[1])
+          this.#places.set(old, await this.#letters.append(bytes));
+        return;
+      case 'audits':
+        for (const bytes of frame[1]) await this.#audits.append(moveAudit(bytes, this.#places));
+        return;
+      case 'end':
+        return this.#endShard();
+      case 'header':
+    }
+  }
+
+  async #begin(shard: number, scalars: Uint8Array): Promise<void> {
+    await this.#endShard();
+    const { cell, shards } = this.#header;
+    this.#onProgress?.(`shard ${shard + 1} of ${shards}`);
+    this.#shard = new ShardImport({ ...this.#target, env: this.#env, cell, shard, scalars });
+  }
+
+  async #endShard(): Promise<void> {
+    await this.#shard?.end();
+    this.#shard = undefined;
+  }
+}
