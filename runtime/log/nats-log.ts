@@ -49,7 +49,7 @@ export type NatsLogOptions = {
 };
 
 const PUBLISH_TIMEOUT_MS = 2_000;
-const API_TIMEOUT_MS = 5_000;
+const API_TIMEOUT_MS = 2_000;
 /** A purge holds the stream; over a million messages it took five seconds on 2.9. */
 const PURGE_TIMEOUT_MS = 60_000;
 const READ_TIMEOUT_MS = 10_000;
