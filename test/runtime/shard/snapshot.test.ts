@@ -37,6 +37,7 @@ it('a snapshot holds the rows of the moment in which it was begun, over many pag
   expect([...restored.dump(SHARD)]).toEqual(wanted);
   expect(writes.length).toBeGreaterThan(4);
   expect(writes.at(-1)).toEqual([head]);
+  expect(writes.slice(0, -1).flat()).not.toContainEqual(head);
 });
 
 it('an empty shard has a snapshot without rows', async () => {
