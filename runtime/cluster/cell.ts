@@ -6,8 +6,9 @@
 import { randomBytes } from 'node:crypto';
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError, errorData } from '../../protocols/errors.ts';
+import { cellSubject } from '../../protocols/subjects.ts';
 import { AppendUnknown, type Log } from '../log/log.ts';
-import { cellSubject, noCluster } from './nats-streams.ts';
+import { noCluster } from './nats-streams.ts';
 import { pause } from './pause.ts';
 
 export type CellRecord = {

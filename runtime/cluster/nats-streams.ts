@@ -22,7 +22,7 @@ import {
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { TroupeError } from '../../protocols/errors.ts';
-import { escapeToken, subjectMatches } from '../../protocols/subjects.ts';
+import { cellSubject, escapeToken, subjectMatches } from '../../protocols/subjects.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
 import { pause } from './pause.ts';
 
@@ -48,9 +48,6 @@ export type Streams = {
   /** name of the stream that holds a subject; undefined: none of this cell's */
   streamOf(subject: string): string | undefined;
 };
-
-/** Subject of the record that says what cell an `env` is. */
-export const cellSubject = (env: string): string => `cell.${escapeToken(env)}`;
 
 /** Without `%`: 2.9 takes a stream's name for a format (printf) when it makes delivery subjects. */
 const streamName = (token: string, kind: string): string =>
