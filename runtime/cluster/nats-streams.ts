@@ -58,7 +58,7 @@ const OLDEST = [2, 9] as const;
 const OLDEST_REPLICATED = [2, 11] as const;
 const RETRY_MS = { first: 100, max: 2_000 };
 const STATUS_EVERY_MS = 10_000;
-const API_TIMEOUT_MS = 5_000;
+const API_TIMEOUT_MS = 2_000;
 const DUPLICATES_NANOS = 120 * 1e9;
 const STREAM_NAME_IN_USE = 10_058;
 
