@@ -1,43 +1,36 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { describe, expect, it } from 'vitest';
-import { natsServers, startNats } from './nats.ts';
+import { expect, it } from 'vitest';
+import { describeOnNats } from './describe-on-nats.ts';
+import { startNats } from './nats.ts';
 
-const servers = natsServers();
+describeOnNats('a nats-server for tests', ({ path, version }) => {
+  it('has its messages again after kill -9', async () => {
+    const first = await startNats({ path });
+    expect(first.version).toBe(version);
+    const before = await connect({ servers: first.url });
+    await (await jetstreamManager(before)).streams.add({ name: 's', subjects: ['s.>'] });
+    await jetstream(before).publish('s.1', 'one');
+    await before.close();
+    await first.kill('SIGKILL');
+    const again = await startNats({ path, folder: first.folder, port: first.port });
+    expect(again.port).toBe(first.port);
+    const nc = await connect({ servers: again.url });
+    const found = await (await jetstreamManager(nc)).streams.getMessage('s', { seq: 1 });
+    expect(found?.string()).toBe('one');
+    await nc.close();
+    await again.stop();
+    await again.stop();
+  });
 
-describe.skipIf(servers.length === 0)('a nats-server for tests (none is at hand)', () => {
-  it.each(servers)(
-    'NATS $version has its messages again after kill -9',
-    async ({ path, version }) => {
-      const first = await startNats({ path });
-      expect(first.version).toBe(version);
-      const before = await connect({ servers: first.url });
-      await (await jetstreamManager(before)).streams.add({ name: 's', subjects: ['s.>'] });
-      await jetstream(before).publish('s.1', 'one');
-      await before.close();
-      await first.kill('SIGKILL');
-      const again = await startNats({ path, folder: first.folder, port: first.port });
-      expect(again.port).toBe(first.port);
-      const nc = await connect({ servers: again.url });
-      const found = await (await jetstreamManager(nc)).streams.getMessage('s', { seq: 1 });
-      expect(found?.string()).toBe('one');
-      await nc.close();
-      await again.stop();
-      await again.stop();
-    },
-  );
-
-  it.each(servers)(
-    'NATS $version takes more configuration, and says what is wrong with it',
-    async ({ path }) => {
-      const server = await startNats({ path, config: 'max_payload: 9000' });
-      const nc = await connect({ servers: server.url });
-      expect(nc.info?.max_payload).toBe(9000);
-      await nc.close();
-      await server.stop();
-      await expect(startNats({ path, config: 'nonsense {' })).rejects.toThrow(
-        /ended at its start:\n.+/s,
-      );
-    },
-  );
+  it('takes more configuration, and says what is wrong with it', async () => {
+    const server = await startNats({ path, config: 'max_payload: 9000' });
+    const nc = await connect({ servers: server.url });
+    expect(nc.info?.max_payload).toBe(9000);
+    await nc.close();
+    await server.stop();
+    await expect(startNats({ path, config: 'nonsense {' })).rejects.toThrow(
+      /ended at its start:\n.+/s,
+    );
+  });
 });

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectNats, type NatsOptions } from '../../../runtime/cluster/nats-connection.ts';
-import { natsServers, type NatsServer, startNats } from '../../servers/nats.ts';
+import { describeOnNats } from '../../servers/describe-on-nats.ts';
+import { type NatsServer, startNats } from '../../servers/nats.ts';
 import { startTcpProxy } from '../../servers/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 
-const servers = natsServers();
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 const words: string[] = [];
 const open: NatsConnection[] = [];
@@ -96,112 +96,109 @@ describe('connectNats', () => {
   });
 });
 
-describe.skipIf(servers.length === 0).each(servers)(
-  'connectNats to NATS $version (skipped where no server is at hand)',
-  ({ path }) => {
-    it('waits for a server that comes later', async () => {
-      const first = await startNats({ path });
-      await first.stop();
-      const connecting = dial({ servers: [first.url] });
-      await eventually(() => expect(words).toHaveLength(1));
-      await start({ path, port: first.port });
-      expect((await connecting).info?.port).toBe(first.port);
-    });
+describeOnNats('connectNats', ({ path }) => {
+  it('waits for a server that comes later', async () => {
+    const first = await startNats({ path });
+    await first.stop();
+    const connecting = dial({ servers: [first.url] });
+    await eventually(() => expect(words).toHaveLength(1));
+    await start({ path, port: first.port });
+    expect((await connecting).info?.port).toBe(first.port);
+  });
 
-    it('comes back after the server was killed, and says both', async () => {
-      const server = await start({ path });
-      const nc = await dial({ servers: [server.url], name: 'me' });
-      await server.kill('SIGKILL');
-      await eventually(() => expect(words).toContainEqual(expect.stringContaining('is lost')));
-      await start({ path, port: server.port, folder: server.folder });
-      await eventually(() => expect(words).toContainEqual(expect.stringContaining('again, at')));
+  it('comes back after the server was killed, and says both', async () => {
+    const server = await start({ path });
+    const nc = await dial({ servers: [server.url], name: 'me' });
+    await server.kill('SIGKILL');
+    await eventually(() => expect(words).toContainEqual(expect.stringContaining('is lost')));
+    await start({ path, port: server.port, folder: server.folder });
+    await eventually(() => expect(words).toContainEqual(expect.stringContaining('again, at')));
+    await nc.flush();
+    expect(words.filter((what) => what.includes('is lost'))).toHaveLength(1);
+  });
+
+  it('notices within seconds a connection that passes nothing any more', async () => {
+    const server = await start({ path });
+    const proxy = await startTcpProxy(server.port);
+    const nc = await dial({ servers: [`127.0.0.1:${proxy.port}`] });
+    proxy.pause();
+    await eventually(() => expect(words).toContainEqual(expect.stringContaining('pings')));
+    proxy.resume();
+    await eventually(() => expect(words).toContainEqual(expect.stringContaining('again, at')));
+    await nc.close();
+    await proxy.close();
+  });
+
+  it('refuses wrong credentials at once, takes the right ones, and prints neither', async () => {
+    const config = 'authorization { user: me, password: rightpw }';
+    const server = await start({ path, config });
+    const wrong = await failure({ servers: [server.url], user: 'me', pass: 'wrongpw' });
+    expect(wrong).toMatchObject({ code: 'UNAUTHORIZED' });
+    expect(String(wrong)).not.toContain('wrongpw');
+    expect(await failure({ servers: [server.url] })).toMatchObject({ code: 'UNAUTHORIZED' });
+    await dial({ servers: [server.url], user: 'me', pass: 'rightpw' });
+  });
+
+  it('goes on trying when a server that comes back refuses the credentials', async () => {
+    const right = 'authorization { token: one }';
+    const server = await start({ path, config: right });
+    const nc = await dial({ servers: [server.url], token: 'one' });
+    await server.kill('SIGKILL');
+    const place = { path, port: server.port, folder: server.folder };
+    const other = await start({ ...place, config: 'authorization { token: two }' });
+    const refusals = () => words.filter((what) => what.includes('refuses the credentials'));
+    await eventually(() => expect(refusals().length).toBeGreaterThan(2));
+    await other.stop();
+    await start({ ...place, config: right });
+    await eventually(() => expect(words.at(-1)).toContain('again, at'));
+    expect(nc.isClosed()).toBe(false);
+  });
+
+  describe.skipIf(!hasOpenssl)('with TLS (skipped where openssl is not installed)', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-tls-'));
+    const at = (file: string) => join(folder, file);
+    const tls = { caFile: at('ca.pem') };
+    beforeAll(() => makeCertificates(folder));
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    const config = (verify: boolean) =>
+      `tls { cert_file: "${at('cert.pem')}", key_file: "${at('key.pem')}", ` +
+      `ca_file: "${at('ca.pem')}", verify: ${verify}, timeout: 5 }`;
+
+    it('connects where the CA is trusted, and refuses a certificate it does not know', async () => {
+      const server = await start({ path, config: config(false) });
+      const urls = [`tls://127.0.0.1:${server.port}`];
+      const nc = await dial({ servers: urls, tls });
       await nc.flush();
-      expect(words.filter((what) => what.includes('is lost'))).toHaveLength(1);
+      expect(await failure({ servers: urls, tls: {} })).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('TLS'),
+      });
     });
 
-    it('notices within seconds a connection that passes nothing any more', async () => {
+    it('shows its own certificate, and is told when it should have one', async () => {
+      const server = await start({ path, config: config(true) });
+      const own = { ...tls, certFile: at('cert.pem'), keyFile: at('key.pem') };
+      await (await dial({ servers: [server.url], tls: own })).flush();
+      const asked = new AbortController();
+      const waiting = failure({
+        servers: [server.url],
+        tls,
+        signal: asked.signal,
+        onStatus: (what) => words.push(what),
+      });
+      await eventually(() => expect(words[0]).toContain('asks for a certificate'));
+      asked.abort();
+      expect(await waiting).toMatchObject({ code: 'CANCELLED' });
+    });
+
+    it('refuses a server without TLS when TLS is asked for', async () => {
       const server = await start({ path });
-      const proxy = await startTcpProxy(server.port);
-      const nc = await dial({ servers: [`127.0.0.1:${proxy.port}`] });
-      proxy.pause();
-      await eventually(() => expect(words).toContainEqual(expect.stringContaining('pings')));
-      proxy.resume();
-      await eventually(() => expect(words).toContainEqual(expect.stringContaining('again, at')));
-      await nc.close();
-      await proxy.close();
-    });
-
-    it('refuses wrong credentials at once, takes the right ones, and prints neither', async () => {
-      const config = 'authorization { user: me, password: rightpw }';
-      const server = await start({ path, config });
-      const wrong = await failure({ servers: [server.url], user: 'me', pass: 'wrongpw' });
-      expect(wrong).toMatchObject({ code: 'UNAUTHORIZED' });
-      expect(String(wrong)).not.toContain('wrongpw');
-      expect(await failure({ servers: [server.url] })).toMatchObject({ code: 'UNAUTHORIZED' });
-      await dial({ servers: [server.url], user: 'me', pass: 'rightpw' });
-    });
-
-    it('goes on trying when a server that comes back refuses the credentials', async () => {
-      const right = 'authorization { token: one }';
-      const server = await start({ path, config: right });
-      const nc = await dial({ servers: [server.url], token: 'one' });
-      await server.kill('SIGKILL');
-      const place = { path, port: server.port, folder: server.folder };
-      const other = await start({ ...place, config: 'authorization { token: two }' });
-      const refusals = () => words.filter((what) => what.includes('refuses the credentials'));
-      await eventually(() => expect(refusals().length).toBeGreaterThan(2));
-      await other.stop();
-      await start({ ...place, config: right });
-      await eventually(() => expect(words.at(-1)).toContain('again, at'));
-      expect(nc.isClosed()).toBe(false);
-    });
-
-    describe.skipIf(!hasOpenssl)('with TLS (skipped where openssl is not installed)', () => {
-      const folder = mkdtempSync(join(tmpdir(), 'troupe-tls-'));
-      const at = (file: string) => join(folder, file);
-      const tls = { caFile: at('ca.pem') };
-      beforeAll(() => makeCertificates(folder));
-      afterAll(() => rmSync(folder, { recursive: true, force: true }));
-      const config = (verify: boolean) =>
-        `tls { cert_file: "${at('cert.pem')}", key_file: "${at('key.pem')}", ` +
-        `ca_file: "${at('ca.pem')}", verify: ${verify}, timeout: 5 }`;
-
-      it('connects where the CA is trusted, and refuses a certificate it does not know', async () => {
-        const server = await start({ path, config: config(false) });
-        const urls = [`tls://127.0.0.1:${server.port}`];
-        const nc = await dial({ servers: urls, tls });
-        await nc.flush();
-        expect(await failure({ servers: urls, tls: {} })).toMatchObject({
-          code: 'INVALID_ARGUMENT',
-          message: expect.stringContaining('TLS'),
-        });
-      });
-
-      it('shows its own certificate, and is told when it should have one', async () => {
-        const server = await start({ path, config: config(true) });
-        const own = { ...tls, certFile: at('cert.pem'), keyFile: at('key.pem') };
-        await (await dial({ servers: [server.url], tls: own })).flush();
-        const asked = new AbortController();
-        const waiting = failure({
-          servers: [server.url],
-          tls,
-          signal: asked.signal,
-          onStatus: (what) => words.push(what),
-        });
-        await eventually(() => expect(words[0]).toContain('asks for a certificate'));
-        asked.abort();
-        expect(await waiting).toMatchObject({ code: 'CANCELLED' });
-      });
-
-      it('refuses a server without TLS when TLS is asked for', async () => {
-        const server = await start({ path });
-        expect(await failure({ servers: [server.url], tls })).toMatchObject({
-          code: 'INVALID_ARGUMENT',
-        });
+      expect(await failure({ servers: [server.url], tls })).toMatchObject({
+        code: 'INVALID_ARGUMENT',
       });
     });
-  },
-);
+  });
+});
 
 /** A CA of its own and one certificate of it, good for 127.0.0.1 as server and as client. */
 function makeCertificates(folder: string): void {

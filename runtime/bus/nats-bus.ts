@@ -1,0 +1,251 @@
+/**
+ * NatsBus: the Bus over core NATS, between all processes of a cell. Subjects stand behind
+ * `bus.{env}.`; payloads are MessagePack; one that is larger than the server takes travels in
+ * parts, which a header tells apart (`Troupe-Part: id index count`).
+ *
+ * Requests have an inbox of their own and not the client's, whose requests end with the first
+ * message of an answer. The connection belongs to who made it: `close` ends what is the bus's.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  createInbox,
+  headers,
+  type Msg,
+  type NatsConnection,
+  type Subscription,
+} from '@nats-io/transport-node';
+import { decode, encode } from '../../protocols/codec.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { escapeToken } from '../../protocols/subjects.ts';
+import type { Bus, BusMessage } from './bus.ts';
+import { Assemblies, type Part, PARTS_BYTES_MAX, PARTS_WAIT_MS, partsOf } from './parts.ts';
+
+const PART = 'Troupe-Part';
+/** room for that header in a message */
+const HEADER_BYTES = 256;
+/** A server ends a connection that sends a line (subject, reply, lengths) of over 4,096 bytes. */
+const SUBJECT_CHARACTERS_MAX = 3_500;
+const NO_RESPONDERS = 503;
+/** of one message: what a server of the smallest payloads would need */
+const PARTS_MAX = 131_072;
+/** Of a server that has not said its own yet. */
+const PAYLOAD_BYTES_MAX = 1024 * 1024;
+
+type Request = {
+  readonly resolve: (answer: unknown) => void;
+  readonly fail: (error: TroupeError) => void;
+};
+
+export class NatsBus implements Bus {
+  readonly #nc: NatsConnection;
+  readonly #prefix: string;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #requests = new Map<string, Request>();
+  readonly #assemblies = new Assemblies();
+  readonly #sweep: NodeJS.Timeout;
+  #inbox: string | undefined;
+  #isUp = true;
+  #closed = false;
+
+  /** @param env names the cell: a bus hears only those of the same */
+  constructor(nc: NatsConnection, { env }: { env: string }) {
+    this.#nc = nc;
+    this.#prefix = `bus.${escapeToken(env)}.`;
+    this.#sweep = setInterval(() => this.#assemblies.drop(performance.now()), PARTS_WAIT_MS);
+    this.#sweep.unref();
+    void this.#follow();
+  }
+
+  get connected(): boolean {
+    return this.#isUp && !this.#closed && !this.#nc.isClosed();
+  }
+
+  /** Lost while there is no connection. @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
+  publish(subject: string, payload: unknown): void {
+    this.#assertOpen();
+    checkSubject(subject);
+    const bytes = encodeBounded(payload);
+    if (this.#travels()) this.#send(this.#prefix + subject, bytes);
+  }
+
+  subscribe(pattern: string, onMessage: (message: BusMessage) => void): () => void {
+    this.#assertOpen();
+    checkPattern(pattern);
+    return this.#listen(this.#prefix + pattern, (message, payload) => {
+      const subject = message.subject.slice(this.#prefix.length);
+      onMessage({ subject, payload, respond: this.#responder(message) });
+    });
+  }
+
+  /** @throws also UNAVAILABLE as soon as the connection is lost: nobody knows who heard it then */
+  async request(
+    subject: string,
+    payload: unknown,
+    { timeoutMs }: { timeoutMs: number },
+  ): Promise<unknown> {
+    this.#assertOpen();
+    checkSubject(subject);
+    const bytes = encodeBounded(payload);
+    if (!this.#travels()) throw unavailable('there is no connection to NATS');
+    this.#inbox ??= this.#openInbox();
+    const reply = `${this.#inbox}.${randomUUID()}`;
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => request.fail(tooLate(subject, timeoutMs)), timeoutMs);
+      const settle = (finish: () => void) => {
+        clearTimeout(late);
+        this.#requests.delete(reply);
+        finish();
+      };
+      const request: Request = {
+        resolve: (answer) => settle(() => resolve(answer)),
+        fail: (error) => settle(() => reject(error)),
+      };
+      this.#requests.set(reply, request);
+      this.#send(this.#prefix + subject, bytes, reply);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#sweep);
+    this.#failRequests(closed());
+    if (!this.#nc.isClosed()) for (const one of this.#subscriptions) one.unsubscribe();
+    this.#subscriptions.clear();
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw closed();
+  }
+
+  /** The client would keep what is sent without a connection, without a bound. */
+  #travels(): boolean {
+    return this.connected && !this.#nc.isDraining();
+  }
+
+  #send(subject: string, bytes: Uint8Array, reply?: string): void {
+    const bytesMax = this.#nc.info?.max_payload ?? PAYLOAD_BYTES_MAX;
+    const to = reply === undefined ? {} : { reply };
+    if (bytes.length <= bytesMax) return this.#nc.publish(subject, bytes, to);
+    for (const part of partsOf(randomUUID(), bytes, Math.max(1, bytesMax - HEADER_BYTES))) {
+      const header = headers();
+      header.set(PART, `${part.id} ${part.index} ${part.count}`);
+      this.#nc.publish(subject, part.bytes, { ...to, headers: header });
+    }
+  }
+
+  /** Whole messages of a NATS subject; returns how to end it. */
+  #listen(subject: string, onWhole: (message: Msg, payload: unknown) => void): () => void {
+    let active = true;
+    const callback = (error: Error | null, message: Msg): void => {
+      // an error is the server's refusal of the subscription: the connection reports it
+      if (error !== null || !active) return;
+      const got = this.#received(subscription.getID(), message);
+      // The client's reader ends with what is thrown in here.
+      try {
+        if (got !== undefined) onWhole(message, got.payload);
+      } catch (thrown) {
+        queueMicrotask(() => {
+          throw thrown;
+        });
+      }
+    };
+    const subscription = this.#nc.subscribe(subject, { callback });
+    this.#subscriptions.add(subscription);
+    return () => {
+      active = false;
+      if (!this.#subscriptions.delete(subscription) || this.#nc.isClosed()) return;
+      subscription.unsubscribe();
+    };
+  }
+
+  /** Undefined before the last part, and for bytes that none of us sent. */
+  #received(receiver: number, message: Msg): { payload: unknown } | undefined {
+    try {
+      const header = message.headers?.get(PART);
+      if (message.headers?.code === NO_RESPONDERS) return { payload: undefined };
+      if (!header) return { payload: decode(message.data) };
+      const part = partFrom(header, message.data);
+      const whole = part && this.#assemblies.add(receiver, part, performance.now());
+      return whole && { payload: decode(whole) };
+    } catch {
+      // a foreign publisher must not end the process
+      return undefined;
+    }
+  }
+
+  #responder({ reply }: Msg): (payload: unknown) => void {
+    let isAnswered = reply === undefined || reply === '';
+    return (payload) => {
+      if (isAnswered || !this.#travels()) return;
+      isAnswered = true;
+      this.#send(reply!, encodeBounded(payload));
+    };
+  }
+
+  #openInbox(): string {
+    const inbox = createInbox();
+    this.#listen(`${inbox}.*`, (message, answer) => {
+      const request = this.#requests.get(message.subject);
+      if (message.headers?.code === NO_RESPONDERS) request?.fail(unavailable('nobody listens'));
+      else request?.resolve(answer);
+    });
+    return inbox;
+  }
+
+  #failRequests(error: TroupeError): void {
+    for (const request of this.#requests.values()) request.fail(error);
+  }
+
+  /** Ends with the connection. */
+  async #follow(): Promise<void> {
+    for await (const { type } of this.#nc.status()) {
+      if (type === 'reconnect') this.#isUp = true;
+      if (type !== 'disconnect' && type !== 'close') continue;
+      this.#isUp = false;
+      this.#failRequests(unavailable('the connection to NATS was lost'));
+    }
+  }
+}
+
+const partFrom = (header: string, bytes: Uint8Array): Part | undefined => {
+  const [id, ...numbers] = header.split(' ');
+  const [index, count] = numbers.map(Number);
+  if (!id || index === undefined || count === undefined) return undefined;
+  const isSound = Number.isInteger(index) && Number.isInteger(count) && index >= 0 && index < count;
+  return isSound && count <= PARTS_MAX ? { id, index, count, bytes } : undefined;
+};
+
+const encodeBounded = (payload: unknown): Uint8Array => {
+  const bytes = encode(payload);
+  if (bytes.length <= PARTS_BYTES_MAX) return bytes;
+  const why = `a message of ${bytes.length} bytes; at most ${PARTS_BYTES_MAX} can be sent`;
+  throw new TroupeError('PAYLOAD_TOO_LARGE', why);
+};
+
+const SUBJECT = /^[!-~]+$/;
+
+/** Who makes a subject escapes what is free in it: `escapeToken`. */
+const checkPattern = (pattern: string): void => {
+  const tokens = pattern.split('.');
+  const isSound = (token: string, at: number) =>
+    token === '*' || (token === '>' ? at === tokens.length - 1 : /^[^*>]+$/.test(token));
+  if (SUBJECT.test(pattern) && pattern.length <= SUBJECT_CHARACTERS_MAX && tokens.every(isSound))
+    return;
+  const shown = JSON.stringify(pattern.slice(0, 100));
+  throw new TroupeError('INVALID_ARGUMENT', `${shown} is no subject of the bus`);
+};
+
+const checkSubject = (subject: string): void => {
+  checkPattern(subject);
+  if (!/[*>]/.test(subject)) return;
+  throw new TroupeError('INVALID_ARGUMENT', `${subject} is a pattern: nothing can be sent to it`);
+};
+
+const tooLate = (subject: string, timeoutMs: number): TroupeError =>
+  new TroupeError('DEADLINE_EXCEEDED', `nobody answered on ${subject} within ${timeoutMs} ms`, {
+    details: { subject, timeoutMs },
+  });
+
+const unavailable = (why: string): TroupeError => new TroupeError('UNAVAILABLE', why);
+
+const closed = (): TroupeError => unavailable('the bus is closed');
