@@ -32,9 +32,12 @@ export type ShownTurn = {
   readonly why?: string;
   /** of the machine, after the turn; absent where the turn did not change the actor */
   readonly state?: unknown;
-  /** messages that it sent */
+  /** messages that it sent, and entries that it appended */
   readonly sent: readonly { readonly to: string; readonly type: string }[];
 };
+
+/** What a turn appends to logs that no actor owns. */
+const logNames = { dlq: 'the dead letters', transcript: 'its transcript' };
 
 type Where = Pick<ClusterLink, 'store' | 'blobs' | 'env' | 'shards'>;
 
@@ -107,7 +110,10 @@ class TurnReader {
       result: turn.result,
       ...(turn.why === undefined ? {} : { why: turn.why }),
       ...(row ? { state: decodeActorRow(row).row.snap.v } : {}),
-      sent: turn.out.map(([, , , { to, event }]) => ({ to, type: event.type })),
+      sent: turn.out.map(([target, , , { to, event }]) => ({
+        to: typeof target === 'number' ? to : logNames[target],
+        type: event.type,
+      })),
     };
   }
 

@@ -1,7 +1,9 @@
 /** The processes of a cluster: workers and gateways, on NATS. */
 import { TroupeError } from '../protocols/errors.ts';
+import type { PlacementEvent } from '../runtime/cluster/placement.ts';
 import { cacheFolder, type Config, natsOptions, nodeName } from '../runtime/config/index.ts';
 import { createSystem, openNats, openStateCache, type System } from '../runtime/index.ts';
+import { Attendance } from './attendance.ts';
 import { type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seed } from './settings.ts';
@@ -36,8 +38,16 @@ const NAMESAKES_MAX = 100;
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const crew = hire(config);
-  const { system, ...names } = await joinCluster(config, 'worker', crew, options);
-  return { ...names, stop: once(() => system.stop()) };
+  const attendance = new Attendance();
+  const onEvent = (event: PlacementEvent) => attendance.heard(event);
+  const joined = await joinCluster(config, 'worker', crew, { ...options, onEvent });
+  const { system, shards, id, name } = joined;
+  attendance.open({ system, shards, node: id });
+  const stop = async () => {
+    await system.stop();
+    attendance.close();
+  };
+  return { id, name, stop: once(stop) };
 }
 
 /**
@@ -50,7 +60,7 @@ export async function startClusterGateway(
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
   const crew = hire(config);
-  const { system, ...names } = await joinCluster(config, 'gateway', crew, options);
+  const { system, id, name } = await joinCluster(config, 'gateway', crew, options);
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const stopSystem = () => {
@@ -63,7 +73,7 @@ export async function startClusterGateway(
     if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
     options.signal.throwIfAborted();
     const gateway = await openGateway(config, system, crew);
-    return { ...names, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
+    return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();
     throw error;
@@ -74,8 +84,9 @@ async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
   { log, options: system }: Crew,
-  { signal, onWait }: NodeOptions,
-): Promise<{ id: string; name: string; system: System }> {
+  options: NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void },
+): Promise<{ id: string; name: string; system: System; shards: number }> {
+  const { signal, onWait } = options;
   const { nats, cluster } = config;
   let name = nodeName(config);
   let joined = false;
@@ -116,15 +127,28 @@ async function joinCluster(
         version: packageJson.version,
         weight: cluster.weight,
         drainMs: cluster.drainSeconds * 1_000,
-        onEvent: (event) => log.info(event, `cluster: ${event.kind}`),
+        onEvent: (event) => {
+          note(log, event);
+          options.onEvent?.(event);
+        },
       },
     });
     const own = node.nodes().find((one) => one.name === name && one.role === role);
-    return { id: own?.node ?? name, name, system: node };
+    return { id: own?.node ?? name, name, system: node, shards: ports.shards };
   } catch (error) {
     await ports.store.close();
     throw error;
   }
+}
+
+/** Each shard by itself is for who looks for a fault; who comes and goes is for everybody. */
+function note(log: Crew['log'], event: PlacementEvent): void {
+  const { kind, ...facts } = event;
+  if ('shard' in facts) return log.debug(facts, `cluster: ${kind}`);
+  if (!('beat' in facts)) return log.info(facts, `cluster: ${kind}`);
+  const { beat, ...more } = facts;
+  const { node, role, weight, draining } = beat;
+  log.info({ node, role, weight, draining, ...more }, `cluster: ${beat.name} ${kind}`);
 }
 
 /** The copies of rows in the data folder; who finds its name taken there takes the next one. */

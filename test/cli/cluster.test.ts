@@ -143,6 +143,33 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, () => {
     expect((await root()).context.agents.map(({ agentId }) => agentId)).toEqual(['main', 'writer']);
   });
 
+  it('shows in the chart of the root which workers serve, leave and are lost', async () => {
+    const cluster = await openRunning();
+    const workers = ['one', 'two', 'three'].map((name) => cluster.start('worker', '--name', name));
+    for (const worker of workers) await ready(worker);
+    const root = async () => {
+      const shown = await cluster.run('actors', 'show', 'default/root/cluster');
+      const { value, context } = JSON.parse(shown.stdout) as {
+        value: { placement: string };
+        context: { workers: { name: string; state: string }[] };
+      };
+      const states = context.workers.map(({ name, state }) => `${name} ${state}`).toSorted();
+      return [value.placement, ...states];
+    };
+    await eventually(async () =>
+      expect(await root()).toEqual(['settling', 'one active', 'three active', 'two active']),
+    );
+    workers[1]?.child.kill('SIGKILL');
+    await eventually(async () =>
+      expect(await root()).toEqual(['settling', 'one active', 'three active', 'two lost']),
+    );
+    workers[2]?.child.kill('SIGTERM');
+    await eventually(async () =>
+      expect(await root()).toEqual(['settling', 'one active', 'two lost']),
+    );
+    await eventually(async () => expect(await root()).toEqual(['steady', 'one active']));
+  });
+
   it('does not make a cluster by looking at one', async () => {
     const cluster = await openRunning();
     for (const command of [['cluster'], ['actors', 'list'], ['config', 'apply']]) {
