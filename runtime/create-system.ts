@@ -46,7 +46,10 @@ export type SystemOptions = {
   readonly clock?: Clock;
   /** first token of every subject; default `local` */
   readonly env?: string;
-  /** number of shards of a new cell, fixed for its life: 1 to 65,536, default 8 */
+  /**
+   * number of shards of a new cell, fixed for its life: 1 to 65,536, default 8; of a node of a
+   * cluster the cell's own number, as `openNats` says it
+   */
   readonly shards?: number;
   /** told of crashes of actors that have no supervisor of their own */
   readonly supervisor?: Address;
@@ -78,7 +81,10 @@ const nodeName = (name?: string): string =>
  * cannot be opened
  */
 export async function createSystem(options: SystemOptions): Promise<System> {
-  const system = new RunningSystem(options, await openCell(options));
+  const { cluster, shards } = options;
+  if (cluster && shards === undefined)
+    throw new TroupeError('INVALID_ARGUMENT', 'a node of a cluster is told how many shards it has');
+  const system = new RunningSystem(options, cluster ? shards! : await openCell(options));
   await system.start();
   return system;
 }
@@ -155,7 +161,7 @@ class RunningSystem implements System {
       registry: this.#registry,
       clock,
       cell: store.cell,
-      index: this.index,
+      index: () => this.#hosting.readsAll().then(() => this.index),
       transcripts: this.transcripts,
       publish: (topic, event) => bus.publish(topic, event),
       report: (actor, intent, attempt, outcome) =>

@@ -21,6 +21,11 @@ export interface Hosting {
   abortElsewhere(id: string): void;
   /** Resolves when readers here see a record; undefined where they always do (RT14). */
   seen(shard: number, position: Position): Promise<void> | undefined;
+  /**
+   * Resolves when the rows of every shard can be read in this process, now and from now on.
+   * @throws TroupeError UNAVAILABLE when that takes too long
+   */
+  readsAll(): Promise<void>;
   /** Lets every shard go in order, to whoever comes next; takes none any more. */
   release(): Promise<void>;
   /** The last thing: nothing of it is heard of any more. */
@@ -70,6 +75,8 @@ export class Alone implements Hosting {
   seen(): undefined {
     return undefined;
   }
+
+  async readsAll(): Promise<void> {}
 
   release(): Promise<void> {
     return this.#shards.close();

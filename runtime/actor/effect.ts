@@ -34,7 +34,13 @@ export type EffectContext = {
   readonly services: unknown;
   /** Committed transcript of an actor; default the effect's own. */
   transcript(actor?: Address): TranscriptReader;
-  readonly index: Index;
+  /**
+   * Committed rows of the whole cell (RT14). On a worker of a cluster the first effect that asks
+   * makes the worker keep a copy of all rows from then on, and waits until it can be read.
+   *
+   * @throws TroupeError UNAVAILABLE when the journals can not be read in time
+   */
+  index(): Promise<Index>;
   /**
    * The folder of files of an actor, default the effect's own; asked again, the same one. What
    * becomes of it: `EffectDefinition.workspace`. An effect that opens two waits for both; take them

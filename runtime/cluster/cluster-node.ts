@@ -144,6 +144,11 @@ export class ClusterNode implements Hosting {
     return this.#replicas.seen(shard, position);
   }
 
+  async readsAll(): Promise<void> {
+    if (!this.#readsAll) this.#readAll();
+    await this.#replicas.ready(START_MS);
+  }
+
   async release(): Promise<void> {
     this.#draining = true;
     await this.#placement?.drain();

@@ -18,7 +18,8 @@ export type Committed =
   | { readonly kind: 'committed'; readonly position: Position }
   | { readonly kind: 'lost'; readonly why: string };
 
-const BACKOFF_MS = { first: 50, max: 5_000 };
+/** Short: after an outage nothing of the shard goes on before the next try. */
+const BACKOFF_MS = { first: 50, max: 500 };
 
 export class Journal {
   readonly #log: Log;

@@ -83,7 +83,7 @@ export class SimWorker {
       registry,
       clock,
       cell,
-      index: createIndex(this.#state, shards),
+      index: async () => createIndex(this.#state, shards),
       transcripts: new LogTranscripts(this.#log, SIM_ENV),
       publish,
       report: (actor, intent, attempt, outcome) =>

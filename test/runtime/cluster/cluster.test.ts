@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
 import { eventually } from '../eventually.ts';
+import type { Hands } from '../system/puppet.ts';
 import { ask, ClusterWorld, known, puppet } from './world.ts';
 
 let world: ClusterWorld;
@@ -78,4 +79,23 @@ it('moves shards to a worker that joins and back when it drains, under load, los
     expect(known(gateway, puppet(`p${p}`)).seen).toEqual(
       sent.filter((i) => i % 16 === p).map((i) => `do:${i}`),
     );
+});
+
+it('lets an effect on a worker read rows of actors that other workers hold', async () => {
+  const services: Hands = {
+    run: async (_, context) => (await context.index()).list('things', 't'),
+  };
+  await Promise.all([world.worker('a', { services }), world.worker('b', { services })]);
+  const gateway = await world.gateway('g');
+  for (let i = 0; i < 16; i++) {
+    const projects = { index: 'things', key: `k${i}`, value: i };
+    await ask(gateway, puppet(`p${i}`), { type: 'do', projects });
+  }
+  for (const key of ['p0', 'p1', 'p2', 'p3']) {
+    await ask(gateway, puppet(key), { type: 'work', input: null });
+    await eventually(() => {
+      const [outcome] = known(gateway, puppet(key)).told as readonly { output?: unknown }[];
+      expect(outcome?.output).toHaveLength(16);
+    });
+  }
 });

@@ -41,7 +41,7 @@ function open(tenantWeights: Record<string, number> = {}): void {
     registry: createRegistry([worker]),
     clock: new VirtualClock(),
     cell: 'cell',
-    index: { get: () => undefined, list: () => [] },
+    index: async () => ({ get: () => undefined, list: () => [] }),
     transcripts: { read: async () => [], last: async () => 0 },
     publish: () => {},
     report: async (_actor, id, attempt) => void reported.push(`${id}.${attempt}`),

@@ -172,7 +172,7 @@ it('an effect sees services, the transcript of its actor and the index', async (
   const { context } = stage.runs[0]!;
   expect(context.services).toBe(stage);
   expect(await context.transcript().read()).toMatchObject([{ position: 1, entry: appends[0] }]);
-  expect(context.index.get('things', 't', 'k')).toEqual({ n: 2 });
+  expect((await context.index()).get('things', 't', 'k')).toEqual({ n: 2 });
   const heard: unknown[] = [];
   world.system.bus.subscribe('topic.x', ({ payload }) => heard.push(payload));
   context.publish('topic.x', { type: 'delta', n: 3 });

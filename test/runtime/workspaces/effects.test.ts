@@ -62,7 +62,7 @@ function attempt(
     ]),
     clock: systemClock,
     cell,
-    index: {} as Index,
+    index: async () => ({}) as Index,
     transcripts: {} as Transcripts,
     publish: () => {},
     report: async (_actor, _intent, _attempt, outcome) => void outcomes.push(outcome),
