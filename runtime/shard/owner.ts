@@ -51,6 +51,7 @@ export class ShardOwner {
   readonly #name = randomBytes(12).toString('hex');
   #records = 0;
   #status: ShardStatus['state'] = 'loading';
+  #abandoned = false;
   #why: string | undefined;
   #epoch: Position = 0;
   #journal!: Journal;
@@ -99,6 +100,7 @@ export class ShardOwner {
 
   /** Drops everything at once, as a crash does. */
   abandon(): void {
+    this.#abandoned = true;
     if (this.#status === 'loading' || this.#status === 'owned') this.#status = 'stopped';
     this.#close();
   }
@@ -317,7 +319,8 @@ export class ShardOwner {
       const { record, puts } = this.#fold.seal();
       const alongside = log.atomic ? alongsideOf(body, puts, env, this.shard) : undefined;
       const answer = await this.#journal.append(body.recId, bytes, alongside);
-      if (this.#isEnded()) return 'lost';
+      // State may be another owner's by now: what it holds is not ours to write.
+      if (this.#isEnded() || this.#abandoned) return 'lost';
       if (answer.kind === 'lost') {
         if (body.t !== 'EPOCH') this.#end('lost', answer.why);
         return 'lost';
