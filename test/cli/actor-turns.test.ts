@@ -14,6 +14,7 @@ import {
   type Message,
 } from '../../protocols/statechart.ts';
 import { createSystem, defineActor, openEmbedded } from '../../runtime/index.ts';
+import { MemoryState } from '../../runtime/state/memory.ts';
 import { eventually } from '../runtime/eventually.ts';
 
 const lamp = address('t', 'lamp', 'desk');
@@ -75,7 +76,10 @@ it('shows messages, those that waited, outcomes and timers, with the state after
 
   const shown: ShownTurn[] = [];
   const watching = (async () => {
-    const where = { ...ports, env: 'local', shards: 1 };
+    // As in a cluster: rows of its own, folded from the journal.
+    const { log, cell, close } = ports.store;
+    const store = { log, cell, close, state: new MemoryState() };
+    const where = { store, blobs: ports.blobs, env: 'local', shards: 1 };
     for await (const turn of turnsOf(lamp, where, ended.signal)) shown.push(turn);
   })();
   // What comes before the watcher has begun is history: knock until it is seen.
