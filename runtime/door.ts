@@ -21,7 +21,7 @@ import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/
 import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
 /** A message from outside is at most this many encoded bytes. */
-export const MESSAGE_BYTES_MAX = 256 * 1024;
+export const MESSAGE_BYTES_MAX = 4 * 2 ** 20;
 const TTL_MS = 300_000;
 /** A copy of a keyed message that arrives later than this is not applied (F4). */
 const COPY_LIFE_MS = 3_600_000;

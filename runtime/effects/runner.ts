@@ -50,8 +50,8 @@ export type EffectRunnerOptions = {
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
 
-/** An outcome larger than this is a failure: large results travel by reference. */
-export const OUTCOME_BYTES_MAX = 256 * 1024;
+/** An outcome larger than this is a failure. */
+export const OUTCOME_BYTES_MAX = 4 * 2 ** 20;
 const FINISHED_POLL_MS = 20;
 const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
 

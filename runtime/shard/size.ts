@@ -36,14 +36,18 @@ export type Limits = {
 
 const HOUR_MS = 3_600_000;
 
-/** No journal record is larger (C6): a broker carries a megabyte. */
-const RECORD_BYTES_MAX = 900_000;
-/** A group is closed when it is full, and the turn that filled it is in it. */
-const TURN_BYTES_MAX = RECORD_BYTES_MAX / 2;
+/**
+ * A group is closed when it has so many bytes; the turn that filled it is in it (C6). A broker
+ * carries a megabyte in one message; a record beyond that, which only a large message can make,
+ * travels by reference (`log/nats-large.ts`).
+ */
+const GROUP_BYTES_MAX = 450_000;
+/** The largest message, as it goes on to a transcript and waits in a stash. */
+const TURN_BYTES_MAX = 12 * 2 ** 20;
 
 export const DEFAULT_LIMITS: Limits = {
   groupTurnsMax: 256,
-  groupBytesMax: RECORD_BYTES_MAX - TURN_BYTES_MAX,
+  groupBytesMax: GROUP_BYTES_MAX,
   outMax: 64,
   pendingMax: 256,
   turnBytesMax: TURN_BYTES_MAX,
