@@ -77,8 +77,7 @@ it('shows messages, those that waited, outcomes and timers, with the state after
   const shown: ShownTurn[] = [];
   const watching = (async () => {
     // As in a cluster: rows of its own, folded from the journal.
-    const { log, cell, close } = ports.store;
-    const store = { log, cell, close, state: new MemoryState() };
+    const store = { ...ports.store, state: new MemoryState() };
     const where = { store, blobs: ports.blobs, env: 'local', shards: 1 };
     for await (const turn of turnsOf(lamp, where, ended.signal)) shown.push(turn);
   })();

@@ -251,7 +251,7 @@ export const exploration: Exploration = {
       ofOrder,
       Math.min(alarms.length, 1),
       outbox.tells.length > 0,
-      contextOf(live).agents.length > 0,
+      failures.length === 0 && contextOf(live).agents.length > 0,
     ];
   },
   scripts: [
