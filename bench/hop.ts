@@ -3,14 +3,11 @@
  * a hop is one durable turn whose message is stored with it in one transaction. A ball makes 30
  * hops, since a chain of messages may pass 32 actors.
  */
-import type { System } from '../runtime/index.ts';
-import { ARRIVED, RING, relayAddress } from './harness/counter.ts';
 import { rawCommit } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
-import { inParallel, openSystem, tell } from './harness/system.ts';
-
-const HOPS = 30;
+import { inParallel, openSystem } from './harness/system.ts';
+import { HOPS, thrower } from './harness/thrower.ts';
 
 export const hop = defineScenario({
   name: 'hop',
@@ -51,21 +48,3 @@ export const hop = defineScenario({
     };
   },
 });
-
-/** Throws balls into the ring and knows when each has made its way. */
-function thrower(system: System) {
-  const thrown = new Map<number, () => void>();
-  let last = 0;
-  const close = system.bus.subscribe(ARRIVED, ({ payload }) => {
-    const { id } = payload as { id: number };
-    thrown.get(id)?.();
-    thrown.delete(id);
-  });
-  const pass = async (at: number): Promise<void> => {
-    const id = ++last;
-    const arrived = new Promise<void>((resolve) => thrown.set(id, resolve));
-    await tell(system, relayAddress(at % RING), { type: 'ball', id, left: HOPS });
-    await arrived;
-  };
-  return { pass, close };
-}

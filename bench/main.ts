@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { serveNode } from './harness/cell.ts';
 import { serveEcho } from './harness/echo.ts';
 import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
@@ -13,6 +14,7 @@ import { type Scale, type Scenario, scales } from './harness/scenario.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
+import { cluster } from './cluster.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
@@ -31,6 +33,7 @@ const scenarios: readonly Scenario[] = [
   start,
   run,
   proofs,
+  cluster,
 ];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
@@ -54,6 +57,7 @@ if (positionals[0] === 'worker') {
   const [, name = '', scale = '', folder = ''] = positionals;
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
+else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (options.help === true) console.log(usage);
 else if (positionals[0] === 'list')
   for (const { name, question } of scenarios) console.log(`${name.padEnd(12)}${question}`);

@@ -1,0 +1,120 @@
+/**
+ * Cell: the bench's actors as a cluster of real processes on a real nats-server, everything on
+ * 127.0.0.1 and in the folder of the repeat. Workers are processes of their own, started from the
+ * same bundle; the process that measures is a node itself, mostly a gateway: the load comes in by
+ * its door, over NATS.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  createSystem,
+  openNats,
+  openStateCache,
+  type System,
+  type SystemOptions,
+} from '../../runtime/index.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
+import { type NatsServer, natsServers, startNats } from '../../test/servers/nats.ts';
+import { counter, relay } from './counter.ts';
+
+const ENV = 'bench';
+const READY_MS = 60_000;
+const LOOK_MS = 20;
+
+/** What a node is told; also on the command line of a worker's process, as JSON. */
+export type NodeSpec = {
+  readonly url: string;
+  readonly role: 'worker' | 'gateway';
+  /** one of its kind in the cell */
+  readonly name: string;
+  readonly shards: number;
+  /** its copy of rows is below it */
+  readonly folder: string;
+};
+
+export type Server = NatsServer;
+
+/** The newest nats-server of this machine. @throws Error when there is none */
+export async function startServer(folder: string): Promise<Server> {
+  const newest = natsServers().at(-1);
+  if (!newest) throw new Error('there is no nats-server: `npm test` says how to get one');
+  return startNats({ path: newest.path, folder: join(folder, 'nats') });
+}
+
+/** A node in this process. @param around lets a bench see what leaves for the bus */
+export async function openNode(
+  spec: NodeSpec,
+  around: (bus: Bus) => Bus = (bus) => bus,
+  limits: NonNullable<SystemOptions['limits']> = {},
+): Promise<System> {
+  const { url, role, name, shards, folder } = spec;
+  const onAlarm = (what: string) => console.error(`bench: ${name}: ${what}`);
+  const ports = await openNats({
+    servers: [url],
+    name,
+    env: ENV,
+    shards,
+    state: (cell) => openStateCache({ path: join(folder, `cache-${name}`), cell }),
+    onAlarm,
+  });
+  return createSystem({
+    ...ports,
+    bus: around(ports.bus),
+    actors: [counter, relay],
+    env: ENV,
+    limits,
+    onAlarm,
+    cluster: { role, name, version: 'bench' },
+  });
+}
+
+/** The role of a worker's process: a node until it is told to end. */
+export async function serveNode(spec: NodeSpec): Promise<void> {
+  const system = await openNode(spec);
+  process.once('SIGTERM', () => void system.stop().then(() => process.exit()));
+  process.stdout.write('ready\n');
+}
+
+export type WorkerProcess = {
+  readonly pid: number;
+  /** In order: it hands its shards over. */
+  stop(): Promise<void>;
+};
+
+/** Starts the process of a worker. Resolves when it holds its first shards. */
+export async function startWorker(spec: Omit<NodeSpec, 'role'>): Promise<WorkerProcess> {
+  const [bundle = ''] = process.argv.slice(1);
+  const profiles = process.env['BENCH_PROFILES'];
+  const flags = profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [];
+  const args = [...flags, bundle, 'node', JSON.stringify({ ...spec, role: 'worker' })];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
+  const ready = once(child.stdout, 'data');
+  await Promise.race([ready, ended.then(() => failed(child, spec.name))]);
+  return {
+    pid: child.pid!,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+function failed({ exitCode }: ChildProcess, name: string): never {
+  throw new Error(`the worker ${name} ended with ${exitCode} at its start`);
+}
+
+/** Resolves when so many workers share the shards evenly, as the node sees it. */
+export async function spreadOver(system: System, workers: number, shards: number): Promise<void> {
+  const deadline = performance.now() + READY_MS;
+  for (;;) {
+    const held = system.status().filter(({ state }) => state === 'owned');
+    const holders = new Set(held.map(({ node }) => node));
+    if (held.length === shards && holders.size === workers) return;
+    if (performance.now() > deadline)
+      throw new Error(`${held.length} of ${shards} shards are held, by ${holders.size} workers`);
+    await sleep(LOOK_MS);
+  }
+}
