@@ -202,7 +202,7 @@ export const exploration: Exploration = {
         name: `start with ${count}`,
         event: { type: 'root.start', agents: agents(count) },
       })),
-      ...starts.slice(0, 2).map((count) => ({
+      ...starts.slice(0, failures.length === 0 ? 2 : 0).map((count) => ({
         name: `seed with ${count}`,
         event: { type: 'root.start', agents: agents(count), seed: true },
       })),
