@@ -12,7 +12,7 @@ import type { Hosting } from '../hosting.ts';
 import type { Position } from '../log/log.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
-import type { Beat } from './beat.ts';
+import type { Beat, Timings } from './beat.ts';
 import { Credits } from './credits.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
@@ -31,6 +31,8 @@ export type ClusterOptions = {
   /** what runs may end for so long when the node stops; default 20,000 */
   readonly drainMs?: number;
   readonly onEvent?: (event: PlacementEvent) => void;
+  /** the same on every node of a cell; a server on the same machine allows shorter ones */
+  readonly timings?: Partial<Timings>;
 };
 
 export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
@@ -63,7 +65,7 @@ export class ClusterNode implements Hosting {
 
   constructor(options: ClusterNodeOptions) {
     this.#o = options;
-    const { bus, clock, node, effects, role } = options;
+    const { bus, clock, node, effects, role, timings = {} } = options;
     this.#startedAtMs = clock.wallMs();
     this.#readsAll = role === 'gateway';
     this.#shards = new Shards({
@@ -78,7 +80,7 @@ export class ClusterNode implements Hosting {
     });
     this.#credits = new Credits({ ...options, statusOf: (shard) => this.#shards.statusOf(shard) });
     this.#replicas = new Replicas(options);
-    this.#members = new Members({ bus, clock, self: () => this.#beat() });
+    this.#members = new Members({ bus, clock, timings, self: () => this.#beat() });
     this.#directory = new Directory(this.#members, node, () => this.#held());
     this.#runners = new Runners({
       bus,
@@ -92,6 +94,7 @@ export class ClusterNode implements Hosting {
       this.#placement = new Placement({
         bus,
         clock,
+        timings,
         members: this.#members,
         directory: this.#directory,
         host: this.#host(),
