@@ -15,6 +15,7 @@ import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
+import { clusterLatency } from './cluster-latency.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
@@ -34,6 +35,7 @@ const scenarios: readonly Scenario[] = [
   run,
   proofs,
   cluster,
+  clusterLatency,
 ];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
@@ -60,7 +62,7 @@ if (positionals[0] === 'worker') {
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (options.help === true) console.log(usage);
 else if (positionals[0] === 'list')
-  for (const { name, question } of scenarios) console.log(`${name.padEnd(12)}${question}`);
+  for (const { name, question } of scenarios) console.log(`${name.padEnd(17)}${question}`);
 else process.exitCode = await bench();
 
 async function bench(): Promise<number> {

@@ -3,10 +3,8 @@
  * server and at the moment of a scenario. Messages are as long as the scenario's own.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { jetstream, type JetStreamClient, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { spread } from './statistics.ts';
 import { inParallel } from './system.ts';
 
 const STREAM = 'RAW';
@@ -26,48 +24,43 @@ export type RawRates = {
 
 /** The stream is as the cell's own, and gone when this resolves. */
 export async function rawRates(url: string, count: number, bytes: number): Promise<RawRates> {
-  return withStream(url, async (stream) => {
-    const payload = Buffer.alloc(bytes, 'x');
-    const publish = async () => {
-      await stream.publish(MAIL, payload, { msgID: randomUUID() });
-    };
-    await inParallel(count / 4, WINDOW, publish);
-    const publishPerSecond = await perSecond(count, () => inParallel(count, WINDOW, publish));
-    const consumePerSecond = await perSecond(count, () => consume(stream, count));
-    const fencedPerSecond = await perSecond(count, () => fenced(stream, payload, count));
-    return { publishPerSecond, consumePerSecond, fencedPerSecond };
-  });
+  const { stream, close } = await openStream(url);
+  const payload = Buffer.alloc(bytes, 'x');
+  const publish = async () => {
+    await stream.publish(MAIL, payload, { msgID: randomUUID() });
+  };
+  await inParallel(count / 4, WINDOW, publish);
+  const publishPerSecond = await perSecond(count, () => inParallel(count, WINDOW, publish));
+  const consumePerSecond = await perSecond(count, () => consume(stream, count));
+  const fencedPerSecond = await perSecond(count, () => fenced(stream, payload, count));
+  await close();
+  return { publishPerSecond, consumePerSecond, fencedPerSecond };
 }
 
-/** Milliseconds from publish to its answer, one at a time, `everyMs` apart. */
-export async function rawPublishMs(url: string, count: number, bytes: number, everyMs: number) {
-  return withStream(url, async (stream) => {
-    const payload = Buffer.alloc(bytes, 'x');
-    const samples: number[] = [];
-    for (let n = 0; n < count; n++) {
-      await sleep(everyMs);
-      const begun = performance.now();
-      await stream.publish(MAIL, payload, { msgID: randomUUID() });
-      samples.push(performance.now() - begun);
-    }
-    return spread(samples);
-  });
+export type Raw = {
+  /** Resolves with the server's answer. */
+  readonly publish: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** One message at a time, for who paces them. */
+export async function openRaw(url: string, bytes: number): Promise<Raw> {
+  const { stream, close } = await openStream(url);
+  const payload = Buffer.alloc(bytes, 'x');
+  const publish = async () => {
+    await stream.publish(MAIL, payload, { msgID: randomUUID() });
+  };
+  return { publish, close };
 }
 
-async function withStream<T>(
-  url: string,
-  measure: (stream: JetStreamClient) => Promise<T>,
-): Promise<T> {
+async function openStream(url: string): Promise<{ stream: JetStreamClient; close: Raw['close'] }> {
   const nc = await connect({ servers: url });
-  try {
-    const manager = await jetstreamManager(nc);
-    await manager.streams.add({ name: STREAM, subjects: ['raw.>'], discard: 'new' });
-    const result = await measure(jetstream(nc));
-    await manager.streams.delete(STREAM);
-    return result;
-  } finally {
-    await nc.close();
-  }
+  const manager = await jetstreamManager(nc);
+  await manager.streams.add({ name: STREAM, subjects: ['raw.>'], discard: 'new' });
+  return {
+    stream: jetstream(nc),
+    close: () => manager.streams.delete(STREAM).then(() => nc.close()),
+  };
 }
 
 async function perSecond(count: number, work: () => Promise<void>): Promise<number> {

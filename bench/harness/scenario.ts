@@ -15,8 +15,11 @@ import assert from 'node:assert/strict';
 export const scales = ['full', 'quick', 'smoke'] as const;
 export type Scale = (typeof scales)[number];
 
-/** More is better of `1/s` and `ratio`, less of all others; `count` says how many there were. */
-export type Unit = '1/s' | 'ratio' | 's' | 'ms' | 'µs' | 'MB' | 'bytes' | 'count';
+/**
+ * More is better of `1/s` and `ratio`, less of all others; `times` is how often its limit fits into
+ * a figure, `count` says how many there were.
+ */
+export type Unit = '1/s' | 'ratio' | 'times' | 's' | 'ms' | 'µs' | 'MB' | 'bytes' | 'count';
 
 export type FigureSpec = {
   readonly label: string;
