@@ -40,6 +40,8 @@ export type HandOversOptions = {
 export class HandOvers {
   readonly #o: HandOversOptions;
   readonly #running = new Map<number, Promise<boolean>>();
+  /** nodes that are asked to prepare, and how that ends before they answer */
+  readonly #asked = new Set<{ readonly node: string; readonly fail: (why: TroupeError) => void }>();
 
   constructor(options: HandOversOptions) {
     this.#o = options;
@@ -69,6 +71,12 @@ export class HandOvers {
     return given;
   }
 
+  /** This node has ended: what it was asked is not answered any more. */
+  left(node: string): void {
+    for (const asked of this.#asked)
+      if (asked.node === node) asked.fail(new TroupeError('UNAVAILABLE', 'it has ended'));
+  }
+
   async #give(shard: number, to: string, stillWanted: () => boolean): Promise<boolean> {
     const { bus, clock, handOff, epochOf, onEvent } = this.#o;
     try {
@@ -93,8 +101,18 @@ export class HandOvers {
   async #prepare(shard: number, to: string): Promise<void> {
     const question: NodeRequest = { kind: 'prepare', shard };
     const options = { timeoutMs: this.#o.prepareMs };
-    const answer = await this.#o.bus.request(nodeSubject(to), question, options);
-    const { ok, why } = answer as Prepared;
-    if (!ok) throw new TroupeError('UNAVAILABLE', why ?? 'it is not ready');
+    let fail: (why: TroupeError) => void = () => {};
+    const left = new Promise<never>((_, reject) => {
+      fail = reject;
+    });
+    const asked = { node: to, fail };
+    this.#asked.add(asked);
+    try {
+      const answered = this.#o.bus.request(nodeSubject(to), question, options);
+      const { ok, why } = (await Promise.race([answered, left])) as Prepared;
+      if (!ok) throw new TroupeError('UNAVAILABLE', why ?? 'it is not ready');
+    } finally {
+      this.#asked.delete(asked);
+    }
   }
 }

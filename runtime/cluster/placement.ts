@@ -95,6 +95,7 @@ export class Placement {
     this.#unsubscribe = [
       directory.onChange(() => this.#lookSoon()),
       members.onEvent((event) => {
+        if (event.kind === 'left' || event.kind === 'died') this.#handOvers.left(event.beat.node);
         onEvent(event);
         this.#lookSoon();
       }),

@@ -34,6 +34,18 @@ describe('a worker that is killed', () => {
     expect(cluster.longestGapMs).toBeLessThan(2_000);
   });
 
+  it('is not waited for by one that hands its shards over to it', async () => {
+    const { cluster, nodes } = await steadyCluster(2);
+    const [leaving, heir] = nodes;
+    heir!.host.prepare = () => new Promise(() => {});
+    let isOver = false;
+    void leaving!.stop().then(() => (isOver = true));
+    await cluster.run(50);
+    heir!.process.kill();
+    await cluster.run(3_000);
+    expect(isOver).toBe(true);
+  });
+
   it('together with most others, leaves all to the one that is left', async () => {
     const { cluster, nodes, takes } = await steadyCluster(5);
     const share = nodes[0]!.shards;
