@@ -15,6 +15,7 @@ import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
+import { clusterGrowth } from './cluster-growth.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
@@ -36,6 +37,7 @@ const scenarios: readonly Scenario[] = [
   proofs,
   cluster,
   clusterLatency,
+  clusterGrowth,
 ];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]

@@ -10,16 +10,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createSystem,
+  type NatsPorts,
   openNats,
   openStateCache,
   type System,
-  type SystemOptions,
 } from '../../runtime/index.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { type NatsServer, natsServers, startNats } from '../../test/servers/nats.ts';
 import { counter, relay } from './counter.ts';
 
-const ENV = 'bench';
+export const ENV = 'bench';
 const READY_MS = 60_000;
 const LOOK_MS = 20;
 
@@ -43,12 +43,13 @@ export async function startServer(folder: string): Promise<Server> {
   return startNats({ path: newest.path, folder: join(folder, 'nats') });
 }
 
+export type Joined = { readonly system: System; readonly ports: NatsPorts };
+
 /** A node in this process. @param around lets a bench see what leaves for the bus */
-export async function openNode(
+export async function joinCell(
   spec: NodeSpec,
   around: (bus: Bus) => Bus = (bus) => bus,
-  limits: NonNullable<SystemOptions['limits']> = {},
-): Promise<System> {
+): Promise<Joined> {
   const { url, role, name, shards, folder } = spec;
   const onAlarm = (what: string) => console.error(`bench: ${name}: ${what}`);
   const ports = await openNats({
@@ -59,16 +60,20 @@ export async function openNode(
     state: (cell) => openStateCache({ path: join(folder, `cache-${name}`), cell }),
     onAlarm,
   });
-  return createSystem({
+  const system = await createSystem({
     ...ports,
     bus: around(ports.bus),
     actors: [counter, relay],
     env: ENV,
-    limits,
     onAlarm,
     cluster: { role, name, version: 'bench' },
   });
+  return { system, ports };
 }
+
+/** As `joinCell`, for who needs no more than the system. */
+export const openNode = async (...args: Parameters<typeof joinCell>): Promise<System> =>
+  (await joinCell(...args)).system;
 
 /** The role of a worker's process: a node until it is told to end. */
 export async function serveNode(spec: NodeSpec): Promise<void> {

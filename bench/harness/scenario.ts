@@ -17,9 +17,19 @@ export type Scale = (typeof scales)[number];
 
 /**
  * More is better of `1/s` and `ratio`, less of all others; `times` is how often its limit fits into
- * a figure, `count` says how many there were.
+ * a figure, `share` a part of one core, `count` says how many there were.
  */
-export type Unit = '1/s' | 'ratio' | 'times' | 's' | 'ms' | 'µs' | 'MB' | 'bytes' | 'count';
+export type Unit =
+  | '1/s'
+  | 'ratio'
+  | 'times'
+  | 'share'
+  | 's'
+  | 'ms'
+  | 'µs'
+  | 'MB'
+  | 'bytes'
+  | 'count';
 
 export type FigureSpec = {
   readonly label: string;
