@@ -40,23 +40,25 @@ export async function writeExportFile(
   const temporary = join(folder, `~${basename(path)}.${randomBytes(6).toString('hex')}`);
   const hash = createHash('sha256');
   let bytes = HASH_BYTES;
-  const seal = async function* (zipped: AsyncIterable<Buffer>) {
-    const pass = (part: Buffer): Buffer => {
-      hash.update(part);
-      bytes += part.length;
-      return part;
-    };
-    yield pass(MAGIC);
-    for await (const part of zipped) yield pass(part);
-  };
   let file: FileHandle | undefined;
   try {
-    file = await open(temporary, 'wx', 0o600);
-    const zip = createGzip({ chunkSize: CHUNK_BYTES });
-    const output = file.createWriteStream({ autoClose: false });
-    await pipeline(Readable.from(framed(frames)), zip, seal, output);
+    const made = await open(temporary, 'wx', 0o600);
+    file = made;
+    const add = async (part: Buffer): Promise<void> => {
+      hash.update(part);
+      bytes += part.length;
+      await made.writeFile(part);
+    };
+    await add(MAGIC);
+    await pipeline(
+      Readable.from(framed(frames)),
+      createGzip({ chunkSize: CHUNK_BYTES }),
+      async (zipped) => {
+        for await (const part of zipped) await add(part as Buffer);
+      },
+    );
     const digest = hash.digest();
-    await file.write(digest);
+    await file.writeFile(digest);
     await file.sync();
     await file.close();
     await refuseTaken(path, force);
