@@ -1,40 +1,43 @@
 /**
- * NatsBlobs: Blobs on a JetStream stream. A blob is one message that names it, holding its bytes
- * or, when they are many, the number and hash of chunks that were stored before:
+ * NatsBlobs: Blobs on a JetStream stream. A blob is the message that names it: small bytes are in
+ * that message, many are chunks that were stored before it (nats-chunks.ts).
  *
- *   blb.{env}.{name}.m              headers: what the blob is; payload: its bytes, if they fit
- *   blb.{env}.{name}.c.{put}.{i}    chunk i of one put
- *
- * Invariants: the naming message is stored only if the name has none (one writer wins) and only
- * after all its chunks; so what has a name is whole. A put that died leaves chunks that nobody
- * sees, until the name is deleted.
+ * Invariants: the naming message is stored only if the name has none (the fence of its subject, so
+ * one writer wins) and only after all chunks of its put. Chunks belong to one put, and nobody else
+ * removes those of a put that may be under way. So what has a name is whole; what is read is proved
+ * by its hash. A put that died leaves chunks that nobody sees: an hour later the next put or delete
+ * of the name removes them, or `sweep`. Nothing rests on sequence numbers over a restart of the
+ * server: one of 2.9 may count from one again.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
   jetstream,
-  JetStreamApiCodes,
-  JetStreamApiError,
   type JetStreamClient,
   type JetStreamManager,
   jetstreamManager,
   type StoredMsg,
 } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
-import { TroupeError, errorData } from '../../protocols/errors.ts';
-import { escapeToken, unescapeToken } from '../../protocols/subjects.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from './blobs.ts';
 import { blobTaken, checkBlobName } from './name.ts';
+import { NatsChunks } from './nats-chunks.ts';
+import { answered, ATTEMPT_MS, present } from './nats-requests.ts';
+import { BlobSubjects } from './nats-subjects.ts';
 
-export type NatsBlobsOptions = { readonly stream: string; readonly env: string };
+export type NatsBlobsOptions = {
+  /** has `blb.{env}.>` for its subjects */
+  readonly stream: string;
+  readonly env: string;
+  /** chunks without a name that are older are no put's under way; default an hour */
+  readonly abandonedMs?: number;
+};
 
-const CHUNK_BYTES = 256 * 1024;
-/** Room that the headers of a message need below the server's limit. */
-const HEADER_ROOM = 2_048;
-const IN_FLIGHT = 8;
-const TIMEOUT_MS = 5_000;
-const PURGE_TIMEOUT_MS = 60_000;
-const TRIES = 5;
-const RETRY_MS = 200;
+const ABANDONED_MS = 3_600_000;
+/** A put ends long before its chunks may count as abandoned. */
+const PUT_MS_MAX = 1_800_000;
+/** A purge goes through all blocks of a stream. */
+const PURGE_MS = 60_000;
 const HEADER = 'Troupe-Blob';
 
 type Meta = {
@@ -45,160 +48,197 @@ type Meta = {
   readonly chunks: number;
 };
 
+type Named = { readonly meta: Meta; readonly seq: number; readonly data: Uint8Array };
+
+type Opened = {
+  readonly client: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly purger: JetStreamManager;
+  readonly chunks: NatsChunks;
+};
+
 export class NatsBlobs implements Blobs {
   readonly #nc: NatsConnection;
   readonly #stream: string;
-  readonly #prefix: string;
-  #client: JetStreamClient | undefined;
-  #reader: Promise<JetStreamManager> | undefined;
-  #purger: Promise<JetStreamManager> | undefined;
+  readonly #abandonedMs: number;
+  readonly #subjects: BlobSubjects;
+  #opened: Promise<Opened> | undefined;
 
-  constructor(nc: NatsConnection, { stream, env }: NatsBlobsOptions) {
+  constructor(nc: NatsConnection, options: NatsBlobsOptions) {
     this.#nc = nc;
-    this.#stream = stream;
-    this.#prefix = `blb.${escapeToken(env)}`;
+    this.#stream = options.stream;
+    this.#abandonedMs = options.abandonedMs ?? ABANDONED_MS;
+    this.#subjects = new BlobSubjects(options.env);
   }
 
   async put(name: string, bytes: Uint8Array): Promise<void> {
     checkBlobName(name);
+    const untilMs = performance.now() + PUT_MS_MAX;
     const own = Uint8Array.from(bytes);
     const sha256 = hashOf(own);
-    const present = await this.#meta(name);
-    if (present) return checkSame(name, present.meta, sha256);
+    const before = await this.#find(name);
+    if (before) return checkSame(name, before.meta, sha256);
+    const { chunks } = await this.#open();
     const put = randomBytes(12).toString('hex');
-    const size = this.#chunkBytes();
-    const chunks = own.length <= size ? 0 : Math.ceil(own.length / size);
-    await each(chunks, (i) =>
-      this.#publish(this.#chunk(name, put, i), own.subarray(i * size, (i + 1) * size)),
-    );
-    await this.#name(name, { put, bytes: own.length, sha256, chunks }, own);
+    const isInline = own.length <= chunks.bytesMax;
+    const count = isInline
+      ? 0
+      : await chunks.write(own, (index) => this.#subjects.chunk(name, put, index));
+    if (performance.now() > untilMs)
+      throw new TroupeError('UNAVAILABLE', `blob ${name} took too long to store`);
+    const meta: Meta = { put, bytes: own.length, sha256, chunks: count };
+    const holder = await this.#claim(name, meta, isInline ? own : new Uint8Array(0));
+    if (isInline) return checkSame(name, holder, sha256);
+    if (holder.put !== put) await this.#purge(this.#subjects.chunksOfPut(name, put));
+    checkSame(name, holder, sha256);
+    await this.#dropAbandoned(this.#subjects.chunksOfName(name));
   }
 
+  /** @throws also TroupeError INTERNAL, reason CORRUPT, when what was put is not all there */
   async get(name: string): Promise<Uint8Array | undefined> {
     checkBlobName(name);
-    const found = await this.#meta(name);
+    const found = await this.#find(name);
     if (!found) return undefined;
-    const { meta, message } = found;
-    const parts: Uint8Array[] = [];
-    if (meta.chunks === 0) parts.push(message.data);
-    await each(meta.chunks, async (i) => {
-      const chunk = await this.#read(this.#chunk(name, meta.put, i));
-      if (!chunk) throw corrupt(name, `chunk ${i} of ${meta.chunks} is missing`);
-      parts[i] = chunk.data;
-    });
-    const whole = Buffer.concat(parts);
-    if (whole.length !== meta.bytes || hashOf(whole) !== meta.sha256)
-      throw corrupt(name, 'its bytes are not those that were put');
-    return whole;
+    const { meta } = found;
+    if (meta.chunks === 0) return whole(name, meta, [found.data]);
+    const { chunks } = await this.#open();
+    const subjectOf = (index: number) => this.#subjects.chunk(name, meta.put, index);
+    const filter = this.#subjects.chunksOfPut(name, meta.put);
+    const parts = await chunks.read(meta.chunks, filter, subjectOf);
+    const there = parts.filter((part) => part !== undefined);
+    if (there.length === meta.chunks) return whole(name, meta, there);
+    // It may have been deleted meanwhile; then it is gone and not damaged.
+    if ((await this.#find(name))?.meta.put !== meta.put) return this.get(name);
+    throw corrupt(name, `${meta.chunks - there.length} of its ${meta.chunks} chunks are gone`);
   }
 
   async delete(name: string): Promise<void> {
     checkBlobName(name);
-    // The naming message first: nobody sees a blob whose chunks are going.
-    for (const filter of [this.#named(name), `${this.#prefix}.${escapeToken(name)}.>`])
-      await this.#purge(`delete blob ${name}`, filter);
+    const found = await this.#find(name);
+    if (found) {
+      // first, so that nobody sees a blob whose chunks are going
+      await this.#unname(name, found);
+      if (found.meta.chunks > 0)
+        await this.#purge(this.#subjects.chunksOfPut(name, found.meta.put));
+    }
+    await this.#dropAbandoned(this.#subjects.chunksOfName(name));
   }
 
   async list(prefix: string): Promise<readonly string[]> {
-    const manager = await this.#manage();
-    const info = await ask('list blobs', () =>
-      manager.streams.info(this.#stream, { subjects_filter: `${this.#prefix}.*.m` }),
-    );
-    return Object.keys(info.state.subjects ?? {})
-      .map((subject) => unescapeToken(subject.slice(this.#prefix.length + 1, -'.m'.length)))
-      .filter((name) => name.startsWith(prefix))
-      .sort();
+    const subjects = await this.#stored(this.#subjects.namedBelow(prefix));
+    const names = subjects.map((subject) => this.#subjects.nameOf(subject));
+    return names.filter((name) => name.startsWith(prefix)).sort();
   }
 
-  /** Stores the naming message; whether an unanswered one is stored is found out by reading. */
-  async #name(name: string, meta: Meta, bytes: Uint8Array): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
+  /**
+   * Removes what puts of dead processes left of names below the prefix, once it is abandoned. May
+   * be repeated, and run in several processes at once.
+   */
+  async sweep(prefix: string): Promise<void> {
+    await this.#dropAbandoned(this.#subjects.chunksBelow(prefix));
+  }
+
+  /** Stores the naming message, if the name has none; resolves with the one that it has now. */
+  async #claim(name: string, meta: Meta, payload: Uint8Array): Promise<Meta> {
+    const { client } = await this.#open();
+    const header = headers();
+    header.set(HEADER, JSON.stringify(meta));
+    const expect = { streamName: this.#stream, lastSubjectSequence: 0 };
+    return answered(`name blob ${name}`, async () => {
       try {
-        const payload = meta.chunks === 0 ? bytes : new Uint8Array(0);
-        return await this.#publishOnce(this.#named(name), payload, meta);
+        await client.publish(this.#subjects.named(name), payload, { headers: header, expect });
+        return meta;
       } catch (error) {
-        const present = await this.#meta(name);
-        if (present && present.meta.put !== meta.put) {
-          const filter = `${this.#prefix}.${escapeToken(name)}.c.${meta.put}.>`;
-          await this.#purge(`put blob ${name}`, filter);
-          return checkSame(name, present.meta, meta.sha256);
-        }
-        if (present) return;
-        if (attempt >= TRIES) throw unavailable(`put blob ${name}`, error);
-      }
-    }
-  }
-
-  async #publish(subject: string, bytes: Uint8Array): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        // A copy that was stored without an answer does no harm: the last one of a subject is read.
-        return await this.#publishOnce(subject, bytes);
-      } catch (error) {
-        if (attempt >= TRIES) throw unavailable(`store ${subject}`, error);
-      }
-    }
-  }
-
-  async #publishOnce(subject: string, bytes: Uint8Array, meta?: Meta): Promise<void> {
-    this.#client ??= jetstream(this.#nc, { timeout: TIMEOUT_MS });
-    const named = headers();
-    if (meta) named.set(HEADER, JSON.stringify(meta));
-    await this.#client.publish(subject, bytes, {
-      timeout: TIMEOUT_MS,
-      headers: named,
-      expect: { streamName: this.#stream, ...(meta ? { lastSubjectSequence: 0 } : {}) },
-    });
-  }
-
-  async #meta(name: string): Promise<{ meta: Meta; message: StoredMsg } | undefined> {
-    const message = await this.#read(this.#named(name));
-    if (!message) return undefined;
-    try {
-      return { meta: JSON.parse(message.header.get(HEADER)) as Meta, message };
-    } catch (cause) {
-      throw corrupt(name, 'its naming message can not be read', cause);
-    }
-  }
-
-  async #read(subject: string): Promise<StoredMsg | undefined> {
-    const manager = await this.#manage();
-    return ask(`read ${subject}`, async () => {
-      try {
-        return (
-          (await manager.streams.getMessage(this.#stream, { last_by_subj: subject })) ?? undefined
-        );
-      } catch (error) {
-        const isAbsent =
-          error instanceof JetStreamApiError && error.code === JetStreamApiCodes.NoMessageFound;
-        if (isAbsent) return undefined;
+        // Refused or unanswered: what is stored tells. If nothing is, the same fence may be tried
+        // again: of this attempt and the next only one can be stored.
+        const holder = await this.#find(name);
+        if (holder) return holder.meta;
         throw error;
       }
     });
   }
 
-  #manage(): Promise<JetStreamManager> {
-    this.#reader ??= jetstreamManager(this.#nc, { timeout: TIMEOUT_MS, checkAPI: false });
-    return this.#reader;
+  async #unname(name: string, { meta, seq }: Named): Promise<void> {
+    const { manager } = await this.#open();
+    await answered(`delete blob ${name}`, async () => {
+      try {
+        await manager.streams.deleteMessage(this.#stream, seq, false);
+      } catch (error) {
+        // unanswered, or another deleted it: what is stored tells
+        if ((await this.#find(name))?.meta.put === meta.put) throw error;
+      }
+    });
   }
 
-  async #purge(what: string, filter: string): Promise<void> {
-    this.#purger ??= jetstreamManager(this.#nc, { timeout: PURGE_TIMEOUT_MS, checkAPI: false });
-    const manager = await this.#purger;
-    await ask(what, () => manager.streams.purge(this.#stream, { filter }));
+  async #find(name: string): Promise<Named | undefined> {
+    const message = await this.#last(this.#subjects.named(name));
+    if (!message) return undefined;
+    try {
+      const meta = JSON.parse(message.header.get(HEADER)) as Meta;
+      return { meta, seq: message.seq, data: message.data };
+    } catch (cause) {
+      throw corrupt(name, 'its naming message can not be read', cause);
+    }
   }
 
-  #chunkBytes(): number {
-    const max = (this.#nc.info?.max_payload ?? CHUNK_BYTES + HEADER_ROOM) - HEADER_ROOM;
-    return Math.min(CHUNK_BYTES, max);
+  async #last(subject: string): Promise<StoredMsg | undefined> {
+    const { manager } = await this.#open();
+    return answered(`read ${subject}`, () =>
+      present(manager.streams.getMessage(this.#stream, { last_by_subj: subject })),
+    );
   }
 
-  #named(name: string): string {
-    return `${this.#prefix}.${escapeToken(name)}.m`;
+  /** Subjects that have a message, of those a filter takes. The client asks page by page. */
+  async #stored(filter: string): Promise<string[]> {
+    const { manager } = await this.#open();
+    const { state } = await answered(`list ${filter}`, () =>
+      manager.streams.info(this.#stream, { subjects_filter: filter }),
+    );
+    return Object.keys(state.subjects ?? {});
   }
 
-  #chunk(name: string, put: string, i: number): string {
-    return `${this.#prefix}.${escapeToken(name)}.c.${put}.${i}`;
+  /** Of the chunks that a filter takes: puts without the name whose chunks are old. */
+  async #dropAbandoned(filter: string): Promise<void> {
+    const puts = new Map<string, string>();
+    for (const subject of await this.#stored(filter)) {
+      const { name, put } = this.#subjects.putOf(subject);
+      puts.set(this.#subjects.chunksOfPut(name, put), subject);
+    }
+    for (const [chunks, subject] of puts) {
+      const { name, put } = this.#subjects.putOf(subject);
+      const holder = await this.#find(name);
+      if (holder?.meta.put !== put && (await this.#isAbandoned(subject))) await this.#purge(chunks);
+    }
+  }
+
+  /** By the server's clock: the time of the stream's last message is not after now. */
+  async #isAbandoned(chunk: string): Promise<boolean> {
+    const stored = await this.#last(chunk);
+    if (!stored) return false;
+    const { manager } = await this.#open();
+    const { state } = await answered('read the state of the blobs', () =>
+      manager.streams.info(this.#stream),
+    );
+    return Date.parse(state.last_ts) - stored.time.getTime() >= this.#abandonedMs;
+  }
+
+  async #purge(filter: string): Promise<void> {
+    const { purger } = await this.#open();
+    await answered(`remove ${filter}`, () => purger.streams.purge(this.#stream, { filter }));
+  }
+
+  #open(): Promise<Opened> {
+    this.#opened ??= this.#openNow();
+    return this.#opened;
+  }
+
+  /** Asks the server nothing. */
+  async #openNow(): Promise<Opened> {
+    const nc = this.#nc;
+    const manager = await jetstreamManager(nc, { timeout: ATTEMPT_MS, checkAPI: false });
+    const purger = await jetstreamManager(nc, { timeout: PURGE_MS, checkAPI: false });
+    const chunks = new NatsChunks(nc, manager, this.#stream);
+    return { client: jetstream(nc, { timeout: ATTEMPT_MS }), manager, purger, chunks };
   }
 }
 
@@ -208,33 +248,14 @@ const checkSame = (name: string, { sha256 }: Meta, other: string): void => {
   if (sha256 !== other) throw blobTaken(name);
 };
 
-/** Calls for 0 to count - 1, so many at a time; the first error ends it. */
-async function each(count: number, call: (i: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const lane = async () => {
-    while (next < count) await call(next++);
-  };
-  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, count) }, lane));
-}
-
-/** Asks again while there is no answer: reads and purges may be repeated. */
-async function ask<T>(what: string, call: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (error instanceof TroupeError) throw error;
-      if (attempt >= TRIES || error instanceof JetStreamApiError) throw unavailable(what, error);
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
-  }
-}
-
-const unavailable = (what: string, cause: unknown): TroupeError =>
-  new TroupeError('UNAVAILABLE', `${what}: ${errorData(cause).message}`, { cause });
+const whole = (name: string, meta: Meta, parts: readonly Uint8Array[]): Uint8Array => {
+  const bytes = Buffer.concat(parts);
+  if (bytes.length === meta.bytes && hashOf(bytes) === meta.sha256) return bytes;
+  throw corrupt(name, 'its bytes are not those that were put');
+};
 
 const corrupt = (name: string, why: string, cause?: unknown): TroupeError =>
   new TroupeError('INTERNAL', `blob ${name} is damaged: ${why}`, {
     details: { reason: 'CORRUPT', name },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });

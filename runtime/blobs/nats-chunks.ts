@@ -1,0 +1,125 @@
+/**
+ * Chunks: bytes as messages of a JetStream stream, one subject for each. They mean nothing before a
+ * message names them (nats-blobs.ts), so storing one twice, in any order, does no harm.
+ */
+import {
+  AckPolicy,
+  DeliverPolicy,
+  type JetStreamClient,
+  jetstream,
+  type JetStreamManager,
+} from '@nats-io/jetstream';
+import { type NatsConnection, nanos } from '@nats-io/transport-node';
+import { answered, ATTEMPT_MS, present } from './nats-requests.ts';
+
+const CHUNK_BYTES = 256 * 1024;
+/** What subject and headers of a message need below the server's limit. */
+const HEADER_BYTES = 2_048;
+const IN_FLIGHT = 8;
+/** Messages of one pull: 8 MB, far below what makes a server take a client for a slow one. */
+const PULL_MESSAGES = 32;
+/** Fewer are read one by one: a consumer costs more. */
+const PULL_FROM = 4;
+/** A consumer that is not deleted, since its process died, goes by itself. */
+const CONSUMER_MS = 30_000;
+
+export class NatsChunks {
+  readonly #nc: NatsConnection;
+  readonly #client: JetStreamClient;
+  readonly #manager: JetStreamManager;
+  readonly #stream: string;
+
+  constructor(nc: NatsConnection, manager: JetStreamManager, stream: string) {
+    this.#nc = nc;
+    this.#client = jetstream(nc, { timeout: ATTEMPT_MS });
+    this.#manager = manager;
+    this.#stream = stream;
+  }
+
+  /** Bytes that one message holds: 256 KiB, or what the server takes. */
+  get bytesMax(): number {
+    const payload = this.#nc.info?.max_payload ?? CHUNK_BYTES + HEADER_BYTES;
+    return Math.max(1, Math.min(CHUNK_BYTES, payload - HEADER_BYTES));
+  }
+
+  /** Resolves with their number when all are stored. @throws TroupeError UNAVAILABLE */
+  async write(bytes: Uint8Array, subjectOf: (index: number) => string): Promise<number> {
+    const each = this.bytesMax;
+    const count = Math.ceil(bytes.length / each);
+    const expect = { streamName: this.#stream };
+    await inLanes(count, (index) =>
+      answered('store a chunk of a blob', () => {
+        const chunk = bytes.subarray(index * each, (index + 1) * each);
+        return this.#client.publish(subjectOf(index), chunk, { expect });
+      }),
+    );
+    return count;
+  }
+
+  /**
+   * Those that are there, by index. @param filter takes just the subjects of `subjectOf`
+   * @throws TroupeError UNAVAILABLE
+   */
+  async read(
+    count: number,
+    filter: string,
+    subjectOf: (index: number) => string,
+  ): Promise<(Uint8Array | undefined)[]> {
+    const found = new Array<Uint8Array | undefined>(count);
+    if (count >= PULL_FROM) await this.#pull(filter, found).catch(() => {});
+    // What was lost on the way, or the pull as a whole, is asked for one by one.
+    await inLanes(count, async (index) => {
+      found[index] ??= await this.#one(subjectOf(index));
+    });
+    return found;
+  }
+
+  async #one(subject: string): Promise<Uint8Array | undefined> {
+    const query = { last_by_subj: subject };
+    const message = await answered('read a chunk of a blob', () =>
+      present(this.#manager.streams.getMessage(this.#stream, query)),
+    );
+    return message?.data;
+  }
+
+  async #pull(filter: string, found: (Uint8Array | undefined)[]): Promise<void> {
+    const { name, num_pending } = await this.#manager.consumers.add(this.#stream, {
+      filter_subject: filter,
+      ack_policy: AckPolicy.None,
+      deliver_policy: DeliverPolicy.All,
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: nanos(CONSUMER_MS),
+    });
+    try {
+      const consumer = await this.#client.consumers.get(this.#stream, name);
+      for (let left = num_pending; left > 0; ) {
+        const before = left;
+        const max_messages = Math.min(PULL_MESSAGES, left);
+        for await (const message of await consumer.fetch({ max_messages, expires: ATTEMPT_MS })) {
+          const index = Number(message.subject.slice(message.subject.lastIndexOf('.') + 1));
+          if (index < found.length) found[index] = message.data;
+          left -= 1;
+        }
+        if (left === before) return;
+      }
+    } finally {
+      await this.#manager.consumers.delete(this.#stream, name).catch(() => {});
+    }
+  }
+}
+
+/** Calls for 0 to count - 1, some at a time; the first error ends it. */
+const inLanes = async (count: number, call: (index: number) => Promise<unknown>): Promise<void> => {
+  let next = 0;
+  let hasFailed = false;
+  const lane = async (): Promise<void> => {
+    while (next < count && !hasFailed) await call(next++);
+  };
+  const ending = () => {
+    hasFailed = true;
+  };
+  const lanes = Array.from({ length: Math.min(IN_FLIGHT, count) }, lane);
+  for (const one of lanes) one.catch(ending);
+  await Promise.all(lanes);
+};

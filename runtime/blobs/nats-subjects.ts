@@ -1,0 +1,68 @@
+/**
+ * Subjects of blobs on JetStream. A name's tokens are tokens of the subject, so that the server
+ * finds the names below a prefix by itself:
+ *
+ *   blb.{env}.m.{name}              the message that names a blob
+ *   blb.{env}.c.{name}.{put}.{i}    chunk i of one put of the name
+ *
+ * A subject of chunks has just two tokens more than its name, so the filter of one name's chunks,
+ * with `*` for both, never takes those of a name below it.
+ */
+import { escapeToken, unescapeToken } from '../../protocols/subjects.ts';
+
+export class BlobSubjects {
+  readonly #root: string;
+
+  constructor(env: string) {
+    this.#root = `blb.${escapeToken(env)}`;
+  }
+
+  named(name: string): string {
+    return `${this.#root}.m.${tokensOf(name)}`;
+  }
+
+  chunk(name: string, put: string, index: number): string {
+    return `${this.#root}.c.${tokensOf(name)}.${put}.${index}`;
+  }
+
+  chunksOfPut(name: string, put: string): string {
+    return `${this.#root}.c.${tokensOf(name)}.${put}.*`;
+  }
+
+  chunksOfName(name: string): string {
+    return `${this.#root}.c.${tokensOf(name)}.*.*`;
+  }
+
+  /** Takes every name that starts with the prefix, and maybe others. */
+  namedBelow(prefix: string): string {
+    return `${this.#root}.m.${folderOf(prefix)}>`;
+  }
+
+  /** Takes the chunks of every name that starts with the prefix, and maybe others. */
+  chunksBelow(prefix: string): string {
+    return `${this.#root}.c.${folderOf(prefix)}>`;
+  }
+
+  nameOf(named: string): string {
+    return named
+      .slice(this.#root.length + '.m.'.length)
+      .split('.')
+      .map(unescapeToken)
+      .join('/');
+  }
+
+  /** Name and put of a chunk. */
+  putOf(chunk: string): { readonly name: string; readonly put: string } {
+    const tokens = chunk.slice(this.#root.length + '.c.'.length).split('.');
+    const name = tokens.slice(0, -2).map(unescapeToken).join('/');
+    return { name, put: tokens.at(-2) ?? '' };
+  }
+}
+
+const tokensOf = (name: string): string => name.split('/').map(escapeToken).join('.');
+
+/** The whole tokens of a prefix, as the beginning of a subject. */
+const folderOf = (prefix: string): string => {
+  const slash = prefix.lastIndexOf('/');
+  return slash < 0 ? '' : `${tokensOf(prefix.slice(0, slash))}.`;
+};
