@@ -46,7 +46,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
   let server: NatsServer;
   let troupe: NatsConnection;
   let acme: NatsConnection;
-  const store = mkdtempSync(join(tmpdir(), 'troupe-permissions-'));
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-permissions-'));
   const refusals: string[] = [];
   const dial = (options: ConnectionOptions): Promise<NatsConnection> =>
     connect({ servers: server.url, reconnect: false, ...options });
@@ -54,7 +54,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
   beforeAll(async () => {
     process.env['TROUPE_NATS_PASSWORD'] = TROUPE.pass;
     process.env['ACME_NATS_PASSWORD'] = ACME.pass;
-    server = await startNats({ path, config: shippedConfig(['acme'], { store }) });
+    server = await startNats({ path, config: shippedConfig(['acme'], { store: folder }) });
     troupe = await dial(TROUPE);
     acme = await dial(ACME);
     void collect(acme, refusals);
@@ -63,12 +63,12 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     await acme.close();
     await troupe.close();
     await server.stop();
-    rmSync(store, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   });
 
   it('let a tenant ask at its own door and be answered in its own inbox', async () => {
     const door = troupe.subscribe(IN, {
-      callback: (_, message) => message.respond(`answer to ${message.string()}`),
+      callback: (_, message) => void message.respond(`answer to ${message.string()}`),
     });
     await troupe.flush();
     const answer = await acme.request(IN, 'question', { timeout: 5_000 });
@@ -82,7 +82,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
   it('let a tenant hear what is said to it, from every domain', async () => {
     const heard: string[] = [];
     acme.subscribe('a2a.*.main.out.acme', {
-      callback: (_, message) => heard.push(`${message.subject} ${message.string()}`),
+      callback: (_, message) => void heard.push(`${message.subject} ${message.string()}`),
     });
     await acme.flush();
     troupe.publish(OUT, 'event');
@@ -93,7 +93,7 @@ describeOnNats('The users of deploy/nats.conf', ({ path }) => {
     const subjects = [...FOREIGN, OUT, '_INBOX.acme.own', '_INBOX.globex.1', '_INBOX.1'];
     const arrived: string[] = [];
     const all = troupe.subscribe('>', {
-      callback: (_, { subject }) => arrived.push(subject),
+      callback: (_, { subject }) => void arrived.push(subject),
     });
     await troupe.flush();
     for (const subject of subjects) acme.publish(subject, 'intrusion');

@@ -10,7 +10,7 @@ const shipped = new URL('../../deploy/nats.conf', import.meta.url);
 export type Places = {
   /** where JetStream stores */
   readonly store: string;
-  /** holds server.pem and server.key */
+  /** the folder of server.pem and server.key */
   readonly certificates?: string;
 };
 
@@ -25,10 +25,7 @@ export function shippedConfig(parts: readonly string[], { store, certificates }:
   replace(/^port: .*$/m, '');
   replace(/^http: .*$/m, '');
   replace(/store_dir: \/data$/m, `store_dir: ${JSON.stringify(store)}`);
-  for (const part of parts) replace(new RegExp(`^( *)#${part} `, 'm'), '');
-  for (const part of parts) text = text.replaceAll(new RegExp(`^ *#${part} `, 'gm'), '');
-  if (certificates !== undefined)
-    for (const file of ['server.pem', 'server.key'])
-      replace(new RegExp(`"/etc/troupe/tls/${file}"`), JSON.stringify(`${certificates}/${file}`));
+  for (const part of parts) replace(new RegExp(`^ *#${part} `, 'gm'), '');
+  if (certificates !== undefined) replace(/"\/etc\/troupe\/tls\//g, `"${certificates}/`);
   return text;
 }

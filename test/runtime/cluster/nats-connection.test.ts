@@ -1,17 +1,16 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectNats, type NatsOptions } from '../../../runtime/cluster/nats-connection.ts';
+import { hasOpenssl, makeCertificates } from '../../servers/certificates.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
 import { startTcpProxy } from '../../servers/tcp-proxy.ts';
 import { eventually } from '../eventually.ts';
 
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 const words: string[] = [];
 const open: NatsConnection[] = [];
 const running: NatsServer[] = [];
@@ -199,15 +198,3 @@ describeOnNats('connectNats', ({ path }) => {
     });
   });
 });
-
-/** A CA of its own and one certificate of it, good for 127.0.0.1 as server and as client. */
-function makeCertificates(folder: string): void {
-  const openssl = (...args: string[]) =>
-    execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  writeFileSync(join(folder, 'names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n');
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca');
-  openssl('req', ...key, '-keyout', 'key.pem', '-out', 'csr.pem', '-subj', '/CN=me');
-  const sign = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names'];
-  openssl('x509', '-req', '-in', 'csr.pem', ...sign, '-out', 'cert.pem');
-}
