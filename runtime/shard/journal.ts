@@ -86,9 +86,32 @@ export class Journal {
     return { kind: 'lost', why: 'closed' };
   }
 
+  /**
+   * Reads what the log's clock said at our last record (H1). Waits for the log; does nothing when
+   * that record is not the last one any more.
+   */
+  async measureTime(): Promise<void> {
+    for (
+      let backoffMs = BACKOFF_MS.first;
+      !this.#closed;
+      backoffMs = Math.min(backoffMs * 2, BACKOFF_MS.max)
+    ) {
+      try {
+        const last = await this.#log.readLast(this.#subject);
+        return last && this.learnTime(last);
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+      await new Promise<void>((resolve) => this.#clock.after(backoffMs, resolve));
+    }
+  }
+
   /** Time of our own last record, where the log did not tell it with its answer (H1). */
   learnTime({ position, logTimeMs }: LogEntry): void {
-    if (position === this.#stored?.position) this.#onLogTime(logTimeMs, this.#stored.atMs);
+    if (position !== this.last) return;
+    // One whose answer was lost was stored at some time before now.
+    const atMs = position === this.#stored?.position ? this.#stored.atMs : undefined;
+    this.#onLogTime(logTimeMs, atMs ?? this.#clock.monotonicMs());
   }
 
   #suffer(error: unknown): void {

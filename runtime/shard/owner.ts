@@ -169,6 +169,8 @@ export class ShardOwner {
         onTrouble: (what) => outside.alarm(`shard ${this.shard}: the store ${what}`),
       });
       const epoch = await this.#commit({ t: 'EPOCH', worker: this.#o.worker, ...this.#head() }, []);
+      // What is stored may be old, and a new journal tells no time at all.
+      if (epoch === 'committed' && !log.atomic) await this.#journal.measureTime();
       if (this.#status !== 'loading') return;
       if (epoch === 'committed') return this.#open();
     }

@@ -69,7 +69,7 @@ export class Upkeep {
     if (this.#closed) return;
     if (isIdle() && expected === journal.last && last?.position !== expected)
       return onReplaced(`another owner wrote record ${last?.position ?? 0}`);
-    if (last?.position === expected) journal.learnTime(last);
+    if (last) journal.learnTime(last);
     this.#probe();
   }
 
