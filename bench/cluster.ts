@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { System } from '../runtime/index.ts';
 import { openNode, type Server, spreadOver, startServer, startWorker } from './harness/cell.ts';
 import { processorTimeOf } from './harness/computer.ts';
-import { rawRates } from './harness/raw-nats.ts';
+import { rawRates, taken } from './harness/raw-nats.ts';
 import { defineScenario, type Repeat } from './harness/scenario.ts';
 import { inParallel, SHARDS } from './harness/system.ts';
 import { HOPS, thrower } from './harness/thrower.ts';
@@ -28,8 +28,12 @@ export const cluster = defineScenario({
     workerUs: { label: 'processor time of a hop: the worker (of 1)', unit: 'µs' },
     serverUs: { label: '  nats-server', unit: 'µs' },
     gatewayUs: { label: '  the gateway that throws and keeps copies of all rows', unit: 'µs' },
+    hopsOfRecord: { label: '  hops in a journal record (of 1)', unit: 'hops' },
+    hopsOfEntry: { label: '  hops in a mailbox entry (of 1)', unit: 'hops' },
     workersOf3Us: { label: '  the workers (of 3)', unit: 'µs' },
     serverOf3Us: { label: '  nats-server (of 3)', unit: 'µs' },
+    hopsOfRecordOf3: { label: '  hops in a journal record (of 3)', unit: 'hops' },
+    hopsOfEntryOf3: { label: '  hops in a mailbox entry (of 3)', unit: 'hops' },
     publishPerSecond: { label: 'raw: publish with dedupe, 256 in flight', unit: '1/s' },
     consumePerSecond: { label: 'raw: ordered consume', unit: '1/s' },
     fencedPerSecond: { label: 'raw: fenced append, one each of 64 subjects', unit: '1/s' },
@@ -49,8 +53,12 @@ export const cluster = defineScenario({
       workerUs: one.workersUs,
       serverUs: one.serverUs,
       gatewayUs: one.gatewayUs,
+      hopsOfRecord: one.hopsOfRecord,
+      hopsOfEntry: one.hopsOfEntry,
       workersOf3Us: three.workersUs,
       serverOf3Us: three.serverUs,
+      hopsOfRecordOf3: three.hopsOfRecord,
+      hopsOfEntryOf3: three.hopsOfEntry,
       ...raw,
     };
   },
@@ -82,6 +90,10 @@ async function measured(system: System, server: Server, workers: readonly number
     server: processorTimeOf(server.pid).allMs,
     gateway: processorTimeOf(process.pid).allMs,
   });
+  const [mail, journal] = await Promise.all([
+    taken(server.url, 'mail'),
+    taken(server.url, 'journal'),
+  ]);
   const before = used();
   const begun = performance.now();
   await inParallel(count, WIDTH, balls.pass);
@@ -89,8 +101,12 @@ async function measured(system: System, server: Server, workers: readonly number
   const after = used();
   balls.close();
   const all = count * (HOPS + 1);
+  const records = (await taken(server.url, 'journal')) - journal;
+  const entries = (await taken(server.url, 'mail')) - mail;
   return {
     perSecond: all / seconds,
+    hopsOfRecord: all / records,
+    hopsOfEntry: all / entries,
     workersUs: ((after.workers - before.workers) * 1_000) / all,
     serverUs: ((after.server - before.server) * 1_000) / all,
     gatewayUs: ((after.gateway - before.gateway) * 1_000) / all,

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { jetstream, type JetStreamClient, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { ENV } from './cell.ts';
 import { inParallel } from './system.ts';
 
 const STREAM = 'RAW';
@@ -37,6 +38,15 @@ export async function rawRates(url: string, count: number, bytes: number): Promi
   return { publishPerSecond, consumePerSecond, fencedPerSecond };
 }
 
+/** How many messages a stream of the cell has taken since it was made: `mail`, `journal`. */
+export async function taken(url: string, kind: 'mail' | 'journal'): Promise<number> {
+  const nc = await connect({ servers: url });
+  const manager = await jetstreamManager(nc);
+  const { state } = await manager.streams.info(`troupe-${ENV}-${kind}`);
+  await nc.close();
+  return state.last_seq;
+}
+
 export type Raw = {
   /** Resolves with the server's answer. */
   readonly publish: () => Promise<void>;
@@ -54,7 +64,8 @@ export async function openRaw(url: string, bytes: number): Promise<Raw> {
 }
 
 async function openStream(url: string): Promise<{ stream: JetStreamClient; close: Raw['close'] }> {
-  const nc = await connect({ servers: url });
+  // As the runtime's own connections: a stack for each request would cost more than the request.
+  const nc = await connect({ servers: url, noAsyncTraces: true });
   const manager = await jetstreamManager(nc);
   await manager.streams.add({ name: STREAM, subjects: ['raw.>'], discard: 'new' });
   return {

@@ -16,12 +16,13 @@ export const scales = ['full', 'quick', 'smoke'] as const;
 export type Scale = (typeof scales)[number];
 
 /**
- * More is better of `1/s` and `ratio`, less of all others; `times` is how often its limit fits into
- * a figure, `share` a part of one core, `count` says how many there were.
+ * More is better of `1/s`, `ratio` and `hops`, less of all others; `times` is how often its limit
+ * fits into a figure, `share` a part of one core, `count` says how many there were.
  */
 export type Unit =
   | '1/s'
   | 'ratio'
+  | 'hops'
   | 'times'
   | 'share'
   | 's'
@@ -73,7 +74,8 @@ export function defineScenario<const F extends Readonly<Record<string, FigureSpe
   return scenario;
 }
 
-export const moreIsBetter = (unit: Unit): boolean => unit === '1/s' || unit === 'ratio';
+export const moreIsBetter = (unit: Unit): boolean =>
+  unit === '1/s' || unit === 'ratio' || unit === 'hops';
 
 export function repeatOf(scale: Scale, folder: string): Repeat {
   return {

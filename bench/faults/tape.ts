@@ -1,0 +1,98 @@
+/**
+ * Tape: what the logs of a cell hold, in an order in which it could have been stored. The streams
+ * of a cell are apart, so no order of all entries is kept; but an entry that was caused by another
+ * was stored after it. What a link carries comes after the record that it left, a record after the
+ * mail that it took: that much order is certain, and all that the ledger needs.
+ */
+import {
+  deadLetterSubject,
+  journalSubject,
+  mailboxSubject,
+  transcriptSubject,
+} from '../../protocols/subjects.ts';
+import type { Log } from '../../runtime/log/log.ts';
+import { decodeKept, decodeMail, decodeRecord } from '../../runtime/shard/records.ts';
+import type { Ledger } from '../../test/sim/ledger.ts';
+import type { Stored } from '../../test/sim/sim-log.ts';
+
+type Reel = {
+  readonly subject: string;
+  /** whether everything that could have caused the entry has been played */
+  readonly isDue: (entry: Stored) => boolean;
+  /** position of the first that is not read yet */
+  from: number;
+  /** read, and not played */
+  waiting: Stored[];
+};
+
+export type TapeOptions = {
+  readonly log: Log;
+  readonly env: string;
+  readonly ledger: Ledger;
+  /** actors that may have a transcript */
+  readonly actors: readonly string[];
+};
+
+/** Of the dead letters of a cell. */
+const DOMAIN = 'troupe';
+
+export class Tape {
+  readonly #log: Log;
+  readonly #ledger: Ledger;
+  readonly #reels: readonly Reel[];
+  /** position of the last mail entry that was played, by `m3` or `c3` */
+  readonly #played = new Map<string, number>();
+
+  constructor({ log, env, ledger, actors }: TapeOptions) {
+    this.#log = log;
+    this.#ledger = ledger;
+    const reel = (subject: string, isDue: Reel['isDue']): Reel => {
+      return { subject, isDue, from: 1, waiting: [] };
+    };
+    const keptIn = (target: string) => (entry: Stored) => this.#isOut(target, entry);
+    this.#reels = [
+      ...ledger.shards.flatMap(({ shard }) => [
+        reel(mailboxSubject(env, shard, 'data'), (entry) => this.#hasLeft(`m${shard}`, entry)),
+        reel(mailboxSubject(env, shard, 'control'), (entry) => this.#hasLeft(`c${shard}`, entry)),
+      ]),
+      reel(deadLetterSubject(DOMAIN, env), keptIn('dlq')),
+      ...actors.map((actor) => reel(transcriptSubject(env, actor), keptIn('transcript'))),
+      // read last: whatever a record took in or sent is found before it
+      ...ledger.shards.map(({ shard }) =>
+        reel(journalSubject(env, shard), (entry) => this.#hasArrived(shard, entry)),
+      ),
+    ];
+  }
+
+  /** Plays what was stored since the last time, as far as its causes are read. */
+  async play(): Promise<void> {
+    for (const reel of this.#reels) await this.#read(reel);
+    while (this.#reels.map((reel) => this.#playDue(reel)).some((moved) => moved));
+  }
+
+  /** What has no cause: each is a fault. To be asked when nothing is stored any more. */
+  *left(): Generator<string> {
+    for (const { subject, waiting } of this.#reels) {
+      const [first] = waiting;
+      if (first) yield `${subject}: ${waiting.length} entries from ${first.position} have no cause`;
+    }
+  }
+
+  async #read(reel: Reel): Promise<void> {
+    for (;;) {
+      const entries = await this.#log.read(reel.subject, reel.from);
+      const last = entries.at(-1);
+      if (!last) return;
+      reel.waiting.push(...entries.map((entry) => ({ ...entry, subject: reel.subject })));
+      reel.from = last.position + 1;
+    }
+  }
+
+  /** Answers whether there was any. */
+  #playDue(reel: Reel): boolean {
+    const stop = reel.waiting.findIndex((entry) => !reel.isDue(entry));
+    const due = stop < 0 ? reel.waiting : reel.waiting.slice(0, stop);
+    if (due.length === 0) return false;
+    return true;
+  }
+}

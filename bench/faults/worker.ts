@@ -1,0 +1,69 @@
+/**
+ * The worker's process under faults: a node of the cell with the actors of the simulation, which
+ * writes down what its effects do, and which may be told to kill itself at a crash point. It runs
+ * the runtime as it is; whatever is special about it lies around the ports.
+ */
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSystem, openNats, openStateCache } from '../../runtime/index.ts';
+import { killer, simActors } from '../../test/sim/actors.ts';
+import { BOSS } from '../../test/sim/workload.ts';
+import { type CrashPoint, withCrashPoint } from './crash-points.ts';
+import { worldOf } from './effects.ts';
+
+export const ENV = 'faults';
+
+/** What a worker is told on its command line, as JSON. */
+export type WorkerSpec = {
+  readonly url: string;
+  /** one of its kind in the cell */
+  readonly name: string;
+  readonly shards: number;
+  /** rows and what the effects did are below it */
+  readonly folder: string;
+  /** records between two snapshots */
+  readonly snapshotEvery: number;
+  readonly journalTail: number;
+};
+
+/**
+ * Resolves when the node serves and has said `ready`; it ends at SIGTERM. TROUPE_CRASH_AT names the
+ * crash point.
+ */
+export async function serveWorker(spec: WorkerSpec): Promise<void> {
+  const { url, name, shards, folder, snapshotEvery, journalTail } = spec;
+  const onAlarm = (what: string) => said(`alarm: ${what}`);
+  const ports = await openNats({
+    servers: [url],
+    name,
+    env: ENV,
+    shards,
+    state: (cell) => openStateCache({ path: join(folder, name), cell, mapSizeBytes: 2 ** 28 }),
+    onAlarm,
+  });
+  const point = process.env['TROUPE_CRASH_AT'] as CrashPoint | undefined;
+  if (point === 'inTheTurn') killer.kill = () => process.kill(process.pid, 'SIGKILL');
+  const system = await createSystem({
+    ...(point ? withCrashPoint(point, ports) : ports),
+    actors: simActors,
+    env: ENV,
+    supervisor: BOSS,
+    services: worldOf((line) => appendFileSync(join(folder, 'effects'), `${line}\n`)),
+    snapshotEvery,
+    journalTail,
+    onAlarm,
+    cluster: {
+      role: 'worker',
+      name,
+      version: 'faults',
+      onEvent: (event) => said(JSON.stringify(event)),
+    },
+  });
+  process.once('SIGTERM', () => void system.stop().then(() => process.exit()));
+  process.stdout.write('ready\n');
+}
+
+/** Into the worker's own file, with the time since it began. */
+const said = (what: string): void => {
+  process.stderr.write(`${Date.now()} ${what}\n`);
+};
