@@ -18,6 +18,7 @@ import {
 } from './command-parts.ts';
 import type { CommonOptions } from './options.ts';
 import type { SessionsOptions } from './sessions.ts';
+import { addTransferCommands } from './transfer-commands.ts';
 import { version } from './version.ts';
 
 export function buildProgram(finish: Finish): Command {
@@ -32,6 +33,7 @@ export function buildProgram(finish: Finish): Command {
   for (const add of [
     addStart,
     addClusterCommands,
+    addTransferCommands,
     addChat,
     addAgent,
     addSessions,

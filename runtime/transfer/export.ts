@@ -5,6 +5,7 @@
  *
  * The store is used by nobody else meanwhile (the folder's lock), and is not changed.
  */
+import type { Address } from '../../protocols/address.ts';
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
@@ -20,7 +21,7 @@ import { auditSubject } from '../dead-letters.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { LmdbStore } from '../log/lmdb.ts';
 import type { LogEntry, Position } from '../log/log.ts';
-import { isHead } from '../shard/fold.ts';
+import { isHead, TABLE } from '../shard/fold.ts';
 import { loadShard } from '../shard/load.ts';
 import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
 import { writeExportFile } from './export-file.ts';
@@ -33,6 +34,7 @@ import {
   PAGE_BYTES,
   type TransferSummary,
 } from './frames.ts';
+import { WorkspacesFound } from './workspaces.ts';
 
 export type ExportOptions = {
   readonly store: Pick<LmdbStore, 'log' | 'state' | 'cell' | 'subjects'>;
@@ -44,10 +46,17 @@ export type ExportOptions = {
   readonly force?: boolean;
   /** version of this program */
   readonly program: string;
+  /** folder of `folderWorkspaces`; left out: actors have no files outside of the blobs */
+  readonly workspaces?: string;
+  /** ends it with CANCELLED; no file is left */
+  readonly signal?: AbortSignal;
   readonly onProgress?: (what: string) => void;
 };
 
-type Source = ExportOptions & { readonly env: string };
+type Source = ExportOptions & {
+  readonly env: string;
+  readonly files: WorkspacesFound | undefined;
+};
 
 /** All of a shard's snapshots begin with this; an embedded store has none, and needs none. */
 const SNAPSHOTS = 'snap/';
@@ -61,7 +70,9 @@ const OVERHEAD_BYTES = 64;
  * file
  */
 export async function exportCell(options: ExportOptions): Promise<TransferSummary> {
-  const source: Source = { ...options, env: options.env ?? 'local' };
+  const { env = 'local', workspaces } = options;
+  const files = workspaces === undefined ? undefined : await WorkspacesFound.in(workspaces);
+  const source: Source = { ...options, env, files };
   const header = await headerOf(source);
   refuseUnknown(source, header.shards);
   const counter = new Counter();
@@ -109,6 +120,7 @@ async function* allFrames(
 ): AsyncGenerator<Frame> {
   const counted = async function* (frames: AsyncIterable<Frame>) {
     for await (const frame of frames) {
+      if (source.signal?.aborted) throw new TroupeError('CANCELLED', 'the export was ended');
       counter.count(frame);
       yield frame;
     }
@@ -148,11 +160,12 @@ async function* shardFrames(source: Source, shard: number): AsyncGenerator<Frame
   yield* rowFrames(source, shard);
 }
 
-async function* rowFrames({ store }: Source, shard: number): AsyncGenerator<Frame> {
+async function* rowFrames({ store, files }: Source, shard: number): AsyncGenerator<Frame> {
   let page: (string | Uint8Array)[] = [];
   let size = 0;
   for (const { table, key, value } of store.state.dump(shard)) {
     if (isHead(table, key)) continue;
+    if (table === TABLE.actor) files?.look(key as Address);
     page.push(table, key, value);
     size += OVERHEAD_BYTES + value.length;
     if (size < PAGE_BYTES) continue;
@@ -181,13 +194,14 @@ async function* transcriptFrames(source: Source): AsyncGenerator<Frame> {
   }
 }
 
-async function* blobFrames({ blobs }: Source): AsyncGenerator<Frame> {
+async function* blobFrames({ blobs, files, store }: Source): AsyncGenerator<Frame> {
   for (const name of await blobs.list('')) {
     if (name.startsWith(SNAPSHOTS)) continue;
     const bytes = await blobs.get(name);
     if (!bytes) throw new TroupeError('INTERNAL', `the blob ${name} went while it was read`);
     yield ['blob', name, bytes];
   }
+  if (files) yield* files.frames(store.cell);
 }
 
 /** The entries of a subject from a position on, some at a time. */

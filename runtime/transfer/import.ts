@@ -16,7 +16,13 @@ import type { Log, Position } from '../log/log.ts';
 import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
 import { Appender, patiently } from './appender.ts';
 import { checkExportFile, readExportFile } from './export-file.ts';
-import { Counter, type ExportHeader, type Frame, type TransferSummary } from './frames.ts';
+import {
+  Counter,
+  type ExportHeader,
+  type Frame,
+  type TransferCounts,
+  type TransferSummary,
+} from './frames.ts';
 import { ShardImport } from './import-shard.ts';
 import { moveAudit } from './moved.ts';
 import { TranscriptImport } from './import-transcripts.ts';
@@ -38,6 +44,8 @@ export type ImportOptions = {
   /** begin anew where an import was interrupted; default false */
   readonly again?: boolean;
   readonly onProgress?: (what: string) => void;
+  /** ends it with CANCELLED; the cell stays closed */
+  readonly signal?: AbortSignal;
 };
 
 /** The cell's record while its import is under way. */
@@ -57,12 +65,15 @@ type Importing = {
  * error the cell stays closed: `again` begins anew
  */
 export async function importCell(options: ImportOptions): Promise<TransferSummary> {
-  const { target, env, file, onProgress } = options;
+  const { target, env, file, onProgress, signal } = options;
   onProgress?.(`checking ${file}`);
   const { header, bytes, sha256 } = await checkExportFile(file);
   const { cell, shards, createdAt } = header;
   const record = await claim(options, header);
-  const counts = await new CellImport(target, env, header, onProgress).run(readExportFile(file));
+  const counts = await new CellImport(target, env, header, onProgress).run(
+    readExportFile(file),
+    signal,
+  );
   // Another import that began anew meanwhile has written its record, so this one is refused.
   await record.append(encode({ cell, shards, createdAt }));
   return { cell, ...counts, bytes, sha256 };
@@ -133,10 +144,12 @@ class CellImport {
     this.#transcripts = new TranscriptImport(log, (actor) => transcriptSubject(env, actor));
   }
 
-  async run(frames: AsyncIterable<Frame>) {
+  async run(frames: AsyncIterable<Frame>, signal?: AbortSignal): Promise<TransferCounts> {
     const counter = new Counter();
     let end: Frame | undefined;
     for await (const frame of frames) {
+      if (signal?.aborted)
+        throw new TroupeError('CANCELLED', 'the import was ended: give --again to begin anew');
       counter.count(frame);
       await this.#take(frame);
       end = frame;
