@@ -75,22 +75,25 @@ export class AfterCommits {
 
   /** What a new owner finds open: what certainly did not begin begins, the rest may be running. */
   resume(intents: Iterable<readonly [id: string, intent: Intent]>): void {
-    const perhaps: string[] = [];
+    const perhaps = new Map<string, Intent>();
     for (const [id, intent] of intents) {
       if (intent.cls === 'once' && intent.state === 'open') this.#begin(id, intent);
-      else perhaps.push(id);
+      else perhaps.set(id, intent);
     }
-    if (perhaps.length > 0)
-      this.#stopAsking = this.#o.outside.adopt(perhaps, (id) => this.#orphaned(id));
+    if (perhaps.size > 0)
+      this.#stopAsking = this.#o.outside.adopt([...perhaps.keys()], (id) =>
+        this.#orphaned(id, perhaps.get(id)!),
+      );
   }
 
   /**
    * Nobody runs it: it begins again, or only a hook or a person knows what became of it (G2, G4).
+   * What was decided about it since then goes its own way.
    */
-  #orphaned(id: string): void {
+  #orphaned(id: string, found: Intent): void {
     const intent = this.#closed ? undefined : this.#intent(id);
-    if (!intent) return;
-    if (intent.state !== 'started' || intent.epoch === this.#o.epoch) this.#begin(id, intent);
+    if (intent?.state !== found.state || intent.attempt !== found.attempt) return;
+    if (intent.state !== 'started') this.#begin(id, intent);
     else {
       this.#lost.push(id);
       this.#o.wake();

@@ -117,7 +117,7 @@ export const mutants: readonly Mutant[] = [
     changes: [
       {
         file: `${SHARD}/after-commit.ts`,
-        find: "if (intent.state !== 'started' || intent.epoch === this.#o.epoch) this.#begin(id, intent);",
+        find: "if (intent.state !== 'started') this.#begin(id, intent);",
         replace: "if (intent.state !== 'unknown') this.#begin(id, intent);",
       },
     ],

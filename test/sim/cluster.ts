@@ -193,6 +193,7 @@ export class Cluster {
       bus: this.bus,
       auditor: this.auditor,
       trace: (line) => this.say(line),
+      alive: () => this.workers.map(({ process }) => process.name),
       onEnd: (_, shard, status, why) => {
         if (status === 'quarantined')
           this.auditor.ledger.fault(

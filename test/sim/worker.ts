@@ -5,6 +5,7 @@
 import type { Address } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import { createRegistry } from '../../runtime/actor/define-actor.ts';
+import { Runners } from '../../runtime/cluster/runners.ts';
 import { Door } from '../../runtime/door.ts';
 import { EffectRunner } from '../../runtime/effects/runner.ts';
 import { createIndex } from '../../runtime/reads.ts';
@@ -45,6 +46,8 @@ export type WorkerOptions = {
   readonly bus: Bus;
   readonly auditor: Auditor;
   readonly trace: (line: string) => void;
+  /** names of the workers that are up, this one among them */
+  readonly alive: () => readonly string[];
   /** an owner of this worker stopped to own its shard */
   readonly onEnd: (worker: SimWorker, shard: number, status: string, why: string) => void;
 };
@@ -56,6 +59,7 @@ export class SimWorker {
   readonly #owners = new Map<number, ShardOwner>();
   readonly #leaving = new Set<number>();
   readonly #effects: EffectRunner;
+  readonly #runners: Runners;
   readonly #log: Log;
   readonly #state: State;
 
@@ -90,6 +94,14 @@ export class SimWorker {
         this.door.report(actor, intent, attempt, outcome),
       services: this.#world(),
       alarm: () => {},
+    });
+    this.#runners = new Runners({
+      bus,
+      clock,
+      node: process.name,
+      others: () => options.alive().filter((name) => name !== process.name),
+      isRunning: (id) => this.#effects.isRunning(id),
+      abort: (id) => this.#effects.abort(id),
     });
   }
 
@@ -150,6 +162,7 @@ export class SimWorker {
     this.process.kill();
     for (const owner of this.#owners.values()) owner.abandon();
     this.#effects.stop();
+    this.#runners.close();
     this.door.close();
   }
 
@@ -186,11 +199,11 @@ export class SimWorker {
         auditor.sawRun(id, intent.attempt, intent.state);
         this.#effects.reconcile(id, intent);
       },
-      abort: (id) => this.#effects.abort(id),
-      adopt: (ids, orphaned) => {
-        ids.forEach(orphaned);
-        return () => {};
+      abort: (id) => {
+        if (this.#effects.isRunning(id)) this.#effects.abort(id);
+        else this.#runners.abortElsewhere(id);
       },
+      adopt: (ids, orphaned) => this.#runners.adopt(ids, orphaned),
       alarm: (what) => trace(`${process.name} shard ${shard} alarm: ${what}`),
     };
   }

@@ -100,6 +100,7 @@ it('begins from the latest snapshot when it comes late, and goes on from its row
   replicas = openReplicas(copy);
   await replicas.ready(10_000);
   await sameAsOwner();
+  expect(alarms).toEqual([]);
 });
 
 it('shows a record before it says that it is seen', async () => {
