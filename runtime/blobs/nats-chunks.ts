@@ -18,6 +18,8 @@ const HEADER_BYTES = 2_048;
 const IN_FLIGHT = 8;
 /** Messages of one pull: 8 MB, far below what makes a server take a client for a slow one. */
 const PULL_MESSAGES = 32;
+/** A pull that brings nothing for so long has lost its server, or its consumer. */
+const PULL_MS = 1_000;
 /** Fewer are read one by one: a consumer costs more. */
 const PULL_FROM = 4;
 /** A consumer that is not deleted, since its process died, goes by itself. */
@@ -96,7 +98,7 @@ export class NatsChunks {
       for (let left = num_pending; left > 0; ) {
         const before = left;
         const max_messages = Math.min(PULL_MESSAGES, left);
-        for await (const message of await consumer.fetch({ max_messages, expires: ATTEMPT_MS })) {
+        for await (const message of await consumer.fetch({ max_messages, expires: PULL_MS })) {
           const index = Number(message.subject.slice(message.subject.lastIndexOf('.') + 1));
           if (index < found.length) found[index] = message.data;
           left -= 1;
@@ -104,7 +106,8 @@ export class NatsChunks {
         if (left === before) return;
       }
     } finally {
-      await this.#manager.consumers.delete(this.#stream, name).catch(() => {});
+      // not waited for: it goes by itself as well
+      this.#manager.consumers.delete(this.#stream, name).catch(() => {});
     }
   }
 }

@@ -36,15 +36,24 @@ type Request = {
   readonly fail: (error: TroupeError) => void;
 };
 
+type Topic = {
+  readonly subscription: Subscription;
+  readonly handlers: Set<(message: BusMessage) => void>;
+};
+
+type Inbox = { readonly prefix: string; readonly subscription: Subscription };
+
 export class NatsBus implements Bus {
   readonly #nc: NatsConnection;
   readonly #prefix: string;
-  readonly #subscriptions = new Set<Subscription>();
+  readonly #topics = new Map<string, Topic>();
   readonly #requests = new Map<string, Request>();
   readonly #assemblies = new Assemblies();
   readonly #sweep: NodeJS.Timeout;
-  #inbox: string | undefined;
+  #inbox: Inbox | undefined;
   #isUp = true;
+  /** the connection has said since whether it is up */
+  #hasHeard = false;
   #closed = false;
 
   /** @param env names the cell: a bus hears only those of the same */
@@ -54,6 +63,7 @@ export class NatsBus implements Bus {
     this.#sweep = setInterval(() => this.#assemblies.drop(performance.now()), PARTS_WAIT_MS);
     this.#sweep.unref();
     void this.#follow();
+    void this.#probe();
   }
 
   get connected(): boolean {
@@ -71,10 +81,16 @@ export class NatsBus implements Bus {
   subscribe(pattern: string, onMessage: (message: BusMessage) => void): () => void {
     this.#assertOpen();
     checkPattern(pattern);
-    return this.#listen(this.#prefix + pattern, (message, payload) => {
-      const subject = message.subject.slice(this.#prefix.length);
-      onMessage({ subject, payload, respond: this.#responder(message) });
-    });
+    const topic = this.#topics.get(pattern) ?? this.#openTopic(pattern);
+    // a handler of its own each time: one function may subscribe twice
+    const handler = (message: BusMessage) => onMessage(message);
+    topic.handlers.add(handler);
+    return () => {
+      topic.handlers.delete(handler);
+      if (topic.handlers.size > 0 || this.#topics.get(pattern) !== topic) return;
+      this.#topics.delete(pattern);
+      this.#end(topic.subscription);
+    };
   }
 
   /** @throws also UNAVAILABLE as soon as the connection is lost: nobody knows who heard it then */
@@ -88,7 +104,7 @@ export class NatsBus implements Bus {
     const bytes = encodeBounded(payload);
     if (!this.#travels()) throw unavailable('there is no connection to NATS');
     this.#inbox ??= this.#openInbox();
-    const reply = `${this.#inbox}.${randomUUID()}`;
+    const reply = `${this.#inbox.prefix}.${randomUUID()}`;
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => request.fail(tooLate(subject, timeoutMs)), timeoutMs);
       const settle = (finish: () => void) => {
@@ -109,8 +125,8 @@ export class NatsBus implements Bus {
     this.#closed = true;
     clearInterval(this.#sweep);
     this.#failRequests(closed());
-    if (!this.#nc.isClosed()) for (const one of this.#subscriptions) one.unsubscribe();
-    this.#subscriptions.clear();
+    for (const one of [...this.#topics.values(), this.#inbox]) if (one) this.#end(one.subscription);
+    this.#topics.clear();
   }
 
   #assertOpen(): void {
@@ -133,29 +149,36 @@ export class NatsBus implements Bus {
     }
   }
 
-  /** Whole messages of a NATS subject; returns how to end it. */
-  #listen(subject: string, onWhole: (message: Msg, payload: unknown) => void): () => void {
-    let active = true;
+  /** All handlers of a pattern share one subscription: they get a message in their order. */
+  #openTopic(pattern: string): Topic {
+    const handlers: Topic['handlers'] = new Set();
+    const subscription = this.#listen(this.#prefix + pattern, (message, payload) => {
+      const subject = message.subject.slice(this.#prefix.length);
+      const respond = this.#responder(message);
+      const now = [...handlers];
+      // one of those before it may have ended it
+      for (const handler of now)
+        if (handlers.has(handler)) guarded(() => handler({ subject, payload, respond }));
+    });
+    const topic = { subscription, handlers };
+    this.#topics.set(pattern, topic);
+    return topic;
+  }
+
+  /** Whole messages of a NATS subject. */
+  #listen(subject: string, onWhole: (message: Msg, payload: unknown) => void): Subscription {
     const callback = (error: Error | null, message: Msg): void => {
       // an error is the server's refusal of the subscription: the connection reports it
-      if (error !== null || !active) return;
+      if (error !== null || this.#closed) return;
       const got = this.#received(subscription.getID(), message);
-      // The client's reader ends with what is thrown in here.
-      try {
-        if (got !== undefined) onWhole(message, got.payload);
-      } catch (thrown) {
-        queueMicrotask(() => {
-          throw thrown;
-        });
-      }
+      if (got !== undefined) onWhole(message, got.payload);
     };
     const subscription = this.#nc.subscribe(subject, { callback });
-    this.#subscriptions.add(subscription);
-    return () => {
-      active = false;
-      if (!this.#subscriptions.delete(subscription) || this.#nc.isClosed()) return;
-      subscription.unsubscribe();
-    };
+    return subscription;
+  }
+
+  #end(subscription: Subscription): void {
+    if (!this.#nc.isClosed()) subscription.unsubscribe();
   }
 
   /** Undefined before the last part, and for bytes that none of us sent. */
@@ -182,14 +205,14 @@ export class NatsBus implements Bus {
     };
   }
 
-  #openInbox(): string {
-    const inbox = createInbox();
-    this.#listen(`${inbox}.*`, (message, answer) => {
+  #openInbox(): Inbox {
+    const prefix = createInbox();
+    const subscription = this.#listen(`${prefix}.*`, (message, answer) => {
       const request = this.#requests.get(message.subject);
       if (message.headers?.code === NO_RESPONDERS) request?.fail(unavailable('nobody listens'));
       else request?.resolve(answer);
     });
-    return inbox;
+    return { prefix, subscription };
   }
 
   #failRequests(error: TroupeError): void {
@@ -199,13 +222,33 @@ export class NatsBus implements Bus {
   /** Ends with the connection. */
   async #follow(): Promise<void> {
     for await (const { type } of this.#nc.status()) {
-      if (type === 'reconnect') this.#isUp = true;
-      if (type !== 'disconnect' && type !== 'close') continue;
-      this.#isUp = false;
-      this.#failRequests(unavailable('the connection to NATS was lost'));
+      if (type !== 'reconnect' && type !== 'disconnect' && type !== 'close') continue;
+      this.#hasHeard = true;
+      this.#isUp = type === 'reconnect';
+      if (!this.#isUp) this.#failRequests(unavailable('the connection to NATS was lost'));
+    }
+  }
+
+  /** A bus may be made while its connection is down, and that is told nobody again. */
+  async #probe(): Promise<void> {
+    try {
+      await this.#nc.rtt();
+    } catch {
+      if (!this.#hasHeard) this.#isUp = false;
     }
   }
 }
+
+/** What is thrown stops neither the others nor the client's reader, and is not swallowed. */
+const guarded = (call: () => void): void => {
+  try {
+    call();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+};
 
 const partFrom = (header: string, bytes: Uint8Array): Part | undefined => {
   const [id, ...numbers] = header.split(' ');

@@ -162,6 +162,42 @@ describeOnNats('NatsBus', ({ path }) => {
     await eventually(() => expect([got, later]).toEqual([['found'], ['also']]));
   });
 
+  it('knows that it is cut off also when it was so before the bus was made', async () => {
+    proxy.refuse(true);
+    const lost = new Promise<void>((resolve) => {
+      void (async () => {
+        for await (const { type } of proxied.status()) if (type === 'disconnect') return resolve();
+      })();
+    });
+    proxy.cut();
+    await lost;
+    const late = new NatsBus(proxied, { env: 'late' });
+    await eventually(() => expect(late.connected).toBe(false));
+    proxy.refuse(false);
+    await eventually(() => expect(late.connected).toBe(true));
+    await late.close();
+  });
+
+  it('hands a message to handlers of one subject in the order they came', async () => {
+    const order: string[] = [];
+    const stops = ['a', 'b', 'c'].map((name) =>
+      two.subscribe('s', () => {
+        order.push(name);
+        if (name === 'a') stops[1]!();
+      }),
+    );
+    await proxied.flush();
+    one.publish('s', 1);
+    one.publish('s', 2);
+    await eventually(() => expect(order).toEqual(['a', 'c', 'a', 'c']));
+    for (const stop of stops) stop();
+    one.publish('s', 3);
+    const marker = await heardByTwo('marker');
+    one.publish('marker', 4);
+    await eventually(() => expect(marker).toEqual([4]));
+    expect(order).toHaveLength(4);
+  });
+
   it('leaves the connection to who made it, and is not connected when that is closed', async () => {
     const nc = await connectNats({ servers: [server.url] });
     const bus = new NatsBus(nc, { env: 'x' });
