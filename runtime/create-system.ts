@@ -85,7 +85,12 @@ export async function createSystem(options: SystemOptions): Promise<System> {
   if (cluster && shards === undefined)
     throw new TroupeError('INVALID_ARGUMENT', 'a node of a cluster is told how many shards it has');
   const system = new RunningSystem(options, cluster ? shards! : await openCell(options));
-  await system.start();
+  try {
+    await system.start();
+  } catch (error) {
+    await system.stop();
+    throw error;
+  }
   return system;
 }
 

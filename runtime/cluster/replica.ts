@@ -57,7 +57,7 @@ export class Replica {
     let backoffMs = RETRY_MS.first;
     while (!this.#closed) {
       try {
-        const loaded = await loadShard(this.#o);
+        const loaded = await loadShard({ ...this.#o, isWanted: () => !this.#closed });
         if (this.#closed) return;
         await catchUp(loaded, this.#o.state);
         this.#moved(loaded.last);
