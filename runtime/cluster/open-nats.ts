@@ -3,6 +3,7 @@
  * for one process.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
+import { errorData } from '../../protocols/errors.ts';
 import { NatsBlobs } from '../blobs/nats-blobs.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Bus } from '../bus/bus.ts';
@@ -41,6 +42,7 @@ export type NatsPorts = {
 
 /** A drain that takes longer is cut short. */
 const DRAIN_MS = 2_000;
+const SWEEP_MS = 6 * 3_600_000;
 
 /**
  * Waits for the server, for JetStream and for an import under way, without end but `signal`.
@@ -55,7 +57,9 @@ export async function openNats(options: OpenNatsOptions): Promise<NatsPorts> {
     const log = await NatsLog.open(nc, { streams, blobs });
     const { cell, shards } = await enterCell(log, options);
     const state = await options.state(cell);
+    const stopSweeping = sweepAtTimes(blobs, onAlarm);
     const close = async () => {
+      stopSweeping();
       await log.close();
       await state.close();
       await end(nc);
@@ -65,6 +69,17 @@ export async function openNats(options: OpenNatsOptions): Promise<NatsPorts> {
     await nc.close();
     throw error;
   }
+}
+
+/** What dead processes left of their blobs is swept now and then, by any node that lives long. */
+function sweepAtTimes(blobs: NatsBlobs, onAlarm: (what: string) => void): () => void {
+  const timer = setInterval(() => {
+    blobs
+      .sweep('')
+      .catch((error: unknown) => onAlarm(`blobs are not swept: ${errorData(error).message}`));
+  }, SWEEP_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** What was published last still leaves; a connection that is down has nothing to wait for. */
