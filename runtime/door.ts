@@ -128,9 +128,7 @@ export class Door {
         ...(reply ? { reply } : {}),
         ...(options.traceId ? { traceId: options.traceId } : {}),
       };
-      // The log's time, as the shard knows it, may be ahead of a wall clock that was set back.
-      const logTimeMs = Math.max(this.#o.clock.wallMs(), this.#o.statusOf(shard)?.now ?? 0);
-      const notAfter = logTimeMs + COPY_LIFE_MS;
+      const notAfter = this.#logTimeMs(shard) + COPY_LIFE_MS;
       const entry: MailEntry = {
         kind: 'client',
         cell: this.#o.cell,
@@ -220,6 +218,16 @@ export class Door {
       shard,
       payloadHash: key === undefined ? '' : createHash('sha256').update(bytes).digest('base64url'),
     };
+  }
+
+  /**
+   * The log's time, as its shard's owner knows it: of this process's wall clock only so much is
+   * used as nobody knows better (H1, I6).
+   */
+  #logTimeMs(shard: number): number {
+    const { clock, log, statusOf } = this.#o;
+    const known = statusOf(shard)?.now ?? 0;
+    return log.atomic || known === 0 ? Math.max(clock.wallMs(), known) : known;
   }
 
   #checkShard(shard: number): void {
