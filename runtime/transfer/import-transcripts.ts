@@ -46,16 +46,16 @@ export class TranscriptImport {
     );
     this.#running.add(running);
     if (this.#running.size >= PAGES_MAX) await Promise.race(this.#running);
-    this.#throwFailure();
+    this.throwFailure();
   }
 
-  /** Resolves when every page is stored. @throws what one failed with */
-  async end(): Promise<void> {
+  /** Resolves when every page is stored, or has failed. */
+  async settled(): Promise<void> {
     await Promise.all(this.#running);
-    this.#throwFailure();
   }
 
-  #throwFailure(): void {
+  /** @throws what a page failed with */
+  throwFailure(): void {
     if (this.#failure) throw this.#failure.error;
   }
 }

@@ -147,14 +147,20 @@ class CellImport {
   async run(frames: AsyncIterable<Frame>, signal?: AbortSignal): Promise<TransferCounts> {
     const counter = new Counter();
     let end: Frame | undefined;
-    for await (const frame of frames) {
-      if (signal?.aborted)
-        throw new TroupeError('CANCELLED', 'the import was ended: give --again to begin anew');
-      counter.count(frame);
-      await this.#take(frame);
-      end = frame;
+    try {
+      for await (const frame of frames) {
+        if (signal?.aborted)
+          throw new TroupeError('CANCELLED', 'the import was ended: give --again to begin anew');
+        counter.count(frame);
+        if (frame[0] !== end?.[0] || frame[0] === 'shard') this.#tell(frame);
+        await this.#take(frame);
+        end = frame;
+      }
+    } finally {
+      // Also after a failure: nothing is stored any more when this has ended.
+      await this.#transcripts.settled();
     }
-    await this.#transcripts.end();
+    this.#transcripts.throwFailure();
     const { counts } = counter;
     if (end?.[0] !== 'end' || JSON.stringify(end[1]) !== JSON.stringify(counts))
       throw new TroupeError('INTERNAL', 'the export does not hold what it says at its end');
@@ -187,10 +193,17 @@ class CellImport {
     }
   }
 
+  #tell(frame: Frame): void {
+    const { shards } = this.#header;
+    if (frame[0] === 'shard') this.#onProgress?.(`shard ${frame[1] + 1} of ${shards}`);
+    else if (frame[0] === 'letters') this.#onProgress?.('dead letters');
+    else if (frame[0] === 'transcript') this.#onProgress?.('transcripts');
+    else if (frame[0] === 'blob') this.#onProgress?.('files');
+  }
+
   async #begin(shard: number, scalars: Uint8Array): Promise<void> {
     await this.#endShard();
-    const { cell, shards } = this.#header;
-    this.#onProgress?.(`shard ${shard + 1} of ${shards}`);
+    const { cell } = this.#header;
     this.#shard = new ShardImport({ ...this.#target, env: this.#env, cell, shard, scalars });
   }
 

@@ -1,0 +1,105 @@
+/**
+ * The file of an export: whole or not there, for its owner only, and it knows when it was changed.
+ */
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  checkExportFile,
+  readExportFile,
+  writeExportFile,
+} from '../../../runtime/transfer/export-file.ts';
+import { type ExportHeader, FORMAT, type Frame } from '../../../runtime/transfer/frames.ts';
+import { scratch } from './carried.ts';
+
+const header: ExportHeader = {
+  format: FORMAT,
+  cell: 'c',
+  env: 'local',
+  shards: 2,
+  createdAt: 1,
+  exportedAt: 2,
+  program: 'test',
+};
+const counts = { shards: 2, actors: 0, entries: 0, transcripts: 0, letters: 0, blobs: 0 };
+const end: Frame = ['end', counts];
+const blob = (name: string, bytes: Uint8Array): Frame => ['blob', name, bytes];
+
+async function* all(...frames: readonly Frame[]): AsyncGenerator<Frame> {
+  yield* frames;
+}
+
+const written = async (...frames: readonly Frame[]) => {
+  const path = join(await scratch(), 'file');
+  return { path, ...(await writeExportFile(path, all(['header', header], ...frames))) };
+};
+
+const read = async (path: string) => {
+  const frames: Frame[] = [];
+  for await (const frame of readExportFile(path)) frames.push(frame);
+  return frames;
+};
+
+describe('a file of an export', () => {
+  it('gives back the frames that were written, however large they are', async () => {
+    const sizes = [0, 1, 1_000, 262_144, 5_000_000];
+    const blobs = sizes.map((size) => blob(`b${size}`, Buffer.alloc(size, `${size}`)));
+    const { path, bytes, sha256 } = await written(...blobs, end);
+    expect(await checkExportFile(path)).toEqual({ bytes, sha256, header });
+    expect(statSync(path)).toMatchObject({ size: bytes });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const frames = await read(path);
+    expect(frames.map(([kind]) => kind)).toEqual(['header', ...blobs.map(() => 'blob'), 'end']);
+    for (const [i, frame] of frames.slice(1, -1).entries()) {
+      expect(frame[1]).toBe(`b${sizes[i]}`);
+      expect(Buffer.compare(frame[2] as Uint8Array, blobs[i]![2] as Uint8Array)).toBe(0);
+    }
+  });
+
+  it('is refused when a byte of it is another, or its end is missing', async () => {
+    const { path } = await written(blob('b', Buffer.from('x'.repeat(2_000))), end);
+    const whole = readFileSync(path);
+    const place = fc.integer({ min: 0, max: whole.length - 1 });
+    await fc.assert(
+      fc.asyncProperty(place, fc.integer({ min: 1, max: 255 }), async (at, change) => {
+        const damaged = Buffer.from(whole);
+        damaged[at] = damaged[at]! ^ change;
+        writeFileSync(path, damaged);
+        await expect(checkExportFile(path)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+        writeFileSync(path, whole.subarray(0, at));
+        await expect(checkExportFile(path)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('is refused with the name of the program that can read it when its format is newer', async () => {
+    const path = join(await scratch(), 'file');
+    await writeExportFile(path, all(['header', { ...header, format: 2, program: '9.9' }], end));
+    await expect(checkExportFile(path)).rejects.toThrow(/format 2, written by troupe 9\.9/);
+  });
+
+  it('is refused when it has no end, and is some other file', async () => {
+    const { path } = await written();
+    await expect(read(path)).rejects.toThrow('it has no end');
+    writeFileSync(path, 'a'.repeat(100));
+    await expect(checkExportFile(path)).rejects.toThrow('was not written by troupe export');
+    await expect(checkExportFile(`${path}x`)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('replaces another one only when told to, and leaves nothing of one that failed', async () => {
+    const { path, sha256 } = await written(end);
+    const again = () => writeExportFile(path, all(['header', header], end));
+    await expect(again()).rejects.toMatchObject({ code: 'CONFLICT' });
+    async function* failing(): AsyncGenerator<Frame> {
+      yield ['header', header];
+      throw new Error('no more');
+    }
+    await expect(writeExportFile(path, failing(), { force: true })).rejects.toThrow('no more');
+    expect((await checkExportFile(path)).sha256).toBe(sha256);
+    expect(readdirSync(join(path, '..'))).toEqual(['file']);
+    await writeExportFile(path, all(['header', { ...header, cell: 'd' }], end), { force: true });
+    expect((await checkExportFile(path)).header.cell).toBe('d');
+  });
+});

@@ -1,0 +1,29 @@
+/**
+ * A system under a flood of messages, to be killed: puppets tell others of other shards what they
+ * are told. Says on stdout, line by line, the number of every message that was accepted.
+ */
+import { address } from '../../../protocols/address.ts';
+import { createSystem, openEmbedded } from '../../../runtime/index.ts';
+import { puppetType } from '../system/puppet.ts';
+import { RECEIVERS, SENDERS } from './flood.ts';
+
+const user = { sub: 'ada', roles: ['user'] };
+const puppet = (key: string) => address('t', 'puppet', key);
+
+const [path] = process.argv.slice(2);
+const system = await createSystem({
+  actors: [puppetType()],
+  shards: 4,
+  ...(await openEmbedded({ path: path! })),
+});
+const tells = (n: number) =>
+  RECEIVERS.map((key) => ({ to: puppet(key), event: { type: 'hear', n } }));
+for (let n = 0; ; n++) {
+  const sender = SENDERS[n % SENDERS.length]!;
+  const event = { type: 'do', n, tells: tells(n), appends: [{ type: 'said', n }], answer: 'never' };
+  void system.tell(puppet(sender), event, { principal: user }).then(({ kind }) => {
+    if (kind === 'accepted') process.stdout.write(`${n}\n`);
+  });
+  if (n % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+  if (n % 2_000 === 1_999) await new Promise((resolve) => setTimeout(resolve, 20));
+}
