@@ -1,0 +1,101 @@
+/**
+ * Workspaces of an export: the files that actors have in a folder of their machine, as the blobs by
+ * which synced workspaces keep them (RT13): an actor that moves must not find an empty folder. Each
+ * becomes version 1, made of the files as they are.
+ */
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Address } from '../../protocols/address.ts';
+import type { Blobs } from '../blobs/blobs.ts';
+import type { SavedEntry } from '../workspaces/manifest.ts';
+import { folderNameOf } from '../workspaces/name.ts';
+import { chunksOf, readTree } from '../workspaces/tree.ts';
+import { hashOf, Versions } from '../workspaces/versions.ts';
+import { DEFAULT_WORKSPACE_LIMITS } from '../workspaces/workspaces.ts';
+import type { Frame } from './frames.ts';
+
+type Blob = readonly [name: string, bytes: Uint8Array];
+
+/** Finds which actors have files, while their rows go by. */
+export class WorkspacesFound {
+  readonly #root: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #actors: Address[] = [];
+
+  private constructor(root: string, names: readonly string[]) {
+    this.#root = root;
+    this.#names = new Set(names);
+  }
+
+  /** @param root of folderWorkspaces */
+  static async in(root: string): Promise<WorkspacesFound> {
+    return new WorkspacesFound(root, await readdir(root));
+  }
+
+  look(actor: Address): void {
+    if (this.#names.size > 0 && this.#names.has(folderNameOf(actor))) this.#actors.push(actor);
+  }
+
+  /** @throws TroupeError INVALID_ARGUMENT, details.path, for what no workspace may hold */
+  async *frames(cell: string): AsyncGenerator<Frame> {
+    for (const actor of this.#actors) {
+      const folder = join(this.#root, folderNameOf(actor), 'files');
+      for await (const [name, bytes] of versionOf(folder, cell, actor)) yield ['blob', name, bytes];
+    }
+  }
+}
+
+/** The blobs of the folder's first version, its manifest last. */
+async function* versionOf(folder: string, cell: string, actor: Address): AsyncGenerator<Blob> {
+  const sink = new Sink();
+  const versions = new Versions(sink, cell, actor);
+  const opener = randomBytes(8).toString('hex');
+  const stored = new Set<string>();
+  const entries: SavedEntry[] = [];
+  for (const entry of await readTree(folder, DEFAULT_WORKSPACE_LIMITS)) {
+    if (entry.kind !== 'file') {
+      entries.push(entry);
+      continue;
+    }
+    const chunks: string[] = [];
+    for await (const piece of chunksOf(join(folder, entry.path))) {
+      const chunk = versions.chunkOf(1, opener, hashOf(piece));
+      chunks.push(chunk);
+      if (stored.has(chunk)) continue;
+      stored.add(chunk);
+      await versions.putChunk(chunk, piece);
+      yield* sink.take();
+    }
+    entries.push({ ...entry, chunks });
+  }
+  await versions.commit({ cell, actor, version: 1, opener, parent: '', entries });
+  yield* sink.take();
+}
+
+/** Blobs that are on their way into a file: their names stay known, their bytes are taken out. */
+class Sink implements Blobs {
+  readonly #names: string[] = [];
+  #put: Blob[] = [];
+
+  take(): readonly Blob[] {
+    const taken = this.#put;
+    this.#put = [];
+    return taken;
+  }
+
+  async put(name: string, bytes: Uint8Array): Promise<void> {
+    this.#names.push(name);
+    this.#put.push([name, bytes]);
+  }
+
+  async get(name: string): Promise<Uint8Array | undefined> {
+    return this.#put.find(([put]) => put === name)?.[1];
+  }
+
+  async delete(): Promise<void> {}
+
+  async list(prefix: string): Promise<readonly string[]> {
+    return this.#names.filter((name) => name.startsWith(prefix));
+  }
+}
