@@ -25,18 +25,22 @@ import {
   type WorkerProcess,
 } from './harness/cell.ts';
 import { memoryOf, processorTimeOf } from './harness/computer.ts';
-import { defineScenario, type FigureSpec, type Repeat } from './harness/scenario.ts';
+import { defineScenario, type FigureSpec, type Repeat, type Scenario } from './harness/scenario.ts';
 import { ask, counterAddress, inParallel, tell } from './harness/system.ts';
 
 type Size = { readonly name: string; readonly actors: number; readonly shards: number };
 
-const sizes: readonly Size[] = [
+const byActors: readonly Size[] = [
   { name: 'a1e3', actors: 1_000, shards: 8 },
   { name: 'a1e4', actors: 10_000, shards: 8 },
   { name: 'a1e5', actors: 100_000, shards: 8 },
   { name: 'a1e6', actors: 1_000_000, shards: 8 },
-  { name: 's64', actors: 100_000, shards: 64 },
-  { name: 's256', actors: 100_000, shards: 256 },
+];
+
+const byShards: readonly Size[] = [
+  { name: 's8', actors: 50_000, shards: 8 },
+  { name: 's64', actors: 50_000, shards: 64 },
+  { name: 's256', actors: 50_000, shards: 256 },
 ];
 
 /** Of each size. */
@@ -61,27 +65,40 @@ const WIDTH = 512;
 const IDLE_MS = 4_000;
 const PASSIVE_MS = 5_000;
 
-export const clusterGrowth = defineScenario({
-  name: 'cluster-growth',
-  question: 'what does a cell cost with more actors and shards? (a hundredth of them with --quick)',
-  secondsMax: 1_200,
-  repeats: 1,
-  figures: Object.fromEntries(
-    sizes.flatMap(({ name, actors, shards }) =>
-      Object.entries(table).map(([figure, { label, unit }]) => [
-        name + figure,
-        { label: `${actors.toLocaleString('en')} × ${shards}: ${label.trim()}`, unit },
-      ]),
-    ),
-  ),
-  async measure(repeat) {
-    const figures: Record<string, number> = {};
-    for (const size of sizes)
-      for (const [figure, value] of Object.entries(await measureSize(repeat, size)))
-        figures[size.name + figure] = value;
-    return figures;
-  },
-});
+/** One size after the other, in the process of one repeat. */
+const growth = (name: string, question: string, sizes: readonly Size[]): Scenario =>
+  defineScenario({
+    name,
+    question: `${question} (a hundredth of the actors with --quick)`,
+    secondsMax: 900,
+    repeats: 1,
+    figures: Object.fromEntries(sizes.flatMap(figuresOf)),
+    async measure(repeat) {
+      const figures: Record<string, number> = {};
+      for (const size of sizes)
+        for (const [figure, value] of Object.entries(await measureSize(repeat, size)))
+          figures[size.name + figure] = value;
+      return figures;
+    },
+  });
+
+const figuresOf = ({ name, actors, shards }: Size): [string, FigureSpec][] =>
+  Object.entries(table).map(([figure, { label, unit }]) => [
+    name + figure,
+    { label: `${actors.toLocaleString('en')} × ${shards}: ${label.trim()}`, unit },
+  ]);
+
+export const clusterActors = growth(
+  'cluster-actors',
+  'what does a cell of 8 shards cost with 1,000 to a million actors?',
+  byActors,
+);
+
+export const clusterShards = growth(
+  'cluster-shards',
+  'what does a cell of 50,000 actors cost with 8, 64 and 256 shards?',
+  byShards,
+);
 
 async function measureSize({ folder, pick }: Repeat, { name, shards, actors }: Size) {
   const own = join(folder, name);

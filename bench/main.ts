@@ -15,7 +15,7 @@ import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
-import { clusterGrowth } from './cluster-growth.ts';
+import { clusterActors, clusterShards } from './cluster-growth.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
@@ -37,7 +37,8 @@ const scenarios: readonly Scenario[] = [
   proofs,
   cluster,
   clusterLatency,
-  clusterGrowth,
+  clusterActors,
+  clusterShards,
 ];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]

@@ -27,6 +27,13 @@ export const gates: readonly Gate[] = [
   { figure: 'run.addedP50Ms', threshold: 5 },
   { figure: 'run.addedP99Ms', threshold: 25 },
   { figure: 'run.runsPerSecond', threshold: 1_000 },
+  { figure: 'cluster.hopsOf1', threshold: 5_000 },
+  { figure: 'cluster.hopsOf2', threshold: 5_000 },
+  { figure: 'cluster.hopsOf3', threshold: 5_000 },
+  { figure: 'cluster.ofPublish', threshold: 0, goal: 1 },
+  { figure: 'cluster-latency.tellOfPublish', threshold: 3 },
+  { figure: 'cluster-latency.askOfPublish', threshold: 5 },
+  { figure: 'cluster-latency.farAskOfPublish', threshold: 5 },
   { figure: 'proofs.modelSeconds', threshold: 60 },
   { figure: 'proofs.simulationSeconds', threshold: 120 },
 ];
@@ -59,7 +66,7 @@ export function judge(gate: Gate, value: number, unit: Unit): Verdict {
  * @throws Error that says how it is written
  */
 export function parseGate(text: string): Gate {
-  const [, figure, threshold] = /^([a-z]+\.\w+)=(\d+(?:\.\d+)?)$/i.exec(text) ?? [];
+  const [, figure, threshold] = /^([a-z-]+\.\w+)=(\d+(?:\.\d+)?)$/i.exec(text) ?? [];
   if (figure === undefined)
     throw new Error(`--gate is written scenario.figure=number, not ${text}`);
   return { figure, threshold: Number(threshold) };

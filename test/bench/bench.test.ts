@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Results } from '../../bench/harness/runner.ts';
+import { natsServers } from '../servers/nats.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-test-'));
 const stores = mkdtempSync(join(folder, 'stores-'));
@@ -33,18 +34,33 @@ const names = list
   .trim()
   .split('\n')
   .map((line) => line.split(' ')[0] ?? '');
+/** Those of a cluster need a nats-server. */
+const lacksNats = (name: string): boolean =>
+  name.startsWith('cluster') && natsServers().length === 0;
 
 test('the list names every scenario with its question', () => {
   expect(names).toEqual(
-    expect.arrayContaining(['limits', 'turn', 'hop', 'ask', 'activation', 'idle', 'start', 'run']),
+    expect.arrayContaining([
+      'limits',
+      'turn',
+      'hop',
+      'ask',
+      'activation',
+      'idle',
+      'start',
+      'run',
+      'cluster',
+    ]),
   );
-  for (const line of list.trim().split('\n')) expect(line).toMatch(/^[a-z]+ +\S.*\?/);
+  for (const line of list.trim().split('\n')) expect(line).toMatch(/^[a-z-]+ +\S.*\?/);
 });
 
 describe('in its quickest form', () => {
-  test.each(names)(
+  test.for(names)(
     '%s measures every one of its figures and leaves nothing behind',
-    async (name) => {
+    { timeout: 120_000 },
+    async (name, { skip }) => {
+      skip(lacksNats(name), 'there is no nats-server here');
       const file = join(folder, `${name}.json`);
       const { code, stdout, stderr } = await bench(name, '--smoke', '--json', file);
       expect(`${code} ${stderr}`).toMatch(/^0 /);
@@ -64,7 +80,6 @@ describe('in its quickest form', () => {
       }
       expect(readdirSync(stores)).toEqual([]);
     },
-    120_000,
   );
 });
 
