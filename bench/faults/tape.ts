@@ -4,12 +4,14 @@
  * was stored after it. What a link carries comes after the record that it left, a record after the
  * mail that it took: that much order is certain, and all that the ledger needs.
  */
+import type { Lane } from '../../protocols/statechart.ts';
 import {
   deadLetterSubject,
   journalSubject,
   mailboxSubject,
   transcriptSubject,
 } from '../../protocols/subjects.ts';
+import { DEAD_LETTER_DOMAIN } from '../../runtime/shard/relay.ts';
 import type { Log } from '../../runtime/log/log.ts';
 import { decodeKept, decodeMail, decodeRecord } from '../../runtime/shard/records.ts';
 import type { Ledger } from '../../test/sim/ledger.ts';
@@ -33,18 +35,17 @@ export type TapeOptions = {
   readonly actors: readonly string[];
 };
 
-/** Of the dead letters of a cell. */
-const DOMAIN = 'troupe';
-
 export class Tape {
   readonly #log: Log;
+  readonly #env: string;
   readonly #ledger: Ledger;
   readonly #reels: readonly Reel[];
-  /** position of the last mail entry that was played, by `m3` or `c3` */
+  /** position of the last entry that was played, by subject */
   readonly #played = new Map<string, number>();
 
   constructor({ log, env, ledger, actors }: TapeOptions) {
     this.#log = log;
+    this.#env = env;
     this.#ledger = ledger;
     const reel = (subject: string, isDue: Reel['isDue']): Reel => {
       return { subject, isDue, from: 1, waiting: [] };
@@ -52,14 +53,14 @@ export class Tape {
     const keptIn = (target: string) => (entry: Stored) => this.#isOut(target, entry);
     this.#reels = [
       ...ledger.shards.flatMap(({ shard }) => [
-        reel(mailboxSubject(env, shard, 'data'), (entry) => this.#hasLeft(`m${shard}`, entry)),
-        reel(mailboxSubject(env, shard, 'control'), (entry) => this.#hasLeft(`c${shard}`, entry)),
+        reel(mailboxSubject(env, shard, 'data'), (entry) => this.#hasLeft(shard, entry)),
+        reel(mailboxSubject(env, shard, 'control'), (entry) => this.#hasLeft(shard, entry)),
       ]),
-      reel(deadLetterSubject(DOMAIN, env), keptIn('dlq')),
+      reel(deadLetterSubject(DEAD_LETTER_DOMAIN, env), keptIn('dlq')),
       ...actors.map((actor) => reel(transcriptSubject(env, actor), keptIn('transcript'))),
       // read last: whatever a record took in or sent is found before it
       ...ledger.shards.map(({ shard }) =>
-        reel(journalSubject(env, shard), (entry) => this.#hasArrived(shard, entry)),
+        reel(journalSubject(env, shard), (entry) => this.#hasTaken(shard, entry)),
       ),
     ];
   }
@@ -90,9 +91,46 @@ export class Tape {
 
   /** Answers whether there was any. */
   #playDue(reel: Reel): boolean {
-    const stop = reel.waiting.findIndex((entry) => !reel.isDue(entry));
-    const due = stop < 0 ? reel.waiting : reel.waiting.slice(0, stop);
-    if (due.length === 0) return false;
-    return true;
+    let next = 0;
+    for (; next < reel.waiting.length; next++) {
+      const entry = reel.waiting[next]!;
+      if (!reel.isDue(entry)) break;
+      this.#ledger.stored(entry);
+      this.#played.set(reel.subject, entry.position);
+    }
+    reel.waiting = reel.waiting.slice(next);
+    return next > 0;
+  }
+
+  /** Mail between shards: the record that it left is played. */
+  #hasLeft(shard: number, { bytes }: Stored): boolean {
+    const entry = decodeMail(bytes);
+    if (entry.kind !== 'links') return true;
+    const sent = this.#ledger.shards[entry.src]?.outs.get(`${shard}/${entry.lane}`)?.length ?? 0;
+    return entry.n + entry.items.length - 1 <= sent;
+  }
+
+  #isOut(target: string, { bytes }: Stored): boolean {
+    const { id } = decodeKept(bytes);
+    const outs = this.#ledger.shards[shardOfOut(id)]?.outs.get(`${target}/data`) ?? [];
+    return outs.some(({ item }) => item.id === id);
+  }
+
+  /** A record: the mail that it took is played. */
+  #hasTaken(shard: number, { bytes }: Stored): boolean {
+    const record = decodeRecord(bytes);
+    if (record.t !== 'TURNS') return true;
+    return record.turns.every(({ input }) => {
+      const lane = LANE_OF[input[0] ?? ''];
+      if (!lane) return true;
+      const played = this.#played.get(mailboxSubject(this.#env, shard, lane)) ?? 0;
+      return Number.parseInt(input.slice(1), 10) <= played;
+    });
   }
 }
+
+/** By the first letter of a turn's input: those from a mailbox. */
+const LANE_OF: Readonly<Record<string, Lane>> = { m: 'data', c: 'control' };
+
+/** Ids of what actors send name the shard that they left. */
+const shardOfOut = (id: string): number => Number(id.split('-')[1]);

@@ -6,6 +6,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSystem, openNats, openStateCache } from '../../runtime/index.ts';
+import type { Timings } from '../../runtime/cluster/beat.ts';
 import { killer, simActors } from '../../test/sim/actors.ts';
 import { BOSS } from '../../test/sim/workload.ts';
 import { type CrashPoint, withCrashPoint } from './crash-points.ts';
@@ -24,14 +25,17 @@ export type WorkerSpec = {
   /** records between two snapshots */
   readonly snapshotEvery: number;
   readonly journalTail: number;
+  /** nothing is really trimmed, so that everything can be audited at the end */
+  readonly keepsAll: boolean;
+  readonly timings: Partial<Timings>;
 };
 
 /**
  * Resolves when the node serves and has said `ready`; it ends at SIGTERM. TROUPE_CRASH_AT names the
- * crash point.
+ * crash point, for a worker that keeps all.
  */
 export async function serveWorker(spec: WorkerSpec): Promise<void> {
-  const { url, name, shards, folder, snapshotEvery, journalTail } = spec;
+  const { url, name, shards, folder, snapshotEvery, journalTail, keepsAll, timings } = spec;
   const onAlarm = (what: string) => said(`alarm: ${what}`);
   const ports = await openNats({
     servers: [url],
@@ -44,7 +48,7 @@ export async function serveWorker(spec: WorkerSpec): Promise<void> {
   const point = process.env['TROUPE_CRASH_AT'] as CrashPoint | undefined;
   if (point === 'inTheTurn') killer.kill = () => process.kill(process.pid, 'SIGKILL');
   const system = await createSystem({
-    ...(point ? withCrashPoint(point, ports) : ports),
+    ...(keepsAll ? withCrashPoint(ports, point) : ports),
     actors: simActors,
     env: ENV,
     supervisor: BOSS,
@@ -56,6 +60,7 @@ export async function serveWorker(spec: WorkerSpec): Promise<void> {
       role: 'worker',
       name,
       version: 'faults',
+      timings,
       onEvent: (event) => said(JSON.stringify(event)),
     },
   });

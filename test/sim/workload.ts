@@ -4,12 +4,11 @@
  */
 import { address, type Address } from '../../protocols/address.ts';
 import { ERRORS } from '../../protocols/errors.ts';
-import type { AskAnswer, SendOptions, TellAnswer } from '../../runtime/system.ts';
+import type { AskAnswer, SendOptions, System, TellAnswer } from '../../runtime/system.ts';
 import { type Command, type Onward, SIM_TYPES } from './actors.ts';
 import type { Auditor, Request } from './auditor.ts';
 import type { Random } from './random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
-import type { SimWorker } from './worker.ts';
 
 export const BOSS = address('t', 'boss', 'b');
 const DEPTH_MAX = 3;
@@ -24,6 +23,8 @@ export type WorkloadOptions = {
   readonly requestsPerClient: number;
   /** whether some messages kill the process that runs them */
   readonly killers: boolean;
+  /** default one, `t` */
+  readonly tenants?: readonly string[];
 };
 
 export class Workload {
@@ -35,7 +36,10 @@ export class Workload {
     this.#random = random;
     this.#o = options;
     const keys = Array.from({ length: options.keys }, (_, i) => `k${i}`);
-    this.actors = SIM_TYPES.flatMap((type) => keys.map((key) => address('t', type, key)));
+    const tenants = options.tenants ?? ['t'];
+    this.actors = tenants.flatMap((tenant) =>
+      SIM_TYPES.flatMap((type) => keys.map((key) => address(tenant, type, key))),
+    );
   }
 
   command(depth = 0): Command {
@@ -82,14 +86,16 @@ const KINDS: readonly Command['type'][] = [
 export type ClientOptions = {
   readonly name: string;
   readonly random: Random;
-  readonly clock: VirtualClock;
+  readonly clock: Pick<VirtualClock, 'monotonicMs' | 'sleep'>;
   readonly workload: Workload;
   readonly auditor: Auditor;
   /** a worker that seems to be up */
-  readonly worker: () => SimWorker | undefined;
+  readonly worker: () => { readonly door: Pick<System, 'ask' | 'tell'> } | undefined;
   readonly requests: number;
   /** after this time it asks no more and only repeats what it does not know */
   readonly untilMs: number;
+  /** longest pause between two requests; default 2,500 */
+  readonly pauseMsMax?: number;
 };
 
 type Told = TellAnswer | AskAnswer | { readonly kind: 'silent' };
@@ -99,7 +105,7 @@ export async function runClient(o: ClientOptions): Promise<void> {
   const { random: r, clock } = o;
   const favourite = r.pick(o.workload.actors);
   for (let seq = 1; seq <= o.requests && clock.monotonicMs() < o.untilMs; seq++) {
-    await clock.sleep(r.chance(0.5) ? 0 : r.whole(0, 2_500));
+    await clock.sleep(r.chance(0.5) ? 0 : r.whole(0, o.pauseMsMax ?? 2_500));
     const uid = `${o.name}-${seq}`;
     const to = r.chance(0.5) ? favourite : r.pick(o.workload.actors);
     const event = { ...o.workload.command(), uid };

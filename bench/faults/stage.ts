@@ -1,0 +1,110 @@
+/**
+ * Stage: a cell under load on which a scenario plays its faults, and the line of figures that comes
+ * of it. When the scenario is over the load ends, everything is up, and the account is made.
+ */
+import { join } from 'node:path';
+import { Auditor } from '../../test/sim/auditor.ts';
+import { Random } from '../../test/sim/random.ts';
+import { percentile } from '../harness/statistics.ts';
+import { type Account, account, Arrivals } from './account.ts';
+import { type CellOptions, FaultCell } from './cell.ts';
+import { Load, Probes } from './load.ts';
+
+export type Scenario = {
+  readonly name: string;
+  /** in a few words, with its numbers */
+  readonly what: string;
+  readonly cell?: Partial<Omit<CellOptions, 'folder' | 'program' | 'around'>>;
+  /** some messages kill the worker that runs them, where it has that crash point */
+  readonly killers?: boolean;
+  run(stage: Stage): Promise<void>;
+};
+
+export type Stage = {
+  readonly cell: FaultCell;
+  readonly probes: Probes;
+  readonly random: Random;
+  /** time from a fault to the next turn of an actor that it hit, milliseconds */
+  readonly recoveries: number[];
+  /** other figures, `longest gap 812 ms` */
+  readonly notes: string[];
+  /** told of what happens */
+  readonly say: (what: string) => void;
+};
+
+export type StageOptions = {
+  readonly seed: number;
+  /** the scenario's own */
+  readonly folder: string;
+  readonly program: readonly string[];
+  readonly clients: number;
+  readonly pauseMsMax: number;
+  readonly say: (what: string) => void;
+};
+
+export type Outcome = Account & {
+  readonly name: string;
+  readonly what: string;
+  readonly seed: number;
+  readonly seconds: number;
+  readonly recoveries: readonly number[];
+  readonly notes: readonly string[];
+};
+
+const SHARDS = 12;
+const WORKERS = 3;
+
+export async function play(scenario: Scenario, options: StageOptions): Promise<Outcome> {
+  const { seed, folder, program, clients, pauseMsMax, say } = options;
+  const begun = performance.now();
+  const arrivals = new Arrivals();
+  const cellOptions = { shards: SHARDS, workers: WORKERS, ...scenario.cell };
+  const { around } = arrivals;
+  const cell = await FaultCell.open({ ...cellOptions, folder, program, around });
+  try {
+    arrivals.watch(cell);
+    const random = new Random(seed);
+    const auditor = new Auditor(cell.gateway.cell, cellOptions.shards);
+    const { killers = false } = scenario;
+    const load = new Load({ cell, auditor, random, clients, pauseMsMax, killers });
+    const probes = new Probes(cell, auditor);
+    const stage = { cell, probes, random: random.fork('faults'), say, recoveries: [], notes: [] };
+    await probes.awake();
+    await scenario.run(stage);
+    await load.end();
+    await cell.settled();
+    say('all is calm: the account is made');
+    const found = await account(cell, auditor, arrivals, folder);
+    const { name, what } = scenario;
+    const { recoveries, notes } = stage;
+    const seconds = (performance.now() - begun) / 1_000;
+    return { ...found, name, what, seed, seconds, recoveries, notes };
+  } finally {
+    await cell.close();
+  }
+}
+
+/** One line for a person. */
+export function lineOf(outcome: Outcome): string {
+  const { name, what, seed, seconds, recoveries, notes, messages, requests } = outcome;
+  const { lost, doubled, other, unknown } = outcome;
+  const ms = (share: number) => `${Math.round(percentile(recoveries, share))} ms`;
+  return [
+    `${name.padEnd(14)} ${what}: ${messages} messages of ${requests} requests`,
+    `${lost.length} lost, ${doubled.length} doubled, ${other.length} other faults`,
+    ...(unknown > 0 ? [`${unknown} effects unknown and decided`] : []),
+    ...(recoveries.length > 0
+      ? [`recovery p50 ${ms(0.5)}, p99 ${ms(0.99)}, max ${ms(1)} of ${recoveries.length}`]
+      : []),
+    ...notes,
+    `${Math.round(seconds)} s, seed ${seed}`,
+  ].join(', ');
+}
+
+export const faultsOf = ({ lost, doubled, other }: Outcome): readonly string[] => [
+  ...lost,
+  ...doubled,
+  ...other,
+];
+
+export const folderOf = (folder: string, { name }: Scenario): string => join(folder, name);

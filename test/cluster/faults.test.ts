@@ -1,0 +1,77 @@
+/**
+ * Real processes under faults, the short form of `npm run bench -- faults`: workers of the built
+ * runtime on a real nats-server are killed, frozen and cut off under load, and die at each crash
+ * point. Then the auditor of the simulation reads everything that was stored and accounts for every
+ * message. A failing run prints its seed (`TROUPE_FAULTS_SEED`).
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildWorker } from '../../bench/faults/bundle.ts';
+import { crashPoints, type CrashPoint } from '../../bench/faults/crash-points.ts';
+import {
+  crashAt,
+  cutOff,
+  killServer,
+  killWorkers,
+  stopAndContinue,
+} from '../../bench/faults/faults.ts';
+import { faultsOf, lineOf, play, type Scenario } from '../../bench/faults/stage.ts';
+import { natsServers } from '../servers/nats.ts';
+
+const SEED = Number(process.env['TROUPE_FAULTS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** A server on the same machine answers at once, so that nobody needs to be waited for long. */
+const timings = { beatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 };
+const KILLS = 5;
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'trouble',
+    what: 'workers killed, frozen and cut off, the server killed',
+    cell: { timings },
+    async run(stage) {
+      await killWorkers(stage, KILLS);
+      await stopAndContinue(stage, 1_500);
+      await killServer(stage, 500);
+      await cutOff(stage, 'refused', 1_500);
+      await cutOff(stage, 'half-open', 1_500);
+    },
+  },
+  {
+    name: 'crash points',
+    what: 'workers that kill themselves',
+    cell: { timings, snapshotEvery: 20 },
+    killers: true,
+    run: (stage) => crashAt(stage, Object.keys(crashPoints) as CrashPoint[]),
+  },
+];
+
+const none = natsServers().length === 0 ? ' (skipped: there is no nats-server here)' : '';
+describe.skipIf(none !== '')(`nothing is lost and nothing doubled${none}, seed ${SEED}`, () => {
+  let folder: string;
+  let program: readonly string[];
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'troupe-faults-'));
+    program = await buildWorker();
+  });
+  afterAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+    rmSync(program.at(-1)!, { force: true });
+  });
+
+  test.each(scenarios)('$name: $what', { timeout: 240_000 }, async (scenario) => {
+    const said: string[] = [];
+    const outcome = await play(scenario, {
+      seed: SEED,
+      folder: join(folder, scenario.name),
+      program,
+      clients: 12,
+      pauseMsMax: 400,
+      say: (what) => void said.push(what),
+    });
+    const line = lineOf(outcome);
+    expect(faultsOf(outcome), [...said, line].join('\n')).toEqual([]);
+    expect(outcome.messages, line).toBeGreaterThan(100);
+  });
+});
