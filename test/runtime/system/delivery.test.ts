@@ -332,7 +332,9 @@ it('takes the longest names that the rules allow', async () => {
   expect(await world.ask(long, { type: 'close' })).toMatchObject({ kind: 'answered' });
   await world.tell(long, { type: 'soft' });
   expect(await world.ask(long, { type: 'do' })).toMatchObject({ kind: 'answered' });
-  expect(world.system.status().map(({ state }) => state)).toEqual(['owned', 'owned']);
+  await eventually(() =>
+    expect(world.system.status()).toMatchObject([{ state: 'owned' }, { state: 'owned' }]),
+  );
 });
 
 function circle(): unknown {

@@ -142,11 +142,11 @@ it('an effect that takes too long is aborted and fails with DEADLINE_EXCEEDED', 
   expect(stage.runs[0]!.context.signal.aborted).toBe(true);
 });
 
-it('at most 1,024 effects run at once, and the others take their turn', {
+it('at most 1,024 effects run at once in a process, and the others take their turn', {
   timeout: 60_000,
 }, async () => {
   const stage = new Stage();
-  const world = await openWorld({ services: stage });
+  const world = await openWorld({ services: stage, shards: 1 });
   const all = Array.from({ length: 1_030 }, (_, n) => puppet(`p${n}`));
   await Promise.all(all.map((actor) => world.tell(actor, work('repeatable'))));
   await stage.began(1_024);
@@ -171,7 +171,7 @@ it('an effect sees services, the transcript of its actor and the index', async (
   await world.ask(a, { type: 'do', appends, projects });
   const { context } = stage.runs[0]!;
   expect(context.services).toBe(stage);
-  expect(await context.transcript().read()).toMatchObject([{ position: 1, entry: appends[0] }]);
+  expect(await context.transcript().read()).toMatchObject([{ entry: appends[0] }]);
   expect((await context.index()).get('things', 't', 'k')).toEqual({ n: 2 });
   const heard: unknown[] = [];
   world.system.bus.subscribe('topic.x', ({ payload }) => heard.push(payload));

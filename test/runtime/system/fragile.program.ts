@@ -1,14 +1,37 @@
 /**
- * A system in a process of its own, which its actors and effects may kill. Reads calls as JSON
- * lines and writes an answer to each; says `ready` first.
+ * A system in a process of its own, which its actors and effects may kill: embedded, or the worker
+ * of a cluster on the NATS server that is named. Reads calls as JSON lines and writes an answer to
+ * each; says `ready` first.
  */
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Address } from '../../../protocols/address.ts';
 import type { Message } from '../../../protocols/statechart.ts';
-import { createSystem, openEmbedded, type SendOptions } from '../../../runtime/index.ts';
+import {
+  createSystem,
+  openEmbedded,
+  openNats,
+  openStateCache,
+  type SendOptions,
+} from '../../../runtime/index.ts';
 import { bossType, type Hands, puppetType } from './puppet.ts';
 
-const [path] = process.argv.slice(2);
+const [path = '', url] = process.argv.slice(2);
+const shards = 2;
+
+/** One worker: what a message did to the process before is told by the journal alone. */
+const openWorker = async (server: string) => {
+  const env = basename(path).toLowerCase();
+  const ports = await openNats({
+    servers: [server],
+    env,
+    shards,
+    state: (cell) => openStateCache({ path: join(path, 'rows'), cell }),
+    onAlarm: () => {},
+  });
+  const cluster = { role: 'worker', name: 'ann', version: '0', timings: { beatMs: 25 } } as const;
+  return { ...ports, env, cluster };
+};
 
 /** Effects that end the process where their input says so. */
 const hands: Hands = {
@@ -22,8 +45,8 @@ const hands: Hands = {
 const system = await createSystem({
   actors: [puppetType(), bossType()],
   services: hands,
-  shards: 2,
-  ...(await openEmbedded({ path: path! })),
+  shards,
+  ...(url === undefined ? await openEmbedded({ path }) : await openWorker(url)),
 });
 
 type Calls = {

@@ -8,6 +8,7 @@ import type { Message } from '../../../protocols/statechart.ts';
 import type { AskAnswer, DeadLetter, SendOptions, UnknownEffect } from '../../../runtime/index.ts';
 import { eventually } from '../eventually.ts';
 import { bundle, type Child, type Program } from '../log/child.ts';
+import { chosenBackbone } from './backbone.ts';
 import { user } from './world.ts';
 
 /** A call that the process did not live to answer. */
@@ -42,7 +43,8 @@ export class Fragile {
   /** Starts a process; answers whether it lived until it was ready. */
   async start(): Promise<boolean> {
     this.starts++;
-    const child = this.#program.start([this.#path]);
+    const url = chosenBackbone()?.url;
+    const child = this.#program.start([this.#path, ...(url === undefined ? [] : [url])]);
     child.process.stdin!.on('error', () => {}); // it may be dead when it is called
     this.#child = child;
     const ready = eventually(() => {

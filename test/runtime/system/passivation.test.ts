@@ -14,7 +14,7 @@ it('an idle actor leaves memory and comes back with its state', async () => {
   const clock = new ShiftedClock();
   const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })] });
   await world.ask(a, { type: 'do', n: 1, keeps: { deep: ['x'] } });
-  expect(residents(world)).toBe(1);
+  await eventually(() => expect(residents(world)).toBe(1));
   clock.shift(40_000);
   await eventually(() => expect(residents(world)).toBe(0));
   expect(await world.ask(a, { type: 'do', n: 2 })).toMatchObject({ result: ['do:1', 'do:2'] });
@@ -26,6 +26,7 @@ it('an actor that is used stays', async () => {
   const world = await openWorld({ clock, actors: [puppetType({ idleMs: 30_000 })], shards: 1 });
   await world.ask(a, { type: 'do' });
   await world.ask(puppet('b'), { type: 'do' });
+  await eventually(() => expect(residents(world)).toBe(2));
   clock.shift(20_000);
   await world.ask(a, { type: 'do' });
   clock.shift(15_000);
@@ -38,6 +39,7 @@ it('an actor with a long idle time does not keep others in memory', async () => 
   const world = await openWorld({ clock, actors, shards: 1 });
   await world.ask(a, { type: 'do' });
   await world.ask(address('t', 'brief', 'b'), { type: 'do' });
+  await eventually(() => expect(residents(world)).toBe(2));
   clock.shift(20_000);
   await eventually(() => expect(residents(world)).toBe(1));
 });

@@ -109,6 +109,14 @@ it('kills from outside find nobody guilty, and nothing is lost or doubled', TIME
   expect(await fragile.letters()).toEqual([]);
 });
 
+/** The effect that is unknown, as soon as no process is known to run it. */
+const unknown = (fragile: Fragile) =>
+  eventually(async () => {
+    const [effect] = await fragile.unknown();
+    if (!effect) throw new Error('no effect is unknown');
+    return effect;
+  });
+
 describe('an effect that kills the process', TIMEOUT, () => {
   it('of class once has its Start committed before: it is unknown, and not run again', async () => {
     const fragile = await Fragile.open();
@@ -116,14 +124,14 @@ describe('an effect that kills the process', TIMEOUT, () => {
     await eventually(async () => expect(await fragile.letters()).toBe(DIED));
     await fragile.survive();
     expect(fragile.starts).toBe(2);
-    const [effect] = await fragile.unknown();
+    const effect = await unknown(fragile);
     expect(effect).toMatchObject({ actor: bad, effect: 'once', attempt: 1 });
-    await fragile.call('decide', effect!.id, { kind: 'again' });
+    await fragile.call('decide', effect.id, { kind: 'again' });
     await eventually(async () => expect(await fragile.letters()).toBe(DIED));
     await fragile.survive();
-    const [again] = await fragile.unknown();
-    expect(again).toMatchObject({ id: effect!.id, attempt: 2 });
-    await fragile.call('decide', again!.id, { kind: 'again' });
+    const again = await unknown(fragile);
+    expect(again).toMatchObject({ id: effect.id, attempt: 2 });
+    await fragile.call('decide', again.id, { kind: 'again' });
     await eventually(async () =>
       expect(await fragile.known(bad)).toMatchObject({
         told: [{ type: 'done', output: { attempt: 3 } }],

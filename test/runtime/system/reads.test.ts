@@ -84,16 +84,19 @@ describe('a transcript', () => {
     await world.ask(a, { type: 'do', appends: entries(4, 5) });
     const read = await world.system.transcripts.read(a);
     expect(read.map(({ entry }) => entry)).toEqual(entries(1, 5));
-    expect(read.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5]);
-    expect(await world.system.transcripts.last(a)).toBe(5);
+    const positions = read.map(({ position }) => position);
+    expect(positions).toEqual([...new Set(positions)].toSorted((x, y) => x - y));
+    expect(await world.system.transcripts.last(a)).toBe(positions.at(-1));
   });
 
   it('is read in pages', async () => {
     const world = await openWorld();
     await world.ask(a, { type: 'do', appends: entries(1, 5) });
-    const read = await world.system.transcripts.read(a, { from: 2, limit: 2 });
+    const all = await world.system.transcripts.read(a);
+    const from = all[1]!.position;
+    const read = await world.system.transcripts.read(a, { from, limit: 2 });
     expect(read.map(({ entry }) => entry)).toEqual(entries(2, 3));
-    expect(await world.system.transcripts.read(a, { from: 6 })).toEqual([]);
+    expect(await world.system.transcripts.read(a, { from: all[4]!.position + 1 })).toEqual([]);
   });
 
   it('of an actor that does not exist is empty', async () => {
@@ -108,7 +111,9 @@ describe('a transcript', () => {
     await world.ask(a, event, { key: 'k' });
     await world.restart();
     await world.ask(a, event, { key: 'k' });
-    expect(await world.system.transcripts.last(a)).toBe(1);
+    await world.ask(a, { type: 'do', appends: entries(2, 2) });
+    const read = await world.system.transcripts.read(a);
+    expect(read.map(({ entry }) => entry)).toEqual(entries(1, 2));
   });
 });
 
@@ -128,7 +133,7 @@ describe('an actor that is inspected', () => {
   });
 
   it('and all other reads wake nobody', async () => {
-    const world = await openWorld({ actors: [puppetType()] });
+    const world = await openWorld({ actors: [puppetType()], shards: 1 });
     await world.ask(a, { type: 'do', appends: [{ type: 'line' }] });
     await project(world, a, 'k', 1);
     await world.restart();
@@ -137,7 +142,10 @@ describe('an actor that is inspected', () => {
     await world.system.transcripts.read(a);
     await world.system.deadLetters.list();
     world.system.unknownEffects();
-    for (const { residents } of world.system.status()) expect(residents).toBe(0);
+    // What a node says of itself may be old: with one that is awake it is of now.
+    await world.ask(puppet('awake'), { type: 'do' });
+    await eventually(() => expect(world.system.status()[0]?.residents).not.toBe(0));
+    expect(world.system.status()).toMatchObject([{ residents: 1 }]);
   });
 });
 

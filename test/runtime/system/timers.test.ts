@@ -66,10 +66,12 @@ describe('a timer', () => {
   });
 
   it('survives a restart', async () => {
-    const world = await openWorld();
-    await world.ask(a, { type: 'arm', ms: 300 });
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock });
+    await world.ask(a, { type: 'arm', ms: MINUTE });
     await world.restart();
     expect(count(world)).toBe(0);
+    clock.shift(MINUTE);
     await fired(world);
   });
 

@@ -154,7 +154,7 @@ describe.each(unfit)('an actor that meets a machine %s', (_, actors) => {
     const letters = await world.letters(4);
     expect(letters).toMatchObject(Array.from({ length: 4 }, () => ({ reason: 'UNFIT' })));
     expect(world.system.inspect(a)).toEqual(before);
-    expect(world.system.status()).toMatchObject([{ state: 'owned' }]);
+    await eventually(() => expect(world.system.status()).toMatchObject([{ state: 'owned' }]));
 
     await world.restart({ actors: [v1] });
     await eventually(() => expect(world.system.inspect(a)?.context).toEqual({ n: 2, rings: 1 }));

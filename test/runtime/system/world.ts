@@ -1,6 +1,7 @@
 /**
- * A world for one test: a system on a temporary folder with real LMDB, which can be stopped and
- * started again, with everything as it was or with other actors.
+ * A world for one test: a system on a temporary folder, with real LMDB or on the backbone that the
+ * test file chose, which can be stopped and started again, with everything as it was or with other
+ * actors.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,6 +25,7 @@ import {
 } from '../../../runtime/index.ts';
 import { openLmdbStore } from '../../../runtime/log/lmdb.ts';
 import { eventually } from '../eventually.ts';
+import { type Backbone, chosenBackbone, type Running } from './backbone.ts';
 import { bossType, type Known, puppetType } from './puppet.ts';
 
 export const user = { sub: 'ada', roles: ['user'] };
@@ -41,7 +43,7 @@ export class World {
   readonly path: string;
   /** what a person would have been told */
   readonly alarms: string[] = [];
-  #system: System | undefined;
+  #running: Running | undefined;
   #options: WorldOptions;
 
   constructor(path: string, options: WorldOptions) {
@@ -50,26 +52,21 @@ export class World {
   }
 
   get system(): System {
-    if (!this.#system) throw new Error('the world stands still');
-    return this.#system;
+    if (!this.#running) throw new Error('the world stands still');
+    return this.#running.system;
   }
 
   async start(changes: WorldOptions = {}): Promise<void> {
     this.#options = { ...this.#options, ...changes };
     const { actors = [puppetType(), bossType()], shards = 2, ...rest } = this.#options;
-    const ports = await openPorts(this.path, this.#options.clock);
     const onAlarm = (what: string) => void this.alarms.push(what);
-    try {
-      this.#system = await createSystem({ actors, shards, ...rest, ...ports, onAlarm });
-    } catch (error) {
-      await ports.store.close();
-      throw error;
-    }
+    const backbone = chosenBackbone() ?? embedded;
+    this.#running = await backbone.start(this.path, { actors, shards, ...rest, onAlarm });
   }
 
   async stop(): Promise<void> {
-    await this.#system?.stop();
-    this.#system = undefined;
+    await this.#running?.stop();
+    this.#running = undefined;
   }
 
   /** Stops in an orderly way and starts again on the same folder. */
@@ -119,6 +116,19 @@ export class World {
     });
   }
 }
+
+const embedded: Backbone = {
+  start: async (path, options) => {
+    const ports = await openPorts(path, options.clock);
+    try {
+      const system = await createSystem({ ...options, ...ports });
+      return { system, stop: () => system.stop() };
+    } catch (error) {
+      await ports.store.close();
+      throw error;
+    }
+  },
+};
 
 /** With a clock of its own the store's time is that clock's, too. */
 async function openPorts(path: string, clock?: Clock): Promise<Ports> {

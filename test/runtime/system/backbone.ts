@@ -1,0 +1,29 @@
+/**
+ * The backbone: on what the worlds of this file's tests run. Embedded, unless a test file chose
+ * another before its suites were read (`test/cluster/`).
+ */
+import type { Ports, System, SystemOptions } from '../../../runtime/index.ts';
+
+export type Running = {
+  /** what a test talks to */
+  readonly system: System;
+  /** Ends all processes of the world in order. */
+  stop(): Promise<void>;
+};
+
+export type Backbone = {
+  /** Starts the world that is kept at `path`: a folder which outlives it. */
+  start(path: string, options: Omit<SystemOptions, keyof Ports>): Promise<Running>;
+  /** URL of the NATS server that a process of its own should use; undefined: embedded */
+  readonly url?: string;
+};
+
+let chosen: Backbone | undefined;
+
+/** For all tests of this file, those that are read after this. */
+export const chooseBackbone = (backbone: Backbone): void => {
+  chosen = backbone;
+};
+
+/** undefined: embedded */
+export const chosenBackbone = (): Backbone | undefined => chosen;
