@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -8,6 +10,7 @@ import {
   shardOf,
 } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import frozen from '../../protocols/vectors/shard-of.json' with { type: 'json' };
 
 const name = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,62}$/);
 const key = fc
@@ -84,6 +87,9 @@ const shardByDefinition = (text: string, shards: number): number => {
   return Number((hash ^ (hash >> 16n)) % BigInt(shards));
 };
 
+/** Of the file as it was frozen. A change in it is a change of the hash. */
+const VECTORS_SHA256 = '3ff8982167fff01a299ed2c3f46287ba42f78f9cc242777435adb0f4d47c20d0';
+
 describe('the shard of an address', () => {
   // Frozen: actors live where these say. A change here loses every installation its actors.
   it.each([
@@ -99,6 +105,24 @@ describe('the shard of an address', () => {
   ])('%s of %i is %i for ever', (text, shards, shard) => {
     const { tenant, type, key: rest } = parseAddress(text);
     expect(shardOf(address(tenant, type, rest), shards)).toBe(shard);
+  });
+
+  // Also for other implementations: a program in another language that sends to mailboxes must
+  // agree.
+  it('is as in the frozen vectors', () => {
+    for (const { address: text, hash, shards } of frozen.vectors) {
+      const { tenant, type, key: rest } = parseAddress(text);
+      const actor = address(tenant, type, rest);
+      for (const [count, shard] of Object.entries(shards)) {
+        expect([text, count, shardOf(actor, Number(count))]).toEqual([text, count, shard]);
+        expect(hash % Number(count)).toBe(shard);
+      }
+    }
+  });
+
+  it('has vectors that nobody has changed', () => {
+    const file = readFileSync(new URL('../../protocols/vectors/shard-of.json', import.meta.url));
+    expect(createHash('sha256').update(file).digest('hex')).toBe(VECTORS_SHA256);
   });
 
   it('is what its definition says, for keys of every script', () => {
