@@ -1,0 +1,134 @@
+/**
+ * Conversations under kills: messages with idempotency keys through a gateway, and an account of
+ * every one of them afterwards. What was accepted was answered exactly once.
+ */
+import { expect } from 'vitest';
+import { GatewayClient } from '../../cli/gateway-client.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { TOKEN } from './program.ts';
+
+const SESSIONS = 6;
+const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
+
+export type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
+
+export const connectTo = (url: string): Promise<GatewayClient> =>
+  GatewayClient.connect({ url, token: TOKEN, reconnect: false });
+
+/** Mulberry32: small, and the same on every machine. */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const sessionKeyOf = (n: number) => `agent:main:kill-${n}`;
+
+/** Names of one run of a test: no other has them. */
+export class Conversations {
+  readonly sent: Sent[] = [];
+  readonly #seed: number;
+  readonly #random: () => number;
+
+  constructor(seed: number, random: () => number) {
+    this.#seed = seed;
+    this.#random = random;
+  }
+
+  /**
+   * Sends until the connection breaks or it is enough; a refusal is no acceptance.
+   */
+  async load(client: GatewayClient, enough?: AbortSignal): Promise<void> {
+    while (!enough?.aborted) {
+      const message = {
+        session: sessionKeyOf(Math.floor(this.#random() * SESSIONS)),
+        runId: `run-${this.#seed}-${this.sent.length}`,
+        accepted: false,
+      };
+      this.sent.push(message);
+      try {
+        await send(client, message);
+      } catch (error) {
+        if (client.state.kind !== 'open') return;
+        if (!(error instanceof TroupeError)) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20 + this.#random() * 60));
+    }
+  }
+
+  /** Sends again, under the same key, what got no answer: a client may do that at any time. */
+  async repeatUnanswered(client: GatewayClient): Promise<void> {
+    for (const message of this.sent.filter(({ accepted }) => !accepted)) {
+      while (!message.accepted) {
+        try {
+          await send(client, message);
+        } catch (error) {
+          if (!isBusy(error)) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 200));
+        }
+      }
+    }
+  }
+
+  /** Every run ends well, and the transcripts hold each message and its answer once. */
+  async account(client: GatewayClient): Promise<void> {
+    for (const { runId } of this.sent) {
+      const ended = await client.request(
+        'agent.wait',
+        { runId, timeoutMs: 120_000 },
+        { timeoutMs: 130_000 },
+      );
+      expect({ runId, status: ended.status }).toEqual({ runId, status: 'ok' });
+    }
+    for (let n = 0; n < SESSIONS; n++) await this.#accountSession(client, sessionKeyOf(n));
+  }
+
+  async #accountSession(client: GatewayClient, sessionKey: string): Promise<void> {
+    const mine = this.sent.filter(({ session }) => session === sessionKey);
+    const runIds = mine.map(({ runId }) => runId).toSorted();
+    const entries = await transcriptOf(client, sessionKey);
+    const runsOf = (role: string) =>
+      entries.flatMap((entry) => (entry.role === role ? [entry.runId] : [])).toSorted();
+    expect(runsOf('user'), `messages of ${sessionKey}`).toEqual(runIds);
+    expect(runsOf('assistant'), `answers of ${sessionKey}`).toEqual(runIds);
+    for (const { text, role } of entries) {
+      if (role === 'assistant')
+        expect(text.split(/\s+/).filter(Boolean).length).toBeGreaterThanOrEqual(60);
+    }
+  }
+}
+
+async function send(client: GatewayClient, message: Sent): Promise<void> {
+  await client.request('chat.send', {
+    sessionKey: message.session,
+    message: MESSAGE,
+    idempotencyKey: message.runId,
+  });
+  message.accepted = true;
+}
+
+/** The session's queue is full: nothing was accepted, and the client tries again later. */
+const isBusy = (error: unknown) => error instanceof TroupeError && /limit/.test(error.message);
+
+type Line = { readonly role: string; readonly runId: string; readonly text: string };
+
+async function transcriptOf(client: GatewayClient, sessionKey: string): Promise<Line[]> {
+  const lines: Line[] = [];
+  for (let offset = 0; ; ) {
+    const page = await client.request('chat.history', { sessionKey, limit: 1_000, offset });
+    const read = page.messages.map(
+      (message) =>
+        message as unknown as { role: string; runId?: string; content: { text?: string }[] },
+    );
+    for (const { role, runId, content } of read) {
+      const text = content.map((part) => part.text ?? '').join('');
+      lines.push({ role, runId: runId ?? '', text });
+    }
+    offset += read.length;
+    if (!page.hasMore || read.length === 0) return lines;
+  }
+}
