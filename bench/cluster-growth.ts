@@ -61,7 +61,8 @@ const table: Readonly<Record<string, FigureSpec>> = {
   TakeMs: { label: 'a new worker, until it holds every shard', unit: 'ms' },
 };
 
-const WIDTH = 512;
+/** So many wait at once: enough to keep the worker busy, and no burst for its event loop. */
+const WIDTH = 128;
 const IDLE_MS = 4_000;
 const PASSIVE_MS = 5_000;
 
