@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
-import { connectTo, Conversations, randomOf } from './conversations.ts';
+import { account, connectTo, Conversations, randomOf } from './conversations.ts';
 import { freePort, kill, type Program, startGateway, startWorker } from './program.ts';
 
 const KILLS = Number(process.env['TROUPE_CLUSTER_KILLS'] ?? 8);
@@ -69,7 +69,7 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     await loading;
     await conversations.repeatUnanswered(client);
     expect(conversations.sent.length).toBeGreaterThan(KILLS);
-    await conversations.account(client);
+    await account(client, conversations.sent);
     client.close();
   });
 });

@@ -73,32 +73,36 @@ export class Conversations {
       }
     }
   }
+}
 
-  /** Every run ends well, and the transcripts hold each message and its answer once. */
-  async account(client: GatewayClient): Promise<void> {
-    for (const { runId } of this.sent) {
-      const ended = await client.request(
-        'agent.wait',
-        { runId, timeoutMs: 120_000 },
-        { timeoutMs: 130_000 },
-      );
-      expect({ runId, status: ended.status }).toEqual({ runId, status: 'ok' });
-    }
-    for (let n = 0; n < SESSIONS; n++) await this.#accountSession(client, sessionKeyOf(n));
+/** Every run ends well, and the transcripts hold each message and its answer once. */
+export async function account(client: GatewayClient, sent: readonly Sent[]): Promise<void> {
+  for (const { runId } of sent) {
+    const ended = await client.request(
+      'agent.wait',
+      { runId, timeoutMs: 120_000 },
+      { timeoutMs: 130_000 },
+    );
+    expect({ runId, status: ended.status }).toEqual({ runId, status: 'ok' });
   }
+  for (let n = 0; n < SESSIONS; n++) await accountSession(client, sessionKeyOf(n), sent);
+}
 
-  async #accountSession(client: GatewayClient, sessionKey: string): Promise<void> {
-    const mine = this.sent.filter(({ session }) => session === sessionKey);
-    const runIds = mine.map(({ runId }) => runId).toSorted();
-    const entries = await transcriptOf(client, sessionKey);
-    const runsOf = (role: string) =>
-      entries.flatMap((entry) => (entry.role === role ? [entry.runId] : [])).toSorted();
-    expect(runsOf('user'), `messages of ${sessionKey}`).toEqual(runIds);
-    expect(runsOf('assistant'), `answers of ${sessionKey}`).toEqual(runIds);
-    for (const { text, role } of entries) {
-      if (role === 'assistant')
-        expect(text.split(/\s+/).filter(Boolean).length).toBeGreaterThanOrEqual(60);
-    }
+async function accountSession(
+  client: GatewayClient,
+  sessionKey: string,
+  sent: readonly Sent[],
+): Promise<void> {
+  const mine = sent.filter(({ session }) => session === sessionKey);
+  const runIds = mine.map(({ runId }) => runId).toSorted();
+  const entries = await transcriptOf(client, sessionKey);
+  const runsOf = (role: string) =>
+    entries.flatMap((entry) => (entry.role === role ? [entry.runId] : [])).toSorted();
+  expect(runsOf('user'), `messages of ${sessionKey}`).toEqual(runIds);
+  expect(runsOf('assistant'), `answers of ${sessionKey}`).toEqual(runIds);
+  for (const { text, role } of entries) {
+    if (role === 'assistant')
+      expect(text.split(/\s+/).filter(Boolean).length).toBeGreaterThanOrEqual(60);
   }
 }
 

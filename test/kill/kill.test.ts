@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { connectTo, Conversations, randomOf } from './conversations.ts';
+import { account, connectTo, Conversations, randomOf } from './conversations.ts';
 import { freePort, kill, type Program, startProgram } from './program.ts';
 
 const KILLS = Number(process.env['TROUPE_KILLS'] ?? 30);
@@ -47,6 +47,6 @@ test(`${KILLS} kills -9 under load lose nothing and double nothing (seed ${SEED}
   const client = await connectTo(running.url);
   await conversations.repeatUnanswered(client);
   expect(conversations.sent.length).toBeGreaterThan(KILLS);
-  await conversations.account(client);
+  await account(client, conversations.sent);
   client.close();
 });
