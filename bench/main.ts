@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
 import { serveEcho } from './harness/echo.ts';
 import { type Gate, parseGate, withGates } from './harness/gates.ts';
@@ -42,10 +43,12 @@ const scenarios: readonly Scenario[] = [
 ];
 
 const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
+       npm run bench -- faults [--kills N] [--only NAME] [--seed N]
 
   (nothing)         run the scenarios named, or all, and print their figures
   list              name the scenarios
   check             run those that have gates; exit 1 when a threshold is missed
+  faults            break a cluster of real processes under load and account for every message
 
   --quick           seconds instead of minutes, one repeat, a tenth of the actors
   --smoke           only shows that a scenario runs; its figures mean nothing
@@ -54,6 +57,9 @@ const usage = `usage: npm run bench -- [list | check] [scenario …] [options]
   --baseline FILE   compare with figures written before; default bench/baseline.json
   --gate S.F=N      another threshold for the figure F of scenario S
   --profile DIR     write CPU profiles of the measured processes
+  --kills N         of faults: kills of workers, default 100
+  --only NAME       of faults: one scenario
+  --seed N          of faults: what is chosen by chance is chosen again
 `;
 
 const { values: options, positionals } = parse();
@@ -63,6 +69,8 @@ if (positionals[0] === 'worker') {
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
+else if (positionals[0] === 'faults' && options.help !== true)
+  process.exit(await faults(faultsAsked()));
 else if (options.help === true) console.log(usage);
 else if (positionals[0] === 'list')
   for (const { name, question } of scenarios) console.log(`${name.padEnd(17)}${question}`);
@@ -78,7 +86,7 @@ async function bench(): Promise<number> {
   const results = await runScenarios(chosen, {
     scale: scales.find((one) => options[one as 'quick' | 'smoke'] === true) ?? 'full',
     onProgress: (line) => console.error(`  … ${line}`),
-    ...(options.repeats === undefined ? {} : { repeats: wholeNumber(options.repeats) }),
+    ...(options.repeats === undefined ? {} : { repeats: wholeNumber('repeats', options.repeats) }),
     ...(options.profile === undefined ? {} : { profiles: resolve(options.profile) }),
   });
   console.log(reportOf(results, gates));
@@ -89,6 +97,15 @@ async function bench(): Promise<number> {
   const { text, passed } = verdictsOf(results, gates);
   console.log(text);
   return passed ? 0 : 1;
+}
+
+function faultsAsked() {
+  const { kills = '100', only, seed } = options;
+  return {
+    kills: wholeNumber('kills', kills),
+    ...(only === undefined ? {} : { only }),
+    ...(seed === undefined ? {} : { seed: wholeNumber('seed', seed) }),
+  };
 }
 
 function gatesAsked(own: readonly string[] = []): readonly Gate[] {
@@ -111,6 +128,9 @@ function parse() {
         baseline: { type: 'string' },
         gate: { type: 'string', multiple: true },
         profile: { type: 'string' },
+        kills: { type: 'string' },
+        only: { type: 'string' },
+        seed: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
     });
@@ -126,11 +146,11 @@ function named(name: string): Scenario {
   );
 }
 
-function wholeNumber(text: string): number {
+function wholeNumber(option: string, text: string): number {
   const value = Number(text);
   return Number.isInteger(value) && value > 0
     ? value
-    : refuse('--repeats is a whole number from 1');
+    : refuse(`--${option} is a whole number from 1`);
 }
 
 /** The default one may be absent; one that is named must be there. */

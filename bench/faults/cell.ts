@@ -1,6 +1,9 @@
 /**
- * FaultCell: one cell under faults: a real nats-server, a worker's process per name, each behind a
- * TCP proxy of its own, and a gateway in this process, by which all load comes in.
+ * FaultCell: one cell under faults: a real nats-server, machines `w1`, `w2`, … with a disk, a TCP
+ * proxy and a worker's process each, and a gateway in this process, by which all load comes in.
+ *
+ * A process that is started after another has a new name: workers of one name that keep dying are
+ * kept from shards for a while, and most scenarios want them back at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +43,19 @@ export type CellOptions = {
 const READY_MS = 60_000;
 const SNAPSHOT_EVERY = 100;
 
-type Worker = { readonly child: ChildProcess; readonly ended: Promise<unknown> };
+/** The process that runs on a machine, or ran there last. */
+type Worker = {
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+  readonly name: string;
+  readonly life: number;
+};
+
+type StartOptions = {
+  readonly crashAt?: CrashPoint;
+  /** under the name of the one before, as one that keeps dying; default a new name */
+  readonly again?: boolean;
+};
 
 export class FaultCell {
   readonly gateway: System;
@@ -73,53 +88,54 @@ export class FaultCell {
     const config = natsConfig === undefined ? {} : { config: natsConfig };
     const server = await startNats({ path, folder: join(folder, 'nats'), ...config });
     const proxies = new Map<string, TcpProxy>();
-    for (const name of namesOf(options)) proxies.set(name, await startTcpProxy(server.port));
+    for (const name of machinesOf(options)) proxies.set(name, await startTcpProxy(server.port));
     const { system, ports } = await openGateway(options, server.url);
     const cell = new FaultCell({ ...options, shards }, server, proxies, system, ports);
-    await Promise.all(cell.names.map((name) => cell.start(name)));
+    await Promise.all(cell.machines.map((name) => cell.start(name)));
     await cell.settled();
     return cell;
   }
 
-  get names(): readonly string[] {
-    return namesOf(this.#o);
+  get machines(): readonly string[] {
+    return machinesOf(this.#o);
   }
 
-  proxy(name: string): TcpProxy {
-    return this.#proxies.get(name)!;
+  proxy(machine: string): TcpProxy {
+    return this.#proxies.get(machine)!;
   }
 
-  /** Starts the worker's process. Resolves when it serves. */
-  async start(name: string, crashAt?: CrashPoint): Promise<void> {
+  /** Starts a process on the machine. Resolves when it serves. */
+  async start(machine: string, { crashAt, again = false }: StartOptions = {}): Promise<void> {
     const { folder, program, shards, trims = false, timings = {} } = this.#o;
     const { snapshotEvery = SNAPSHOT_EVERY } = this.#o;
-    const url = `nats://127.0.0.1:${this.proxy(name).port}`;
+    const life = this.#lifeOf(machine) + (again ? 0 : 1);
+    const name = `${machine}-${life}`;
+    const url = `nats://127.0.0.1:${this.proxy(machine).port}`;
     const records = { snapshotEvery, journalTail: snapshotEvery, keepsAll: !trims };
-    const spec: WorkerSpec = { url, name, shards, folder, timings, ...records };
-    const [command = '', ...args] = [...program, JSON.stringify(spec)];
-    const said = openSync(this.#saidBy(name), 'a');
+    const spec: WorkerSpec = { url, name, machine, shards, folder, timings, ...records };
+    const [command, ...args] = [...program, JSON.stringify(spec)];
+    const said = openSync(this.#saidBy(machine), 'a');
     const env = { ...process.env, ...(crashAt && { TROUPE_CRASH_AT: crashAt }) };
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', said], env });
     closeSync(said);
     const ended = once(child, 'close');
-    this.#workers.set(name, { child, ended });
-    const ready = once(child.stdout!, 'data');
-    await Promise.race([ready, ended]);
+    this.#workers.set(machine, { child, ended, name, life });
+    await Promise.race([once(child.stdout!, 'data'), ended]);
     // one with a crash point may reach it before it is ready
     if (!isRunning(child) && !crashAt)
-      throw new Error(`${name} ended at its start: ${this.#lastWords(name)}`);
+      throw new Error(`${name} ended at its start: ${this.#lastWords(machine)}`);
   }
 
   /** Of a signal that ends it, resolves when the process is gone. */
-  async signal(name: string, signal: NodeJS.Signals): Promise<void> {
-    const worker = this.#workers.get(name);
+  async signal(machine: string, signal: NodeJS.Signals): Promise<void> {
+    const worker = this.#workers.get(machine);
     worker?.child.kill(signal);
     if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await worker?.ended;
   }
 
   /** Resolves when the worker has killed itself. */
-  async died(name: string): Promise<void> {
-    const { child, ended } = this.#workers.get(name)!;
+  async died(machine: string): Promise<void> {
+    const { child, ended, name } = this.#workers.get(machine)!;
     await until(`${name} kills itself`, () => !isRunning(child));
     await ended;
     if (child.signalCode !== 'SIGKILL') throw new Error(`${name} ended with ${child.exitCode}`);
@@ -134,8 +150,9 @@ export class FaultCell {
     this.server = await startNats({ path, folder, port, ...config });
   }
 
-  /** Shards that the worker of this name holds, as the gateway sees it. */
-  shardsOf(name: string): readonly number[] {
+  /** Shards that are held on the machine, as the gateway sees it. */
+  shardsOf(machine: string): readonly number[] {
+    const name = this.#workers.get(machine)?.name;
     const held = new Set(
       this.gateway.nodes().flatMap((node) => (node.name === name ? [node.node] : [])),
     );
@@ -157,7 +174,7 @@ export class FaultCell {
     const running = () => [...this.#workers].filter(([, { child }]) => isRunning(child));
     const isSo = () => {
       const held = this.gateway.status().filter(({ state }) => state === 'owned').length;
-      return held === shards && running().every(([name]) => this.shardsOf(name).length > 0);
+      return held === shards && running().every(([machine]) => this.shardsOf(machine).length > 0);
     };
     await until('every worker has its share', isSo, READY_MS);
   }
@@ -172,19 +189,23 @@ export class FaultCell {
     await this.server.stop();
   }
 
-  #saidBy(name: string): string {
-    return join(this.#o.folder, `${name}.log`);
+  #lifeOf(machine: string): number {
+    return this.#workers.get(machine)?.life ?? 0;
   }
 
-  #lastWords(name: string): string {
-    return readFileSync(this.#saidBy(name), 'utf8').slice(-2_000);
+  #saidBy(machine: string): string {
+    return join(this.#o.folder, `${machine}.log`);
+  }
+
+  #lastWords(machine: string): string {
+    return readFileSync(this.#saidBy(machine), 'utf8').slice(-2_000);
   }
 }
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode === null && signalCode === null;
 
-const namesOf = ({ workers }: CellOptions): readonly string[] =>
+const machinesOf = ({ workers }: CellOptions): readonly string[] =>
   Array.from({ length: workers }, (_, at) => `w${at + 1}`);
 
 async function openGateway(options: CellOptions, url: string) {

@@ -9,7 +9,7 @@ export async function killWorkers(stage: Stage, kills: number): Promise<void> {
   const { cell, random } = stage;
   for (let kill = 1; kill <= kills; kill++) {
     await sleep(random.whole(0, 1_000));
-    const name = random.pick(cell.names);
+    const name = random.pick(cell.machines);
     await hit(stage, name, `kill -9 of ${name}, ${kill} of ${kills}`, () =>
       cell.signal(name, 'SIGKILL'),
     );
@@ -23,10 +23,10 @@ export async function killWorkers(stage: Stage, kills: number): Promise<void> {
  */
 export async function stopAndContinue(stage: Stage, forMs: number): Promise<void> {
   const { cell, random } = stage;
-  const name = random.pick(cell.names);
-  const until = sleep(forMs);
+  const name = random.pick(cell.machines);
+  const over = sleep(forMs);
   await hit(stage, name, `SIGSTOP of ${name} for ${forMs} ms`, () => cell.signal(name, 'SIGSTOP'));
-  await until;
+  await over;
   await cell.signal(name, 'SIGCONT');
   await cell.settled();
 }
@@ -34,15 +34,15 @@ export async function stopAndContinue(stage: Stage, forMs: number): Promise<void
 /** No byte passes, or every connection is cut and refused. */
 export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: number) {
   const { cell, random } = stage;
-  const name = random.pick(cell.names);
+  const name = random.pick(cell.machines);
   const proxy = cell.proxy(name);
-  const until = sleep(forMs);
+  const over = sleep(forMs);
   await hit(stage, name, `${name} is ${how} for ${forMs} ms`, async () => {
     if (how === 'half-open') return proxy.pause();
     proxy.refuse(true);
     proxy.cut();
   });
-  await until;
+  await over;
   proxy.refuse(false);
   proxy.resume();
   // what was connected while no byte passed is of no use to anybody
@@ -65,9 +65,9 @@ export async function killServer(stage: Stage, downMs: number): Promise<void> {
 export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Promise<void> {
   const { cell, random, say, notes } = stage;
   for (const point of points) {
-    const name = random.pick(cell.names);
+    const name = random.pick(cell.machines);
     await cell.signal(name, 'SIGKILL');
-    await cell.start(name, point);
+    await cell.start(name, { crashAt: point });
     // Hand-overs do not come by themselves: a worker that is told to end has many.
     if (point.endsWith('HandOff')) {
       await cell.settled();

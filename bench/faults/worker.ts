@@ -19,6 +19,8 @@ export type WorkerSpec = {
   readonly url: string;
   /** one of its kind in the cell */
   readonly name: string;
+  /** whose disk it has */
+  readonly machine: string;
   readonly shards: number;
   /** rows and what the effects did are below it */
   readonly folder: string;
@@ -35,14 +37,15 @@ export type WorkerSpec = {
  * crash point, for a worker that keeps all.
  */
 export async function serveWorker(spec: WorkerSpec): Promise<void> {
-  const { url, name, shards, folder, snapshotEvery, journalTail, keepsAll, timings } = spec;
+  const { url, name, machine, shards, folder, snapshotEvery, journalTail, keepsAll, timings } =
+    spec;
   const onAlarm = (what: string) => said(`alarm: ${what}`);
   const ports = await openNats({
     servers: [url],
     name,
     env: ENV,
     shards,
-    state: (cell) => openStateCache({ path: join(folder, name), cell, mapSizeBytes: 2 ** 28 }),
+    state: (cell) => openStateCache({ path: join(folder, machine), cell, mapSizeBytes: 2 ** 28 }),
     onAlarm,
   });
   const point = process.env['TROUPE_CRASH_AT'] as CrashPoint | undefined;
