@@ -51,6 +51,9 @@ describe('a message that kills the process', TIMEOUT, () => {
   it('is told to the actor that sent it, and to the supervisor of the one it was for', async () => {
     const fragile = await Fragile.open();
     await fragile.tell(boss, { type: 'hire', child: bad });
+    await eventually(async () =>
+      expect(await fragile.known(bad)).toMatchObject({ seen: ['hear:hired'] }),
+    );
     await fragile.ask(bad, { type: 'do', n: 1 });
     const tells = [{ to: bad, event: { type: 'do', kills: true } }];
     await fragile.tell(neighbour, { type: 'do', tells });
