@@ -38,9 +38,9 @@ const byActors: readonly Size[] = [
 ];
 
 const byShards: readonly Size[] = [
-  { name: 's8', actors: 50_000, shards: 8 },
-  { name: 's64', actors: 50_000, shards: 64 },
-  { name: 's256', actors: 50_000, shards: 256 },
+  { name: 's8', actors: 20_000, shards: 8 },
+  { name: 's64', actors: 20_000, shards: 64 },
+  { name: 's256', actors: 20_000, shards: 256 },
 ];
 
 /** Of each size. */
@@ -97,7 +97,7 @@ export const clusterActors = growth(
 
 export const clusterShards = growth(
   'cluster-shards',
-  'what does a cell of 50,000 actors cost with 8, 64 and 256 shards?',
+  'what does a cell of 20,000 actors cost with 8, 64 and 256 shards?',
   byShards,
 );
 
