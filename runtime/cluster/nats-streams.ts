@@ -60,7 +60,11 @@ const RETRY_MS = { first: 100, max: 2_000 };
 const STATUS_EVERY_MS = 10_000;
 const API_TIMEOUT_MS = 2_000;
 const DUPLICATES_NANOS = 120 * 1e9;
-const STREAM_NAME_IN_USE = 10_058;
+/**
+ * The name is in use (10058). Where two make a stream at once, 2.9 may tell one of them that its
+ * subjects overlap (10065): with those of that very stream.
+ */
+const IS_THERE: ReadonlySet<number> = new Set([10_058, 10_065]);
 
 /**
  * Makes or checks the streams. Waits while JetStream is not ready; any number of processes may do
@@ -142,9 +146,11 @@ async function openStream(
     const { config } = await manager.streams.add(wanted);
     checkStream(config, wanted);
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NAME_IN_USE) throw error;
-    const { config } = await manager.streams.info(wanted.name);
-    checkStream(config, wanted);
+    if (!(error instanceof JetStreamApiError) || !IS_THERE.has(error.code)) throw error;
+    const found = await manager.streams.info(wanted.name).catch((cause: unknown) => {
+      throw isApiError(cause, JetStreamApiCodes.StreamNotFound) ? error : cause;
+    });
+    checkStream(found.config, wanted);
   }
 }
 

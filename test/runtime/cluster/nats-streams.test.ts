@@ -60,11 +60,15 @@ onEveryNats('the streams of a cell', (path, version) => {
 
   it('are the same for processes that make them at once, and for one that comes later', async () => {
     const others = await Promise.all([connectTo(server.port), connectTo(server.port)]);
-    const opened: Streams[] = await Promise.all(
-      [nc, ...others, nc].map((each) => openStreams(each, { env })),
-    );
-    const names = opened.map(({ mail, journal, kept, blobs }) => [mail, journal, kept, blobs]);
-    expect(new Set(names.map(String)).size).toBe(1);
+    // 2.9 tells about one of a hundred that its subjects overlap, with those of the same stream.
+    for (let n = 0; n < 20; n++) {
+      const opened: Streams[] = await Promise.all(
+        [nc, ...others, nc].map((each) => openStreams(each, { env: `${env}-${n}` })),
+      );
+      const names = opened.map(({ mail, journal, kept, blobs }) => [mail, journal, kept, blobs]);
+      expect(new Set(names.map(String)).size).toBe(1);
+    }
+    await openStreams(nc, { env });
     await openStreams(nc, { env, maxBytes: 1_000_000 });
     for (const other of others) await other.close();
   });
