@@ -4,12 +4,17 @@
  * is told what the clients knew, what arrived at the gateway and which effects began, and then
  * looks for whatever is lost, doubled or different.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
-import { Auditor, type Seen } from '../../test/sim/auditor.ts';
+import type { AskAnswer } from '../../runtime/index.ts';
+import { decodeActorRow } from '../../runtime/shard/actor-row.ts';
+import { TABLE } from '../../runtime/shard/fold.ts';
+import { type Auditor, type Seen, tallyOf } from '../../test/sim/auditor.ts';
 import {
+  actorFaults,
   closingFaults,
   stateFaults,
   suspended,
@@ -19,6 +24,7 @@ import {
 import { BOSS } from '../../test/sim/workload.ts';
 import type { FaultCell } from './cell.ts';
 import type { Began } from './effects.ts';
+import type { Probes } from './load.ts';
 import { Tape } from './tape.ts';
 import { until } from './until.ts';
 import { ENV } from './worker.ts';
@@ -85,17 +91,71 @@ export async function account(
   const tape = new Tape({ log: cell.ports.store.log, env: ENV, ledger, actors: [...actors] });
   const person = new Person(cell, auditor);
   const faults = ledger.faults;
-  await rest(auditor, tape, person).catch((error: Error) => void faults.push(error.message));
+  await rest(auditor, () => tape.play(), person).catch(
+    (error: Error) => void faults.push(error.message),
+  );
   faults.push(...tape.left());
   for (const { intent, attempt, cls } of begun(folder)) auditor.sawStart(intent, attempt, cls);
   arrivals.tell(auditor);
   faults.push(...closingFaults(auditor));
   const { state } = cell.ports.store;
   for (const { shard } of ledger.shards) faults.push(...stateFaults(ledger, shard, state));
+  return { ...sorted(faults), messages: ledger.turns, requests: requests.size, ...person.figures };
+}
+
+/**
+ * Accounts by rows alone, where journals are trimmed: nothing is left undone, the probes counted
+ * what they were asked, and an ask that is repeated gets the answer it had.
+ */
+export async function accountOfRows(
+  cell: FaultCell,
+  auditor: Auditor,
+  probes: Probes,
+): Promise<Account> {
+  const { ledger, requests } = auditor;
+  const { faults } = ledger;
+  const person = new Person(cell, auditor);
+  const { state } = cell.ports.store;
+  const look = async () => {
+    ledger.turns = 0;
+    for (const { shard, rows } of ledger.shards) {
+      rows.clear();
+      for (const { table, key, value } of state.dump(shard)) rows.set(`${table}\0${key}`, value);
+      ledger.turns += cell.gateway.status().find((one) => one.shard === shard)?.turnNo ?? 0;
+    }
+  };
+  await rest(auditor, look, person).catch((error: Error) => void faults.push(error.message));
+  for (const { shard } of ledger.shards) {
+    faults.push(...actorFaults(auditor, shard), ...countFaults(auditor, probes, shard));
+  }
+  const again = [...probes.told].filter(([, { told }]) => told.kind === 'answered');
+  for (const [uid, { shard, told }] of again.slice(-REPEATED)) {
+    const repeated = await probes.askAgain(shard, uid);
+    if (!isDeepStrictEqual(repeated, told))
+      faults.push(`${uid} was answered differently: ${JSON.stringify([told, repeated])}`);
+  }
+  return { ...sorted(faults), messages: ledger.turns, requests: requests.size, ...person.figures };
+}
+
+const REPEATED = 200;
+
+/** A probe counts each accepted ask once; of one whose append is unknown nobody can say. */
+function* countFaults({ ledger }: Auditor, probes: Probes, shard: number): Generator<string> {
+  const asked = [...probes.told.values()].filter((one) => one.shard === shard);
+  const of = (kind: AskAnswer['kind']) => asked.filter(({ told }) => told.kind === kind);
+  const unsure = of('refused').filter(
+    ({ told }) => told.kind === 'refused' && told.error.details?.['outcome'] === 'unknown',
+  );
+  const accepted = of('answered').length + of('timeout').length;
+  const bytes = ledger.row(shard, TABLE.actor, probes.addressIn(shard));
+  const n = bytes ? tallyOf(decodeActorRow(bytes))!.n : 0;
+  if (n < accepted) yield `of ${accepted} asks in shard ${shard} ${accepted - n} is lost`;
+  if (n > accepted + unsure.length)
+    yield `of ${accepted} asks in shard ${shard} some have two turns: ${n} were counted`;
+}
+
+function sorted(faults: readonly string[]): Pick<Account, 'lost' | 'doubled' | 'other'> {
   return {
-    messages: ledger.turns,
-    requests: requests.size,
-    unknown: person.decided.size,
     lost: faults.filter(isLoss),
     doubled: faults.filter(isDouble),
     other: faults.filter((fault) => !isLoss(fault) && !isDouble(fault)),
@@ -115,12 +175,12 @@ function begun(folder: string): Began[] {
     .map((line) => JSON.parse(line) as Began);
 }
 
-async function rest(auditor: Auditor, tape: Tape, person: Person): Promise<void> {
+async function rest(auditor: Auditor, look: () => Promise<void>, person: Person): Promise<void> {
   let why: string | undefined;
   let stillSince = performance.now();
   let turns = -1;
   const isStill = async () => {
-    await tape.play();
+    await look();
     await person.decide();
     why = unrest(auditor) ?? person.waits();
     if (why || auditor.ledger.turns !== turns) stillSince = performance.now();
@@ -134,7 +194,7 @@ async function rest(auditor: Auditor, tape: Tape, person: Person): Promise<void>
 
 /** Who decides what became of an unknown effect, and what to do with a suspended actor. */
 class Person {
-  readonly decided = new Map<string, number>();
+  readonly #decided = new Map<string, number>();
   readonly #directed = new Map<string, number>();
   readonly #cell: FaultCell;
   readonly #auditor: Auditor;
@@ -142,6 +202,10 @@ class Person {
   constructor(cell: FaultCell, auditor: Auditor) {
     this.#cell = cell;
     this.#auditor = auditor;
+  }
+
+  get figures(): { readonly unknown: number } {
+    return { unknown: this.#decided.size };
   }
 
   waits(): string | undefined {
@@ -156,12 +220,12 @@ class Person {
     const { gateway } = this.#cell;
     const { ledger } = this.#auditor;
     for (const [id, { state, attempt }] of undecided(ledger)) {
-      if (state !== 'unknown' || this.decided.get(id) === attempt) continue;
-      const decision = this.decided.has(id)
+      if (state !== 'unknown' || this.#decided.get(id) === attempt) continue;
+      const decision = this.#decided.has(id)
         ? ({ kind: 'done', output: 'decided' } as const)
         : ({ kind: 'again' } as const);
       const answer = await gateway.decide(id, decision);
-      if (answer.kind === 'accepted') this.decided.set(id, attempt);
+      if (answer.kind === 'accepted') this.#decided.set(id, attempt);
     }
     for (const actor of suspended(ledger)) {
       const times = this.#directed.get(actor) ?? 0;

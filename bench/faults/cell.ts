@@ -34,8 +34,8 @@ export type CellOptions = {
   readonly trims?: boolean;
   /** default the runtime's own */
   readonly timings?: Partial<Timings>;
-  /** more lines of the server's configuration */
-  readonly natsConfig?: string;
+  /** of each stream; default no limit */
+  readonly maxBytes?: number;
   /** lets the auditor see what arrives */
   readonly around?: (bus: Bus) => Bus;
 };
@@ -81,12 +81,11 @@ export class FaultCell {
 
   /** With all of its workers, which hold every shard between them. */
   static async open(options: CellOptions): Promise<FaultCell> {
-    const { folder, shards, natsConfig } = options;
+    const { folder, shards } = options;
     const path = natsServers().at(-1)?.path;
     if (!path) throw new Error('there is no nats-server: `npm test` says how to get one');
     mkdirSync(folder, { recursive: true });
-    const config = natsConfig === undefined ? {} : { config: natsConfig };
-    const server = await startNats({ path, folder: join(folder, 'nats'), ...config });
+    const server = await startNats({ path, folder: join(folder, 'nats') });
     const proxies = new Map<string, TcpProxy>();
     for (const name of machinesOf(options)) proxies.set(name, await startTcpProxy(server.port));
     const { system, ports } = await openGateway(options, server.url);
@@ -98,6 +97,11 @@ export class FaultCell {
 
   get machines(): readonly string[] {
     return machinesOf(this.#o);
+  }
+
+  /** One more; nothing runs on it yet. */
+  async addMachine(machine: string): Promise<void> {
+    this.#proxies.set(machine, await startTcpProxy(this.server.port));
   }
 
   proxy(machine: string): TcpProxy {
@@ -143,11 +147,9 @@ export class FaultCell {
 
   /** Starts the server again, on its port and its data, after it was ended. */
   async restartServer(): Promise<void> {
-    const { natsConfig } = this.#o;
     const { port, folder } = this.server;
     const path = natsServers().at(-1)!.path;
-    const config = natsConfig === undefined ? {} : { config: natsConfig };
-    this.server = await startNats({ path, folder, port, ...config });
+    this.server = await startNats({ path, folder, port });
   }
 
   /** Shards that are held on the machine, as the gateway sees it. */
@@ -209,13 +211,14 @@ const machinesOf = ({ workers }: CellOptions): readonly string[] =>
   Array.from({ length: workers }, (_, at) => `w${at + 1}`);
 
 async function openGateway(options: CellOptions, url: string) {
-  const { folder, shards, timings = {}, around = (bus) => bus } = options;
+  const { folder, shards, maxBytes, timings = {}, around = (bus) => bus } = options;
   const onAlarm = () => {};
   const ports = await openNats({
     servers: [url],
     name: 'gateway',
     env: ENV,
     shards,
+    ...(maxBytes === undefined ? {} : { maxBytes }),
     state: (cell) => openStateCache({ path: join(folder, 'gateway'), cell, mapSizeBytes: 2 ** 28 }),
     onAlarm,
   });

@@ -50,6 +50,19 @@ export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: 
   await cell.settled();
 }
 
+/** Every byte between a worker and NATS takes so much longer, each way. */
+export async function slowDown(stage: Stage, delayMs: number, forMs: number): Promise<void> {
+  const { cell, random } = stage;
+  const name = random.pick(cell.machines);
+  const over = sleep(forMs);
+  await hit(stage, name, `${name} is ${delayMs} ms away for ${forMs} ms`, async () =>
+    cell.proxy(name).delay(delayMs),
+  );
+  await over;
+  cell.proxy(name).delay(0);
+  await cell.settled();
+}
+
 /** kill -9 of the server, and its restart after so long. */
 export async function killServer(stage: Stage, downMs: number): Promise<void> {
   const { cell, probes, recoveries, say } = stage;

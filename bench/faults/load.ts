@@ -4,6 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, address, shardOf } from '../../protocols/address.ts';
+import { ERRORS } from '../../protocols/errors.ts';
+import type { AskAnswer } from '../../runtime/index.ts';
 import type { Auditor, Request } from '../../test/sim/auditor.ts';
 import type { Random } from '../../test/sim/random.ts';
 import { runClient, Workload } from '../../test/sim/workload.ts';
@@ -56,8 +58,20 @@ export class Load {
   }
 }
 
-/** When the turn that an ask brought about was known here. */
-type Probed = { readonly sentMs: number; readonly answeredMs: number };
+/** What an ask was told, and when. */
+type Probed = { readonly told: AskAnswer; readonly atMs: number };
+
+type Watched = {
+  readonly asks: number;
+  /** longest time between two answers of an actor */
+  readonly longestMs: number;
+  /** asks that were refused for now: nothing was accepted, and to ask again is safe */
+  readonly refused: number;
+  /** asks that failed in any other way */
+  readonly failed: number;
+};
+
+const ASK_EVERY_MS = 25;
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -65,6 +79,8 @@ export class Probes {
   readonly #cell: FaultCell;
   readonly #auditor: Auditor;
   readonly #addresses: readonly Address[];
+  /** what each ask was told, by its key */
+  readonly told = new Map<string, { readonly shard: number; readonly told: AskAnswer }>();
   #asked = 0;
 
   constructor(cell: FaultCell, auditor: Auditor) {
@@ -89,54 +105,81 @@ export class Probes {
    */
   recovered(shards: readonly number[]): Promise<number[]> {
     const sinceMs = performance.now();
-    return Promise.all(
-      shards.map(async (shard) => {
-        const { answeredMs } = await this.#first(shard);
-        return answeredMs - sinceMs;
-      }),
-    );
+    return Promise.all(shards.map(async (shard) => (await this.#first(shard)) - sinceMs));
   }
 
-  /** Asks in every shard until `stop`, which answers the longest time between two answers. */
-  watch(everyMs: number): { stop(): Promise<number> } {
+  /** Asks in every shard until `stop`. */
+  watch(everyMs: number): { stop(): Promise<Watched> } {
     let stopped = false;
     const begun = performance.now();
-    const gaps = this.#addresses.map(async (_, shard) => {
-      const answers: Promise<Probed | undefined>[] = [];
-      for (; !stopped; await sleep(everyMs)) answers.push(this.#ask(shard));
-      const times = (await Promise.all(answers)).flatMap((one) => (one ? [one.answeredMs] : []));
-      return longestGap([begun, ...times]);
+    const watched = this.#addresses.map(async (_, shard) => {
+      const asked: Promise<Probed>[] = [];
+      for (; !stopped; await sleep(everyMs)) asked.push(this.#ask(shard));
+      const all = await Promise.all(asked);
+      const times = all.flatMap(({ told, atMs }) => (told.kind === 'answered' ? [atMs] : []));
+      const refused = all.filter(({ told }) => isForNow(told)).length;
+      const failed = all.length - times.length - refused;
+      return { asks: all.length, longestMs: longestGap([begun, ...times]), refused, failed };
     });
     return {
       stop: async () => {
         stopped = true;
-        return Math.max(...(await Promise.all(gaps)));
+        const all = await Promise.all(watched);
+        return {
+          asks: sum(all.map(({ asks }) => asks)),
+          longestMs: Math.max(...all.map(({ longestMs }) => longestMs)),
+          refused: sum(all.map(({ refused }) => refused)),
+          failed: sum(all.map(({ failed }) => failed)),
+        };
       },
     };
   }
 
-  async #first(shard: number): Promise<Probed> {
-    let first: Probed | undefined;
+  /** Whether an ask in each shard is refused. */
+  async allRefused(): Promise<boolean> {
+    const all = await Promise.all(this.#addresses.map((_, shard) => this.#ask(shard)));
+    return all.every(({ told }) => told.kind === 'refused');
+  }
+
+  async #first(shard: number): Promise<number> {
+    let first: number | undefined;
+    const noted = ({ told, atMs }: Probed): void => {
+      if (told.kind === 'answered') first ??= atMs;
+    };
     for (;;) {
-      void this.#ask(shard).then((probed) => (first ??= probed));
-      await sleep(25);
-      if (first) return first;
+      void this.#ask(shard).then(noted);
+      await sleep(ASK_EVERY_MS);
+      if (first !== undefined) return first;
     }
   }
 
-  async #ask(shard: number): Promise<Probed | undefined> {
-    const to = this.#addresses[shard]!;
+  async #ask(shard: number): Promise<Probed> {
+    const to = this.addressIn(shard);
     const uid = `probe-${++this.#asked}`;
     const request: Request = { uid, client: uid, seq: 1, to, keyed: true, told: 'pending' };
     this.#auditor.request(request);
-    const sentMs = performance.now();
+    const told = await this.askAgain(shard, uid);
+    request.told = told.kind === 'answered' ? 'answered' : 'unsure';
+    this.told.set(uid, { shard, told });
+    return { told, atMs: performance.now() };
+  }
+
+  /** An ask under a key that may have been used before. */
+  askAgain(shard: number, uid: string): Promise<AskAnswer> {
     const principal = { sub: 'probe', roles: [] };
     const options = { principal, key: uid, timeoutMs: PROBE_TIMEOUT_MS };
-    const { kind } = await this.#cell.gateway.ask(to, { type: 'hard', uid }, options);
-    request.told = kind === 'answered' ? 'answered' : 'unsure';
-    return kind === 'answered' ? { sentMs, answeredMs: performance.now() } : undefined;
+    return this.#cell.gateway.ask(this.addressIn(shard), { type: 'hard', uid }, options);
+  }
+
+  addressIn(shard: number): Address {
+    return this.#addresses[shard]!;
   }
 }
+
+const isForNow = (told: AskAnswer): boolean =>
+  told.kind === 'refused' && ERRORS[told.error.code].retriable;
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
 
 const longestGap = (times: readonly number[]): number =>
   Math.max(0, ...times.toSorted((a, b) => a - b).map((at, i, all) => at - (all[i - 1] ?? at)));

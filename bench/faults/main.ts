@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildWorker } from './bundle.ts';
+import { smallDisk } from './room.ts';
 import { scenariosOf } from './scenarios.ts';
 import { faultsOf, lineOf, play, type Scenario } from './stage.ts';
 
@@ -18,6 +19,8 @@ export type FaultsOptions = {
 };
 
 const FAULTS_SHOWN = 20;
+const CLIENTS = 16;
+const PAUSE_MS_MAX = 400;
 
 /** Answers the exit code: 1 when anything was lost, doubled or wrong. */
 export async function faults(options: FaultsOptions): Promise<number> {
@@ -39,14 +42,14 @@ async function one(scenario: Scenario, seed: number, program: readonly string[])
   const begun = performance.now();
   const say = (what: string) =>
     console.error(`  … ${((performance.now() - begun) / 1_000).toFixed(1)} s ${what}`);
-  const outcome = await play(scenario, {
-    seed,
-    folder,
-    program,
-    clients: 16,
-    pauseMsMax: 400,
-    say,
-  });
+  const { diskMegabytes } = scenario;
+  const unmount = diskMegabytes ? smallDisk(join(folder, 'nats'), diskMegabytes) : () => {};
+  if (!unmount) {
+    console.log(`${scenario.name.padEnd(14)} left out: this user may not mount a disk in memory`);
+    return 0;
+  }
+  const load = { clients: CLIENTS, pauseMsMax: PAUSE_MS_MAX };
+  const outcome = await play(scenario, { seed, folder, program, ...load, say }).finally(unmount);
   const found = faultsOf(outcome);
   console.log(lineOf(outcome));
   for (const fault of found.slice(0, FAULTS_SHOWN)) console.log(`    ${fault}`);

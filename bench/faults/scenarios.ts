@@ -1,15 +1,12 @@
 /** The scenarios of `npm run bench -- faults`, each on a cell of its own. */
 import type { CrashPoint } from './crash-points.ts';
 import { crashPoints } from './crash-points.ts';
-import { crashAt, cutOff, killServer, killWorkers, stopAndContinue } from './faults.ts';
+import { comeAndGo, rollingRestart, serverLate } from './changes.ts';
+import { crashAt, cutOff, killServer, killWorkers, slowDown, stopAndContinue } from './faults.ts';
+import { fullDisk, fullStreams } from './room.ts';
 import type { Scenario } from './stage.ts';
 
-export const scenariosOf = (kills: number): readonly Scenario[] => [
-  {
-    name: 'kills',
-    what: `${kills} kills -9 of workers`,
-    run: (stage) => killWorkers(stage, kills),
-  },
+const others: readonly Scenario[] = [
   {
     name: 'server',
     what: '5 kills -9 of NATS, down for 1 s',
@@ -35,10 +32,60 @@ export const scenariosOf = (kills: number): readonly Scenario[] => [
     run: (stage) => cutOff(stage, 'half-open', 10_000),
   },
   {
+    name: 'delay',
+    what: 'a worker 200 ms away from NATS for 10 s',
+    run: (stage) => slowDown(stage, 200, 10_000),
+  },
+  {
+    name: 'full-streams',
+    what: 'streams at their limit of bytes for 5 s',
+    cell: { maxBytes: 2 * 2 ** 20 },
+    run: fullStreams,
+  },
+  {
+    name: 'full-disk',
+    what: 'the disk of NATS without room for 5 s',
+    diskMegabytes: 64,
+    run: fullDisk,
+  },
+  {
+    name: 'rolling',
+    what: 'every worker is restarted in turn',
+    run: rollingRestart,
+  },
+  {
+    name: 'come-and-go',
+    what: 'a worker that joins and leaves every 3 s, for 30 s',
+    run: (stage) => comeAndGo(stage, 3_000, 5),
+  },
+  {
+    name: 'away',
+    what: 'NATS is away for 30 s, and later missing at the start of all workers',
+    async run(stage) {
+      await killServer(stage, 30_000);
+      await serverLate(stage, 5_000);
+    },
+  },
+  {
     name: 'crash-points',
     what: 'a worker that kills itself, at each point of the protocol',
     cell: { timings: { beatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 } },
     killers: true,
     run: (stage) => crashAt(stage, Object.keys(crashPoints) as CrashPoint[]),
   },
+];
+
+export const scenariosOf = (kills: number): readonly Scenario[] => [
+  {
+    name: 'kills',
+    what: `${kills} kills -9 of workers`,
+    run: (stage) => killWorkers(stage, kills),
+  },
+  {
+    name: 'trims',
+    what: `${Math.ceil(kills / 10)} kills -9 where journals are trimmed every 20 records`,
+    cell: { snapshotEvery: 20, trims: true },
+    run: (stage) => killWorkers(stage, Math.ceil(kills / 10)),
+  },
+  ...others,
 ];

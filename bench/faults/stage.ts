@@ -2,11 +2,10 @@
  * Stage: a cell under load on which a scenario plays its faults, and the line of figures that comes
  * of it. When the scenario is over the load ends, everything is up, and the account is made.
  */
-import { join } from 'node:path';
 import { Auditor } from '../../test/sim/auditor.ts';
 import { Random } from '../../test/sim/random.ts';
 import { percentile } from '../harness/statistics.ts';
-import { type Account, account, Arrivals } from './account.ts';
+import { type Account, account, accountOfRows, Arrivals } from './account.ts';
 import { type CellOptions, FaultCell } from './cell.ts';
 import { Load, Probes } from './load.ts';
 
@@ -17,6 +16,8 @@ export type Scenario = {
   readonly cell?: Partial<Omit<CellOptions, 'folder' | 'program' | 'around'>>;
   /** some messages kill the worker that runs them, where it has that crash point */
   readonly killers?: boolean;
+  /** the server's disk has so many MB */
+  readonly diskMegabytes?: number;
   run(stage: Stage): Promise<void>;
 };
 
@@ -28,6 +29,8 @@ export type Stage = {
   readonly recoveries: number[];
   /** other figures, `longest gap 812 ms` */
   readonly notes: string[];
+  /** what a scenario itself found wrong */
+  readonly wrong: string[];
   /** told of what happens */
   readonly say: (what: string) => void;
 };
@@ -54,6 +57,7 @@ export type Outcome = Account & {
 const SHARDS = 12;
 const WORKERS = 3;
 
+/** @throws Error when the scenario can not be played to its end */
 export async function play(scenario: Scenario, options: StageOptions): Promise<Outcome> {
   const { seed, folder, program, clients, pauseMsMax, say } = options;
   const begun = performance.now();
@@ -68,17 +72,21 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
     const { killers = false } = scenario;
     const load = new Load({ cell, auditor, random, clients, pauseMsMax, killers });
     const probes = new Probes(cell, auditor);
-    const stage = { cell, probes, random: random.fork('faults'), say, recoveries: [], notes: [] };
+    const found = { recoveries: [], notes: [], wrong: [] };
+    const stage: Stage = { cell, probes, random: random.fork('faults'), say, ...found };
     await probes.awake();
     await scenario.run(stage);
     await load.end();
     await cell.settled();
     say('all is calm: the account is made');
-    const found = await account(cell, auditor, arrivals, folder);
+    const audited = scenario.cell?.trims
+      ? await accountOfRows(cell, auditor, probes)
+      : await account(cell, auditor, arrivals, folder);
     const { name, what } = scenario;
-    const { recoveries, notes } = stage;
+    const { recoveries, notes, wrong } = stage;
     const seconds = (performance.now() - begun) / 1_000;
-    return { ...found, name, what, seed, seconds, recoveries, notes };
+    const other = [...audited.other, ...wrong];
+    return { ...audited, other, name, what, seed, seconds, recoveries, notes };
   } finally {
     await cell.close();
   }
@@ -106,5 +114,3 @@ export const faultsOf = ({ lost, doubled, other }: Outcome): readonly string[] =
   ...doubled,
   ...other,
 ];
-
-export const folderOf = (folder: string, { name }: Scenario): string => join(folder, name);

@@ -104,7 +104,8 @@ const isStashed = (ledger: Ledger, item: OutItem): boolean =>
     ),
   );
 
-function* actorFaults({ ledger, derailed }: Auditor, shard: number): Generator<string> {
+/** What rows of actors say is undone though nothing moves. */
+export function* actorFaults({ ledger, derailed }: Auditor, shard: number): Generator<string> {
   for (const [actor, bytes] of ledger.table(shard, TABLE.actor)) {
     const row: ActorRow = decodeActorRow(bytes);
     if (row.status !== 'active' || derailed.has(actor)) continue;
