@@ -2,7 +2,7 @@
  * What a cluster's node and its nats-server cost as the actors and the shards become more. Each
  * size is a new cell of one worker; this process is its gateway. First every actor is created by
  * one message of a kind of its own and all are passivated, then as many messages as a size allows
- * go to actors chosen at random, so that nearly each turn activates its actor from the worker's
+ * go to actors chosen at random: of many, nearly each turn activates its actor from the worker's
  * rows. Then nothing is sent, and the cell's idle cost is read. Last, one shard is written as a
  * snapshot and loaded by a node that has none of its rows, as at a take-over, by the runtime's own
  * functions.
