@@ -21,7 +21,6 @@ import {
   undecided,
   unrest,
 } from '../../test/sim/closing.ts';
-import { BOSS } from '../../test/sim/workload.ts';
 import type { FaultCell } from './cell.ts';
 import type { Began } from './effects.ts';
 import type { Probes } from './load.ts';
@@ -79,16 +78,17 @@ const STILL_MS = 1_500;
 /**
  * Waits until nothing moves, deciding meanwhile what only a person can, and accounts for all. To be
  * called when every client has ended and every fault is over.
+ *
+ * @param actors all there may be
  */
 export async function account(
   cell: FaultCell,
   auditor: Auditor,
   arrivals: Arrivals,
-  folder: string,
+  { folder, actors }: { readonly folder: string; readonly actors: readonly string[] },
 ): Promise<Account> {
   const { ledger, requests } = auditor;
-  const actors = new Set<string>([BOSS, ...[...requests.values()].map(({ to }) => to)]);
-  const tape = new Tape({ log: cell.ports.store.log, env: ENV, ledger, actors: [...actors] });
+  const tape = new Tape({ log: cell.ports.store.log, env: ENV, ledger, actors });
   const person = new Person(cell, auditor);
   const faults = ledger.faults;
   await rest(auditor, () => tape.play(), person).catch(

@@ -74,23 +74,23 @@ export async function killServer(stage: Stage, downMs: number): Promise<void> {
   await cell.settled();
 }
 
-/** A worker dies at each of the points, is missed, and comes back. */
+/** On one machine a worker after the other dies, each at another point. */
 export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Promise<void> {
   const { cell, random, say, notes } = stage;
+  const machine = random.pick(cell.machines);
+  await cell.signal(machine, 'SIGKILL');
   for (const point of points) {
-    const name = random.pick(cell.machines);
-    await cell.signal(name, 'SIGKILL');
-    await cell.start(name, { crashAt: point });
+    await cell.start(machine, { crashAt: point });
     // Hand-overs do not come by themselves: a worker that is told to end has many.
     if (point.endsWith('HandOff')) {
-      await cell.settled();
-      void cell.signal(name, 'SIGTERM');
+      await until(`${machine} holds a shard`, () => cell.shardsOf(machine).length > 0);
+      void cell.signal(machine, 'SIGTERM');
     }
-    await cell.died(name);
-    say(`${name} died at ${point}`);
-    await cell.start(name);
-    await cell.held();
+    await cell.died(machine);
+    say(`${machine} died at ${point}`);
   }
+  await cell.start(machine);
+  await cell.settled();
   notes.push(`${points.length} crash points`);
 }
 

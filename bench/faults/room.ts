@@ -49,9 +49,9 @@ export async function fullDisk(stage: Stage): Promise<void> {
   await goesOn(stage);
 }
 
-/** Nothing is accepted any more, in any shard. */
+/** Nothing is taken any more, in any shard. */
 async function refuses({ probes }: Stage): Promise<void> {
-  await until('nothing is accepted', () => probes.allRefused(), FILL_MS);
+  await until('no shard takes anything', () => probes.noneAnswers(), FILL_MS);
 }
 
 async function goesOn({ probes, recoveries, cell }: Stage): Promise<void> {

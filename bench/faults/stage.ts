@@ -81,7 +81,7 @@ export async function play(scenario: Scenario, options: StageOptions): Promise<O
     say('all is calm: the account is made');
     const audited = scenario.cell?.trims
       ? await accountOfRows(cell, auditor, probes)
-      : await account(cell, auditor, arrivals, folder);
+      : await account(cell, auditor, arrivals, { folder, actors: load.actors });
     const { name, what } = scenario;
     const { recoveries, notes, wrong } = stage;
     const seconds = (performance.now() - begun) / 1_000;

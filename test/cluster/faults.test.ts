@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { buildWorker } from '../../bench/faults/bundle.ts';
 import { crashPoints, type CrashPoint } from '../../bench/faults/crash-points.ts';
 import {
@@ -25,54 +25,41 @@ const SEED = Number(process.env['TROUPE_FAULTS_SEED'] ?? Math.floor(Math.random(
 const timings = { beatMs: 50, deadAfterMs: 500, joinSettleMs: 100, minStayMs: 100 };
 const KILLS = 5;
 
-const scenarios: readonly Scenario[] = [
-  {
-    name: 'trouble',
-    what: 'workers killed, frozen and cut off, the server killed',
-    cell: { timings },
-    async run(stage) {
-      await killWorkers(stage, KILLS);
-      await stopAndContinue(stage, 1_500);
-      await killServer(stage, 500);
-      await cutOff(stage, 'refused', 1_500);
-      await cutOff(stage, 'half-open', 1_500);
-    },
+const scenario: Scenario = {
+  name: 'trouble',
+  what: 'workers killed, frozen, cut off and dead at each crash point, the server killed',
+  cell: { timings, snapshotEvery: 20 },
+  killers: true,
+  async run(stage) {
+    await killWorkers(stage, KILLS);
+    await stopAndContinue(stage, 1_500);
+    await cutOff(stage, 'refused', 1_000);
+    await cutOff(stage, 'half-open', 1_000);
+    await killServer(stage, 500);
+    await crashAt(stage, Object.keys(crashPoints) as CrashPoint[]);
   },
-  {
-    name: 'crash points',
-    what: 'workers that kill themselves',
-    cell: { timings, snapshotEvery: 20 },
-    killers: true,
-    run: (stage) => crashAt(stage, Object.keys(crashPoints) as CrashPoint[]),
-  },
-];
+};
 
 const none = natsServers().length === 0 ? ' (skipped: there is no nats-server here)' : '';
-describe.skipIf(none !== '')(`nothing is lost and nothing doubled${none}, seed ${SEED}`, () => {
-  let folder: string;
-  let program: readonly string[];
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'troupe-faults-'));
-    program = await buildWorker();
-  });
-  afterAll(() => {
-    rmSync(folder, { recursive: true, force: true });
-    rmSync(program.at(-1)!, { force: true });
-  });
-
-  test.each(scenarios)('$name: $what', { timeout: 240_000 }, async (scenario) => {
-    const said: string[] = [];
-    const outcome = await play(scenario, {
-      seed: SEED,
-      folder: join(folder, scenario.name),
-      program,
-      clients: 12,
-      pauseMsMax: 400,
-      say: (what) => void said.push(what),
+test.skipIf(none !== '')(
+  `nothing is lost and nothing doubled${none}, seed ${SEED}`,
+  {
+    timeout: 240_000,
+  },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-faults-'));
+    const program = await buildWorker();
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true, force: true });
+      rmSync(program.at(-1)!, { force: true });
     });
+    const said: string[] = [];
+    const say = (what: string) => void said.push(what);
+    const load = { clients: 12, pauseMsMax: 400 };
+    const outcome = await play(scenario, { seed: SEED, folder, program, ...load, say });
     const line = lineOf(outcome);
     const faults = faultsOf(outcome);
     expect({ line, said, faults }).toEqual({ line, said, faults: [] });
     expect(outcome.messages).toBeGreaterThan(100);
-  });
-});
+  },
+);

@@ -71,6 +71,8 @@ export class Auditor {
   readonly #requests = new Map<string, Request>();
   /** ids of requests, by the id the door gave them */
   readonly #copies = new Map<string, Request>();
+  /** ids of the copies that have a turn, by the request's uid */
+  readonly #copiesOf = new Map<string, Set<string>>();
   readonly #starts = new Map<string, { starts: number; again: number }>();
   /** what was answered under a key, by the request */
   readonly #answers = new Map<string, Seen[]>();
@@ -111,7 +113,7 @@ export class Auditor {
 
   /** Ids of the copies of a request that have a turn. */
   copiesOf(uid: string): string[] {
-    return [...this.#copies].filter(([, request]) => request.uid === uid).map(([id]) => id);
+    return [...(this.#copiesOf.get(uid) ?? [])];
   }
 
   answersOf(uid: string): readonly Seen[] {
@@ -224,8 +226,10 @@ export class Auditor {
     if (item.event.type.startsWith('sys.')) return;
     const uid = item.event['uid'] as string;
     const request = this.#requests.get(uid);
-    if (request) this.#copies.set(item.id, request);
-    else this.#fault(`a message that nobody sent: ${item.id}`);
+    if (!request) return this.#fault(`a message that nobody sent: ${item.id}`);
+    this.#copies.set(item.id, request);
+    const copies = this.#copiesOf.get(uid) ?? new Set();
+    this.#copiesOf.set(uid, copies.add(item.id));
   }
 
   #letter({ event }: OutItem): void {
