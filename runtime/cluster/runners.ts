@@ -19,9 +19,10 @@ export type RunnersOptions = {
   readonly others: () => readonly string[];
   readonly isRunning: (id: string) => boolean;
   readonly abort: (id: string) => void;
+  /** a node that is thought alive and says nothing is waited for so long; default 2,000 */
+  readonly graceMs?: number;
 };
 
-/** A node that is thought alive and says nothing is waited for so long. */
 const GRACE_MS = 2_000;
 const ASK_AGAIN_MS = 200;
 /** Effects that run elsewhere are asked about so often. */
@@ -69,7 +70,7 @@ export class Runners {
   /** Calls `orphaned` once for every id that no live node runs (any more). Returns stop. */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
     const nowMs = this.#o.clock.monotonicMs();
-    const until = nowMs + GRACE_MS;
+    const until = nowMs + (this.#o.graceMs ?? GRACE_MS);
     const notBefore = nowMs + REPORTED_MS.atTakeOver;
     for (const id of ids)
       this.#asked.set(id, { orphaned, denied: new Set(), until, notBefore, runningAt: undefined });

@@ -201,17 +201,6 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'an outcome of another attempt',
-    breaks: 'E4: an attempt that nobody waits for any more closes the effect',
-    changes: [
-      {
-        file: `${SHARD}/inputs.ts`,
-        find: "(e.attempt === intent.attempt || e.outcome.kind === 'done')",
-        replace: '(e.attempt > 0)',
-      },
-    ],
-  },
-  {
     name: 'replaced and idle for ever',
     breaks: 'A7: an owner with nothing to append never looks whether it still owns',
     changes: [

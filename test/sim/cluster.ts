@@ -177,6 +177,7 @@ export class Cluster {
     const name = `w${machine}.${++this.#started}`;
     const { atomic, limits, snapshotEvery, journalTail, shards } = this.#o;
     const skewMs = atomic ? 0 : this.#random.pick([0, 0, -7_000, 90_000, 3_600_000]);
+    const beliefs = this.#random.fork(`beliefs of ${name}`);
     const worker = new SimWorker({
       process: new SimProcess(name, this.clock, skewMs),
       random: this.#random.fork(name),
@@ -193,7 +194,9 @@ export class Cluster {
       bus: this.bus,
       auditor: this.auditor,
       trace: (line) => this.say(line),
-      alive: () => this.workers.map(({ process }) => process.name),
+      // Who lives is a guess: a worker that is taken for dead may still run effects.
+      alive: () =>
+        this.workers.flatMap(({ process }) => (beliefs.chance(0.6) ? [process.name] : [])),
       onEnd: (_, shard, status, why) => {
         if (status === 'quarantined')
           this.auditor.ledger.fault(

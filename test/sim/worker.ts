@@ -102,6 +102,7 @@ export class SimWorker {
       others: () => options.alive().filter((name) => name !== process.name),
       isRunning: (id) => this.#effects.isRunning(id),
       abort: (id) => this.#effects.abort(id),
+      graceMs: options.random.fork('grace').pick([0, 2_000]),
     });
   }
 
@@ -180,6 +181,7 @@ export class SimWorker {
   #outside(shard: number): Outside {
     const { auditor, bus, trace, process } = this.#o;
     const out = process.bus(bus);
+    const abortsArrive = this.#o.random.fork(`aborts of ${shard}`);
     return {
       respond: (inbox, answer) => {
         if (!process.alive) return;
@@ -201,7 +203,8 @@ export class SimWorker {
       },
       abort: (id) => {
         if (this.#effects.isRunning(id)) this.#effects.abort(id);
-        else this.#runners.abortElsewhere(id);
+        // The bus loses what it likes.
+        else if (abortsArrive.chance(0.5)) this.#runners.abortElsewhere(id);
       },
       adopt: (ids, orphaned) => this.#runners.adopt(ids, orphaned),
       alarm: (what) => trace(`${process.name} shard ${shard} alarm: ${what}`),
