@@ -184,7 +184,8 @@ export class Ledger {
       s.outs.set(link, items);
       if (n !== items.length + 1)
         this.fault(`shard ${s.shard}: link ${link} has number ${n} after ${items.length}`);
-      items[n - 1] = { shard: s.shard, turnNo: turn.turnNo, item };
+      // without holes, also where a number is wrong
+      items[Math.min(n - 1, items.length)] = { shard: s.shard, turnNo: turn.turnNo, item };
     }
     this.#onTurn({ shard: s.shard, turn, taken, now, before, after });
   }
