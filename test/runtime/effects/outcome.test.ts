@@ -35,7 +35,7 @@ it('an outcome of another attempt changes nothing, unless it is a success', asyn
     services,
     shards: 1,
   });
-  const told = () => (system.inspect(a)?.context as Known).told;
+  const told = () => (system.inspect(a)?.context as Known | undefined)?.told;
   const report = (intent: string, attempt: number, outcome: Outcome) =>
     log.append(
       mailboxSubject('local', shardOf(a, 1), 'data'),
