@@ -3,7 +3,7 @@
  * timers. Holds the volatile side of intents: which Start must be committed before a `once` effect
  * may begin (G3), and which of a dead owner's are unknown now (G4).
  */
-import type { ErrorData } from '../../protocols/errors.ts';
+import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Position } from '../log/log.ts';
 import { type Fold, TABLE } from './fold.ts';
@@ -132,7 +132,8 @@ export class AfterCommits {
     };
     if (!ready && !this.#held) return go();
     const held = Promise.all([this.#held, ready]).then(() => {
-      go();
+      // Nobody awaits this one: a throw would end the process and hold all later answers.
+      for (const step of after) this.#try(() => this.#do(step, position));
       if (this.#held === held) this.#held = undefined;
     });
     this.#held = held;
@@ -150,6 +151,14 @@ export class AfterCommits {
   close(): void {
     this.#closed = true;
     this.#stopAsking?.();
+  }
+
+  #try(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#o.outside.alarm(`shard ${this.#o.fold.shard}: ${errorData(error).message}`);
+    }
   }
 
   #do(step: AfterCommit, position: Position): void {

@@ -1,0 +1,23 @@
+/** AfterCommits: what is held for transcripts. */
+import { expect, test } from 'vitest';
+import { type AfterCommitsOptions, AfterCommits } from '../../../runtime/shard/after-commit.ts';
+
+test('a held answer that can not be sent raises an alarm and holds no later one', async () => {
+  const said: string[] = [];
+  const alarms: string[] = [];
+  const outside = {
+    respond(_inbox: string, { id }: { id: string }) {
+      if (id === 'large') throw new Error('too large');
+      said.push(id);
+    },
+    alarm: (what: string) => void alarms.push(what),
+  };
+  const options = { fold: { shard: 0 }, outside, epoch: 1, timers: {}, wake() {} };
+  const after = new AfterCommits(options as unknown as AfterCommitsOptions);
+  const respond = (id: string) => ({ kind: 'respond', inbox: 'inbox', id }) as const;
+  after.run([respond('large'), respond('beside')], 1, Promise.resolve());
+  after.run([respond('behind')], 2);
+  await after.done();
+  expect(said).toEqual(['beside', 'behind']);
+  expect(alarms).toEqual(['shard 0: too large']);
+});
