@@ -6,9 +6,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildWorker } from './bundle.ts';
+import { conversations } from './conversations.ts';
 import { smallDisk } from './room.ts';
 import { scenariosOf } from './scenarios.ts';
-import { faultsOf, lineOf, play, type Scenario } from './stage.ts';
+import { faultsOf, lineOf, type Outcome, play, type StageOptions } from './stage.ts';
 
 export type FaultsOptions = {
   readonly kills: number;
@@ -19,42 +20,69 @@ export type FaultsOptions = {
 };
 
 const FAULTS_SHOWN = 20;
-const CLIENTS = 16;
-const PAUSE_MS_MAX = 400;
+const CLIENTS = 32;
+const PAUSE_MS_MAX = 200;
+
+/** A scenario, whatever it is made of. */
+type Part = {
+  readonly name: string;
+  readonly diskMegabytes?: number;
+  readonly play: (options: StageOptions) => Promise<Outcome>;
+};
 
 /** Answers the exit code: 1 when anything was lost, doubled or wrong. */
 export async function faults(options: FaultsOptions): Promise<number> {
-  const { kills, only, seed = Math.floor(Math.random() * 2 ** 31) } = options;
-  const all = scenariosOf(kills);
+  const { only, seed = Math.floor(Math.random() * 2 ** 31) } = options;
+  const all = partsOf(options);
   const chosen = only === undefined ? all : all.filter(({ name }) => name === only);
-  if (chosen.length === 0)
-    throw new Error(`there is no scenario ${only}: ${all.map(({ name }) => name).join(', ')}`);
+  if (chosen.length === 0) {
+    console.error(`there is no scenario ${only}: ${all.map(({ name }) => name).join(', ')}`);
+    return 2;
+  }
   const program = await buildWorker();
   let wrong = 0;
-  for (const scenario of chosen) wrong += await one(scenario, seed, program);
+  for (const part of chosen) wrong += await run(part, seed, program);
   rmSync(program.at(-1)!, { force: true });
   return wrong > 0 ? 1 : 0;
 }
 
+const partsOf = ({ kills }: FaultsOptions): readonly Part[] => [
+  ...scenariosOf(kills).map((scenario) => ({
+    ...scenario,
+    play: (options: StageOptions) => play(scenario, options),
+  })),
+  { name: 'conversations', play: (options) => conversations(Math.ceil(kills / 4), options) },
+];
+
 /** Answers how much is wrong. What the processes said is kept where anything is. */
-async function one(scenario: Scenario, seed: number, program: readonly string[]) {
-  const folder = mkdtempSync(join(tmpdir(), `troupe-faults-${scenario.name}-`));
+async function run(part: Part, seed: number, program: readonly string[]): Promise<number> {
+  const { name, diskMegabytes } = part;
+  const folder = mkdtempSync(join(tmpdir(), `troupe-faults-${name}-`));
+  const unmount = diskMegabytes ? smallDisk(join(folder, 'nats'), diskMegabytes) : () => {};
+  if (!unmount) {
+    console.log(`${name.padEnd(14)} left out: this user may not mount a disk in memory`);
+    return 0;
+  }
   const begun = performance.now();
   const say = (what: string) =>
     console.error(`  … ${((performance.now() - begun) / 1_000).toFixed(1)} s ${what}`);
-  const { diskMegabytes } = scenario;
-  const unmount = diskMegabytes ? smallDisk(join(folder, 'nats'), diskMegabytes) : () => {};
-  if (!unmount) {
-    console.log(`${scenario.name.padEnd(14)} left out: this user may not mount a disk in memory`);
-    return 0;
-  }
   const load = { clients: CLIENTS, pauseMsMax: PAUSE_MS_MAX };
-  const outcome = await play(scenario, { seed, folder, program, ...load, say }).finally(unmount);
+  const found = await part
+    .play({ seed, folder, program, ...load, say })
+    .then(shown, (error: Error) => {
+      console.log(`${name.padEnd(14)} was not played to its end, seed ${seed}\n${error.stack}`);
+      return 1;
+    })
+    .finally(unmount);
+  if (found > 0) console.log(`    what the processes said: ${folder}`);
+  else rmSync(folder, { recursive: true, force: true });
+  return found;
+}
+
+function shown(outcome: Outcome): number {
   const found = faultsOf(outcome);
   console.log(lineOf(outcome));
   for (const fault of found.slice(0, FAULTS_SHOWN)) console.log(`    ${fault}`);
   if (found.length > FAULTS_SHOWN) console.log(`    and ${found.length - FAULTS_SHOWN} more`);
-  if (found.length > 0) console.log(`    what the processes said: ${folder}`);
-  else rmSync(folder, { recursive: true, force: true });
   return found.length;
 }

@@ -1,0 +1,225 @@
+/**
+ * Conversations: the built program as a cluster, `troupe worker` and `troupe gateway`, with people
+ * who talk to agents while workers and the gateway are killed. What was accepted is answered once,
+ * under its own run, whatever died in between.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { GatewayClient } from '../../cli/gateway-client.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { freePort } from '../../test/kill/program.ts';
+import { natsServers, startNats } from '../../test/servers/nats.ts';
+import { Random } from '../../test/sim/random.ts';
+import { ensureBuilt } from '../harness/program.ts';
+import type { Outcome, StageOptions } from './stage.ts';
+import { until } from './until.ts';
+
+const TOKEN = 'faults-token-of-no-secret';
+const SESSIONS = 6;
+const WORKERS = ['w1', 'w2', 'w3'];
+const GATEWAY = 'gateway';
+/** So many of the kills are of the gateway. */
+const GATEWAY_SHARE = 0.3;
+const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
+const READY_MS = 60_000;
+const WAIT_MS = 120_000;
+const bundle = fileURLToPath(new URL('../../dist/troupe.js', import.meta.url));
+
+type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
+
+export async function conversations(kills: number, options: StageOptions): Promise<Outcome> {
+  const { seed, folder, say } = options;
+  ensureBuilt();
+  const begun = performance.now();
+  const random = new Random(seed);
+  const server = await startNats({
+    path: natsServers().at(-1)!.path,
+    folder: join(folder, 'nats'),
+  });
+  const cluster = new Program(folder, server.url, await freePort());
+  try {
+    await Promise.all([...WORKERS, GATEWAY].map((name) => cluster.start(name)));
+    await cluster.ready();
+    const people = new People(cluster, random.fork('people'), seed);
+    for (let kill = 1; kill <= kills; kill++) {
+      await sleep(random.whole(200, 2_000));
+      const name = random.chance(GATEWAY_SHARE) ? GATEWAY : random.pick(WORKERS);
+      say(`kill -9 of ${name}, ${kill} of ${kills}`);
+      await cluster.kill(name);
+      await cluster.start(name);
+    }
+    await people.end();
+    say('all is calm: the account is made');
+    const wrong = await people.account();
+    const seconds = (performance.now() - begun) / 1_000;
+    const what = `${kills} kills -9 of workers and gateway of the program, in conversations`;
+    const { messages, requests } = people;
+    const figures = { messages, requests, unknown: 0, seconds, recoveries: [], notes: [] };
+    return { name: 'conversations', what, seed, ...figures, ...wrong };
+  } finally {
+    await cluster.end();
+    await server.stop();
+  }
+}
+
+/** The processes of the cluster, by name. */
+class Program {
+  readonly url: string;
+  readonly #folder: string;
+  readonly #nats: string;
+  readonly #port: number;
+  readonly #running = new Map<string, ChildProcess>();
+
+  constructor(folder: string, nats: string, port: number) {
+    this.#folder = folder;
+    this.#nats = nats;
+    this.#port = port;
+    this.url = `ws://127.0.0.1:${port}`;
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'troupe.json5'), '{ cluster: { shards: 12 } }');
+  }
+
+  async start(name: string): Promise<void> {
+    const role = name === GATEWAY ? 'gateway' : 'worker';
+    const token = ['--token', TOKEN, '--port', String(this.#port)];
+    const own = ['--name', name, '--nats', this.#nats, '--config', this.#config];
+    const said = openSync(join(this.#folder, `${name}.log`), 'a');
+    const child = spawn(process.execPath, [bundle, role, ...own, ...token], {
+      env: { PATH: process.env['PATH'], HOME: this.#folder, TROUPE_HOME: this.#folder },
+      stdio: ['ignore', said, said],
+    });
+    closeSync(said);
+    this.#running.set(name, child);
+    await once(child, 'spawn');
+  }
+
+  /** Resolves when the gateway says that every shard is held. */
+  ready(): Promise<void> {
+    const answers = () =>
+      fetch(`http://127.0.0.1:${this.#port}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+    return until('the cluster is ready', answers, READY_MS);
+  }
+
+  async kill(name: string): Promise<void> {
+    const child = this.#running.get(name)!;
+    const ended = once(child, 'exit');
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  async end(): Promise<void> {
+    for (const name of this.#running.keys()) await this.kill(name);
+  }
+
+  get #config(): string {
+    return join(this.#folder, 'troupe.json5');
+  }
+}
+
+/** One client that talks in all sessions, and connects again whenever it is cut off. */
+class People {
+  readonly #cluster: Program;
+  readonly #random: Random;
+  readonly #seed: number;
+  readonly #sent: Sent[] = [];
+  readonly #talking: Promise<void>;
+  #client: GatewayClient | undefined;
+  #ended = false;
+  messages = 0;
+
+  constructor(cluster: Program, random: Random, seed: number) {
+    this.#cluster = cluster;
+    this.#random = random;
+    this.#seed = seed;
+    this.#talking = this.#talk();
+  }
+
+  get requests(): number {
+    return this.#sent.length;
+  }
+
+  /** Resolves when everything that was ever sent is accepted. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    await this.#talking;
+    for (const message of this.#sent)
+      await until('a message is accepted', () => this.#send(message), WAIT_MS);
+  }
+
+  async account(): Promise<Pick<Outcome, 'lost' | 'doubled' | 'other'>> {
+    const wrong = { lost: [] as string[], doubled: [] as string[], other: [] as string[] };
+    for (const { runId } of this.#sent) {
+      const client = await this.#connected();
+      const wait = { runId, timeoutMs: WAIT_MS };
+      const { status } = await client.request('agent.wait', wait, { timeoutMs: WAIT_MS });
+      if (status !== 'ok') wrong.other.push(`the run ${runId} ended ${status}`);
+    }
+    for (let n = 0; n < SESSIONS; n++) {
+      const entries = await this.#transcript(sessionOf(n));
+      this.messages += entries.length;
+      const mine = this.#sent.filter(({ session }) => session === sessionOf(n));
+      for (const { runId } of mine)
+        for (const role of ['user', 'assistant']) {
+          const found = entries.filter((one) => one.role === role && one.runId === runId).length;
+          if (found < 1) wrong.lost.push(`${runId} is lost: ${role}`);
+          if (found > 1) wrong.doubled.push(`${runId} stands ${found} times: ${role}`);
+        }
+    }
+    this.#client?.close();
+    return wrong;
+  }
+
+  async #talk(): Promise<void> {
+    for (let n = 1; !this.#ended; n++) {
+      const session = sessionOf(this.#random.whole(0, SESSIONS - 1));
+      const message = { session, runId: `run-${this.#seed}-${n}`, accepted: false };
+      this.#sent.push(message);
+      await this.#send(message);
+      await sleep(this.#random.whole(50, 400));
+    }
+  }
+
+  /** Answers whether it is accepted now. What got no answer is sent again under its key. */
+  async #send(message: Sent): Promise<boolean> {
+    if (message.accepted) return true;
+    const { session: sessionKey, runId: idempotencyKey } = message;
+    try {
+      const client = await this.#connected();
+      await client.request('chat.send', { sessionKey, message: MESSAGE, idempotencyKey });
+      message.accepted = true;
+    } catch (error) {
+      if (!(error instanceof TroupeError)) throw error;
+      await sleep(100);
+    }
+    return message.accepted;
+  }
+
+  async #connected(): Promise<GatewayClient> {
+    if (this.#client?.state.kind === 'open') return this.#client;
+    await this.#cluster.ready();
+    const { url } = this.#cluster;
+    this.#client = await GatewayClient.connect({ url, token: TOKEN, reconnect: false });
+    return this.#client;
+  }
+
+  async #transcript(sessionKey: string): Promise<{ role: string; runId?: string }[]> {
+    const client = await this.#connected();
+    const lines: { role: string; runId?: string }[] = [];
+    for (;;) {
+      const asked = { sessionKey, limit: 1_000, offset: lines.length };
+      const page = await client.request('chat.history', asked);
+      lines.push(...(page.messages as unknown as { role: string; runId?: string }[]));
+      if (!page.hasMore || page.messages.length === 0) return lines;
+    }
+  }
+}
+
+const sessionOf = (n: number): string => `agent:main:faults-${n}`;
