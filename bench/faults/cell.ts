@@ -11,6 +11,7 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSystem, openNats, openStateCache, type System } from '../../runtime/index.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
+import { placeAll } from '../../runtime/cluster/rendezvous.ts';
 import type { Timings } from '../../runtime/cluster/beat.ts';
 import type { NatsPorts } from '../../runtime/index.ts';
 import { type NatsServer, natsServers, startNats } from '../../test/servers/nats.ts';
@@ -41,6 +42,8 @@ export type CellOptions = {
 };
 
 const READY_MS = 60_000;
+const SHARE_MS = 5_000;
+const SHARE_LEAST = 2;
 const SNAPSHOT_EVERY = 100;
 
 /** The process that runs on a machine, or ran there last. */
@@ -48,7 +51,6 @@ type Worker = {
   readonly child: ChildProcess;
   readonly ended: Promise<unknown>;
   readonly name: string;
-  readonly life: number;
 };
 
 type StartOptions = {
@@ -64,6 +66,7 @@ export class FaultCell {
   readonly #o: CellOptions;
   readonly #proxies: Map<string, TcpProxy>;
   readonly #workers = new Map<string, Worker>();
+  #names = 0;
 
   private constructor(
     options: CellOptions,
@@ -112,8 +115,7 @@ export class FaultCell {
   async start(machine: string, { crashAt, again = false }: StartOptions = {}): Promise<void> {
     const { folder, program, shards, trims = false, timings = {} } = this.#o;
     const { snapshotEvery = SNAPSHOT_EVERY } = this.#o;
-    const life = this.#lifeOf(machine) + (again ? 0 : 1);
-    const name = `${machine}-${life}`;
+    const name = (again && this.#workers.get(machine)?.name) || this.#nameFor(machine);
     const url = `nats://127.0.0.1:${this.proxy(machine).port}`;
     const records = { snapshotEvery, journalTail: snapshotEvery, keepsAll: !trims };
     const spec: WorkerSpec = { url, name, machine, shards, folder, timings, ...records };
@@ -123,7 +125,7 @@ export class FaultCell {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', said], env });
     closeSync(said);
     const ended = once(child, 'close');
-    this.#workers.set(machine, { child, ended, name, life });
+    this.#workers.set(machine, { child, ended, name });
     await Promise.race([once(child.stdout!, 'data'), ended]);
     // one with a crash point may reach it before it is ready
     if (!isRunning(child) && !crashAt)
@@ -170,15 +172,20 @@ export class FaultCell {
     await until('every shard is held', () => held() === this.#o.shards, READY_MS);
   }
 
-  /** Resolves when every shard is held and every worker that runs has its share. */
+  /**
+   * Resolves when every shard is held and every worker that runs has a share; one that is so busy
+   * that it gets none is waited for a little.
+   */
   async settled(): Promise<void> {
-    const { shards } = this.#o;
-    const running = () => [...this.#workers].filter(([, { child }]) => isRunning(child));
-    const isSo = () => {
-      const held = this.gateway.status().filter(({ state }) => state === 'owned').length;
-      return held === shards && running().every(([machine]) => this.shardsOf(machine).length > 0);
-    };
-    await until('every worker has its share', isSo, READY_MS);
+    const running = [...this.#workers].filter(([, { child }]) => isRunning(child));
+    const all = () => running.every(([machine]) => this.shardsOf(machine).length > 0);
+    await until('every worker has a share', all, SHARE_MS).catch(() => {});
+    await this.held();
+  }
+
+  /** Machines whose workers hold shards. */
+  get holders(): readonly string[] {
+    return this.machines.filter((machine) => this.shardsOf(machine).length > 0);
   }
 
   async close(): Promise<void> {
@@ -191,8 +198,16 @@ export class FaultCell {
     await this.server.stop();
   }
 
-  #lifeOf(machine: string): number {
-    return this.#workers.get(machine)?.life ?? 0;
+  /** A new one, with which every machine has a share: the hash of few shards is not even. */
+  #nameFor(machine: string): string {
+    const others = [...this.#workers].flatMap(([one, { name }]) => (one === machine ? [] : [name]));
+    for (;;) {
+      const name = `${machine}-${++this.#names}`;
+      const candidates = [...others, name].map((one) => ({ node: one, name: one, weight: 1 }));
+      const placed = placeAll(candidates, this.#o.shards);
+      const shareOf = ({ node }: { node: string }) => placed.filter((one) => one === node).length;
+      if (candidates.every((one) => shareOf(one) >= SHARE_LEAST)) return name;
+    }
   }
 
   #saidBy(machine: string): string {

@@ -9,7 +9,7 @@ export async function killWorkers(stage: Stage, kills: number): Promise<void> {
   const { cell, random } = stage;
   for (let kill = 1; kill <= kills; kill++) {
     await sleep(random.whole(0, 1_000));
-    const name = random.pick(cell.machines);
+    const name = random.pick(cell.holders);
     await hit(stage, name, `kill -9 of ${name}, ${kill} of ${kills}`, () =>
       cell.signal(name, 'SIGKILL'),
     );
@@ -23,7 +23,7 @@ export async function killWorkers(stage: Stage, kills: number): Promise<void> {
  */
 export async function stopAndContinue(stage: Stage, forMs: number): Promise<void> {
   const { cell, random } = stage;
-  const name = random.pick(cell.machines);
+  const name = random.pick(cell.holders);
   const over = sleep(forMs);
   await hit(stage, name, `SIGSTOP of ${name} for ${forMs} ms`, () => cell.signal(name, 'SIGSTOP'));
   await over;
@@ -34,7 +34,7 @@ export async function stopAndContinue(stage: Stage, forMs: number): Promise<void
 /** No byte passes, or every connection is cut and refused. */
 export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: number) {
   const { cell, random } = stage;
-  const name = random.pick(cell.machines);
+  const name = random.pick(cell.holders);
   const proxy = cell.proxy(name);
   const over = sleep(forMs);
   await hit(stage, name, `${name} is ${how} for ${forMs} ms`, async () => {
@@ -53,7 +53,7 @@ export async function cutOff(stage: Stage, how: 'half-open' | 'refused', forMs: 
 /** Every byte between a worker and NATS takes so much longer, each way. */
 export async function slowDown(stage: Stage, delayMs: number, forMs: number): Promise<void> {
   const { cell, random } = stage;
-  const name = random.pick(cell.machines);
+  const name = random.pick(cell.holders);
   const over = sleep(forMs);
   await hit(stage, name, `${name} is ${delayMs} ms away for ${forMs} ms`, async () =>
     cell.proxy(name).delay(delayMs),
@@ -77,7 +77,7 @@ export async function killServer(stage: Stage, downMs: number): Promise<void> {
 /** On one machine a worker after the other dies, each at another point. */
 export async function crashAt(stage: Stage, points: readonly CrashPoint[]): Promise<void> {
   const { cell, random, say, notes } = stage;
-  const machine = random.pick(cell.machines);
+  const machine = random.pick(cell.holders);
   await cell.signal(machine, 'SIGKILL');
   for (const point of points) {
     await cell.start(machine, { crashAt: point });
@@ -101,7 +101,6 @@ async function hit(
   what: string,
   act: () => Promise<void>,
 ): Promise<void> {
-  await until(`${name} holds a shard`, () => cell.shardsOf(name).length > 0);
   const shards = cell.shardsOf(name);
   const acted = act();
   const times = await probes.recovered(shards);
