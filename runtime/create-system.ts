@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Address } from '../protocols/address.ts';
 import { decode, encode } from '../protocols/codec.ts';
-import { TroupeError } from '../protocols/errors.ts';
+import { errorData, TroupeError } from '../protocols/errors.ts';
 import { cellSubject } from '../protocols/subjects.ts';
 import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
@@ -21,7 +21,7 @@ import { Alone, type Hosting } from './hosting.ts';
 import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
-import type { Outside } from './shard/after-commit.ts';
+import type { ClientAnswer, Outside } from './shard/after-commit.ts';
 import type { Limits } from './shard/size.ts';
 import { decodeIntent } from './shard/intents.ts';
 import { TABLE } from './shard/fold.ts';
@@ -68,6 +68,12 @@ export type SystemOptions = {
   /** this process is a node of a cluster; left out, it holds every shard by itself */
   readonly cluster?: ClusterOptions;
 };
+
+/** For an answer that the bus does not take; the turn counts, and the same key gets the same. */
+const UNTOLD = {
+  code: 'PAYLOAD_TOO_LARGE',
+  message: 'the message was applied, but its answer can not be told: it is too large',
+} as const;
 
 /** What runs when a node of a cluster stops may end for so long. */
 const DRAIN_MS = 20_000;
@@ -160,6 +166,7 @@ class RunningSystem implements System {
       statusOf: (shard) => this.#hosting.statusOf(shard),
       seen: (shard, position) => this.#hosting.seen(shard, position),
       tenantWeights: options.tenantWeights,
+      asksAgain: options.cluster !== undefined,
     });
     this.deadLetters = new DeadLetterLog(store.log, env, clock, this.#door);
     this.#effects = new EffectRunner({
@@ -256,10 +263,14 @@ class RunningSystem implements System {
   }
 
   get #outside(): Outside {
-    const { bus } = this.#o;
     return {
-      respond: (inbox, answer) => bus.publish(inbox, answer),
-      publish: (topic, event) => bus.publish(topic, event),
+      // None of these may throw: what they tell of is committed.
+      respond: (inbox, answer) => {
+        const { id, at } = answer;
+        if (!this.#publish(inbox, answer))
+          this.#publish(inbox, { id, at, error: UNTOLD } satisfies ClientAnswer);
+      },
+      publish: (topic, event) => void this.#publish(topic, event),
       run: (id, intent) => this.#effects.run(id, intent),
       reconcile: (id, intent) => this.#effects.reconcile(id, intent),
       abort: (id) => {
@@ -269,6 +280,17 @@ class RunningSystem implements System {
       adopt: (ids, orphaned) => this.#hosting.adopt(ids, orphaned),
       alarm: this.#alarm,
     };
+  }
+
+  /** False when the bus does not take it: it is too large, or its subject is none. */
+  #publish(subject: string, payload: unknown): boolean {
+    try {
+      this.bus.publish(subject, payload);
+      return true;
+    } catch (error) {
+      this.#alarm(`${subject} could not be told: ${errorData(error).message}`);
+      return false;
+    }
   }
 
   readonly #alarm = (what: string): void => this.#o.onAlarm?.(what);

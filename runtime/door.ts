@@ -25,6 +25,7 @@ export const MESSAGE_BYTES_MAX = 4 * 2 ** 20;
 const TTL_MS = 300_000;
 /** A copy of a keyed message that arrives later than this is not applied (F4). */
 const COPY_LIFE_MS = 3_600_000;
+const ASK_AGAIN_MS = { first: 2_000, max: 16_000 };
 const APPEND_BACKOFF_MS = { first: 50, max: 2_000, attempts: 8 };
 
 export type DoorOptions = {
@@ -40,6 +41,11 @@ export type DoorOptions = {
   readonly statusOf: (shard: number) => ShardStatus | undefined;
   /** resolves when readers here see a record; undefined where they always do */
   readonly seen?: (shard: number, position: Position) => Promise<void> | undefined;
+  /**
+   * true where an answer may be lost with the process that owes it: a keyed request is sent again
+   * while it is not answered, which applies nothing twice (F3, F7). Default false
+   */
+  readonly asksAgain?: boolean;
   /** shares of tenants against each other; default 1 each */
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
@@ -83,7 +89,18 @@ export class Door {
     });
     const sent = await this.#send(to, event, options, id, { id, inbox: this.#inbox });
     if (sent.kind === 'refused') this.#settle(id, sent);
+    else if (this.#o.asksAgain && options.key !== undefined)
+      this.#askAgain(id, ASK_AGAIN_MS.first, () =>
+        this.#send(to, event, options, id, { id, inbox: this.#inbox }),
+      );
     return answered;
+  }
+
+  #askAgain(id: string, afterMs: number, send: () => Promise<TellAnswer>): void {
+    this.#o.clock.after(afterMs, () => {
+      if (!this.#asked.has(id)) return;
+      void send().then(() => this.#askAgain(id, Math.min(afterMs * 2, ASK_AGAIN_MS.max), send));
+    });
   }
 
   /**

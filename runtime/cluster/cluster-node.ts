@@ -5,6 +5,7 @@
  * Boundary: nothing here is safety. Who may write a shard is decided by its journal alone (I1, I6);
  * a node that is wrong about the others wastes time, and no message.
  */
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { EffectRunner } from '../effects/runner.ts';
 import type { Floors } from '../fairness/admission.ts';
@@ -60,6 +61,9 @@ export class ClusterNode implements Hosting {
   readonly #placement: Placement | undefined;
   readonly #load: LoadMeter;
   readonly #startedAtMs: number;
+  readonly #taking = new Set<number>();
+  /** copies that were made for a hand-over: how not to give them up */
+  readonly #prepared = new Map<number, () => void>();
   #readsAll: boolean;
   #draining = false;
 
@@ -162,6 +166,7 @@ export class ClusterNode implements Hosting {
     this.#members.leave();
     this.#runners.close();
     this.#credits.close();
+    for (const cancel of this.#prepared.values()) cancel();
     await this.#replicas.close();
   }
 
@@ -170,33 +175,61 @@ export class ClusterNode implements Hosting {
     return {
       shards: this.#o.shards,
       status: () => this.#shards.status(),
-      take: async (shard) => {
-        await this.#replicas.release(shard);
-        await this.#shards.take(shard);
-      },
+      take: (shard) => this.#take(shard),
       handOff: async (shard, node) => {
         await this.#shards.handOff(shard, node);
         this.#letGo(shard);
       },
-      prepare: async (shard) => {
-        await this.#replicas.prepared(shard);
-        this.#o.clock.after(PREPARED_MS, () => {
-          if (!this.#readsAll) void this.#replicas.release(shard);
-        });
-      },
+      prepare: (shard) => this.#prepare(shard),
     };
+  }
+
+  /** Of an owner and a copy only one writes the shard's rows. */
+  async #take(shard: number): Promise<void> {
+    this.#taking.add(shard);
+    this.#forgetPrepared(shard);
+    try {
+      await this.#replicas.release(shard);
+      await this.#shards.take(shard);
+    } finally {
+      this.#taking.delete(shard);
+      if (this.#readsAll) this.#keep(shard);
+    }
+  }
+
+  async #prepare(shard: number): Promise<void> {
+    if (!this.#keep(shard))
+      throw new TroupeError('UNAVAILABLE', `shard ${shard} is held here, or is being taken`);
+    this.#forgetPrepared(shard);
+    const giveUp = () => {
+      this.#prepared.delete(shard);
+      if (!this.#readsAll) void this.#replicas.release(shard);
+    };
+    this.#prepared.set(shard, this.#o.clock.after(PREPARED_MS, giveUp));
+    await this.#replicas.prepared(shard);
+  }
+
+  #forgetPrepared(shard: number): void {
+    this.#prepared.get(shard)?.();
+    this.#prepared.delete(shard);
+  }
+
+  /** Copies the shard from now on, unless it is ours. */
+  #keep(shard: number): boolean {
+    if (this.#taking.has(shard) || this.#isHeld(shard)) return false;
+    this.#replicas.keep(shard);
+    return true;
   }
 
   /** Somebody else owns it from now on. */
   #letGo(shard: number): void {
-    if (this.#readsAll) this.#replicas.keep(shard);
+    if (this.#readsAll) this.#keep(shard);
     this.#placement?.changed();
   }
 
   #readAll(): void {
     this.#readsAll = true;
-    for (let shard = 0; shard < this.#o.shards; shard++)
-      if (!this.#isHeld(shard)) this.#replicas.keep(shard);
+    for (let shard = 0; shard < this.#o.shards; shard++) this.#keep(shard);
   }
 
   #held(): readonly ShardStatus[] {

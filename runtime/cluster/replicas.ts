@@ -26,9 +26,8 @@ export class Replicas {
     this.#replicas.set(shard, new Replica({ ...this.#o, shard }));
   }
 
-  /** Resolves when the copy holds all that the journal held when this was called. */
+  /** Resolves when the copy, if there is one, holds what the journal held when it was begun. */
   async prepared(shard: number): Promise<void> {
-    this.keep(shard);
     await this.#replicas.get(shard)?.reached(0);
   }
 

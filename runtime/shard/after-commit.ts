@@ -5,6 +5,7 @@
  */
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
+import type { Clock } from '../clock/clock.ts';
 import type { Position } from '../log/log.ts';
 import { type Fold, TABLE } from './fold.ts';
 import type { AfterCommit } from './group.ts';
@@ -139,9 +140,16 @@ export class AfterCommits {
     this.#held = held;
   }
 
-  /** Resolves when everything that committed records promise has been done. */
-  async done(): Promise<void> {
-    while (this.#held) await this.#held;
+  /** Resolves when everything that committed records promise has been done, or after so long. */
+  async done(clock: Clock, withinMs: number): Promise<void> {
+    let late = false;
+    const timeout = new Promise<void>((resolve) =>
+      clock.after(withinMs, () => {
+        late = true;
+        resolve();
+      }),
+    );
+    while (this.#held && !late) await Promise.race([this.#held, timeout]);
   }
 
   /**

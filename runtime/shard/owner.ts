@@ -89,13 +89,18 @@ export class ShardOwner {
     this.#status = 'stopped';
     this.#intake.close();
     this.#after.close();
-    await this.#answersCame();
-    await this.#after.done();
+    await this.#said();
     this.#snapshot = undefined;
     if (this.#group?.dirty || this.#after.hasStarts) this.#seal();
-    await this.#answersCame();
+    await this.#said();
     if (!this.#isEnded()) await this.#commit({ t: 'HANDOFF', to, ...this.#head() }, []);
     this.#close();
+  }
+
+  /** What is committed is said, as far as transcripts can be written within five seconds. */
+  async #said(): Promise<void> {
+    await this.#answersCame();
+    await this.#after.done(this.#o.clock, 5_000);
   }
 
   /** Drops everything at once, as a crash does. */

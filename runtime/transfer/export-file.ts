@@ -169,16 +169,21 @@ const reading = (path: string, start: number, end: number) =>
 
 async function sizeOf(path: string): Promise<number> {
   try {
-    return (await stat(path)).size;
+    const there = await stat(path);
+    if (there.isFile()) return there.size;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT')
       throw new TroupeError('NOT_FOUND', `there is no file ${path}`, { cause });
     throw unusable('read', path, cause);
   }
+  throw new TroupeError('INVALID_ARGUMENT', `${path} is no file that was exported`);
 }
 
 async function refuseTaken(path: string, force: boolean): Promise<void> {
-  if (force || !(await stat(path).catch(() => undefined))) return;
+  const there = await stat(path).catch(() => undefined);
+  if (there && !there.isFile())
+    throw new TroupeError('INVALID_ARGUMENT', `${path} is no ordinary file: name another one`);
+  if (force || !there) return;
   throw new TroupeError(
     'CONFLICT',
     `${path} exists already: name another file, or give --force to replace it`,

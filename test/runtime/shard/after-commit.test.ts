@@ -1,5 +1,6 @@
 /** AfterCommits: what is held for transcripts. */
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../runtime/clock/clock.ts';
 import { type AfterCommitsOptions, AfterCommits } from '../../../runtime/shard/after-commit.ts';
 
 test('a held answer that can not be sent raises an alarm and holds no later one', async () => {
@@ -17,7 +18,7 @@ test('a held answer that can not be sent raises an alarm and holds no later one'
   const respond = (id: string) => ({ kind: 'respond', inbox: 'inbox', id }) as const;
   after.run([respond('large'), respond('beside')], 1, Promise.resolve());
   after.run([respond('behind')], 2);
-  await after.done();
+  await after.done(systemClock, 1_000);
   expect(said).toEqual(['beside', 'behind']);
   expect(alarms).toEqual(['shard 0: too large']);
 });
