@@ -110,11 +110,11 @@ describe.skipIf(!server)(`a cluster as processes${leftOut}`, () => {
     expect(JSON.parse(listed.stdout)).toMatchObject([{ actor: main, status: 'active' }]);
     const shown = await cluster.run('actors', 'show', main);
     expect(JSON.parse(shown.stdout)).toMatchObject({ actor: main, machine: 'session@1' });
-    const watch = cluster.start('actors', 'watch', main, '--turns', '2');
+    const watch = cluster.start('actors', 'watch', main, '--turns', '12');
     // What comes before it has begun is history.
     await eventually(async () => {
       await cluster.run('agent', '-m', 'two');
-      expect(watch.stdout.split('\n').length).toBeGreaterThan(2);
+      expect(watch.stdout.split('\n').length).toBeGreaterThan(12);
     });
     expect(await watch.ended).toMatchObject({ code: 0 });
     expect(watch.stdout).toContain('"input":"session.receive"');
