@@ -59,6 +59,8 @@ const OLDEST_REPLICATED = [2, 11] as const;
 const RETRY_MS = { first: 100, max: 2_000 };
 const STATUS_EVERY_MS = 10_000;
 const API_TIMEOUT_MS = 2_000;
+/** Of two requests, one after the other. */
+const ANSWERED_WITHIN_MS = 6_000;
 const DUPLICATES_NANOS = 120 * 1e9;
 /**
  * The name is in use (10058). Where two make a stream at once, 2.9 may tell one of them that its
@@ -215,7 +217,7 @@ async function whenReady(
   let toldAtMs = -Infinity;
   for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.max)) {
     try {
-      return await ask();
+      return await answered(ask());
     } catch (error) {
       const why = reasonToWait(nc, stream, error);
       if (performance.now() - toldAtMs > STATUS_EVERY_MS) {
@@ -224,6 +226,19 @@ async function whenReady(
       }
     }
     await pause(delayMs, signal);
+  }
+}
+
+/** A request that the client forgot when its connection broke is asked again, too. */
+async function answered<T>(asked: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('it does not answer')), ANSWERED_WITHIN_MS);
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
