@@ -2,6 +2,7 @@
  * Stage: a cell under load on which a scenario plays its faults, and the line of figures that comes
  * of it. When the scenario is over the load ends, everything is up, and the account is made.
  */
+import { availableParallelism, loadavg } from 'node:os';
 import { Auditor } from '../../test/sim/auditor.ts';
 import { Random } from '../../test/sim/random.ts';
 import { percentile } from '../harness/statistics.ts';
@@ -106,6 +107,7 @@ export function lineOf(outcome: Outcome): string {
       : []),
     ...notes,
     `${Math.round(seconds)} s, seed ${seed}`,
+    `${loadavg()[0]!.toFixed(1)} busy on ${availableParallelism()} cores`,
   ].join(', ');
 }
 
