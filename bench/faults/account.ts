@@ -5,6 +5,7 @@
  * looks for whatever is lost, doubled or different.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
@@ -25,7 +26,6 @@ import type { FaultCell } from './cell.ts';
 import type { Began } from './effects.ts';
 import type { Probes } from './load.ts';
 import { Tape } from './tape.ts';
-import { until } from './until.ts';
 import { ENV } from './worker.ts';
 
 /** What came to the gateway from the cell, in order. */
@@ -72,8 +72,9 @@ export type Account = {
 };
 
 const REST_MS = 120_000;
-/** What is at rest for so long stays so. */
-const STILL_MS = 1_500;
+const LOOK_MS = 150;
+/** What is the same for so many looks stays so. */
+const LOOKS_STILL = 10;
 
 /**
  * Waits until nothing moves, deciding meanwhile what only a person can, and accounts for all. To be
@@ -176,20 +177,20 @@ function begun(folder: string): Began[] {
 }
 
 async function rest(auditor: Auditor, look: () => Promise<void>, person: Person): Promise<void> {
-  let why: string | undefined;
-  let stillSince = performance.now();
-  let turns = -1;
-  const isStill = async () => {
-    await look();
+  // what was stored under load takes its time to read
+  await look();
+  for (
+    let still = 0, end = performance.now() + REST_MS;
+    still < LOOKS_STILL;
+    await sleep(LOOK_MS)
+  ) {
+    const { turns } = auditor.ledger;
     await person.decide();
-    why = unrest(auditor) ?? person.waits();
-    if (why || auditor.ledger.turns !== turns) stillSince = performance.now();
-    turns = auditor.ledger.turns;
-    return performance.now() - stillSince > STILL_MS;
-  };
-  await until('the cell comes to rest', isStill, REST_MS).catch(() => {
-    throw new Error(`no rest within ${REST_MS} ms: ${why}`);
-  });
+    await look();
+    const why = unrest(auditor) ?? person.waits();
+    still = why || auditor.ledger.turns !== turns ? 0 : still + 1;
+    if (why && performance.now() > end) throw new Error(`no rest within ${REST_MS} ms: ${why}`);
+  }
 }
 
 /** Who decides what became of an unknown effect, and what to do with a suspended actor. */

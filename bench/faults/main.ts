@@ -20,8 +20,8 @@ export type FaultsOptions = {
 };
 
 const FAULTS_SHOWN = 20;
-const CLIENTS = 32;
-const PAUSE_MS_MAX = 200;
+const CLIENTS = 16;
+const PAUSE_MS_MAX = 400;
 
 /** A scenario, whatever it is made of. */
 type Part = {
