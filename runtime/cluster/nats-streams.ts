@@ -77,7 +77,7 @@ const IS_THERE: ReadonlySet<number> = new Set([10_058, 10_065]);
  */
 export async function openStreams(nc: NatsConnection, options: StreamsOptions): Promise<Streams> {
   const { replicas = 1, maxBytes = -1 } = options;
-  checkServer(nc, replicas);
+  await whenReady(nc, '', options, async () => checkServer(nc, replicas));
   const manager = await jetstreamManager(nc, { timeout: API_TIMEOUT_MS, checkAPI: false });
   const token = escapeToken(options.env);
   const name = (kind: string) => streamName(token, kind);
@@ -192,7 +192,9 @@ function checkStream(config: StreamConfig, wanted: Wanted): void {
 }
 
 function checkServer(nc: NatsConnection, replicas: number): void {
-  const version = nc.info?.version ?? '0';
+  // Between two connections the client knows no server.
+  if (!nc.info) throw new Error('the connection is down');
+  const { version } = nc.info;
   if (isBefore(version, OLDEST))
     throw refused(`the NATS server has version ${version}; 2.9 is the oldest that can be used`);
   if (replicas > 1 && isBefore(version, OLDEST_REPLICATED))
