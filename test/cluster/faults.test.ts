@@ -1,8 +1,8 @@
 /**
  * Real processes under faults, the short form of `npm run bench -- faults`: workers of the built
- * runtime on a real nats-server are killed, frozen and cut off under load (the long form has the crash
- * points, too). Then the auditor of the simulation reads everything that was stored and accounts for every
- * message. A failing run prints its seed (`TROUPE_FAULTS_SEED`).
+ * runtime on a real nats-server are killed, frozen and cut off under load (the long form has the
+ * crash points, too). Then the auditor of the simulation reads everything that was stored and
+ * accounts for every message. A failing run prints its seed (`TROUPE_FAULTS_SEED`).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
