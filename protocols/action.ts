@@ -1,0 +1,99 @@
+/**
+ * Action: what an agent offers, as data (EN2, EN14, EN15, EN21). One spec per MAJOR version; the
+ * same row stands in the registry, in the capabilities documents, in OpenAPI and in the SDKs.
+ */
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { parseAction } from './envelope.ts';
+
+const closed = { additionalProperties: false } as const;
+
+export const TRANSPORTS = ['http', 'nats'] as const;
+export type Transport = (typeof TRANSPORTS)[number];
+
+export const PAYLOAD_BYTES_DEFAULT = 262_144;
+
+/** JSON Schema documents as they are published. */
+const JsonSchema = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
+
+export const ActionSpecSchema = Type.Object(
+  {
+    action: Type.String(),
+    action_version: Type.String({ description: 'the newest of its MAJOR' }),
+    description: Type.String({ maxLength: 1_024 }),
+    transports: Type.Array(Type.Unsafe<Transport>({ type: 'string', enum: [...TRANSPORTS] })),
+    max_payload_bytes: Type.Integer({ minimum: 1, maximum: 1_048_576 }),
+    eta_sec: Type.Integer({ minimum: 1, maximum: 86_400 }),
+    /** by payload.schema_version */
+    schemas: Type.Record(Type.String(), JsonSchema),
+    result_schema: Type.Optional(JsonSchema),
+    roles: Type.Array(Type.String(), { description: 'any of them may ask for it; empty: all' }),
+    compensable: Type.Boolean(),
+    sensitive: Type.Boolean(),
+    /** RFC 3339; after it the version is refused */
+    sunset_at: Type.Optional(Type.String({ format: 'date-time' })),
+    deprecated: Type.Optional(Type.Boolean()),
+  },
+  { ...closed, title: 'ActionSpec' },
+);
+export type ActionSpec = Static<typeof ActionSpecSchema>;
+
+/** MAJOR of a semantic version. */
+export const majorOf = (version: string): number => Number(version.slice(0, version.indexOf('.')));
+
+/** Whether a spec of `offered` serves a request for `wanted`: same MAJOR, not newer (semver). */
+export const serves = (offered: string, wanted: string): boolean => {
+  const [major = 0, minor = 0, patch = 0] = numbers(offered);
+  const [m = 0, n = 0, p = 0] = numbers(wanted);
+  return major === m && (minor > n || (minor === n && patch >= p));
+};
+const numbers = (version: string): number[] =>
+  version.split(/[-+]/, 1)[0]!.split('.').map(Number);
+
+/** Path of a payload's schema under protocols/schemas/ (EN2). */
+export const schemaPath = (action: string, schemaVersion: string): string => {
+  const { domain, verb, object } = parseAction(action);
+  return `${domain}/${verb}_${object}/${schemaVersion}.json`;
+};
+
+/** An agent as it stands in the registry: index `agents`, key agent id. */
+export type AgentRow = {
+  readonly agent_id: string;
+  readonly version: string;
+  readonly status: 'live' | 'degraded' | 'gone';
+  readonly last_seen_at: string;
+  readonly registered_at: string;
+  readonly envelope_versions: readonly string[];
+  /** of an agent outside: its own door, which takes our envelopes */
+  readonly url?: string;
+  readonly actions: readonly ActionSpec[];
+};
+export const AGENTS_INDEX = 'agents';
+
+/** Between two heartbeats; two missed make an agent degraded, a day makes it gone (EN14). */
+export const HEARTBEAT_MS = 300_000;
+export const DEGRADED_AFTER_MS = 2 * HEARTBEAT_MS + 30_000;
+export const GONE_AFTER_MS = 24 * 3_600_000;
+/** Between the announcement of a removal and the removal (EN15). */
+export const DEPRECATION_MS = 30 * 24 * 3_600_000;
+
+/** To the registry `{tenant}/registry/agents`. Answer: AgentRow, or the error. */
+export type RegistryRegister = {
+  readonly type: 'registry.register';
+  readonly agent_id: string;
+  readonly version: string;
+  readonly url?: string;
+  readonly actions: readonly ActionSpec[];
+};
+export type RegistryHeartbeat = { readonly type: 'registry.heartbeat'; readonly agent_id: string };
+/** Announces that a MAJOR version of an action goes, 30 days ahead or more. */
+export type RegistryDeprecate = {
+  readonly type: 'registry.deprecate';
+  readonly agent_id: string;
+  readonly action: string;
+  readonly major: number;
+  readonly sunset_at: string;
+};
+export type RegistryRemove = { readonly type: 'registry.remove'; readonly agent_id: string };
+
+/** Schemas as TypeBox has them, by schema_version. */
+export type PayloadSchemas = Readonly<Record<string, TSchema>>;
