@@ -46,8 +46,7 @@ export const serves = (offered: string, wanted: string): boolean => {
   const [m = 0, n = 0, p = 0] = numbers(wanted);
   return major === m && (minor > n || (minor === n && patch >= p));
 };
-const numbers = (version: string): number[] =>
-  version.split(/[-+]/, 1)[0]!.split('.').map(Number);
+const numbers = (version: string): number[] => version.split(/[-+]/, 1)[0]!.split('.').map(Number);
 
 /** Path of a payload's schema under protocols/schemas/ (EN2). */
 export const schemaPath = (action: string, schemaVersion: string): string => {

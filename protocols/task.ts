@@ -2,8 +2,8 @@
  * Task: what becomes of one envelope (EN7, EN8). The vocabulary between doors, task actors, sagas
  * and readers: states, the view that everybody outside sees, events, addresses, messages, rows.
  *
- * A task's id is made of what its idempotency key is scoped to (EN3), so that the same request finds
- * the same task for as long as the task is remembered, and nothing else has to remember keys.
+ * A task's id is made of what its idempotency key is scoped to (EN3), so that the same request
+ * finds the same task for as long as the task is remembered, and nothing else has to remember keys.
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
@@ -245,7 +245,9 @@ export type Evidence = Static<typeof EvidenceSchema>;
 export type Performer =
   /** a function of this code, on whatever worker holds the task */
   | { readonly kind: 'function'; readonly class: 'keyed' | 'once' }
-  /** an actor: it is asked with `{ type: action, ...payload, task_id }` and its reply is the result */
+  /**
+   * an actor: it is asked with `{ type: action, ...payload, task_id }` and its reply is the result
+   */
   | { readonly kind: 'actor'; readonly to: Address }
   /** an agent outside, by its own door; chosen among those that live */
   | { readonly kind: 'remote' };
@@ -292,8 +294,8 @@ export type SequencePass = {
 };
 
 /**
- * To a task (EN8). Answer: the view, when it has ended; CONFLICT when it had ended otherwise before;
- * NOT_FOUND.
+ * To a task (EN8). Answer: the view, when it has ended; CONFLICT when it had ended otherwise
+ * before; NOT_FOUND.
  */
 export type TaskCancel = { readonly type: 'task.cancel'; readonly reason?: string };
 /** To a task that waits for input or approval. Answer: the view; CONFLICT when it does not wait. */

@@ -6,5 +6,13 @@ export { systemClock } from './clock/clock.ts';
 export { createSystem, type SystemOptions, type Store } from './create-system.ts';
 export type * from './system.ts';
 export { type EmbeddedOptions, openEmbedded, type Ports } from './embedded.ts';
+export {
+  type Artifact,
+  type ArtifactRef,
+  type Artifacts,
+  ARTIFACT_BYTES_MAX,
+  ARTIFACT_URL_MS_MAX,
+} from './artifacts/artifacts.ts';
+export type { PublicMessage, Pubsub } from './pubsub/pubsub.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
 export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';

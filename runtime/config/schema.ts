@@ -7,6 +7,7 @@
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type Loaded, inputForm, notYetUsed, oneOf, record, secret, section } from './fields.ts';
+import { a2aSection } from './schema-a2a.ts';
 import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';
 
@@ -230,6 +231,7 @@ export const loadedSchema = section('configuration of troupe', {
   runtime,
   nats: natsSection,
   cluster: clusterSection,
+  a2a: a2aSection,
   log,
 });
 

@@ -1,0 +1,151 @@
+/**
+ * Actions as code: what a user registers, and what the task actor's effects carry out. The data of
+ * an action (ActionSpec) is made from it by `specOf`.
+ */
+import type { TSchema } from '@sinclair/typebox';
+import { type ActionSpec, PAYLOAD_BYTES_DEFAULT, TRANSPORTS } from '../../protocols/action.ts';
+import type { Address } from '../../protocols/address.ts';
+import { type Envelope, parseAction, type Payload } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { ETA_SEC_DEFAULT } from '../../protocols/task.ts';
+import type { Artifacts } from '../../runtime/index.ts';
+
+/** What the work of a task is given beside its payload. */
+export type ActionContext = {
+  readonly taskId: string;
+  /** the same for all attempts: give it to whoever must do the work once */
+  readonly idempotencyKey: string;
+  /** from 1 */
+  readonly attempt: number;
+  readonly tenant: string;
+  readonly principal: { readonly sub: string; readonly roles: readonly string[] };
+  /** as it came, its payload opened */
+  readonly envelope: Envelope;
+  /** aborted when the task is cancelled, its time is up, or the worker stops */
+  readonly signal: AbortSignal;
+  /** wall time, epoch milliseconds */
+  now(): number;
+  /** what was given to `inputRequired`, oldest first */
+  readonly inputs: readonly unknown[];
+  /** the tenant's files; @throws TroupeError UNAVAILABLE where none are configured */
+  readonly artifacts: Artifacts;
+};
+
+/** Resource links travel beside a result (MCP 2025-06-18). */
+export type ActionResult = {
+  readonly result: unknown;
+  readonly resource_links?: readonly { readonly uri: string; readonly name?: string }[];
+};
+
+const INPUT = Symbol.for('troupe.input-required');
+export type InputRequired = {
+  readonly [INPUT]: true;
+  readonly for: 'input' | 'approval';
+  readonly prompt: string;
+  readonly schema?: Record<string, unknown>;
+};
+/** Returned by the work: it can not go on without a word of the caller; it is run again with it. */
+export const inputRequired = (wanted: Omit<InputRequired, typeof INPUT>): InputRequired => ({
+  [INPUT]: true,
+  ...wanted,
+});
+export const isInputRequired = (value: unknown): value is InputRequired =>
+  typeof value === 'object' && value !== null && INPUT in value;
+
+const LINKED = Symbol.for('troupe.linked-result');
+/** A result with resource links. */
+export const withLinks = (result: unknown, links: ActionResult['resource_links']) => ({
+  [LINKED]: true,
+  result,
+  resource_links: links ?? [],
+});
+export const isLinked = (value: unknown): value is Required<ActionResult> =>
+  typeof value === 'object' && value !== null && LINKED in value;
+
+export type Perform = (payload: Payload, context: ActionContext) => Promise<unknown>;
+
+/**
+ * Undoes what the work did, or may have done; its own key is `{idempotencyKey}.undo`. `result` is
+ * absent when the work did not report one.
+ */
+export type Compensate = (
+  payload: Payload,
+  context: ActionContext,
+  result: unknown,
+) => Promise<unknown>;
+
+export type ActionOptions = {
+  /** `{domain}.{verb}_{object}` */
+  readonly action: string;
+  /** semantic version; a breaking change raises MAJOR */
+  readonly version: string;
+  readonly description: string;
+  /** of the payload by its `schema_version`; further fields are refused where a schema says so */
+  readonly schemas: Readonly<Record<string, TSchema>>;
+  readonly result?: TSchema;
+  /** the agent it belongs to */
+  readonly agent: string;
+  /**
+   * `keyed` (default): the work may be tried again under one idempotency key; `once`: work whose
+   * outcome was lost is looked up by `reconcile`, else the task is UNKNOWN and a person decides
+   */
+  readonly class?: 'keyed' | 'once';
+  /** does the work; a TroupeError of a retriable code, or any other throw, is tried again */
+  readonly perform?: Perform;
+  /** instead of `perform`: the actor that is asked */
+  readonly actor?: (envelope: Envelope, taskId: string) => Address;
+  readonly reconcile?: (
+    payload: Payload,
+    context: ActionContext,
+  ) => Promise<{ readonly result: unknown } | 'again' | 'ask'>;
+  readonly compensate?: Compensate;
+  /** whole seconds; default 300 */
+  readonly etaSec?: number;
+  readonly maxPayloadBytes?: number;
+  /** any of them may ask for it; default all */
+  readonly roles?: readonly string[];
+  /** attempts, 1 to 7; default 7 */
+  readonly attemptsMax?: number;
+  /** default { first: 1000, max: 60000 } */
+  readonly backoffMs?: { readonly first: number; readonly max: number };
+  /** payloads are accepted sealed only (EN22) */
+  readonly sensitive?: boolean;
+  /** its result is an Evidence */
+  readonly evidence?: boolean;
+  /** RFC 3339: announced end of this MAJOR version */
+  readonly sunsetAt?: string;
+};
+export type ActionDefinition = ActionOptions & { readonly kind: 'action' };
+
+/** @throws TroupeError INVALID_ARGUMENT that names the action and what is wrong with it */
+export function defineAction(options: ActionOptions): ActionDefinition {
+  const wrong = (what: string): never => {
+    throw new TroupeError('INVALID_ARGUMENT', `the action ${options.action}: ${what}`);
+  };
+  if (parseAction(options.action).cancel) wrong('a name that ends in .cancel is made by itself');
+  if ((options.perform === undefined) === (options.actor === undefined))
+    wrong('give it either perform or actor');
+  if (Object.keys(options.schemas).length === 0) wrong('give it the schema of its payload');
+  if (options.class === 'once' && options.actor) wrong('class is of perform');
+  if (options.reconcile && options.class !== 'once') wrong("only class 'once' is reconciled");
+  return { ...options, kind: 'action' };
+}
+
+/** The action as data. */
+export const specOf = (definition: ActionDefinition): ActionSpec => ({
+  action: definition.action,
+  action_version: definition.version,
+  description: definition.description,
+  transports: [...TRANSPORTS],
+  max_payload_bytes: definition.maxPayloadBytes ?? PAYLOAD_BYTES_DEFAULT,
+  eta_sec: definition.etaSec ?? ETA_SEC_DEFAULT,
+  // TypeBox schemas are JSON Schemas with symbols, which JSON leaves out.
+  schemas: JSON.parse(JSON.stringify(definition.schemas)) as ActionSpec['schemas'],
+  ...(definition.result
+    ? { result_schema: JSON.parse(JSON.stringify(definition.result)) as Record<string, unknown> }
+    : {}),
+  roles: [...(definition.roles ?? [])],
+  compensable: definition.compensate !== undefined,
+  sensitive: definition.sensitive ?? false,
+  ...(definition.sunsetAt ? { sunset_at: definition.sunsetAt, deprecated: true } : {}),
+});

@@ -1,0 +1,58 @@
+/**
+ * ActionCatalog: the actions of this code, by name and MAJOR version. The same in every process of
+ * a cell; what agents outside offer is in the registry.
+ */
+import { majorOf } from '../../protocols/action.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { TaskTerms } from '../../protocols/task.ts';
+import { ATTEMPTS_MAX, ETA_SEC_DEFAULT } from '../../protocols/task.ts';
+import type { Envelope } from '../../protocols/envelope.ts';
+import type { ActionDefinition } from './action.ts';
+
+const BACKOFF_MS = { first: 1_000, max: 60_000 };
+
+export class ActionCatalog {
+  readonly #actions = new Map<string, ActionDefinition>();
+
+  /** @throws TroupeError CONFLICT when a name and MAJOR version is there twice */
+  constructor(definitions: readonly ActionDefinition[]) {
+    for (const definition of definitions) {
+      const key = keyOf(definition.action, definition.version);
+      if (this.#actions.has(key))
+        throw new TroupeError('CONFLICT', `the action ${key} is registered twice`);
+      this.#actions.set(key, definition);
+    }
+  }
+
+  /** The definition of this MAJOR version. */
+  find(action: string, version: string): ActionDefinition | undefined {
+    return this.#actions.get(keyOf(action, version));
+  }
+
+  all(): readonly ActionDefinition[] {
+    return [...this.#actions.values()];
+  }
+}
+
+const keyOf = (action: string, version: string) => `${action}@${majorOf(version)}`;
+
+/** How a task of this action is carried out. @param taskId names the actor that is asked */
+export function termsOf(
+  definition: ActionDefinition,
+  envelope: Envelope,
+  taskId: string,
+): TaskTerms {
+  const { actor } = definition;
+  return {
+    performer: actor
+      ? { kind: 'actor', to: actor(envelope, taskId) }
+      : { kind: 'function', class: definition.class ?? 'keyed' },
+    agent: definition.agent,
+    etaSec: definition.etaSec ?? ETA_SEC_DEFAULT,
+    attemptsMax: definition.attemptsMax ?? ATTEMPTS_MAX,
+    backoffMs: definition.backoffMs ?? BACKOFF_MS,
+    compensable: definition.compensate !== undefined,
+    sensitive: definition.sensitive ?? false,
+    evidence: definition.evidence ?? false,
+  };
+}

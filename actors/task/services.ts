@@ -1,0 +1,29 @@
+/** What the effects of tasks need of the application. */
+import type { AgentRow } from '../../protocols/action.ts';
+import type { Envelope } from '../../protocols/envelope.ts';
+import type { Artifacts } from '../../runtime/index.ts';
+import type { ActionCatalog } from './catalog.ts';
+
+export type TaskServices = {
+  readonly actions: ActionCatalog;
+  readonly artifacts: Artifacts;
+  /**
+   * Opens a sealed payload (EN22). @throws TroupeError FORBIDDEN when it is sealed to another key
+   */
+  readonly open: (envelope: Envelope) => Promise<Envelope>;
+  /** Asks an agent outside by its door and waits for the end of its task. */
+  readonly askAgent: (
+    agent: AgentRow,
+    envelope: Envelope,
+    signal: AbortSignal,
+  ) => Promise<{ readonly result: unknown; readonly resource_links?: readonly unknown[] }>;
+  /** counts for metrics; may be called again for what is told again */
+  readonly count: (what: 'retry' | 'deadLetter', labels: TaskLabels) => void;
+};
+
+export type TaskLabels = {
+  readonly action: string;
+  readonly tenant: string;
+  readonly principal: string;
+  readonly errorCode: string;
+};

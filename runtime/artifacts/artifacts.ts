@@ -1,0 +1,52 @@
+/**
+ * Artifacts: files of a tenant that are too large for an envelope, or that prove something (EN10,
+ * EN13). Named by their content: a file is never changed. Read from outside by signed URLs, which
+ * let one file be fetched for a while, and nothing be written or listed.
+ *
+ * Adapters: `folder.ts` (a folder of this machine or a shared volume, sealed at rest when a key is
+ * set) and `s3.ts` (any S3-compatible store). Contract: test/runtime/artifacts/contract.ts.
+ */
+
+/** A signed URL is good for so long at most. */
+export const ARTIFACT_URL_MS_MAX = 900_000;
+export const ARTIFACT_BYTES_MAX = 100 * 2 ** 20;
+
+export type Artifact = {
+  /** SHA-256 of the contents, lower-case hex: its name */
+  readonly hash: string;
+  readonly contentType: string;
+  readonly bytes: number;
+};
+
+/** As it travels in payloads and evidence. */
+export type ArtifactRef = {
+  /** signed, GET only, for 15 minutes at most */
+  readonly artifact_uri: string;
+  readonly artifact_hash: string;
+  readonly content_type: string;
+};
+
+export interface Artifacts {
+  /**
+   * Stores the contents durably; the same contents again are no error.
+   * @throws TroupeError INVALID_ARGUMENT (type not on the whitelist, `expectedHash` differs),
+   * PAYLOAD_TOO_LARGE, UNAVAILABLE
+   */
+  put(
+    tenant: string,
+    contents: Uint8Array,
+    options: { contentType: string; expectedHash?: string },
+  ): Promise<Artifact>;
+  /**
+   * The contents, checked against their name.
+   * @throws TroupeError NOT_FOUND; INTERNAL when they are not what their name says; UNAVAILABLE
+   */
+  get(tenant: string, hash: string): Promise<{ contents: Uint8Array; artifact: Artifact }>;
+  /** A new signed URL. @throws TroupeError NOT_FOUND; INVALID_ARGUMENT above ARTIFACT_URL_MS_MAX */
+  sign(tenant: string, hash: string, options?: { forMs?: number }): Promise<ArtifactRef>;
+  /**
+   * The hash that a signed URL of this bucket and tenant names, if its signature and time are good.
+   * @throws TroupeError FORBIDDEN: another bucket or tenant, a wrong signature; EXPIRED
+   */
+  resolve(tenant: string, uri: string): Promise<string>;
+}

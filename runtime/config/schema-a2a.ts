@@ -1,0 +1,161 @@
+/**
+ * The configuration's section for the door that other programs use: who may come, how much, and
+ * where their files are.
+ */
+import { Type } from '@sinclair/typebox';
+import { oneOf, record, secret, section } from './fields.ts';
+
+const text = (description: string) => Type.String({ minLength: 1, description });
+
+const issuer = record('one issuer of tokens (JWT)', {
+  issuer: text('its `iss`'),
+  jwks: text('its public keys: a file (JWKS), or the http(s) URL that serves them'),
+  audience: Type.Optional(
+    text('the `aud` that a token must name (RFC 8707). Left out: `a2a.resource`'),
+  ),
+  tenantClaim: Type.String({
+    minLength: 1,
+    default: 'tenant',
+    description: 'claim with the name of the tenant',
+  }),
+  rolesClaim: Type.String({
+    minLength: 1,
+    default: 'roles',
+    description: 'claim with the list of roles, or one text of them with spaces between',
+  }),
+  profile: oneOf(['A2A-Basic', 'A2A-External'], {
+    description: 'whether its programs must sign every envelope',
+    default: 'A2A-Basic',
+  }),
+});
+
+const perMinute = (value: number, whose: string) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: 100_000_000,
+    default: value,
+    description: `envelopes per minute of ${whose}`,
+  });
+
+const quota = section('how much may come; of all gateways together', {
+  principalPerMinute: perMinute(30_000, 'one principal'),
+  externalPerMinute: perMinute(3_000, 'one principal under A2A-External'),
+  tenantPerMinute: perMinute(300_000, 'one tenant'),
+  tasksMax: Type.Integer({
+    minimum: 100,
+    maximum: 1_000_000_000,
+    default: 5_000_000,
+    description:
+      'tasks of one tenant that are remembered, for 28 hours each; at the limit new ones are refused',
+  }),
+  runningMax: Type.Integer({
+    minimum: 1,
+    maximum: 1_024,
+    default: 256,
+    description: 'pieces of work of one tenant that one process does at once; others wait',
+  }),
+});
+
+const outstanding = section('what may be under way at one gateway, each way', {
+  messages: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 5_000,
+    description: 'envelopes that are not answered yet; what comes beyond is refused',
+  }),
+  bytes: Type.Integer({
+    minimum: 1_048_576,
+    maximum: 4_294_967_296,
+    default: 67_108_864,
+    description: 'bytes of them together',
+  }),
+});
+
+const s3 = record('an S3-compatible store', {
+  endpoint: Type.String({
+    pattern: '^https?://[^\\s/]+(/[^\\s]*)?$',
+    'x-allowed': 'an http:// or https:// URL',
+    description: 'where it is; the bucket is put behind it as a folder',
+  }),
+  region: Type.String({ minLength: 1, default: 'us-east-1', description: 'region to sign for' }),
+  bucket: text('the one bucket that is used'),
+  accessKeyId: secret('name of the access key'),
+  secretAccessKey: secret('the access key'),
+  encryption: oneOf(['aws:kms', 'AES256', 'none'], {
+    description:
+      'what the store is asked to seal files with: `aws:kms` with a key of yours, `AES256` with one of its own',
+    default: 'aws:kms',
+  }),
+  kmsKeyId: Type.Optional(text('your key, for `aws:kms`')),
+});
+
+const artifacts = section('files that are too large for an envelope, and evidence', {
+  path: Type.Optional(
+    text('folder of the files, or a shared volume. Left out: `artifacts` in the data folder'),
+  ),
+  encryptionKey: Type.Optional(
+    secret('seals the files at rest: 32 bytes as 64 hex digits or base64'),
+  ),
+  s3: Type.Optional(s3),
+  mimeTypes: Type.Array(Type.String({ pattern: '^[a-z0-9.+-]+/[a-z0-9.+*-]+$' }), {
+    minItems: 1,
+    default: [
+      'application/json',
+      'application/pdf',
+      'application/octet-stream',
+      'text/plain',
+      'text/csv',
+      'text/markdown',
+      'image/png',
+      'image/jpeg',
+      'image/webp',
+      'audio/mpeg',
+      'audio/wav',
+    ],
+    description: 'types that are taken',
+  }),
+});
+
+export const a2aSection = section('the door for other programs: envelopes over HTTP and NATS', {
+  enabled: Type.Boolean({ default: true, description: 'whether there is one' }),
+  resource: Type.String({
+    minLength: 1,
+    default: 'urn:troupe:a2a',
+    description: 'what this door is called in tokens (`aud`, RFC 8707)',
+  }),
+  publicUrl: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^\\s/]+(/[^\\s]*)?$',
+      'x-allowed': 'an http:// or https:// URL',
+      description: 'where others reach this gateway. Left out: where it listens',
+    }),
+  ),
+  issuers: Type.Array(issuer, {
+    default: [],
+    description:
+      'whose tokens are believed, besides the gateway’s own token and those that `troupe token` makes',
+  }),
+  locality: Type.Optional(
+    text('where this cell is, as `asia-southeast1`; envelopes for another place are refused'),
+  ),
+  quota,
+  outstanding,
+  artifacts,
+  sealingKeyFile: Type.Optional(
+    text(
+      'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder',
+    ),
+  ),
+  agents: Type.Array(oneOf(['factory', 'conformance'], { description: 'a set of them' }), {
+    default: ['factory', 'conformance'],
+    description:
+      'shipped agents that serve: `factory` (Process, Data, Verifier, Notifier) and `conformance` (what `troupe conformance` asks)',
+  }),
+  metricsPort: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 65_535,
+      description: 'port on which a worker serves `/metrics`; a gateway serves it beside its door',
+    }),
+  ),
+});
