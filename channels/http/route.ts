@@ -1,0 +1,79 @@
+/**
+ * Routes: plain HTTP on `node:http`, one table. A route reads a request and answers it; what it
+ * throws becomes the error of the taxonomy with its HTTP status (EN6), never a stack.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ERRORS, type ErrorData, TroupeError } from '../../protocols/errors.ts';
+import { type WireRefusal, wireError } from '../../protocols/task.ts';
+
+export type RouteRequest = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** parts of the path that stand for `{name}`, decoded */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** aborted when the client is gone */
+  readonly signal: AbortSignal;
+  /** @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; the rest is not read */
+  body(bytesMax: number): Promise<Uint8Array>;
+};
+
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** as `/v1/tasks/{id}/events`; a part in braces is one segment */
+  readonly path: string;
+  readonly handle: (request: RouteRequest) => Promise<void> | void;
+};
+
+/** A header's one value; of a repeated one the first. */
+export const header = (request: IncomingMessage, name: string): string | undefined => {
+  const value = request.headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+};
+
+export const sendJson = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string | number>> = {},
+): void => {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  });
+  response.end(text);
+};
+
+/** The refusal as both transports spell it. */
+export const refusalOf = (
+  error: ErrorData,
+  ids: { requestId?: string | undefined; traceId?: string | undefined } = {},
+): WireRefusal => ({
+  error: wireError(error),
+  ...(ids.requestId ? { request_id: ids.requestId } : {}),
+  ...(ids.traceId ? { trace_id: ids.traceId } : {}),
+});
+
+/** Headers that an error asks for: when to come again, and how to sign in. */
+export const errorHeaders = ({ code, retryAfterMs }: ErrorData): Record<string, string> => ({
+  ...(retryAfterMs === undefined
+    ? {}
+    : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
+  ...(code === 'UNAUTHORIZED' ? { 'www-authenticate': 'Bearer realm="troupe"' } : {}),
+});
+
+export const sendError = (response: ServerResponse, error: ErrorData): void =>
+  sendJson(response, ERRORS[error.code].http, refusalOf(error), errorHeaders(error));
+
+/** JSON of a body. @throws TroupeError INVALID_ARGUMENT */
+export const parseJson = (bytes: Uint8Array): unknown => {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new TroupeError('INVALID_ARGUMENT', 'the body is not JSON in UTF-8', { cause });
+  }
+};
