@@ -54,7 +54,7 @@ export const schemaPath = (action: string, schemaVersion: string): string => {
   return `${domain}/${verb}_${object}/${schemaVersion}.json`;
 };
 
-/** An agent as it stands in the registry: index `agents`, key agent id. */
+/** An agent as it stands in the registry: index `registry`, key agent id. */
 export type AgentRow = {
   readonly agent_id: string;
   readonly version: string;
@@ -66,7 +66,7 @@ export type AgentRow = {
   readonly url?: string;
   readonly actions: readonly ActionSpec[];
 };
-export const AGENTS_INDEX = 'agents';
+export const AGENTS_INDEX = 'registry';
 
 /** Between two heartbeats; two missed make an agent degraded, a day makes it gone (EN14). */
 export const HEARTBEAT_MS = 300_000;
@@ -75,7 +75,7 @@ export const GONE_AFTER_MS = 24 * 3_600_000;
 /** Between the announcement of a removal and the removal (EN15). */
 export const DEPRECATION_MS = 30 * 24 * 3_600_000;
 
-/** To the registry `{tenant}/registry/agents`. Answer: AgentRow, or the error. */
+/** To the registry `{tenant}/registry/agents`. Answer: the AgentRow without its actions. */
 export type RegistryRegister = {
   readonly type: 'registry.register';
   readonly agent_id: string;
