@@ -10,6 +10,8 @@ import type { Bus } from '../bus/bus.ts';
 import { NatsBus } from '../bus/nats-bus.ts';
 import type { Store } from '../create-system.ts';
 import { NatsLog } from '../log/nats-log.ts';
+import { NatsPubsub } from '../pubsub/nats-pubsub.ts';
+import type { Pubsub } from '../pubsub/pubsub.ts';
 import type { State } from '../state/state.ts';
 import { enterCell } from './cell.ts';
 import { connectNats, type NatsOptions } from './nats-connection.ts';
@@ -36,6 +38,8 @@ export type NatsPorts = {
   readonly store: Store;
   readonly bus: Bus;
   readonly blobs: Blobs;
+  /** for programs outside; over the same connection */
+  readonly pubsub: Pubsub;
   /** the cell's own count */
   readonly shards: number;
 };
@@ -64,7 +68,9 @@ export async function openNats(options: OpenNatsOptions): Promise<NatsPorts> {
       await state.close();
       await end(nc);
     };
-    return { store: { log, state, cell, close }, bus: new NatsBus(nc, { env }), blobs, shards };
+    const bus = new NatsBus(nc, { env });
+    const pubsub = new NatsPubsub(nc);
+    return { store: { log, state, cell, close }, bus, blobs, pubsub, shards };
   } catch (error) {
     await nc.close();
     throw error;
