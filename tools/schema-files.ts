@@ -3,6 +3,11 @@
  * Pure: the same sources give the same bytes.
  */
 import type { TSchema } from '@sinclair/typebox';
+import { shippedSpecs } from '../compose/actions.ts';
+import packageJson from '../package.json' with { type: 'json' };
+import { type ActionSpec, schemaPath } from '../protocols/action.ts';
+import { asyncApi } from '../protocols/asyncapi.ts';
+import { schemaTable } from '../protocols/documents.ts';
 import { EnvelopeSchema } from '../protocols/envelope.ts';
 import {
   EventFrame,
@@ -12,6 +17,7 @@ import {
   RequestFrame,
   ResponseFrame,
 } from '../protocols/gateway/index.ts';
+import { openApi } from '../protocols/openapi.ts';
 import { configSchema } from '../runtime/config/index.ts';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
@@ -47,10 +53,32 @@ const mapped = <V, R>(
 ): Record<string, R> =>
   Object.fromEntries(Object.entries(table).map(([name, value]) => [name, map(value)]));
 
+/** What an action takes, one file per schema version (EN2). */
+const payloadDocuments = (specs: readonly ActionSpec[]): Record<string, object> =>
+  Object.fromEntries(
+    specs.flatMap(({ action, description, schemas }) =>
+      Object.entries(schemas).map(([schemaVersion, schema]) => [
+        schemaPath(action, schemaVersion),
+        { $schema: DIALECT, title: action, description, ...schema },
+      ]),
+    ),
+  );
+
 /** Path below protocols/schemas/ and contents of every file. */
 export const schemaFiles = (): ReadonlyMap<string, string> => {
+  const specs = shippedSpecs();
+  const { version } = packageJson;
   const documents = {
     'envelope/1.0.json': { $schema: DIALECT, ...EnvelopeSchema },
+    'task/1.0.json': {
+      $schema: DIALECT,
+      $id: 'urn:troupe:tasks:1.0',
+      title: 'Tasks, their events and refusals',
+      $defs: schemaTable(),
+    },
+    ...payloadDocuments(specs),
+    'openapi.json': openApi({ version, specs }),
+    'asyncapi.json': asyncApi({ version, env: 'main', specs }),
     [`gateway/${PROTOCOL_VERSION}.json`]: gatewayDocument(),
     'config.json': configSchema,
   };

@@ -1,0 +1,14 @@
+/** The actions that ship, as code and as data. */
+import { specOf } from '../actors/task/action.ts';
+import type { ActionDefinition } from '../actors/task/action.ts';
+import type { ActionSpec } from '../protocols/action.ts';
+
+export const shippedActions = (): readonly ActionDefinition[] => [];
+
+/** Sorted by name and version. */
+export const shippedSpecs = (): readonly ActionSpec[] =>
+  shippedActions()
+    .map(specOf)
+    .toSorted((a, b) =>
+      `${a.action} ${a.action_version}` < `${b.action} ${b.action_version}` ? -1 : 1,
+    );

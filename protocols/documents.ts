@@ -1,0 +1,62 @@
+/**
+ * Documents: the published description of the door for programs: the named schemas, OpenAPI 3.1 for
+ * HTTP, AsyncAPI 3.0 for NATS. Made from the same TypeBox schemas that check what comes in, so that
+ * they can not say anything else.
+ */
+import { ActionSpecSchema } from './action.ts';
+import { EnvelopeSchema } from './envelope.ts';
+import {
+  EvidenceSchema,
+  RefusalSchema,
+  TaskEventSchema,
+  TaskViewSchema,
+  WaitingSchema,
+  WireErrorSchema,
+} from './task.ts';
+
+export type Schema = { readonly [keyword: string]: unknown };
+export type Schemas = { readonly [name: string]: Schema };
+
+const NAMED = {
+  Envelope: EnvelopeSchema,
+  Task: TaskViewSchema,
+  TaskEvent: TaskEventSchema,
+  Refusal: RefusalSchema,
+  WireError: WireErrorSchema,
+  Waiting: WaitingSchema,
+  Evidence: EvidenceSchema,
+  ActionSpec: ActionSpecSchema,
+} as const;
+type Name = keyof typeof NAMED;
+
+/**
+ * The schemas by name, each once: where one stands in another there is a `$ref` to
+ * `{base}{name}`. JSON values only.
+ */
+export function schemaTable(base = '#/$defs/'): Record<Name, Schema> {
+  const plain = Object.entries(NAMED).map(([name, schema]) => [name, toJson(schema)] as const);
+  const names = new Map(plain.map(([name, schema]) => [JSON.stringify(schema), name]));
+  return Object.fromEntries(
+    plain.map(([name, schema]) => {
+      const { $id: _, ...rest } = withRefs(schema, names, base, true) as Schema;
+      return [name, { ...rest, title: name }];
+    }),
+  ) as unknown as Record<Name, Schema>;
+}
+
+const toJson = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
+
+function withRefs(
+  value: unknown,
+  names: ReadonlyMap<string, string>,
+  base: string,
+  isRoot = false,
+): unknown {
+  if (Array.isArray(value)) return value.map((item) => withRefs(item, names, base));
+  if (typeof value !== 'object' || value === null) return value;
+  const name = isRoot ? undefined : names.get(JSON.stringify(value));
+  if (name !== undefined) return { $ref: base + name };
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [key, withRefs(field, names, base)]),
+  );
+}
