@@ -17,7 +17,13 @@ export type Crew = {
   readonly fallbackModel: string;
   readonly options: Pick<
     SystemOptions,
-    'actors' | 'services' | 'supervisor' | 'limits' | 'onAlarm' | 'tenantWeights'
+    | 'actors'
+    | 'services'
+    | 'supervisor'
+    | 'limits'
+    | 'onAlarm'
+    | 'tenantWeights'
+    | 'tenantRunningMax'
   >;
 };
 
@@ -43,6 +49,7 @@ export function hire(config: Config): Crew {
       supervisor: rootAddress(TENANT),
       limits: { groupTurnsMax, residentsMax },
       tenantWeights,
+      tenantRunningMax: config.a2a.quota.runningMax,
       onAlarm: (what) => log.warn({ alarm: true }, what),
     },
   };

@@ -119,6 +119,19 @@ export type Project = {
   /** the row leaves by itself so long after this turn, an hour later at most; default: it stays */
   readonly keepMs?: number;
 };
+/**
+ * Keep a message that this actor could not get done among the dead letters of its domain, in the
+ * same commit as the rest of the turn (EN11). A person may redrive it: `event` goes to `to` then.
+ */
+export type DeadLetterAsk = {
+  /** lower-case letters, digits and `_`, as the domain of an action: `a2a.{domain}.{env}.dlq` */
+  readonly domain: string;
+  /** one word for lists, as EXHAUSTED; at most 64 characters */
+  readonly reason: string;
+  readonly error: ErrorData;
+  readonly to: Address;
+  readonly event: Message;
+};
 
 /**
  * No-op bodies to spread into `setup({ actions })`; the host carries them out from the returned
@@ -130,6 +143,7 @@ export const hostActions = {
   append: (_: unknown, _params: Append) => {},
   publish: (_: unknown, _params: Publish) => {},
   project: (_: unknown, _params: Project) => {},
+  deadLetter: (_: unknown, _params: DeadLetterAsk) => {},
 };
 export type HostActionName = keyof typeof hostActions;
 

@@ -19,7 +19,7 @@ import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { Alone, type Hosting } from './hosting.ts';
 import type { Log } from './log/log.ts';
-import { createIndex, inspectActor, listUnknown } from './reads.ts';
+import { createIndex, inspectActor, listDomains, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
 import type { ClientAnswer, Outside } from './shard/after-commit.ts';
 import type { Limits } from './shard/size.ts';
@@ -63,6 +63,8 @@ export type SystemOptions = {
   readonly snapshotBytes?: number;
   /** shares of tenants against each other, 0.01 to 100 each; default 1 */
   readonly tenantWeights?: Readonly<Record<string, number>>;
+  /** effects of one tenant that this process runs at once; others wait; default no limit (EN11) */
+  readonly tenantRunningMax?: number;
   /** where the files of actors are; without it effects have none */
   readonly workspaces?: Workspaces;
   /** this process is a node of a cluster; left out, it holds every shard by itself */
@@ -168,7 +170,17 @@ class RunningSystem implements System {
       tenantWeights: options.tenantWeights,
       asksAgain: options.cluster !== undefined,
     });
-    this.deadLetters = new DeadLetterLog(store.log, env, clock, this.#door);
+    const domains = async () => {
+      await this.#hosting.readsAll();
+      return listDomains(store.state, shards);
+    };
+    this.deadLetters = new DeadLetterLog({
+      log: store.log,
+      env,
+      clock,
+      door: this.#door,
+      domains,
+    });
     this.#effects = new EffectRunner({
       registry: this.#registry,
       clock,
@@ -180,6 +192,7 @@ class RunningSystem implements System {
         this.#door.report(actor, intent, attempt, outcome),
       services: options.services,
       tenantWeights: options.tenantWeights,
+      tenantRunningMax: options.tenantRunningMax,
       workspaces: options.workspaces,
       alarm: this.#alarm,
     });

@@ -1,7 +1,7 @@
 /**
- * DeadLetterLog: messages that could not be applied, with their reason, and what people did about
- * them (I9, EN11). The letters lie in a log without an owner; audits in one beside it. Nothing is
- * ever removed here.
+ * DeadLetterLog: messages that could not be applied or got done, with their reason, and what people
+ * did about them (I9, EN11). The letters of a domain lie in a log without an owner; audits of all
+ * domains in one beside them. Nothing is ever removed here.
  */
 import type { Address } from '../protocols/address.ts';
 import { decode, encode } from '../protocols/codec.ts';
@@ -11,58 +11,117 @@ import { deadLetterSubject } from '../protocols/subjects.ts';
 import type { Clock } from './clock/clock.ts';
 import type { Door } from './door.ts';
 import type { Log, LogEntry } from './log/log.ts';
+import { checkDomain } from './shard/fit.ts';
 import { decodeKept } from './shard/records.ts';
-import { DEAD_LETTER_DOMAIN } from './shard/relay.ts';
-import type { Audit, DeadLetter, DeadLetters, TellAnswer } from './system.ts';
+import { DEAD_LETTER_DOMAIN, domainOf } from './shard/relay.ts';
+import type { Audit, AuditEntry, DeadLetter, DeadLetters, TellAnswer } from './system.ts';
 
-export type AuditEntry = Audit & {
-  position: number;
-  at: number;
-  action: 'redrive' | 'refused' | 'drop';
-};
+/** As audits are stored: those of the runtime's own letters name no domain. */
+export type StoredAudit = Omit<AuditEntry, 'domain'> & { readonly domain?: string };
 
-/** Where it is kept what people did about dead letters. */
+/** Where it is kept what people did about dead letters. Its `-` keeps it apart from all domains. */
 export const auditSubject = (env: string): string =>
   deadLetterSubject(`${DEAD_LETTER_DOMAIN}-audit`, env);
 
 const OPERATOR = { sub: 'operator', roles: ['operator'] };
+const LIST_MAX = 1_000;
+
+export type DeadLetterOptions = {
+  readonly log: Log;
+  readonly env: string;
+  readonly clock: Clock;
+  readonly door: Pick<Door, 'tell'>;
+  /** those that machines named; the runtime's own is not among them */
+  readonly domains: () => Promise<Iterable<string>>;
+};
 
 export class DeadLetterLog implements DeadLetters {
-  readonly #log: Log;
-  readonly #clock: Clock;
-  readonly #door: Door;
-  readonly #letters: string;
+  readonly #o: DeadLetterOptions;
   readonly #audits: string;
 
-  constructor(log: Log, env: string, clock: Clock, door: Door) {
-    this.#log = log;
-    this.#clock = clock;
-    this.#door = door;
-    this.#letters = deadLetterSubject(DEAD_LETTER_DOMAIN, env);
-    this.#audits = auditSubject(env);
+  constructor(options: DeadLetterOptions) {
+    this.#o = options;
+    this.#audits = auditSubject(options.env);
   }
 
-  /** Letters that nobody has dealt with. */
-  async list({
-    from = 1,
-    limit = 1_000,
-  }: {
-    from?: number;
-    limit?: number;
-  } = {}): Promise<readonly DeadLetter[]> {
-    const dealt = new Set<number>();
-    for (const { position, action } of await this.audits()) {
-      if (action === 'refused') dealt.delete(position);
-      else dealt.add(position);
+  async domains(): Promise<readonly string[]> {
+    return [...new Set([DEAD_LETTER_DOMAIN, ...(await this.#o.domains())])].sort();
+  }
+
+  async list(
+    options: { domain?: string; from?: number; limit?: number } = {},
+  ): Promise<readonly DeadLetter[]> {
+    const { domain, from = 1, limit = LIST_MAX } = options;
+    const dealt = dealtWith(await this.audits());
+    if (domain !== undefined) return this.#open(domain, from, limit, dealt);
+    const letters: DeadLetter[] = [];
+    for (const each of await this.domains())
+      letters.push(...(await this.#open(each, from, limit, dealt)));
+    return letters.sort((a, b) => a.at - b.at).slice(0, limit);
+  }
+
+  async get(position: number, domain: string = DEAD_LETTER_DOMAIN): Promise<DeadLetter> {
+    const [entry] = await this.#o.log.read(this.#subject(domain), position, { limit: 1 });
+    if (entry?.position !== position)
+      throw new TroupeError('NOT_FOUND', `there is no dead letter ${position} in ${domain}`);
+    return letterOf(entry);
+  }
+
+  /**
+   * The audit is written first: a message sent again without a name and a reason does not exist.
+   * A second one takes it back when the door refused the message, which then stays in the list.
+   */
+  async redrive(position: number, audit: Audit, domain?: string): Promise<TellAnswer> {
+    const letter = await this.get(position, domain);
+    if (!letter.event)
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        `dead letter ${position} holds no message that could be sent again`,
+      );
+    await this.#record(letter, 'redrive', audit);
+    const answer = await this.#o.door.tell(letter.to as Address, letter.event, {
+      principal: { ...OPERATOR, sub: audit.who },
+      // Not by position: letters get others when a cell moves to another log.
+      key: `redrive-${letter.id}`,
+    });
+    if (answer.kind === 'refused') await this.#record(letter, 'refused', audit);
+    return answer;
+  }
+
+  async drop(position: number, audit: Audit, domain?: string): Promise<void> {
+    await this.#record(await this.get(position, domain), 'drop', audit);
+  }
+
+  async audits({ domain }: { domain?: string } = {}): Promise<readonly AuditEntry[]> {
+    const audits: AuditEntry[] = [];
+    for (let next = 1; ; ) {
+      const entries = await this.#o.log.read(this.#audits, next);
+      for (const { bytes } of entries) {
+        const audit = { domain: DEAD_LETTER_DOMAIN, ...decode<StoredAudit>(bytes) };
+        if (domain === undefined || audit.domain === domain) audits.push(audit);
+      }
+      const last = entries.at(-1);
+      if (!last) return audits;
+      next = last.position + 1;
     }
+  }
+
+  /** Letters of one domain that nobody has dealt with. A log without an owner may repeat one. */
+  async #open(
+    domain: string,
+    from: number,
+    limit: number,
+    dealt: ReadonlySet<string>,
+  ): Promise<DeadLetter[]> {
+    const subject = this.#subject(domain);
     const letters: DeadLetter[] = [];
     const seen = new Set<string>();
     for (let next = from; letters.length < limit; ) {
-      const entries = await this.#log.read(this.#letters, next, { limit: 1_000 });
+      const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
       if (entries.length === 0) break;
       for (const entry of entries) {
         const letter = letterOf(entry);
-        if (!dealt.has(letter.position) && !seen.has(letter.id)) letters.push(letter);
+        if (!dealt.has(placeOf(letter)) && !seen.has(letter.id)) letters.push(letter);
         seen.add(letter.id);
       }
       next = entries.at(-1)!.position + 1;
@@ -70,65 +129,38 @@ export class DeadLetterLog implements DeadLetters {
     return letters.slice(0, limit);
   }
 
-  /**
-   * The audit is written first: a message sent again without a name and a reason does not exist.
-   * A second one takes it back when the door refused the message, which then stays in the list.
-   */
-  async redrive(position: number, audit: Audit): Promise<TellAnswer> {
-    const letter = await this.#at(position);
-    if (!letter.event)
-      throw new TroupeError(
-        'INVALID_ARGUMENT',
-        `dead letter ${position} holds no message that could be sent again`,
-      );
-    await this.#record(position, 'redrive', audit);
-    const answer = await this.#door.tell(letter.to as Address, letter.event, {
-      principal: { ...OPERATOR, sub: audit.who },
-      // Not by position: letters get others when a cell moves to another log.
-      key: `redrive-${letter.id}`,
-    });
-    if (answer.kind === 'refused') await this.#record(position, 'refused', audit);
-    return answer;
-  }
-
-  async drop(position: number, audit: Audit): Promise<void> {
-    await this.#at(position);
-    await this.#record(position, 'drop', audit);
-  }
-
-  async audits(): Promise<readonly AuditEntry[]> {
-    const audits: AuditEntry[] = [];
-    for (let next = 1; ; ) {
-      const entries = await this.#log.read(this.#audits, next);
-      for (const { bytes } of entries) audits.push(decode<AuditEntry>(bytes));
-      const last = entries.at(-1);
-      if (!last) return audits;
-      next = last.position + 1;
-    }
-  }
-
   async #record(
-    position: number,
+    { domain, position }: DeadLetter,
     action: AuditEntry['action'],
     { who, why }: Audit,
   ): Promise<void> {
     if (!who || !why) throw new TroupeError('INVALID_ARGUMENT', 'say who does it and why');
-    await this.#log.append(
-      this.#audits,
-      encode({ who, why, position, at: this.#clock.wallMs(), action }),
-    );
+    const at = this.#o.clock.wallMs();
+    const audit: StoredAudit = { who, why, position, at, action, domain };
+    await this.#o.log.append(this.#audits, encode(audit));
   }
 
-  async #at(position: number): Promise<DeadLetter> {
-    const [entry] = await this.#log.read(this.#letters, position, { limit: 1 });
-    if (entry?.position !== position)
-      throw new TroupeError('NOT_FOUND', `there is no dead letter ${position}`);
-    return letterOf(entry);
+  #subject(domain: string): string {
+    checkDomain(domain);
+    return deadLetterSubject(domain, this.#o.env);
   }
 }
 
+const placeOf = ({ domain, position }: { domain: string; position: number }): string =>
+  `${domain}/${position}`;
+
+function dealtWith(audits: readonly AuditEntry[]): ReadonlySet<string> {
+  const dealt = new Set<string>();
+  for (const audit of audits) {
+    if (audit.action === 'refused') dealt.delete(placeOf(audit));
+    else dealt.add(placeOf(audit));
+  }
+  return dealt;
+}
+
 function letterOf({ position, bytes }: LogEntry): DeadLetter {
-  const { to, from, event } = decodeKept(bytes);
+  const kept = decodeKept(bytes);
+  const { to, from, event } = kept;
   const {
     reason,
     error,
@@ -143,6 +175,7 @@ function letterOf({ position, bytes }: LogEntry): DeadLetter {
     event?: Message;
   };
   return {
+    domain: domainOf(kept),
     position,
     at,
     id,

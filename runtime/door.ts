@@ -42,8 +42,9 @@ export type DoorOptions = {
   /** resolves when readers here see a record; undefined where they always do */
   readonly seen?: (shard: number, position: Position) => Promise<void> | undefined;
   /**
-   * true where an answer may be lost with the process that owes it: a keyed request is sent again
-   * while it is not answered, which applies nothing twice (F3, F7). Default false
+   * true where an answer may be lost with the process that owes it: a request that is keyed or
+   * repeatable is sent again while it is not answered, which applies nothing twice (F3, F7).
+   * Default false
    */
   readonly asksAgain?: boolean;
   /** shares of tenants against each other; default 1 each */
@@ -89,7 +90,7 @@ export class Door {
     });
     const sent = await this.#send(to, event, options, id, { id, inbox: this.#inbox });
     if (sent.kind === 'refused') this.#settle(id, sent);
-    else if (this.#o.asksAgain && options.key !== undefined)
+    else if (this.#o.asksAgain && mayRepeat(options))
       this.#askAgain(id, ASK_AGAIN_MS.first, () =>
         this.#send(to, event, options, id, { id, inbox: this.#inbox }),
       );
@@ -155,12 +156,12 @@ export class Door {
         ttlMs: options.ttlMs ?? TTL_MS,
         ...(options.key === undefined ? {} : { key: options.key }),
       };
-      const { lane = 'data', ttlMs, key } = options;
+      const { lane = 'data', ttlMs } = options;
       const bytes = encodeMail(entry);
       const request = { shard, to, lane, bytes: bytes.length, ttlMs };
       const ticket = await this.#admission.admit(request);
       try {
-        ticket.appended(await this.#append(shard, lane, bytes, key !== undefined));
+        ticket.appended(await this.#append(shard, lane, bytes, mayRepeat(options)));
       } finally {
         ticket.failed();
       }
@@ -171,10 +172,10 @@ export class Door {
   }
 
   /**
-   * F1: an unknown append is sent again under the same key; without a key it may not be, since it
-   * could be applied twice.
+   * F1: an unknown append is sent again where somebody knows a repeat: the key, or the receiver.
+   * Else it may not be, since it could be applied twice.
    */
-  async #append(shard: number, lane: Lane, bytes: Uint8Array, keyed: boolean): Promise<Position> {
+  async #append(shard: number, lane: Lane, bytes: Uint8Array, again: boolean): Promise<Position> {
     const { log, env, clock } = this.#o;
     const subject = mailboxSubject(env, shard, lane);
     let unsure = false;
@@ -190,7 +191,7 @@ export class Door {
         // What an earlier copy may have done, a later failure does not undo.
         unsure ||= error instanceof AppendUnknown;
         if (!unsure) throw error;
-        if (!keyed || attempt >= APPEND_BACKOFF_MS.attempts) {
+        if (!again || attempt >= APPEND_BACKOFF_MS.attempts) {
           throw new TroupeError(
             'UNAVAILABLE',
             'the store did not say whether it accepted the message: send it again with the same idempotency key',
@@ -276,5 +277,8 @@ export class Door {
     asked.resolve(answer);
   }
 }
+
+/** Whether a second copy of the message is known for what it is. */
+const mayRepeat = ({ key, repeatable }: SendOptions): boolean => key !== undefined || !!repeatable;
 
 const refusal = (code: ErrorCode, message: string) => new TroupeError(code, message);

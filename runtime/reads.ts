@@ -61,6 +61,12 @@ export function inspectActor(
   };
 }
 
+/** Domains in which machines have left dead letters; one of several shards comes several times. */
+export function* listDomains(state: State, shards: number): Iterable<string> {
+  for (let shard = 0; shard < shards; shard++)
+    for (const { key } of state.range(shard, TABLE.domain, { limit: 10_000 })) yield key;
+}
+
 export function listUnknown(state: State, shards: number): readonly UnknownEffect[] {
   const unknown: UnknownEffect[] = [];
   for (let shard = 0; shard < shards; shard++) {

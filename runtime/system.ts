@@ -16,6 +16,12 @@ export type SendOptions = {
    * a new message (F6)
    */
   readonly key?: string;
+  /**
+   * the receiver itself knows a message that comes twice: like with a key it is sent again while it
+   * is not known to be stored, and an ask while it is not answered; but nothing is remembered for
+   * it, and of several answers the first counts
+   */
+  readonly repeatable?: true;
   /** default `data` */
   readonly lane?: Lane;
   /**
@@ -76,6 +82,9 @@ export interface Transcripts {
 }
 
 export type DeadLetter = {
+  /** `actors`: of the runtime itself; else as the machine said that gave the message up */
+  readonly domain: string;
+  /** in its domain: rises, with gaps */
   readonly position: number;
   readonly at: number;
   readonly id: string;
@@ -87,21 +96,42 @@ export type DeadLetter = {
 };
 export type Audit = { readonly who: string; readonly why: string };
 
+/** What a person did about a dead letter; `refused` follows a redrive that the door refused. */
+export type AuditEntry = Audit & {
+  readonly domain: string;
+  readonly position: number;
+  readonly at: number;
+  readonly action: 'redrive' | 'refused' | 'drop';
+};
+
+/**
+ * Messages that could not be applied or got done, by domain (EN11). `domain` is `actors` where it
+ * is left out, but for `list` and `audits`, which then span all.
+ * @throws TroupeError INVALID_ARGUMENT for a domain that is none
+ */
 export interface DeadLetters {
-  list(options?: { from?: number; limit?: number }): Promise<readonly DeadLetter[]>;
+  /** Every domain that ever had a letter, sorted; `actors` always. */
+  domains(): Promise<readonly string[]>;
+  /**
+   * Letters that nobody has dealt with, of one domain by position, of all by time. From position
+   * `from` on, default the first; of all domains `from` holds for each. `limit` defaults to 1,000.
+   */
+  list(options?: {
+    domain?: string;
+    from?: number;
+    limit?: number;
+  }): Promise<readonly DeadLetter[]>;
+  /** One letter, dealt with or not. @throws TroupeError NOT_FOUND */
+  get(position: number, domain?: string): Promise<DeadLetter>;
   /**
    * Sends the message again as new and records who did it and why. May be repeated: the second time
    * it answers the first's result.
    */
-  redrive(position: number, audit: Audit): Promise<TellAnswer>;
-  /**
-   * Who redrove or dropped what, when and why; `refused` follows a redrive that the door refused.
-   */
-  audits(): Promise<
-    readonly (Audit & { position: number; at: number; action: 'redrive' | 'refused' | 'drop' })[]
-  >;
+  redrive(position: number, audit: Audit, domain?: string): Promise<TellAnswer>;
+  /** Who redrove or dropped what, when and why, in this order. */
+  audits(options?: { domain?: string }): Promise<readonly AuditEntry[]>;
   /** Marks it as dealt with without sending it. */
-  drop(position: number, audit: Audit): Promise<void>;
+  drop(position: number, audit: Audit, domain?: string): Promise<void>;
 }
 
 /** One shard, as its holder says. */

@@ -24,6 +24,8 @@ export type EffectContext = {
   /** from 1 */
   readonly attempt: number;
   readonly actor: Address;
+  /** W3C trace id of the message that caused it */
+  readonly traceId?: string;
   /** aborted when the outcome is not wanted any more, the time is up or the worker stops */
   readonly signal: AbortSignal;
   /** Tells watchers on the Bus at once; ephemeral, not part of any turn. */

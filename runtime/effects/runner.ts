@@ -14,7 +14,7 @@ import type { Message } from '../../protocols/statechart.ts';
 import type { EffectContext, EffectDefinition } from '../actor/effect.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
-import { FairQueue, type Place, weightsOf } from '../fairness/fair-queue.ts';
+import { weightsOf } from '../fairness/fair-queue.ts';
 import { checkValue, storableError } from '../shard/fit.ts';
 import type { Intent } from '../shard/intents.ts';
 import type { Outcome } from '../shard/records.ts';
@@ -22,6 +22,7 @@ import { unfitValue } from '../statechart/values.ts';
 import type { Index, Transcripts } from '../system.ts';
 import { WorkspacesOfEffect } from '../workspaces/of-effect.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
+import { type Slot, Slots } from './slots.ts';
 
 export type EffectRunnerOptions = {
   readonly registry: Registry;
@@ -44,6 +45,8 @@ export type EffectRunnerOptions = {
   readonly alarm: (what: string) => void;
   /** effects running at once; default 1,024 */
   readonly runningMax?: number;
+  /** of one tenant, at least 1; beyond it they wait while others run; default no limit (EN11) */
+  readonly tenantRunningMax?: number | undefined;
   /**
    * shares of tenants against each other while effects wait, 0.01 to 100; who is not named has 1
    */
@@ -58,21 +61,23 @@ const REPORT_BACKOFF_MS = { first: 50, max: 5_000 };
 type Running = {
   readonly abort: AbortController;
   readonly attempt: number;
-  /** while it has not begun */
-  waits?: Place<() => void> | undefined;
+  /** none while it is only asked what became of it */
+  slot?: Slot;
 };
 
 export class EffectRunner {
   readonly #o: EffectRunnerOptions;
   readonly #running = new Map<string, Running>();
-  /** No bound of its own: what is here is an open intent, and those are bounded per actor (J1). */
-  readonly #waiting: FairQueue<() => void>;
-  #active = 0;
+  readonly #slots: Slots;
   #stopped = false;
 
   constructor(options: EffectRunnerOptions) {
     this.#o = options;
-    this.#waiting = new FairQueue({ weightOf: weightsOf(options.tenantWeights) });
+    this.#slots = new Slots({
+      max: options.runningMax ?? 1_024,
+      tenantMax: options.tenantRunningMax,
+      weightOf: weightsOf(options.tenantWeights),
+    });
   }
 
   get running(): number {
@@ -98,10 +103,11 @@ export class EffectRunner {
     if (before) this.#unqueue(before);
     const running: Running = { abort: new AbortController(), attempt: intent.attempt };
     this.#running.set(id, running);
-    const perform = () => void this.#perform(id, intent, running);
-    if (this.#active < (this.#o.runningMax ?? 1_024)) return perform();
     const { actor } = intent;
-    running.waits = this.#waiting.push(actor.slice(0, actor.indexOf('/')), actor, perform);
+    const tenant = actor.slice(0, actor.indexOf('/'));
+    running.slot = this.#slots.take(tenant, actor, (slot) => {
+      void this.#perform(id, intent, running).finally(() => this.#slots.leave(slot));
+    });
   }
 
   /**
@@ -155,20 +161,13 @@ export class EffectRunner {
     for (const { abort } of this.#running.values())
       abort.abort(new TroupeError('CANCELLED', 'the worker stops'));
     this.#running.clear();
-    this.#waiting.drain();
+    this.#slots.close();
   }
 
   async #perform(id: string, intent: Intent, running: Running): Promise<void> {
-    this.#active++;
-    running.waits = undefined;
-    try {
-      if (running.abort.signal.aborted) return;
-      const outcome = await this.#outcomeOf(id, intent, running);
-      await this.#report(id, intent, running, outcome);
-    } finally {
-      this.#active--;
-      this.#waiting.shift()?.();
-    }
+    if (running.abort.signal.aborted) return;
+    const outcome = await this.#outcomeOf(id, intent, running);
+    await this.#report(id, intent, running, outcome);
   }
 
   async #outcomeOf(id: string, intent: Intent, running: Running): Promise<Outcome> {
@@ -240,9 +239,8 @@ export class EffectRunner {
   }
 
   /** What has not begun leaves the queue; what runs is not touched. */
-  #unqueue(running: Running): void {
-    if (running.waits) this.#waiting.remove(running.waits);
-    running.waits = undefined;
+  #unqueue({ slot }: Running): void {
+    if (slot) this.#slots.withdraw(slot);
   }
 
   #forget(id: string, running: Running): void {
@@ -265,6 +263,7 @@ export class EffectRunner {
       id: `${cell.slice(0, 8)}:${id}`,
       attempt: intent.attempt,
       actor: intent.actor,
+      ...(intent.traceId ? { traceId: intent.traceId } : {}),
       signal,
       publish: (topic, event) => (signal.aborted ? undefined : publish(topic, event)),
       now: () => clock.wallMs(),

@@ -6,9 +6,10 @@
  */
 import { type Address, isAddress, parseAddress } from '../../protocols/address.ts';
 import { encode } from '../../protocols/codec.ts';
-import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
+import { type ErrorCode, isErrorData, TroupeError } from '../../protocols/errors.ts';
 import type {
   Append,
+  DeadLetterAsk,
   Project,
   Publish,
   Reply,
@@ -20,10 +21,17 @@ import type { Ask } from '../statechart/host.ts';
 import { sortable } from './actor-row.ts';
 import { expiryOf } from './expiry.ts';
 import { TABLE } from './fold.ts';
-import { checkLane, checkMessage, checkTtl, checkValue } from './fit.ts';
+import {
+  checkDomain,
+  checkLane,
+  checkMessage,
+  checkTtl,
+  checkValue,
+  storableError,
+} from './fit.ts';
 import { encodeIntent } from './intents.ts';
 import type { OutItem } from './records.ts';
-import { outId, reply, type Resident, sendTo, type TurnContext } from './context.ts';
+import { deadLetter, outId, reply, type Resident, sendTo, type TurnContext } from './context.ts';
 
 /**
  * A bound of one turn or one actor was passed: the turn is undone and refused to its sender (J1).
@@ -32,32 +40,35 @@ export class LimitExceeded extends TroupeError {
   declare readonly code: ErrorCode;
 }
 
+/** What a message hands on to those that it causes. */
+export type Origin = Pick<OutItem, 'hops' | 'principal' | 'traceId'>;
+
 export const intentId = (actor: Address, life: number, key: string) =>
   `${actor}|${life.toString(36)}.${key}`;
 export const timerId = (due: number, actor: Address, life: number, key: string) =>
   `${sortable(due)}|${actor}|${life.toString(36)}.${key}`;
 
 /**
- * Carries the asks of a step (and of the birth before it) into the turn. `item` is the message that
- * caused them.
+ * Carries the asks of a step (and of the birth before it) into the turn. `origin` is the message
+ * that caused them, or what is known of the one before an outcome.
  */
 export function carryAsks(
   t: TurnContext,
   resident: Resident,
   asks: readonly Ask[],
-  item: OutItem | undefined,
+  origin: Origin | undefined,
 ): void {
   const all = resident.bornAsks.length > 0 ? [...resident.bornAsks, ...asks] : asks;
   resident.bornAsks = [];
-  for (const ask of all) carry(t, resident, ask, item);
+  for (const ask of all) carry(t, resident, ask, origin);
   checkPending(t, resident);
 }
 
-function carry(t: TurnContext, resident: Resident, ask: Ask, item: OutItem | undefined): void {
+function carry(t: TurnContext, resident: Resident, ask: Ask, origin: Origin | undefined): void {
   const { address, actor } = resident;
   switch (ask.kind) {
     case 'start':
-      return openIntent(t, resident, ask, item);
+      return openIntent(t, resident, ask, origin);
     case 'stop':
       return closeIntent(t, intentId(address, actor.life, ask.key));
     case 'timer': {
@@ -69,7 +80,7 @@ function carry(t: TurnContext, resident: Resident, ask: Ask, item: OutItem | und
     case 'cancel':
       return t.draft.put(TABLE.timer, timerId(ask.due, address, actor.life, ask.key), null);
     case 'action':
-      return act(t, resident, ask, item);
+      return act(t, resident, ask, origin);
   }
 }
 
@@ -77,7 +88,7 @@ function openIntent(
   t: TurnContext,
   resident: Resident,
   ask: Extract<Ask, { kind: 'start' }>,
-  item: OutItem | undefined,
+  origin: Origin | undefined,
 ): void {
   const effect = resident.definition.effects[ask.src];
   if (!effect)
@@ -99,7 +110,7 @@ function openIntent(
     epoch: 0,
     at: t.group.now,
     input: ask.input,
-    ...(item?.traceId ? { traceId: item.traceId } : {}),
+    ...(origin?.traceId ? { traceId: origin.traceId } : {}),
   });
   t.draft.put(TABLE.intent, id, row);
   t.draft.after.push({ kind: 'start', intent: id });
@@ -115,11 +126,11 @@ function act(
   t: TurnContext,
   resident: Resident,
   ask: Extract<Ask, { kind: 'action' }>,
-  item: OutItem | undefined,
+  origin: Origin | undefined,
 ): void {
   switch (ask.type) {
     case 'tell':
-      return tell(t, resident, ask.params as Tell, item);
+      return tell(t, resident, ask.params as Tell, origin);
     case 'reply':
       return answer(t, resident, ask.params as Reply);
     case 'append':
@@ -136,6 +147,8 @@ function act(
     }
     case 'project':
       return project(t, resident, ask.params as Project);
+    case 'deadLetter':
+      return abandon(t, resident, ask.params as DeadLetterAsk, origin);
   }
 }
 
@@ -174,32 +187,61 @@ function append(t: TurnContext, { address: to }: Resident, { entries }: Append):
   }
 }
 
-function tell(t: TurnContext, resident: Resident, p: Tell, item: OutItem | undefined): void {
+function tell(t: TurnContext, resident: Resident, p: Tell, origin: Origin | undefined): void {
   if (!isAddress(p.to))
     throw invalid(`${resident.address} tells ${JSON.stringify(p.to)}, which is no address`);
   checkMessage(p.event);
   checkLane(p.lane);
   checkTtl(p.ttlMs);
-  if (t.draft.out.length >= t.world.limits.outMax) {
-    throw new LimitExceeded(
-      'RATE_LIMIT_EXCEEDED',
-      `the turn sends more than ${t.world.limits.outMax} messages`,
-    );
-  }
+  checkRoom(t);
   const id = outId(t);
   const out: { -readonly [K in keyof OutItem]: OutItem[K] } = {
     to: p.to,
     id,
     event: p.event,
     from: resident.address,
-    hops: (item?.hops ?? 0) + 1,
+    hops: (origin?.hops ?? 0) + 1,
   };
   if (p.ask) out.reply = { id, actor: resident.address, hops: out.hops };
   if (p.ttlMs !== undefined) out.deadline = t.group.now + p.ttlMs;
   if (p.supervise) out.supervise = true;
-  if (item?.principal) out.principal = item.principal;
-  if (item?.traceId) out.traceId = item.traceId;
+  if (origin?.principal) out.principal = origin.principal;
+  if (origin?.traceId) out.traceId = origin.traceId;
   sendTo(t, out, p.lane);
+}
+
+const REASON_CHARACTERS_MAX = 64;
+
+/** What the machine gives up: it is to be found where its domain's people look for it. */
+function abandon(
+  t: TurnContext,
+  { address: from }: Resident,
+  { domain, reason, error, to, event }: DeadLetterAsk,
+  origin: Origin | undefined,
+): void {
+  checkDomain(domain);
+  if (!isAddress(to))
+    throw invalid(`${from} gives up a message to ${JSON.stringify(to)}, which is no address`);
+  checkMessage(event);
+  if (typeof reason !== 'string' || reason === '' || reason.length > REASON_CHARACTERS_MAX)
+    throw invalid(`the reason of a dead letter is 1 to ${REASON_CHARACTERS_MAX} characters`);
+  if (!isErrorData(error)) throw invalid('a dead letter has an error of the taxonomy');
+  checkRoom(t);
+  const letter: OutItem = {
+    to,
+    id: outId(t),
+    event,
+    from,
+    hops: 0,
+    ...(origin?.traceId ? { traceId: origin.traceId } : {}),
+  };
+  deadLetter(t, letter, reason, storableError(error), domain);
+}
+
+function checkRoom({ draft, world }: TurnContext): void {
+  const { outMax } = world.limits;
+  if (draft.out.length < outMax) return;
+  throw new LimitExceeded('RATE_LIMIT_EXCEEDED', `the turn sends more than ${outMax} messages`);
 }
 
 /** Closes everything the actor waits for: it ended, was stopped or is born again. */

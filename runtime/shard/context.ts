@@ -9,7 +9,8 @@ import type { ActorDefinition } from '../actor/define-actor.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Ask, Cause, Live } from '../statechart/host.ts';
 import type { ActorRow } from './actor-row.ts';
-import type { Fold } from './fold.ts';
+import { encode } from '../../protocols/codec.ts';
+import { type Fold, TABLE } from './fold.ts';
 import { Draft, type Group, type TurnFacts } from './group.ts';
 import type { OutItem, RowPut, TurnResult } from './records.ts';
 import type { Limits } from './size.ts';
@@ -175,13 +176,38 @@ export function sendTo(t: TurnContext, item: OutItem, lane: 'data' | 'control' =
   t.draft.send(t.residents.shardOf(item.to), lane, item);
 }
 
-/** Keeps a message that will not be applied, with its reason (I9). */
-export function deadLetter(t: TurnContext, item: OutItem, reason: string, error: ErrorData): void {
+/**
+ * Keeps a message that will not be applied, with its reason (I9); without a domain in the runtime's
+ * own.
+ */
+export function deadLetter(
+  t: TurnContext,
+  item: OutItem,
+  reason: string,
+  error: ErrorData,
+  domain?: string,
+): void {
+  const named = domain !== undefined && enterDomain(t, domain) ? { domain } : {};
+  const { id, event } = item;
   t.draft.send('dlq', 'data', {
     ...item,
     id: outId(t),
-    event: { type: 'deadLetter', reason, error, at: t.group.now, id: item.id, event: item.event },
+    event: { type: 'deadLetter', reason, error, at: t.group.now, id, event, ...named },
   });
+}
+
+/**
+ * Domains of one shard, so that no program makes rows and streams without end; letters of a further
+ * one lie in the runtime's own.
+ */
+const DOMAINS_MAX = 1_000;
+
+/** A domain is found by its row, which is written with its first letter. */
+function enterDomain({ fold, group, draft }: TurnContext, domain: string): boolean {
+  if (fold.get(TABLE.domain, domain)) return true;
+  if (fold.committed(TABLE.domain, { limit: DOMAINS_MAX }).length >= DOMAINS_MAX) return false;
+  draft.put(TABLE.domain, domain, encode(group.now));
+  return true;
 }
 
 export function metaOf(t: TurnContext, item: OutItem): Meta {

@@ -52,6 +52,19 @@ export function checkLane(lane: Lane | undefined): void {
     throw invalid(`the lane is ${JSON.stringify(lane)}, it must be data or control`);
 }
 
+const DOMAIN = /^[a-z][a-z0-9_]{0,127}$/;
+
+/**
+ * A domain of dead letters, as of an action's name: what the runtime keeps beside them has a `-` in
+ * its name, so it is none. @throws TroupeError INVALID_ARGUMENT
+ */
+export function checkDomain(domain: unknown): asserts domain is string {
+  if (typeof domain !== 'string' || !DOMAIN.test(domain))
+    throw invalid(
+      `${JSON.stringify(domain) ?? 'nothing'} is no domain: write 1 to 128 lower-case letters, digits and '_', a letter first`,
+    );
+}
+
 /** Longest message of an error that is stored; the rest is cut. */
 const ERROR_CHARACTERS_MAX = 4_096;
 const ERROR_DETAILS_BYTES_MAX = 16_384;

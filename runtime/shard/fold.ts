@@ -22,6 +22,8 @@ export const TABLE = {
   expiry: 'expiry',
   stash: 'stash',
   out: 'out',
+  /** domains of dead letters that machines gave up, by name */
+  domain: 'domain',
 } as const;
 
 const SCALARS_KEY = 'head';

@@ -30,7 +30,7 @@ const FLIGHT_BYTES_MAX = 512 * 1024;
 /** Entries of different ownerless logs that are on their way at once, per link. */
 const KEPT_FLIGHT_MAX = 64;
 const BACKOFF_MS = { first: 50, max: 5_000 };
-/** Dead letters of actors lie in one log per installation. */
+/** The domain of messages that the runtime itself could not apply. */
 export const DEAD_LETTER_DOMAIN = 'actors';
 
 type Sending = { readonly n: number; readonly item: OutItem };
@@ -48,7 +48,11 @@ type Link = {
 
 /** Where an item of an ownerless link is stored. */
 export const keptSubject = (env: string, target: 'dlq' | 'transcript', item: OutItem): string =>
-  target === 'dlq' ? deadLetterSubject(DEAD_LETTER_DOMAIN, env) : transcriptSubject(env, item.to);
+  target === 'dlq' ? deadLetterSubject(domainOf(item), env) : transcriptSubject(env, item.to);
+
+/** Of an item that is a dead letter. */
+export const domainOf = ({ event }: OutItem): string =>
+  (event['domain'] as string | undefined) ?? DEAD_LETTER_DOMAIN;
 
 export class Relay {
   readonly #log: Log;

@@ -5,9 +5,9 @@
  */
 import { parseAddress } from '../../protocols/address.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
-import type { Message } from '../../protocols/statechart.ts';
+import type { Message, Meta } from '../../protocols/statechart.ts';
 import { type Cause, defers, isDone, step } from '../statechart/host.ts';
-import { carryAsks, LimitExceeded } from './asks.ts';
+import { carryAsks, LimitExceeded, type Origin } from './asks.ts';
 import {
   again,
   deadLetter,
@@ -137,7 +137,7 @@ export function applyCause(
   const undo = { puts: [...t.draft.puts.values()], actor: resident.actor };
   try {
     resident.live = made.live;
-    carryAsks(t, resident, made.asks, item);
+    carryAsks(t, resident, made.asks, item ?? originOf(cause));
     keepActor(t, resident);
     checkSize(t);
   } catch (error) {
@@ -145,6 +145,14 @@ export function applyCause(
   }
   if (resident.actor.stashEnd > resident.actor.stashFirst) t.draft.unstash = resident.address;
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'applied' });
+}
+
+/**
+ * The trace of what an outcome causes is that of the effect; nobody asked for it, so nobody else.
+ */
+function originOf({ event }: Cause): Origin | undefined {
+  const { traceId } = (event as { meta?: Meta }).meta ?? {};
+  return traceId === undefined ? undefined : { hops: 0, traceId };
 }
 
 /**

@@ -11,7 +11,6 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
 import {
   cellSubject,
-  deadLetterSubject,
   escapeToken,
   journalSubject,
   mailboxSubject,
@@ -23,7 +22,6 @@ import type { LmdbStore } from '../log/lmdb.ts';
 import type { LogEntry, Position } from '../log/log.ts';
 import { isHead, TABLE } from '../shard/fold.ts';
 import { loadShard } from '../shard/load.ts';
-import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
 import { writeExportFile } from './export-file.ts';
 import {
   Counter,
@@ -95,11 +93,7 @@ async function headerOf({ store, env, program }: Source): Promise<ExportHeader> 
 
 /** Nothing is left behind in silence. @throws TroupeError INTERNAL */
 function refuseUnknown({ store, env }: Source, shards: number): void {
-  const known = new Set([
-    cellSubject(env),
-    deadLetterSubject(DEAD_LETTER_DOMAIN, env),
-    auditSubject(env),
-  ]);
+  const known = new Set([cellSubject(env), auditSubject(env)]);
   for (const name of store.subjects('')) {
     if (known.has(name) || isCarried(name, env, shards)) continue;
     throw new TroupeError('INTERNAL', `the store holds ${name}, which an export does not know`);
@@ -107,10 +101,11 @@ function refuseUnknown({ store, env }: Source, shards: number): void {
 }
 
 function isCarried(name: string, env: string, shards: number): boolean {
-  if (!/^(mbx|jrn|trn)\./.test(name)) return false;
+  if (!/^(mbx|jrn|trn|a2a)\./.test(name)) return false;
   const subject = parseSubject(name);
   if (subject.env !== env) return false;
-  return 'shard' in subject ? subject.shard < shards : subject.kind === 'transcript';
+  if ('shard' in subject) return subject.shard < shards;
+  return subject.kind === 'transcript' || subject.kind === 'deadLetters';
 }
 
 async function* allFrames(
@@ -177,9 +172,15 @@ async function* rowFrames({ store, files }: Source, shard: number): AsyncGenerat
 }
 
 async function* deadLetterFrames(source: Source): AsyncGenerator<Frame> {
-  const { env } = source;
-  for await (const page of pagesOf(source, deadLetterSubject(DEAD_LETTER_DOMAIN, env)))
-    yield ['letters', page.map(({ position, bytes }) => [position, bytes] as const)];
+  const { env, store } = source;
+  for (const name of store.subjects('a2a.')) {
+    const subject = parseSubject(name);
+    if (subject.kind !== 'deadLetters' || name === auditSubject(env)) continue;
+    for await (const page of pagesOf(source, name)) {
+      const letters = page.map(({ position, bytes }) => [position, bytes] as const);
+      yield ['letters', letters, subject.domain];
+    }
+  }
   for await (const page of pagesOf(source, auditSubject(env)))
     yield ['audits', page.map(({ bytes }) => bytes)];
 }

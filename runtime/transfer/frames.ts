@@ -12,7 +12,8 @@
 import type { Lane } from '../../protocols/statechart.ts';
 import type { Position } from '../log/log.ts';
 
-export const FORMAT = 1;
+/** 2: dead letters of several domains. */
+export const FORMAT = 2;
 /** A page of entries or rows is closed when it has so many bytes. */
 export const PAGE_BYTES = 128 * 1024;
 
@@ -41,7 +42,8 @@ export type Frame =
   | readonly ['mail', Lane, readonly MailFrame[]]
   /** table, key, value, table, key, value, … without the scalars */
   | readonly ['rows', readonly (string | Uint8Array)[]]
-  | readonly ['letters', readonly (readonly [Position, Uint8Array])[]]
+  /** of one domain; of the runtime's own where none is named, as in format 1 */
+  | readonly ['letters', readonly (readonly [Position, Uint8Array])[], domain?: string]
   | readonly ['audits', readonly Uint8Array[]]
   /** the next entries of an actor's transcript */
   | readonly ['transcript', actor: string, readonly Uint8Array[]]

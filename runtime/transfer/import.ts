@@ -24,7 +24,7 @@ import {
   type TransferSummary,
 } from './frames.ts';
 import { ShardImport } from './import-shard.ts';
-import { moveAudit } from './moved.ts';
+import { letterPlace, moveAudit } from './moved.ts';
 import { TranscriptImport } from './import-transcripts.ts';
 
 /** What an import writes to. */
@@ -121,11 +121,12 @@ class CellImport {
   readonly #env: string;
   readonly #header: ExportHeader;
   readonly #onProgress: ((what: string) => void) | undefined;
-  readonly #letters: Appender;
+  /** by domain */
+  readonly #letters = new Map<string, Appender>();
   readonly #audits: Appender;
   readonly #transcripts: TranscriptImport;
-  /** dead letters by their old positions, which audits name */
-  readonly #places = new Map<Position, Position>();
+  /** dead letters by domain and old position, which audits name */
+  readonly #places = new Map<string, Position>();
   #shard: ShardImport | undefined;
 
   constructor(
@@ -139,7 +140,6 @@ class CellImport {
     this.#env = env;
     this.#header = header;
     this.#onProgress = onProgress;
-    this.#letters = new Appender(log, deadLetterSubject(DEAD_LETTER_DOMAIN, env));
     this.#audits = new Appender(log, auditSubject(env));
     this.#transcripts = new TranscriptImport(log, (actor) => transcriptSubject(env, actor));
   }
@@ -181,9 +181,7 @@ class CellImport {
         await this.#endShard();
         return this.#transcripts.append(frame[1], frame[2]);
       case 'letters':
-        for (const [old, bytes] of frame[1])
-          this.#places.set(old, await this.#letters.append(bytes));
-        return;
+        return this.#takeLetters(frame[1], frame[2]);
       case 'audits':
         for (const bytes of frame[1]) await this.#audits.append(moveAudit(bytes, this.#places));
         return;
@@ -191,6 +189,17 @@ class CellImport {
         return this.#endShard();
       case 'header':
     }
+  }
+
+  async #takeLetters(
+    letters: Extract<Frame, readonly ['letters', ...unknown[]]>[1],
+    domain: string = DEAD_LETTER_DOMAIN,
+  ): Promise<void> {
+    const subject = deadLetterSubject(domain, this.#env);
+    const appender = this.#letters.get(domain) ?? new Appender(this.#target.log, subject);
+    this.#letters.set(domain, appender);
+    for (const [position, bytes] of letters)
+      this.#places.set(letterPlace({ domain, position }), await appender.append(bytes));
   }
 
   #tell(frame: Frame): void {

@@ -5,10 +5,11 @@
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
-import type { AuditEntry } from '../dead-letters.ts';
+import type { StoredAudit } from '../dead-letters.ts';
 import type { Position } from '../log/log.ts';
 import { type Scalars, TABLE } from '../shard/fold.ts';
 import { decodeIntent, encodeIntent } from '../shard/intents.ts';
+import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
 import { CorruptRecord, decodeMail, encodeMail, type MailEntry } from '../shard/records.ts';
 import type { TableRow } from '../state/state.ts';
 
@@ -82,7 +83,13 @@ export function moveMail(bytes: Uint8Array, logTimeMs: number): Uint8Array {
   return encodeMail({ ...entry, acceptedAt: entry.acceptedAt ?? logTimeMs });
 }
 
-export function moveAudit(bytes: Uint8Array, letters: ReadonlyMap<Position, Position>): Uint8Array {
-  const audit = decode<AuditEntry>(bytes);
-  return encode({ ...audit, position: letters.get(audit.position) ?? 0 });
+/** Names a dead letter of the old log. */
+export const letterPlace = ({
+  domain = DEAD_LETTER_DOMAIN,
+  position,
+}: Pick<StoredAudit, 'domain' | 'position'>): string => `${domain}/${position}`;
+
+export function moveAudit(bytes: Uint8Array, letters: ReadonlyMap<string, Position>): Uint8Array {
+  const audit = decode<StoredAudit>(bytes);
+  return encode({ ...audit, position: letters.get(letterPlace(audit)) ?? 0 });
 }

@@ -6,7 +6,7 @@
  * What is committed lives in `FakeCell`, so that a second system on it is a restart.
  */
 import { parseAddress, type Address } from '../../../protocols/address.ts';
-import type { ErrorData } from '../../../protocols/errors.ts';
+import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
 import {
   type RunAccepted,
   type RunEvent,
@@ -127,7 +127,11 @@ export class FakeSessionSystem implements System {
   };
 
   readonly deadLetters: System['deadLetters'] = {
+    domains: async () => ['actors'],
     list: async () => [],
+    get: async () => {
+      throw new TroupeError('NOT_FOUND', 'there are no dead letters');
+    },
     redrive: async () => ({ kind: 'accepted', id: 'none' }),
     audits: async () => [],
     drop: async () => {},

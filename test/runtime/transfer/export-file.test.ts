@@ -76,8 +76,11 @@ describe('a file of an export', () => {
 
   it('is refused with the name of the program that can read it when its format is newer', async () => {
     const path = join(await scratch(), 'file');
-    await writeExportFile(path, all(['header', { ...header, format: 2, program: '9.9' }], end));
-    await expect(checkExportFile(path)).rejects.toThrow(/format 2, written by troupe 9\.9/);
+    await writeExportFile(
+      path,
+      all(['header', { ...header, format: FORMAT + 1, program: '9.9' }], end),
+    );
+    await expect(checkExportFile(path)).rejects.toThrow(/format 3, written by troupe 9\.9/);
   });
 
   it('is refused when it has no end, and is some other file', async () => {
