@@ -2,6 +2,9 @@
 import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMachine } from './agent/machine.ts';
+import { approvalMachine } from './approval/machine.ts';
+import { documentMachine } from './document/machine.ts';
+import { keyringMachine } from './keyring/machine.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { callModel } from './session/effects/call-model.ts';
@@ -41,5 +44,20 @@ export const shippedActors = (): ActorDefinition[] => [
     machine: sessionMachine,
     effects: { callModel, callTools },
     idleMs: 60_000,
+  }),
+  defineActor({ type: 'keyring', version: 1, machine: keyringMachine }),
+  // A message that a document or an approval can not take is the sender's fault, not its own.
+  defineActor({
+    type: 'approval',
+    version: 1,
+    machine: approvalMachine,
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
+  }),
+  defineActor({
+    type: 'document',
+    version: 1,
+    machine: documentMachine,
+    supervision: { onThrow: 'resume' },
   }),
 ];

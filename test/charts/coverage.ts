@@ -43,7 +43,13 @@ import { nameOf, transitionsOf } from '../../runtime/statechart/parts.ts';
 
 /** One thing that may happen to the machine now. A message is asked for unless `tell`. */
 export type Move =
-  | { name: string; event: Message; from?: Address; tell?: true }
+  | {
+      name: string;
+      event: Message;
+      from?: Address;
+      tell?: true;
+      principal?: NonNullable<Meta['principal']>;
+    }
   | { name: string; job: string; output: unknown }
   | { name: string; job: string; error: ErrorData };
 
@@ -172,6 +178,7 @@ function deedsAt({ machine, self, moves }: Exploration, { live, now, depth }: Pl
       const given: Meta = {
         ...meta,
         ...(move.from ? { from: move.from } : {}),
+        ...(move.principal ? { principal: move.principal } : {}),
         ...(move.tell ? {} : { reply: { id } }),
       };
       const cause = { event: { ...move.event, meta: given } };

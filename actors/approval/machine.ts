@@ -1,0 +1,102 @@
+/**
+ * Approval: a question to a person that is kept until it is answered (EN13).
+ *
+ *  - `unasked`: nobody asked yet; an answer to it finds nothing.
+ *  - `asked`: a person may answer, until the time is up.
+ *  - `decided`: allowed, denied or expired; who comes later is told who decided and when.
+ *  - `removed`, `forgotten`: the actor goes, with its row if it had one.
+ *
+ * Invariants: the first answer counts and no other; who asked is answered once for each question;
+ * only a person with the role may decide, never an actor.
+ */
+import { assign, setup } from 'xstate';
+import { APPROVAL_RETENTION_MS } from '../../protocols/approval.ts';
+import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
+import * as question from './question.ts';
+import type { ApprovalContext, ApprovalEvent } from './question.ts';
+
+export const approvalMachine = setup({
+  types: {
+    context: {} as ApprovalContext,
+    events: {} as ApprovalEvent,
+    input: {} as ActorInput,
+  },
+  actions: {
+    ...hostActions,
+    ask: assign(question.ask),
+    keepAsker: assign(question.keepAsker),
+    decide: assign(question.decide),
+    expire: assign(question.expire),
+  },
+  guards: {
+    isFit: question.isFit,
+    operatorAllows: (args) => question.means(args, 'allowed'),
+    operatorDenies: (args) => question.means(args, 'denied'),
+  },
+  delays: { answerTime: ({ context }) => context.forMs, retention: APPROVAL_RETENTION_MS },
+}).createMachine({
+  id: 'approval',
+  description: 'One question to a person.',
+  context: ({ input }) => question.born(input),
+  initial: 'unasked',
+  states: {
+    unasked: {
+      description: 'Nobody asked yet; an answer to it finds nothing.',
+      on: {
+        'approval.ask': [
+          { guard: 'isFit', target: 'asked', actions: 'ask' },
+          { target: 'forgotten', actions: { type: 'reply', params: question.unfit } },
+        ],
+        'approval.answer': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: question.unknown },
+        },
+      },
+    },
+    asked: {
+      description: 'A person may answer, until the time is up.',
+      entry: { type: 'project', params: question.project },
+      after: { answerTime: { target: 'decided.expired', actions: 'expire' } },
+      on: {
+        'approval.ask': { actions: 'keepAsker' },
+        'approval.answer': [
+          {
+            guard: 'operatorAllows',
+            target: 'decided.allowed',
+            actions: ['decide', { type: 'reply', params: question.taken }],
+          },
+          {
+            guard: 'operatorDenies',
+            target: 'decided.denied',
+            actions: ['decide', { type: 'reply', params: question.taken }],
+          },
+          { actions: { type: 'reply', params: question.refused } },
+        ],
+      },
+    },
+    decided: {
+      description: 'The answer stands; who comes later is told whose it was.',
+      entry: [
+        { type: 'project', params: question.project },
+        { type: 'reply', params: question.decided },
+      ],
+      after: { retention: 'removed' },
+      on: {
+        'approval.ask': { actions: { type: 'reply', params: question.decidedBefore } },
+        'approval.answer': { actions: { type: 'reply', params: question.late } },
+      },
+      initial: 'expired',
+      states: {
+        allowed: { description: 'A person said yes.' },
+        denied: { description: 'A person said no.' },
+        expired: { description: 'Nobody answered in time.' },
+      },
+    },
+    removed: {
+      description: 'It was remembered long enough.',
+      entry: { type: 'project', params: question.unproject },
+      type: 'final',
+    },
+    forgotten: { description: 'It never was a question.', type: 'final' },
+  },
+});

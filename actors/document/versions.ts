@@ -1,0 +1,193 @@
+/**
+ * Versions: the pure parts of the document's chart: contents with their history, and which tasks
+ * have had their way, so that a repeat changes nothing.
+ */
+import {
+  contentHashOf,
+  DOCUMENT_CHARACTERS_MAX,
+  type DocumentRead,
+  type DocumentRestore,
+  type DocumentRestored,
+  type DocumentRow,
+  DOCUMENTS_INDEX,
+  type DocumentUpdate,
+  type DocumentVersion,
+} from '../../protocols/document.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { ActorInput, Delivered, Project, Reply } from '../../protocols/statechart.ts';
+
+/** Versions that are kept besides the present one. */
+export const HISTORY_MAX = 10;
+/** Tasks that are remembered; a repeat comes within minutes. */
+export const SETTLED_MAX = 64;
+
+type Version = Pick<DocumentRow, 'version' | 'content' | 'updated_at' | 'task_id'>;
+
+/** What a task came to; `revoked` came before its own update and forbids it. */
+type Settled = {
+  readonly taskId: string;
+  readonly result: DocumentVersion | DocumentRestored | null;
+};
+
+export type DocumentContext = {
+  readonly id: string;
+  /** the present one; version 0: there was none yet */
+  readonly now: Version;
+  /** oldest first */
+  readonly history: readonly Version[];
+  /** oldest first */
+  readonly settled: readonly Settled[];
+};
+export type DocumentEvent =
+  | Delivered<DocumentUpdate>
+  | Delivered<DocumentRead>
+  | Delivered<DocumentRestore>;
+type Args = { context: DocumentContext; event: DocumentEvent };
+
+export const born = ({ key }: ActorInput): DocumentContext => ({
+  id: key,
+  now: { version: 0, content: null, updated_at: '', task_id: '' },
+  history: [],
+  settled: [],
+});
+
+const settledOf = ({ settled }: DocumentContext, taskId: string): Settled | undefined =>
+  settled.find((one) => one.taskId === taskId);
+
+const settle = (
+  { settled }: DocumentContext,
+  taskId: string,
+  result: Settled['result'],
+): DocumentContext['settled'] => [...settled, { taskId, result }].slice(-SETTLED_MAX);
+
+export const isSettled = ({ context, event }: Args): boolean =>
+  settledOf(context, event.task_id) !== undefined;
+
+export const isFit = ({ event }: Args): boolean =>
+  event.type === 'agent_data.update_document' &&
+  typeof event.content === 'string' &&
+  event.content.length <= DOCUMENT_CHARACTERS_MAX;
+
+export const isExpected = (args: Args): boolean => {
+  const { context, event } = args;
+  if (!isFit(args) || event.type !== 'agent_data.update_document') return false;
+  return event.expected_version === undefined || event.expected_version === context.now.version;
+};
+
+const versionOf = (context: DocumentContext, { version, content }: Version): DocumentVersion => ({
+  document_id: context.id,
+  version,
+  content_hash: content === null ? null : contentHashOf(content),
+});
+
+const written = (
+  context: DocumentContext,
+  content: string | null,
+  { meta, task_id }: DocumentEvent,
+): Pick<DocumentContext, 'now' | 'history'> => ({
+  now: {
+    version: context.now.version + 1,
+    content,
+    updated_at: new Date(meta.now).toISOString(),
+    task_id,
+  },
+  history: [...context.history, context.now].slice(-HISTORY_MAX),
+});
+
+export const update = ({ context, event }: Args): Partial<DocumentContext> => {
+  if (event.type !== 'agent_data.update_document') return {};
+  const next = written(context, event.content, event);
+  return {
+    ...next,
+    settled: settle(context, event.task_id, versionOf(context, next.now)),
+  };
+};
+
+/** The task's own version is the present one, and what was before it is known. */
+export const isLast = ({ context, event }: Args): boolean =>
+  event.type === 'agent_data.restore_document' &&
+  context.now.version > 0 &&
+  context.now.task_id === event.update_task_id &&
+  context.history.length > 0;
+/** Back to nothing: the update made the document. */
+export const wasFirst = (args: Args): boolean =>
+  isLast(args) && args.context.history.at(-1)!.content === null;
+/** The update never came. When too many tasks came to know it for sure, it may have. */
+export const wasNever = ({ context, event }: Args): boolean => {
+  if (event.type !== 'agent_data.restore_document') return false;
+  const found = settledOf(context, event.update_task_id);
+  return found ? found.result === null : context.settled.length < SETTLED_MAX - 1;
+};
+
+export const restore = ({ context, event }: Args): Partial<DocumentContext> => {
+  const next = written(context, context.history.at(-1)!.content, event);
+  const result = { ...versionOf(context, next.now), restored: true };
+  return { ...next, settled: settle(context, event.task_id, result) };
+};
+
+/** An update on its way that is undone before it came must not come later. */
+export const revoke = ({ context, event }: Args): Partial<DocumentContext> => {
+  if (event.type !== 'agent_data.restore_document') return {};
+  const settled = settle(context, event.update_task_id, null);
+  const result = { ...versionOf(context, context.now), restored: false };
+  return { settled: settle({ ...context, settled }, event.task_id, result) };
+};
+
+// ---- what is told
+
+export const row = (context: DocumentContext): DocumentRow => ({
+  ...versionOf(context, context.now),
+  content: context.now.content,
+  updated_at: context.now.updated_at,
+  task_id: context.now.task_id,
+});
+
+export const project = ({ context }: Args): Project => ({
+  index: DOCUMENTS_INDEX,
+  key: context.id,
+  value: row(context),
+});
+
+/** What the task came to, now or before. */
+export const settled = (args: Args): Reply => {
+  const { context, event } = args;
+  const result = settledOf(context, event.task_id)?.result ?? null;
+  if (result) return { to: event.meta.reply, result };
+  return refusal(args, 'CONFLICT', 'this update was undone before it came', {});
+};
+
+export const read = ({ context, event }: Args): Reply => ({
+  to: event.meta.reply,
+  result: row(context),
+});
+
+const refusal = (
+  { context, event }: Args,
+  code: ErrorData['code'],
+  why: string,
+  details: Record<string, unknown>,
+): Reply => ({
+  to: event.meta.reply,
+  error: { code, message: `document ${context.id}: ${why}`, details },
+});
+
+export const absent = (args: Args): Reply =>
+  refusal(args, 'NOT_FOUND', 'it is not there; `agent_data.update_document` creates it', {});
+
+export const unfit = (args: Args): Reply =>
+  refusal(args, 'INVALID_ARGUMENT', `content is text of up to ${DOCUMENT_CHARACTERS_MAX}`, {
+    max: DOCUMENT_CHARACTERS_MAX,
+  });
+
+export const unexpected = (args: Args): Reply =>
+  refusal(args, 'CONFLICT', `its version is ${args.context.now.version}, read it again`, {
+    version: args.context.now.version,
+  });
+
+export const overwritten = (args: Args): Reply =>
+  refusal(
+    args,
+    'CONFLICT',
+    `version ${args.context.now.version} was written since; to restore would lose it`,
+    { version: args.context.now.version },
+  );

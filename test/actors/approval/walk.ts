@@ -1,0 +1,67 @@
+/** All that may happen to an approval, and what it has promised on every path. */
+import { approvalMachine } from '../../../actors/approval/machine.ts';
+import { address } from '../../../protocols/address.ts';
+import {
+  type ApprovalDecision,
+  type ApprovalRow,
+  approvalAddress,
+} from '../../../protocols/approval.ts';
+import type { Message, Project, Reply } from '../../../protocols/statechart.ts';
+import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+
+const asker = address('default', 'process', 'p1');
+const operator = { sub: 'ada', roles: ['operator'] };
+
+/** The first decision, and who still waits for it. */
+class Decided {
+  row: ApprovalRow | null = null;
+  waits = 0;
+  decision: ApprovalDecision | undefined;
+
+  copy(): Decided {
+    return Object.assign(new Decided(), this);
+  }
+
+  take({ cause, meta, step }: Happened): void {
+    const event = cause.event as Message;
+    for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ApprovalRow;
+    const replies = said<Reply>(step.asks, 'reply').filter(({ to }) => to);
+    if (event.type === 'approval.ask' || event.type === 'approval.answer')
+      demand(replies.filter(({ to }) => to?.id === meta.id).length).toBeLessThanOrEqual(1);
+    for (const { result } of replies) {
+      const state = (result as ApprovalDecision | undefined)?.state;
+      if (state === undefined) continue;
+      const { decided_at, decided_by } = result as ApprovalDecision;
+      this.decision ??= result as ApprovalDecision;
+      demand({ state, decided_at, decided_by }, 'the first decision stands').toMatchObject({
+        state: this.decision.state,
+        decided_at: this.decision.decided_at,
+        decided_by: this.decision.decided_by,
+      });
+    }
+    if (this.row && this.row.state !== 'asked') demand(this.decision).toBeDefined();
+  }
+}
+
+const answer = (name: string, decision: string, principal: typeof operator): Move => ({
+  name,
+  event: { type: 'approval.answer', decision, why: 'because' },
+  principal,
+});
+
+const moves: Move[] = [
+  { name: 'ask', event: { type: 'approval.ask', title: 'May I?' }, from: asker },
+  { name: 'ask for nothing', event: { type: 'approval.ask', title: '' }, from: asker },
+  answer('allow', 'allow', operator),
+  answer('deny', 'deny', operator),
+  answer('mumble', 'perhaps', operator),
+  answer('allow by a guest', 'allow', { sub: 'eve', roles: [] }),
+];
+
+export const exploration: Exploration = {
+  machine: approvalMachine,
+  self: approvalAddress('default', 'a1'),
+  moves: () => moves,
+  key: (live) => [live.snapshot.value, live.snapshot.status],
+  ledger: () => new Decided(),
+};
