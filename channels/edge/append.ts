@@ -1,0 +1,106 @@
+/**
+ * Append: hands an accepted envelope to the actors and waits for their word. The sequence actor of
+ * (sender, subject, MAJOR) lets the number pass and forwards to the task; the task's answer means
+ * that it is durable (EN4, EN7).
+ *
+ * Nothing but the actors' answer decides about `seq`: a committed row may be ahead of a task whose
+ * repeat must find it first (EN3).
+ */
+import { majorOf } from '../../protocols/action.ts';
+import type { Address } from '../../protocols/address.ts';
+import type { Envelope } from '../../protocols/envelope.ts';
+import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import {
+  ETA_SEC_MAX,
+  type SequencePass,
+  sequenceAddress,
+  subjectOf,
+  taskAddress,
+  type TaskTerms,
+  type TaskView,
+} from '../../protocols/task.ts';
+import type { Principal, SendOptions, System } from '../../runtime/index.ts';
+
+/** A durable append and its answer take milliseconds; a failover takes seconds. */
+const ACK_WAIT_MS = 10_000;
+const RETRY_MS = 1_000;
+
+export type Accepted = {
+  readonly envelope: Envelope;
+  readonly taskId: string;
+  readonly payloadHash: string;
+  readonly terms: TaskTerms;
+  readonly transport: 'http' | 'nats';
+  readonly principal: Principal;
+  /** what is left of its time to live */
+  readonly ttlMs: number;
+};
+
+/**
+ * The task as it was accepted, or as an earlier copy of the envelope made it. @throws TroupeError
+ */
+export const append = async (
+  system: Pick<System, 'ask'>,
+  { envelope, taskId, payloadHash, terms, transport, principal, ttlMs }: Accepted,
+): Promise<TaskView> => {
+  const { tenant_id: tenant, seq, trace_id: traceId, action_version } = envelope;
+  const scope = {
+    sender: principal.sub,
+    subject: subjectOf(envelope),
+    major: majorOf(action_version),
+  };
+  const pass: SequencePass = {
+    type: 'sequence.pass',
+    seq,
+    to: taskAddress(tenant, taskId),
+    submit: {
+      type: 'task.submit',
+      envelope,
+      payloadHash,
+      terms: { ...terms, etaSec: etaOf(envelope, terms.etaSec) },
+      transport,
+      answer: 'ack',
+    },
+  };
+  const options = { principal, traceId, ttlMs, repeatable: true as const };
+  const view = await ask(system, sequenceAddress(tenant, scope), pass, options, ACK_WAIT_MS);
+  if (view !== undefined) return view;
+  throw new TroupeError('UNAVAILABLE', `no answer came within ${ACK_WAIT_MS / 1_000} s: ${AGAIN}`, {
+    retryAfterMs: RETRY_MS,
+    details: { outcome: 'unknown' },
+  });
+};
+
+const AGAIN = 'send it again with the same idempotency_key';
+
+/** A sender may ask for more time than the action has by itself, never for less (EN7). */
+const etaOf = ({ payload }: Envelope, etaSec: number): number => {
+  const wanted = payload['eta_sec'];
+  return Number.isSafeInteger(wanted)
+    ? Math.min(ETA_SEC_MAX, Math.max(etaSec, wanted as number))
+    : etaSec;
+};
+
+/**
+ * Asks a task or its sequence. undefined: the message was accepted, and no answer came in time.
+ * @throws TroupeError what it was refused with
+ */
+export const ask = async (
+  system: Pick<System, 'ask'>,
+  to: Address,
+  event: Message,
+  options: SendOptions,
+  timeoutMs: number,
+): Promise<TaskView | undefined> => {
+  const answer = await system.ask(to, event, { ...options, timeoutMs });
+  if (answer.kind === 'answered') return answer.result as TaskView;
+  if (answer.kind === 'timeout') return undefined;
+  throw TroupeError.from(soon(answer.error));
+};
+
+/** What may pass by itself says when to come again. */
+const soon = (error: ErrorData): ErrorData =>
+  error.code === 'UNAVAILABLE' && error.retryAfterMs === undefined
+    ? { ...error, message: `${error.message}: ${AGAIN}`, retryAfterMs: RETRY_MS }
+    : error;

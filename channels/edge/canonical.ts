@@ -1,0 +1,19 @@
+/** Canonical JSON of a payload (RFC 8785), by which equal payloads are known (EN3). */
+import { canonicalize } from 'json-canonicalize';
+import { TroupeError } from '../../protocols/errors.ts';
+
+/**
+ * The same text for the same payload, whatever the order of its fields.
+ * @throws TroupeError INVALID_ARGUMENT for a number that JSON can write and nobody can hold
+ */
+export const canonicalOf = (payload: unknown): string => {
+  try {
+    return canonicalize(payload);
+  } catch (cause) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'the payload has no canonical form (RFC 8785): its numbers must fit a double',
+      { cause },
+    );
+  }
+};

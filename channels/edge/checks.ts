@@ -1,0 +1,163 @@
+/**
+ * The checks of an envelope that need nobody else: size, shape, time, place (EN1, EN5). They throw;
+ * the Edge turns what they throw into its answer.
+ *
+ * Invariant: no message shows anything of a payload, which may be sensitive (EN22).
+ */
+import { type CheckError, describeErrors } from '../../protocols/check.ts';
+import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { EdgeRequest } from './edge.ts';
+
+/** Objects and lists in one another: deeper ones would exhaust the stack of whoever walks them. */
+export const DEPTH_MAX = 64;
+/** A sender's clock may be so far ahead of ours. */
+export const CLOCK_AHEAD_MS = 60_000;
+/** Longest id that is told back as it came. */
+const ECHO_CHARACTERS_MAX = 128;
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, or nested too deep */
+export const readJson = (bytes: Uint8Array): unknown => {
+  if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge(bytes.byteLength);
+  let value: unknown;
+  try {
+    value = JSON.parse(UTF8.decode(bytes));
+  } catch (cause) {
+    // The parser's own message shows a piece of what it read.
+    throw new TroupeError('INVALID_ARGUMENT', 'the envelope is not JSON in UTF-8', { cause });
+  }
+  if (!isWithin(value, DEPTH_MAX))
+    throw new TroupeError('INVALID_ARGUMENT', `the envelope is nested over ${DEPTH_MAX} deep`);
+  return value;
+};
+
+const envelopeTooLarge = (bytes: number) =>
+  new TroupeError(
+    'PAYLOAD_TOO_LARGE',
+    `the envelope has ${bytes} bytes, ${ENVELOPE_BYTES_MAX} are allowed: ${AS_ARTIFACT}`,
+    { details: { bytes, bytesMax: ENVELOPE_BYTES_MAX } },
+  );
+
+const AS_ARTIFACT = 'store it as an artifact and send artifact_uri and artifact_hash (SHA-256)';
+
+const isWithin = (value: unknown, depth: number): boolean => {
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth === 0) return false;
+  for (const inner of Object.values(value)) if (!isWithin(inner, depth - 1)) return false;
+  return true;
+};
+
+/** What a refusal tells back, as far as it could be read. */
+export const idsOf = (value: unknown): { requestId?: string; traceId?: string } => {
+  if (typeof value !== 'object' || value === null) return {};
+  const { request_id, trace_id } = value as Record<string, unknown>;
+  return {
+    ...(isShort(request_id) ? { requestId: request_id } : {}),
+    ...(isShort(trace_id) ? { traceId: trace_id } : {}),
+  };
+};
+const isShort = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= ECHO_CHARACTERS_MAX;
+
+/** @throws TroupeError INVALID_ARGUMENT with `details.errors` */
+export const envelopeOf = (value: unknown): Envelope => {
+  const answer = checkEnvelope(value);
+  if (answer.ok) return answer.envelope;
+  throw schemaFault('the envelope is not valid', answer.errors);
+};
+
+/** INVALID_ARGUMENT with `details.errors`: each with the path of the field and what to write. */
+export const schemaFault = (what: string, errors: readonly CheckError[]): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', `${what}: ${describeErrors(errors)}`, {
+    details: { errors },
+  });
+
+/** The subject that an envelope came by is its own. @throws TroupeError FORBIDDEN */
+export const checkSubject = (
+  { action, tenant_id }: Envelope,
+  subject: EdgeRequest['subject'],
+): void => {
+  if (subject === undefined) return;
+  if (subject.tenant !== tenant_id)
+    throw new TroupeError(
+      'FORBIDDEN',
+      `the envelope is of tenant ${tenant_id} and came by the subject of ${subject.tenant}`,
+    );
+  if (subject.domain !== action.slice(0, action.indexOf('.')))
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `the action ${action} is not of the domain of its subject, ${subject.domain}`,
+    );
+};
+
+/**
+ * What is left of its time to live, milliseconds, above 0.
+ * @throws TroupeError EXPIRED; INVALID_ARGUMENT for a timestamp over 60 s ahead (EN5)
+ */
+export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): number => {
+  const sentMs = timeOf(timestamp);
+  if (sentMs > nowMs + CLOCK_AHEAD_MS)
+    throw schemaFault('the envelope is from the future', [
+      { path: '/timestamp', message: 'is over 60 s ahead: set the clock', value: timestamp },
+    ]);
+  const leftMs = sentMs + ttl_sec * 1_000 - nowMs;
+  if (leftMs > 0) return Math.ceil(leftMs);
+  throw new TroupeError(
+    'EXPIRED',
+    `the envelope was to be taken within ${ttl_sec} s of ${timestamp}: send it anew, with the same idempotency_key`,
+    { details: { expired_at: new Date(sentMs + ttl_sec * 1_000).toISOString() } },
+  );
+};
+
+/** RFC 3339 has leap seconds and small letters, which Date does not know. */
+const timeOf = (text: string): number => {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? Date.parse(text.toUpperCase().replace(/:60(?=[.Z+-])/, ':59')) : ms;
+};
+
+/**
+ * @throws TroupeError FORBIDDEN: the data may not come here; UNAVAILABLE: nobody said where here is
+ */
+export const checkLocality = (wanted: string | undefined, ours: string | undefined): void => {
+  if (wanted === undefined || wanted.toLowerCase() === ours?.toLowerCase()) return;
+  if (ours === undefined)
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `nothing is known to be in ${wanted}: this cell does not say where it is (a2a.locality)`,
+      { details: { data_locality: wanted } },
+    );
+  throw new TroupeError(
+    'FORBIDDEN',
+    `the data is for ${wanted} and may not be taken in ${ours}: send it to a cell in ${wanted}`,
+    { details: { data_locality: wanted, locality: ours } },
+  );
+};
+
+/** @throws TroupeError FORBIDDEN */
+export const checkRoles = (
+  action: string,
+  needed: readonly string[],
+  has: readonly string[],
+): void => {
+  if (needed.length === 0 || needed.some((role) => has.includes(role))) return;
+  throw new TroupeError(
+    'FORBIDDEN',
+    `${action} asks for one of the roles ${needed.join(', ')}: the principal claims none of them`,
+    { details: { roles: needed } },
+  );
+};
+
+/** @throws TroupeError PAYLOAD_TOO_LARGE (EN10) */
+export const checkPayloadSize = (canonical: string, bytesMax: number): void => {
+  // A character has three bytes at most, so that most payloads need not be measured.
+  if (canonical.length * 3 <= bytesMax) return;
+  const bytes = Buffer.byteLength(canonical);
+  if (bytes <= bytesMax) return;
+  throw new TroupeError(
+    'PAYLOAD_TOO_LARGE',
+    `the payload has ${bytes} bytes, ${bytesMax} are allowed: ${AS_ARTIFACT}`,
+    { details: { bytes, bytesMax } },
+  );
+};

@@ -1,0 +1,132 @@
+/**
+ * Control: the actions that the Edge itself answers, on every transport: `task.get_status`,
+ * `task.provide_input`, and `{action}.cancel` (EN8).
+ *
+ * They speak of a task that is there and make none. Control overtakes data: their `seq` is not
+ * checked, and a cancel goes by the control lane. A cancel may be repeated; an input is given once
+ * per idempotency key.
+ */
+import { type TSchema, Type } from '@sinclair/typebox';
+import {
+  type ActionSpec,
+  PAYLOAD_BYTES_DEFAULT,
+  serves,
+  TRANSPORTS,
+} from '../../protocols/action.ts';
+import { type CheckAnswer, checker } from '../../protocols/check.ts';
+import { type Envelope, parseAction, type Payload } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { taskIdOf } from '../../protocols/task.ts';
+import { schemaFault } from './checks.ts';
+
+const SCHEMA_VERSION = '1.0';
+const closed = { additionalProperties: false } as const;
+const version = Type.Literal(SCHEMA_VERSION);
+const Id = Type.String({ minLength: 1, maxLength: 128 });
+const Name = Type.String({ minLength: 1, maxLength: 256 });
+const reason = Type.Optional(Type.String({ maxLength: 1_024 }));
+
+const StatusPayload = Type.Object({ schema_version: version, task_id: Id }, closed);
+const InputPayload = Type.Object(
+  { schema_version: version, task_id: Id, input: Type.Unknown() },
+  closed,
+);
+/** Which task: by its id, or by the key it was asked for with. */
+export const CancelPayloadSchema = Type.Union([
+  Type.Object({ schema_version: version, task_id: Id, reason }, closed),
+  Type.Object(
+    {
+      schema_version: version,
+      idempotency_key: Name,
+      subject: Type.Optional(Type.String({ maxLength: 256 })),
+      reason,
+    },
+    closed,
+  ),
+]);
+
+const controlSpec = (action: string, description: string, schema: TSchema): ActionSpec => ({
+  action,
+  action_version: '1.0.0',
+  description,
+  transports: [...TRANSPORTS],
+  max_payload_bytes: PAYLOAD_BYTES_DEFAULT,
+  eta_sec: 1,
+  schemas: { [SCHEMA_VERSION]: JSON.parse(JSON.stringify(schema)) as Record<string, unknown> },
+  roles: [],
+  compensable: false,
+  sensitive: false,
+});
+
+/** What every Edge serves beside its offers; `{action}.cancel` follows from each action. */
+export const CONTROL_SPECS: readonly ActionSpec[] = [
+  controlSpec('task.get_status', 'Answers the task as it is now', StatusPayload),
+  controlSpec('task.provide_input', 'Gives a task what it waits for', InputPayload),
+];
+
+/** What a control envelope asks for, of the task `taskId`. */
+export type Control =
+  | { readonly kind: 'status'; readonly taskId: string }
+  | { readonly kind: 'input'; readonly taskId: string; readonly input: unknown }
+  | {
+      readonly kind: 'cancel';
+      readonly taskId: string;
+      /** the task's own action: of another it is not found */
+      readonly action: string;
+      readonly reason?: string;
+    };
+
+const checkStatus = checker(StatusPayload, { secret: /./ });
+const checkInput = checker(InputPayload, { secret: /./ });
+const checkCancel = checker(CancelPayloadSchema, { secret: /./ });
+
+/** undefined: the envelope asks for an action on offer. @throws TroupeError INVALID_ARGUMENT */
+export const controlOf = (envelope: Envelope): Control | undefined => {
+  const { action, action_version: wanted, payload } = envelope;
+  const spec = CONTROL_SPECS.find((one) => one.action === action);
+  if (spec !== undefined) {
+    if (!serves(spec.action_version, wanted)) throw unsupported(spec, wanted);
+    if (action === 'task.get_status')
+      return { kind: 'status', taskId: fitting(checkStatus, payload).task_id };
+    const { task_id: taskId, input } = fitting(checkInput, payload);
+    return { kind: 'input', taskId, input };
+  }
+  return action.endsWith('.cancel') ? cancelOf(envelope) : undefined;
+};
+
+const cancelOf = ({ tenant_id: tenant, action, payload }: Envelope): Control => {
+  const asked = fitting(checkCancel, payload);
+  const { domain, verb, object } = parseAction(action);
+  const cancelled = `${domain}.${verb}_${object}`;
+  const taskId =
+    'task_id' in asked
+      ? asked.task_id
+      : taskIdOf({
+          tenant,
+          action: cancelled,
+          subject: asked.subject ?? '',
+          key: asked.idempotency_key,
+        });
+  return {
+    kind: 'cancel',
+    taskId,
+    action: cancelled,
+    ...(asked.reason === undefined ? {} : { reason: asked.reason }),
+  };
+};
+
+const fitting = <T>(check: (value: unknown) => CheckAnswer<T>, payload: Payload): T => {
+  const answer = check(payload);
+  if (answer.ok) return answer.value;
+  throw schemaFault(
+    'the payload is not valid',
+    answer.errors.map((error) => ({ ...error, path: `/payload${error.path}` })),
+  );
+};
+
+const unsupported = ({ action, action_version }: ActionSpec, wanted: string) =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `${action} ${wanted} is not supported: use ${action_version}`,
+    { details: { supported: [action_version] } },
+  );

@@ -1,0 +1,347 @@
+/**
+ * The Edge: every rule of the door for programs, in one place for all transports (EN1 to EN9).
+ *
+ * Boundary: knows no transport, reaches actors by `System` only, keeps nothing that matters. Who
+ * waits here for the end of a task loses nothing when this process dies: the task goes on.
+ *
+ * Invariants:
+ *  1. What is refused here left no trace; what is answered with a task is durable.
+ *  2. Whatever comes, the answer is a task or an error of the taxonomy, without a stack and without
+ *     a word of the payload.
+ *  3. A repeat is known before its ttl, its seq and the quota are looked at (EN3, EN4).
+ */
+import type { Envelope } from '../../protocols/envelope.ts';
+import { type ErrorCode, type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
+import {
+  payloadHashOf,
+  SYNC_ANSWER_MS,
+  subjectOf,
+  type TaskEvent,
+  taskIdOf,
+  type TaskState,
+  type TaskView,
+} from '../../protocols/task.ts';
+import type { Clock, Principal, System } from '../../runtime/index.ts';
+import { append } from './append.ts';
+import { canonicalOf } from './canonical.ts';
+import {
+  checkLocality,
+  checkPayloadSize,
+  checkRoles,
+  checkSubject,
+  envelopeOf,
+  idsOf,
+  readJson,
+  schemaFault,
+  timeLeftMs,
+} from './checks.ts';
+import { type Control, controlOf } from './control.ts';
+import type {
+  Caller,
+  Credentials,
+  Edge,
+  EdgeAnswer,
+  EdgeRequest,
+  Identity,
+  Quota,
+  QuotaAnswer,
+} from './edge.ts';
+import type { Offer, Offers } from './offers.ts';
+import { Outstanding, type OutstandingLimits } from './outstanding.ts';
+import { TaskCount } from './task-count.ts';
+import { noSuchTask, TaskDesk } from './task-desk.ts';
+import { TaskWatch } from './watch.ts';
+
+/** What became of one envelope, for metrics and logs. */
+export type EdgeFacts = {
+  /** as far as the envelope could be read and was believed */
+  readonly action: string | undefined;
+  readonly tenant: string | undefined;
+  readonly principal: string | undefined;
+  readonly status: TaskState | 'REFUSED';
+  readonly errorCode: ErrorCode | undefined;
+  readonly latencyMs: number;
+  /** share of the nearest quota that is used, 0 to 1 */
+  readonly quotaUsed: number | undefined;
+  readonly traceId: string | undefined;
+  readonly transport: EdgeRequest['transport'];
+};
+
+export type EdgeOptions = {
+  readonly system: Pick<System, 'ask' | 'index' | 'bus' | 'nodes'>;
+  readonly offers: Offers;
+  readonly identity: Identity;
+  readonly quota: Quota;
+  readonly clock: Clock;
+  /** where this cell is; left out: nobody said */
+  readonly locality?: string;
+  /** default: 5,000 envelopes and 64 MiB of them at once */
+  readonly outstanding?: OutstandingLimits;
+  /** remembered tasks of one tenant; default 5,000,000 */
+  readonly tasksMax?: number;
+  /**
+   * Opens a sealed payload to check it against its schema (EN22); what is stored stays sealed.
+   * Left out: sensitive actions are refused
+   */
+  readonly open?: (envelope: Envelope) => Promise<Envelope>;
+  readonly log?: { error(facts: object, message: string): void };
+  /** told of every envelope, after its answer is known; must not throw */
+  readonly onRequest?: (facts: EdgeFacts) => void;
+};
+
+/** What is known of an envelope so far, whatever becomes of it. */
+type Seen = {
+  requestId?: string;
+  traceId?: string;
+  envelope?: Envelope;
+  caller?: Caller;
+  rate?: QuotaAnswer;
+};
+
+const OUTSTANDING = { messages: 5_000, bytes: 64 * 2 ** 20 };
+const TASKS_MAX = 5_000_000;
+/** Tasks leave by time, so that a full tenant has room again before long. */
+const FULL_RETRY_MS = 60_000;
+
+export const createEdge = (options: EdgeOptions): Edge => new RunningEdge(options);
+
+class RunningEdge implements Edge {
+  readonly #o: EdgeOptions;
+  readonly #watch: TaskWatch;
+  readonly #outstanding: Outstanding;
+  readonly #tasks: TaskCount;
+  readonly #desk: TaskDesk;
+
+  constructor(options: EdgeOptions) {
+    const { system, clock, outstanding = OUTSTANDING, tasksMax = TASKS_MAX } = options;
+    const { bus, index } = system;
+    this.#o = options;
+    this.#watch = new TaskWatch({ bus, index, clock });
+    this.#outstanding = new Outstanding(outstanding);
+    this.#tasks = new TaskCount({ index, clock, tasksMax });
+    this.#desk = new TaskDesk({ ...options, watch: this.#watch });
+  }
+
+  async submit(request: EdgeRequest): Promise<EdgeAnswer> {
+    const begunMs = this.#o.clock.monotonicMs();
+    const seen: Seen = {};
+    let answer: EdgeAnswer;
+    try {
+      const end = this.#outstanding.begin(request.bytes.byteLength);
+      try {
+        const view = await this.#admit(request, seen, begunMs);
+        answer = { kind: 'task', view, ...rateOf(seen) };
+      } finally {
+        end();
+      }
+    } catch (thrown) {
+      const { requestId, traceId } = seen;
+      answer = {
+        kind: 'refused',
+        error: this.#told(thrown, traceId),
+        ...rateOf(seen),
+        ...(requestId === undefined ? {} : { requestId }),
+        ...(traceId === undefined ? {} : { traceId }),
+      };
+    }
+    this.#o.onRequest?.(factsOf(request, seen, answer, this.#o.clock.monotonicMs() - begunMs));
+    return answer;
+  }
+
+  async task(taskId: string, credentials: Credentials): Promise<TaskView> {
+    const { tenant } = await this.#o.identity.authenticate(credentials);
+    return this.#desk.find(tenant, taskId);
+  }
+
+  async *events(
+    taskId: string,
+    credentials: Credentials,
+    options: { after: number; signal: AbortSignal },
+  ): AsyncGenerator<TaskEvent, void, void> {
+    const { tenant } = await this.#o.identity.authenticate(credentials);
+    await this.#desk.find(tenant, taskId);
+    yield* this.#watch.follow(tenant, taskId, options);
+  }
+
+  async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
+    const { tenant, sub, roles } = await this.#o.identity.authenticate(credentials);
+    const view = await this.#desk.find(tenant, taskId);
+    return this.#desk.cancel(view, reason, { principal: { sub, roles } }, SYNC_ANSWER_MS);
+  }
+
+  async input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView> {
+    const { tenant, sub, roles } = await this.#o.identity.authenticate(credentials);
+    const view = await this.#desk.find(tenant, taskId);
+    return this.#desk.input(view, input, { principal: { sub, roles } }, SYNC_ANSWER_MS);
+  }
+
+  close(): void {
+    this.#watch.close();
+    this.#tasks.close();
+  }
+
+  /** The checks, in their order. @throws TroupeError the first that fails */
+  async #admit(request: EdgeRequest, seen: Seen, begunMs: number): Promise<TaskView> {
+    const value = readJson(request.bytes);
+    Object.assign(seen, idsOf(value));
+    const envelope = envelopeOf(value);
+    seen.envelope = envelope;
+    const control = controlOf(envelope);
+    const caller = await this.#identify(request, envelope);
+    seen.caller = caller;
+    // Taken here, so that every answer tells what is left; it refuses in its place only.
+    seen.rate = this.#o.quota.take(caller, request.bytes.byteLength);
+    const waitMs = clamp(request.waitMs ?? SYNC_ANSWER_MS);
+    const leftMs = () => Math.max(0, waitMs - (this.#o.clock.monotonicMs() - begunMs));
+    return control === undefined
+      ? this.#perform(request, envelope, caller, seen.rate, leftMs)
+      : this.#control(control, envelope, caller, seen.rate, leftMs);
+  }
+
+  async #identify(request: EdgeRequest, envelope: Envelope): Promise<Caller> {
+    const { identity } = this.#o;
+    const caller = await identity.authenticate(request);
+    checkSubject(envelope, request.subject);
+    await identity.vouch(caller, envelope, request);
+    return caller;
+  }
+
+  async #perform(
+    { transport }: EdgeRequest,
+    envelope: Envelope,
+    caller: Caller,
+    rate: QuotaAnswer,
+    leftMs: () => number,
+  ): Promise<TaskView> {
+    const { clock, locality, system } = this.#o;
+    const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
+    const canonical = canonicalOf(envelope.payload);
+    const payloadHash = payloadHashOf(canonical);
+    const taskId = taskIdOf({ tenant, action, subject: subjectOf(envelope), key });
+    const ending = this.#watch.ending(taskId);
+    try {
+      const row = this.#watch.row(tenant, taskId);
+      if (row?.payloadHash === payloadHash) return await ending.within(leftMs(), row.view);
+      const offer = this.#offer(envelope);
+      checkRoles(action, offer.spec.roles, principal.roles);
+      checkLocality(envelope.data_locality, locality);
+      checkPayloadSize(canonical, offer.spec.max_payload_bytes);
+      await this.#checkPayload(envelope, offer);
+      if (row) throw otherPayload(envelope, taskId);
+      const ttlMs = timeLeftMs(envelope, clock.wallMs());
+      this.#checkQuota(rate);
+      this.#checkRoom(tenant);
+      const terms = offer.terms(envelope, taskId);
+      const as = principalOf(caller, envelope);
+      const accepted = { envelope, taskId, payloadHash, terms, transport, principal: as, ttlMs };
+      const view = await append(system, accepted);
+      this.#tasks.add(tenant);
+      return await ending.within(leftMs(), view);
+    } finally {
+      ending.stop();
+    }
+  }
+
+  #offer({ tenant_id, action, action_version }: Envelope): Offer {
+    const found = this.#o.offers.find(tenant_id, action, action_version);
+    if ('refused' in found) throw TroupeError.from(found.refused);
+    return found.offer;
+  }
+
+  /** @throws TroupeError INVALID_ARGUMENT; FORBIDDEN when it is sealed to another */
+  async #checkPayload(envelope: Envelope, { spec, check }: Offer): Promise<void> {
+    let { payload } = envelope;
+    if (spec.sensitive) {
+      if (this.#o.open === undefined)
+        throw new TroupeError(
+          'UNAVAILABLE',
+          `${spec.action} takes sealed payloads, and this gateway has no key to open them`,
+        );
+      ({ payload } = await this.#o.open(envelope));
+    }
+    const errors = check(payload);
+    if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
+  }
+
+  #checkQuota({ allowed, retryAfterMs, limit }: QuotaAnswer): void {
+    if (allowed) return;
+    throw new TroupeError(
+      'RATE_LIMIT_EXCEEDED',
+      `more than ${limit} envelopes per minute came: wait and send it again with the same idempotency_key`,
+      { retryAfterMs, details: { limit: 'quota' } },
+    );
+  }
+
+  #checkRoom(tenant: string): void {
+    if (!this.#tasks.isFull(tenant)) return;
+    throw new TroupeError(
+      'RATE_LIMIT_EXCEEDED',
+      `tenant ${tenant} has as many tasks as are remembered (a2a.quota.tasksMax): ended ones leave after 28 hours`,
+      { retryAfterMs: FULL_RETRY_MS, details: { limit: 'tasks' } },
+    );
+  }
+
+  async #control(
+    control: Control,
+    envelope: Envelope,
+    caller: Caller,
+    rate: QuotaAnswer,
+    leftMs: () => number,
+  ): Promise<TaskView> {
+    const ttlMs = timeLeftMs(envelope, this.#o.clock.wallMs());
+    this.#checkQuota(rate);
+    const { tenant_id: tenant, idempotency_key: key, trace_id: traceId } = envelope;
+    const view = await this.#desk.find(tenant, control.taskId);
+    if (control.kind === 'status') return view;
+    const send = { principal: principalOf(caller, envelope), traceId, ttlMs };
+    if (control.kind === 'input')
+      return this.#desk.input(view, control.input, { ...send, key }, SYNC_ANSWER_MS);
+    if (view.action !== control.action) throw noSuchTask(control.taskId);
+    return this.#desk.cancel(view, control.reason, send, leftMs());
+  }
+
+  /** What a caller may know of a failure: errors of ours, and of others that there was one. */
+  #told(thrown: unknown, traceId: string | undefined): ErrorData {
+    if (thrown instanceof TroupeError) return thrown.toData();
+    this.#o.log?.error({ err: thrown, traceId }, 'edge: an envelope failed');
+    return {
+      code: 'INTERNAL',
+      message: 'the envelope could not be taken, by a fault of this gateway: its log says more',
+    };
+  }
+}
+
+const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
+
+/** The caller with the roles that the envelope claims, which are some of the token's. */
+const principalOf = ({ sub }: Caller, { principal }: Envelope): Principal => ({
+  sub,
+  roles: principal.roles,
+});
+
+const otherPayload = ({ idempotency_key, action }: Envelope, taskId: string): TroupeError =>
+  new TroupeError(
+    'CONFLICT',
+    `the idempotency_key was used for ${action} with another payload: use a new key for new work`,
+    { details: { idempotency_key, task_id: taskId } },
+  );
+
+const rateOf = ({ rate }: Seen): Pick<EdgeAnswer, 'rate'> =>
+  rate === undefined ? {} : { rate: { limit: rate.limit, remaining: rate.remaining } };
+
+const factsOf = (
+  { transport }: EdgeRequest,
+  { envelope, caller, rate, traceId }: Seen,
+  answer: EdgeAnswer,
+  latencyMs: number,
+): EdgeFacts => ({
+  action: caller && envelope?.action,
+  tenant: caller?.tenant,
+  principal: caller?.sub,
+  status: answer.kind === 'task' ? answer.view.state : 'REFUSED',
+  errorCode: answer.kind === 'task' ? answer.view.error?.code : answer.error.code,
+  latencyMs,
+  quotaUsed: rate && 1 - rate.remaining / rate.limit,
+  traceId,
+  transport,
+});

@@ -1,0 +1,87 @@
+/**
+ * TaskCount: about how many tasks of a tenant are remembered, for the cap that refuses new ones
+ * rather than forget old ones (EN3).
+ *
+ * Rows are counted in slices between other work; what this process added since a count began is
+ * added to it. The number is too high by what has left since and too low by what other gateways
+ * added since, until the next count: every ten minutes, and every minute above half of the cap.
+ */
+import { TASKS_INDEX } from '../../protocols/task.ts';
+import type { Clock, Index } from '../../runtime/index.ts';
+
+export type TaskCountOptions = {
+  readonly index: Pick<Index, 'list'>;
+  readonly clock: Clock;
+  readonly tasksMax: number;
+};
+
+type Count = {
+  /** rows of the last count that is complete */
+  counted: number;
+  /** added since the last complete count began */
+  added: number;
+};
+
+const SLICE_ROWS = 1_000;
+const SLICE_PAUSE_MS = 50;
+const AGAIN_MS = { far: 600_000, near: 60_000 };
+
+export class TaskCount {
+  readonly #o: TaskCountOptions;
+  readonly #counts = new Map<string, Count>();
+  #closed = false;
+
+  constructor(options: TaskCountOptions) {
+    this.#o = options;
+  }
+
+  /** Whether the tenant has as many as it may. The first call for a tenant begins to count. */
+  isFull(tenant: string): boolean {
+    const { counted, added } = this.#of(tenant);
+    return counted + added >= this.#o.tasksMax;
+  }
+
+  /** One more was accepted. */
+  add(tenant: string): void {
+    this.#of(tenant).added += 1;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  #of(tenant: string): Count {
+    const known = this.#counts.get(tenant);
+    if (known) return known;
+    const count = { counted: 0, added: 0 };
+    this.#counts.set(tenant, count);
+    this.#o.clock.after(0, () => this.#slice(tenant, count, { rows: 0, addedBefore: 0 }));
+    return count;
+  }
+
+  #slice(
+    tenant: string,
+    count: Count,
+    scan: { rows: number; addedBefore: number; after?: string },
+  ): void {
+    if (this.#closed) return;
+    const { index, clock, tasksMax } = this.#o;
+    const { rows, addedBefore, after } = scan;
+    const page = index.list(TASKS_INDEX, tenant, {
+      limit: SLICE_ROWS,
+      ...(after === undefined ? {} : { after }),
+    });
+    const last = page.at(-1);
+    if (last !== undefined && page.length === SLICE_ROWS) {
+      const next = { rows: rows + page.length, addedBefore, after: last.key };
+      clock.after(SLICE_PAUSE_MS, () => this.#slice(tenant, count, next));
+      return;
+    }
+    count.counted = rows + page.length;
+    count.added -= addedBefore;
+    const near = count.counted + count.added > tasksMax / 2;
+    clock.after(near ? AGAIN_MS.near : AGAIN_MS.far, () =>
+      this.#slice(tenant, count, { rows: 0, addedBefore: count.added }),
+    );
+  }
+}

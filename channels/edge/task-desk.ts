@@ -1,0 +1,113 @@
+/** TaskDesk: what a door does with a task that is there: find it, cancel it, give it an input. */
+import { type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
+import { taskAddress, type TaskView } from '../../protocols/task.ts';
+import type { Clock, SendOptions, System } from '../../runtime/index.ts';
+import { ask } from './append.ts';
+import { checkRoles } from './checks.ts';
+import type { Offers } from './offers.ts';
+import type { TaskWatch } from './watch.ts';
+
+export type TaskDeskOptions = {
+  readonly system: Pick<System, 'ask' | 'nodes'>;
+  readonly offers: Offers;
+  readonly clock: Clock;
+  readonly watch: TaskWatch;
+};
+
+/** A gateway of a cluster may see a row so long after another one told of it. */
+const ROW_WAIT_MS = 1_000;
+const ROW_LOOK_MS = 100;
+
+export class TaskDesk {
+  readonly #o: TaskDeskOptions;
+
+  constructor(options: TaskDeskOptions) {
+    this.#o = options;
+  }
+
+  /** @throws TroupeError NOT_FOUND */
+  async find(tenant: string, taskId: string): Promise<TaskView> {
+    const { system, clock, watch } = this.#o;
+    const untilMs = clock.monotonicMs() + (system.nodes().length > 0 ? ROW_WAIT_MS : 0);
+    for (;;) {
+      const row = watch.row(tenant, taskId);
+      if (row) return row.view;
+      if (clock.monotonicMs() >= untilMs) throw noSuchTask(taskId);
+      await new Promise<void>((resolve) => clock.after(ROW_LOOK_MS, resolve));
+    }
+  }
+
+  /**
+   * Answers when the task has ended, or after `waitMs` with the task as it is then; one that was
+   * cancelled before is answered as it is.
+   * @throws TroupeError FORBIDDEN; CONFLICT when it has ended otherwise
+   */
+  async cancel(
+    view: TaskView,
+    reason: string | undefined,
+    send: SendOptions,
+    waitMs: number,
+  ): Promise<TaskView> {
+    this.#checkMay(view, send);
+    if (wasCancelled(view)) return view;
+    const event = { type: 'task.cancel', ...(reason === undefined ? {} : { reason }) };
+    const options = { ...send, lane: 'control' as const, repeatable: true as const };
+    try {
+      return await this.#ask(view, event, options, waitMs);
+    } catch (error) {
+      if (errorData(error).code !== 'CONFLICT') throw error;
+      const now = this.#now(view);
+      if (wasCancelled(now)) return now;
+      throw TroupeError.from(endedOtherwise(now));
+    }
+  }
+
+  /** @throws TroupeError FORBIDDEN; CONFLICT when it waits for nothing */
+  async input(
+    view: TaskView,
+    input: unknown,
+    send: SendOptions,
+    waitMs: number,
+  ): Promise<TaskView> {
+    this.#checkMay(view, send);
+    return this.#ask(view, { type: 'task.input', input }, send, waitMs);
+  }
+
+  async #ask(
+    view: TaskView,
+    event: { readonly type: string },
+    send: SendOptions,
+    waitMs: number,
+  ): Promise<TaskView> {
+    const to = taskAddress(view.tenant_id, view.task_id);
+    return (await ask(this.#o.system, to, event, send, waitMs)) ?? this.#now(view);
+  }
+
+  #now(view: TaskView): TaskView {
+    return this.#o.watch.row(view.tenant_id, view.task_id)?.view ?? view;
+  }
+
+  /** Who may not ask for an action may not meddle with its tasks. */
+  #checkMay({ tenant_id, action, action_version }: TaskView, { principal }: SendOptions): void {
+    const found = this.#o.offers.find(tenant_id, action, action_version);
+    if ('offer' in found) checkRoles(action, found.offer.spec.roles, principal.roles);
+  }
+}
+
+export const noSuchTask = (taskId: string): TroupeError => {
+  const task_id = taskId.slice(0, 128);
+  return new TroupeError(
+    'NOT_FOUND',
+    `there is no task ${task_id}: ended ones are kept for 28 hours`,
+    { details: { task_id } },
+  );
+};
+
+const wasCancelled = ({ state, outcome }: TaskView): boolean =>
+  state === 'CANCELLED' || (state === 'COMPENSATED' && outcome === 'CANCELLED');
+
+const endedOtherwise = ({ task_id, state }: TaskView): ErrorData => ({
+  code: 'CONFLICT',
+  message: `the task ${task_id} can not be cancelled: it is ${state}`,
+  details: { task_id, state },
+});

@@ -1,0 +1,203 @@
+/**
+ * TaskWatch: hears what tasks tell on the Bus, for those at this Edge who wait for it. One
+ * subscription for all; the Bus may lose a message, so whoever waits looks at the row as well.
+ */
+import {
+  isFinal,
+  TASKS_INDEX,
+  type TaskEvent,
+  type TaskRow,
+  taskTopic,
+  type TaskView,
+} from '../../protocols/task.ts';
+import type { Clock, Index, System } from '../../runtime/index.ts';
+
+/** The task as it is after an event; undefined when the watch ends. */
+type Listener = (view: TaskView | undefined) => void;
+
+export type WatchOptions = {
+  readonly bus: Pick<System['bus'], 'subscribe'>;
+  readonly index: Pick<Index, 'get'>;
+  readonly clock: Clock;
+};
+
+/** A row is looked at so often by who waits for events that may be lost. */
+const LOOK_MS = 1_000;
+
+export class TaskWatch {
+  readonly #o: WatchOptions;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #unsubscribe: () => void;
+
+  constructor(options: WatchOptions) {
+    this.#o = options;
+    this.#unsubscribe = options.bus.subscribe(taskTopic('*', '*'), ({ payload }) => {
+      if (this.#listeners.size === 0) return;
+      const { task } = payload as TaskEvent;
+      this.#tell(task.task_id, task);
+    });
+  }
+
+  /**
+   * The task of the tenant, as its row has it, with all of a result that was too large for an
+   * event.
+   */
+  row(tenant: string, taskId: string): TaskRow | undefined {
+    return this.#o.index.get<TaskRow>(TASKS_INDEX, tenant, taskId);
+  }
+
+  /** Returns how to stop. */
+  on(taskId: string, listener: Listener): () => void {
+    const listeners = this.#listeners.get(taskId) ?? new Set();
+    this.#listeners.set(taskId, listeners.add(listener));
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(taskId);
+    };
+  }
+
+  /** Listens before whatever may end the task is sent. */
+  ending(taskId: string): Ending {
+    return new Ending(this, this.#o.clock, taskId);
+  }
+
+  /**
+   * What the task tells from event `after` + 1 on, each once and in order, until it has ended, is
+   * forgotten, or `signal` aborts. An event that was missed comes with the task as it is by then.
+   */
+  async *follow(
+    tenant: string,
+    taskId: string,
+    { after, signal }: { after: number; signal: AbortSignal },
+  ): AsyncGenerator<TaskEvent, void, void> {
+    let told = after;
+    const news = new News(this.#o.clock, signal);
+    const off = this.on(taskId, (view) => news.put(view));
+    try {
+      for (let view = this.row(tenant, taskId)?.view; view !== undefined; ) {
+        const now = this.whole(view);
+        for (const entry of now.events) {
+          if (entry.n <= told) continue;
+          if (signal.aborted) return;
+          told = entry.n;
+          const { n, event, at } = entry;
+          yield { event, event_id: `${taskId}.${n}`, n, at, task: now };
+        }
+        if (isFinal(view.state)) return;
+        const heard = await news.next();
+        if (heard === 'ended') return;
+        view = heard ?? this.row(tenant, taskId)?.view;
+      }
+    } finally {
+      off();
+      news.close();
+    }
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    for (const taskId of this.#listeners.keys()) this.#tell(taskId, undefined);
+    this.#listeners.clear();
+  }
+
+  /** With its result: the view of an event may have been sent without one that is large. */
+  whole(view: TaskView): TaskView {
+    if (view.state !== 'SUCCEEDED' || view.result !== undefined) return view;
+    const row = this.row(view.tenant_id, view.task_id);
+    return row !== undefined && isFinal(row.view.state) ? row.view : view;
+  }
+
+  #tell(taskId: string, view: TaskView | undefined): void {
+    for (const listener of this.#listeners.get(taskId) ?? []) listener(view);
+  }
+}
+
+/** The newest that was heard of one task, by one who follows it. */
+class News {
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  #view: TaskView | undefined;
+  #ended = false;
+  #wake: () => void = () => {};
+
+  constructor(clock: Clock, signal: AbortSignal) {
+    this.#clock = clock;
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#end, { once: true });
+    if (signal.aborted) this.#end();
+  }
+
+  /** Events may overtake each other. */
+  put(view: TaskView | undefined): void {
+    if (view === undefined) this.#ended = true;
+    else if (view.events.length >= (this.#view?.events.length ?? 0)) this.#view = view;
+    this.#wake();
+  }
+
+  /** undefined: nothing was heard for a while, so look at the row. */
+  async next(): Promise<TaskView | 'ended' | undefined> {
+    if (this.#view === undefined && !this.#ended) await this.#heard();
+    if (this.#ended && this.#view === undefined) return 'ended';
+    const view = this.#view;
+    this.#view = undefined;
+    return view;
+  }
+
+  close(): void {
+    this.#signal.removeEventListener('abort', this.#end);
+  }
+
+  readonly #end = (): void => this.put(undefined);
+
+  #heard(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(LOOK_MS, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** The end of one task, awaited for a while. */
+class Ending {
+  readonly #watch: TaskWatch;
+  readonly #clock: Clock;
+  readonly #stop: () => void;
+  #ended: TaskView | undefined;
+  #isOver = false;
+  #wake: () => void = () => {};
+
+  constructor(watch: TaskWatch, clock: Clock, taskId: string) {
+    this.#watch = watch;
+    this.#clock = clock;
+    this.#stop = watch.on(taskId, (view) => {
+      if (view !== undefined && !isFinal(view.state)) return;
+      this.#ended = view;
+      this.#isOver = true;
+      this.#wake();
+    });
+  }
+
+  /** The task when it ends, or as it is after `ms`; `known` is what is known of it now. */
+  async within(ms: number, known: TaskView): Promise<TaskView> {
+    if (isFinal(known.state)) return known;
+    if (!this.#isOver && ms > 0) await this.#over(ms);
+    if (this.#ended !== undefined) return this.#watch.whole(this.#ended);
+    return this.#watch.row(known.tenant_id, known.task_id)?.view ?? known;
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+
+  #over(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
