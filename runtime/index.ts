@@ -14,5 +14,12 @@ export {
   ARTIFACT_URL_MS_MAX,
 } from './artifacts/artifacts.ts';
 export type { PublicMessage, Pubsub } from './pubsub/pubsub.ts';
+export {
+  type AckTimes,
+  createMetrics,
+  type Metrics,
+  type RequestFacts,
+  type WorkLabels,
+} from './observe/metrics.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
 export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';

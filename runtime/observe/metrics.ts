@@ -1,0 +1,267 @@
+/**
+ * Metrics: what one process counts, in Prometheus' text format (EN17). The four of the law of
+ * communication with the labels action, tenant, principal, status and error_code, their number of
+ * series bounded (cardinality.ts); the process's own; and what the runtime says of itself when it
+ * is asked.
+ *
+ * Every process counts what it did itself: requests at the gateway that answered them, retries and
+ * dead letters at the worker that ran the task. What is told again after a crash may count twice.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { ERRORS } from '../../protocols/errors.ts';
+import { TASK_STATES } from '../../protocols/task.ts';
+import type { System } from '../system.ts';
+import { type Labels, OTHER, SeriesBound, Vocabulary } from './cardinality.ts';
+
+/** What became of one envelope, as the door that answered it knows. */
+export type RequestFacts = {
+  /** absent when it could not be read */
+  readonly action?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly principal?: string | undefined;
+  /** state of the task in the answer, or `REFUSED` */
+  readonly status: string;
+  readonly errorCode?: string | undefined;
+  /** from the envelope's last byte to the answer, milliseconds; a synchronous answer waits */
+  readonly latencyMs: number;
+  /** of it, until the task was accepted durably; absent when nothing was accepted */
+  readonly ackMs?: number | undefined;
+  /** share of the caller's nearest quota that is used, 0 to 1 */
+  readonly quotaUsed?: number | undefined;
+};
+
+/** Of what became of a task's work. */
+export type WorkLabels = {
+  readonly action: string;
+  readonly tenant: string;
+  readonly principal: string;
+  readonly errorCode: string;
+};
+
+export type AckTimes = {
+  /** answers that were measured */
+  readonly count: number;
+  /** milliseconds; within the bucket that holds it, by interpolation */
+  readonly p95Ms: number;
+  /** epoch milliseconds: what came before is not in it */
+  readonly since: number;
+};
+
+export interface Metrics {
+  request(facts: RequestFacts): void;
+  retry(labels: WorkLabels): void;
+  deadLetter(labels: WorkLabels): void;
+  /** Shards, their mail and this process's load, read at each scrape. */
+  watch(system: Pick<System, 'status' | 'nodes'>, node?: string): void;
+  /** A number that is read at each scrape. @throws Error when the name is taken */
+  gauge(name: string, help: string, read: () => number): void;
+  /** How long acceptance took at this process; undefined before the first. */
+  ack(): AckTimes | undefined;
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+export type MetricsOptions = {
+  /** whether anybody offers the action; one that nobody offers is `other`. Default: all */
+  readonly isOffered?: (action: string) => boolean;
+  /** epoch milliseconds */
+  readonly now?: () => number;
+  /** memory, CPU, garbage collection and event loop of the process; default true */
+  readonly process?: boolean;
+};
+
+/** Values of a label that keep their name. */
+export const LABEL_VALUES_MAX = { action: 200, tenant: 100, principal: 100 } as const;
+/** Sets of labels of a counter, and of the histogram, which has a line for each bucket. */
+export const SERIES_MAX = { counter: 2_000, histogram: 200, folded: 200 } as const;
+
+const BUCKETS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+const LABELS = ['action', 'tenant', 'principal', 'status', 'error_code'] as const;
+const STATUSES: ReadonlySet<string> = new Set([...TASK_STATES, 'REFUSED']);
+
+/** A registry of its own for each call: two in one process do not add up. */
+export function createMetrics(options: MetricsOptions = {}): Metrics {
+  const registry = new Registry();
+  if (options.process ?? true) collectDefaultMetrics({ register: registry });
+  const counters = new Counters(registry, options.isOffered ?? (() => true));
+  const ack = new AckHistogram(registry, (options.now ?? Date.now)());
+  return {
+    request(facts) {
+      counters.request(facts);
+      if (facts.ackMs !== undefined) ack.add(facts.ackMs);
+    },
+    retry: (labels) => counters.work('retries', labels),
+    deadLetter: (labels) => counters.work('deadLetters', labels),
+    watch: (system, node) => watch(registry, system, node),
+    gauge(name, help, read) {
+      addGauge(registry, name, help, read);
+    },
+    ack: () => ack.times(),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+class Counters {
+  readonly #isOffered: (action: string) => boolean;
+  readonly #actions = new Vocabulary(LABEL_VALUES_MAX.action);
+  readonly #tenants = new Vocabulary(LABEL_VALUES_MAX.tenant);
+  readonly #principals = new Vocabulary(LABEL_VALUES_MAX.principal);
+  readonly #requests: BoundedCounter;
+  readonly #work: Readonly<Record<'retries' | 'deadLetters', BoundedCounter>>;
+  readonly #latency: Histogram<(typeof LABELS)[number]>;
+  readonly #latencyBound = new SeriesBound(SERIES_MAX.histogram, SERIES_MAX.folded);
+  readonly #quota: Gauge<'tenant' | 'principal'>;
+
+  constructor(registry: Registry, isOffered: (action: string) => boolean) {
+    this.#isOffered = isOffered;
+    this.#requests = new BoundedCounter(registry, 'a2a_requests_total', 'envelopes answered');
+    this.#work = {
+      retries: new BoundedCounter(registry, 'a2a_retries_total', 'attempts after the first'),
+      deadLetters: new BoundedCounter(registry, 'a2a_dlq_total', 'tasks given to dead letters'),
+    };
+    this.#latency = new Histogram({
+      name: 'a2a_latency_ms',
+      help: 'from an envelope to its answer, milliseconds; synchronous answers wait up to 2 s',
+      labelNames: LABELS,
+      buckets: BUCKETS_MS,
+      registers: [registry],
+    });
+    this.#quota = new Gauge({
+      name: 'a2a_quota_used_ratio',
+      help: 'share of the nearest quota that was used at the last envelope, 0 to 1',
+      labelNames: ['tenant', 'principal'],
+      registers: [registry],
+    });
+  }
+
+  request(facts: RequestFacts): void {
+    const { status, errorCode = '' } = facts;
+    // Who is not known to be somebody may not use up the names of those who are.
+    const learn = errorCode !== 'UNAUTHORIZED' && errorCode !== 'FORBIDDEN';
+    const labels = {
+      action: this.#action(facts.action),
+      tenant: this.#tenants.fold(facts.tenant, { learn }),
+      principal: this.#principals.fold(facts.principal, { learn }),
+      status: STATUSES.has(status) ? status : OTHER,
+      error_code: codeOf(errorCode),
+    };
+    this.#requests.inc(labels);
+    this.#latency.observe(this.#latencyBound.fold(labels), facts.latencyMs);
+    if (facts.quotaUsed === undefined) return;
+    const { tenant, principal } = labels;
+    this.#quota.set({ tenant, principal }, facts.quotaUsed);
+  }
+
+  work(what: 'retries' | 'deadLetters', labels: WorkLabels): void {
+    this.#work[what].inc({
+      action: this.#action(labels.action),
+      tenant: this.#tenants.fold(labels.tenant),
+      principal: this.#principals.fold(labels.principal),
+      status: what === 'retries' ? 'RUNNING' : 'FAILED',
+      error_code: codeOf(labels.errorCode),
+    });
+  }
+
+  #action(action: string | undefined): string {
+    return this.#actions.fold(action, { learn: action !== undefined && this.#isOffered(action) });
+  }
+}
+
+const codeOf = (code: string): string =>
+  code === '' || Object.hasOwn(ERRORS, code) ? code : OTHER;
+
+class BoundedCounter {
+  readonly #counter: Counter<(typeof LABELS)[number]>;
+  readonly #bound = new SeriesBound(SERIES_MAX.counter, SERIES_MAX.folded);
+
+  constructor(registry: Registry, name: string, help: string) {
+    this.#counter = new Counter({ name, help, labelNames: LABELS, registers: [registry] });
+  }
+
+  inc(labels: Labels): void {
+    this.#counter.inc(this.#bound.fold(labels));
+  }
+}
+
+/** Without labels, so that one number can be said of the whole process. */
+class AckHistogram {
+  readonly #since: number;
+  /** how many fell into each bucket; the last holds what is beyond them */
+  readonly #counts = new Array<number>(BUCKETS_MS.length + 1).fill(0);
+  readonly #histogram: Histogram;
+
+  constructor(registry: Registry, since: number) {
+    this.#since = since;
+    this.#histogram = new Histogram({
+      name: 'troupe_ack_ms',
+      help: 'from an envelope to its durable acceptance, milliseconds',
+      buckets: BUCKETS_MS,
+      registers: [registry],
+    });
+  }
+
+  add(ms: number): void {
+    this.#histogram.observe(ms);
+    const bucket = BUCKETS_MS.findIndex((bound) => ms <= bound);
+    this.#counts[bucket < 0 ? BUCKETS_MS.length : bucket]!++;
+  }
+
+  times(): AckTimes | undefined {
+    const count = this.#counts.reduce((sum, one) => sum + one, 0);
+    if (count === 0) return undefined;
+    return { count, p95Ms: quantile(this.#counts, 0.95 * count), since: this.#since };
+  }
+}
+
+/** What is beyond the last bound counts as infinite: it is worse than anything that is promised. */
+function quantile(counts: readonly number[], rank: number): number {
+  let below = 0;
+  for (const [index, count] of counts.entries()) {
+    if (below + count < rank) {
+      below += count;
+      continue;
+    }
+    const high = BUCKETS_MS[index];
+    if (high === undefined) return Number.POSITIVE_INFINITY;
+    const low = BUCKETS_MS[index - 1] ?? 0;
+    return low + ((high - low) * (rank - below)) / count;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+function watch(
+  registry: Registry,
+  system: Pick<System, 'status' | 'nodes'>,
+  node: string | undefined,
+): void {
+  const own = () =>
+    system.status().filter((shard) => shard.node === undefined || shard.node === node);
+  const load = () => system.nodes().find((one) => one.node === node)?.load;
+  const add = (name: string, help: string, read: () => number) =>
+    addGauge(registry, name, help, read);
+  add('troupe_shards_owned', 'shards that this process holds', () => {
+    return own().filter(({ state }) => state === 'owned').length;
+  });
+  add('troupe_shards_quarantined', 'shards of this process that stand still', () => {
+    return own().filter(({ state }) => state === 'quarantined').length;
+  });
+  add('troupe_mailbox_lag', 'messages that wait for their turn here', () => {
+    return own().reduce((sum, { lag }) => sum + lag, 0);
+  });
+  add('troupe_actors_resident', 'actors in memory', () => {
+    return own().reduce((sum, { residents }) => sum + residents, 0);
+  });
+  if (node === undefined) return;
+  add('troupe_effects_running', 'effects that run here', () => load()?.effects ?? 0);
+  add('troupe_turns_per_second', 'turns of the last moments', () => load()?.turnsPerSecond ?? 0);
+}
+
+function addGauge(registry: Registry, name: string, help: string, read: () => number): void {
+  const gauge: Gauge = new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect: () => gauge.set(read()),
+  });
+}

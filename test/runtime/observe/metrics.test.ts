@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { ERRORS } from '../../../protocols/errors.ts';
+import { createMetrics, SERIES_MAX } from '../../../runtime/observe/metrics.ts';
+
+const facts = {
+  action: 'orders.place_order',
+  tenant: 'acme',
+  principal: 'shop',
+  status: 'SUCCEEDED',
+  latencyMs: 12,
+};
+const labels = { action: 'orders.place_order', tenant: 'acme', principal: 'shop' };
+
+/** Lines of one metric. */
+const seriesOf = (text: string, name: string): string[] =>
+  text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+const valueOf = (text: string, name: string): number =>
+  Number(seriesOf(text, name)[0]?.split(' ').at(-1));
+
+describe('metrics', () => {
+  it('count envelopes with the five labels', async () => {
+    const metrics = createMetrics({ process: false });
+    metrics.request(facts);
+    metrics.request(facts);
+    metrics.request({ ...facts, status: 'REFUSED', errorCode: 'CONFLICT' });
+    expect(seriesOf(await metrics.text(), 'a2a_requests_total')).toEqual([
+      'a2a_requests_total{action="orders.place_order",tenant="acme",principal="shop",status="SUCCEEDED",error_code=""} 2',
+      'a2a_requests_total{action="orders.place_order",tenant="acme",principal="shop",status="REFUSED",error_code="CONFLICT"} 1',
+    ]);
+  });
+
+  it('count retries and dead letters by what went wrong, and say the last use of a quota', async () => {
+    const metrics = createMetrics({ process: false });
+    metrics.retry({ ...labels, errorCode: 'UNAVAILABLE' });
+    metrics.deadLetter({ ...labels, errorCode: 'INTERNAL' });
+    metrics.request({ ...facts, quotaUsed: 0.5 });
+    metrics.request({ ...facts, quotaUsed: 0.75 });
+    const text = await metrics.text();
+    expect(seriesOf(text, 'a2a_retries_total')).toEqual([
+      'a2a_retries_total{action="orders.place_order",tenant="acme",principal="shop",status="RUNNING",error_code="UNAVAILABLE"} 1',
+    ]);
+    expect(seriesOf(text, 'a2a_dlq_total')).toEqual([
+      'a2a_dlq_total{action="orders.place_order",tenant="acme",principal="shop",status="FAILED",error_code="INTERNAL"} 1',
+    ]);
+    expect(seriesOf(text, 'a2a_quota_used_ratio')).toEqual([
+      'a2a_quota_used_ratio{tenant="acme",principal="shop"} 0.75',
+    ]);
+  });
+
+  it('measure latency in buckets of milliseconds', async () => {
+    const metrics = createMetrics({ process: false });
+    metrics.request(facts);
+    const buckets = seriesOf(await metrics.text(), 'a2a_latency_ms_bucket');
+    const under = (bound: string) => buckets.find((line) => line.includes(`le="${bound}"`));
+    expect(under('10')).toMatch(/ 0$/);
+    expect(under('20')).toMatch(/ 1$/);
+  });
+
+  it('stay bounded under 10,000 principals, tenants and actions', async () => {
+    const metrics = createMetrics({ process: false });
+    const codes = ['', ...Object.keys(ERRORS)];
+    for (let n = 0; n < 10_000; n++) {
+      const code = codes[n % codes.length]!;
+      const one = {
+        action: `orders.do_${n}`,
+        tenant: `tenant-${n}`,
+        principal: `principal-${n}`,
+        status: code === '' ? 'SUCCEEDED' : `REFUSED`,
+        latencyMs: n % 3_000,
+        quotaUsed: 0.1,
+        errorCode: code,
+      };
+      metrics.request(one);
+      metrics.request({ ...one, action: `orders.do_${n % 150}`, tenant: `tenant-${n % 90}` });
+      metrics.retry({ ...one, errorCode: code });
+      metrics.deadLetter({ ...one, errorCode: code, tenant: `tenant-${n % 90}` });
+    }
+    const text = await metrics.text();
+    // states and codes are fixed lists: what is left when all else is folded
+    const rest = 10 * (codes.length + 1);
+    const most = SERIES_MAX.counter + SERIES_MAX.folded + rest;
+    for (const name of ['a2a_requests_total', 'a2a_retries_total', 'a2a_dlq_total']) {
+      expect(seriesOf(text, name).length).toBeGreaterThan(10);
+      expect(seriesOf(text, name).length).toBeLessThanOrEqual(most);
+    }
+    const sets = seriesOf(text, 'a2a_latency_ms_count').length;
+    expect(sets).toBeLessThanOrEqual(SERIES_MAX.histogram + SERIES_MAX.folded + rest);
+    expect(seriesOf(text, 'a2a_quota_used_ratio').length).toBeLessThanOrEqual(101 * 101);
+    // and nothing was lost by it
+    const sum = (name: string) =>
+      seriesOf(text, name).reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+    expect(sum('a2a_requests_total')).toBe(20_000);
+    expect(sum('a2a_latency_ms_count')).toBe(20_000);
+    expect(sum('a2a_dlq_total')).toBe(10_000);
+  });
+
+  it('fold an action that nobody offers, and names that were never signed in', async () => {
+    const metrics = createMetrics({
+      process: false,
+      isOffered: (action) => action === facts.action,
+    });
+    metrics.request({ ...facts, action: 'orders.guess_name' });
+    metrics.request({
+      ...facts,
+      tenant: 'made-up',
+      principal: 'nobody',
+      status: 'REFUSED',
+      errorCode: 'UNAUTHORIZED',
+    });
+    const text = await metrics.text();
+    expect(text).toContain('action="other",tenant="acme"');
+    expect(text).not.toContain('guess_name');
+    expect(text).not.toContain('made-up');
+    expect(text).not.toContain('nobody');
+  });
+
+  it('write a label so that no text of a caller becomes a line of its own', async () => {
+    const metrics = createMetrics({ process: false });
+    metrics.request({ ...facts, principal: 'a"} 1\nevil_total 9\n' });
+    expect(seriesOf(await metrics.text(), 'evil_total')).toEqual([]);
+  });
+
+  it('say the 95th percentile of acceptance, within its bucket', () => {
+    const metrics = createMetrics({ process: false, now: () => 1_000 });
+    expect(metrics.ack()).toBeUndefined();
+    for (let n = 1; n <= 100; n++) metrics.request({ ...facts, ackMs: n <= 94 ? 8 : 150 });
+    const ack = metrics.ack()!;
+    expect(ack).toMatchObject({ count: 100, since: 1_000 });
+    expect(ack.p95Ms).toBeGreaterThan(100);
+    expect(ack.p95Ms).toBeLessThan(200);
+    for (let n = 0; n < 100; n++) metrics.request({ ...facts, ackMs: 60_000 });
+    expect(metrics.ack()!.p95Ms).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('read what the runtime says of itself when they are asked', async () => {
+    const metrics = createMetrics();
+    let lag = 3;
+    const shard = { shard: 0, epoch: 1, position: 0, turnNo: 0, mailFloor: 0, ctlFloor: 0, now: 0 };
+    metrics.watch({
+      status: () => [
+        { ...shard, state: 'owned', lag, residents: 2 },
+        { ...shard, state: 'owned', lag: 99, residents: 1, node: 'elsewhere' },
+      ],
+      nodes: () => [],
+    });
+    metrics.gauge('troupe_outstanding', 'envelopes that are not answered yet', () => 7);
+    const text = await metrics.text();
+    expect(valueOf(text, 'troupe_shards_owned')).toBe(1);
+    expect(valueOf(text, 'troupe_mailbox_lag')).toBe(3);
+    expect(valueOf(text, 'troupe_outstanding')).toBe(7);
+    expect(valueOf(text, 'process_resident_memory_bytes')).toBeGreaterThan(0);
+    lag = 0;
+    expect(valueOf(await metrics.text(), 'troupe_mailbox_lag')).toBe(0);
+  });
+});
