@@ -5,6 +5,9 @@ import { agentMachine } from './agent/machine.ts';
 import { approvalMachine } from './approval/machine.ts';
 import { documentMachine } from './document/machine.ts';
 import { keyringMachine } from './keyring/machine.ts';
+import { checkSpecs } from './listing/effects/check-specs.ts';
+import { listingMachine } from './listing/machine.ts';
+import { registryMachine } from './registry/machine.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { callModel } from './session/effects/call-model.ts';
@@ -46,6 +49,14 @@ export const shippedActors = (): ActorDefinition[] => [
     idleMs: 60_000,
   }),
   defineActor({ type: 'keyring', version: 1, machine: keyringMachine }),
+  defineActor({ type: 'registry', version: 1, machine: registryMachine }),
+  defineActor({
+    type: 'listing',
+    version: 1,
+    machine: listingMachine,
+    effects: { checkSpecs },
+    whenDone: 'forget',
+  }),
   // A message that a document or an approval can not take is the sender's fault, not its own.
   defineActor({
     type: 'approval',

@@ -179,6 +179,7 @@ function deedsAt({ machine, self, moves }: Exploration, { live, now, depth }: Pl
         ...meta,
         ...(move.from ? { from: move.from } : {}),
         ...(move.principal ? { principal: move.principal } : {}),
+        ...(move.principal ? { principal: move.principal } : {}),
         ...(move.tell ? {} : { reply: { id } }),
       };
       const cause = { event: { ...move.event, meta: given } };

@@ -1,0 +1,80 @@
+/** checkSpecs: looks whether what an agent wants to register can be offered (EN14). Repeatable. */
+import { type ActionSpec, ActionSpecSchema, majorOf } from '../../../protocols/action.ts';
+import { checker, describeErrors, SemanticVersion } from '../../../protocols/check.ts';
+import { parseAction } from '../../../protocols/envelope.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import type { EffectDefinition } from '../../../runtime/index.ts';
+import type { Verdict } from '../types.ts';
+import { compileSchema } from './compile-schema.ts';
+
+export const AGENT_ACTIONS_MAX = 200;
+/** Schemas of one action, as JSON. */
+export const ACTION_SCHEMAS_BYTES_MAX = 65_536;
+/** All actions of one agent, as JSON: they travel in one envelope and stand in one row. */
+export const AGENT_BYTES_MAX = 917_504;
+/** Domains whose actions are the cell's own, each with the agent that offers them. */
+const RESERVED: Readonly<Record<string, string>> = { registry: 'registry', task: 'task' };
+
+export const checkSpecs: EffectDefinition<
+  { agentId: string; actions: readonly ActionSpec[] },
+  Verdict
+> = {
+  class: 'repeatable',
+  timeoutMs: 60_000,
+  run: ({ agentId, actions }) => {
+    try {
+      refuseUnfit(agentId, actions);
+      return Promise.resolve({});
+    } catch (error) {
+      return Promise.resolve({ refused: errorData(error) });
+    }
+  },
+};
+
+const checkSpec = checker(ActionSpecSchema);
+const checkVersion = checker(SemanticVersion);
+
+/** @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE that name the action */
+export function refuseUnfit(agentId: string, actions: readonly ActionSpec[]): void {
+  if (!Array.isArray(actions)) throw invalid('actions must be a list');
+  if (actions.length > AGENT_ACTIONS_MAX)
+    throw invalid(`${actions.length} actions are too many: at most ${AGENT_ACTIONS_MAX}`);
+  const bytes = bytesOf(actions);
+  if (bytes > AGENT_BYTES_MAX) throw tooLarge(`the actions have ${bytes} bytes`, AGENT_BYTES_MAX);
+  const seen = new Set<string>();
+  actions.forEach((spec, at) => {
+    const answer = checkSpec(spec);
+    if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);
+    refuseSpec(agentId, spec);
+    const name = `${spec.action} ${majorOf(spec.action_version)}`;
+    if (seen.has(name)) throw invalid(`${name} stands there twice: one version of each MAJOR`);
+    seen.add(name);
+  });
+}
+
+function refuseSpec(agentId: string, { action, action_version, schemas }: ActionSpec): void {
+  const { domain, cancel } = parseAction(action);
+  if (cancel) throw invalid(`${action}: a name that ends in .cancel is made by itself`);
+  const owner = RESERVED[domain];
+  if (owner !== undefined && owner !== agentId)
+    throw invalid(`${action}: the domain ${domain} is the cell's own`);
+  if (!checkVersion(action_version).ok)
+    throw invalid(`${action}: ${JSON.stringify(action_version)} is no semantic version`);
+  const bytes = bytesOf(schemas);
+  if (bytes > ACTION_SCHEMAS_BYTES_MAX)
+    throw tooLarge(`${action}: its schemas have ${bytes} bytes`, ACTION_SCHEMAS_BYTES_MAX);
+  if (Object.keys(schemas).length === 0)
+    throw invalid(`${action}: it has no schema of its payload`);
+  for (const [version, schema] of Object.entries(schemas)) {
+    try {
+      compileSchema(schema);
+    } catch (error) {
+      throw invalid(`${action}: schema ${version}: ${errorData(error).message}`);
+    }
+  }
+}
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+const invalid = (message: string) => new TroupeError('INVALID_ARGUMENT', message);
+const tooLarge = (message: string, max: number) =>
+  new TroupeError('PAYLOAD_TOO_LARGE', `${message}, ${max} are allowed`);

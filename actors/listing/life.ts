@@ -1,0 +1,175 @@
+/**
+ * The pure parts of a listing: its registration, its row, who may speak for it, what is answered.
+ */
+import {
+  AGENTS_INDEX,
+  type AgentRow,
+  DEGRADED_AFTER_MS,
+  GONE_AFTER_MS,
+} from '../../protocols/action.ts';
+import { type ErrorData, errorData } from '../../protocols/errors.ts';
+import type { ActorInput, Project, Reply, ReplyRef, Tell } from '../../protocols/statechart.ts';
+import { address } from '../../protocols/address.ts';
+import { stillOffered, withSunsets } from './sunsets.ts';
+import type { Asked, ListingContext, ListingEvent, Registration } from './types.ts';
+
+export const DEGRADED = DEGRADED_AFTER_MS;
+/** From degraded on. */
+export const GONE = GONE_AFTER_MS - DEGRADED_AFTER_MS;
+/** From gone on: an agent that is silent for a month is no longer registered. */
+export const FORGOTTEN = 30 * 24 * 3_600_000;
+/**
+ * Heartbeats that come sooner after another write nothing: several processes of a cell speak for
+ * the same agents.
+ */
+export const FRESH_MS = 60_000;
+/** Versions of the envelope that agents speak (EN1). */
+const ENVELOPE_VERSIONS = ['1.0'];
+
+type Args = { readonly context: ListingContext; readonly event: ListingEvent };
+type State = { readonly context: ListingContext };
+
+export const born = ({ self, tenant, key, now }: ActorInput): ListingContext => ({
+  self,
+  tenant,
+  agentId: key,
+  status: 'live',
+  registration: null,
+  owner: '',
+  registeredAt: now,
+  lastSeen: now,
+  sunsets: [],
+  asked: null,
+  notices: [],
+});
+
+// ---- registration
+
+const registrationOf = (event: ListingEvent): Registration => {
+  const { version, url, actions } = event as unknown as Registration;
+  return { version, actions, ...(url === undefined ? {} : { url }) };
+};
+const senderOf = ({ meta }: ListingEvent): string => meta.principal?.sub ?? '';
+
+export const keepAsked = ({ event }: Args): Partial<ListingContext> => {
+  const waiting = replyTo(event);
+  const asked: Asked = {
+    ...registrationOf(event),
+    owner: senderOf(event),
+    at: event.meta.now,
+    ...(waiting ? { replyTo: waiting } : {}),
+  };
+  return { asked };
+};
+
+/** The registration that was looked at becomes the agent's. */
+export const take = ({ context }: State): Partial<ListingContext> => {
+  const { owner, at, replyTo: _, ...registration } = context.asked!;
+  const first = context.registration === null;
+  return {
+    registration,
+    owner,
+    lastSeen: at,
+    ...(first ? { registeredAt: at } : {}),
+    sunsets: stillOffered(context.sunsets, registration.actions),
+  };
+};
+
+export const markSeen = ({ event }: Args): Partial<ListingContext> => ({
+  lastSeen: event.meta.now,
+});
+/** Who registers lives, also when what it said was refused. */
+export const markAskedSeen = ({ context }: State): Partial<ListingContext> => ({
+  lastSeen: context.asked!.at,
+});
+
+export const isSame = ({ context, event }: Args): boolean =>
+  JSON.stringify(context.registration) === JSON.stringify(sorted(context, event));
+
+/** With its fields in the order in which they are kept. */
+const sorted = ({ registration }: ListingContext, event: ListingEvent): Registration => {
+  const given = registrationOf(event);
+  return registration && 'url' in registration
+    ? { version: given.version, actions: given.actions, url: given.url ?? '' }
+    : given;
+};
+
+export const isFresh = ({ context, event }: Args): boolean =>
+  context.status === 'live' && event.meta.now - context.lastSeen < FRESH_MS;
+export const isSameAndFresh = (args: Args): boolean => isFresh(args) && isSame(args);
+
+// ---- who may speak for it
+
+const isOperator = ({ meta }: ListingEvent): boolean =>
+  meta.principal?.roles.includes('operator') ?? false;
+
+/** An agent outside may not take the name of one of this code; that one may take it back. */
+export const isTakeover = ({ context, event }: Args): boolean =>
+  context.registration?.url === undefined && registrationOf(event).url !== undefined;
+
+export const isForbidden = ({ context, event }: Args): boolean =>
+  senderOf(event) !== context.owner && !isOperator(event);
+
+// ---- row
+
+const time = (ms: number): string => new Date(ms).toISOString();
+
+const summary = (context: ListingContext): Omit<AgentRow, 'actions'> => ({
+  agent_id: context.agentId,
+  version: context.registration?.version ?? '',
+  status: context.status,
+  last_seen_at: time(context.lastSeen),
+  registered_at: time(context.registeredAt),
+  envelope_versions: ENVELOPE_VERSIONS,
+  ...(context.registration?.url === undefined ? {} : { url: context.registration.url }),
+});
+
+export const row = ({ context }: State): Project => {
+  const value: AgentRow = { ...summary(context), actions: withSunsets(context) };
+  return { index: AGENTS_INDEX, key: context.agentId, value };
+};
+export const noRow = ({ context }: State): Project => ({
+  index: AGENTS_INDEX,
+  key: context.agentId,
+  value: null,
+});
+export const ended = ({ context }: State): Tell => ({
+  to: address(context.tenant, 'registry', 'agents'),
+  event: { type: 'listing.ended', agent_id: context.agentId },
+});
+
+// ---- answers
+
+/** Whoever asked the registry, which passed the request on. */
+export const replyTo = ({ replyTo: to, meta }: ListingEvent): ReplyRef | undefined =>
+  to ?? meta.reply;
+const refusal = (event: ListingEvent, error: ErrorData): Reply => ({ to: replyTo(event), error });
+
+export const answer = ({ context, event }: Args): Reply => ({
+  to: replyTo(event),
+  result: { ...summary(context), status: 'live' },
+});
+export const taken = ({ context }: State): Reply => ({
+  to: context.asked?.replyTo,
+  result: { ...summary(context), status: 'live' },
+});
+export const refused = ({ asked }: ListingContext, error: unknown): Reply => ({
+  to: asked?.replyTo,
+  error: errorData(error),
+});
+
+export const unknown = ({ context, event }: Args): Reply =>
+  refusal(event, {
+    code: 'NOT_FOUND',
+    message: `no agent ${context.agentId} is registered in ${context.tenant}: register it first`,
+  });
+export const forbidden = ({ context, event }: Args): Reply =>
+  refusal(event, {
+    code: 'FORBIDDEN',
+    message: `the agent ${context.agentId} was registered by another principal: only that one, or an operator, speaks for it`,
+  });
+export const takenAlready = ({ context, event }: Args): Reply =>
+  refusal(event, {
+    code: 'CONFLICT',
+    message: `${context.agentId} is the name of an agent of this cell: register under another agent_id`,
+  });

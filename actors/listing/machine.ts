@@ -1,0 +1,235 @@
+/**
+ * Listing: one per registered agent, `{tenant}/listing/{agent id}` (EN14, EN15). It holds what the
+ * agent offers, notices when it falls silent, and announces which of its actions go.
+ *
+ *  - `unlisted`: nothing is known; only a registration makes it stay;
+ *  - `checking`: the schemas of a registration are compiled, outside of the turn;
+ *  - `listed`, region `life`: `live`, then `degraded` when two heartbeats were missed, `gone` after
+ *    a day, and live again with the next one; a month later it is forgotten;
+ *    region `notices`: while a MAJOR version has a sunset to come, it is announced at once and
+ *    daily;
+ *  - `ended`: the registry takes it off the roll, and its row leaves.
+ *
+ * Invariants: the row (index `registry`) is what the chart says; an agent of this code and one
+ * outside never share an id; only who registered an agent, or an operator, speaks for it; a
+ * heartbeat within FRESH_MS of another writes nothing.
+ */
+import { assign, setup } from 'xstate';
+import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import type { ActionSpec } from '../../protocols/action.ts';
+import * as life from './life.ts';
+import * as sunsets from './sunsets.ts';
+import type { ListingContext, ListingEvent, Verdict } from './types.ts';
+
+export const listingMachine = setup({
+  types: {
+    context: {} as ListingContext,
+    events: {} as ListingEvent,
+    input: {} as ActorInput,
+  },
+  actors: {
+    checkSpecs: effect<Verdict, { agentId: string; actions: readonly ActionSpec[] }>(),
+  },
+  actions: {
+    ...hostActions,
+    keepAsked: assign(life.keepAsked),
+    forgetAsked: assign({ asked: null }),
+    take: assign(life.take),
+    markSeen: assign(life.markSeen),
+    markAskedSeen: assign(life.markAskedSeen),
+    markLive: assign({ status: 'live' }),
+    markDegraded: assign({ status: 'degraded' }),
+    markGone: assign({ status: 'gone' }),
+    deprecate: assign(sunsets.deprecate),
+    gatherNotices: assign(sunsets.gatherNotices),
+    dropNotice: assign(sunsets.dropNotice),
+  },
+  guards: {
+    isRefused: (_, { verdict }: { verdict: Verdict }) => verdict.refused !== undefined,
+    isListed: ({ context }) => context.registration !== null,
+    isForbidden: life.isForbidden,
+    isTakeover: life.isTakeover,
+    isSameAndFresh: life.isSameAndFresh,
+    isSame: life.isSame,
+    isFresh: life.isFresh,
+    isNoOffer: sunsets.isNoOffer,
+    isTooSoon: sunsets.isTooSoon,
+    hasNotice: ({ context }) => context.notices.length > 0,
+    somethingGoes: sunsets.somethingGoes,
+  },
+  delays: {
+    degradedAfter: life.DEGRADED,
+    goneAfter: life.GONE,
+    forgottenAfter: life.FORGOTTEN,
+    nextNotice: sunsets.NOTICE_MS,
+  },
+}).createMachine({
+  id: 'listing',
+  description: 'What one agent offers, and whether it lives.',
+  context: ({ input }) => life.born(input),
+  options: { maxIterations: 1_000 },
+  initial: 'unlisted',
+  states: {
+    unlisted: {
+      description: 'Nothing is known of the agent yet.',
+      on: {
+        'listing.register': { target: 'checking', actions: 'keepAsked' },
+        'listing.heartbeat': {
+          target: 'ended',
+          actions: { type: 'reply', params: life.unknown },
+        },
+        'listing.deprecate': {
+          target: 'ended',
+          actions: { type: 'reply', params: life.unknown },
+        },
+        'listing.remove': { target: 'ended', actions: { type: 'reply', params: life.unknown } },
+      },
+    },
+    checking: {
+      description: 'The schemas of a registration are compiled; what comes waits.',
+      meta: {
+        defer: ['listing.register', 'listing.heartbeat', 'listing.deprecate', 'listing.remove'],
+      },
+      invoke: {
+        id: 'checkSpecs',
+        src: 'checkSpecs',
+        input: ({ context }) => ({
+          agentId: context.agentId,
+          actions: context.asked!.actions,
+        }),
+        onDone: [
+          {
+            guard: {
+              type: 'isRefused',
+              params: ({ event }) => ({ verdict: event.output }),
+            },
+            target: 'refusing',
+            actions: {
+              type: 'reply',
+              params: ({ context, event }) => life.refused(context, event.output.refused),
+            },
+          },
+          {
+            target: 'listed',
+            actions: ['take', { type: 'reply', params: life.taken }, 'forgetAsked'],
+          },
+        ],
+        onError: {
+          target: 'refusing',
+          actions: {
+            type: 'reply',
+            params: ({ context, event }) => life.refused(context, event.error),
+          },
+        },
+      },
+    },
+    refusing: {
+      description:
+        'The registration was refused: an earlier one stays, a first one leaves nothing.',
+      always: [
+        { guard: 'isListed', target: 'listed', actions: ['markAskedSeen', 'forgetAsked'] },
+        { target: 'ended', actions: 'forgetAsked' },
+      ],
+    },
+    listed: {
+      description: 'The agent is registered.',
+      type: 'parallel',
+      states: {
+        life: {
+          description: 'Whether the agent says that it lives.',
+          initial: 'live',
+          on: {
+            'listing.register': [
+              { guard: 'isTakeover', actions: { type: 'reply', params: life.takenAlready } },
+              { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
+              { guard: 'isSameAndFresh', actions: { type: 'reply', params: life.answer } },
+              {
+                guard: 'isSame',
+                target: '.live',
+                actions: ['markSeen', { type: 'reply', params: life.answer }],
+              },
+              { target: '#listing.checking', actions: 'keepAsked' },
+            ],
+            'listing.heartbeat': [
+              { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
+              { guard: 'isFresh', actions: { type: 'reply', params: life.answer } },
+              {
+                target: '.live',
+                actions: ['markSeen', { type: 'reply', params: life.answer }],
+              },
+            ],
+            'listing.remove': [
+              { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
+              { target: '#listing.ended', actions: { type: 'reply', params: life.answer } },
+            ],
+          },
+          states: {
+            live: {
+              description: 'It was heard of within the last two heartbeats.',
+              entry: ['markLive', { type: 'project', params: life.row }],
+              after: { degradedAfter: { target: 'degraded' } },
+            },
+            degraded: {
+              description: 'Two heartbeats were missed: used only where nobody else serves.',
+              entry: ['markDegraded', { type: 'project', params: life.row }],
+              after: { goneAfter: { target: 'gone' } },
+            },
+            gone: {
+              description: 'Silent for a day: not used.',
+              entry: ['markGone', { type: 'project', params: life.row }],
+              after: { forgottenAfter: { target: '#listing.ended' } },
+            },
+          },
+        },
+        notices: {
+          description: 'Announcements of what goes.',
+          initial: 'announcing',
+          on: {
+            'listing.deprecate': [
+              { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
+              { guard: 'isNoOffer', actions: { type: 'reply', params: sunsets.noOffer } },
+              { guard: 'isTooSoon', actions: { type: 'reply', params: sunsets.tooSoon } },
+              {
+                target: '.announcing',
+                actions: [
+                  'deprecate',
+                  { type: 'project', params: life.row },
+                  { type: 'reply', params: life.answer },
+                ],
+              },
+            ],
+          },
+          states: {
+            announcing: {
+              description: 'Each sunset to come is announced.',
+              entry: 'gatherNotices',
+              always: [
+                {
+                  guard: 'hasNotice',
+                  actions: [{ type: 'publish', params: sunsets.notice }, 'dropNotice'],
+                },
+                { guard: 'somethingGoes', target: 'resting' },
+                { target: 'quiet' },
+              ],
+            },
+            resting: {
+              description: 'All was announced; it is said again the next day.',
+              after: { nextNotice: { target: 'announcing' } },
+            },
+            quiet: {
+              description: 'Nothing goes.',
+            },
+          },
+        },
+      },
+    },
+    ended: {
+      description: 'The agent is no longer registered.',
+      entry: [
+        { type: 'project', params: life.noRow },
+        { type: 'tell', params: life.ended },
+      ],
+      type: 'final',
+    },
+  },
+});

@@ -1,0 +1,109 @@
+/** The pure parts of announced ends: what goes when, and who is told of it (EN15). */
+import { type ActionSpec, DEPRECATION_MS, majorOf } from '../../protocols/action.ts';
+import { parseAction } from '../../protocols/envelope.ts';
+import type { Publish, Reply } from '../../protocols/statechart.ts';
+import type { ListingContext, ListingEvent, Sunset } from './types.ts';
+
+/** Between two announcements of the same end. */
+export const NOTICE_MS = 24 * 3_600_000;
+
+type Args = { readonly context: ListingContext; readonly event: ListingEvent };
+
+const isOf =
+  ({ action, major }: Pick<Sunset, 'action' | 'major'>) =>
+  (spec: ActionSpec): boolean =>
+    spec.action === action && majorOf(spec.action_version) === major;
+
+const askedOf = (event: ListingEvent): Sunset => {
+  const { action, major, sunset_at } = event as unknown as Sunset;
+  return { action, major, sunset_at };
+};
+
+const actionsOf = ({ registration }: ListingContext): readonly ActionSpec[] =>
+  registration?.actions ?? [];
+
+export const isNoOffer = ({ context, event }: Args): boolean =>
+  !actionsOf(context).some(isOf(askedOf(event)));
+/** Sooner than 30 days from now; also what is no time at all. */
+export const isTooSoon = ({ event }: Args): boolean =>
+  !(Date.parse(askedOf(event).sunset_at) >= event.meta.now + DEPRECATION_MS);
+
+/** The last word counts, so that an end can be put off. */
+export const deprecate = ({ context, event }: Args): Partial<ListingContext> => {
+  const sunset = askedOf(event);
+  const others = context.sunsets.filter(
+    ({ action, major }) => action !== sunset.action || major !== sunset.major,
+  );
+  return { sunsets: [...others, sunset] };
+};
+
+/** What a new registration no longer offers needs no end. */
+export const stillOffered = (
+  sunsets: readonly Sunset[],
+  actions: readonly ActionSpec[],
+): readonly Sunset[] => sunsets.filter((sunset) => actions.some(isOf(sunset)));
+
+/** The actions as the registry shows them. */
+export const withSunsets = (context: ListingContext): readonly ActionSpec[] =>
+  actionsOf(context).map((spec) => {
+    const sunset = context.sunsets.find((one) => isOf(one)(spec));
+    return sunset ? { ...spec, deprecated: true, sunset_at: sunset.sunset_at } : spec;
+  });
+
+/** Those of the registry's hand, and those that the registration itself brought. */
+const toCome = (context: ListingContext, now: number): readonly Sunset[] =>
+  withSunsets(context).flatMap(({ action, action_version, sunset_at }) =>
+    sunset_at !== undefined && Date.parse(sunset_at) > now
+      ? [{ action, major: majorOf(action_version), sunset_at }]
+      : [],
+  );
+
+export const somethingGoes = ({ context, event }: Args): boolean =>
+  toCome(context, event.meta.now).length > 0;
+export const gatherNotices = ({ context, event }: Args): Partial<ListingContext> => ({
+  notices: toCome(context, event.meta.now),
+});
+export const dropNotice = ({ context }: Args): Partial<ListingContext> => ({
+  notices: context.notices.slice(1),
+});
+
+/** The version that an asker should go to: the newest of a higher MAJOR. */
+const successorOf = (context: ListingContext, { action, major }: Sunset): string | undefined =>
+  actionsOf(context)
+    .filter((spec) => spec.action === action && majorOf(spec.action_version) > major)
+    .toSorted((a, b) => majorOf(b.action_version) - majorOf(a.action_version))[0]?.action_version;
+
+export const notice = ({ context }: Args): Publish => {
+  const sunset = context.notices[0]!;
+  const successor = successorOf(context, sunset);
+  const event = `${sunset.action}.deprecation`;
+  return {
+    topic: `a2a.out.${context.tenant}.${parseAction(sunset.action).domain}`,
+    event: {
+      type: event,
+      event,
+      agent_id: context.agentId,
+      ...sunset,
+      ...(successor === undefined ? {} : { successor }),
+    },
+  };
+};
+
+export const noOffer = ({ context, event }: Args): Reply => {
+  const { action, major } = askedOf(event);
+  return {
+    to: event.replyTo ?? event.meta.reply,
+    error: {
+      code: 'NOT_FOUND',
+      message: `the agent ${context.agentId} does not offer version ${major} of ${action}`,
+    },
+  };
+};
+export const tooSoon = ({ event }: Args): Reply => ({
+  to: event.replyTo ?? event.meta.reply,
+  error: {
+    code: 'INVALID_ARGUMENT',
+    message: `sunset_at is ${JSON.stringify(askedOf(event).sunset_at)}: name a time at least 30 days from now`,
+    details: { earliest: new Date(event.meta.now + DEPRECATION_MS).toISOString() },
+  },
+});

@@ -1,0 +1,66 @@
+/** What the listing of one agent keeps between turns, and what it is told. */
+import type {
+  ActionSpec,
+  RegistryDeprecate,
+  RegistryHeartbeat,
+  RegistryRegister,
+  RegistryRemove,
+} from '../../protocols/action.ts';
+import type { Address } from '../../protocols/address.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
+
+/** Announced end of a MAJOR version of an action. */
+export type Sunset = {
+  readonly action: string;
+  readonly major: number;
+  /** RFC 3339 */
+  readonly sunset_at: string;
+};
+
+/** A registration as its agent gave it. */
+export type Registration = {
+  readonly version: string;
+  /** of an agent outside */
+  readonly url?: string;
+  readonly actions: readonly ActionSpec[];
+};
+
+/** A registration whose schemas are being looked at, and who waits for the answer. */
+export type Asked = Registration & {
+  /** `sub` of who asked */
+  readonly owner: string;
+  readonly at: number;
+  readonly replyTo?: ReplyRef;
+};
+
+export type ListingContext = {
+  readonly self: Address;
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly status: 'live' | 'degraded' | 'gone';
+  /** null until its first registration is good */
+  readonly registration: Registration | null;
+  readonly owner: string;
+  readonly registeredAt: number;
+  readonly lastSeen: number;
+  readonly sunsets: readonly Sunset[];
+  readonly asked: Asked | null;
+  /** announcements that this round has yet to make */
+  readonly notices: readonly Sunset[];
+};
+
+type Passed<Event, Name extends string> = Omit<Event, 'type'> & {
+  readonly type: Name;
+  readonly replyTo?: ReplyRef;
+};
+export type ListingRequest =
+  | Passed<RegistryRegister, 'listing.register'>
+  | Passed<RegistryHeartbeat, 'listing.heartbeat'>
+  | Passed<RegistryDeprecate, 'listing.deprecate'>
+  | Passed<RegistryRemove, 'listing.remove'>;
+
+export type ListingEvent = Delivered<ListingRequest>;
+
+/** What `checkSpecs` found. */
+export type Verdict = { readonly refused?: ErrorData };

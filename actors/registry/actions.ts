@@ -1,0 +1,96 @@
+/**
+ * The registry's own actions, by which agents outside come, stay, announce and leave (EN14, EN15).
+ * Carried out by the registry of the envelope's tenant.
+ */
+import { type TSchema, Type } from '@sinclair/typebox';
+import { ActionSpecSchema, type AgentRow } from '../../protocols/action.ts';
+import { address } from '../../protocols/address.ts';
+import { SemanticVersion } from '../../protocols/check.ts';
+import type { Envelope } from '../../protocols/envelope.ts';
+import { type ActionDefinition, defineAction } from '../task/action.ts';
+import { AGENT_ACTIONS_MAX } from '../listing/effects/check-specs.ts';
+import { AGENT_ID } from './roll.ts';
+
+/** The agent that these actions belong to. */
+const REGISTRY_AGENT = 'registry';
+const ROLES = ['agent', 'operator'];
+/** A registration is an answer of seconds. */
+const ETA_SEC = 60;
+const PAYLOAD_BYTES_MAX = 1_048_576;
+
+const AgentId = Type.String({ pattern: AGENT_ID.source });
+const payload = (fields: Record<string, TSchema>): Record<string, TSchema> => ({
+  '1.0': Type.Object(
+    {
+      schema_version: Type.Literal('1.0'),
+      subject: Type.Optional(Type.String({ maxLength: 256 })),
+      ...fields,
+    },
+    { additionalProperties: false },
+  ),
+});
+
+const Summary = Type.Object(
+  {
+    agent_id: AgentId,
+    version: Type.String(),
+    status: Type.Unsafe<AgentRow['status']>({ type: 'string', enum: ['live', 'degraded', 'gone'] }),
+    last_seen_at: Type.String({ format: 'date-time' }),
+    registered_at: Type.String({ format: 'date-time' }),
+    envelope_versions: Type.Array(Type.String()),
+    url: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false, description: 'the agent as it stands in the registry' },
+);
+
+type Own = Pick<ActionDefinition, 'action' | 'description' | 'schemas'>;
+const action = (own: Own): ActionDefinition =>
+  defineAction({
+    ...own,
+    version: '1.0.0',
+    result: Summary,
+    agent: REGISTRY_AGENT,
+    actor: ({ tenant_id }: Envelope) => address(tenant_id, 'registry', 'agents'),
+    roles: ROLES,
+    etaSec: ETA_SEC,
+    maxPayloadBytes: PAYLOAD_BYTES_MAX,
+  });
+
+export const registryActions = (): readonly ActionDefinition[] => [
+  action({
+    action: 'registry.register_agent',
+    description:
+      'Registers an agent outside with its door and its actions, or replaces what it offers. It must send a heartbeat every five minutes.',
+    schemas: payload({
+      agent_id: AgentId,
+      version: SemanticVersion,
+      url: Type.String({
+        pattern: '^https?://[^\\s/@?#]+(/[^\\s?#]*)?$',
+        maxLength: 2_048,
+        description: 'its door; envelopes are sent to {url}/v1/envelopes',
+      }),
+      actions: Type.Array(ActionSpecSchema, { maxItems: AGENT_ACTIONS_MAX }),
+    }),
+  }),
+  action({
+    action: 'registry.send_heartbeat',
+    description: 'Says that the agent lives; every five minutes, two missed make it degraded.',
+    schemas: payload({ agent_id: AgentId }),
+  }),
+  action({
+    action: 'registry.remove_agent',
+    description: 'Takes the agent out of the registry at once.',
+    schemas: payload({ agent_id: AgentId }),
+  }),
+  action({
+    action: 'registry.deprecate_action',
+    description:
+      'Announces that a MAJOR version of an action ends, at least 30 days ahead; announced daily as {action}.deprecation.',
+    schemas: payload({
+      agent_id: AgentId,
+      action: Type.String({ minLength: 3, maxLength: 128 }),
+      major: Type.Integer({ minimum: 0 }),
+      sunset_at: Type.String({ format: 'date-time' }),
+    }),
+  }),
+];

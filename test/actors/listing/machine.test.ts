@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { listingMachine } from '../../../actors/listing/machine.ts';
+import { FRESH_MS } from '../../../actors/listing/life.ts';
+import { DEGRADED_AFTER_MS, GONE_AFTER_MS } from '../../../protocols/action.ts';
+import { address } from '../../../protocols/address.ts';
+import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
+import { born, type Live, settled, step, type Step } from '../../../runtime/statechart/host.ts';
+import { explore, said, stroll } from '../../charts/coverage.ts';
+import { exploration, spec } from './walk.ts';
+
+const self = address('default', 'listing', 'smith');
+const ada = { sub: 'ada', roles: ['agent'] };
+const bob = { sub: 'bob', roles: ['agent'] };
+const admin = { sub: 'admin', roles: ['operator'] };
+
+class Listing {
+  live: Live;
+  #n = 0;
+  constructor() {
+    const input = { self, tenant: 'default', key: 'smith', now: 0 };
+    this.live = born(listingMachine, input, { id: 'm0', now: 0, self }).live;
+  }
+  tell(now: number, event: Message, principal = ada): Step {
+    const id = `m${++this.#n}`;
+    const meta: Meta = { id, now, self, principal, reply: { id } };
+    return this.#keep(step(listingMachine, this.live, { event: { ...event, meta } }, now));
+  }
+  register(now: number, principal = ada, more: object = {}): Step {
+    const registration = { version: '1.0.0', actions: [spec('metal.forge_nail')], ...more };
+    const made = this.tell(now, { type: 'listing.register', ...registration }, principal);
+    const job = this.live.jobs['checkSpecs'];
+    if (!job) return made;
+    const meta: Meta = { id: `m${++this.#n}`, now, self };
+    return this.#keep(
+      step(listingMachine, this.live, settled('checkSpecs', job.key, {}, meta), now),
+    );
+  }
+  #keep(made: Step): Step {
+    this.live = made.live;
+    return made;
+  }
+}
+const codeOf = (made: Step) => said<Reply>(made.asks, 'reply')[0]?.error?.code;
+const url = 'https://smith.example';
+
+describe('the listing chart', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+    expect(explore(exploration).unreached).toEqual([]);
+  });
+
+  it('keeps its promises on long paths in any order', () => {
+    expect(stroll(exploration, 60)).toBe(60);
+  });
+});
+
+describe('a listing', () => {
+  it('is degraded after two missed heartbeats and gone after a day', () => {
+    expect(DEGRADED_AFTER_MS).toBeGreaterThan(2 * 300_000);
+    const listing = new Listing();
+    listing.register(10);
+    const due = Object.values(listing.live.timers).map((timer) => timer.due);
+    expect(due).toContain(10 + DEGRADED_AFTER_MS);
+    expect(GONE_AFTER_MS).toBe(86_400_000);
+  });
+
+  it('writes nothing for a heartbeat, or the same registration, just after another one', () => {
+    const listing = new Listing();
+    listing.register(0);
+    const beat = { type: 'listing.heartbeat' };
+    for (const made of [listing.tell(FRESH_MS - 1, beat), listing.register(FRESH_MS - 1)]) {
+      expect(said<Project>(made.asks, 'project')).toEqual([]);
+      expect(said<Reply>(made.asks, 'reply')[0]?.result).toMatchObject({ agent_id: 'smith' });
+    }
+    const later = listing.tell(FRESH_MS, beat);
+    expect(said<Project>(later.asks, 'project')).toMatchObject([
+      { value: { last_seen_at: new Date(FRESH_MS).toISOString(), status: 'live' } },
+    ]);
+  });
+
+  it('lets nobody speak for an agent but who registered it, and operators', () => {
+    const listing = new Listing();
+    listing.register(0, ada, { url });
+    expect(codeOf(listing.tell(1, { type: 'listing.heartbeat' }, bob))).toBe('FORBIDDEN');
+    expect(codeOf(listing.tell(1, { type: 'listing.remove' }, bob))).toBe('FORBIDDEN');
+    expect(codeOf(listing.register(1, bob, { url: 'https://bob.example' }))).toBe('FORBIDDEN');
+    expect(codeOf(listing.tell(1, { type: 'listing.remove' }, admin))).toBeUndefined();
+  });
+
+  it('gives the name of an agent of this code to none outside, and back to this code', () => {
+    const local = new Listing();
+    local.register(0, admin);
+    expect(codeOf(local.register(1, admin, { url }))).toBe('CONFLICT');
+    const outside = new Listing();
+    outside.register(0, ada, { url });
+    const made = outside.register(1, admin);
+    expect(codeOf(made)).toBeUndefined();
+    expect(said<Project>(made.asks, 'project').at(-1)?.value).not.toHaveProperty('url');
+  });
+});

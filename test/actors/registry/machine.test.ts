@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { AGENTS_MAX } from '../../../actors/registry/roll.ts';
+import type { RegistryContext } from '../../../actors/registry/types.ts';
+import { explore, follow, stroll } from '../../charts/coverage.ts';
+import { exploration } from './walk.ts';
+
+describe('the registry chart', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+    expect(explore(exploration).unreached).toEqual([]);
+  });
+
+  it('keeps its promises on long paths in any order', () => {
+    expect(stroll(exploration, 60)).toBe(60);
+  });
+
+  it('holds a thousand agents, and refuses one more', () => {
+    const script = Array.from({ length: AGENTS_MAX }, () => 'one more');
+    const agents = (names: readonly string[]) =>
+      (follow(exploration, names).live.snapshot.context as RegistryContext).agents;
+    expect(agents(script)).toHaveLength(AGENTS_MAX);
+    expect(agents([...script, 'register smith'])).toEqual(agents(script));
+  });
+});

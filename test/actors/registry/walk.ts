@@ -1,0 +1,88 @@
+/** All that may happen to a registry, and what it has promised on every path. */
+import { registryMachine } from '../../../actors/registry/machine.ts';
+import { AGENTS_MAX, listingAddress } from '../../../actors/registry/roll.ts';
+import type { RegistryContext } from '../../../actors/registry/types.ts';
+import { address } from '../../../protocols/address.ts';
+import type { Message, Reply, ReplyRef, Tell } from '../../../protocols/statechart.ts';
+import type { Live } from '../../../runtime/statechart/host.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Ledger,
+  type Move,
+  said,
+} from '../../charts/coverage.ts';
+
+const self = address('default', 'registry', 'agents');
+const contextOf = (live: Live) => live.snapshot.context as RegistryContext;
+
+/** Each request goes to one: to the listing with whoever waits, or back with why not. */
+class Watch implements Ledger {
+  copy(): Ledger {
+    return this;
+  }
+
+  take({ cause, meta, step }: Happened): void {
+    const { agents } = contextOf(step.live);
+    demand(new Set(agents).size).toBe(agents.length);
+    demand(agents.length).toBeLessThanOrEqual(AGENTS_MAX);
+    const event = cause.event as Message;
+    if (!event.type.startsWith('registry.')) return;
+    const told = said<Tell>(step.asks, 'tell');
+    const refused = said<Reply>(step.asks, 'reply');
+    demand(told.length + refused.length).toBe(1);
+    for (const tell of told) {
+      demand(agents).toContain(event['agent_id']);
+      demand(tell.to).toBe(listingAddress('default', event['agent_id'] as string));
+      demand((tell.event['replyTo'] as ReplyRef).id).toBe(meta.id);
+    }
+  }
+}
+
+const REQUESTS = [
+  'register',
+  'register_agent',
+  'heartbeat',
+  'send_heartbeat',
+  'deprecate',
+  'deprecate_action',
+  'remove',
+  'remove_agent',
+];
+
+export const exploration: Exploration = {
+  machine: registryMachine,
+  self,
+  ledger: () => new Watch(),
+  moves: (live): Move[] => [
+    ...['smith', 'baker', 'No Name'].flatMap((agent_id) =>
+      REQUESTS.map((name) => ({
+        name: `${name} ${agent_id}`,
+        event: { type: `registry.${name}`, agent_id },
+      })),
+    ),
+    {
+      name: 'one more',
+      event: { type: 'registry.register', agent_id: `a${contextOf(live).agents.length}` },
+    },
+    {
+      name: 'smith has ended',
+      event: { type: 'listing.ended', agent_id: 'smith' },
+      from: listingAddress('default', 'smith'),
+      tell: true,
+    },
+    {
+      name: 'baker says that smith has ended',
+      event: { type: 'listing.ended', agent_id: 'smith' },
+      from: listingAddress('default', 'baker'),
+      tell: true,
+    },
+  ],
+  key: (live) => {
+    const { agents } = contextOf(live);
+    const rest = agents.length >= AGENTS_MAX ? 'full' : Math.min(agents.length, 3);
+    return [agents.includes('smith'), agents.includes('baker'), rest];
+  },
+  scripts: [Array.from({ length: AGENTS_MAX }, () => 'one more')],
+};
