@@ -1,0 +1,15 @@
+/** What a keyring keeps between turns. */
+import type { KeyringAdd, KeyringRevoke, KeyringRotate, KeyRow } from '../../protocols/keyring.ts';
+import type { Delivered } from '../../protocols/statechart.ts';
+
+export type KeyringContext = {
+  /** by kid; at most KEYS_MAX */
+  readonly keys: Readonly<Record<string, KeyRow>>;
+  /** kids whose rows in the index are behind */
+  readonly changed: readonly string[];
+};
+
+export type KeyringEvent =
+  | Delivered<KeyringAdd>
+  | Delivered<KeyringRotate>
+  | Delivered<KeyringRevoke>;
