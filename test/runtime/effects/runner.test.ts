@@ -1,10 +1,11 @@
 /** The limit of effects that run at once, and who is next when it is reached (RT8). */
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { setup } from 'xstate';
 import { type Address, address } from '../../../protocols/address.ts';
 import { effect } from '../../../protocols/statechart.ts';
 import { createRegistry, defineActor } from '../../../runtime/actor/define-actor.ts';
 import { EffectRunner } from '../../../runtime/effects/runner.ts';
+import type { EffectContext } from '../../../runtime/index.ts';
 import type { Intent } from '../../../runtime/shard/intents.ts';
 import { settled, VirtualClock } from '../../sim/virtual-clock.ts';
 
@@ -15,21 +16,23 @@ const machine = setup({ actors: { work: effect<string, object>() } }).createMach
 });
 
 /** Effects that have begun, in this order, and how each is ended. */
-let began: { readonly id: string; readonly end: () => void; readonly signal: AbortSignal }[];
+let began: {
+  readonly id: string;
+  readonly end: () => void;
+  readonly signal: AbortSignal;
+  readonly traceId: string | undefined;
+}[];
 let reported: string[];
 let runner: EffectRunner;
 beforeEach(() => open());
 
-function open(tenantWeights: Record<string, number> = {}): void {
+function open(tenantWeights: Record<string, number> = {}, limits: Limits = {}): void {
   began = [];
   reported = [];
-  const run = (
-    _input: unknown,
-    { id, attempt, signal }: { id: string; attempt: number } & Signal,
-  ) =>
+  const run = (_input: unknown, { id, attempt, signal, traceId }: EffectContext) =>
     new Promise<string>((resolve) => {
       const name = `${id.slice('cell:'.length)}.${attempt}`;
-      began.push({ id: name, end: () => resolve('done'), signal });
+      began.push({ id: name, end: () => resolve('done'), signal, traceId });
     });
   const worker = defineActor({
     type: 'worker',
@@ -49,9 +52,10 @@ function open(tenantWeights: Record<string, number> = {}): void {
     alarm: () => {},
     runningMax: 2,
     tenantWeights,
+    ...limits,
   });
 }
-type Signal = { readonly signal: AbortSignal };
+type Limits = { readonly runningMax?: number; readonly tenantRunningMax?: number };
 
 const intentOf = (actor: Address, attempt = 1): Intent => ({
   actor,
@@ -144,4 +148,59 @@ it('stop aborts what runs; what waits begins never', async () => {
   run('b', '4');
   await settled();
   expect([runner.running, reported]).toEqual([0, []]);
+});
+
+describe('a tenant at its own limit', () => {
+  beforeEach(() => open({}, { runningMax: 3, tenantRunningMax: 2 }));
+
+  it('leaves room that others take at once, and none of them stands behind its queue', () => {
+    for (let n = 0; n < 1_000; n++) run('flood', `f${n}`);
+    expect(ids()).toEqual(['f0.1', 'f1.1']);
+    run('calm', 'c0');
+    expect(ids()).toEqual(['f0.1', 'f1.1', 'c0.1']);
+  });
+
+  it('goes on as each of its own ends, in order, to the last', async () => {
+    for (let n = 0; n < 20; n++) run('a', `a${n}`);
+    for (let done = 0; done < 20; done++) {
+      expect(began.length - reported.length).toBe(Math.min(2, 20 - done));
+      await end(1);
+    }
+    expect(ids()).toEqual(Array.from({ length: 20 }, (_, n) => `a${n}.1`));
+    expect(runner.running).toBe(0);
+  });
+
+  it('is never passed over for good, however many others wait for the limit of all', async () => {
+    for (let n = 0; n < 6; n++) run('a', `a${n}`);
+    for (const tenant of ['b', 'c', 'd']) for (let n = 0; n < 50; n++) run(tenant, tenant + n);
+    await end(40);
+    expect(ids()).toContain('a5.1');
+    const running = began.filter(({ id }) => !reported.includes(id));
+    expect(running).toHaveLength(3);
+  });
+
+  it('forgets what is aborted while it waits, in either queue, and makes room when it runs', async () => {
+    for (const id of ['1', '2', '3', '4']) run('a', id);
+    for (const id of ['5', '6', '7', '8']) run('b', id);
+    expect(ids()).toEqual(['1.1', '2.1', '5.1']);
+    for (const id of ['3', '6', '7']) runner.abort(id);
+    await end(1);
+    expect(ids()).toEqual(['1.1', '2.1', '5.1', '8.1']);
+    runner.abort('2');
+    await settled();
+    expect(ids()).toEqual(['1.1', '2.1', '5.1', '8.1', '4.1']);
+  });
+});
+
+it('a limit of which nothing could run is refused', () => {
+  for (const tenantRunningMax of [0, -1, Number.NaN])
+    expect(() => open({}, { tenantRunningMax })).toThrow(/at least 1/);
+});
+
+it('an effect is told the trace of what caused it', async () => {
+  const traceId = '0af7651916cd43dd8448eb211c80319c';
+  runner.run('t', { ...intentOf(address('a', 'worker', 'k')), traceId });
+  run('a', 'u');
+  await settled();
+  expect(began.map((one) => one.traceId)).toEqual([traceId, undefined]);
 });

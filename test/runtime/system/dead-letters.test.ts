@@ -6,7 +6,7 @@ import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 const audit = { who: 'otto', why: 'it is mended' };
-const list = (world: World, options?: { from?: number; limit?: number }) =>
+const list = (world: World, options?: { domain?: string; from?: number; limit?: number }) =>
   world.system.deadLetters.list(options);
 
 /** Position of the nth letter that is listed, from 1: positions rise and may have gaps. */
@@ -172,4 +172,114 @@ it('a refusal that nobody takes is a dead letter, and no echo', async () => {
     return all;
   });
   for (const letter of letters) expect(letter).toMatchObject({ to: a, event: { type: 'refused' } });
+});
+
+const b = puppet('b');
+const error = { code: 'UNAVAILABLE', message: 'it never answered', details: { tries: 7 } } as const;
+const abandon = (domain: string, n: number) => ({
+  domain,
+  reason: 'EXHAUSTED',
+  error,
+  to: b,
+  event: { type: 'do', n },
+});
+
+describe('a message that a machine gives up', () => {
+  it('lies in the log of its domain with what a person needs, also after a restart', async () => {
+    const world = await openWorld();
+    expect(await world.system.deadLetters.domains()).toEqual(['actors']);
+    await world.ask(a, { type: 'do', abandons: [abandon('orders', 1), abandon('stock_eu', 2)] });
+    await world.letters(2);
+    await world.restart();
+    const { deadLetters } = world.system;
+    expect(await deadLetters.domains()).toEqual(['actors', 'orders', 'stock_eu']);
+    const [letter] = await list(world, { domain: 'orders' });
+    expect(letter).toMatchObject({
+      domain: 'orders',
+      reason: 'EXHAUSTED',
+      error,
+      from: a,
+      to: b,
+      event: { type: 'do', n: 1 },
+    });
+    expect(await deadLetters.get(letter!.position, 'orders')).toEqual(letter);
+    await expect(deadLetters.get(letter!.position, 'stock')).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    });
+    expect(await list(world, { domain: 'actors' })).toEqual([]);
+    expect(await list(world)).toMatchObject([{ domain: 'orders' }, { domain: 'stock_eu' }]);
+  });
+
+  it('leaves with its turn or not at all', async () => {
+    const world = await openWorld();
+    const abandons = [abandon('orders', 1)];
+    await world.ask(a, { type: 'do', n: 1 });
+    await world.ask(a, { type: 'do', abandons, throws: 'params' });
+    for (const bad of [
+      { domain: 'Orders' },
+      { domain: 'actors-audit' },
+      { domain: 'a.b' },
+      { reason: '' },
+      { error: { code: 'NONE', message: 'x' } },
+      { to: 'nowhere' },
+      { event: { n: 1 } },
+    ])
+      await world.ask(puppet(JSON.stringify(bad)), {
+        type: 'do',
+        abandons: [...abandons, { ...abandons[0]!, ...bad }],
+      });
+    await world.letters(8);
+    expect(await list(world, { domain: 'orders' })).toEqual([]);
+    expect(await world.system.deadLetters.domains()).toEqual(['actors']);
+  });
+
+  it('is redriven or dropped by domain and position, with an audit that names both', async () => {
+    const world = await openWorld();
+    const { deadLetters } = world.system;
+    const abandons = [1, 2, 3].map((n) => abandon('orders', n));
+    await world.ask(a, { type: 'do', abandons: [...abandons, abandon('stock', 9)] });
+    await world.letters(4);
+    const [first, second, third] = (await list(world, { domain: 'orders' })).map(
+      ({ position }) => position,
+    );
+    expect(await deadLetters.redrive(first!, audit, 'orders')).toMatchObject({ kind: 'accepted' });
+    await deadLetters.redrive(first!, audit, 'orders');
+    await eventually(() => expect(world.seen(b)).toEqual(['do:1']));
+    await deadLetters.drop(second!, audit, 'orders');
+    expect((await list(world)).map(({ domain, event }) => [domain, event?.['n']])).toEqual([
+      ['orders', 3],
+      ['stock', 9],
+    ]);
+    expect(await list(world, { domain: 'orders', from: third! })).toHaveLength(1);
+    expect(await deadLetters.audits({ domain: 'orders' })).toMatchObject([
+      { domain: 'orders', position: first, action: 'redrive', ...audit },
+      { domain: 'orders', position: first, action: 'redrive' },
+      { domain: 'orders', position: second, action: 'drop' },
+    ]);
+    expect(await deadLetters.audits({ domain: 'stock' })).toEqual([]);
+    for (const name of ['actors-audit', 'Orders', '']) {
+      const refused = { code: 'INVALID_ARGUMENT' };
+      await expect(deadLetters.list({ domain: name })).rejects.toMatchObject(refused);
+      await expect(deadLetters.drop(first!, audit, name)).rejects.toMatchObject(refused);
+    }
+  });
+});
+
+it('poison messages never block others: not their shard, and not those behind them', async () => {
+  const world = await openWorld({ shards: 1 });
+  const poison = { type: 'do', throws: 'assign' } as const;
+  const others = Array.from({ length: 40 }, (_, n) => puppet(`n${n}`));
+  const sent: Promise<unknown>[] = [];
+  for (const [n, other] of others.entries()) {
+    sent.push(world.tell(a, { ...poison, n }));
+    sent.push(world.ask(other, { type: 'do', n }).then((answer) => answer.kind));
+  }
+  await Promise.all(sent);
+  for (const [n, other] of others.entries()) expect(world.seen(other)).toEqual([`do:${n}`]);
+  const letters = await world.letters(40);
+  expect(letters.map(({ to, event }) => [to, event?.['n']])).toEqual(others.map((_, n) => [a, n]));
+  // Three crashes put the actor out of service; a person puts it back, and it goes on.
+  expect(world.statusOf(a)).toBe('quarantined');
+  await world.order(a, 'sys.resume');
+  expect(await world.ask(a, { type: 'do', n: 'good' })).toMatchObject({ kind: 'answered' });
 });

@@ -34,6 +34,34 @@ describe('a message', () => {
     expect(await settled).toMatchObject({ kind: 'answered' });
   });
 
+  it.each([{}, { repeatable: true as const }])(
+    'that is handed on to another actor is answered by that one (%j)',
+    async (how) => {
+      const world = await openWorld({ shards: 4 });
+      for (const other of ['b', 'c', 'd', 'e'].map(puppet)) {
+        const handed = { type: 'do', n: 1, hands: [other], answer: 'never' };
+        expect(await world.ask(a, handed, how)).toEqual({
+          kind: 'answered',
+          result: ['do:handed'],
+        });
+        // Whoever was answered sees the turn that answered.
+        expect(world.seen(other)).toEqual(['do:handed']);
+      }
+      const both = { type: 'do', n: 2, hands: [b], answer: 'first' };
+      expect(await world.ask(a, both, how)).toMatchObject({ kind: 'answered' });
+    },
+  );
+
+  it('of an actor that is handed on is answered by the one that got it', async () => {
+    const world = await openWorld();
+    const [c, d] = [puppet('c'), puppet('d')];
+    const handed = { type: 'do', hands: [d], answer: 'never' };
+    await world.tell(c, { type: 'do', tells: [{ to: a, event: handed, ask: true }] });
+    await eventually(() =>
+      expect(world.known(c).told).toMatchObject([{ type: 'reply', result: ['do:handed'] }]),
+    );
+  });
+
   it('that its actor does not take is refused to the asker', async () => {
     const world = await openWorld();
     expect(await world.ask(a, { type: 'unheardOf' })).toMatchObject({

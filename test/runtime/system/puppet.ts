@@ -27,6 +27,12 @@ export type Do = Message & {
   readonly appends?: readonly Message[];
   readonly publishes?: unknown;
   readonly projects?: unknown;
+  /** params of `deadLetter`, taken as they are */
+  readonly abandons?: readonly unknown[];
+  /** actors that the request is handed to: they answer for this one */
+  readonly hands?: readonly Address[];
+  /** the request of another, handed on: it is answered, too */
+  readonly replyTo?: ReplyRef;
   /** where it throws */
   readonly throws?: 'assign' | 'params' | 'guard' | 'odd error';
   /** ends the whole process, without a word */
@@ -98,16 +104,22 @@ const setupPuppet = setup({
     }),
     obey: enqueueActions(({ context, event, enqueue }) => {
       const { tells = [], appends, publishes, projects, throws, odd, meta } = doing(event);
+      const { abandons = [], hands = [], replyTo } = doing(event);
       if (throws === 'params') throw new Error('told to throw in params');
       for (const params of tells) enqueue({ type: 'tell', params: params as never });
       if (appends) enqueue({ type: 'append', params: { entries: appends } });
       if (publishes) enqueue({ type: 'publish', params: publishes as never });
       if (projects) enqueue({ type: 'project', params: projects as never });
+      for (const params of abandons) enqueue({ type: 'deadLetter', params: params as never });
+      for (const to of hands) {
+        const handed = { type: 'do', n: 'handed', replyTo: meta.reply };
+        enqueue({ type: 'tell', params: { to, event: handed } });
+      }
       if (odd) doOdd(enqueue as never, context.self, odd);
       const { answer = context.seen } = doing(event);
       if (answer === 'never') return;
       if (answer === 'later' && meta.reply) enqueue.assign({ owed: [...context.owed, meta.reply] });
-      else enqueue({ type: 'reply', params: { to: meta.reply, result: answer } });
+      else enqueue({ type: 'reply', params: { to: replyTo ?? meta.reply, result: answer } });
     }),
     settle: enqueueActions(({ context, enqueue }) => {
       for (const to of context.owed)

@@ -7,7 +7,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Address, address } from '../../../protocols/address.ts';
 import { decode, encode } from '../../../protocols/codec.ts';
-import { cellSubject, journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
+import {
+  cellSubject,
+  deadLetterSubject,
+  journalSubject,
+  mailboxSubject,
+} from '../../../protocols/subjects.ts';
 import { createSystem } from '../../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../../runtime/log/log.ts';
 import { Fold, type Scalars } from '../../../runtime/shard/fold.ts';
@@ -43,6 +48,10 @@ async function someFile(): Promise<string> {
   const mail = [6, 7, 8].map((n) => [a, { type: 'do', n }] as const);
   await acceptOnly(world.path, 2, mail);
   return (await exported(world.path)).file;
+}
+
+async function* all(frames: readonly Frame[]): AsyncGenerator<Frame> {
+  yield* frames;
 }
 
 const recordOf = async ({ log }: ImportTarget, env: string) =>
@@ -253,6 +262,36 @@ describe('an import', () => {
     expect(second).toMatchObject({ state: 'owned' });
   });
 
+  it('takes a file of the first format, whose letters and audits name no domain', async () => {
+    const file = join(await scratch(), 'file');
+    const at = { format: 1, env: 'local', createdAt: 1, exportedAt: 1, program: 'test' };
+    const counts = { shards: 0, actors: 0, entries: 0, transcripts: 0, letters: 2, blobs: 0 };
+    const drop = { who: 'otto', why: 'seen', position: 12, at: 1, action: 'drop' };
+    const letter = (n: number) => Buffer.from(`letter ${n}`);
+    const frames: Frame[] = [
+      ['header', { ...at, cell: 'c', shards: 0 }],
+      [
+        'letters',
+        [
+          [7, letter(7)],
+          [12, letter(12)],
+        ],
+      ],
+      ['audits', [encode(drop)]],
+      ['end', counts],
+    ];
+    await writeExportFile(file, all(frames));
+    const { target, env } = new MemoryPlace();
+    await importCell({ target, env, file });
+    const letters = await target.log.read(deadLetterSubject('actors', env), 1);
+    expect(letters.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual([
+      'letter 7',
+      'letter 12',
+    ]);
+    const [audit] = await target.log.read(deadLetterSubject('actors-audit', env), 1);
+    expect(decode(audit!.bytes)).toEqual({ ...drop, position: letters[1]!.position });
+  });
+
   it('keeps how often an input killed a process, under the position that it has now', async () => {
     const { scalars } = Fold.empty(0, new MemoryState(), true, 'c');
     const tries = { 'm7.2': 2, 'm5.0': 1, 'c7.0': 1, 't9|x': 3 };
@@ -267,12 +306,7 @@ describe('an import', () => {
       ['mail', 'control', [mail(9)]],
       ['end', counts],
     ];
-    await writeExportFile(
-      file,
-      (async function* () {
-        yield* frames;
-      })(),
-    );
+    await writeExportFile(file, all(frames));
     const { target, env } = new MemoryPlace();
     await importCell({ target, env, file });
     const state = new MemoryState();

@@ -181,6 +181,34 @@ describe.each(allPlaces())('moved to $name, an installation', ({ make }) => {
     expect((await deadLetters.list()).map(({ event }) => event?.['n'])).toEqual([3, 4, 1]);
   });
 
+  it('keeps the dead letters of every domain, each with its audits', async () => {
+    const world = await openThree();
+    const letter = (domain: string, n: number) => {
+      const error = { code: 'UNAVAILABLE', message: 'no answer' };
+      return { domain, reason: 'EXHAUSTED', error, to: b, event: { type: 'do', n } };
+    };
+    const abandons = [letter('orders', 1), letter('orders', 2), letter('stock', 3)];
+    await world.ask(a, { type: 'do', n: 0, abandons });
+    await world.tell(a, { type: 'do', n: 4, throws: 'assign' });
+    await world.letters(4);
+    const audit = { who: 'otto', why: 'seen' };
+    for (const domain of ['orders', 'stock']) {
+      const [first] = await world.system.deadLetters.list({ domain });
+      await world.system.deadLetters.drop(first!.position, audit, domain);
+    }
+    const { file, summary } = await stopped(world);
+    expect(summary.letters).toBe(4);
+    const { deadLetters } = (await carried(file)).system;
+    expect(await deadLetters.domains()).toEqual(['actors', 'orders', 'stock']);
+    const left = (await deadLetters.list()).map(({ domain, event }) => [domain, event?.['n']]);
+    expect(left.sort()).toEqual([
+      ['actors', 4],
+      ['orders', 2],
+    ]);
+    for (const { domain, position } of await deadLetters.audits())
+      expect(await deadLetters.get(position, domain)).toMatchObject({ domain });
+  });
+
   it('keeps the blobs that are no snapshots', async () => {
     const world = await openThree();
     await world.stop();

@@ -1,0 +1,116 @@
+/**
+ * The door where the log does not say what became of a message, and where nobody answers: what is
+ * sent again, and what must not be (F1, F7).
+ */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { setup } from 'xstate';
+import { address } from '../../protocols/address.ts';
+import { mailboxSubject } from '../../protocols/subjects.ts';
+import { createRegistry, defineActor } from '../../runtime/actor/define-actor.ts';
+import { InProcessBus } from '../../runtime/bus/in-process.ts';
+import { Door } from '../../runtime/door.ts';
+import type { SendOptions } from '../../runtime/index.ts';
+import { AppendUnknown, type Log } from '../../runtime/log/log.ts';
+import { createMemoryStore } from '../../runtime/log/memory.ts';
+import { decodeMail } from '../../runtime/shard/records.ts';
+import { settled, VirtualClock } from '../sim/virtual-clock.ts';
+
+const machine = setup({}).createMachine({
+  id: 'thing',
+  initial: 'there',
+  states: { there: { description: 'is there' } },
+});
+const to = address('t', 'thing', 'k');
+const principal = { sub: 'ada', roles: [] };
+const event = { type: 'do' };
+
+let clock: VirtualClock;
+let bus: InProcessBus;
+let log: Log;
+/** appends whose answer is lost from now on */
+let lost: number;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  bus = new InProcessBus({ clock });
+  lost = 0;
+  ({ log } = createMemoryStore({ clock }));
+  const append = log.append.bind(log);
+  log.append = async (subject, bytes, options) => {
+    const answer = await append(subject, bytes, options);
+    if (lost-- > 0) throw new AppendUnknown(subject);
+    return answer;
+  };
+});
+
+/** Lets what was begun take its first steps, and then so much time pass. */
+async function pass(ms: number): Promise<void> {
+  await settled();
+  await clock.run(clock.monotonicMs() + ms);
+}
+
+const openDoor = (asksAgain: boolean) =>
+  new Door({
+    log,
+    bus,
+    clock,
+    env: 'e',
+    shards: 1,
+    cell: 'cell',
+    worker: 'w',
+    registry: createRegistry([defineActor({ type: 'thing', version: 1, machine })]),
+    statusOf: () => undefined,
+    asksAgain,
+  });
+
+/** Ids of the copies in the mailbox. */
+const copies = async () =>
+  (await log.read(mailboxSubject('e', 0, 'data'), 1)).map(({ bytes }) => {
+    const entry = decodeMail(bytes);
+    return entry.kind === 'client' ? entry.item.id : entry.kind;
+  });
+
+const WAYS: [string, Partial<SendOptions>, boolean][] = [
+  ['with a key', { key: 'k' }, true],
+  ['that is repeatable', { repeatable: true }, true],
+  ['without either', {}, false],
+];
+
+describe.each(WAYS)('a message %s', (_, how, again) => {
+  it(`is ${again ? '' : 'not '}sent again while it is not known to be stored`, async () => {
+    lost = 2;
+    const sent = openDoor(false).tell(to, event, { principal, ...how });
+    await pass(10_000);
+    if (again) expect(await sent).toMatchObject({ kind: 'accepted' });
+    else expect(await sent).toMatchObject({ error: { details: { outcome: 'unknown' } } });
+    const ids = await copies();
+    expect(ids).toHaveLength(again ? 3 : 1);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it(`is ${again ? '' : 'not '}asked again in a cluster while nobody answers`, async () => {
+    const asked = openDoor(true).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
+    await pass(7_000);
+    const ids = await copies();
+    expect(ids).toHaveLength(again ? 3 : 1);
+    // Each copy may be answered: the first answer counts.
+    for (const result of ['first', 'second'])
+      bus.publish('inbox.w', { id: ids[0], result, at: [0, 1] });
+    await settled();
+    expect(await asked).toEqual({ kind: 'answered', result: 'first' });
+    await pass(60_000);
+    expect(await copies()).toEqual(ids);
+  });
+
+  it('is asked once where no answer can be lost', async () => {
+    void openDoor(false).ask(to, event, { principal, ...how, timeoutMs: 60_000 });
+    await pass(60_000);
+    expect(await copies()).toHaveLength(1);
+  });
+});
+
+it('nothing is remembered for a message that is repeatable', async () => {
+  await openDoor(false).tell(to, event, { principal, repeatable: true });
+  const [entry] = await log.read(mailboxSubject('e', 0, 'data'), 1);
+  expect(decodeMail(entry!.bytes)).not.toHaveProperty('key');
+});
