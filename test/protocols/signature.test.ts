@@ -1,6 +1,6 @@
 /** Signatures with real keys; jose, which is another's code, judges ours and signs for us. */
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
-import { FlattenedSign, flattenedVerify, importJWK, type JWK } from 'jose';
+import { FlattenedSign, flattenedVerify, importJWK } from 'jose';
 import { canonicalize } from 'json-canonicalize';
 import { describe, expect, it } from 'vitest';
 import {
@@ -30,11 +30,11 @@ const joseSigns = async (
   text = canonicalize(envelope()),
 ) => {
   const jws = await new FlattenedSign(new TextEncoder().encode(text))
-    .setProtectedHeader(header as { alg: string })
+    .setProtectedHeader(header)
     .sign(key, { crit: { other: false } });
   return `${jws.protected}..${jws.signature}`;
 };
-const joseKey = () => importJWK({ ...mine } as JWK, 'EdDSA');
+const joseKey = () => importJWK({ ...mine }, 'EdDSA');
 
 describe('a signed envelope', () => {
   it('is good, whatever the order of its fields and the white space', async () => {
@@ -68,7 +68,7 @@ describe('a signed envelope', () => {
     const [head = '', , tail = ''] = signature.split('.');
     const payload = new TextEncoder().encode(canonicalize(envelope()));
     const jws = { protected: head, payload, signature: tail };
-    const key = await importJWK({ ...publicJwk } as JWK, 'Ed25519');
+    const key = await importJWK({ ...publicJwk }, 'Ed25519');
     const { protectedHeader } = await flattenedVerify(jws, key);
     expect(protectedHeader).toEqual({ alg: 'Ed25519', b64: false, crit: ['b64'], kid });
   });
@@ -91,7 +91,7 @@ describe('a signature is refused', () => {
   it('of a key that nobody knows, whatever key its header brings', async () => {
     const other = pair();
     const header = { alg: 'EdDSA', kid: kidOf(ed25519Jwk(other)), jwk: ed25519Jwk(other) };
-    const signature = await joseSigns(header, await importJWK({ ...other } as JWK, 'EdDSA'));
+    const signature = await joseSigns(header, await importJWK({ ...other }, 'EdDSA'));
     await expect(verify(signature)).rejects.toMatchObject(refusal(/not known/));
   });
 

@@ -71,7 +71,7 @@ class Books implements Ledger {
     demand(changed).toEqual([]);
     demand(Object.fromEntries(this.rows)).toEqual(keys);
     demand(this.rows.size).toBeLessThanOrEqual(KEYS_MAX);
-    const asked = (cause.event as Message).type.startsWith('keyring.');
+    const asked = cause.event.type.startsWith('keyring.');
     demand(said<Reply>(step.asks, 'reply').map(({ to }) => to?.id)).toEqual(asked ? [meta.id] : []);
     const good = [...this.rows.values()].filter(({ status }) => /active|retiring/.test(status));
     demand(step.live.snapshot.value).toBe(good.length > 0 ? 'keeping' : 'resting');

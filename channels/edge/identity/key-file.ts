@@ -1,0 +1,85 @@
+/**
+ * Key files: private keys of an installation (JWK, one or a set) in its data folder, made when they
+ * are first needed and readable by their owner only.
+ *
+ * Invariant: a file is there whole or not at all, and is never replaced: processes that start at
+ * once end with the same key.
+ */
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { TroupeError } from '../../../protocols/errors.ts';
+
+export type AnyJwk = Readonly<Record<string, unknown>>;
+
+/** What an installation signs tokens with (`troupe token`). */
+export const issuerKeyFile = (home: string): string => join(home, 'a2a', 'issuer.jwk');
+/** What payloads are sealed to, unless the configuration names another file. */
+export const sealingKeyFile = (home: string): string => join(home, 'a2a', 'sealing.jwk');
+
+/** The keys in a text that is a JWK or a JWKS. @throws TroupeError INVALID_ARGUMENT */
+export function jwksIn(text: string, where: string): readonly AnyJwk[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // said below; the parser's own words could show a piece of a private key
+  }
+  const { keys = [value] } = (value ?? {}) as { keys?: unknown };
+  if (Array.isArray(keys) && keys.length > 0 && keys.every(isJwk)) return keys;
+  throw new TroupeError('INVALID_ARGUMENT', `${where} holds no key: it must be a JWK or a JWKS`);
+}
+
+const isJwk = (value: unknown): value is AnyJwk =>
+  typeof value === 'object' && value !== null && typeof (value as AnyJwk)['kty'] === 'string';
+
+/** @throws TroupeError NOT_FOUND, UNAVAILABLE, INVALID_ARGUMENT */
+export async function readKeyFile(path: string): Promise<readonly AnyJwk[]> {
+  try {
+    return jwksIn(await readFile(path, 'utf8'), path);
+  } catch (cause) {
+    if (cause instanceof TroupeError) throw cause;
+    if (codeOf(cause) === 'ENOENT')
+      throw new TroupeError('NOT_FOUND', `there is no key file ${path}`, { cause });
+    throw new TroupeError('UNAVAILABLE', `the key file ${path} can not be read`, { cause });
+  }
+}
+
+/** The keys of the file, which is made with a new one when there is none. @throws as readKeyFile */
+export async function keepKeyFile(
+  path: string,
+  newKey: () => Promise<AnyJwk>,
+): Promise<readonly AnyJwk[]> {
+  try {
+    return await readKeyFile(path);
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'NOT_FOUND') throw error;
+  }
+  try {
+    await writeKeyFile(path, await newKey());
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
+  }
+  return readKeyFile(path);
+}
+
+/** A new file. @throws TroupeError CONFLICT when there is one of that name, UNAVAILABLE */
+export async function writeKeyFile(path: string, key: AnyJwk): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.new`;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(draft, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    try {
+      // A link is made whole or not at all, and never over one that is there.
+      await link(draft, path);
+    } finally {
+      await rm(draft, { force: true });
+    }
+  } catch (cause) {
+    if (codeOf(cause) === 'EEXIST')
+      throw new TroupeError('CONFLICT', `the file ${path} is there already`, { cause });
+    throw new TroupeError('UNAVAILABLE', `can not write the key file ${path}`, { cause });
+  }
+}
+
+const codeOf = (cause: unknown) => (cause as NodeJS.ErrnoException).code;

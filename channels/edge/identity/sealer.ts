@@ -1,0 +1,67 @@
+/**
+ * Sealer: opens sensitive payloads with the installation's own key (EN22): the Edge to check them,
+ * a worker to do the work. What was opened is never stored: the envelope goes on as it came.
+ *
+ * In a cluster every process needs the same key file.
+ */
+import type { Envelope } from '../../../protocols/envelope.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import {
+  isSealed,
+  newSealingKey,
+  openPayload,
+  sealingJwk,
+  type SealingJwk,
+  sealingKidOf,
+  type SealingPrivateJwk,
+} from '../../../protocols/sealed.ts';
+import { type AnyJwk, keepKeyFile } from './key-file.ts';
+
+/** A key as `/.well-known/jwks.json` shows it. */
+export type PublishedJwk = AnyJwk & { readonly kid: string; readonly use: 'sig' | 'enc' };
+
+export type Sealer = {
+  /** what to seal to: the first key of the file */
+  readonly publicJwk: PublishedJwk;
+  /**
+   * The envelope with its payload opened. @throws TroupeError INVALID_ARGUMENT when it came
+   * unsealed, which says where the key is; FORBIDDEN as of `openPayload`
+   */
+  open(envelope: Envelope): Promise<Envelope>;
+};
+
+export type SealerOptions = {
+  /** private keys; made when there is none. All open, the first is published */
+  readonly file: string;
+  /** where others find the public key, for errors */
+  readonly jwksUrl: string;
+};
+
+/** @throws TroupeError INVALID_ARGUMENT, UNAVAILABLE when the file has no key to seal to */
+export async function createSealer({ file, jwksUrl }: SealerOptions): Promise<Sealer> {
+  const keys = (await keepKeyFile(file, newSealingKey)).map((jwk) => privateKeyOf(jwk, file));
+  const first: SealingJwk = sealingJwk(keys[0]);
+  return {
+    publicJwk: { ...first, kid: sealingKidOf(first), use: 'enc', alg: 'ECDH-ES+A256KW' },
+    async open(envelope) {
+      if (!isSealed(envelope.payload)) throw unsealed(envelope.action, jwksUrl);
+      return { ...envelope, payload: await openPayload(envelope.payload, keys, envelope) };
+    },
+  };
+}
+
+function privateKeyOf(jwk: AnyJwk, file: string): SealingPrivateJwk {
+  const key = sealingJwk(jwk);
+  if (typeof jwk['d'] === 'string') return { ...key, d: jwk['d'] };
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${file} holds a public key: the private one is needed`,
+  );
+}
+
+const unsealed = (action: string, jwksUrl: string) => {
+  const message = `must be sealed: { schema_version, jwe } with the key of use "enc" of ${jwksUrl}`;
+  return new TroupeError('INVALID_ARGUMENT', `the payload of ${action} ${message}`, {
+    details: { errors: [{ path: '/payload', message }], jwks: jwksUrl },
+  });
+};

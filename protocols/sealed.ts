@@ -1,0 +1,155 @@
+/**
+ * Sealed payloads (EN22): the payload of a schema marked sensitive travels as a JWE (RFC 7516,
+ * compact) to the receiver's key: ECDH-ES+A256KW on X25519 or P-256, A256GCM.
+ *
+ * What is sealed is bound to its envelope: tenant, action and principal stand in the JWE's
+ * protected header, so that whoever sees a sealed payload can not put it into an envelope of their
+ * own to have it opened for them.
+ *
+ * Invariants: no error holds anything of a payload; nothing but the algorithms above is tried,
+ * whatever a header asks for.
+ */
+import {
+  compactDecrypt,
+  CompactEncrypt,
+  decodeProtectedHeader,
+  generateKeyPair,
+  importJWK,
+  exportJWK,
+} from 'jose';
+import { createHash } from 'node:crypto';
+import type { Envelope, Payload } from './envelope.ts';
+import { TroupeError } from './errors.ts';
+
+/** A public key to seal to, as `/.well-known/jwks.json` shows it (`use` is `enc`). */
+export type SealingJwk = {
+  readonly kty: 'OKP' | 'EC';
+  readonly crv: 'X25519' | 'P-256';
+  readonly x: string;
+  readonly y?: string;
+};
+export type SealingPrivateJwk = SealingJwk & { readonly d: string };
+
+/** What a sealed payload belongs to; an envelope is one. */
+export type SealedFor = Pick<Envelope, 'tenant_id' | 'action' | 'principal'>;
+
+export type SealedPayload = { readonly schema_version: string; readonly jwe: string };
+
+const ALG = 'ECDH-ES+A256KW';
+const ENC = 'A256GCM';
+/** Members of a header that are understood; any other is refused, `zip` and `crit` among them. */
+const HEADER = new Set(['alg', 'enc', 'epk', 'kid', 'apu', 'apv', 'typ', 'cty', 'for']);
+
+/** The public part and nothing more. @throws TroupeError INVALID_ARGUMENT */
+export const sealingJwk = (value: unknown): SealingJwk => {
+  const { kty, crv, x, y } = (value ?? {}) as Record<string, unknown>;
+  if (kty === 'OKP' && crv === 'X25519' && typeof x === 'string') return { kty, crv, x };
+  if (kty === 'EC' && crv === 'P-256' && typeof x === 'string' && typeof y === 'string')
+    return { kty, crv, x, y };
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    'the key is none to seal to: give a JWK of kty "OKP" with crv "X25519" or "EC" with "P-256"',
+  );
+};
+
+/** Its thumbprint (RFC 7638). */
+export const sealingKidOf = (jwk: SealingJwk): string => {
+  const { crv, kty, x, y } = jwk;
+  const members = y === undefined ? { crv, kty, x } : { crv, kty, x, y };
+  return createHash('sha256').update(JSON.stringify(members)).digest('base64url');
+};
+
+/** A fresh X25519 pair. */
+export const newSealingKey = async (): Promise<SealingPrivateJwk> => {
+  const { privateKey } = await generateKeyPair(ALG, { crv: 'X25519', extractable: true });
+  return (await exportJWK(privateKey)) as SealingPrivateJwk;
+};
+
+export const isSealed = (payload: Payload): payload is Payload & SealedPayload =>
+  typeof payload['jwe'] === 'string' && Object.keys(payload).length === 2;
+
+/**
+ * The payload sealed for one envelope of this tenant, action and principal. Idempotency and order
+ * go by `context_id` then, since `payload.subject` is sealed, too.
+ * @throws TroupeError INVALID_ARGUMENT when the key is none to seal to
+ */
+export async function sealPayload(
+  payload: Payload,
+  publicJwk: unknown,
+  belongsTo: SealedFor,
+): Promise<SealedPayload> {
+  const jwk = sealingJwk(publicJwk);
+  const header = { alg: ALG, enc: ENC, kid: sealingKidOf(jwk), for: bindingOf(belongsTo) };
+  const jwe = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(payload)))
+    .setProtectedHeader(header)
+    .encrypt(await importJWK({ ...jwk }, ALG));
+  return { schema_version: payload.schema_version, jwe };
+}
+
+/**
+ * What was sealed. @param privateKeys those that may have been sealed to
+ * @throws TroupeError FORBIDDEN when it is sealed to another key or for another envelope, or was
+ * changed on the way; INVALID_ARGUMENT when it is no JWE of ours, or holds no payload
+ */
+export async function openPayload(
+  payload: Payload,
+  privateKeys: readonly SealingPrivateJwk[],
+  belongsTo: SealedFor,
+): Promise<Payload> {
+  if (!isSealed(payload)) throw invalid('it must have schema_version and jwe, and nothing else');
+  const header = headerOf(payload.jwe);
+  const key = privateKeys.find((one) => sealingKidOf(one) === header.kid);
+  if (!key) throw forbidden('it is sealed to a key that is not here');
+  if (header['for'] !== bindingOf(belongsTo))
+    throw forbidden('it is sealed for another tenant, action or principal');
+  const opened = payloadOf(await decrypted(payload.jwe, key));
+  if (opened.schema_version !== payload.schema_version)
+    throw invalid('its schema_version inside is not the one outside');
+  return opened;
+}
+
+/** One text of three, which can not be read in two ways. */
+const bindingOf = ({ tenant_id, action, principal }: SealedFor): string =>
+  JSON.stringify([tenant_id, action, principal.sub]);
+
+function headerOf(jwe: string): Record<string, unknown> {
+  let header: Record<string, unknown>;
+  try {
+    header = decodeProtectedHeader(jwe);
+  } catch (cause) {
+    throw invalid('jwe is no compact JWE', cause);
+  }
+  if (header['alg'] !== ALG || header['enc'] !== ENC)
+    throw invalid(`it must be sealed with alg ${ALG} and enc ${ENC}`);
+  if (!Object.keys(header).every((name) => HEADER.has(name)))
+    throw invalid('its header has a member that is not understood');
+  return header;
+}
+
+async function decrypted(jwe: string, key: SealingPrivateJwk): Promise<Uint8Array> {
+  try {
+    const { plaintext } = await compactDecrypt(jwe, await importJWK({ ...key }, ALG), {
+      keyManagementAlgorithms: [ALG],
+      contentEncryptionAlgorithms: [ENC],
+    });
+    return plaintext;
+  } catch (cause) {
+    throw forbidden('it does not open with the key that it names', cause);
+  }
+}
+
+function payloadOf(bytes: Uint8Array): Payload {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    const version = (value as { schema_version?: unknown } | null)?.schema_version;
+    if (typeof version === 'string' && !Array.isArray(value)) return value as Payload;
+  } catch {
+    // said below; the parser's own words would show a piece of the payload
+  }
+  throw invalid('there is no payload with a schema_version inside');
+}
+
+const invalid = (what: string, cause?: unknown) =>
+  new TroupeError('INVALID_ARGUMENT', `the sealed payload: ${what}`, { cause });
+const forbidden = (what: string, cause?: unknown) =>
+  new TroupeError('FORBIDDEN', `the sealed payload: ${what}`, { cause });
