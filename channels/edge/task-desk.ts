@@ -1,5 +1,6 @@
 /** TaskDesk: what a door does with a task that is there: find it, cancel it, give it an input. */
 import { type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
+import type { Message } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskView } from '../../protocols/task.ts';
 import type { Clock, SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
@@ -73,12 +74,7 @@ export class TaskDesk {
     return this.#ask(view, { type: 'task.input', input }, send, waitMs);
   }
 
-  async #ask(
-    view: TaskView,
-    event: { readonly type: string },
-    send: SendOptions,
-    waitMs: number,
-  ): Promise<TaskView> {
+  async #ask(view: TaskView, event: Message, send: SendOptions, waitMs: number): Promise<TaskView> {
     const to = taskAddress(view.tenant_id, view.task_id);
     return (await ask(this.#o.system, to, event, send, waitMs)) ?? this.#now(view);
   }

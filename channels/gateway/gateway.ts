@@ -12,6 +12,8 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
 import type { Clock, System } from '../../runtime/index.ts';
+import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
+import type { Route } from '../http/route.ts';
 import { assertAuthFits, type GatewayAuth } from './access.ts';
 import { type Connection, eventHead } from './connection.ts';
 import type { Door } from './door.ts';
@@ -35,6 +37,8 @@ export type GatewayOptions = AgentNames & {
   readonly version: string;
   /** folder of the built page; without it there is no page */
   readonly webRoot?: string;
+  /** plain HTTP beside the page */
+  readonly routes?: readonly Route[];
   readonly log: Logger;
   readonly clock: Clock;
 };
@@ -76,7 +80,12 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     startedAt: clock.monotonicMs(),
   };
   const sockets = new SocketServer(door, options.auth, ready);
-  const http = createServer(httpListener(system, readPage(options.webRoot)));
+  const page = readPage(options.webRoot);
+  const routes = routeListener({ routes: options.routes ?? [], log });
+  const http = createServer(
+    SERVER_OPTIONS,
+    httpListener({ system, page, routes, authMode: options.auth.mode }),
+  );
   http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
   const port = await listen(http, options);
   // The type of what travels on this topic is a contract of protocols/session.ts.

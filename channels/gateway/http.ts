@@ -1,23 +1,61 @@
-/** The gateway's plain HTTP: `/healthz`, `/readyz`, the page. Everything else is 404. */
+/**
+ * The gateway's plain HTTP: the routes of `channels/http`, `/healthz`, `/readyz`, the page.
+ * Everything else is NOT_FOUND.
+ */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { ErrorCode } from '../../protocols/errors.ts';
 import type { System } from '../../runtime/index.ts';
+import type { Listener } from '../http/listener.ts';
+import { refusalOf } from '../http/route.ts';
+import { type GatewayAuth, isLoopback, originAllowed } from './access.ts';
 import { isReady, shardsNotOwned } from './methods/health.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
+export type HttpOptions = {
+  readonly system: System;
+  readonly page: Page;
+  readonly routes: Listener;
+  readonly authMode: GatewayAuth['mode'];
+};
+
 export const httpListener =
-  (system: System, page: Page): RequestListener =>
+  ({ system, page, routes, authMode }: HttpOptions): RequestListener =>
   (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      response.setHeader('allow', 'GET, HEAD');
-      json(request, response, 405, { error: 'only GET and HEAD are served here' });
-    } else if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
+    if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
     else if (path === '/readyz') ready(system, request, response);
-    else if (!servePage(page, path, request, response)) {
-      const error = path === '/' ? 'the page is not built: run npm run build' : 'not found';
-      json(request, response, 404, { error });
+    else if (page.has(path)) {
+      if (isRead(request)) servePage(page, path, request, response);
+      else {
+        response.setHeader('allow', 'GET, HEAD');
+        refuse(request, response, 405, 'INVALID_ARGUMENT', 'only GET and HEAD are served here');
+      }
+    } else if (authMode === 'none' && !isOfThisMachine(request))
+      refuse(request, response, 403, 'FORBIDDEN', 'pages of other hosts get nothing here');
+    else if (!routes(request, response)) {
+      const built = path !== '/' || page.size > 0;
+      const message = built ? 'nothing is here' : 'the page is not built: run npm run build';
+      refuse(request, response, 404, 'NOT_FOUND', message);
     }
   };
+
+const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
+
+/** Without a secret, a name that was made to point here (DNS rebinding) must not do either. */
+const isOfThisMachine = ({ headers: { origin, host = '' }, socket }: IncomingMessage): boolean =>
+  isLoopback(host.replace(/:\d*$/, '')) &&
+  originAllowed({ origin, host, remoteAddress: socket.remoteAddress ?? '', mode: 'none' });
+
+const refuse = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  code: ErrorCode,
+  message: string,
+): void => {
+  request.resume();
+  json(request, response, status, refusalOf({ code, message }));
+};
 
 const ready = (system: System, request: IncomingMessage, response: ServerResponse): void => {
   const shards = system.status();

@@ -14,13 +14,17 @@ export type RouteRequest = {
   readonly query: URLSearchParams;
   /** aborted when the client is gone */
   readonly signal: AbortSignal;
-  /** @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; the rest is not read */
+  /**
+   * Once per request. What is POSTed is JSON: browsers ask before they send that elsewhere.
+   * @throws TroupeError INVALID_ARGUMENT for another content-type of a POST; PAYLOAD_TOO_LARGE
+   * above `bytesMax`; CANCELLED when the client left
+   */
   body(bytesMax: number): Promise<Uint8Array>;
 };
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** as `/v1/tasks/{id}/events`; a part in braces is one segment */
+  /** as `/v1/tasks/{id}/events`; braces stand for one segment, or for its begin: `{name}.json` */
   readonly path: string;
   readonly handle: (request: RouteRequest) => Promise<void> | void;
 };
@@ -66,8 +70,12 @@ export const errorHeaders = ({ code, retryAfterMs }: ErrorData): Record<string, 
   ...(code === 'UNAUTHORIZED' ? { 'www-authenticate': 'Bearer realm="troupe"' } : {}),
 });
 
-export const sendError = (response: ServerResponse, error: ErrorData): void =>
-  sendJson(response, ERRORS[error.code].http, refusalOf(error), errorHeaders(error));
+/** @param status default: the code's own */
+export const sendError = (
+  response: ServerResponse,
+  error: ErrorData,
+  status: number = ERRORS[error.code].http,
+): void => sendJson(response, status, refusalOf(error), errorHeaders(error));
 
 /** JSON of a body. @throws TroupeError INVALID_ARGUMENT */
 export const parseJson = (bytes: Uint8Array): unknown => {

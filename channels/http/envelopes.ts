@@ -1,0 +1,66 @@
+/** `POST /v1/envelopes`: an envelope and its answer (EN7, EN9). All rules are the Edge's. */
+import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
+import { ERRORS } from '../../protocols/errors.ts';
+import { isFinal, type TaskView } from '../../protocols/task.ts';
+import type { Credentials, Edge, EdgeAnswer } from '../edge/edge.ts';
+import {
+  errorHeaders,
+  header,
+  refusalOf,
+  type Route,
+  type RouteRequest,
+  sendJson,
+} from './route.ts';
+
+export const envelopeRoutes = (edge: Pick<Edge, 'submit'>): readonly Route[] => [
+  {
+    method: 'POST',
+    path: '/v1/envelopes',
+    handle: async (incoming) => {
+      const { request, response } = incoming;
+      const bytes = await incoming.body(ENVELOPE_BYTES_MAX);
+      const answer = await edge.submit({
+        ...credentialsOf(incoming),
+        transport: 'http',
+        bytes,
+        traceparent: header(request, 'traceparent'),
+        ...(respondsAsync(header(request, 'prefer')) ? { waitMs: 0 } : {}),
+      });
+      if (answer.kind === 'task') sendTask(response, answer.view, rateHeaders(answer));
+      else {
+        const { error } = answer;
+        const headers = { ...rateHeaders(answer), ...errorHeaders(error) };
+        sendJson(response, ERRORS[error.code].http, refusalOf(error, answer), headers);
+      }
+    },
+  },
+];
+
+/** What a request says about who sends it. */
+export const credentialsOf = ({ request }: Pick<RouteRequest, 'request'>): Credentials => ({
+  authorization: header(request, 'authorization'),
+  signature: header(request, 'x-jws-signature'),
+});
+
+/** 200 when it has ended; else 202, where to look, and when. */
+export const sendTask = (
+  response: RouteRequest['response'],
+  view: TaskView,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  if (isFinal(view.state)) return sendJson(response, 200, view, headers);
+  const where = { location: `/v1/tasks/${encodeURIComponent(view.task_id)}`, 'retry-after': '1' };
+  sendJson(response, 202, view, { ...headers, ...where });
+};
+
+/** RFC 7240. */
+const respondsAsync = (prefer: string | undefined): boolean =>
+  prefer !== undefined && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
+
+const rateHeaders = ({ rate }: EdgeAnswer): Record<string, string> =>
+  rate === undefined
+    ? {}
+    : {
+        'x-ratelimit-limit': String(rate.limit),
+        'x-ratelimit-remaining': String(rate.remaining),
+      };

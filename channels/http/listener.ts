@@ -1,0 +1,239 @@
+/**
+ * Listener: finds the route of a request and answers what the route throws (EN6). One table for
+ * all: exact paths by a map, patterns by their number of segments.
+ *
+ * Invariants:
+ *  1. A route never leaves a request without an answer: what it throws is an error of the taxonomy,
+ *     and what is no error of ours is INTERNAL and in the log.
+ *  2. A page of another host gets nothing: no CORS is allowed, and what is POSTed must be JSON,
+ *     which no form can send. The gateway refuses foreign hosts where it asks for no secret.
+ */
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
+import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
+import { header, type Route, type RouteRequest, sendError } from './route.ts';
+
+/** For the server that the routes are on: who sends slowly is cut off, who comes again may stay. */
+export const SERVER_OPTIONS: ServerOptions = {
+  headersTimeout: 15_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 65_000,
+};
+
+export type ListenerOptions = {
+  readonly routes: readonly Route[];
+  readonly log: { error(facts: object, message: string): void };
+};
+
+/** true: the request was a route's, and is answered. */
+export type Listener = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+type Pattern = {
+  readonly segments: readonly string[];
+  readonly byMethod: Map<string, Route>;
+};
+type Found = {
+  readonly byMethod: ReadonlyMap<string, Route>;
+  readonly params: Readonly<Record<string, string>>;
+};
+
+const NO_PARAMS: Found['params'] = {};
+
+/** @throws TroupeError CONFLICT when two routes are the same */
+export const routeListener = ({ routes, log }: ListenerOptions): Listener => {
+  const find = tableOf(routes);
+  return (request, response) => {
+    const url = request.url ?? '/';
+    const end = url.search(/[?#]/);
+    const found = find(end < 0 ? url : url.slice(0, end));
+    if (found === undefined) return false;
+    const { method = 'GET' } = request;
+    const route = found.byMethod.get(method === 'HEAD' ? 'GET' : method);
+    if (route !== undefined) void serve(route, new Incoming(request, response, found.params), log);
+    else refuseMethod(request, response, [...found.byMethod.keys()]);
+    return true;
+  };
+};
+
+const tableOf = (routes: readonly Route[]): ((path: string) => Found | undefined) => {
+  const exact = new Map<string, Found & { byMethod: Map<string, Route> }>();
+  const patterns = new Map<number, Pattern[]>();
+  for (const route of routes) {
+    const { path, method } = route;
+    let byMethod: Map<string, Route>;
+    if (path.includes('{')) {
+      const segments = path.split('/');
+      const alike = patterns.get(segments.length) ?? [];
+      patterns.set(segments.length, alike);
+      const known = alike.find((one) => one.segments.join('/') === path);
+      if (!known) alike.push({ segments, byMethod: new Map() });
+      ({ byMethod } = known ?? alike.at(-1)!);
+    } else {
+      const known = exact.get(path) ?? { byMethod: new Map<string, Route>(), params: NO_PARAMS };
+      exact.set(path, known);
+      ({ byMethod } = known);
+    }
+    if (byMethod.has(method))
+      throw new TroupeError('CONFLICT', `the route ${method} ${path} is there twice`);
+    byMethod.set(method, route);
+  }
+  return (path) => exact.get(path) ?? matching(patterns, path);
+};
+
+const matching = (
+  patterns: ReadonlyMap<number, readonly Pattern[]>,
+  path: string,
+): Found | undefined => {
+  const parts = path.split('/');
+  for (const { segments, byMethod } of patterns.get(parts.length) ?? []) {
+    const params = paramsOf(segments, parts);
+    if (params) return { byMethod, params };
+  }
+  return undefined;
+};
+
+const paramsOf = (
+  segments: readonly string[],
+  parts: readonly string[],
+): Record<string, string> | undefined => {
+  const params: Record<string, string> = {};
+  for (let at = 0; at < segments.length; at++) {
+    const segment = segments[at]!;
+    const part = parts[at]!;
+    const [name, suffix] = nameOf(segment);
+    if (name === undefined) {
+      if (segment !== part) return undefined;
+      continue;
+    }
+    if (!part.endsWith(suffix) || part.length === suffix.length) return undefined;
+    const value = decoded(part.slice(0, part.length - suffix.length));
+    if (value === undefined) return undefined;
+    params[name] = value;
+  }
+  return params;
+};
+
+/** `{version}.json` is the name and what stands behind it. */
+const nameOf = (segment: string): [string | undefined, string] => {
+  const end = segment.indexOf('}');
+  return segment.startsWith('{') && end > 0
+    ? [segment.slice(1, end), segment.slice(end + 1)]
+    : [undefined, ''];
+};
+
+const decoded = (part: string): string | undefined => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+};
+
+const refuseMethod = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  methods: readonly string[],
+): void => {
+  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
+  response.setHeader('allow', allowed.join(', '));
+  if (request.method === 'OPTIONS') {
+    response.writeHead(204).end();
+    return;
+  }
+  const message = `${request.method} is not served here: use ${methods.join(' or ')}`;
+  request.resume();
+  // RFC 9110 15.5.6: the one status that the taxonomy has no code of its own for.
+  sendError(response, { code: 'INVALID_ARGUMENT', message }, 405);
+};
+
+const serve = async (
+  route: Route,
+  incoming: Incoming,
+  log: ListenerOptions['log'],
+): Promise<void> => {
+  const { request, response } = incoming;
+  try {
+    await route.handle(incoming);
+  } catch (thrown) {
+    const error = toldOf(thrown, request, log);
+    if (response.headersSent) response.destroy();
+    else sendError(response, error);
+  }
+  // What was not read of a refused body would be taken for the next request.
+  if (!request.complete) {
+    if (!response.headersSent) response.setHeader('connection', 'close');
+    request.resume();
+  }
+};
+
+const toldOf = (
+  thrown: unknown,
+  request: IncomingMessage,
+  log: ListenerOptions['log'],
+): ErrorData => {
+  if (thrown instanceof TroupeError) return thrown.toData();
+  log.error({ err: thrown, path: request.url?.split('?', 1)[0] }, 'http: a route failed');
+  return { code: 'INTERNAL', message: 'this gateway failed: its log says more' };
+};
+
+class Incoming implements RouteRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly params: RouteRequest['params'];
+  #gone: AbortController | undefined;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    params: Readonly<Record<string, string>>,
+  ) {
+    this.request = request;
+    this.response = response;
+    this.params = params;
+  }
+
+  get query(): URLSearchParams {
+    const { url = '' } = this.request;
+    const at = url.indexOf('?');
+    return new URLSearchParams(at < 0 ? '' : url.slice(at));
+  }
+
+  get signal(): AbortSignal {
+    if (this.#gone) return this.#gone.signal;
+    const gone = new AbortController();
+    this.#gone = gone;
+    if (this.response.destroyed) gone.abort();
+    else this.response.once('close', () => gone.abort());
+    return gone.signal;
+  }
+
+  body(bytesMax: number): Promise<Uint8Array> {
+    const { request, response } = this;
+    if (request.method === 'POST' && !isJson(header(request, 'content-type')))
+      throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
+    return new Promise((resolve, reject) => {
+      const tooLarge = () => {
+        response.setHeader('connection', 'close');
+        request.removeAllListeners('data').resume();
+        const message = `the body has more than ${bytesMax} bytes`;
+        reject(new TroupeError('PAYLOAD_TOO_LARGE', message, { details: { bytesMax } }));
+      };
+      if (Number(request.headers['content-length'] ?? 0) > bytesMax) return tooLarge();
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > bytesMax) return tooLarge();
+        chunks.push(chunk);
+      });
+      request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      request.once('close', () => {
+        if (!request.complete)
+          reject(new TroupeError('CANCELLED', 'the client left before its body was complete'));
+      });
+    });
+  }
+}
+
+const isJson = (type: string | undefined): boolean =>
+  type !== undefined && /^application\/(json|[a-z0-9.+-]+\+json)\s*(;|$)/i.test(type);

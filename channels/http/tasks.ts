@@ -1,0 +1,122 @@
+/** `/v1/tasks`: a task as it is, what it tells, its cancel, its input (EN7, EN8). */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { type CheckAnswer, checker } from '../../protocols/check.ts';
+import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { TaskEvent } from '../../protocols/task.ts';
+import { Type } from '@sinclair/typebox';
+import { schemaFault } from '../edge/checks.ts';
+import type { Edge } from '../edge/edge.ts';
+import { credentialsOf, sendTask } from './envelopes.ts';
+import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
+
+const closed = { additionalProperties: false } as const;
+const checkCancel = checker(
+  Type.Object({ reason: Type.Optional(Type.String({ maxLength: 1_024 })) }, closed),
+);
+const checkInput = checker(Type.Object({ input: Type.Unknown() }, closed), { secret: /./ });
+
+/** Between two comments on a quiet stream: proxies close what is silent for a minute. */
+const HEARTBEAT_MS = 15_000;
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  'x-content-type-options': 'nosniff',
+};
+
+export const taskRoutes = (edge: Edge): readonly Route[] => [
+  {
+    method: 'GET',
+    path: '/v1/tasks/{id}',
+    handle: async (incoming) => {
+      const view = await edge.task(incoming.params['id']!, credentialsOf(incoming));
+      sendJson(incoming.response, 200, view);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/tasks/{id}/events',
+    handle: (incoming) => streamEvents(edge, incoming),
+  },
+  {
+    method: 'POST',
+    path: '/v1/tasks/{id}/cancel',
+    handle: async (incoming) => {
+      const { reason } = fitting(checkCancel, await json(incoming, {}));
+      const view = await edge.cancel(incoming.params['id']!, credentialsOf(incoming), reason);
+      sendTask(incoming.response, view);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/tasks/{id}/input',
+    handle: async (incoming) => {
+      const { input } = fitting(checkInput, await json(incoming));
+      const view = await edge.input(incoming.params['id']!, credentialsOf(incoming), input);
+      sendTask(incoming.response, view);
+    },
+  },
+];
+
+/** @param empty stands for a body that was left out */
+const json = async (incoming: RouteRequest, empty?: unknown): Promise<unknown> => {
+  const { headers } = incoming.request;
+  const isEmpty = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) === 0;
+  if (isEmpty && empty !== undefined) return empty;
+  return parseJson(await incoming.body(ENVELOPE_BYTES_MAX));
+};
+
+const fitting = <T>(check: (value: unknown) => CheckAnswer<T>, body: unknown): T => {
+  const answer = check(body);
+  if (answer.ok) return answer.value;
+  throw schemaFault('the body is not valid', answer.errors);
+};
+
+/**
+ * Server-sent events (WHATWG HTML, 9.2): `id` is the event's number, so that a client that comes
+ * again with `Last-Event-ID` misses none. Ends with the task; a client that leaves ends nothing
+ * else.
+ */
+const streamEvents = async (edge: Edge, incoming: RouteRequest): Promise<void> => {
+  const { request, response, params, signal } = incoming;
+  const id = params['id']!;
+  const credentials = credentialsOf(incoming);
+  const after = lastEventId(header(request, 'last-event-id'));
+  await edge.task(id, credentials);
+  response.writeHead(200, STREAM_HEADERS);
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS);
+  try {
+    for await (const event of edge.events(id, credentials, { after, signal }))
+      await write(response, event, signal);
+  } finally {
+    clearInterval(heartbeat);
+    response.end();
+  }
+};
+
+/** Waits while the client does not read. */
+const write = async (
+  response: ServerResponse,
+  event: TaskEvent,
+  signal: AbortSignal,
+): Promise<void> => {
+  const text = `id: ${event.n}\nevent: ${event.event}\ndata: ${JSON.stringify(event)}\n\n`;
+  if (response.write(text) || signal.aborted) return;
+  await once(response, 'drain', { signal }).catch(() => {});
+};
+
+const lastEventId = (text: string | undefined): number => {
+  if (text === undefined || text === '') return 0;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    'Last-Event-ID is the number of an event: 1 or above, or left out',
+  );
+};
