@@ -1,0 +1,35 @@
+/** Check: one rule of the law, and how to find out whether it is kept. */
+import type { Trial } from './trial.ts';
+
+/** The parts of the suite, as the law names them. */
+export const PARTS = [
+  'envelope',
+  'idempotency',
+  'errors',
+  'security',
+  'large payload',
+  'out of order',
+  'ttl',
+  'evidence',
+  'version negotiation',
+  'cancel and compensation',
+  'tasks',
+  'discovery',
+  'end to end',
+] as const;
+export type Part = (typeof PARTS)[number];
+
+export type Check = {
+  /** stable; a broken rule is reported by it */
+  readonly id: string;
+  readonly part: Part;
+  /** the rule as a sentence */
+  readonly rule: string;
+  /** throws Violation or Skipped */
+  readonly run: (trial: Trial) => Promise<void>;
+};
+
+export const checksOf = (
+  part: Part,
+  checks: Readonly<Record<string, readonly [rule: string, run: (trial: Trial) => Promise<void>]>>,
+): readonly Check[] => Object.entries(checks).map(([id, [rule, run]]) => ({ id, part, rule, run }));
