@@ -27,7 +27,7 @@ class Watch implements Ledger {
     const { agents } = contextOf(step.live);
     demand(new Set(agents).size).toBe(agents.length);
     demand(agents.length).toBeLessThanOrEqual(AGENTS_MAX);
-    const event = cause.event as Message;
+    const event: Message = cause.event;
     if (!event.type.startsWith('registry.')) return;
     const told = said<Tell>(step.asks, 'tell');
     const refused = said<Reply>(step.asks, 'reply');
