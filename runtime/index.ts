@@ -21,5 +21,14 @@ export {
   type RequestFacts,
   type WorkLabels,
 } from './observe/metrics.ts';
+export {
+  chatSpan,
+  inSpan,
+  recordServed,
+  type ServedEnvelope,
+  type SpanSpec,
+  toolSpan,
+  usageAttributes,
+} from './observe/spans.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
 export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';

@@ -32,6 +32,7 @@ export type EdgeRequest = Credentials & {
   readonly bytes: Uint8Array;
   /** W3C trace context */
   readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
   /** domain and tenant of the subject that it came by; both must be those of the envelope */
   readonly subject?: { readonly domain: string; readonly tenant: string };
   /** how long a synchronous answer is waited for; default SYNC_ANSWER_MS, 0 to SYNC_ANSWER_MS */

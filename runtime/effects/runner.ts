@@ -20,6 +20,7 @@ import type { Intent } from '../shard/intents.ts';
 import type { Outcome } from '../shard/records.ts';
 import { unfitValue } from '../statechart/values.ts';
 import type { Index, Transcripts } from '../system.ts';
+import { effectSpan, inSpan, parentOf } from '../observe/spans.ts';
 import { WorkspacesOfEffect } from '../workspaces/of-effect.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 import { type Slot, Slots } from './slots.ts';
@@ -186,9 +187,12 @@ export class EffectRunner {
       ),
     );
     try {
-      const output = await orAborted(
-        effect.run(intent.input, this.#contextOf(id, intent, signal, workspaces)),
-        signal,
+      const context = this.#contextOf(id, intent, signal, workspaces);
+      const { actor, src, attempt } = intent;
+      const output = await inSpan(
+        effectSpan({ actor, src, attempt, id: context.id }),
+        () => orAborted(effect.run(intent.input, context), signal),
+        parentOf(intent.traceId),
       );
       const unfit = unfitValue(output, `the result of '${intent.src}'`);
       if (unfit) return failed({ code: 'INTERNAL', message: `${unfit}, which can not be stored` });

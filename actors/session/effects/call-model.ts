@@ -5,7 +5,13 @@
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type RunEvent, type SessionEntry, runEventsTopic } from '../../../protocols/session.ts';
-import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import {
+  chatSpan,
+  type EffectContext,
+  type EffectDefinition,
+  inSpan,
+  usageAttributes,
+} from '../../../runtime/index.ts';
 import type { AgentServices } from '../../agent/services.ts';
 import { conversationOf, systemPrompt } from '../../agent/prompt.ts';
 import type { CallModelInput, CallModelOutput } from '../types.ts';
@@ -30,28 +36,24 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
       tools: tools.specs(),
       ...(input.thinking ? { thinking: input.thinking as never } : {}),
     };
-    const stream = provider.stream(request, {
-      signal: context.signal,
-      idempotencyKey: context.id,
-      idleTimeoutMs: IDLE_TIMEOUT_MS,
-    });
-    const watchers = new Watchers(input, context);
-    for await (const event of stream) {
-      if (event.kind !== 'done') {
-        watchers.tell(event.kind === 'text' ? 'assistant' : 'reasoning', event.delta);
-        continue;
+    return inSpan(chatSpan({ provider: provider.id, model: model.id }), async (span) => {
+      const stream = provider.stream(request, {
+        signal: context.signal,
+        idempotencyKey: context.id,
+        idleTimeoutMs: IDLE_TIMEOUT_MS,
+      });
+      const watchers = new Watchers(input, context);
+      for await (const event of stream) {
+        if (event.kind !== 'done') {
+          watchers.tell(event.kind === 'text' ? 'assistant' : 'reasoning', event.delta);
+          continue;
+        }
+        const { text, calls, stop, usage, continuation } = event;
+        span.setAttributes(usageAttributes(usage));
+        return { text, calls, stop, usage, model: name, ...(continuation ? { continuation } : {}) };
       }
-      const { text, calls, stop, usage } = event;
-      return {
-        text,
-        calls,
-        stop,
-        usage,
-        model: name,
-        ...(event.continuation ? { continuation: event.continuation } : {}),
-      };
-    }
-    throw new TroupeError('UNAVAILABLE', `${name}: the stream ended without its end event`);
+      throw new TroupeError('UNAVAILABLE', `${name}: the stream ended without its end event`);
+    });
   },
 };
 

@@ -6,7 +6,12 @@
 import { errorData } from '../../../protocols/errors.ts';
 import { type RunEvent, runEventsTopic } from '../../../protocols/session.ts';
 import type { ToolCall } from '../../../protocols/session.ts';
-import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import {
+  type EffectContext,
+  type EffectDefinition,
+  inSpan,
+  toolSpan,
+} from '../../../runtime/index.ts';
 import type { AgentServices } from '../../agent/services.ts';
 import type { CallToolsInput, ToolResult } from '../types.ts';
 
@@ -60,7 +65,9 @@ async function outcomeOf(
   const { tools } = context.services as AgentServices;
   try {
     const idempotencyKey = `${context.id}:${call.id}`;
-    return await tools.run(call, { signal: context.signal, now: context.now(), idempotencyKey });
+    return await inSpan(toolSpan(call), () =>
+      tools.run(call, { signal: context.signal, now: context.now(), idempotencyKey }),
+    );
   } catch (error) {
     if (context.signal.aborted) throw error;
     return { text: errorData(error).message, isError: true };

@@ -1,0 +1,190 @@
+/**
+ * Spans: what the program tells an OpenTelemetry tracer (EN17), every name and attribute of it in
+ * this one file. Only the API is used: until somebody registers an SDK nothing is recorded and a
+ * span costs about a microsecond.
+ *
+ *  - `a2a.submit {action}`: one envelope at an Edge, child of the caller's span
+ *  - `effect {actor type}.{effect}`: one attempt of work outside a turn; turns have no spans, they
+ *    are too many and too short
+ *  - `chat {model}`, `execute_tool {tool}`: calls of models and tools, as the semantic conventions
+ *    for generative AI name them (v1.37 and later)
+ *
+ * What crosses mailboxes and restarts is the trace id, not a span: work that an envelope caused is
+ * in its trace, beside the Edge's span and not under it. Its parent is a span id made of the trace
+ * id, which nobody records.
+ *
+ * Invariant: no span holds a payload, a prompt, a token or an error's text; errors are told by
+ * code.
+ */
+import {
+  type Attributes,
+  type Context,
+  context,
+  createTraceState,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Tracer,
+} from '@opentelemetry/api';
+import { type ErrorCode, errorData } from '../../protocols/errors.ts';
+import { parseTraceparent, type TraceContext } from '../../protocols/trace.ts';
+
+export type SpanSpec = {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly attributes: Attributes;
+};
+
+/** Of one envelope, when it has been answered. */
+export type ServedEnvelope = {
+  readonly transport: string;
+  readonly action?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly taskId?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** of the envelope; without one that could be read the caller's, or a new one */
+  readonly traceId?: string | undefined;
+  readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
+  /** epoch milliseconds */
+  readonly begunAt: number;
+  readonly endedAt: number;
+  /** state of the task in the answer, or `REFUSED` */
+  readonly status: string;
+  readonly error?: ErrorCode | undefined;
+};
+
+const tracer = (): Tracer => trace.getTracer('troupe');
+
+/**
+ * Tells the tracer of an envelope that was answered. Afterwards, with its times, because the trace
+ * it belongs to stands in the envelope, which is read on the way.
+ */
+export function recordServed(served: ServedEnvelope): void {
+  const { action, traceId, traceparent, tracestate, begunAt, endedAt, status, error } = served;
+  const caller = parseTraceparent(traceparent, tracestate);
+  const isSame = traceId === undefined || caller?.traceId === traceId;
+  const parent = (isSame ? caller : undefined) ?? (traceId ? inTrace(traceId) : undefined);
+  const span = tracer().startSpan(
+    action === undefined ? 'a2a.submit' : `a2a.submit ${action}`,
+    {
+      kind: SpanKind.SERVER,
+      startTime: begunAt,
+      attributes: submitAttributes(served),
+      // a caller that traces under another id than the one it wrote down
+      ...(caller && !isSame ? { links: [{ context: spanContextOf(caller) }] } : {}),
+    },
+    parent ? remote(parent) : ROOT_CONTEXT,
+  );
+  if (status === 'REFUSED') span.setStatus({ code: SpanStatusCode.ERROR });
+  if (error) span.setAttribute('error.type', error);
+  span.end(endedAt);
+}
+
+const submitAttributes = (served: ServedEnvelope): Attributes => ({
+  'troupe.transport': served.transport,
+  'troupe.status': served.status,
+  ...(served.action === undefined ? {} : { 'troupe.action': served.action }),
+  ...(served.tenant === undefined ? {} : { 'troupe.tenant': served.tenant }),
+  ...(served.taskId === undefined ? {} : { 'troupe.task_id': served.taskId }),
+  ...(served.requestId === undefined ? {} : { 'troupe.request_id': served.requestId }),
+});
+
+/** One attempt of an effect. */
+export const effectSpan = (effect: {
+  readonly actor: string;
+  readonly src: string;
+  readonly attempt: number;
+  /** idempotency key: the same for all attempts */
+  readonly id: string;
+}): SpanSpec => ({
+  name: `effect ${effect.actor.split('/', 2)[1] ?? ''}.${effect.src}`,
+  kind: SpanKind.INTERNAL,
+  attributes: {
+    'troupe.actor': effect.actor,
+    'troupe.effect': effect.src,
+    'troupe.attempt': effect.attempt,
+    'troupe.effect_id': effect.id,
+  },
+});
+
+/** A call of a language model. @param call.provider as configured, as `anthropic` */
+export const chatSpan = (call: {
+  readonly provider: string;
+  readonly model: string;
+}): SpanSpec => ({
+  name: `chat ${call.model}`,
+  kind: SpanKind.CLIENT,
+  attributes: {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': call.provider,
+    'gen_ai.request.model': call.model,
+  },
+});
+
+export const usageAttributes = (usage: {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}): Attributes => ({
+  'gen_ai.usage.input_tokens': usage.inputTokens,
+  'gen_ai.usage.output_tokens': usage.outputTokens,
+});
+
+/** A call of a tool by a model. */
+export const toolSpan = (call: { readonly name: string; readonly id: string }): SpanSpec => ({
+  name: `execute_tool ${call.name}`,
+  kind: SpanKind.INTERNAL,
+  attributes: {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': call.name,
+    'gen_ai.tool.call.id': call.id,
+  },
+});
+
+/**
+ * Runs the work inside a span, which is the active one for whatever the work does (where the SDK
+ * follows contexts). Ends with the work; what it throws is told by its code and thrown on.
+ * @param parent default the span that is active now
+ */
+export function inSpan<T>(
+  { name, kind, attributes }: SpanSpec,
+  work: (span: Span) => Promise<T>,
+  parent: Context = context.active(),
+): Promise<T> {
+  return tracer().startActiveSpan(name, { kind, attributes }, parent, async (span) => {
+    try {
+      return await work(span);
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      span.setAttribute('error.type', errorData(error).code);
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+}
+
+/** Where work belongs that came by a mailbox: in its trace, else in one of its own. */
+export const parentOf = (traceId: string | undefined): Context =>
+  traceId === undefined ? ROOT_CONTEXT : remote(inTrace(traceId));
+
+/** The span that nobody records: the same for all that is known of a trace by its id only. */
+const inTrace = (traceId: string): TraceContext => {
+  const low = traceId.slice(16);
+  const spanId = /^0+$/.test(low) ? traceId.slice(0, 16) : low;
+  return { traceId, spanId, sampled: true };
+};
+
+const remote = (parent: TraceContext): Context =>
+  trace.setSpanContext(ROOT_CONTEXT, spanContextOf(parent));
+
+const spanContextOf = ({ traceId, spanId, sampled, tracestate }: TraceContext) => ({
+  traceId,
+  spanId,
+  traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+  isRemote: true,
+  ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
+});
