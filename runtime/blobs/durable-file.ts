@@ -11,14 +11,22 @@ export const TEMPORARY_PREFIX = '~';
 
 /**
  * Writes beside the target, flushes, renames over it, flushes the folder. Replaces what was there.
+ *
+ * @param bytes whole, or parts that are written one after the other
+ * @param drafts folder of the same file system to write in instead
  */
-export const writeFileDurably = async (path: string, bytes: Uint8Array): Promise<void> => {
+export const writeFileDurably = async (
+  path: string,
+  bytes: Uint8Array | Generator<Uint8Array>,
+  drafts: string = dirname(path),
+): Promise<void> => {
   const folder = dirname(path);
-  const temporary = `${folder}/${TEMPORARY_PREFIX}${randomBytes(12).toString('hex')}`;
+  const temporary = `${drafts}/${TEMPORARY_PREFIX}${randomBytes(12).toString('hex')}`;
   try {
     const file = await open(temporary, 'wx', 0o600);
     try {
-      await file.writeFile(bytes);
+      // Each goes on where the one before has ended.
+      for (const part of bytes instanceof Uint8Array ? [bytes] : bytes) await file.writeFile(part);
       await file.sync();
     } finally {
       await file.close();

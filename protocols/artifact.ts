@@ -1,0 +1,51 @@
+/**
+ * Artifacts in payloads: what is too large for an envelope travels as a file beside it, named by
+ * where it is and by what it holds (EN10). Shapes only: whether the file is ours, its bucket says.
+ */
+import { Type } from '@sinclair/typebox';
+import { type CheckError, checker, textMatching } from './check.ts';
+
+/** SHA-256 as lower-case hex. */
+const ArtifactHash = textMatching(/^[0-9a-f]{64}$/, 'a SHA-256: 64 lower-case hex digits');
+/** A signed URL. */
+const ArtifactUri = textMatching(/^https?:\/\/[^\s"<>\\^`{|}]+$/, 'an http:// or https:// URL', {
+  maxLength: 4_096,
+});
+const ContentType = textMatching(
+  /^[a-zA-Z0-9!#$&^_.+-]+\/[a-zA-Z0-9!#$&^_.+-]+( ?;.*)?$/,
+  'a media type, as application/pdf',
+  { maxLength: 255 },
+);
+
+/** Fields that a payload's schema takes in where it may come as a file. */
+export const artifactFields = {
+  artifact_uri: Type.Optional(ArtifactUri),
+  artifact_hash: Type.Optional(ArtifactHash),
+  content_type: Type.Optional(ContentType),
+};
+
+/** A payload may be sensitive: errors never show what stands in it. */
+const check = checker(
+  Type.Object({
+    artifact_uri: ArtifactUri,
+    artifact_hash: ArtifactHash,
+    content_type: Type.Optional(ContentType),
+  }),
+  { secret: /^/ },
+);
+
+/** Whether a payload comes as a file. */
+export const hasArtifact = (payload: Readonly<Record<string, unknown>>): boolean =>
+  payload['artifact_uri'] !== undefined || payload['artifact_hash'] !== undefined;
+
+/**
+ * Errors of a payload's artifact fields, with paths from `/payload`; [] for a payload without a
+ * file. Address and hash come together; the type may be left out.
+ */
+export const checkArtifactFields = (
+  payload: Readonly<Record<string, unknown>>,
+): readonly CheckError[] => {
+  const answer = hasArtifact(payload) ? check(payload) : undefined;
+  if (!answer || answer.ok) return [];
+  return answer.errors.map(({ path, message }) => ({ path: `/payload${path}`, message }));
+};

@@ -1,0 +1,190 @@
+/**
+ * FolderArtifacts: a bucket as a folder of this machine or of a shared volume, for any number of
+ * processes. A file is `{tenant}/{first two digits}/{hash}`, as of sealed-file.ts; `incoming` holds
+ * what is being written.
+ *
+ * Invariants:
+ *  1. A file stands under its name only when it is whole and durable.
+ *  2. A URL is signed over the place it points to, tenant, name and time: none can be changed, and
+ *     it lets nothing be written or listed.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.ts';
+import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
+import { type Clock, systemClock } from '../clock/clock.ts';
+import type { Artifact, ArtifactRef, Artifacts } from './artifacts.ts';
+import {
+  absent,
+  checkContents,
+  checkName,
+  expired,
+  foreign,
+  nameContents,
+  urlMs,
+} from './checks.ts';
+import {
+  artifactOf,
+  HEADER_BYTES_MAX,
+  type SealingKey,
+  sealedParts,
+  sealingKey,
+  unseal,
+} from './sealed-file.ts';
+import { keepSigningKey } from './signing-key.ts';
+
+export type FolderArtifactsOptions = {
+  readonly path: string;
+  /** where URLs point to, without a slash at its end; asked anew for every URL */
+  readonly publicUrl: () => string;
+  /** types that are taken; `image/*` is all of a kind */
+  readonly mimeTypes: readonly string[];
+  /** 32 bytes as hex or base64; left out: files are stored as they are */
+  readonly encryptionKey?: string;
+  readonly clock?: Clock;
+};
+
+/** What was left half-written so long ago is removed at the next start. */
+const LEFT_OVER_MS = 86_400_000;
+const INCOMING = 'incoming';
+const SIGNED =
+  /^(https?:\/\/[^\s?#]+)\/v1\/artifacts\/([a-z0-9_-]+)\/([0-9a-f]{64})\?exp=(\d{10})&sig=([\w-]{43})$/;
+
+/**
+ * Makes the folder when absent.
+ * @throws TroupeError UNAVAILABLE when it can not be used; INVALID_ARGUMENT for a bad key
+ */
+export async function openFolderArtifacts(options: FolderArtifactsOptions): Promise<Artifacts> {
+  const key = options.encryptionKey === undefined ? undefined : sealingKey(options.encryptionKey);
+  const { path } = options;
+  return readable(path, async () => {
+    await makeFolder(join(path, INCOMING));
+    await clearIncoming(join(path, INCOMING), options.clock ?? systemClock);
+    return new FolderArtifacts(options, await keepSigningKey(path), key);
+  });
+}
+
+class FolderArtifacts implements Artifacts {
+  readonly #path: string;
+  readonly #options: FolderArtifactsOptions;
+  readonly #clock: Clock;
+  readonly #signingKey: Buffer;
+  readonly #sealingKey: SealingKey | undefined;
+
+  constructor(options: FolderArtifactsOptions, signingKey: Buffer, key?: SealingKey) {
+    this.#path = options.path;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#signingKey = signingKey;
+    this.#sealingKey = key;
+  }
+
+  async put(
+    tenant: string,
+    contents: Uint8Array,
+    options: { contentType: string; expectedHash?: string },
+  ): Promise<Artifact> {
+    const artifact = await nameContents(tenant, contents, options, this.#options.mimeTypes);
+    // One that is there and sound stays, with the type of its first time; a damaged one is mended.
+    const stored = await this.get(tenant, artifact.hash).catch(() => undefined);
+    if (stored) return stored.artifact;
+    const file = this.#file(tenant, artifact.hash);
+    await readable(file, async () => {
+      await makeFolder(dirname(file));
+      const parts = sealedParts(artifact, contents, this.#sealingKey);
+      await writeFileDurably(file, parts, join(this.#path, INCOMING));
+    });
+    return artifact;
+  }
+
+  async get(tenant: string, hash: string): Promise<{ contents: Uint8Array; artifact: Artifact }> {
+    checkName(tenant, hash);
+    const file = this.#file(tenant, hash);
+    const bytes = await readable(file, () => readFile(file), absent(tenant, hash));
+    const opened = unseal(hash, bytes, this.#sealingKey);
+    await checkContents(hash, opened.contents);
+    return opened;
+  }
+
+  async sign(tenant: string, hash: string, { forMs }: { forMs?: number } = {}) {
+    checkName(tenant, hash);
+    const until = Math.floor((this.#clock.wallMs() + urlMs(forMs)) / 1_000);
+    const { contentType } = await this.#artifact(tenant, hash);
+    const base = this.#options.publicUrl();
+    const query = `exp=${until}&sig=${this.#signature(base, tenant, hash, String(until))}`;
+    return {
+      artifact_uri: `${base}/v1/artifacts/${tenant}/${hash}?${query}`,
+      artifact_hash: hash,
+      content_type: contentType,
+    } satisfies ArtifactRef;
+  }
+
+  async resolve(tenant: string, uri: string): Promise<string> {
+    const [, base, named, hash, until, signature] = SIGNED.exec(uri) ?? [];
+    if (!base || !named || !hash || !until || !signature)
+      throw foreign('it does not have the form of one');
+    const good = Buffer.from(this.#signature(base, named, hash, until));
+    if (!timingSafeEqual(good, Buffer.from(signature))) throw foreign('its signature is wrong');
+    if (named !== tenant) throw foreign('it is of another tenant');
+    const untilMs = Number(until) * 1_000;
+    if (untilMs <= this.#clock.wallMs()) throw expired(hash, untilMs);
+    return hash;
+  }
+
+  #signature(base: string, tenant: string, hash: string, until: string): string {
+    const text = ['GET', base, tenant, hash, until].join('\n');
+    return createHmac('sha256', this.#signingKey).update(text).digest('base64url');
+  }
+
+  /** What a stored file is, without reading all of it. */
+  #artifact(tenant: string, hash: string): Promise<Artifact> {
+    const path = this.#file(tenant, hash);
+    const read = async () => {
+      const file = await open(path, 'r');
+      try {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES_MAX));
+        return artifactOf(hash, buffer.subarray(0, bytesRead));
+      } finally {
+        await file.close();
+      }
+    };
+    return readable(path, read, absent(tenant, hash));
+  }
+
+  #file(tenant: string, hash: string): string {
+    return join(this.#path, tenant, hash.slice(0, 2), hash);
+  }
+}
+
+/** The folder's own name must be durable too, in every folder above that was made just now. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made))
+    await syncFolder(dirname(made));
+}
+
+async function clearIncoming(folder: string, clock: Clock): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name);
+    const found = await stat(file).catch(() => undefined);
+    if (found && clock.wallMs() - found.mtimeMs > LEFT_OVER_MS) await rm(file, { force: true });
+  }
+}
+
+/** Errors of the file system as those of the taxonomy; `missing` for a file that is not there. */
+async function readable<T>(path: string, use: () => Promise<T>, missing?: TroupeError): Promise<T> {
+  try {
+    return await use();
+  } catch (cause) {
+    if (cause instanceof TroupeError) throw cause;
+    const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+    if (missing && (code === 'ENOENT' || code === 'ENOTDIR')) throw missing;
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `the artifacts' folder can not be used at ${path} (${code}): look at its rights and room`,
+      { cause },
+    );
+  }
+}

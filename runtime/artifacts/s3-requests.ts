@@ -1,0 +1,180 @@
+/**
+ * Requests to an S3-compatible store: signed (AWS Signature Version 4), bounded in time, tried
+ * again where that may help, answered by errors of the taxonomy.
+ *
+ * Objects are addressed by path (`{endpoint}/{bucket}/{key}`), which every compatible store knows.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { AwsV4Signer } from 'aws4fetch';
+import { ERRORS, TroupeError } from '../../protocols/errors.ts';
+import type { Clock } from '../clock/clock.ts';
+import { checkBytes } from './checks.ts';
+
+export type S3Place = {
+  /** `http(s)://host[:port][/path]`, without the bucket */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+};
+
+export type S3RequestsOptions = S3Place & {
+  readonly clock: Clock;
+  /** how long one attempt may take before its answer begins and again until it has ended */
+  readonly timeoutMs: number;
+};
+
+type Init = {
+  readonly method: 'GET' | 'HEAD' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+};
+export type S3Answer = { readonly headers: Headers; readonly body: Uint8Array };
+
+const ATTEMPTS_MAX = 3;
+const BACKOFF_MS = 100;
+/** Besides statuses from 500 on: what another attempt may mend. */
+const AGAIN: ReadonlySet<number> = new Set([408, 429]);
+const ERROR_BYTES_MAX = 65_536;
+
+export class S3Requests {
+  readonly #options: S3RequestsOptions;
+  readonly #keys = new Map<string, ArrayBuffer>();
+
+  constructor(options: S3RequestsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The answer of status 200; undefined when there is no such object.
+   * @throws TroupeError UNAVAILABLE that says what the store said; PAYLOAD_TOO_LARGE for an answer
+   */
+  async send(key: string, init: Init): Promise<S3Answer | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(key, init);
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX || !mayHelpAgain(error)) throw error;
+        await pause(Math.random() * BACKOFF_MS * 2 ** attempt);
+      }
+    }
+  }
+
+  /** A signed URL of an object, for GET, good for `forSec` from `datetime` on. */
+  async presign(key: string, { forSec, datetime }: { forSec: number; datetime: string }) {
+    const url = this.#url(key);
+    url.searchParams.set('X-Amz-Expires', String(forSec));
+    url.searchParams.set('response-content-disposition', 'attachment');
+    const signed = await this.#sign(url, { method: 'GET' }, { signQuery: true, datetime }).sign();
+    return signed.url.toString();
+  }
+
+  /** Now, as signatures spell it: 20260131T093000Z. */
+  datetime(): string {
+    const now = new Date(this.#options.clock.wallMs()).toISOString();
+    return now.replaceAll(/[:-]|\.\d{3}/g, '');
+  }
+
+  async #once(key: string, init: Init): Promise<S3Answer | undefined> {
+    const { timeoutMs } = this.#options;
+    const { url, method, headers } = await this.#sign(this.#url(key), init).sign();
+    const abort = new AbortController();
+    const late = setTimeout(() => abort.abort(), timeoutMs);
+    const { signal } = abort;
+    try {
+      const body = init.body as Uint8Array<ArrayBuffer> | undefined;
+      const answer = await fetch(url, {
+        method,
+        headers,
+        signal,
+        redirect: 'manual',
+        ...(body && { body }),
+      });
+      late.refresh();
+      if (answer.status === 200) return { headers: answer.headers, body: await bytesOf(answer) };
+      const code = codeOf(new TextDecoder().decode(await bytesOf(answer, ERROR_BYTES_MAX)));
+      if (answer.status === 404 && code !== 'NoSuchBucket' && init.method !== 'PUT')
+        return undefined;
+      throw this.#refused(answer.status, code);
+    } catch (cause) {
+      if (cause instanceof TroupeError) throw cause;
+      const why = signal.aborted ? `no answer within ${timeoutMs / 1_000} s` : reasonOf(cause);
+      throw this.#unavailable(`can not be reached (${why})`, { status: 0, cause });
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  #url(key: string): URL {
+    const { endpoint, bucket } = this.#options;
+    return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}/${key}`);
+  }
+
+  #sign(url: URL, init: Init, more: { signQuery?: boolean; datetime?: string } = {}): AwsV4Signer {
+    const { accessKeyId, secretAccessKey, region } = this.#options;
+    return new AwsV4Signer({
+      url: url.toString(),
+      method: init.method,
+      headers: { ...init.headers },
+      accessKeyId,
+      secretAccessKey,
+      region,
+      service: 's3',
+      cache: this.#keys,
+      datetime: this.datetime(),
+      ...more,
+    });
+  }
+
+  #refused(status: number, code: string): TroupeError {
+    const said = `answered ${status}${code && ` ${code}`}`;
+    const remedy = REMEDIES[code];
+    return this.#unavailable(remedy ? `${said}: ${remedy}` : said, { status });
+  }
+
+  #unavailable(what: string, { status, cause }: { status: number; cause?: unknown }): TroupeError {
+    const { endpoint, bucket } = this.#options;
+    return new TroupeError(
+      'UNAVAILABLE',
+      `the store of artifacts, ${endpoint} with the bucket ${bucket}, ${what}`,
+      { cause, details: { status } },
+    );
+  }
+}
+
+/** Codes of the store that an operator can do something about. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  NoSuchBucket: 'make the bucket, or name another in a2a.artifacts.s3.bucket',
+  InvalidAccessKeyId: 'a2a.artifacts.s3.accessKeyId is not known there',
+  SignatureDoesNotMatch: 'a2a.artifacts.s3.secretAccessKey is not the one of its accessKeyId',
+  AccessDenied: 'let the access key read and write objects of the bucket, and use its key of KMS',
+  RequestTimeTooSkewed: 'set the clock of this machine',
+  AuthorizationHeaderMalformed: 'set a2a.artifacts.s3.region to the region of the bucket',
+};
+
+const codeOf = (xml: string): string => /<Code>([\w.]{1,64})<\/Code>/.exec(xml)?.[1] ?? '';
+
+const mayHelpAgain = (error: unknown): boolean => {
+  if (!(error instanceof TroupeError) || !ERRORS[error.code].retriable) return false;
+  const status = error.details?.['status'] as number;
+  return status === 0 || status >= 500 || AGAIN.has(status);
+};
+
+const reasonOf = (error: unknown): string => {
+  const { cause } = error as { cause?: NodeJS.ErrnoException };
+  return cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error));
+};
+
+/** The body in one piece; one that is larger than any file, or than `bytesMax`, is not read on. */
+async function bytesOf(answer: Response, bytesMax?: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.length;
+    if (bytesMax === undefined) checkBytes(bytes);
+    else if (bytes > bytesMax) break;
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}

@@ -1,0 +1,170 @@
+/**
+ * S3Artifacts: a bucket in any S3-compatible store. The object `{tenant}/{hash}`, sealed by the
+ * store with a key of the customer's (`aws:kms`) or of its own (`AES256`). Nothing is ever listed.
+ *
+ * Invariants:
+ *  1. The store checks what arrives against the hash (its signature and its checksum cover it), and
+ *     what comes back is checked here.
+ *  2. A URL is good only when signing it again gives the same text: nothing in it can be changed,
+ *     left out or added.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { errorData } from '../../protocols/errors.ts';
+import { type Clock, systemClock } from '../clock/clock.ts';
+import {
+  type Artifact,
+  ARTIFACT_URL_MS_MAX,
+  type ArtifactRef,
+  type Artifacts,
+} from './artifacts.ts';
+import {
+  absent,
+  checkContents,
+  checkName,
+  damaged,
+  expired,
+  foreign,
+  nameContents,
+  urlMs,
+} from './checks.ts';
+import { type S3Place, S3Requests } from './s3-requests.ts';
+
+export type S3ArtifactsOptions = S3Place & {
+  readonly encryption: 'aws:kms' | 'AES256' | 'none';
+  /** key of `aws:kms`; left out: the bucket's own */
+  readonly kmsKeyId?: string;
+  /** types that are taken; `image/*` is all of a kind */
+  readonly mimeTypes: readonly string[];
+  readonly clock?: Clock;
+  /** silence that is waited for, milliseconds; default 30,000 */
+  readonly timeoutMs?: number;
+};
+
+const TIMEOUT_MS = 30_000;
+
+/** Asks nothing of the store: what is wrong with it, the first file tells. */
+export const openS3Artifacts = (options: S3ArtifactsOptions): Artifacts => new S3Artifacts(options);
+
+class S3Artifacts implements Artifacts {
+  readonly #options: S3ArtifactsOptions;
+  readonly #clock: Clock;
+  readonly #requests: S3Requests;
+
+  constructor(options: S3ArtifactsOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.#requests = new S3Requests({ ...options, clock: this.#clock, timeoutMs });
+  }
+
+  async put(
+    tenant: string,
+    contents: Uint8Array,
+    options: { contentType: string; expectedHash?: string },
+  ): Promise<Artifact> {
+    const named = await nameContents(tenant, contents, options, this.#options.mimeTypes);
+    const { hash } = named;
+    // One that is there is written again, with the type of its first time: a damaged one is mended.
+    const stored = await this.#head(tenant, hash).catch(undefinedIfDamaged);
+    const artifact = { ...named, contentType: stored?.contentType ?? named.contentType };
+    await this.#requests.send(keyOf(tenant, hash), {
+      method: 'PUT',
+      body: contents,
+      headers: {
+        'content-type': artifact.contentType,
+        'x-amz-content-sha256': hash,
+        'x-amz-checksum-sha256': Buffer.from(hash, 'hex').toString('base64'),
+        'x-amz-meta-sha256': hash,
+        ...this.#sealing(),
+      },
+    });
+    return artifact;
+  }
+
+  async get(tenant: string, hash: string): Promise<{ contents: Uint8Array; artifact: Artifact }> {
+    checkName(tenant, hash);
+    const answer = await this.#requests.send(keyOf(tenant, hash), { method: 'GET' });
+    if (!answer) throw absent(tenant, hash);
+    await checkContents(hash, answer.body);
+    return {
+      contents: answer.body,
+      artifact: artifactOf(hash, answer.headers, answer.body.length),
+    };
+  }
+
+  async sign(tenant: string, hash: string, { forMs }: { forMs?: number } = {}) {
+    checkName(tenant, hash);
+    const forSec = Math.floor(urlMs(forMs) / 1_000);
+    const stored = await this.#head(tenant, hash);
+    if (!stored) throw absent(tenant, hash);
+    const datetime = this.#requests.datetime();
+    return {
+      artifact_uri: await this.#requests.presign(keyOf(tenant, hash), { forSec, datetime }),
+      artifact_hash: hash,
+      content_type: stored.contentType,
+    } satisfies ArtifactRef;
+  }
+
+  async resolve(tenant: string, uri: string): Promise<string> {
+    const { key, datetime, forSec } = partsOf(uri);
+    const [named, hash = ''] = key.split('/');
+    if (forSec * 1_000 > ARTIFACT_URL_MS_MAX) throw foreign('it is good for too long');
+    const good = await this.#requests.presign(key, { forSec, datetime });
+    if (!sameText(good, uri)) throw foreign('its signature is wrong');
+    if (named !== tenant) throw foreign('it is of another tenant');
+    const untilMs = timeOf(datetime) + forSec * 1_000;
+    if (untilMs <= this.#clock.wallMs()) throw expired(hash, untilMs);
+    return hash;
+  }
+
+  async #head(tenant: string, hash: string): Promise<Artifact | undefined> {
+    const answer = await this.#requests.send(keyOf(tenant, hash), { method: 'HEAD' });
+    if (!answer) return undefined;
+    return artifactOf(hash, answer.headers, Number(answer.headers.get('content-length')));
+  }
+
+  #sealing(): Record<string, string> {
+    const { encryption, kmsKeyId } = this.#options;
+    if (encryption === 'none') return {};
+    return {
+      'x-amz-server-side-encryption': encryption,
+      ...(encryption === 'aws:kms' && kmsKeyId
+        ? { 'x-amz-server-side-encryption-aws-kms-key-id': kmsKeyId }
+        : {}),
+    };
+  }
+}
+
+function undefinedIfDamaged(error: unknown): undefined {
+  if (errorData(error).code !== 'INTERNAL') throw error;
+}
+
+const keyOf = (tenant: string, hash: string) => `${tenant}/${hash}`;
+
+function artifactOf(hash: string, headers: Headers, bytes: number): Artifact {
+  // Only what was put here: another program's object under such a name is none of ours.
+  if (headers.get('x-amz-meta-sha256') !== hash) throw damaged(hash);
+  return { hash, bytes, contentType: headers.get('content-type') ?? 'application/octet-stream' };
+}
+
+const DATETIME = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
+const timeOf = (datetime: string): number =>
+  Date.parse(datetime.replace(DATETIME, '$1-$2-$3T$4:$5:$6Z'));
+
+/**
+ * What a URL says, to be signed again. @throws TroupeError FORBIDDEN when it is no presigned URL
+ */
+function partsOf(uri: string): { key: string; datetime: string; forSec: number } {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  const key = /\/([a-z0-9][a-z0-9_-]{0,62}\/[0-9a-f]{64})$/.exec(url?.pathname ?? '')?.[1];
+  const datetime = url?.searchParams.get('X-Amz-Date') ?? '';
+  const forSec = Number(url?.searchParams.get('X-Amz-Expires') ?? Number.NaN);
+  if (!key || Number.isNaN(timeOf(datetime)) || !Number.isInteger(forSec))
+    throw foreign('it does not have the form of one');
+  return { key, datetime, forSec };
+}
+
+const sameText = (a: string, b: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+};

@@ -1,0 +1,176 @@
+/**
+ * A local S3-compatible store for tests: one bucket, objects by path, PUT, GET and HEAD, every
+ * request signed and checked (sigv4.ts), bodies checked against what was signed. What a test plans
+ * to go wrong goes wrong once each.
+ */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Scope, scopeOf, type SignedRequest, signatureOf } from './sigv4.ts';
+
+export type Fault =
+  | { readonly kind: 'refuse'; readonly status: number; readonly code: string }
+  /** the socket is closed before an answer */
+  | { readonly kind: 'cut' }
+  /** nothing is answered */
+  | { readonly kind: 'silent' };
+
+export type StoredObject = { body: Buffer; headers: Record<string, string> };
+
+export type S3Server = {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** by key */
+  readonly objects: Map<string, StoredObject>;
+  /** `METHOD /path` of each request, with its query's names */
+  readonly requests: string[];
+  /** taken one by one, before anything else is looked at */
+  readonly faults: Fault[];
+  close(): Promise<void>;
+};
+
+const ACCOUNT = { accessKeyId: 'TESTACCESSKEY', secretAccessKey: 'test/secret+access=key' };
+const REGION = 'eu-central-1';
+const BUCKET = 'artifacts';
+const SKEW_MS = 900_000;
+const KEPT = [
+  'content-type',
+  'x-amz-meta-sha256',
+  'x-amz-server-side-encryption',
+  'x-amz-server-side-encryption-aws-kms-key-id',
+  'x-amz-checksum-sha256',
+];
+
+class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string) {
+    super(code);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export async function startS3Server(): Promise<S3Server> {
+  const objects = new Map<string, StoredObject>();
+  const requests: string[] = [];
+  const faults: Fault[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url!.replaceAll(/=[^&]*/g, '')}`);
+    const fault = faults.shift();
+    if (fault?.kind === 'silent') return;
+    if (fault?.kind === 'cut') request.socket.destroy();
+    else
+      serve(request, objects, fault).then(
+        (object) => send(request, response, object),
+        (error: unknown) => refuse(request, response, error),
+      );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    bucket: BUCKET,
+    region: REGION,
+    ...ACCOUNT,
+    objects,
+    requests,
+    faults,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serve(
+  request: IncomingMessage,
+  objects: Map<string, StoredObject>,
+  fault: Fault | undefined,
+): Promise<StoredObject> {
+  const body = await bodyOf(request);
+  if (fault?.kind === 'refuse') throw new Refusal(fault.status, fault.code);
+  checkSigned(request, body);
+  const [, bucket, ...rest] = request.url!.split('?', 1)[0]!.split('/');
+  const key = decodeURIComponent(rest.join('/'));
+  if (bucket !== BUCKET) throw new Refusal(404, 'NoSuchBucket');
+  if (key === '') throw new Refusal(403, 'AccessDenied');
+  if (request.method === 'PUT') {
+    const headers = Object.fromEntries(
+      KEPT.flatMap((name) =>
+        request.headers[name] ? [[name, String(request.headers[name])]] : [],
+      ),
+    );
+    objects.set(key, { body, headers });
+    return { body: Buffer.alloc(0), headers: {} };
+  }
+  const object = objects.get(key);
+  if (!object) throw new Refusal(404, 'NoSuchKey');
+  return object;
+}
+
+/** The signature, its time, and that nothing of weight was left unsigned. */
+function checkSigned(request: IncomingMessage, body: Buffer): void {
+  const signed: SignedRequest = {
+    method: request.method!,
+    target: request.url!,
+    headers: request.headers as Record<string, string>,
+  };
+  const scope = scopeOf(signed);
+  if (!scope) throw new Refusal(403, 'AccessDenied');
+  if (scope.accessKeyId !== ACCOUNT.accessKeyId) throw new Refusal(403, 'InvalidAccessKeyId');
+  if (scope.region !== REGION || scope.service !== 's3' || !scope.datetime.startsWith(scope.date))
+    throw new Refusal(400, 'AuthorizationHeaderMalformed');
+  checkTime(scope);
+  const unsigned = Object.keys(request.headers).filter(
+    (name) => (name.startsWith('x-amz-') || name === 'host') && !scope.signedHeaders.includes(name),
+  );
+  if (unsigned.length > 0) throw new Refusal(403, 'AccessDenied');
+  if (signatureOf(signed, scope, ACCOUNT.secretAccessKey) !== scope.signature)
+    throw new Refusal(403, 'SignatureDoesNotMatch');
+  if (scope.expires === undefined) checkBody(request, body);
+}
+
+function checkTime({ datetime, expires }: Scope): void {
+  const at = Date.parse(
+    datetime.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'),
+  );
+  if (Number.isNaN(at)) throw new Refusal(403, 'AccessDenied');
+  if (expires === undefined) {
+    if (Math.abs(Date.now() - at) > SKEW_MS) throw new Refusal(403, 'RequestTimeTooSkewed');
+  } else if (!(expires > 0 && expires <= 604_800) || Date.now() > at + expires * 1_000) {
+    throw new Refusal(403, 'AccessDenied');
+  }
+}
+
+function checkBody({ headers }: IncomingMessage, body: Buffer): void {
+  const hash = createHash('sha256').update(body).digest();
+  const said = headers['x-amz-content-sha256'];
+  if (said !== 'UNSIGNED-PAYLOAD' && said !== hash.toString('hex'))
+    throw new Refusal(400, 'XAmzContentSHA256Mismatch');
+  const checksum = headers['x-amz-checksum-sha256'];
+  if (checksum !== undefined && checksum !== hash.toString('base64'))
+    throw new Refusal(400, 'BadDigest');
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function send(request: IncomingMessage, response: ServerResponse, object: StoredObject): void {
+  response.writeHead(200, { ...object.headers, 'content-length': object.body.length });
+  response.end(request.method === 'HEAD' ? undefined : object.body);
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  const { status, code } = error instanceof Refusal ? error : new Refusal(500, 'InternalError');
+  response.writeHead(status, { 'content-type': 'application/xml' });
+  const xml = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code></Error>`;
+  response.end(request.method === 'HEAD' ? undefined : xml);
+}
