@@ -8,6 +8,8 @@ import { keyringMachine } from './keyring/machine.ts';
 import { checkSpecs } from './listing/effects/check-specs.ts';
 import { listingMachine } from './listing/machine.ts';
 import { registryMachine } from './registry/machine.ts';
+import { processMachine } from './process/machine.ts';
+import { conclude, plan } from './process/plan.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { callModel } from './session/effects/call-model.ts';
@@ -57,7 +59,8 @@ export const shippedActors = (): ActorDefinition[] => [
     effects: { checkSpecs },
     whenDone: 'forget',
   }),
-  // A message that a document or an approval can not take is the sender's fault, not its own.
+  // None of these begins again from nothing: what makes one throw becomes a dead letter, from which
+  // it goes on when that is sent again.
   defineActor({
     type: 'approval',
     version: 1,
@@ -70,5 +73,16 @@ export const shippedActors = (): ActorDefinition[] => [
     version: 1,
     machine: documentMachine,
     supervision: { onThrow: 'resume' },
+  }),
+  defineActor({
+    type: 'process',
+    version: 1,
+    machine: processMachine,
+    effects: {
+      plan: { class: 'repeatable', run: plan, timeoutMs: 60_000 },
+      conclude: { class: 'repeatable', run: conclude, timeoutMs: 60_000 },
+    },
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
   }),
 ];

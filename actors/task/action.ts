@@ -8,7 +8,7 @@ import type { Address } from '../../protocols/address.ts';
 import { type Envelope, parseAction, type Payload } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { ETA_SEC_DEFAULT } from '../../protocols/task.ts';
-import type { Artifacts } from '../../runtime/index.ts';
+import type { Artifacts, Index } from '../../runtime/index.ts';
 
 /** What the work of a task is given beside its payload. */
 export type ActionContext = {
@@ -29,6 +29,8 @@ export type ActionContext = {
   readonly inputs: readonly unknown[];
   /** the tenant's files; @throws TroupeError UNAVAILABLE where none are configured */
   readonly artifacts: Artifacts;
+  /** committed rows of the whole cell; in a cluster a second behind at most */
+  index(): Promise<Index>;
 };
 
 /** Resource links travel beside a result (MCP 2025-06-18). */
@@ -94,6 +96,8 @@ export type ActionOptions = {
   readonly perform?: Perform;
   /** instead of `perform`: the actor that is asked */
   readonly actor?: (envelope: Envelope, taskId: string) => Address;
+  /** the actor is told when the task is cancelled or its time is up, and then still answers */
+  readonly withdraws?: boolean;
   readonly reconcile?: (
     payload: Payload,
     context: ActionContext,

@@ -42,10 +42,10 @@ export function termsOf(
   envelope: Envelope,
   taskId: string,
 ): TaskTerms {
-  const { actor } = definition;
+  const { actor, withdraws } = definition;
   return {
     performer: actor
-      ? { kind: 'actor', to: actor(envelope, taskId) }
+      ? { kind: 'actor', to: actor(envelope, taskId), ...(withdraws ? { withdraws } : {}) }
       : { kind: 'function', class: definition.class ?? 'keyed' },
     agent: definition.agent,
     etaSec: definition.etaSec ?? ETA_SEC_DEFAULT,

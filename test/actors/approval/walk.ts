@@ -23,7 +23,7 @@ class Decided {
   }
 
   take({ cause, meta, step }: Happened): void {
-    const event = cause.event as Message;
+    const event = cause.event;
     for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ApprovalRow;
     const replies = said<Reply>(step.asks, 'reply').filter(({ to }) => to);
     if (event.type === 'approval.ask' || event.type === 'approval.answer')

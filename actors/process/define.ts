@@ -1,0 +1,149 @@
+/**
+ * defineProcess: a saga as its author writes it down (EN13), and the action by which it is asked
+ * for. Steps follow one another; each is an action, what verifies it, and what undoes it.
+ *
+ * Boundary: these are definitions. The functions of a definition run in effects (plan.ts) and may
+ * be called again with the same arguments: they are pure.
+ */
+import type { Static, TSchema } from '@sinclair/typebox';
+import { parseAction } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { processAddress } from '../../protocols/process.ts';
+import { ETA_SEC_DEFAULT, ETA_SEC_MAX } from '../../protocols/task.ts';
+import { type ActionDefinition, defineAction } from '../task/action.ts';
+
+export const STEPS_MAX = 32;
+
+/** What a payload is made for. */
+export type About = {
+  /** this run of the process; evidence is kept under it as the job */
+  readonly processId: string;
+  /** the task of the work that is verified or undone; empty for a step's own action */
+  readonly taskId: string;
+  /** what that work answered; absent for a step's own action and for work that did not answer */
+  readonly result?: unknown;
+};
+
+/** Results of the steps that are done, by name. */
+export type Results = Readonly<Record<string, unknown>>;
+
+/** Fields of a payload; `schema_version` is 1.0 unless given. */
+export type PayloadOf<Input> = (
+  input: Input,
+  results: Results,
+  about: About,
+) => Readonly<Record<string, unknown>>;
+
+/** One action that is asked for. */
+export type Call<Input> = {
+  readonly action: string;
+  readonly version: string;
+  readonly payload: PayloadOf<Input>;
+};
+
+export type Compensation<Input> = Call<Input> & {
+  /** as of a step: by another agent than the compensation's */
+  readonly verify?: Call<Input>;
+};
+
+export type Step<Input> = Call<Input> & {
+  /** unique in the process; [a-z][a-z0-9_]* */
+  readonly name: string;
+  /**
+   * Looks at what the step did. Its result is an Evidence; the step is done when it says
+   * `verified`. Its action belongs to another agent than the step's.
+   */
+  readonly verify?: Call<Input>;
+  /**
+   * Undoes the step, or what may have been done of it: it must bear that there is nothing to undo.
+   */
+  readonly compensate?: Compensation<Input>;
+  /** seconds that the step counts for in the time of the whole; default 300 */
+  readonly etaSec?: number;
+};
+
+export type ProcessOptions<Schema extends TSchema> = {
+  /** `{domain}.{verb}_{object}`: the action that starts it */
+  readonly action: string;
+  /** semantic version */
+  readonly version: string;
+  readonly description: string;
+  /** the agent it belongs to; default `process` */
+  readonly agent?: string;
+  /** of the payload that starts it */
+  readonly payload: Schema;
+  /** of that payload; default 1.0 */
+  readonly schemaVersion?: string;
+  readonly steps: readonly Step<Static<Schema>>[];
+  /** made of the results at the end; default all of them, by step */
+  readonly result?: (input: Static<Schema>, results: Results) => unknown;
+  /** any of them may ask for it; default all */
+  readonly roles?: readonly string[];
+};
+
+/** A process as the catalog has it: with the input as what it is outside, JSON. */
+export type ProcessDefinition = {
+  readonly kind: 'process';
+  readonly action: string;
+  readonly version: string;
+  readonly description: string;
+  readonly agent: string;
+  readonly schemas: Readonly<Record<string, TSchema>>;
+  readonly steps: readonly Step<unknown>[];
+  readonly result?: (input: unknown, results: Results) => unknown;
+  readonly roles?: readonly string[];
+};
+
+const NAME = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** @throws TroupeError INVALID_ARGUMENT that names the process, the step and what is wrong */
+export function defineProcess<const Schema extends TSchema>(
+  options: ProcessOptions<Schema>,
+): ProcessDefinition {
+  const wrong = (what: string): never => {
+    throw new TroupeError('INVALID_ARGUMENT', `the process ${options.action}: ${what}`);
+  };
+  const { payload, schemaVersion = '1.0', steps, agent = 'process', result, ...rest } = options;
+  if (parseAction(options.action).cancel) wrong('a name that ends in .cancel is made by itself');
+  if (steps.length === 0 || steps.length > STEPS_MAX) wrong(`give it 1 to ${STEPS_MAX} steps`);
+  const names = new Set<string>();
+  for (const { name, action, verify, compensate } of steps) {
+    if (!NAME.test(name)) wrong(`${JSON.stringify(name)} is no name of a step: write ${NAME}`);
+    if (names.has(name)) wrong(`two steps are called ${name}`);
+    names.add(name);
+    for (const call of [{ action }, verify, compensate, compensate?.verify])
+      if (call && parseAction(call.action).cancel) wrong(`${name}: ${call.action} cancels a task`);
+  }
+  return {
+    ...rest,
+    kind: 'process',
+    agent,
+    schemas: { [schemaVersion]: payload },
+    // The input was checked against `payload` at the door.
+    steps: steps,
+    ...(result ? { result: result } : {}),
+  };
+}
+
+/** All its steps one after the other, forward; to undo them the task is given its own time. */
+const etaOf = ({ steps }: ProcessDefinition): number =>
+  Math.min(
+    ETA_SEC_MAX,
+    steps.reduce((sum, { etaSec = ETA_SEC_DEFAULT }) => sum + etaSec, 0),
+  );
+
+/** The action that starts the process: outward it is a task like any other. */
+export const actionOf = (process: ProcessDefinition): ActionDefinition =>
+  defineAction({
+    action: process.action,
+    version: process.version,
+    description: process.description,
+    schemas: process.schemas,
+    agent: process.agent,
+    actor: (envelope, taskId) => processAddress(envelope.tenant_id, taskId),
+    withdraws: true,
+    etaSec: etaOf(process),
+    // Its steps are tried again; what it says at the end is its last word.
+    attemptsMax: 1,
+    ...(process.roles ? { roles: process.roles } : {}),
+  });

@@ -1,0 +1,390 @@
+/**
+ * Process: a saga (EN13). It asks for its steps as tasks, one after the other, has each verified by
+ * another agent, and when one fails undoes what was done, backward.
+ *
+ *  - `unstarted`: nobody asked for it yet.
+ *  - `working`: forward. For each step: `planning` (its payload is made), `acting` (its task runs),
+ *    `planningProof` and `verifying` (another agent looks), `next` (which step follows); then
+ *    `concluding` (the result is made). `stopping`: cancelled while a step's task runs; what became
+ *    of it is waited for, since it may be done.
+ *  - `undoing`: backward over all that was done or may have been: `next`, `planning`, `acting`,
+ *    `planningProof`, `verifying`. What can not be undone goes to a person: `awaitingPerson`,
+ *    `askingAgain` (nobody answered).
+ *  - `ended`: `succeeded`, `compensated` or `abandoned`; remembered as long as its task.
+ *  - `forgotten`: the actor and its row go.
+ *
+ * Invariants: a step is done when its evidence says so; a step whose work may have been done is
+ * undone, proven undone, left by a person's word, or named in the error; who asked is told the
+ * same end however often they ask; a task that was left behind changes nothing.
+ */
+import { assign, setup } from 'xstate';
+import type { ErrorData } from '../../protocols/errors.ts';
+import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import { TASK_RETENTION_MS } from '../../protocols/task.ts';
+import * as account from './account.ts';
+import * as saga from './saga.ts';
+import type {
+  Concluded,
+  ConcludeInput,
+  Planned,
+  PlanInput,
+  ProcessContext,
+  ProcessEvent,
+} from './types.ts';
+
+export const processMachine = setup({
+  types: {
+    context: {} as ProcessContext,
+    events: {} as ProcessEvent,
+    input: {} as ActorInput,
+  },
+  actors: { plan: effect<Planned, PlanInput>(), conclude: effect<Concluded, ConcludeInput>() },
+  actions: {
+    ...hostActions,
+    takeOrder: assign(saga.takeOrder),
+    keepAsker: assign(saga.keepAsker),
+    enter: assign(saga.enter),
+    cancel: assign(saga.cancel),
+    keepPlan: assign(saga.keepPlan),
+    keepResult: assign(saga.keepResult),
+    keepEvidence: assign(saga.keepEvidence),
+    keepConclusion: assign((_, { result }: { result: unknown }) => ({ result })),
+    nextStep: assign(saga.nextStep),
+    failStep: assign(saga.failStep),
+    failProof: assign(saga.failProof),
+    failPlan: assign(saga.failPlan),
+    takeLast: assign(saga.takeLast),
+    keepUndo: assign(saga.keepUndo),
+    keepUndoEvidence: assign(saga.keepUndoEvidence),
+    keepTrouble: assign(saga.keepTrouble),
+    keepPlanTrouble: assign(saga.keepPlanTrouble),
+    countQuestion: assign(saga.countQuestion),
+    again: assign(saga.again),
+    leave: assign(saga.leave),
+  },
+  guards: {
+    isOrder: saga.isOrder,
+    isAwaited: saga.isAwaited,
+    succeeded: saga.succeeded,
+    verified: saga.verified,
+    lacksProof: saga.lacksProof,
+    hasNext: saga.hasNext,
+    lacksUndoProof: saga.lacksUndoProof,
+    somethingToUndo: saga.somethingToUndo,
+    saysAgain: (args) => saga.decides(args, 'again'),
+    saysSkip: (args) => saga.decides(args, 'skip'),
+    saysAbort: (args) => saga.decides(args, 'abort'),
+  },
+  delays: { askAgainPause: 60_000, retention: TASK_RETENTION_MS },
+}).createMachine({
+  id: 'process',
+  description: 'A saga: steps forward, each verified; backward when one fails.',
+  context: ({ input }) => saga.born(input),
+  initial: 'unstarted',
+  on: { '*': { guard: 'isOrder', actions: 'keepAsker' } },
+  states: {
+    unstarted: {
+      description: 'Nobody asked for it yet.',
+      on: {
+        'task.cancel': { target: 'ended.compensated', actions: 'cancel' },
+        '*': { guard: 'isOrder', target: 'working', actions: ['takeOrder', 'keepAsker'] },
+      },
+    },
+    working: {
+      description: 'Forward, step by step.',
+      initial: 'planning',
+      on: { 'task.cancel': { target: 'undoing', actions: 'cancel' } },
+      states: {
+        planning: {
+          description: 'The payload of the step is made.',
+          entry: [
+            { type: 'enter', params: { state: 'planning' } },
+            { type: 'project', params: account.row },
+          ],
+          invoke: {
+            id: 'planAct',
+            src: 'plan',
+            input: ({ context }) => saga.planFor(context, 'act'),
+            onDone: {
+              target: 'acting',
+              actions: {
+                type: 'keepPlan',
+                params: ({ event }) => ({ call: event.output, phase: 'act' as const }),
+              },
+            },
+            onError: {
+              target: '#process.undoing',
+              actions: {
+                type: 'failPlan',
+                params: ({ event }) => ({
+                  error: event.error as ErrorData,
+                  phase: 'plan' as const,
+                }),
+              },
+            },
+          },
+        },
+        acting: {
+          description: 'The task of the step runs.',
+          entry: [
+            { type: 'enter', params: { state: 'acting' } },
+            { type: 'tell', params: saga.submit },
+            { type: 'project', params: account.row },
+          ],
+          on: {
+            reply: [
+              { guard: 'succeeded', target: 'next', actions: 'keepResult' },
+              { guard: 'isAwaited', target: '#process.undoing', actions: 'failStep' },
+            ],
+            'task.cancel': {
+              target: 'stopping',
+              actions: ['cancel', { type: 'tell', params: saga.cancelTask }],
+            },
+          },
+        },
+        stopping: {
+          description: 'Cancelled while a task runs; what became of it is waited for.',
+          entry: [
+            { type: 'enter', params: { state: 'stopping' } },
+            { type: 'project', params: account.row },
+          ],
+          on: {
+            reply: [
+              { guard: 'succeeded', target: '#process.undoing', actions: 'keepResult' },
+              { guard: 'isAwaited', target: '#process.undoing', actions: 'failStep' },
+            ],
+            'task.cancel': { actions: 'cancel' },
+          },
+        },
+        next: {
+          description: 'Which is the next: its proof, the next step, or the end.',
+          always: [
+            { guard: 'lacksProof', target: 'planningProof' },
+            { guard: 'hasNext', target: 'planning', actions: 'nextStep' },
+            { target: 'concluding' },
+          ],
+        },
+        planningProof: {
+          description: 'What the verifier is asked is made.',
+          invoke: {
+            id: 'planVerify',
+            src: 'plan',
+            input: ({ context }) => saga.planFor(context, 'verify'),
+            onDone: {
+              target: 'verifying',
+              actions: {
+                type: 'keepPlan',
+                params: ({ event }) => ({ call: event.output, phase: 'verify' as const }),
+              },
+            },
+            onError: {
+              target: '#process.undoing',
+              actions: {
+                type: 'failPlan',
+                params: ({ event }) => ({
+                  error: event.error as ErrorData,
+                  phase: 'plan' as const,
+                }),
+              },
+            },
+          },
+        },
+        verifying: {
+          description: 'Another agent looks whether the step is done.',
+          entry: [
+            { type: 'enter', params: { state: 'verifying' } },
+            { type: 'tell', params: saga.submit },
+            { type: 'project', params: account.row },
+          ],
+          on: {
+            reply: [
+              { guard: 'verified', target: 'next', actions: 'keepEvidence' },
+              { guard: 'isAwaited', target: '#process.undoing', actions: 'failProof' },
+            ],
+            'task.cancel': {
+              target: '#process.undoing',
+              actions: ['cancel', { type: 'tell', params: saga.cancelTask }],
+            },
+          },
+        },
+        concluding: {
+          description: 'All steps are done; the result is made.',
+          invoke: {
+            id: 'conclude',
+            src: 'conclude',
+            input: ({ context }) => saga.toConclude(context),
+            onDone: {
+              target: '#process.ended.succeeded',
+              actions: {
+                type: 'keepConclusion',
+                params: ({ event }) => ({ result: event.output.result }),
+              },
+            },
+            onError: {
+              target: '#process.undoing',
+              actions: {
+                type: 'failPlan',
+                params: ({ event }) => ({
+                  error: event.error as ErrorData,
+                  phase: 'result' as const,
+                }),
+              },
+            },
+          },
+        },
+      },
+    },
+    undoing: {
+      description: 'Backward over what was done or may have been.',
+      initial: 'next',
+      on: { 'task.cancel': { actions: 'cancel' } },
+      states: {
+        next: {
+          description: 'Which is the next: its proof, the step before, or the end.',
+          entry: { type: 'enter', params: { state: 'undoing' } },
+          always: [
+            { guard: 'lacksUndoProof', target: 'planningProof' },
+            { guard: 'somethingToUndo', target: 'planning', actions: 'takeLast' },
+            { target: '#process.ended.compensated' },
+          ],
+        },
+        planning: {
+          description: 'The payload of the compensation is made.',
+          entry: { type: 'project', params: account.row },
+          invoke: {
+            id: 'planUndo',
+            src: 'plan',
+            input: ({ context }) => saga.planFor(context, 'undo'),
+            onDone: {
+              target: 'acting',
+              actions: {
+                type: 'keepPlan',
+                params: ({ event }) => ({ call: event.output, phase: 'undo' as const }),
+              },
+            },
+            onError: {
+              target: 'awaitingPerson',
+              actions: {
+                type: 'keepPlanTrouble',
+                params: ({ event }) => ({ error: event.error as ErrorData }),
+              },
+            },
+          },
+        },
+        acting: {
+          description: 'The task of the compensation runs; it tries again by itself.',
+          entry: [
+            { type: 'tell', params: saga.submit },
+            { type: 'project', params: account.row },
+          ],
+          on: {
+            reply: [
+              { guard: 'succeeded', target: 'next', actions: 'keepUndo' },
+              { guard: 'isAwaited', target: 'awaitingPerson', actions: 'keepTrouble' },
+            ],
+          },
+        },
+        planningProof: {
+          description: 'What the verifier is asked is made.',
+          invoke: {
+            id: 'planVerifyUndo',
+            src: 'plan',
+            input: ({ context }) => saga.planFor(context, 'verifyUndo'),
+            onDone: {
+              target: 'verifying',
+              actions: {
+                type: 'keepPlan',
+                params: ({ event }) => ({ call: event.output, phase: 'verifyUndo' as const }),
+              },
+            },
+            onError: {
+              target: 'awaitingPerson',
+              actions: {
+                type: 'keepPlanTrouble',
+                params: ({ event }) => ({ error: event.error as ErrorData }),
+              },
+            },
+          },
+        },
+        verifying: {
+          description: 'Another agent looks whether the step is undone.',
+          entry: [
+            { type: 'tell', params: saga.submit },
+            { type: 'project', params: account.row },
+          ],
+          on: {
+            reply: [
+              { guard: 'verified', target: 'next', actions: 'keepUndoEvidence' },
+              { guard: 'isAwaited', target: 'awaitingPerson', actions: 'keepTrouble' },
+            ],
+          },
+        },
+        awaitingPerson: {
+          description: 'The step could not be undone: a person says what to do.',
+          entry: [
+            { type: 'enter', params: { state: 'awaiting_person' } },
+            'countQuestion',
+            { type: 'tell', params: saga.askPerson },
+            { type: 'project', params: account.row },
+          ],
+          exit: { type: 'enter', params: { state: 'undoing' } },
+          on: {
+            reply: [
+              { guard: 'saysAgain', target: 'planning', actions: 'again' },
+              { guard: 'saysSkip', target: 'next', actions: 'leave' },
+              { guard: 'saysAbort', target: '#process.ended.abandoned' },
+              { guard: 'isAwaited', target: 'askingAgain' },
+            ],
+          },
+        },
+        askingAgain: {
+          description: 'Nobody answered in time, or the question did not arrive.',
+          after: { askAgainPause: 'awaitingPerson' },
+        },
+      },
+    },
+    ended: {
+      description: 'The end stands; who asks again is told the same.',
+      initial: 'compensated',
+      after: { retention: 'forgotten' },
+      on: {
+        'task.cancel': {},
+        '*': {
+          guard: 'isOrder',
+          actions: ['keepAsker', { type: 'reply', params: account.lastWord }],
+        },
+      },
+      states: {
+        succeeded: {
+          description: 'Every step is done, and verified where a verifier is defined.',
+          entry: [
+            { type: 'enter', params: { state: 'succeeded' } },
+            { type: 'project', params: account.row },
+            { type: 'reply', params: account.lastWord },
+          ],
+        },
+        compensated: {
+          description: 'What was done is undone, but for what a person left.',
+          entry: [
+            { type: 'enter', params: { state: 'compensated' } },
+            { type: 'project', params: account.row },
+            { type: 'reply', params: account.lastWord },
+          ],
+        },
+        abandoned: {
+          description: 'A person ended it with steps that are not undone.',
+          entry: [
+            { type: 'enter', params: { state: 'abandoned' } },
+            { type: 'project', params: account.row },
+            { type: 'reply', params: account.lastWord },
+          ],
+        },
+      },
+    },
+    forgotten: {
+      description: 'It was remembered long enough.',
+      entry: { type: 'project', params: account.noRow },
+      type: 'final',
+    },
+  },
+});

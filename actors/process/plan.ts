@@ -1,0 +1,144 @@
+/**
+ * Plan: the effects in which a process's own functions run. What they answer is recorded, so that
+ * one step is asked for with one payload, whatever happens to the worker.
+ */
+import { canonicalize } from 'json-canonicalize';
+import type { Envelope, Payload } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { payloadHashOf, subjectOf, taskAddress, taskIdOf } from '../../protocols/task.ts';
+import type { EffectContext } from '../../runtime/index.ts';
+import { termsOf } from '../task/catalog.ts';
+import type { ProcessCatalog } from './catalog.ts';
+import type { Call, ProcessDefinition, Step } from './define.ts';
+import type {
+  Concluded,
+  ConcludeInput,
+  Order,
+  Outline,
+  Phase,
+  Planned,
+  PlanInput,
+} from './types.ts';
+
+/** What the effects of processes need of the application. */
+export type ProcessServices = { readonly processes: ProcessCatalog };
+
+const processesOf = ({ services }: EffectContext): ProcessCatalog =>
+  (services as ProcessServices).processes;
+
+/** @throws TroupeError NOT_FOUND for what is not (any more) registered; what the function throws */
+export async function plan(input: PlanInput, context: EffectContext): Promise<Planned> {
+  const processes = processesOf(context);
+  const definition = find(processes, input.order);
+  const step = definition.steps[input.at];
+  const call = step && callOf(step, input.phase);
+  if (!step || !call) throw gone(`step ${input.at} of ${definition.action} has no ${input.phase}`);
+  const payload = payloadOf(call, input);
+  const action = processes.actionOf(call);
+  const key = [input.processId, step.name, input.phase, ...(input.round ? [input.round] : [])];
+  const envelope = envelopeOf(input, call, payload, key.join('.'), context.now());
+  const { tenant } = input;
+  const taskId = taskIdOf({
+    tenant,
+    action: call.action,
+    subject: subjectOf(envelope),
+    key: envelope.idempotency_key,
+  });
+  return {
+    outline: definition.steps.map(outlineOf),
+    taskId,
+    to: taskAddress(tenant, taskId),
+    submit: {
+      type: 'task.submit',
+      envelope: { ...envelope, request_id: taskId },
+      payloadHash: payloadHashOf(canonicalize(payload)),
+      terms: termsOf(action, envelope, taskId),
+      transport: 'actor',
+      answer: 'done',
+    },
+  };
+}
+
+/** @throws what the process's function throws */
+export async function conclude(
+  { order, results }: ConcludeInput,
+  context: EffectContext,
+): Promise<Concluded> {
+  const { result } = find(processesOf(context), order);
+  return { result: result ? json(result(order.input, results), 'its result') : results };
+}
+
+function find(processes: ProcessCatalog, { action }: Order): ProcessDefinition {
+  const found = processes.find(action);
+  if (found) return found;
+  throw gone(`no process ${action} is registered in this code`);
+}
+
+const callOf = (step: Step<unknown>, phase: Phase): Call<unknown> | undefined =>
+  ({
+    act: step,
+    verify: step.verify,
+    undo: step.compensate,
+    verifyUndo: step.compensate?.verify,
+  })[phase];
+
+const outlineOf = ({ name, verify, compensate }: Step<unknown>): Outline => ({
+  name,
+  verify: verify !== undefined,
+  undo: compensate !== undefined,
+  verifyUndo: compensate?.verify !== undefined,
+});
+
+function payloadOf(call: Call<unknown>, input: PlanInput): Payload {
+  const { processId, order, results, subject } = input;
+  const about = { processId, taskId: subject?.taskId ?? '', ...withResult(subject) };
+  const fields = call.payload(order.input, results, about);
+  return json({ schema_version: '1.0', ...fields }, `the payload of ${call.action}`) as Payload;
+}
+const withResult = (subject: PlanInput['subject']) =>
+  subject && 'result' in subject ? { result: subject.result } : {};
+
+/** As it will be read: without what JSON does not have. @throws TroupeError INVALID_ARGUMENT */
+function json(value: unknown, what: string): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value ?? null));
+  } catch (cause) {
+    throw new TroupeError('INVALID_ARGUMENT', `${what} is no JSON`, { cause });
+  }
+}
+
+const DAY_SEC = 86_400;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A step is asked for by whoever asked for the process, as part of what they asked for. */
+function envelopeOf(
+  { processId, tenant, order }: PlanInput,
+  { action, version }: Call<unknown>,
+  payload: Payload,
+  key: string,
+  now: number,
+): Envelope {
+  const parent = UUID.test(processId)
+    ? processId
+    : taskIdOf({ tenant, action: order.action, subject: '', key: processId });
+  return {
+    version: '1.0',
+    request_id: parent,
+    correlation_id: parent,
+    causation_id: parent,
+    trace_id: order.traceId ?? parent.replaceAll('-', ''),
+    tenant_id: tenant,
+    principal: order.principal
+      ? { sub: order.principal.sub, roles: [...order.principal.roles] }
+      : { sub: order.action, roles: ['agent'] },
+    timestamp: new Date(now).toISOString(),
+    ttl_sec: DAY_SEC,
+    idempotency_key: key,
+    seq: 1,
+    action,
+    action_version: version,
+    payload,
+  };
+}
+
+const gone = (message: string) => new TroupeError('NOT_FOUND', message);

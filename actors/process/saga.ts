@@ -1,0 +1,355 @@
+/**
+ * Saga: the pure parts of the process's chart: which step is next, what its outcome means, what is
+ * to be undone. The chart says when.
+ */
+import type { ApprovalAsk, ApprovalDecision } from '../../protocols/approval.ts';
+import { approvalAddress } from '../../protocols/approval.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import { ERRORS } from '../../protocols/errors.ts';
+import type { ProcessState } from '../../protocols/process.ts';
+import type { ActorInput, Tell } from '../../protocols/statechart.ts';
+import type { Evidence, TaskView } from '../../protocols/task.ts';
+import type {
+  ConcludeInput,
+  Failure,
+  Order,
+  Phase,
+  Planned,
+  PlanInput,
+  ProcessContext,
+  ProcessEvent,
+  ProcessReply,
+  Stage,
+} from './types.ts';
+
+export type Args = { context: ProcessContext; event: ProcessEvent };
+
+export const born = ({ self, tenant, key, now }: ActorInput): ProcessContext => ({
+  self,
+  tenant,
+  processId: key,
+  order: null,
+  asker: null,
+  state: 'unstarted',
+  startedAt: now,
+  steps: [],
+  at: 0,
+  round: 0,
+  questions: 0,
+  awaiting: null,
+  call: null,
+  results: {},
+  failure: null,
+  trouble: null,
+  cancelled: false,
+});
+
+// ---- who asks
+
+/** The task of the process asks for it, by the name of its action. */
+export const isOrder = ({ context, event }: Args): boolean => {
+  const { type, task_id: taskId } = event as { type: string; task_id?: string };
+  if (taskId !== context.processId || type === 'task.cancel') return false;
+  return context.order === null || context.order.action === type;
+};
+
+export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
+  const {
+    type: action,
+    meta,
+    task_id: _,
+    ...input
+  } = event as Record<string, unknown> & Args['event'];
+  const order: Order = {
+    action,
+    input,
+    ...(meta.principal ? { principal: meta.principal } : {}),
+    ...(meta.traceId ? { traceId: meta.traceId } : {}),
+  };
+  return { order, startedAt: meta.now };
+};
+
+export const keepAsker = ({ context, event }: Args): Partial<ProcessContext> => ({
+  asker: event.meta.reply ?? context.asker,
+});
+
+export const enter = (
+  { event }: Args,
+  { state }: { state: ProcessState },
+): Partial<ProcessContext> => ({
+  state,
+  ...(isEnd(state) ? { endedAt: event.meta.now, call: null, awaiting: null } : {}),
+});
+const isEnd = (state: ProcessState): boolean =>
+  state === 'succeeded' || state === 'compensated' || state === 'abandoned';
+
+export const cancel = (): Partial<ProcessContext> => ({ cancelled: true });
+
+// ---- what is planned and told
+
+const stepOf = ({ steps, at }: ProcessContext): Stage | undefined => steps[at];
+
+export const planFor = (context: ProcessContext, phase: Phase): PlanInput => {
+  const { processId, tenant, order, at, round, results } = context;
+  return {
+    processId,
+    tenant,
+    order: order!,
+    at,
+    phase,
+    round: phase === 'act' || phase === 'verify' ? 0 : round,
+    results,
+    subject: subjectFor(context, phase),
+  };
+};
+
+function subjectFor(context: ProcessContext, phase: Phase): PlanInput['subject'] {
+  const step = stepOf(context);
+  if (phase === 'act' || !step) return null;
+  if (phase === 'verifyUndo') return { taskId: step.undo_task_id ?? '', result: context.undone };
+  const done = Object.hasOwn(context.results, step.name);
+  return {
+    taskId: step.task_id ?? '',
+    ...(done ? { result: context.results[step.name] } : {}),
+  };
+}
+
+export const toConclude = ({ order, results }: ProcessContext): ConcludeInput => ({
+  order: order!,
+  results,
+});
+
+const change = (context: ProcessContext, fields: Partial<Stage>): ProcessContext['steps'] =>
+  context.steps.map((step, n) => (n === context.at ? { ...step, ...fields } : step));
+
+const TASK_OF = {
+  act: 'task_id',
+  verify: 'verify_task_id',
+  undo: 'undo_task_id',
+  verifyUndo: 'undo_verify_task_id',
+} as const satisfies Record<Phase, keyof Stage>;
+
+/** The step's task is known from here on, and asked in the same turn. */
+export const keepPlan = (
+  { context }: Args,
+  { call, phase }: { call: Planned; phase: Phase },
+): Partial<ProcessContext> => {
+  const steps =
+    context.steps.length > 0
+      ? context.steps
+      : call.outline.map((outline) => ({ name: outline.name, state: 'waiting' as const, outline }));
+  const fields: Partial<Stage> = {
+    [TASK_OF[phase]]: call.taskId,
+    ...(phase === 'act' ? { state: 'acting' } : {}),
+  };
+  return { call, awaiting: call.to, steps: change({ ...context, steps }, fields) };
+};
+
+export const submit = ({ context }: Args): Tell => ({
+  to: context.call!.to,
+  event: context.call!.submit,
+  ask: true,
+});
+
+/** The step is left before its task has ended. The task's answer does not count any more. */
+export const cancelTask = ({ context }: Args): Tell => ({
+  to: context.call!.to,
+  event: { type: 'task.cancel', reason: `the process ${context.processId} is cancelled` },
+});
+
+// ---- what a task came to
+
+export const isAwaited = ({ context, event }: Args): boolean =>
+  event.type === 'reply' && event.meta.from !== undefined && event.meta.from === context.awaiting;
+
+const viewOf = (event: ProcessEvent): TaskView | undefined =>
+  (event as ProcessReply).result as TaskView | undefined;
+
+export const succeeded = (args: Args): boolean =>
+  isAwaited(args) && viewOf(args.event)?.state === 'SUCCEEDED';
+
+export const verified = (args: Args): boolean =>
+  succeeded(args) && (viewOf(args.event)?.result as Evidence | undefined)?.verified === true;
+
+export const keepResult = ({ context, event }: Args): Partial<ProcessContext> => {
+  const step = stepOf(context)!;
+  const result = viewOf(event)?.result ?? null;
+  return {
+    results: { ...context.results, [step.name]: result },
+    steps: change(context, { touched: true, state: step.outline.verify ? 'verifying' : 'done' }),
+    call: null,
+    awaiting: null,
+  };
+};
+
+export const lacksProof = ({ context }: Args): boolean => stepOf(context)?.state === 'verifying';
+
+export const keepEvidence = ({ context, event }: Args): Partial<ProcessContext> => ({
+  steps: change(context, { state: 'done', evidence: viewOf(event)!.result as Evidence }),
+  call: null,
+  awaiting: null,
+});
+
+export const hasNext = ({ context }: Args): boolean => context.at + 1 < context.steps.length;
+export const nextStep = ({ context }: Args): Partial<ProcessContext> => ({ at: context.at + 1 });
+
+/**
+ * Whether something may have been done by a task that did not succeed. Work that was refused when
+ * it was first tried, that came too late, or that the task undid by itself, was not.
+ */
+const mayHaveActed = ({ result, error }: ProcessReply): boolean => {
+  const view = result as TaskView | undefined;
+  if (!view)
+    return error === undefined || ERRORS[error.code].retriable || error.code === 'INTERNAL';
+  if (view.state === 'EXPIRED' || view.state === 'COMPENSATED' || view.attempt === 0) return false;
+  if (view.state === 'CANCELLED' || view.attempt > 1 || !view.error) return true;
+  return ERRORS[view.error.code].retriable || view.error.code === 'INTERNAL';
+};
+
+/** Why a task did not come to what was wanted. */
+const errorOf = ({ result, error }: ProcessReply): ErrorData => {
+  if (error) return error;
+  const { state, error: told, result: evidence, action, task_id: id } = result as TaskView;
+  if (told)
+    return {
+      code: told.code,
+      message: told.message,
+      details: { ...told.details, task_id: id },
+    };
+  if (state !== 'SUCCEEDED')
+    return { code: 'CANCELLED', message: `${action} ended ${state}`, details: { task_id: id } };
+  const { detail = 'the verifier does not say why' } = (evidence ?? {}) as Partial<Evidence>;
+  return {
+    code: 'CONFLICT',
+    message: `${action} did not find it so: ${detail}`,
+    details: { task_id: id, evidence },
+  };
+};
+
+const failureAt = (
+  context: ProcessContext,
+  phase: Failure['phase'],
+  error: ErrorData,
+): Failure => ({
+  step: stepOf(context)?.name ?? '',
+  phase,
+  error,
+});
+
+/** The step's own task failed, or was cancelled. */
+export const failStep = ({ context, event }: Args): Partial<ProcessContext> => {
+  const reply = event as ProcessReply;
+  return {
+    failure: failureAt(context, 'act', errorOf(reply)),
+    steps: change(context, {
+      state: 'failed',
+      ...(mayHaveActed(reply) ? { touched: true } : {}),
+    }),
+  };
+};
+
+export const failProof = ({ context, event }: Args): Partial<ProcessContext> => ({
+  failure: failureAt(context, 'verify', errorOf(event as ProcessReply)),
+  steps: change(context, { state: 'failed' }),
+});
+
+/** A function of the definition threw, or what it asks for is not there. */
+export const failPlan = (
+  { context }: Args,
+  { error, phase }: { error: ErrorData; phase: Failure['phase'] },
+): Partial<ProcessContext> => ({
+  failure: failureAt(context, phase, error),
+  steps: change(context, { state: 'failed' }),
+});
+
+// ---- undoing
+
+const lastToUndo = ({ steps }: ProcessContext): number =>
+  steps.findLastIndex(
+    ({ touched, state, outline }) =>
+      touched && outline.undo && state !== 'undone' && state !== 'left',
+  );
+
+export const somethingToUndo = ({ context }: Args): boolean => lastToUndo(context) >= 0;
+
+export const takeLast = ({ context }: Args): Partial<ProcessContext> => {
+  const at = lastToUndo(context);
+  return {
+    at,
+    round: 0,
+    call: null,
+    awaiting: null,
+    steps: change({ ...context, at }, { state: 'undoing' }),
+  };
+};
+
+export const keepUndo = ({ context, event }: Args): Partial<ProcessContext> => ({
+  undone: viewOf(event)?.result ?? null,
+  steps: change(context, { state: stepOf(context)!.outline.verifyUndo ? 'unproven' : 'undone' }),
+  call: null,
+  awaiting: null,
+});
+
+export const lacksUndoProof = ({ context }: Args): boolean => stepOf(context)?.state === 'unproven';
+
+export const keepUndoEvidence = ({ context, event }: Args): Partial<ProcessContext> => ({
+  steps: change(context, { state: 'undone', undo_evidence: viewOf(event)!.result as Evidence }),
+});
+
+export const keepTrouble = ({ event }: Args): Partial<ProcessContext> => ({
+  trouble: errorOf(event as ProcessReply),
+});
+export const keepPlanTrouble = (
+  _: Args,
+  { error }: { error: ErrorData },
+): Partial<ProcessContext> => ({ trouble: error });
+
+// ---- a person
+
+export const approvalId = ({ processId, questions }: ProcessContext): string =>
+  `${processId}.${questions}`;
+
+export const countQuestion = ({ context }: Args): Partial<ProcessContext> => {
+  const asked = { ...context, questions: context.questions + 1 };
+  return {
+    questions: asked.questions,
+    awaiting: approvalAddress(context.tenant, approvalId(asked)),
+  };
+};
+
+export const askPerson = ({ context }: Args): Tell => {
+  const step = stepOf(context)!;
+  const { code, message } = context.trouble!;
+  const event: ApprovalAsk = {
+    type: 'approval.ask',
+    title: `${context.order!.action}: step ${step.name} could not be undone`.slice(0, 256),
+    detail: [
+      `process ${context.processId}`,
+      `why it is undone: ${context.cancelled ? 'it was cancelled' : context.failure?.error.message}`,
+      `what failed: ${code}: ${message}`,
+      'again tries once more; skip leaves the step as it is and undoes those before it; abort ends',
+    ]
+      .join('\n')
+      .slice(0, 8_192),
+    options: [
+      { name: 'again', means: 'allowed' },
+      { name: 'skip', means: 'allowed' },
+      { name: 'abort', means: 'denied' },
+    ],
+  };
+  return { to: context.awaiting!, event, ask: true };
+};
+
+export const decides = (args: Args, decision: string): boolean =>
+  isAwaited(args) &&
+  ((args.event as ProcessReply).result as ApprovalDecision | undefined)?.decision === decision;
+
+export const again = ({ context }: Args): Partial<ProcessContext> => ({
+  round: context.round + 1,
+  awaiting: null,
+  steps: change(context, { state: 'undoing' }),
+});
+export const leave = ({ context }: Args): Partial<ProcessContext> => ({
+  awaiting: null,
+  steps: change(context, { state: 'left' }),
+});

@@ -1,0 +1,114 @@
+/**
+ * What a process keeps between turns, what may happen to it, and what its effects take and give.
+ */
+import type { Address } from '../../protocols/address.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { ProcessState, ProcessStep } from '../../protocols/process.ts';
+import type { Delivered, Meta, ReplyRef } from '../../protocols/statechart.ts';
+import type { TaskCancel, TaskSubmit } from '../../protocols/task.ts';
+
+/** What a step is asked for. */
+export type Phase = 'act' | 'verify' | 'undo' | 'verifyUndo';
+
+/** What of a step its definition has; fixed when the process begins. */
+export type Outline = {
+  readonly name: string;
+  readonly verify: boolean;
+  readonly undo: boolean;
+  readonly verifyUndo: boolean;
+};
+
+export type Stage = ProcessStep & {
+  readonly outline: Outline;
+  /** the work was done, or nobody can say that it was not */
+  readonly touched?: true;
+};
+
+/** Who asked for what. */
+export type Order = {
+  readonly action: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly principal?: NonNullable<Meta['principal']>;
+  readonly traceId?: string;
+};
+
+/** Why the process did not succeed. */
+export type Failure = {
+  readonly step: string;
+  readonly phase: Phase | 'plan' | 'result';
+  readonly error: ErrorData;
+};
+
+export type ProcessContext = {
+  readonly self: Address;
+  readonly tenant: string;
+  readonly processId: string;
+  /** null before it is asked for */
+  readonly order: Order | null;
+  /** of the newest question */
+  readonly asker: ReplyRef | null;
+  readonly state: ProcessState;
+  /** epoch milliseconds */
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  /** [] until the first plan */
+  readonly steps: readonly Stage[];
+  /** the step it is at */
+  readonly at: number;
+  /** of undoing the step, from 0: each is another task */
+  readonly round: number;
+  /** questions to people so far */
+  readonly questions: number;
+  /** the actor whose answer counts now */
+  readonly awaiting: Address | null;
+  /** planned, and told in the same turn */
+  readonly call: Planned | null;
+  /** by step, of those whose work succeeded */
+  readonly results: Readonly<Record<string, unknown>>;
+  /** what the compensation of the step answered, for its verifier */
+  readonly undone?: unknown;
+  readonly failure: Failure | null;
+  /** why the last attempt to undo failed, for the person who is asked */
+  readonly trouble: ErrorData | null;
+  readonly cancelled: boolean;
+  /** of the whole, when it succeeded */
+  readonly result?: unknown;
+};
+
+/** Fields of the payload beside it. */
+export type OrderEvent = Delivered<{
+  readonly type: string;
+  readonly task_id?: string;
+  readonly [field: string]: unknown;
+}>;
+
+export type ProcessReply = Delivered<{
+  readonly type: 'reply';
+  readonly to: string;
+  readonly result?: unknown;
+  readonly error?: ErrorData;
+}>;
+
+export type ProcessEvent = ProcessReply | Delivered<TaskCancel> | OrderEvent;
+
+// ---- effects
+
+export type PlanInput = {
+  readonly processId: string;
+  readonly tenant: string;
+  readonly order: Order;
+  readonly at: number;
+  readonly phase: Phase;
+  readonly round: number;
+  readonly results: Readonly<Record<string, unknown>>;
+  /** of the work that is verified or undone; absent when it did not answer */
+  readonly subject: { readonly taskId: string; readonly result?: unknown } | null;
+};
+export type Planned = {
+  readonly outline: readonly Outline[];
+  readonly taskId: string;
+  readonly to: Address;
+  readonly submit: TaskSubmit;
+};
+export type ConcludeInput = Pick<PlanInput, 'order' | 'results'>;
+export type Concluded = { readonly result: unknown };

@@ -1,0 +1,201 @@
+/** All that may happen to a process, and what it has promised on every path. */
+import { processMachine } from '../../../actors/process/machine.ts';
+import type { Outline, Planned, PlanInput, ProcessContext } from '../../../actors/process/types.ts';
+import { address, type Address } from '../../../protocols/address.ts';
+import { approvalAddress } from '../../../protocols/approval.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import { processAddress, type ProcessRow } from '../../../protocols/process.ts';
+import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
+import { taskAddress, type TaskState } from '../../../protocols/task.ts';
+import type { Live } from '../../../runtime/statechart/host.ts';
+import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+
+const self = processAddress('default', 'p1');
+const task = taskAddress('default', 'p1');
+const contextOf = (live: Live) => live.snapshot.context as ProcessContext;
+
+/** Two steps: the first with everything, the second with nothing to prove or undo. */
+export const outline: readonly Outline[] = [
+  { name: 'write', verify: true, undo: true, verifyUndo: true },
+  { name: 'tell', verify: false, undo: true, verifyUndo: false },
+  { name: 'close', verify: false, undo: false, verifyUndo: false },
+];
+
+/** What the plan effect would have answered; the machine only carries it. */
+const planned = ({ at, phase, round }: PlanInput): Planned => {
+  const taskId = `${outline[at]!.name}.${phase}.${round}`;
+  return {
+    outline,
+    taskId,
+    to: taskAddress('default', taskId),
+    submit: { type: 'task.submit' } as Planned['submit'],
+  };
+};
+
+type Does = 'done' | 'undone' | 'left';
+
+/** A second account of what was done and undone, by the tasks' own answers. */
+class Deeds {
+  /** by step, of what a task did */
+  did: ReadonlyMap<string, Does> = new Map();
+  /** tasks that were asked, each once */
+  asked: ReadonlySet<string> = new Set();
+  row: ProcessRow | null = null;
+  end: string | undefined;
+  lastTask = '';
+
+  copy(): Deeds {
+    return Object.assign(new Deeds(), this);
+  }
+
+  take(happened: Happened): void {
+    const { cause, meta, step } = happened;
+    const before = this.lastTask;
+    const at = this.row?.step ?? '';
+    for (const { to, event, ask } of said<Tell>(step.asks, 'tell')) {
+      if (event.type === 'task.cancel') {
+        demand(to, 'only what runs is cancelled').toBe(before);
+        continue;
+      }
+      demand(ask).toBe(true);
+      demand(this.asked.has(to), `${to} is asked once`).toBe(false);
+      this.asked = new Set(this.asked).add(to);
+      this.lastTask = to;
+    }
+    for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ProcessRow;
+    this.#deed(cause.event, meta.from, before, at);
+    for (const reply of said<Reply>(step.asks, 'reply'))
+      this.#lastWord(reply, contextOf(step.live));
+  }
+
+  /** What an answer that counts says of the world. */
+  #deed(event: Message, from: Address | undefined, awaited: string, at: string): void {
+    if (event.type !== 'reply' || from !== awaited) return;
+    const [name = '', phase] = awaited.slice(awaited.lastIndexOf('/') + 1).split('.');
+    const { state, decision } = (event['result'] ?? {}) as { state?: TaskState; decision?: string };
+    if (decision === 'skip') this.did = new Map(this.did).set(at, 'left');
+    if (state !== 'SUCCEEDED') return;
+    if (phase === 'act') this.did = new Map(this.did).set(name, 'done');
+    if (phase === 'undo') this.did = new Map(this.did).set(name, 'undone');
+  }
+
+  #lastWord({ to, result, error }: Reply, context: ProcessContext): void {
+    if (!to) return;
+    const word = JSON.stringify(result ?? error);
+    this.end ??= word;
+    demand(word, 'the same end to everybody').toBe(this.end);
+    demand(this.row?.state).toBe(context.state);
+    if (result !== undefined) {
+      demand([...this.did.values()]).toEqual(['done', 'done', 'done']);
+      demand(context.steps.map(({ state }) => state)).toEqual(['done', 'done', 'done']);
+      demand(context.steps[0]?.evidence?.verified).toBe(true);
+      return;
+    }
+    this.#undone(error!, context);
+  }
+
+  /** Nothing is silent: what was done is undone or named. */
+  #undone({ details }: ErrorData, { state }: ProcessContext): void {
+    const named = new Set(details!['left'] as string[]);
+    for (const [name, what] of this.did)
+      if (what !== 'undone') demand(named, `${name} is named`).toContain(name);
+    if (state === 'compensated')
+      for (const { name, undo } of outline)
+        if (undo && this.did.get(name)) demand(this.did.get(name)).not.toBe('done');
+    if (details!['compensated']) demand(named.size).toBe(0);
+  }
+}
+
+const error: ErrorData = { code: 'UNAVAILABLE', message: 'it is away' };
+const order: Move = {
+  name: 'order',
+  event: { type: 'process.publish_document', schema_version: '1.0', task_id: 'p1' },
+  from: task,
+};
+const cancel: Move = { name: 'cancel', event: { type: 'task.cancel' }, from: task, tell: true };
+const stranger: Move = {
+  name: 'a stranger',
+  event: { type: 'process.publish_document', task_id: 'p2' },
+  from: address('default', 'task', 'p2'),
+};
+
+const answers = (from: Address): Move[] => {
+  const reply = (name: string, fields: Record<string, unknown>): Move => ({
+    name,
+    event: { type: 'reply', to: 'm', ...fields },
+    from,
+    tell: true,
+  });
+  const view = (state: TaskState, fields: object = {}) => ({
+    result: { state, action: 'a.do_it', task_id: 't', attempt: 1, ...fields },
+  });
+  if (from.startsWith('default/approval/')) {
+    const decision = (name: string) => ({ result: { state: 'allowed', decision: name } });
+    return [
+      ...['again', 'skip', 'abort'].map((name) => reply(name, decision(name))),
+      reply('nobody answers', { result: { state: 'expired' } }),
+    ];
+  }
+  return [
+    reply('success', view('SUCCEEDED', { result: { verified: true, n: 1 } })),
+    reply('not found so', view('SUCCEEDED', { result: { verified: false, detail: 'no' } })),
+    reply('failure', view('FAILED', { error: { code: 'UNAVAILABLE', message: 'away' } })),
+    reply('refusal at once', view('FAILED', { error: { code: 'FORBIDDEN', message: 'no' } })),
+    reply('cancelled', view('CANCELLED')),
+    reply('no task', { error }),
+  ];
+};
+
+const PHASES = { planAct: 'act', planVerify: 'verify', planUndo: 'undo' } as const;
+const outcomes = ({ jobs, snapshot }: Live): Move[] =>
+  Object.keys(jobs).flatMap((job): Move[] => {
+    const fails: Move = { name: `${job} fails`, job, error };
+    if (job === 'conclude') return [{ name: 'concluded', job, output: { result: 1 } }, fails];
+    const phase = job in PHASES ? PHASES[job as keyof typeof PHASES] : 'verifyUndo';
+    const { at, round } = snapshot.context as ProcessContext;
+    const output = planned({
+      at,
+      phase,
+      round: phase === 'undo' || phase === 'verifyUndo' ? round : 0,
+    } as PlanInput);
+    return [{ name: job, job, output }, fails];
+  });
+
+const late: Move = {
+  name: 'an answer of one left behind',
+  event: { type: 'reply', to: 'm', result: { state: 'SUCCEEDED' } },
+  from: approvalAddress('default', 'old'),
+  tell: true,
+};
+
+export const exploration: Exploration = {
+  machine: processMachine,
+  self,
+  moves: (live) => {
+    const { awaiting } = contextOf(live);
+    return [
+      order,
+      cancel,
+      stranger,
+      late,
+      ...outcomes(live),
+      ...(awaiting ? answers(awaiting) : []),
+    ];
+  },
+  key: (live) => {
+    const { at, round, questions, cancelled, steps, failure } = contextOf(live);
+    return [
+      live.snapshot.value,
+      live.snapshot.status,
+      Object.keys(live.jobs),
+      at,
+      Math.min(round, 1),
+      Math.min(questions, 2),
+      cancelled,
+      failure?.phase,
+      steps.map(({ state, touched }) => [state, touched]),
+    ];
+  },
+  ledger: () => new Deeds(),
+  situationsMax: 20_000,
+};
