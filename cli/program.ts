@@ -16,6 +16,7 @@ import {
   withJson,
   withNats,
 } from './command-parts.ts';
+import { addDlqCommands } from './dlq-commands.ts';
 import type { CommonOptions } from './options.ts';
 import type { SessionsOptions } from './sessions.ts';
 import { addTransferCommands } from './transfer-commands.ts';
@@ -37,6 +38,7 @@ export function buildProgram(finish: Finish): Command {
     addChat,
     addAgent,
     addSessions,
+    addDlqCommands,
     addCharts,
     addConfig,
     addDoctor,
