@@ -40,6 +40,8 @@ export type OffersOptions = {
   readonly system: Pick<System, 'index'>;
   /** what every Edge serves by itself: shown among the offers, never found */
   readonly controls?: readonly ActionSpec[];
+  /** told of each tenant that is asked about, now and then */
+  readonly onTenant?: (tenant: string) => void;
   readonly clock?: Clock;
 };
 
@@ -64,15 +66,18 @@ class TenantOffers implements Offers {
   readonly #index: Index;
   readonly #clock: Clock;
   readonly #controls: readonly ActionSpec[];
+  readonly #onTenant: (tenant: string) => void;
   /** the same for all tenants, but for what their registries deprecate */
   readonly #local: readonly LocalOffer[];
   readonly #tables = new Map<string, Table>();
   readonly #schemas = new SchemaChecks();
 
-  constructor({ catalog, system, controls = [], clock = systemClock }: OffersOptions) {
+  constructor(options: OffersOptions) {
+    const { catalog, system, controls = [], onTenant = () => {}, clock = systemClock } = options;
     this.#index = system.index;
     this.#clock = clock;
     this.#controls = controls;
+    this.#onTenant = onTenant;
     this.#local = catalog.all().map((definition) => new LocalOffer(definition));
   }
 
@@ -109,6 +114,7 @@ class TenantOffers implements Offers {
     const known = this.#tables.get(tenant);
     const begunMs = this.#clock.monotonicMs();
     if (known && begunMs < known.freshUntilMs) return known;
+    this.#onTenant(tenant);
     const byAction = this.#entries(tenant);
     const nowMs = this.#clock.monotonicMs();
     const freshMs = Math.max(FRESH_MS, FRESH_SHARE * (nowMs - begunMs));

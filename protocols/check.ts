@@ -12,6 +12,7 @@ import {
   type TSchema,
   type TString,
   Type,
+  TypeRegistry,
 } from '@sinclair/typebox';
 import {
   type TypeCheck,
@@ -63,6 +64,17 @@ const expectations = new Map<string, string>([
 ]);
 FormatRegistry.Set('uuid', (text) => UUID.test(text));
 FormatRegistry.Set('date-time', isDateTime);
+
+// `Type.Unsafe` gives a plain JSON Schema a static type, and TypeBox checks none of its own accord:
+// these are the two forms that ours have, a list of values and an open object.
+TypeRegistry.Set<TSchema>('Unsafe', (schema, value) =>
+  Array.isArray(schema['enum'])
+    ? schema['enum'].includes(value)
+    : schema['type'] === 'object' &&
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value),
+);
 
 /**
  * Schema of a text of one form. A pattern and not a format of our own, since other validators
@@ -150,6 +162,10 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
   [ValueErrorType.NumberMinimum]: ({ schema }) => `must be at least ${schema.minimum}`,
   [ValueErrorType.NumberMaximum]: ({ schema }) => `must be at most ${schema.maximum}`,
   [ValueErrorType.Union]: ({ schema }) => unionMessage(schema),
+  [ValueErrorType.Kind]: ({ schema }) =>
+    Array.isArray(schema['enum'])
+      ? `must be one of ${schema['enum'].map((value) => JSON.stringify(value)).join(', ')}`
+      : 'must be an object',
 };
 
 /** "must be one of …" where every branch is a literal. */

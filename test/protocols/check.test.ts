@@ -42,6 +42,22 @@ describe('a check', () => {
     expect(answer.ok ? [] : answer.errors).toHaveLength(4);
   });
 
+  it('looks at plain JSON Schemas that were given a type: lists of values and open objects', () => {
+    const check = checker(
+      Type.Object({
+        mode: Type.Unsafe<'a' | 'b'>({ type: 'string', enum: ['a', 'b'] }),
+        schema: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
+      }),
+    );
+    expect(check({ mode: 'a', schema: { type: 'string' } }).ok).toBe(true);
+    expect(check({ mode: 'c', schema: [] })).toMatchObject({
+      errors: [
+        { path: '/mode', message: 'must be one of "a", "b"', value: 'c' },
+        { path: '/schema', message: 'must be an object' },
+      ],
+    });
+  });
+
   it('says of a union what its nearest branch asks for', () => {
     const check = checker(
       Type.Object({ id: Type.Union([Type.String({ format: 'uuid' }), Type.Null()]) }),

@@ -1,0 +1,130 @@
+/**
+ * RegistryBeat: registers the agents of this code with the registry of each tenant that is seen,
+ * and says every five minutes that they live (EN14).
+ *
+ * Every process that serves keeps one. Several that speak for the same agents are harmless: what is
+ * known already changes nothing, and heartbeats close to each other write nothing.
+ */
+import { specOf } from '../actors/task/action.ts';
+import type { ActionCatalog } from '../actors/task/catalog.ts';
+import { type ActionSpec, HEARTBEAT_MS, type RegistryRegister } from '../protocols/action.ts';
+import { address } from '../protocols/address.ts';
+import { type ErrorData, errorData } from '../protocols/errors.ts';
+import type { Message } from '../protocols/statechart.ts';
+import { type Clock, type System, systemClock } from '../runtime/index.ts';
+import { SYSTEM } from './settings.ts';
+
+/** After a registry could not be reached. */
+const AGAIN_MS = 10_000;
+const ANSWER_MS = 20_000;
+/** Tenants that are spoken to; further ones wait until one is forgotten. */
+const TENANTS_MAX = 1_000;
+/** A tenant that nobody asked about for so long is no longer spoken to. */
+const FORGET_MS = 24 * 3_600_000;
+
+export type LocalAgent = Pick<RegistryRegister, 'agent_id' | 'version' | 'actions'>;
+
+/**
+ * The agents of this code with their actions. @param version of this build
+ * @param more actions that are served without a definition, by agent
+ */
+export function localAgents(
+  catalog: ActionCatalog,
+  version: string,
+  more: Readonly<Record<string, readonly ActionSpec[]>> = {},
+): readonly LocalAgent[] {
+  const byAgent = new Map<string, ActionSpec[]>();
+  for (const [agent, specs] of Object.entries(more)) byAgent.set(agent, [...specs]);
+  for (const definition of catalog.all()) {
+    const specs = byAgent.get(definition.agent) ?? [];
+    byAgent.set(definition.agent, [...specs, specOf(definition)]);
+  }
+  return [...byAgent].map(([agent_id, actions]) => ({ agent_id, version, actions }));
+}
+
+export type RegistryBeatOptions = {
+  readonly system: Pick<System, 'ask'>;
+  readonly agents: readonly LocalAgent[];
+  readonly clock?: Clock;
+  readonly log?: { warn(facts: object, message: string): void };
+};
+
+type Tenant = { seenMs: number; registered: boolean; cancel: () => void };
+
+export class RegistryBeat {
+  readonly #o: RegistryBeatOptions;
+  readonly #clock: Clock;
+  readonly #tenants = new Map<string, Tenant>();
+  #closed = false;
+
+  constructor(options: RegistryBeatOptions) {
+    this.#o = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** The tenant is served here. May be called as often as one likes, and waits for nothing. */
+  see(tenant: string): void {
+    if (this.#closed) return;
+    const seenMs = this.#clock.monotonicMs();
+    const known = this.#tenants.get(tenant);
+    if (known) known.seenMs = seenMs;
+    else if (this.#tenants.size < TENANTS_MAX) {
+      const fresh = { seenMs, registered: false, cancel: () => {} };
+      this.#tenants.set(tenant, fresh);
+      void this.#beat(tenant, fresh);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { cancel } of this.#tenants.values()) cancel();
+  }
+
+  /** Never throws: what fails is tried again. */
+  async #beat(name: string, tenant: Tenant): Promise<void> {
+    if (this.#clock.monotonicMs() - tenant.seenMs > FORGET_MS) {
+      this.#tenants.delete(name);
+      return;
+    }
+    let nextMs = HEARTBEAT_MS;
+    for (const agent of this.#o.agents) {
+      const error = await this.#speak(name, tenant, agent);
+      if (this.#closed) return;
+      if (!error) continue;
+      const facts = { tenant: name, agent: agent.agent_id, code: error.code };
+      this.#o.log?.warn(facts, `registry: ${error.message}`);
+      nextMs = AGAIN_MS;
+    }
+    tenant.registered = nextMs === HEARTBEAT_MS;
+    tenant.cancel = this.#clock.after(nextMs, () => void this.#beat(name, tenant));
+  }
+
+  async #speak(
+    name: string,
+    { registered }: Tenant,
+    agent: LocalAgent,
+  ): Promise<ErrorData | undefined> {
+    if (registered) {
+      const beat = { type: 'registry.heartbeat', agent_id: agent.agent_id };
+      const error = await this.#ask(name, beat);
+      // Somebody removed it, or it was forgotten.
+      if (error?.code !== 'NOT_FOUND') return error;
+    }
+    return this.#ask(name, { type: 'registry.register', ...agent });
+  }
+
+  async #ask(tenant: string, event: Message): Promise<ErrorData | undefined> {
+    try {
+      const answer = await this.#o.system.ask(address(tenant, 'registry', 'agents'), event, {
+        principal: SYSTEM,
+        timeoutMs: ANSWER_MS,
+        ttlMs: ANSWER_MS,
+      });
+      if (answer.kind === 'refused') return answer.error;
+      if (answer.kind === 'answered') return undefined;
+      return { code: 'DEADLINE_EXCEEDED', message: `the registry of ${tenant} does not answer` };
+    } catch (error) {
+      return errorData(error);
+    }
+  }
+}
