@@ -6,6 +6,7 @@ import type { Credentials, Edge, EdgeAnswer } from '../edge/edge.ts';
 import {
   errorHeaders,
   header,
+  jsonBytes,
   refusalOf,
   type Route,
   type RouteRequest,
@@ -18,12 +19,13 @@ export const envelopeRoutes = (edge: Pick<Edge, 'submit'>): readonly Route[] => 
     path: '/v1/envelopes',
     handle: async (incoming) => {
       const { request, response } = incoming;
-      const bytes = await incoming.body(ENVELOPE_BYTES_MAX);
+      const bytes = await jsonBytes(incoming, ENVELOPE_BYTES_MAX);
       const answer = await edge.submit({
         ...credentialsOf(incoming),
         transport: 'http',
         bytes,
         traceparent: header(request, 'traceparent'),
+        tracestate: header(request, 'tracestate'),
         ...(respondsAsync(header(request, 'prefer')) ? { waitMs: 0 } : {}),
       });
       if (answer.kind === 'task') sendTask(response, answer.view, rateHeaders(answer));
@@ -54,10 +56,10 @@ export const sendTask = (
 };
 
 /** RFC 7240. */
-const respondsAsync = (prefer: string | undefined): boolean =>
+export const respondsAsync = (prefer: string | undefined): boolean =>
   prefer !== undefined && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
 
-const rateHeaders = ({ rate }: EdgeAnswer): Record<string, string> =>
+export const rateHeaders = ({ rate }: EdgeAnswer): Record<string, string> =>
   rate === undefined
     ? {}
     : {

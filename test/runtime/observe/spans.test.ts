@@ -27,7 +27,7 @@ describe('work that an envelope caused', () => {
     type: 'clerk',
     version: 1,
     machine: setup({
-      types: { events: {} as { type: 'work' }, context: {} as Record<string, never> },
+      types: { events: {} as { type: 'work' } },
       actions: hostActions,
     }).createMachine({
       id: 'clerk',
@@ -46,7 +46,7 @@ describe('work that an envelope caused', () => {
     type: 'worker',
     version: 1,
     machine: setup({
-      types: { events: {} as { type: 'work' }, context: {} as Record<string, never> },
+      types: { events: {} as { type: 'work' } },
       actors: { fail: effect<string, object>() },
       actions: hostActions,
     }).createMachine({

@@ -1,0 +1,164 @@
+/**
+ * The NATS door: envelopes on `a2a.{domain}.{env}.in.{tenant}`, taken by one of all gateways each
+ * (EN9, EN19). The same Edge as over HTTP, so the same answers; what differs is how they are
+ * spelled:
+ *
+ *  - with a reply subject (request and reply) the answer is the body that HTTP would give, and its
+ *    status and headers are headers of the reply: `status`, `x-ratelimit-limit`,
+ *    `x-ratelimit-remaining`, `retry-after`;
+ *  - without one (fire and forget) nothing is waited for: a refusal is an event `a2a.refused` on
+ *    `a2a.{domain}.{env}.out.{tenant}`, an accepted task tells its events there, and one that had
+ *    ended before tells its last event again.
+ *
+ * An answer comes when the task is durable, never before; nothing is answered by NATS itself. What
+ * goes beyond `outstanding` is refused at once.
+ */
+import { ERRORS, type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
+import { refusedEvent } from '../../protocols/refused-event.ts';
+import { escapeToken, parseSubject } from '../../protocols/subjects.ts';
+import { isFinal } from '../../protocols/task.ts';
+import type { PublicMessage, Pubsub } from '../../runtime/index.ts';
+import type { Edge, EdgeAnswer } from '../edge/edge.ts';
+import { rateHeaders, respondsAsync } from '../http/envelopes.ts';
+import { errorHeaders, refusalOf } from '../http/route.ts';
+import { EventRelay, type EventRelayOptions } from './event-relay.ts';
+
+export type NatsDoorOptions = Omit<EventRelayOptions, 'pubsub'> & {
+  readonly edge: Pick<Edge, 'submit'>;
+  readonly pubsub: Pick<Pubsub, 'serve' | 'publish'>;
+  /** envelopes that are not answered yet, and bytes of them */
+  readonly outstanding: { readonly messages: number; readonly bytes: number };
+};
+
+export type NatsDoor = {
+  /** Takes nothing new, answers what it took. May be repeated. */
+  close(): Promise<void>;
+};
+
+/** One group of all gateways of a cell: the subject tells cells apart. */
+const QUEUE = 'troupe-gateways';
+const OVERFLOW: ErrorData = {
+  code: 'RATE_LIMIT_EXCEEDED',
+  message:
+    'this gateway has as many envelopes under way as it may (a2a.outstanding): send it again with the same idempotency_key',
+  retryAfterMs: 1_000,
+  details: { limit: 'outstanding' },
+};
+
+export function startNatsDoor(options: NatsDoorOptions): NatsDoor {
+  const relay = new EventRelay(options);
+  const door = new Door(options, relay);
+  const end = options.pubsub.serve(`a2a.*.${escapeToken(options.env)}.in.*`, QUEUE, {
+    outstanding: options.outstanding,
+    onMessage: (message) => door.take(message),
+    onOverflow: (message) => door.overflow(message),
+  });
+  let closed: Promise<void> | undefined;
+  return { close: () => (closed ??= end().finally(() => relay.close())) };
+}
+
+class Door {
+  readonly #o: NatsDoorOptions;
+  readonly #relay: EventRelay;
+
+  constructor(options: NatsDoorOptions, relay: EventRelay) {
+    this.#o = options;
+    this.#relay = relay;
+  }
+
+  /** Never rejects. */
+  async take(message: PublicMessage): Promise<void> {
+    try {
+      const answer = await this.#submit(message);
+      if (answer.kind === 'task') this.#relay.follow(answer.view);
+      if (message.respond) this.#respond(message.respond, answer);
+      else this.#tell(message.subject, answer);
+    } catch (error) {
+      this.#o.log.warn({ code: errorData(error).code }, 'nats: an answer could not be sent');
+    }
+  }
+
+  overflow(message: PublicMessage): void {
+    const answer = { kind: 'refused', error: OVERFLOW } as const;
+    try {
+      if (message.respond) this.#respond(message.respond, answer);
+      else this.#tell(message.subject, answer);
+    } catch (error) {
+      this.#o.log.warn({ code: errorData(error).code }, 'nats: an answer could not be sent');
+    }
+  }
+
+  async #submit({ subject, bytes, headers, respond }: PublicMessage): Promise<EdgeAnswer> {
+    const isWaiting = respond !== undefined && !respondsAsync(headers['prefer']);
+    try {
+      return await this.#o.edge.submit({
+        transport: 'nats',
+        bytes,
+        subject: placeOf(subject),
+        authorization: headers['authorization'],
+        signature: headers['x-jws-signature'],
+        traceparent: headers['traceparent'],
+        tracestate: headers['tracestate'],
+        ...(isWaiting ? {} : { waitMs: 0 }),
+      });
+    } catch (error) {
+      return { kind: 'refused', error: errorData(error) };
+    }
+  }
+
+  #respond(respond: NonNullable<PublicMessage['respond']>, answer: EdgeAnswer): void {
+    try {
+      send(respond, answer);
+    } catch (error) {
+      const { code, message } = errorData(error);
+      if (code !== 'PAYLOAD_TOO_LARGE' || answer.kind !== 'task') throw error;
+      const details = { task_id: answer.view.task_id, state: answer.view.state };
+      const told = `the task is there, but its answer is not: ${message}. Read it over HTTP`;
+      send(respond, { kind: 'refused', error: { code, message: told, details } });
+    }
+  }
+
+  #tell(subject: string, answer: EdgeAnswer): void {
+    if (answer.kind === 'task') {
+      if (isFinal(answer.view.state)) this.#relay.tellAgain(answer.view);
+      return;
+    }
+    const { clock, pubsub } = this.#o;
+    const at = new Date(clock.wallMs()).toISOString();
+    const event = refusedEvent(refusalOf(answer.error, answer), { at, rate: answer.rate });
+    pubsub.publish(outSubject(subject), Buffer.from(JSON.stringify(event)));
+  }
+}
+
+function send(respond: NonNullable<PublicMessage['respond']>, answer: EdgeAnswer): void {
+  const { status, body, headers } = spelled(answer);
+  respond(Buffer.from(JSON.stringify(body)), { ...headers, status: String(status) });
+}
+
+/** As over HTTP, but for what only HTTP has. */
+function spelled(answer: EdgeAnswer): {
+  status: number;
+  body: unknown;
+  headers: Readonly<Record<string, string>>;
+} {
+  const rate = rateHeaders(answer);
+  if (answer.kind === 'refused') {
+    const { error } = answer;
+    const headers = { ...rate, ...errorHeaders(error) };
+    return { status: ERRORS[error.code].http, body: refusalOf(error, answer), headers };
+  }
+  const { view } = answer;
+  return isFinal(view.state)
+    ? { status: 200, body: view, headers: rate }
+    : { status: 202, body: view, headers: { ...rate, 'retry-after': '1' } };
+}
+
+/** Where those hear of it who may hear of its `in`; also of tokens that mean nothing. */
+const outSubject = (subject: string): string => subject.replace(/\.in(?=\.[^.]*$)/, '.out');
+
+/** @throws TroupeError INVALID_ARGUMENT for a subject with tokens that nobody escapes so */
+function placeOf(text: string): { domain: string; tenant: string } {
+  const subject = parseSubject(text);
+  if (subject.kind === 'doorIn') return subject;
+  throw new TroupeError('INVALID_ARGUMENT', `${text} is no subject for envelopes`);
+}

@@ -1,0 +1,237 @@
+/**
+ * EventRelay: tells what tasks tell to programs outside, on `a2a.{domain}.{env}.out.{tenant}`
+ * (EN7, EN19).
+ *
+ * Every gateway hears every event on the Bus; one of them publishes it, chosen by the task's id
+ * among those that live (rendezvous hashing, so that who comes or goes moves its own share only).
+ *
+ * What is promised: as long as one gateway lives that heard of a task, each of its events is
+ * published, at least once and in order, at most some seconds late:
+ *  1. An event that the Bus lost, because the worker died after its commit, is found in the task's
+ *     committed row, which holds all events: looked at when a task that is open was silent for
+ *     some time, less and less often.
+ *  2. When a gateway goes, its heirs tell again what was heard during the time in which nobody
+ *     knew of its death.
+ *  3. Repeats have the same `event_id`, and the header `Nats-Msg-Id`, by which a JetStream stream
+ *     over the subject drops them.
+ * What is not: NATS itself gives a message to those who listen at that moment. Who must know sends
+ * its envelope again: the answer is the task as it is.
+ */
+import { doorSubject } from '../../protocols/subjects.ts';
+import {
+  DOOR_EVENTS_TOPIC,
+  isFinal,
+  type TaskEvent,
+  type TaskRow,
+  TASKS_INDEX,
+  type TaskView,
+} from '../../protocols/task.ts';
+import { parseAction } from '../../protocols/envelope.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { Clock, Pubsub, System } from '../../runtime/index.ts';
+
+export type EventRelayOptions = {
+  readonly pubsub: Pick<Pubsub, 'publish'>;
+  readonly system: Pick<System, 'bus' | 'index' | 'nodes'>;
+  readonly env: string;
+  /** this gateway's own among `system.nodes()` */
+  readonly node: string;
+  readonly clock: Clock;
+  readonly log: { warn(facts: object, message: string): void };
+};
+
+/** Tasks that are followed at once; beyond it those that were silent longest are let go. */
+export const FOLLOWED_MAX = 50_000;
+const LOOK_MS = 1_000;
+/** How long an open task is silent before its row is looked at; doubled each time. */
+const SILENT_MS = { first: 2_000, max: 60_000 };
+/** Longer than it takes until a death is known to all. */
+const GONE_MS = 10_000;
+
+type Followed = {
+  readonly tenant: string;
+  /** events up to this one were heard, or found */
+  n: number;
+  heardAtMs: number;
+  silentMs: number;
+  lookAtMs: number;
+  final: boolean;
+};
+
+/** Whatever a domain tells; of a task in most cases. */
+type DoorEvent = { readonly event?: unknown; readonly type?: string; readonly task?: TaskView };
+
+export class EventRelay {
+  readonly #o: EventRelayOptions;
+  /** by task id, the one that was heard of last at the end */
+  readonly #followed = new Map<string, Followed>();
+  readonly #unsubscribe: () => void;
+  #gateways: readonly string[];
+  #cancel: () => void;
+
+  constructor(options: EventRelayOptions) {
+    this.#o = options;
+    this.#gateways = this.#living();
+    this.#unsubscribe = options.system.bus.subscribe(`${DOOR_EVENTS_TOPIC}.*.*`, (message) =>
+      this.#heard(message),
+    );
+    this.#cancel = options.clock.after(LOOK_MS, () => this.#look());
+  }
+
+  /** A task that was accepted here: it is followed also when none of its events is heard. */
+  follow({ tenant_id: tenant, task_id: id, state }: TaskView): void {
+    if (!this.#followed.has(id)) this.#keep(id, { ...this.#fresh(tenant), final: isFinal(state) });
+  }
+
+  /** The last event of a task, once more, for somebody who can not be answered otherwise. */
+  tellAgain(view: TaskView): void {
+    this.#tell(view, view.events.length - 1);
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#cancel();
+  }
+
+  #heard({ subject, payload }: { subject: string; payload: unknown }): void {
+    const [tenant = '', domain = ''] = subject.slice(DOOR_EVENTS_TOPIC.length + 1).split('.');
+    const { type: _, ...event } = payload as DoorEvent;
+    if (event.task === undefined) {
+      if (this.#isMine(JSON.stringify(event))) this.#publish(tenant, domain, event);
+      return;
+    }
+    const { n, task } = event as TaskEvent;
+    const before = this.#followed.get(task.task_id);
+    const known = before?.n ?? n - 1;
+    this.#keep(task.task_id, {
+      ...this.#fresh(tenant),
+      n: Math.max(known, n),
+      final: isFinal(task.state),
+    });
+    if (!this.#isMine(task.task_id)) return;
+    if (n > known + 1) this.#tell(task, known, n - 1);
+    this.#publish(tenant, domain, event);
+  }
+
+  #fresh(tenant: string): Followed {
+    const now = this.#o.clock.monotonicMs();
+    const silentMs = SILENT_MS.first;
+    return { tenant, n: 0, heardAtMs: now, silentMs, lookAtMs: now + silentMs, final: false };
+  }
+
+  #keep(id: string, followed: Followed): void {
+    this.#followed.delete(id);
+    this.#followed.set(id, followed);
+    if (this.#followed.size <= FOLLOWED_MAX) return;
+    const [oldest] = this.#followed.keys();
+    this.#followed.delete(oldest!);
+  }
+
+  #look(): void {
+    const { clock, log } = this.#o;
+    try {
+      this.#inherit();
+      this.#search(clock.monotonicMs());
+    } catch (error) {
+      log.warn({ code: errorData(error).code }, 'nats: events of tasks were not looked for');
+    }
+    this.#cancel = clock.after(LOOK_MS, () => this.#look());
+  }
+
+  /** What was another's share before a gateway went and is ours now. */
+  #inherit(): void {
+    const before = this.#gateways;
+    this.#gateways = this.#living();
+    const gone = before.filter((node) => !this.#gateways.includes(node));
+    if (gone.length === 0) return;
+    const since = this.#o.clock.monotonicMs() - GONE_MS;
+    for (const [id, followed] of this.#followed) {
+      if (followed.heardAtMs < since || !gone.includes(ownerOf(id, before) ?? '')) continue;
+      const row = this.#isMine(id) ? this.#row(followed.tenant, id) : undefined;
+      if (row) this.#tell(row.view, 0);
+    }
+  }
+
+  /** Events that are committed and were not heard. */
+  #search(now: number): void {
+    for (const [id, followed] of this.#followed) {
+      if (followed.final && now > followed.heardAtMs + GONE_MS) this.#followed.delete(id);
+      if (now < followed.lookAtMs) continue;
+      followed.silentMs = Math.min(followed.silentMs * 2, SILENT_MS.max);
+      followed.lookAtMs = now + followed.silentMs;
+      const view = this.#row(followed.tenant, id)?.view;
+      if (view === undefined) {
+        // forgotten after its time, or not in the copy of the rows yet
+        if (followed.silentMs === SILENT_MS.max) this.#followed.delete(id);
+        continue;
+      }
+      if (this.#isMine(id)) this.#tell(view, followed.n);
+      if (view.events.length > followed.n) followed.heardAtMs = now;
+      followed.n = Math.max(followed.n, view.events.length);
+      followed.final = isFinal(view.state);
+    }
+  }
+
+  /** Events of a view behind the first `after` of them. */
+  #tell(task: TaskView, after: number, upTo = task.events.length): void {
+    const { domain } = parseAction(task.action);
+    for (const { n, event, at } of task.events.slice(Math.max(0, after), upTo))
+      this.#publish(task.tenant_id, domain, {
+        event,
+        event_id: `${task.task_id}.${n}`,
+        n,
+        at,
+        task,
+      });
+  }
+
+  #publish(tenant: string, domain: string, event: TaskEvent | object): void {
+    const { pubsub, env, log } = this.#o;
+    const id = 'event_id' in event ? event.event_id : undefined;
+    const headers: Record<string, string> = id === undefined ? {} : { 'Nats-Msg-Id': id };
+    try {
+      const bytes = Buffer.from(JSON.stringify(event));
+      pubsub.publish(doorSubject('out', domain, env, tenant), bytes, headers);
+    } catch (error) {
+      const { code, message } = errorData(error);
+      log.warn({ code, tenant, domain, event_id: id }, `nats: an event is not told: ${message}`);
+    }
+  }
+
+  #row(tenant: string, id: string): TaskRow | undefined {
+    return this.#o.system.index.get<TaskRow>(TASKS_INDEX, tenant, id);
+  }
+
+  /** Also when nobody is known, or this gateway itself is not: twice is better than never. */
+  #isMine(id: string): boolean {
+    const { node } = this.#o;
+    return !this.#gateways.includes(node) || ownerOf(id, this.#gateways) === node;
+  }
+
+  #living(): readonly string[] {
+    return this.#o.system
+      .nodes()
+      .filter(({ role, draining }) => role === 'gateway' && !draining)
+      .map(({ node }) => node);
+  }
+}
+
+/** The gateway with the highest draw for this task; the same at all who see the same gateways. */
+function ownerOf(id: string, gateways: readonly string[]): string | undefined {
+  let best: { readonly node: string; readonly score: number } | undefined;
+  for (const node of gateways) {
+    const score = draw(`${node}/${id}`);
+    if (!best || score > best.score || (score === best.score && node > best.node))
+      best = { node, score };
+  }
+  return best?.node;
+}
+
+/** FNV-1a, 32 bits, and a last mix, since its high bits follow the end of a text slowly. */
+function draw(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
