@@ -10,6 +10,7 @@
  *     a word of the payload.
  *  3. A repeat is known before its ttl, its seq and the quota are looked at (EN3, EN4).
  */
+import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { type ErrorCode, type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
 import {
@@ -21,7 +22,7 @@ import {
   type TaskState,
   type TaskView,
 } from '../../protocols/task.ts';
-import type { Clock, Principal, System } from '../../runtime/index.ts';
+import type { Artifacts, Clock, Principal, System } from '../../runtime/index.ts';
 import { append } from './append.ts';
 import { canonicalOf } from './canonical.ts';
 import {
@@ -60,10 +61,18 @@ export type EdgeFacts = {
   readonly principal: string | undefined;
   readonly status: TaskState | 'REFUSED';
   readonly errorCode: ErrorCode | undefined;
+  /** from its last byte to its answer; a synchronous answer waits for the work */
   readonly latencyMs: number;
+  /** of it, until it was durable; undefined for a repeat and when nothing was accepted */
+  readonly ackMs: number | undefined;
   /** share of the nearest quota that is used, 0 to 1 */
   readonly quotaUsed: number | undefined;
+  readonly requestId: string | undefined;
+  readonly taskId: string | undefined;
   readonly traceId: string | undefined;
+  /** W3C trace context, as it came beside the envelope */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
   readonly transport: EdgeRequest['transport'];
 };
 
@@ -84,6 +93,8 @@ export type EdgeOptions = {
    * Left out: sensitive actions are refused
    */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
+  /** the bucket that files of payloads must be in (EN10); left out: their work looks itself */
+  readonly artifacts?: Pick<Artifacts, 'resolve'>;
   readonly log?: { error(facts: object, message: string): void };
   /** told of every envelope, after its answer is known; must not throw */
   readonly onRequest?: (facts: EdgeFacts) => void;
@@ -96,6 +107,19 @@ type Seen = {
   envelope?: Envelope;
   caller?: Caller;
   rate?: QuotaAnswer;
+  ackMs?: number;
+};
+
+/** Of an envelope that is its sender's own word. */
+type Known = {
+  readonly transport: EdgeRequest['transport'];
+  readonly envelope: Envelope;
+  readonly caller: Caller;
+  readonly rate: QuotaAnswer;
+  /** how long its answer may still wait for the end of the task */
+  readonly leftMs: () => number;
+  /** called when it is durable */
+  readonly onAck: () => void;
 };
 
 const OUTSTANDING = { messages: 5_000, bytes: 64 * 2 ** 20 };
@@ -192,10 +216,16 @@ class RunningEdge implements Edge {
     // Taken here, so that every answer tells what is left; it refuses in its place only.
     seen.rate = this.#o.quota.take(caller, request.bytes.byteLength);
     const waitMs = clamp(request.waitMs ?? SYNC_ANSWER_MS);
-    const leftMs = () => Math.max(0, waitMs - (this.#o.clock.monotonicMs() - begunMs));
-    return control === undefined
-      ? this.#perform(request, envelope, caller, seen.rate, leftMs)
-      : this.#control(control, envelope, caller, seen.rate, leftMs);
+    const sinceMs = () => this.#o.clock.monotonicMs() - begunMs;
+    const known: Known = {
+      transport: request.transport,
+      envelope,
+      caller,
+      rate: seen.rate,
+      leftMs: () => Math.max(0, waitMs - sinceMs()),
+      onAck: () => (seen.ackMs = sinceMs()),
+    };
+    return control === undefined ? this.#perform(known) : this.#control(known, control);
   }
 
   async #identify(request: EdgeRequest, envelope: Envelope): Promise<Caller> {
@@ -206,13 +236,7 @@ class RunningEdge implements Edge {
     return caller;
   }
 
-  async #perform(
-    { transport }: EdgeRequest,
-    envelope: Envelope,
-    caller: Caller,
-    rate: QuotaAnswer,
-    leftMs: () => number,
-  ): Promise<TaskView> {
+  async #perform({ transport, envelope, caller, rate, leftMs, onAck }: Known): Promise<TaskView> {
     const { clock, locality, system } = this.#o;
     const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
     const canonical = canonicalOf(envelope.payload);
@@ -235,6 +259,7 @@ class RunningEdge implements Edge {
       const as = principalOf(caller, envelope);
       const accepted = { envelope, taskId, payloadHash, terms, transport, principal: as, ttlMs };
       const view = await append(system, accepted);
+      onAck();
       this.#tasks.add(tenant);
       return await ending.within(leftMs(), view);
     } finally {
@@ -259,8 +284,18 @@ class RunningEdge implements Edge {
         );
       ({ payload } = await this.#o.open(envelope));
     }
-    const errors = check(payload);
+    const errors = [...check(payload), ...checkArtifactFields(payload)];
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
+    if (hasArtifact(payload)) await this.#checkArtifact(envelope.tenant_id, payload);
+  }
+
+  /** @throws TroupeError FORBIDDEN for a file of another bucket or tenant; EXPIRED */
+  async #checkArtifact(tenant: string, payload: Envelope['payload']): Promise<void> {
+    const { artifact_uri: uri, artifact_hash: hash } = payload;
+    const found = await this.#o.artifacts?.resolve(tenant, String(uri));
+    if (found === undefined || found === hash) return;
+    const message = 'is not the hash of the file that artifact_uri names';
+    throw schemaFault('the payload is not valid', [{ path: '/payload/artifact_hash', message }]);
   }
 
   #checkQuota({ allowed, retryAfterMs, limit }: QuotaAnswer): void {
@@ -281,13 +316,7 @@ class RunningEdge implements Edge {
     );
   }
 
-  async #control(
-    control: Control,
-    envelope: Envelope,
-    caller: Caller,
-    rate: QuotaAnswer,
-    leftMs: () => number,
-  ): Promise<TaskView> {
+  async #control({ envelope, caller, rate, leftMs }: Known, control: Control): Promise<TaskView> {
     const ttlMs = timeLeftMs(envelope, this.#o.clock.wallMs());
     this.#checkQuota(rate);
     const { tenant_id: tenant, idempotency_key: key, trace_id: traceId } = envelope;
@@ -330,8 +359,8 @@ const rateOf = ({ rate }: Seen): Pick<EdgeAnswer, 'rate'> =>
   rate === undefined ? {} : { rate: { limit: rate.limit, remaining: rate.remaining } };
 
 const factsOf = (
-  { transport }: EdgeRequest,
-  { envelope, caller, rate, traceId }: Seen,
+  { transport, traceparent, tracestate }: EdgeRequest,
+  { envelope, caller, rate, ackMs, requestId, traceId }: Seen,
   answer: EdgeAnswer,
   latencyMs: number,
 ): EdgeFacts => ({
@@ -341,7 +370,12 @@ const factsOf = (
   status: answer.kind === 'task' ? answer.view.state : 'REFUSED',
   errorCode: answer.kind === 'task' ? answer.view.error?.code : answer.error.code,
   latencyMs,
+  ackMs,
   quotaUsed: rate && 1 - rate.remaining / rate.limit,
+  requestId,
+  taskId: answer.kind === 'task' ? answer.view.task_id : undefined,
   traceId,
+  traceparent,
+  tracestate,
   transport,
 });

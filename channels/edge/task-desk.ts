@@ -1,5 +1,5 @@
 /** TaskDesk: what a door does with a task that is there: find it, cancel it, give it an input. */
-import { type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskView } from '../../protocols/task.ts';
 import type { Clock, SendOptions, System } from '../../runtime/index.ts';
@@ -56,10 +56,9 @@ export class TaskDesk {
     try {
       return await this.#ask(view, event, options, waitMs);
     } catch (error) {
-      if (errorData(error).code !== 'CONFLICT') throw error;
       const now = this.#now(view);
       if (wasCancelled(now)) return now;
-      throw TroupeError.from(endedOtherwise(now));
+      throw error;
     }
   }
 
@@ -101,9 +100,3 @@ export const noSuchTask = (taskId: string): TroupeError => {
 
 const wasCancelled = ({ state, outcome }: TaskView): boolean =>
   state === 'CANCELLED' || (state === 'COMPENSATED' && outcome === 'CANCELLED');
-
-const endedOtherwise = ({ task_id, state }: TaskView): ErrorData => ({
-  code: 'CONFLICT',
-  message: `the task ${task_id} can not be cancelled: it is ${state}`,
-  details: { task_id, state },
-});

@@ -5,12 +5,12 @@
  * Invariants:
  *  1. A route never leaves a request without an answer: what it throws is an error of the taxonomy,
  *     and what is no error of ours is INTERNAL and in the log.
- *  2. A page of another host gets nothing: no CORS is allowed, and what is POSTed must be JSON,
- *     which no form can send. The gateway refuses foreign hosts where it asks for no secret.
+ *  2. A page of another host gets nothing: no CORS is allowed, and the gateway refuses foreign
+ *     hosts and origins where it asks for no secret.
  */
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
-import { header, type Route, type RouteRequest, sendError } from './route.ts';
+import { type Route, type RouteRequest, sendError } from './route.ts';
 
 /** For the server that the routes are on: who sends slowly is cut off, who comes again may stay. */
 export const SERVER_OPTIONS: ServerOptions = {
@@ -209,8 +209,6 @@ class Incoming implements RouteRequest {
 
   body(bytesMax: number): Promise<Uint8Array> {
     const { request, response } = this;
-    if (request.method === 'POST' && !isJson(header(request, 'content-type')))
-      throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
     return new Promise((resolve, reject) => {
       const tooLarge = () => {
         response.setHeader('connection', 'close');
@@ -234,6 +232,3 @@ class Incoming implements RouteRequest {
     });
   }
 }
-
-const isJson = (type: string | undefined): boolean =>
-  type !== undefined && /^application\/(json|[a-z0-9.+-]+\+json)\s*(;|$)/i.test(type);

@@ -15,9 +15,8 @@ export type RouteRequest = {
   /** aborted when the client is gone */
   readonly signal: AbortSignal;
   /**
-   * Once per request. What is POSTed is JSON: browsers ask before they send that elsewhere.
-   * @throws TroupeError INVALID_ARGUMENT for another content-type of a POST; PAYLOAD_TOO_LARGE
-   * above `bytesMax`; CANCELLED when the client left
+   * Once per request. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not
+   * read; CANCELLED when the client left
    */
   body(bytesMax: number): Promise<Uint8Array>;
 };
@@ -76,6 +75,16 @@ export const sendError = (
   error: ErrorData,
   status: number = ERRORS[error.code].http,
 ): void => sendJson(response, status, refusalOf(error), errorHeaders(error));
+
+/**
+ * The bytes of a body that says that it is JSON.
+ * @throws TroupeError INVALID_ARGUMENT for another content-type, else as `body`
+ */
+export const jsonBytes = (incoming: RouteRequest, bytesMax: number): Promise<Uint8Array> => {
+  const type = header(incoming.request, 'content-type') ?? '';
+  if (/^application\/(json|[a-z0-9.+-]+\+json)\s*(;|$)/i.test(type)) return incoming.body(bytesMax);
+  throw new TroupeError('INVALID_ARGUMENT', 'send a body of content-type application/json');
+};
 
 /** JSON of a body. @throws TroupeError INVALID_ARGUMENT */
 export const parseJson = (bytes: Uint8Array): unknown => {

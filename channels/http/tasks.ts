@@ -9,7 +9,7 @@ import { Type } from '@sinclair/typebox';
 import { schemaFault } from '../edge/checks.ts';
 import type { Edge } from '../edge/edge.ts';
 import { credentialsOf, sendTask } from './envelopes.ts';
-import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
+import { header, jsonBytes, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
 const closed = { additionalProperties: false } as const;
 const checkCancel = checker(
@@ -65,7 +65,7 @@ const json = async (incoming: RouteRequest, empty?: unknown): Promise<unknown> =
   const { headers } = incoming.request;
   const isEmpty = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) === 0;
   if (isEmpty && empty !== undefined) return empty;
-  return parseJson(await incoming.body(ENVELOPE_BYTES_MAX));
+  return parseJson(await jsonBytes(incoming, ENVELOPE_BYTES_MAX));
 };
 
 const fitting = <T>(check: (value: unknown) => CheckAnswer<T>, body: unknown): T => {

@@ -1,0 +1,480 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EdgeFacts } from '../../../channels/edge/create-edge.ts';
+import type { Edge, EdgeAnswer, EdgeRequest } from '../../../channels/edge/edge.ts';
+import { TokenQuota } from '../../../channels/edge/quota.ts';
+import type { Envelope } from '../../../protocols/envelope.ts';
+import type { ErrorCode, ErrorData } from '../../../protocols/errors.ts';
+import { TASKS_INDEX, taskTopic, type TaskView } from '../../../protocols/task.ts';
+import { systemClock } from '../../../runtime/index.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { bytesOf, envelope, openRealTasks, type RealTasks } from './real-tasks.ts';
+
+let real: RealTasks;
+let edge: Edge;
+beforeAll(async () => {
+  real = await openRealTasks();
+  edge = real.edge();
+});
+afterAll(() => real.stop());
+
+const send = (value: unknown, more: Partial<EdgeRequest> = {}, to: Edge = edge) =>
+  to.submit({ transport: 'http', bytes: bytesOf(value), authorization: 'Bearer alice', ...more });
+const taskOf = (answer: EdgeAnswer): TaskView => {
+  if (answer.kind === 'task') return answer.view;
+  throw new Error(`refused: ${JSON.stringify(answer.error)}`);
+};
+const errorOf = (answer: EdgeAnswer): ErrorData => {
+  if (answer.kind === 'refused') return answer.error;
+  throw new Error(`accepted: ${answer.view.state}`);
+};
+const later = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+/** A task that runs until `real.gate.open(key)`. */
+const held = async (more: Partial<Envelope> = {}) => {
+  const asked = envelope({ action: 'test.hold_work', ...more });
+  const gate = asked.idempotency_key;
+  const whole = { ...asked, payload: { schema_version: '1.0', gate } };
+  const view = taskOf(await send(whole, { waitMs: 0 }));
+  await eventually(() => expect(real.gate.begun).toContain(gate));
+  return { gate, asked: whole, id: view.task_id, view };
+};
+
+describe('an envelope', () => {
+  it('is answered with its result when the work is done at once', async () => {
+    const asked = envelope();
+    const view = taskOf(await send(asked));
+    expect(view).toMatchObject({
+      state: 'SUCCEEDED',
+      result: { text: 'hello' },
+      request_id: asked.request_id,
+      trace_id: asked.trace_id,
+      principal: 'alice',
+    });
+    expect(view.events.map(({ event }) => event)).toEqual([
+      'test.echo_text.accepted',
+      'test.echo_text.running',
+      'test.echo_text.done',
+    ]);
+  });
+
+  it('whose work takes longer is answered with the task as it is by then', async () => {
+    const { view, id, gate } = await held();
+    expect(['ACKED', 'RUNNING']).toContain(view.state);
+    real.gate.open(gate);
+    const ended = await eventually(async () => {
+      const now = await edge.task(id, { authorization: 'Bearer alice' });
+      expect(now.state).toBe('SUCCEEDED');
+      return now;
+    });
+    expect(ended.result).toEqual({ held: gate });
+  });
+
+  it('whose work fails is a task that failed, not a refusal', async () => {
+    const asked = envelope({ action: 'test.fail_always', payload: { schema_version: '1.0' } });
+    const view = taskOf(await send(asked));
+    expect(view).toMatchObject({ state: 'FAILED', error: { code: 'INVALID_ARGUMENT' } });
+  });
+
+  it('may ask for more time than its action has, and for no less', async () => {
+    const asking = (eta_sec: number) =>
+      envelope({ payload: { schema_version: '1.0', text: '', eta_sec } });
+    expect(taskOf(await send(asking(900))).eta_sec).toBe(900);
+    expect(taskOf(await send(asking(1))).eta_sec).toBe(300);
+    expect(taskOf(await send(asking(1e9))).eta_sec).toBe(86_400);
+  });
+});
+
+describe('the order of the checks', () => {
+  const spent = new TokenQuota(
+    { principalPerMinute: 1, externalPerMinute: 1, tenantPerMinute: 1_000 },
+    { nodes: () => [] },
+    systemClock,
+  );
+  const clerk = { sub: 'clerk', roles: ['clerk'] };
+
+  it('is schema, identity, tenant, payload, idempotency, ttl, quota, seq', async () => {
+    const used = envelope({ principal: clerk });
+    const tight = real.edge({ quota: spent });
+    await send({ ...used, seq: 9_000_000 }, { authorization: 'Bearer clerk' });
+    await send(envelope({ principal: clerk }), { authorization: 'Bearer clerk' }, tight);
+    // Everything is wrong with it; what is found first is put right, one by one.
+    const wrong = {
+      ...used,
+      timestamp: later(-60_000),
+      tenant_id: 'other',
+      seq: 0,
+      payload: { schema_version: '1.0', text: 1 },
+    };
+    const steps: readonly [ErrorCode, object, Partial<EdgeRequest>][] = [
+      ['INVALID_ARGUMENT', {}, { authorization: 'Bearer nobody' }],
+      ['UNAUTHORIZED', { seq: 1 }, {}],
+      ['FORBIDDEN', {}, { authorization: 'Bearer clerk' }],
+      ['INVALID_ARGUMENT', { tenant_id: 'acme' }, {}],
+      ['CONFLICT', { payload: { schema_version: '1.0', text: 'other' } }, {}],
+      ['EXPIRED', { idempotency_key: 'unused' }, {}],
+      ['RATE_LIMIT_EXCEEDED', { timestamp: later(0), ttl_sec: 60 }, {}],
+    ];
+    let value: object = wrong;
+    let request: Partial<EdgeRequest> = {};
+    for (const [code, change, more] of steps) {
+      value = { ...value, ...change };
+      request = { ...request, ...more };
+      expect(errorOf(await send(value, request, tight)).code).toBe(code);
+    }
+    expect(errorOf(await send(value, request)).details).toMatchObject({ last_seq: 9_000_000 });
+  });
+
+  it('begins with the size', async () => {
+    const huge = envelope({ payload: { schema_version: '1.0', text: 'x'.repeat(2 ** 20) } });
+    const error = errorOf(await send({ ...huge, seq: 0 }, { authorization: 'Bearer nobody' }));
+    expect(error.code).toBe('PAYLOAD_TOO_LARGE');
+    expect(error.message).toContain('artifact_uri');
+  });
+});
+
+describe('a refusal', () => {
+  it('names the fields that are wrong, and tells the ids back', async () => {
+    const { seq: _, ...rest } = envelope();
+    const answer = await send({ ...rest, surprise: 1 });
+    expect(answer).toMatchObject({ requestId: rest.request_id, traceId: rest.trace_id });
+    const error = errorOf(answer);
+    expect(error.details?.['errors']).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ path: '/seq', message: 'is required' }),
+        expect.objectContaining({ path: '/surprise', message: 'is not a known field' }),
+      ]),
+    );
+  });
+
+  it('names the fields of a payload by their place in the envelope', async () => {
+    const asked = envelope({ payload: { schema_version: '1.0', text: 'a', more: 'hidden-word' } });
+    const error = errorOf(await send(asked));
+    expect(error.details?.['errors']).toEqual([expect.objectContaining({ path: '/payload/more' })]);
+  });
+
+  it('shows nothing of a body that is no JSON', async () => {
+    const bytes = Buffer.from('{"secret-word": oops');
+    const error = errorOf(await send(undefined, { bytes }));
+    expect(error.code).toBe('INVALID_ARGUMENT');
+    expect(JSON.stringify(error)).not.toContain('secret-word');
+  });
+
+  it('says which versions of the action are served', async () => {
+    const error = errorOf(await send(envelope({ action_version: '2.0.0' })));
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { supported: ['1.2.0'] } });
+    const newer = errorOf(await send(envelope({ action_version: '1.9.0' })));
+    expect(newer.code).toBe('INVALID_ARGUMENT');
+    expect(errorOf(await send(envelope({ action: 'test.do_nothing' }))).code).toBe('NOT_FOUND');
+  });
+
+  it('is what a principal without the role gets, and a payload over the limit', async () => {
+    const payload = { schema_version: '1.0', text: 'x' };
+    const asked = { action: 'test.guard_door', payload };
+    const error = errorOf(await send(envelope(asked)));
+    expect(error).toMatchObject({ code: 'FORBIDDEN', details: { roles: ['clerk'] } });
+    const clerk = { ...asked, principal: { sub: 'clerk', roles: ['clerk'] } };
+    const as = { authorization: 'Bearer clerk' };
+    expect(taskOf(await send(envelope(clerk), as)).state).toBe('SUCCEEDED');
+    const large = { ...clerk, payload: { ...payload, text: 'ü'.repeat(90) } };
+    expect(errorOf(await send(envelope(large), as))).toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      details: { bytesMax: 200 },
+    });
+    // A role that the token has must also be claimed.
+    const unclaimed = { ...clerk, principal: { sub: 'clerk', roles: [] } };
+    expect(errorOf(await send(envelope(unclaimed), as)).code).toBe('FORBIDDEN');
+  });
+
+  it('is what comes from another time or is for another place', async () => {
+    const early = errorOf(await send(envelope({ timestamp: later(90_000) })));
+    expect(early.code).toBe('INVALID_ARGUMENT');
+    expect(early.details?.['errors']).toMatchObject([{ path: '/timestamp' }]);
+    expect(taskOf(await send(envelope({ timestamp: later(30_000) }))).state).toBe('SUCCEEDED');
+    const there = envelope({ data_locality: 'asia-southeast1' });
+    expect(errorOf(await send(there)).code).toBe('UNAVAILABLE');
+    const here = real.edge({ locality: 'Asia-Southeast1' });
+    expect(taskOf(await send(there, {}, here)).state).toBe('SUCCEEDED');
+    const away = envelope({ data_locality: 'europe-west4' });
+    expect(errorOf(await send(away, {}, here)).code).toBe('FORBIDDEN');
+  });
+
+  it('is what a subject of another tenant or domain gets', async () => {
+    const by = (domain: string, tenant: string) =>
+      send(envelope(), { transport: 'nats', subject: { domain, tenant } });
+    expect(errorOf(await by('test', 'other')).code).toBe('FORBIDDEN');
+    expect(errorOf(await by('agent_data', 'acme')).code).toBe('INVALID_ARGUMENT');
+    expect(taskOf(await by('test', 'acme')).state).toBe('SUCCEEDED');
+  });
+});
+
+describe('a repeat', () => {
+  it('gets the first result, whatever the order of its fields and however late', async () => {
+    const payload = { schema_version: '1.0', text: 'once', subject: 'a' };
+    const first = envelope({ payload });
+    const { task_id } = taskOf(await send(first));
+    const reordered = { subject: 'a', text: 'once', schema_version: '1.0' };
+    const again = { ...first, payload: reordered, seq: 1, timestamp: later(-3_600_000) };
+    const view = taskOf(await send(again));
+    expect(view).toMatchObject({ task_id, state: 'SUCCEEDED', request_id: first.request_id });
+  });
+
+  it('is found before its quota is', async () => {
+    const first = envelope();
+    await send(first);
+    const quota = { take: () => ({ allowed: false, limit: 1, remaining: 0, retryAfterMs: 1 }) };
+    expect(taskOf(await send(first, {}, real.edge({ quota }))).state).toBe('SUCCEEDED');
+  });
+
+  it('waits for the end of the first', async () => {
+    const { asked, gate, id } = await held();
+    const waiting = send(asked);
+    real.gate.open(gate);
+    expect(taskOf(await waiting)).toMatchObject({ task_id: id, state: 'SUCCEEDED' });
+  });
+
+  it('that comes at the same time makes no second task', async () => {
+    const asked = envelope();
+    const views = (await Promise.all([1, 2, 3, 4].map(() => send(asked)))).map(taskOf);
+    expect(new Set(views.map(({ task_id }) => task_id)).size).toBe(1);
+    expect(views.map(({ state }) => state)).toEqual(Array(4).fill('SUCCEEDED'));
+  });
+
+  it('with another payload is a conflict', async () => {
+    const first = envelope();
+    const { task_id } = taskOf(await send(first));
+    const other = { ...first, seq: first.seq + 1, payload: { ...first.payload, text: 'other' } };
+    expect(errorOf(await send(other))).toMatchObject({ code: 'CONFLICT', details: { task_id } });
+  });
+
+  it('is one for its tenant, action and subject only', async () => {
+    const first = envelope({ context_id: 'one' });
+    const second = { ...first, seq: first.seq + 1, context_id: 'two' };
+    const [a, b] = [taskOf(await send(first)), taskOf(await send(second))];
+    expect(a.task_id).not.toBe(b.task_id);
+    expect([a.subject, b.subject]).toEqual(['one', 'two']);
+  });
+});
+
+describe('a number', () => {
+  it('that does not rise is a conflict that says the last one, by subject', async () => {
+    const first = envelope({ context_id: 'numbers' });
+    await send(first);
+    const stale = envelope({ context_id: 'numbers', seq: first.seq });
+    expect(errorOf(await send(stale))).toMatchObject({
+      code: 'CONFLICT',
+      details: { last_seq: first.seq },
+    });
+    const elsewhere = envelope({ context_id: 'other numbers', seq: 1 });
+    expect(taskOf(await send(elsewhere)).state).toBe('SUCCEEDED');
+  });
+});
+
+describe('limits', () => {
+  it('tell with every answer what is left, and with a refusal when to come again', async () => {
+    const limits = { principalPerMinute: 2, externalPerMinute: 1, tenantPerMinute: 1_000 };
+    const quota = new TokenQuota(limits, real.system, systemClock);
+    const tight = real.edge({ quota });
+    const answers = [];
+    for (let n = 0; n < 3; n++) answers.push(await send(envelope(), {}, tight));
+    expect(answers.map(({ rate }) => rate)).toEqual([
+      { limit: 2, remaining: 1 },
+      { limit: 2, remaining: 0 },
+      { limit: 2, remaining: 0 },
+    ]);
+    const error = errorOf(answers[2]!);
+    expect(error.code).toBe('RATE_LIMIT_EXCEEDED');
+    expect(error.retryAfterMs).toBeGreaterThan(0);
+  });
+
+  it('refuse what is more than may be under way at once', async () => {
+    const narrow = real.edge({ outstanding: { messages: 1, bytes: 1e6 } });
+    const gate = 'narrow';
+    const slow = envelope({
+      action: 'test.hold_work',
+      payload: { schema_version: '1.0', gate },
+    });
+    const first = send(slow, {}, narrow);
+    expect(errorOf(await send(envelope(), {}, narrow))).toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+      details: { limit: 'outstanding' },
+    });
+    await eventually(() => expect(real.gate.begun).toContain(gate));
+    real.gate.open(gate);
+    expect(taskOf(await first).state).toBe('SUCCEEDED');
+    expect(taskOf(await send(envelope(), {}, narrow)).state).toBe('SUCCEEDED');
+  });
+
+  it('refuse new tasks of a tenant that has as many as are remembered, and forget none', async () => {
+    const first = envelope();
+    const { task_id } = taskOf(await send(first));
+    const rows = () => real.system.index.list(TASKS_INDEX, 'acme', { limit: 1e6 }).length;
+    const full = real.edge({ tasksMax: rows() });
+    await eventually(async () =>
+      expect(errorOf(await send(envelope(), {}, full))).toMatchObject({
+        code: 'RATE_LIMIT_EXCEEDED',
+        details: { limit: 'tasks' },
+      }),
+    );
+    expect(taskOf(await send(first, {}, full)).task_id).toBe(task_id);
+  });
+});
+
+describe('control', () => {
+  const control = (action: string, payload: object) =>
+    envelope({ action, payload: { schema_version: '1.0', ...payload }, seq: 1 });
+
+  it('asks for a task as it is, also with a number that was used', async () => {
+    const { task_id } = taskOf(await send(envelope()));
+    const view = taskOf(await send(control('task.get_status', { task_id })));
+    expect(view).toMatchObject({ task_id, state: 'SUCCEEDED' });
+    const none = await send(control('task.get_status', { task_id: 'none' }));
+    expect(errorOf(none).code).toBe('NOT_FOUND');
+    expect(errorOf(await send(control('task.get_status', {}))).details).toMatchObject({
+      errors: [{ path: '/payload/task_id' }],
+    });
+  });
+
+  it('cancels a task that runs, by its id or its key, and again without harm', async () => {
+    const { id, asked, gate } = await held();
+    const cancel = control('test.hold_work.cancel', { task_id: id, reason: 'no need' });
+    expect(taskOf(await send(cancel))).toMatchObject({ task_id: id, state: 'CANCELLED' });
+    const { idempotency_key } = asked;
+    const again = control('test.hold_work.cancel', { idempotency_key });
+    expect(taskOf(await send(again))).toMatchObject({ task_id: id, state: 'CANCELLED' });
+    expect(gate).toBe(idempotency_key);
+    const wrong = control('test.echo_text.cancel', { task_id: id });
+    expect(errorOf(await send(wrong)).code).toBe('NOT_FOUND');
+  });
+
+  it('does not cancel what has ended', async () => {
+    const { task_id } = taskOf(await send(envelope()));
+    const cancel = control('test.echo_text.cancel', { task_id });
+    expect(errorOf(await send(cancel))).toMatchObject({
+      code: 'CONFLICT',
+      details: { state: 'SUCCEEDED' },
+    });
+  });
+
+  it('gives a task the word that it waits for, once', async () => {
+    const asked = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
+    const { task_id } = taskOf(await send(asked, { waitMs: 0 }));
+    await eventually(async () => {
+      const view = await edge.task(task_id, { authorization: 'Bearer alice' });
+      expect(view.waiting).toMatchObject({ for: 'input', prompt: 'which word?' });
+    });
+    const word = control('task.provide_input', { task_id, input: 'Wort' });
+    taskOf(await send(word));
+    await eventually(async () => {
+      const view = await edge.task(task_id, { authorization: 'Bearer alice' });
+      expect(view).toMatchObject({ state: 'SUCCEEDED', result: { word: 'Wort' } });
+    });
+    const second = control('task.provide_input', { task_id, input: 'zu spät' });
+    expect(errorOf(await send(second)).code).toBe('CONFLICT');
+    taskOf(await send(word));
+  });
+
+  it('reaches no task of another tenant', async () => {
+    const { id, gate } = await held();
+    const asked = control('test.hold_work.cancel', { task_id: id });
+    const theirs = { ...asked, tenant_id: 'other', principal: { sub: 'mallory', roles: [] } };
+    const as = { authorization: 'Bearer mallory' };
+    expect(errorOf(await send(theirs, as)).code).toBe('NOT_FOUND');
+    await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(edge.cancel(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    real.gate.open(gate);
+  });
+});
+
+describe('events', () => {
+  const as = { authorization: 'Bearer alice' };
+  const heard = async (id: string, after: number, from: Edge = edge) => {
+    const events: [number, string][] = [];
+    const signal = AbortSignal.timeout(20_000);
+    for await (const { n, event, event_id } of from.events(id, as, { after, signal })) {
+      expect(event_id).toBe(`${id}.${n}`);
+      events.push([n, event.slice(event.lastIndexOf('.') + 1)]);
+    }
+    expect(signal.aborted).toBe(false);
+    return events;
+  };
+
+  it('come each once and in order, from the past and live, until the end', async () => {
+    const { id, gate } = await held();
+    const whole = heard(id, 0);
+    const rest = heard(id, 2);
+    real.gate.open(gate);
+    expect(await whole).toEqual([
+      [1, 'accepted'],
+      [2, 'running'],
+      [3, 'done'],
+    ]);
+    expect(await rest).toEqual([[3, 'done']]);
+    expect(await heard(id, 3)).toEqual([]);
+  });
+
+  it('that the bus loses are filled in from the row', async () => {
+    const { system } = real;
+    const silent = { subscribe: () => () => {} };
+    const deaf = real.edge({ system: Object.assign(Object.create(system), { bus: silent }) });
+    const { id, gate } = await held();
+    const events = heard(id, 0, deaf);
+    real.gate.open(gate);
+    expect((await events).map(([, name]) => name)).toEqual(['accepted', 'running', 'done']);
+  });
+
+  it('of a task that nobody knows are refused', async () => {
+    await expect(heard('none', 0)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('end with the Edge, and so does every wait', async () => {
+    const leaving = real.edge();
+    const { id, gate, asked } = await held();
+    const waiting = send(asked, {}, leaving);
+    const events = heard(id, 0, leaving);
+    leaving.close();
+    expect(taskOf(await waiting).state).toBe('RUNNING');
+    expect((await events).map(([n]) => n)).toEqual([1, 2]);
+    real.gate.open(gate);
+  });
+
+  it('are those that are told on the topic of the task', async () => {
+    const { id, gate } = await held();
+    const topic = taskTopic('acme', id);
+    const told: unknown[] = [];
+    const off = real.system.bus.subscribe(topic, ({ payload }) => told.push(payload));
+    real.gate.open(gate);
+    await eventually(() => expect(told).toMatchObject([{ n: 3, event: 'test.hold_work.done' }]));
+    off();
+  });
+});
+
+it('every envelope is told of, with what became of it', async () => {
+  const facts: EdgeFacts[] = [];
+  const counted = real.edge({ onRequest: (fact) => facts.push(fact) });
+  await send(envelope(), {}, counted);
+  await send(envelope({ payload: { schema_version: '1.0' } }), {}, counted);
+  await send('nonsense', {}, counted);
+  expect(facts).toMatchObject([
+    { action: 'test.echo_text', tenant: 'acme', principal: 'alice', status: 'SUCCEEDED' },
+    { action: 'test.echo_text', status: 'REFUSED', errorCode: 'INVALID_ARGUMENT' },
+    { action: undefined, tenant: undefined, status: 'REFUSED', errorCode: 'INVALID_ARGUMENT' },
+  ]);
+  expect(facts[0]!.quotaUsed).toBeGreaterThan(0);
+});
+
+it('a fault of our own tells a caller nothing but that there was one', async () => {
+  const logged: object[] = [];
+  const broken = real.edge({
+    offers: {
+      find() {
+        throw new Error('secret cause');
+      },
+      all: () => [],
+    },
+    log: { error: (facts) => logged.push(facts) },
+  });
+  const error = errorOf(await send(envelope(), {}, broken));
+  expect(error.code).toBe('INTERNAL');
+  expect(JSON.stringify(error)).not.toContain('secret');
+  expect(logged).toHaveLength(1);
+});

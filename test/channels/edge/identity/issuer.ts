@@ -1,0 +1,72 @@
+/**
+ * Issuers of tokens for tests: real keys, a real JWKS server on loopback, a clock of the test's
+ * own.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../../../runtime/index.ts';
+
+export const NOW = Date.parse('2026-01-01T00:00:00Z');
+export const RESOURCE = 'urn:troupe:a2a';
+
+export type TestClock = Clock & { wind(ms: number): void };
+export const clockAt = (start = NOW): TestClock => {
+  let now = start;
+  return {
+    wallMs: () => now,
+    monotonicMs: () => now,
+    after: () => () => {},
+    wind: (ms) => void (now += ms),
+  };
+};
+
+export type Issuer = {
+  readonly publicJwk: JWK;
+  /** a token with good claims but for those given; undefined takes a claim out */
+  token(claims?: JWTPayload, header?: Record<string, unknown>): Promise<string>;
+};
+
+export async function issuerWith(alg: string, kid: string, issuer = 'https://id.test') {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  const made: Issuer = {
+    publicJwk: { ...(await exportJWK(publicKey)), kid, alg },
+    token: (claims = {}, header = {}) =>
+      new SignJWT({
+        iss: issuer,
+        sub: 'ann',
+        aud: RESOURCE,
+        exp: NOW / 1_000 + 3_600,
+        tenant: 'default',
+        roles: ['writer', 'reader'],
+        ...claims,
+      })
+        .setProtectedHeader({ alg, kid, ...header })
+        .sign(privateKey),
+  };
+  return made;
+}
+
+export type JwksServer = {
+  readonly url: string;
+  /** what it serves */
+  keys: readonly JWK[];
+  /** status it answers with */
+  status: number;
+  /** requests so far */
+  asked: number;
+};
+
+export async function serveJwks(...keys: readonly JWK[]): Promise<JwksServer> {
+  const served: JwksServer = { url: '', keys, status: 200, asked: 0 };
+  const server = createServer((_, response) => {
+    served.asked += 1;
+    response.writeHead(served.status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ keys: served.keys }));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(served, { url: `http://127.0.0.1:${port}/jwks` });
+}

@@ -1,0 +1,372 @@
+/** Who comes: real tokens of real issuers, their keys from files and from a server on loopback. */
+import { createHmac } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { importJWK, SignJWT, UnsecuredJWT } from 'jose';
+import { describe, expect, it } from 'vitest';
+import {
+  createIdentity,
+  type IdentityOptions,
+  TOKEN_BYTES_MAX,
+} from '../../../../channels/edge/identity/create-identity.ts';
+import { issueToken, localIssuer } from '../../../../channels/edge/identity/local-issuer.ts';
+import { scratchFolder, write } from '../../../runtime/config/folder.ts';
+import { clockAt, type Issuer, issuerWith, NOW, RESOURCE, serveJwks } from './issuer.ts';
+
+const ISSUER = 'https://id.test';
+const identityOf = (options: Partial<IdentityOptions> = {}) =>
+  createIdentity({
+    issuers: [],
+    resource: RESOURCE,
+    tenant: 'default',
+    keys: () => undefined,
+    clock: clockAt(),
+    ...options,
+  });
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const jwksFile = (...issuers: readonly Issuer[]) =>
+  write(
+    scratchFolder(),
+    'jwks.json',
+    JSON.stringify({ keys: issuers.map(({ publicJwk }) => publicJwk) }),
+  );
+const refusal = (what: RegExp) => ({ code: 'UNAUTHORIZED', message: expect.stringMatching(what) });
+
+const ed = await issuerWith('EdDSA', 'ed');
+
+describe('a token', () => {
+  it.each(['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'])('of %s says who comes', async (alg) => {
+    const one = await issuerWith(alg, 'k');
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(one) }] });
+    expect(await identity.authenticate(bearer(await one.token()))).toEqual({
+      sub: 'ann',
+      tenant: 'default',
+      roles: ['writer', 'reader'],
+      profile: 'A2A-Basic',
+    });
+  });
+
+  it.each(['ES384', 'RS512', 'PS384'])('of %s is refused', async (alg) => {
+    const one = await issuerWith(alg, 'k');
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(one) }] });
+    await expect(identity.authenticate(bearer(await one.token()))).rejects.toMatchObject(
+      refusal(/signature does not hold/),
+    );
+  });
+
+  it('is refused unsigned, and signed with the public key as the secret of an HMAC', async () => {
+    const rsa = await issuerWith('RS256', 'k');
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(rsa, ed) }] });
+    const claims = {
+      iss: ISSUER,
+      sub: 'ann',
+      aud: RESOURCE,
+      exp: NOW / 1_000 + 60,
+      tenant: 'default',
+    };
+    const body = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    const confused = [rsa.publicJwk.n!, ed.publicJwk.x!, JSON.stringify(rsa.publicJwk)].map(
+      (secret) => {
+        const head = Buffer.from(JSON.stringify({ alg: 'HS256', kid: 'k' })).toString('base64url');
+        const mac = createHmac('sha256', secret).update(`${head}.${body}`).digest('base64url');
+        return `${head}.${body}.${mac}`;
+      },
+    );
+    for (const token of [new UnsecuredJWT(claims).encode(), ...confused])
+      await expect(identity.authenticate(bearer(token))).rejects.toMatchObject(
+        refusal(/signature does not hold/),
+      );
+  });
+
+  it('is refused when a claim does not fit, and the answer does not say what would', async () => {
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
+    const soon = NOW / 1_000;
+    const wrong: [Record<string, unknown>, RegExp][] = [
+      [{ aud: 'urn:other' }, /aud does not fit/],
+      [{ aud: undefined }, /aud does not fit/],
+      [{ exp: soon - 31 }, /expired/],
+      [{ exp: undefined }, /exp does not fit/],
+      [{ nbf: soon + 31 }, /nbf does not fit/],
+      [{ iss: 'https://evil.test' }, /issuer is not known/],
+      [{ iss: undefined }, /names no issuer/],
+      [{ sub: undefined }, /sub does not fit/],
+      [{ sub: 'operator' }, /reserved/],
+      [{ sub: 'a\nb' }, /no fit name/],
+      [{ sub: 'a'.repeat(257) }, /no fit name/],
+      [{ tenant: undefined }, /names no tenant/],
+      [{ tenant: 'A/b' }, /names no tenant/],
+      [{ tenant: ['default'] }, /names no tenant/],
+      [{ roles: { writer: true } }, /roles/],
+      [{ roles: ['a', 7] }, /roles/],
+      [{ roles: Array.from({ length: 65 }, () => 'a') }, /roles/],
+    ];
+    for (const [claims, what] of wrong) {
+      const error = (await identity
+        .authenticate(bearer(await ed.token(claims)))
+        .catch((thrown: unknown) => thrown)) as Error;
+      expect(error, JSON.stringify(claims)).toMatchObject(refusal(what));
+      expect(error.message).not.toContain(RESOURCE);
+    }
+    for (const claims of [{ exp: soon - 29 }, { nbf: soon + 29 }, { aud: ['x', RESOURCE] }])
+      expect(await identity.authenticate(bearer(await ed.token(claims)))).toBeTruthy();
+  });
+
+  it('has claims of the names that its issuer uses, and roles as one text', async () => {
+    const issuer = {
+      issuer: ISSUER,
+      jwks: jwksFile(ed),
+      audience: 'urn:mine',
+      tenantClaim: 'hd',
+      rolesClaim: 'scope',
+      profile: 'A2A-External' as const,
+    };
+    const token = await ed.token({
+      aud: 'urn:mine',
+      hd: 'acme',
+      tenant: 'x',
+      scope: 'read  write',
+      [`a2a_profile`]: 'A2A-Basic',
+    });
+    expect(await identityOf({ issuers: [issuer] }).authenticate(bearer(token))).toEqual({
+      sub: 'ann',
+      tenant: 'acme',
+      roles: ['read', 'write'],
+      profile: 'A2A-External',
+    });
+  });
+
+  it('makes nobody an operator outside the own tenant', async () => {
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
+    const roles = ['operator', 'writer'];
+    const own = await ed.token({ roles });
+    const other = await ed.token({ roles, tenant: 'acme' });
+    expect(await identity.authenticate(bearer(own))).toMatchObject({ roles });
+    expect(await identity.authenticate(bearer(other))).toMatchObject({ roles: ['writer'] });
+  });
+
+  it('is refused when it is too long or no token, without a look at any key', async () => {
+    const jwks = await serveJwks(ed.publicJwk);
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwks.url }] });
+    for (const authorization of [
+      '',
+      'Bearer',
+      'Bearer ',
+      'Basic YTpi',
+      'Bearer a b',
+      'Bearer nonsense',
+      'Bearer a.b.c',
+      `Bearer ${'a'.repeat(TOKEN_BYTES_MAX)}`,
+      `Bearer ${await ed.token({ pad: 'x'.repeat(TOKEN_BYTES_MAX) })}`,
+      `Bearer ${await ed.token({ iss: 'https://evil.test' })}`,
+    ])
+      await expect(identity.authenticate({ authorization })).rejects.toMatchObject({
+        code: 'UNAUTHORIZED',
+      });
+    expect(jwks.asked).toBe(0);
+  });
+});
+
+describe('the keys of an issuer', () => {
+  it('may come later in a file, and one that leaves the file takes its tokens with it', async () => {
+    const clock = clockAt();
+    const file = join(scratchFolder(), 'jwks.json');
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: file }], clock });
+    const credentials = bearer(await ed.token());
+    await expect(identity.authenticate(credentials)).rejects.toMatchObject(refusal(/signature/));
+    writeFileSync(file, JSON.stringify({ keys: [ed.publicJwk] }));
+    clock.wind(1_000);
+    expect(await identity.authenticate(credentials)).toMatchObject({ sub: 'ann' });
+    const next = await issuerWith('EdDSA', 'ed');
+    writeFileSync(file, JSON.stringify({ keys: [next.publicJwk] }));
+    clock.wind(1_000);
+    await expect(identity.authenticate(credentials)).rejects.toMatchObject(refusal(/signature/));
+    expect(await identity.authenticate(bearer(await next.token()))).toMatchObject({ sub: 'ann' });
+    rmSync(file);
+    clock.wind(1_000);
+    await expect(identity.authenticate(bearer(await next.token()))).rejects.toMatchObject(
+      refusal(/signature/),
+    );
+  });
+
+  it('stay as they were while their file is half written, which is said once', async () => {
+    const clock = clockAt();
+    const warnings: string[] = [];
+    const file = jwksFile(ed);
+    const identity = identityOf({
+      issuers: [{ issuer: ISSUER, jwks: file }],
+      clock,
+      warn: (what) => void warnings.push(what),
+    });
+    expect(await identity.authenticate(bearer(await ed.token()))).toMatchObject({ sub: 'ann' });
+    writeFileSync(file, '{"keys":[{"kty"');
+    for (const sub of ['a', 'b', 'c']) {
+      clock.wind(1_000);
+      expect(await identity.authenticate(bearer(await ed.token({ sub })))).toMatchObject({ sub });
+    }
+    expect(warnings).toEqual([expect.stringContaining(file)]);
+  });
+
+  it('are fetched once for many tokens, and again when one is missing, not more than every 30 s', async () => {
+    const clock = clockAt(Date.now());
+    const exp = Math.floor(Date.now() / 1_000) + 600;
+    const jwks = await serveJwks(ed.publicJwk);
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwks.url }], clock });
+    for (const sub of ['a', 'b', 'c'])
+      expect(await identity.authenticate(bearer(await ed.token({ sub, exp })))).toMatchObject({
+        sub,
+      });
+    const stranger = await issuerWith('EdDSA', 'unknown');
+    for (const sub of ['a', 'b', 'c'])
+      await expect(
+        identity.authenticate(bearer(await stranger.token({ sub, exp }))),
+      ).rejects.toMatchObject(refusal(/signature/));
+    expect(jwks.asked).toBe(1);
+  });
+
+  it('that can not be fetched make it UNAVAILABLE, asked for once in 5 s whatever comes', async () => {
+    const clock = clockAt();
+    const jwks = await serveJwks(ed.publicJwk);
+    jwks.status = 500;
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwks.url }], clock });
+    for (const sub of ['a', 'b', 'c'])
+      await expect(identity.authenticate(bearer(await ed.token({ sub })))).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        retryAfterMs: 5_000,
+      });
+    expect(jwks.asked).toBe(1);
+    jwks.status = 200;
+    clock.wind(5_000);
+    expect(await identity.authenticate(bearer(await ed.token()))).toMatchObject({ sub: 'ann' });
+  });
+});
+
+describe('what was found out about a token', () => {
+  it('is believed without another verification, not longer than the token says nor than 5 min', async () => {
+    const clock = clockAt();
+    const file = jwksFile(ed);
+    const issuers = [{ issuer: ISSUER, jwks: file }];
+    const identity = identityOf({ issuers, clock });
+    const short = bearer(await ed.token({ exp: NOW / 1_000 + 10 }));
+    const [first, again] = [await identity.authenticate(short), await identity.authenticate(short)];
+    // The same object: nothing was verified in between.
+    expect(again).toBe(first);
+    clock.wind(40_000);
+    await expect(identity.authenticate(short)).rejects.toMatchObject(refusal(/expired/));
+    const long = bearer(await ed.token());
+    const before = await identity.authenticate(long);
+    clock.wind(299_000);
+    expect(await identity.authenticate(long)).toBe(before);
+    clock.wind(1_000);
+    expect(await identity.authenticate(long)).not.toBe(before);
+  });
+
+  it('is found out once for a token that comes many times at once', async () => {
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
+    const credentials = bearer(await ed.token());
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => identity.authenticate(credentials)),
+    );
+    expect(new Set(all).size).toBe(1);
+  });
+
+  it('is a refusal for 5 s, and then looked at again', async () => {
+    const clock = clockAt();
+    const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }], clock });
+    const early = bearer(await ed.token({ nbf: NOW / 1_000 + 32 }));
+    const thrown = () => identity.authenticate(early).catch((error: unknown) => error);
+    const first = await thrown();
+    clock.wind(4_000);
+    expect(await thrown()).toBe(first);
+    clock.wind(1_000);
+    expect(await identity.authenticate(early)).toMatchObject({ sub: 'ann' });
+  });
+});
+
+describe("the gateway's own token", () => {
+  it('is that of the operator, whatever issuers there are', async () => {
+    const identity = identityOf({ gatewayToken: 's3cret!', tenant: 'home' });
+    expect(await identity.authenticate(bearer('s3cret!'))).toEqual({
+      sub: 'operator',
+      roles: ['operator'],
+      tenant: 'home',
+      profile: 'A2A-Basic',
+    });
+    await expect(identity.authenticate(bearer('s3cret'))).rejects.toMatchObject(refusal(/./));
+    await expect(identity.authenticate({})).rejects.toMatchObject(refusal(/there is no token/));
+  });
+
+  it('is not needed where nobody is asked, but a wrong one is still refused', async () => {
+    const identity = identityOf({ open: true });
+    expect(await identity.authenticate({})).toMatchObject({ sub: 'operator' });
+    await expect(identity.authenticate(bearer('x'))).rejects.toMatchObject(refusal(/./));
+  });
+
+  it('is nobody when there is none: no text stands for it', async () => {
+    const identity = identityOf({ gatewayToken: '' });
+    for (const authorization of ['Bearer ', 'Bearer undefined', 'Bearer'])
+      await expect(identity.authenticate({ authorization })).rejects.toMatchObject({
+        code: 'UNAUTHORIZED',
+      });
+  });
+});
+
+describe('a token of troupe token', () => {
+  const request = {
+    sub: 'ann',
+    tenant: 'acme',
+    roles: ['writer'],
+    resource: RESOURCE,
+    ttlSec: 60,
+    external: false,
+  };
+
+  it('is believed by the gateway of the same data folder, made before or after it started', async () => {
+    const home = scratchFolder();
+    const clock = clockAt();
+    const identity = identityOf({ issuers: [localIssuer(home)], clock });
+    await expect(identity.authenticate(bearer(await ed.token()))).rejects.toMatchObject(
+      refusal(/issuer is not known/),
+    );
+    const token = await issueToken(home, request, NOW);
+    clock.wind(1_000);
+    expect(await identity.authenticate(bearer(token))).toEqual({
+      sub: 'ann',
+      tenant: 'acme',
+      roles: ['writer'],
+      profile: 'A2A-Basic',
+    });
+    const external = await issueToken(home, { ...request, external: true }, NOW);
+    expect(await identity.authenticate(bearer(external))).toMatchObject({
+      profile: 'A2A-External',
+    });
+    clock.wind(90_000);
+    await expect(identity.authenticate(bearer(token))).rejects.toMatchObject(refusal(/expired/));
+  });
+
+  it('is not believed by that of another data folder', async () => {
+    const [mine, other] = [scratchFolder(), scratchFolder()];
+    await issueToken(other, request, NOW);
+    const identity = identityOf({ issuers: [localIssuer(other)] });
+    await expect(
+      identity.authenticate(bearer(await issueToken(mine, request, NOW))),
+    ).rejects.toMatchObject(refusal(/signature/));
+  });
+});
+
+it('an issuer that uses a symmetric key in its file is not believed', async () => {
+  const k = Buffer.alloc(32, 7).toString('base64url');
+  const file = write(
+    scratchFolder(),
+    'jwks.json',
+    JSON.stringify({ keys: [{ kty: 'oct', k, kid: 'k' }] }),
+  );
+  const token = await new SignJWT({ tenant: 'default' })
+    .setProtectedHeader({ alg: 'HS256', kid: 'k' })
+    .setIssuer(ISSUER)
+    .setSubject('ann')
+    .setAudience(RESOURCE)
+    .setExpirationTime(NOW / 1_000 + 60)
+    .sign(await importJWK({ kty: 'oct', k }, 'HS256'));
+  const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: file }] });
+  await expect(identity.authenticate(bearer(token))).rejects.toMatchObject(refusal(/signature/));
+});

@@ -1,0 +1,207 @@
+/** Tasks as they are: the shipped actors on an embedded store, with actions made for tests. */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Type } from '@sinclair/typebox';
+import { shippedActors } from '../../../actors/index.ts';
+import { defineAction, inputRequired } from '../../../actors/task/action.ts';
+import { ActionCatalog } from '../../../actors/task/catalog.ts';
+import type { TaskServices } from '../../../actors/task/services.ts';
+import { createEdge, type EdgeOptions } from '../../../channels/edge/create-edge.ts';
+import type { Caller, Edge, Identity } from '../../../channels/edge/edge.ts';
+import { TokenQuota } from '../../../channels/edge/quota.ts';
+import { createOffers } from '../../../compose/offers.ts';
+import type { Envelope } from '../../../protocols/envelope.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
+import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
+
+const closed = { additionalProperties: false } as const;
+const version = Type.Literal('1.0');
+
+/** Work that goes on until the test lets it. */
+export class Gate {
+  readonly #open = new Map<string, () => void>();
+  /** keys of the work that has been begun */
+  readonly begun: string[] = [];
+
+  wait(key: string, signal: AbortSignal): Promise<void> {
+    this.begun.push(key);
+    return new Promise((resolve, reject) => {
+      this.#open.set(key, resolve);
+      signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+    });
+  }
+
+  open(key: string): void {
+    this.#open.get(key)?.();
+  }
+}
+
+const actionsOf = (gate: Gate) => [
+  defineAction({
+    action: 'test.echo_text',
+    version: '1.2.0',
+    description: 'Answers the text it was given',
+    agent: 'tester',
+    schemas: {
+      '1.0': Type.Object(
+        {
+          schema_version: version,
+          text: Type.String(),
+          subject: Type.Optional(Type.String()),
+          eta_sec: Type.Optional(Type.Integer()),
+        },
+        closed,
+      ),
+    },
+    perform: (payload) => Promise.resolve({ text: payload['text'] }),
+  }),
+  defineAction({
+    action: 'test.hold_work',
+    version: '1.0.0',
+    description: 'Works until it is let go',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version, gate: Type.String() }, closed) },
+    async perform({ gate: key }, { signal }) {
+      await gate.wait(String(key), signal);
+      return { held: key };
+    },
+  }),
+  defineAction({
+    action: 'test.ask_word',
+    version: '1.0.0',
+    description: 'Asks for a word and answers it',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: (_, { inputs }) =>
+      Promise.resolve(
+        inputs.length === 0
+          ? inputRequired({ for: 'input', prompt: 'which word?' })
+          : { word: inputs[0] },
+      ),
+  }),
+  defineAction({
+    action: 'test.fail_always',
+    version: '1.0.0',
+    description: 'Refuses its payload',
+    agent: 'tester',
+    schemas: { '1.0': Type.Object({ schema_version: version }, closed) },
+    perform: () => Promise.reject(new TroupeError('INVALID_ARGUMENT', 'never good enough')),
+  }),
+  defineAction({
+    action: 'test.guard_door',
+    version: '1.0.0',
+    description: 'For clerks, and small',
+    agent: 'tester',
+    roles: ['clerk'],
+    maxPayloadBytes: 200,
+    schemas: { '1.0': Type.Object({ schema_version: version, text: Type.String() }, closed) },
+    perform: () => Promise.resolve('guarded'),
+  }),
+];
+
+const CALLERS: Readonly<Record<string, Caller>> = {
+  alice: { sub: 'alice', roles: ['agent'], tenant: 'acme', profile: 'A2A-Basic' },
+  clerk: { sub: 'clerk', roles: ['clerk'], tenant: 'acme', profile: 'A2A-Basic' },
+  mallory: { sub: 'mallory', roles: ['agent'], tenant: 'other', profile: 'A2A-External' },
+};
+
+/** `Bearer {name}` is the caller of that name; signatures are another test's matter. */
+export const namedCallers: Identity = {
+  authenticate: ({ authorization = '' }) => {
+    const caller = CALLERS[authorization.replace(/^Bearer /, '')];
+    return caller
+      ? Promise.resolve(caller)
+      : Promise.reject(new TroupeError('UNAUTHORIZED', 'the token is not known here'));
+  },
+  vouch: (caller, envelope) => {
+    const { tenant_id, principal } = envelope as Envelope;
+    const isOwn =
+      tenant_id === caller.tenant &&
+      principal.sub === caller.sub &&
+      principal.roles.every((role) => caller.roles.includes(role));
+    return isOwn
+      ? Promise.resolve()
+      : Promise.reject(new TroupeError('FORBIDDEN', 'the envelope is not of who sends it'));
+  },
+};
+
+export type RealTasks = {
+  readonly system: System;
+  readonly gate: Gate;
+  readonly offers: EdgeOptions['offers'];
+  /** another Edge of the same system */
+  edge(options?: Partial<EdgeOptions>): Edge;
+  stop(): Promise<void>;
+};
+
+export const openRealTasks = async (): Promise<RealTasks> => {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-edge-'));
+  const gate = new Gate();
+  const catalog = new ActionCatalog(actionsOf(gate));
+  const services: TaskServices = {
+    actions: catalog,
+    artifacts: await openFolderArtifacts({
+      path: join(path, 'artifacts'),
+      publicUrl: () => 'http://127.0.0.1:1',
+      mimeTypes: ['application/json'],
+    }),
+    open: (envelope) => Promise.resolve(envelope),
+    askAgent: () => Promise.reject(new TroupeError('UNAVAILABLE', 'no agents outside')),
+    count: () => {},
+  };
+  const ports = await openEmbedded({ path: join(path, 'store'), durability: 'process' });
+  const system = await createSystem({ ...ports, actors: shippedActors(), services });
+  const offers = createOffers({ catalog, system });
+  const edges: Edge[] = [];
+  const limits = { principalPerMinute: 1e6, externalPerMinute: 1e6, tenantPerMinute: 1e6 };
+  return {
+    system,
+    gate,
+    offers,
+    edge(options = {}) {
+      const edge = createEdge({
+        system,
+        offers,
+        identity: namedCallers,
+        quota: new TokenQuota(limits, system, systemClock),
+        clock: systemClock,
+        ...options,
+      });
+      edges.push(edge);
+      return edge;
+    },
+    async stop() {
+      for (const edge of edges) edge.close();
+      await system.stop();
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+};
+
+let seq = 0;
+
+/**
+ * A good envelope of alice's, for `test.echo_text`; every one has a new key and a higher number.
+ */
+export const envelope = (changes: Partial<Envelope> = {}): Envelope => ({
+  version: '1.0',
+  request_id: randomUUID(),
+  correlation_id: randomUUID(),
+  causation_id: null,
+  trace_id: randomUUID().replaceAll('-', ''),
+  tenant_id: 'acme',
+  principal: { sub: 'alice', roles: ['agent'] },
+  timestamp: new Date().toISOString(),
+  ttl_sec: 60,
+  idempotency_key: randomUUID(),
+  seq: ++seq,
+  action: 'test.echo_text',
+  action_version: '1.0.0',
+  payload: { schema_version: '1.0', text: 'hello' },
+  ...changes,
+});
+
+export const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
