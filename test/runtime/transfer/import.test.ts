@@ -6,22 +6,14 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Address, address } from '../../../protocols/address.ts';
-import { decode, encode } from '../../../protocols/codec.ts';
-import {
-  cellSubject,
-  deadLetterSubject,
-  journalSubject,
-  mailboxSubject,
-} from '../../../protocols/subjects.ts';
+import { decode } from '../../../protocols/codec.ts';
+import { cellSubject, journalSubject, mailboxSubject } from '../../../protocols/subjects.ts';
 import { createSystem } from '../../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../../runtime/log/log.ts';
 import { Fold, type Scalars } from '../../../runtime/shard/fold.ts';
 import { decodeIntent, encodeIntent, type Intent } from '../../../runtime/shard/intents.ts';
-import { loadShard } from '../../../runtime/shard/load.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { exportCell } from '../../../runtime/transfer/export.ts';
-import { writeExportFile } from '../../../runtime/transfer/export-file.ts';
-import { FORMAT, type Frame } from '../../../runtime/transfer/frames.ts';
 import { importCell, type ImportTarget } from '../../../runtime/transfer/import.ts';
 import { moveRow, moveScalars } from '../../../runtime/transfer/moved.ts';
 import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
@@ -48,10 +40,6 @@ async function someFile(): Promise<string> {
   const mail = [6, 7, 8].map((n) => [a, { type: 'do', n }] as const);
   await acceptOnly(world.path, 2, mail);
   return (await exported(world.path)).file;
-}
-
-async function* all(frames: readonly Frame[]): AsyncGenerator<Frame> {
-  yield* frames;
 }
 
 const recordOf = async ({ log }: ImportTarget, env: string) =>
@@ -260,60 +248,6 @@ describe('an import', () => {
     expect(first).toMatchObject({ state: 'quarantined' });
     expect(first?.why).toContain(`snap/${summary.cell}/0/0-0`);
     expect(second).toMatchObject({ state: 'owned' });
-  });
-
-  it('takes a file of the first format, whose letters and audits name no domain', async () => {
-    const file = join(await scratch(), 'file');
-    const at = { format: 1, env: 'local', createdAt: 1, exportedAt: 1, program: 'test' };
-    const counts = { shards: 0, actors: 0, entries: 0, transcripts: 0, letters: 2, blobs: 0 };
-    const drop = { who: 'otto', why: 'seen', position: 12, at: 1, action: 'drop' };
-    const letter = (n: number) => Buffer.from(`letter ${n}`);
-    const frames: Frame[] = [
-      ['header', { ...at, cell: 'c', shards: 0 }],
-      [
-        'letters',
-        [
-          [7, letter(7)],
-          [12, letter(12)],
-        ],
-      ],
-      ['audits', [encode(drop)]],
-      ['end', counts],
-    ];
-    await writeExportFile(file, all(frames));
-    const { target, env } = new MemoryPlace();
-    await importCell({ target, env, file });
-    const letters = await target.log.read(deadLetterSubject('actors', env), 1);
-    expect(letters.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual([
-      'letter 7',
-      'letter 12',
-    ]);
-    const [audit] = await target.log.read(deadLetterSubject('actors-audit', env), 1);
-    expect(decode(audit!.bytes)).toEqual({ ...drop, position: letters[1]!.position });
-  });
-
-  it('keeps how often an input killed a process, under the position that it has now', async () => {
-    const { scalars } = Fold.empty(0, new MemoryState(), true, 'c');
-    const tries = { 'm7.2': 2, 'm5.0': 1, 'c7.0': 1, 't9|x': 3 };
-    const file = join(await scratch(), 'file');
-    const at = { format: FORMAT, env: 'local', createdAt: 1, exportedAt: 1, program: 'test' };
-    const mail = (position: number) => [position, 1, Buffer.from(`${position}`)] as const;
-    const counts = { shards: 1, actors: 0, entries: 3, transcripts: 0, letters: 0, blobs: 0 };
-    const frames: Frame[] = [
-      ['header', { ...at, cell: 'c', shards: 1 }],
-      ['shard', 0, encode({ ...scalars, mailFloor: 5, tries })],
-      ['mail', 'data', [mail(6), mail(7)]],
-      ['mail', 'control', [mail(9)]],
-      ['end', counts],
-    ];
-    await writeExportFile(file, all(frames));
-    const { target, env } = new MemoryPlace();
-    await importCell({ target, env, file });
-    const state = new MemoryState();
-    const journal = journalSubject(env, 0);
-    const { fold } = await loadShard({ ...target, state, journal, shard: 0, cell: 'c' });
-    expect(fold.scalars).toMatchObject({ mailFloor: 0, ctlFloor: 0 });
-    expect(fold.scalars.tries).toEqual({ 'm2.2': 2, 't9|x': 3 });
   });
 });
 
