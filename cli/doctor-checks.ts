@@ -26,7 +26,7 @@ import { addressOf } from './options.ts';
 import { bytes } from './output.ts';
 import { isTroupe } from './probe.ts';
 
-const ok = (check: string, message: string, remedy?: string): Finding => ({
+export const ok = (check: string, message: string, remedy?: string): Finding => ({
   check,
   status: 'ok',
   message,
@@ -38,7 +38,7 @@ const warn = (check: string, message: string, remedy: string): Finding => ({
   message,
   remedy,
 });
-const fail = (check: string, message: string, remedy: string): Finding => ({
+export const fail = (check: string, message: string, remedy: string): Finding => ({
   check,
   status: 'fail',
   message,

@@ -35,6 +35,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 /** The checks in order; those that need a configuration are left out when there is none. */
 async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
+  const { artifactStore } = await import('./doctor-artifacts.ts');
   yield checks.nodeVersion(process.versions.node);
   yield await checks.storeEngine();
   const loaded = await loadFrom(options).catch((error: unknown) => error as Error);
@@ -44,6 +45,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     const { config } = loaded;
     yield checks.configuration(loaded);
     yield* checks.dataFolder(config);
+    yield* artifactStore(config);
     yield await checks.storedData(config);
     yield await checks.port(config);
     yield* await checks.models(config, process.env);

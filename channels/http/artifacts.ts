@@ -1,0 +1,201 @@
+/**
+ * Routes of files (EN10): a program stores one, and gets a signed URL for it; whoever has such a
+ * URL may read that one file for a while. Nothing is changed, removed or listed.
+ *
+ * Invariants:
+ *  1. What is under way is bounded in bytes over all requests: an upload is read into one piece of
+ *     the size it announced, and a file is held until it was sent.
+ *  2. A file comes as an attachment that no browser runs, whatever it holds.
+ */
+import type { IncomingMessage } from 'node:http';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { ARTIFACT_BYTES_MAX, type Artifact, type Artifacts } from '../../runtime/index.ts';
+import type { Identity } from '../edge/edge.ts';
+import { credentialsOf } from './envelopes.ts';
+import { header, type Route, type RouteRequest, sendJson } from './route.ts';
+
+export type ArtifactRoutesOptions = {
+  readonly artifacts: Artifacts;
+  readonly authenticate: Identity['authenticate'];
+  /** where signed URLs of this gateway point to; besides it, the host that a client asked for */
+  readonly publicUrl: () => string;
+};
+
+/** Bytes of files that are held for requests at once. */
+const HELD_BYTES_MAX = 4 * ARTIFACT_BYTES_MAX;
+/** A reader that takes nothing for so long is left. */
+const SILENT_READER_MS = 60_000;
+const AGAIN_MS = 2_000;
+
+/**
+ * - `POST /v1/artifacts`: the file as the body, its type as `content-type`, its SHA-256 optional as
+ *   `x-artifact-sha256` → 201 with an ArtifactRef and its `bytes`
+ * - `POST /v1/artifacts/{hash}/sign` → 200 with a fresh ArtifactRef
+ * - `GET /v1/artifacts/{tenant}/{hash}?exp&sig` → the file
+ */
+export const artifactRoutes = (options: ArtifactRoutesOptions): readonly Route[] => {
+  const room = new Room(HELD_BYTES_MAX);
+  return [
+    { method: 'POST', path: '/v1/artifacts', handle: (incoming) => store(options, room, incoming) },
+    {
+      method: 'POST',
+      path: '/v1/artifacts/{hash}/sign',
+      handle: (incoming) => sign(options, incoming),
+    },
+    {
+      method: 'GET',
+      path: '/v1/artifacts/{tenant}/{hash}',
+      handle: (incoming) => fetchFile(options, room, incoming),
+    },
+  ];
+};
+
+async function store(
+  { artifacts, authenticate }: ArtifactRoutesOptions,
+  room: Room,
+  incoming: RouteRequest,
+): Promise<void> {
+  const { request, response } = incoming;
+  // Until the body was read: what is not read may not be taken for the next request.
+  response.setHeader('connection', 'close');
+  const { tenant } = await authenticate(credentialsOf(incoming));
+  refuseOtherSites(request);
+  const bytes = announcedBytes(request);
+  const leave = room.take(bytes);
+  try {
+    const contents = await bodyOf(request, bytes);
+    response.removeHeader('connection');
+    const expectedHash = header(request, 'x-artifact-sha256');
+    const artifact = await artifacts.put(tenant, contents, {
+      contentType: header(request, 'content-type') ?? '',
+      ...(expectedHash === undefined ? {} : { expectedHash }),
+    });
+    const ref = await artifacts.sign(tenant, artifact.hash);
+    sendJson(response, 201, { ...ref, bytes: artifact.bytes });
+  } finally {
+    leave();
+  }
+}
+
+async function sign(
+  { artifacts, authenticate }: ArtifactRoutesOptions,
+  incoming: RouteRequest,
+): Promise<void> {
+  const { tenant } = await authenticate(credentialsOf(incoming));
+  refuseOtherSites(incoming.request);
+  sendJson(incoming.response, 200, await artifacts.sign(tenant, incoming.params['hash']!));
+}
+
+async function fetchFile(
+  options: ArtifactRoutesOptions,
+  room: Room,
+  { request, response, params }: RouteRequest,
+): Promise<void> {
+  const tenant = params['tenant']!;
+  const hash = await resolveHere(options, tenant, request);
+  if (header(request, 'if-none-match') === etagOf(hash)) {
+    response.writeHead(304, { etag: etagOf(hash), 'cache-control': CACHE }).end();
+    return;
+  }
+  const { contents, artifact } = await options.artifacts.get(tenant, hash);
+  response.once('close', room.take(contents.length));
+  response.setTimeout(SILENT_READER_MS, () => response.destroy());
+  response.writeHead(200, fileHeaders(artifact));
+  response.end(request.method === 'HEAD' ? undefined : contents);
+}
+
+/** A browser asks each time, and the signature is looked at each time. */
+const CACHE = 'private, no-cache';
+const etagOf = (hash: string) => `"${hash}"`;
+
+const fileHeaders = ({ hash, contentType, bytes }: Artifact) => ({
+  'content-type': contentType,
+  'content-length': bytes,
+  'content-disposition': `attachment; filename="${hash}"`,
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'cache-control': CACHE,
+  etag: etagOf(hash),
+});
+
+/**
+ * The file that this request's URL names. A URL is signed with the place it points to, which is
+ * this gateway's own, or the one that the client came by: another gateway's on the same bucket.
+ */
+async function resolveHere(
+  { artifacts, publicUrl }: ArtifactRoutesOptions,
+  tenant: string,
+  request: IncomingMessage,
+): Promise<string> {
+  const target = request.url ?? '';
+  try {
+    return await artifacts.resolve(tenant, publicUrl() + target);
+  } catch (error) {
+    if (errorData(error).code !== 'FORBIDDEN') throw error;
+    return artifacts.resolve(tenant, `http://${request.headers.host ?? ''}${target}`);
+  }
+}
+
+/** A form of another site's page may send a file without asking; its browser says whose it is. */
+function refuseOtherSites(request: IncomingMessage): void {
+  const { origin, host } = request.headers;
+  if (origin === undefined || origin.replace(/^https?:\/\//, '') === host) return;
+  throw new TroupeError('FORBIDDEN', `a page of ${origin.slice(0, 200)} may not store files here`);
+}
+
+/** @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
+function announcedBytes({ headers }: IncomingMessage): number {
+  const bytes = Number(headers['content-length'] ?? Number.NaN);
+  if (!Number.isSafeInteger(bytes)) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      'send the file with a content-length header: its size must be known before it is read',
+    );
+  }
+  if (bytes <= ARTIFACT_BYTES_MAX) return bytes;
+  throw new TroupeError(
+    'PAYLOAD_TOO_LARGE',
+    `a file has at most ${ARTIFACT_BYTES_MAX} bytes, and this one ${bytes}: send it in parts`,
+    { details: { bytesMax: ARTIFACT_BYTES_MAX } },
+  );
+}
+
+async function bodyOf(request: IncomingMessage, bytes: number): Promise<Uint8Array> {
+  const contents = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  try {
+    // HTTP's own framing ends the body at the announced size.
+    for await (const chunk of request) at += (chunk as Buffer).copy(contents, at);
+  } catch (cause) {
+    throw new TroupeError('CANCELLED', 'the client left before its file was complete', { cause });
+  }
+  return contents;
+}
+
+/** Bytes that may be held at once. */
+class Room {
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** What gives them back, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  take(bytes: number): () => void {
+    if (this.#bytes + bytes > this.#bytesMax) {
+      throw new TroupeError(
+        'RATE_LIMIT_EXCEEDED',
+        'too many large files are under way at this gateway: try again soon',
+        { retryAfterMs: AGAIN_MS },
+      );
+    }
+    this.#bytes += bytes;
+    let held = true;
+    return () => {
+      if (held) this.#bytes -= bytes;
+      held = false;
+    };
+  }
+}
