@@ -14,10 +14,26 @@ import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { callModel } from './session/effects/call-model.ts';
 import { callTools } from './session/effects/call-tools.ts';
+import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
+import { check } from './task/effects/check.ts';
+import { compensate } from './task/effects/compensate.ts';
+import { perform, performOnce } from './task/effects/perform.ts';
+import { taskMachine } from './task/machine.ts';
 
 export type { AgentServices } from './agent/services.ts';
+export {
+  type ActionContext,
+  type ActionDefinition,
+  type ActionOptions,
+  defineAction,
+  inputRequired,
+  specOf,
+  withLinks,
+} from './task/action.ts';
+export { ActionCatalog, etaSecOf, termsOf } from './task/catalog.ts';
+export type { TaskLabels, TaskServices } from './task/services.ts';
 
 /** One conversation. `sessionKey` is canonical, as protocols/session-key.ts makes it. */
 export const sessionAddress = (tenant: string, sessionKey: string): Address =>
@@ -31,7 +47,7 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
 
 /**
  * The definitions of the types that ship, for `createSystem({ actors })`; its `services` must be
- * AgentServices and its `supervisor` rootAddress('default').
+ * AgentServices & TaskServices and its `supervisor` rootAddress('default').
  */
 export const shippedActors = (): ActorDefinition[] => [
   defineActor({
@@ -49,6 +65,23 @@ export const shippedActors = (): ActorDefinition[] => [
     machine: sessionMachine,
     effects: { callModel, callTools },
     idleMs: 60_000,
+  }),
+  // Idle ones leave memory soon: a task is asked for twice or three times in its life.
+  defineActor({
+    type: 'task',
+    version: 1,
+    machine: taskMachine,
+    effects: { perform, performOnce, check, compensate },
+    supervision: { onThrow: 'resume' },
+    idleMs: 10_000,
+    whenDone: 'forget',
+  }),
+  defineActor({
+    type: 'sequence',
+    version: 1,
+    machine: sequenceMachine,
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
   }),
   defineActor({ type: 'keyring', version: 1, machine: keyringMachine }),
   defineActor({ type: 'registry', version: 1, machine: registryMachine }),

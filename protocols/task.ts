@@ -221,6 +221,11 @@ export const EVIDENCE_INDEX = 'evidence';
 /** Bus topic of a task's events (TaskEvent, ephemeral, after the commit). */
 export const taskTopic = (tenant: string, taskId: string): string => `task.${tenant}.${taskId}`;
 export const tasksOfTenant = (tenant: string): string => `task.${tenant}.*`;
+/** Before the tenant and the domain in the topic of what doors tell outside. */
+export const DOOR_EVENTS_TOPIC = 'a2a.out';
+/** Bus topic of all events of a domain, for the doors that tell them outside (EN19). */
+export const doorEventsTopic = (tenant: string, domain: string): string =>
+  `${DOOR_EVENTS_TOPIC}.${tenant}.${domain}`;
 
 /** What a verifier returns, and what `GET /evidence/{job_id}` lists. */
 export const EvidenceSchema = Type.Object(
@@ -248,7 +253,17 @@ export type Performer =
   /**
    * an actor: it is asked with `{ type: action, ...payload, task_id }` and its reply is the result
    */
-  | { readonly kind: 'actor'; readonly to: Address }
+  | {
+      readonly kind: 'actor';
+      readonly to: Address;
+      /**
+       * it is told `{ type: 'task.cancel', task_id, reason }` when the task is cancelled or its time
+       * is up, and then still answers: a result when it was done before, else an error, whose
+       * `details.compensated: true` says that it undid everything. Without it nobody waits for its
+       * answer any more.
+       */
+      readonly withdraws?: boolean;
+    }
   /** an agent outside, by its own door; chosen among those that live */
   | { readonly kind: 'remote' };
 

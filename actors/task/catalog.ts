@@ -5,7 +5,7 @@
 import { majorOf } from '../../protocols/action.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { TaskTerms } from '../../protocols/task.ts';
-import { ATTEMPTS_MAX, ETA_SEC_DEFAULT } from '../../protocols/task.ts';
+import { ATTEMPTS_MAX, ETA_SEC_DEFAULT, ETA_SEC_MAX } from '../../protocols/task.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { ActionDefinition } from './action.ts';
 
@@ -36,6 +36,16 @@ export class ActionCatalog {
 
 const keyOf = (action: string, version: string) => `${action}@${majorOf(version)}`;
 
+/**
+ * Seconds that a task may take: as its action has it, or more where the payload's `eta_sec` asks
+ * for it, up to a day (EN7).
+ */
+export function etaSecOf(offered: number, { payload }: Envelope): number {
+  const { eta_sec: wanted } = payload;
+  if (typeof wanted !== 'number' || !Number.isInteger(wanted)) return offered;
+  return Math.max(offered, Math.min(wanted, ETA_SEC_MAX));
+}
+
 /** How a task of this action is carried out. @param taskId names the actor that is asked */
 export function termsOf(
   definition: ActionDefinition,
@@ -48,7 +58,7 @@ export function termsOf(
       ? { kind: 'actor', to: actor(envelope, taskId), ...(withdraws ? { withdraws } : {}) }
       : { kind: 'function', class: definition.class ?? 'keyed' },
     agent: definition.agent,
-    etaSec: definition.etaSec ?? ETA_SEC_DEFAULT,
+    etaSec: etaSecOf(definition.etaSec ?? ETA_SEC_DEFAULT, envelope),
     attemptsMax: definition.attemptsMax ?? ATTEMPTS_MAX,
     backoffMs: definition.backoffMs ?? BACKOFF_MS,
     compensable: definition.compensate !== undefined,

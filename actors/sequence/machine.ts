@@ -1,0 +1,116 @@
+/**
+ * Sequence: keeps the last number of one sender in one subject and MAJOR version (EN4), and hands
+ * every submit on to its task. Address: `sequenceAddress`; row: index `sequences`.
+ *
+ *  - `keeping`: a number above the last one is taken and its submit goes on as it is; any other
+ *    submit goes on marked as stale, because only its task knows whether it is a repeat.
+ *  - `forgotten`: nobody sent anything for 28 hours, longer than an envelope may live.
+ *
+ * It lies on every envelope's way, so a turn does one assign, one row and one message. Its one
+ * timer is armed at birth and again only when it fires.
+ *
+ * Invariants: the number never falls; each submit is handed on exactly once, whatever its number.
+ */
+import { assign, setup } from 'xstate';
+import {
+  type ActorInput,
+  type Delivered,
+  hostActions,
+  type Meta,
+  type Project,
+  type Tell,
+} from '../../protocols/statechart.ts';
+import {
+  type SequencePass,
+  SEQUENCES_INDEX,
+  type SequenceRow,
+  TASK_RETENTION_MS,
+} from '../../protocols/task.ts';
+
+export type SequenceContext = {
+  /** its key, which is its row's */
+  readonly key: string;
+  /** 0 before the first */
+  readonly last: number;
+  /** shard time of the last submit, whatever its number */
+  readonly usedAt: number;
+};
+
+const rowOf = ({ key, last }: SequenceContext): Project => {
+  const value: SequenceRow = { last };
+  return { index: SEQUENCES_INDEX, key, value };
+};
+
+/** The asker's reference goes along: the task answers. */
+const handOn = ({ to, submit, meta }: Delivered<SequencePass>): Tell => ({
+  to,
+  event: meta.reply ? { ...submit, replyTo: meta.reply } : submit,
+});
+
+const handOnStale = (pass: Delivered<SequencePass>, last: number): Tell => {
+  const { to, event } = handOn(pass);
+  return { to, event: { ...event, stale: last } };
+};
+
+/** Every event has a meta; the birth of an actor has none, but its input has the time. */
+const nowOf = (event: unknown, context: SequenceContext): number =>
+  (event as { meta?: Meta }).meta?.now ?? context.usedAt;
+
+export const sequenceMachine = setup({
+  types: {
+    context: {} as SequenceContext,
+    events: {} as Delivered<SequencePass>,
+    input: {} as ActorInput,
+  },
+  actions: {
+    ...hostActions,
+    remember: assign(({ event }) => ({ last: event.seq, usedAt: event.meta.now })),
+    noteUse: assign(({ event }) => ({ usedAt: event.meta.now })),
+  },
+  guards: {
+    isAbove: ({ context, event }) => event.seq > context.last,
+    wasUsed: ({ context, event }) => nowOf(event, context) < context.usedAt + TASK_RETENTION_MS,
+  },
+  delays: {
+    idleTime: ({ context, event }) => context.usedAt + TASK_RETENTION_MS - nowOf(event, context),
+  },
+}).createMachine({
+  id: 'sequence',
+  context: ({ input }) => ({ key: input.key, last: 0, usedAt: input.now }),
+  initial: 'keeping',
+  options: { maxIterations: 10 },
+  states: {
+    keeping: {
+      description: 'Higher numbers pass; any other submit goes on marked as stale.',
+      on: {
+        'sequence.pass': [
+          {
+            guard: 'isAbove',
+            actions: [
+              'remember',
+              { type: 'project', params: ({ context }) => rowOf(context) },
+              { type: 'tell', params: ({ event }) => handOn(event) },
+            ],
+          },
+          {
+            actions: [
+              'noteUse',
+              { type: 'tell', params: ({ context, event }) => handOnStale(event, context.last) },
+            ],
+          },
+        ],
+      },
+      after: {
+        idleTime: [{ guard: 'wasUsed', target: 'keeping', reenter: true }, { target: 'forgotten' }],
+      },
+    },
+    forgotten: {
+      description: 'Nobody sent anything for 28 hours.',
+      entry: {
+        type: 'project',
+        params: ({ context }) => ({ index: SEQUENCES_INDEX, key: context.key, value: null }),
+      },
+      type: 'final',
+    },
+  },
+});

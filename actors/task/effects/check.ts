@@ -1,0 +1,24 @@
+/**
+ * check: a result that came by message (an actor's, or what a person says was the result) is held
+ * to what its action declares, as one of an effect is.
+ */
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import type { EffectDefinition } from '../../../runtime/index.ts';
+import type { CheckInput, Outcome } from '../types.ts';
+import { servicesOf } from './action-context.ts';
+import { failed, outcomeOf } from './work-outcome.ts';
+
+export const check: EffectDefinition<CheckInput, Outcome> = {
+  class: 'repeatable',
+  async run({ envelope, terms, result }, context) {
+    const services = servicesOf(context);
+    const definition = services.actions.find(envelope.action, envelope.action_version);
+    try {
+      return await outcomeOf({ envelope, terms, value: result }, definition, services);
+    } catch (error) {
+      // The work itself was done: it is not done again because of this.
+      const { code, message } = errorData(error);
+      return failed(new TroupeError(code, message));
+    }
+  },
+};

@@ -1,0 +1,48 @@
+/**
+ * compensate: undoes what a task's work did, or may have done (EN8). It may run again: its key is
+ * `{idempotencyKey}.undo` for all attempts.
+ */
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import type { CompensateInput } from '../types.ts';
+import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
+import { agentFor } from './agents.ts';
+
+export const compensate: EffectDefinition<CompensateInput, null> = {
+  class: 'keyed',
+  async run(input, context) {
+    if (input.attempt > 1 && input.errorCode)
+      servicesOf(context).count('retry', labelsOf(input, input.errorCode));
+    await (input.terms.performer.kind === 'remote' ? undoOutside : undo)(input, context);
+    return null;
+  },
+};
+
+async function undo(input: CompensateInput, context: EffectContext): Promise<void> {
+  const services = servicesOf(context);
+  const { action, compensate: run } = definitionOf(input, services);
+  if (!run) throw new TroupeError('CONFLICT', `${action} has no compensation any more`);
+  const envelope = await opened(input, services);
+  const key = `${input.idempotencyKey}.undo`;
+  const about = actionContext({ ...input, idempotencyKey: key }, envelope, context);
+  await run(envelope.payload, about, input.result?.value);
+}
+
+/** An agent outside undoes its work itself when it is asked to cancel it. */
+async function undoOutside(input: CompensateInput, context: EffectContext): Promise<void> {
+  const { envelope, idempotencyKey } = input;
+  const agent = await agentFor({ ...input, attempt: 1 }, context);
+  const { subject } = envelope.payload as { subject?: unknown };
+  const cancel = {
+    ...envelope,
+    action: `${envelope.action}.cancel`,
+    idempotency_key: `${idempotencyKey}.undo`,
+    causation_id: envelope.request_id,
+    payload: {
+      schema_version: '1.0',
+      idempotency_key: idempotencyKey,
+      ...(typeof subject === 'string' ? { subject } : {}),
+    },
+  };
+  await servicesOf(context).askAgent(agent, cancel, context.signal);
+}

@@ -1,0 +1,104 @@
+/**
+ * Outcome: what becomes of a result that work returned: it is checked against what its action
+ * declares, and kept as a file when it is too large for a view (EN10). The same for every
+ * performer.
+ */
+import type { TSchema } from '@sinclair/typebox';
+import { checker, describeErrors } from '../../../protocols/check.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import { EvidenceSchema, TASK_RESULT_BYTES_MAX } from '../../../protocols/task.ts';
+import { type ActionDefinition, isInputRequired, isLinked } from '../action.ts';
+import type { TaskServices } from '../services.ts';
+import type { CheckInput, Outcome } from '../types.ts';
+
+const checkEvidence = checker(EvidenceSchema);
+
+/** Checkers are compiled once per schema. */
+const checkers = new WeakMap<TSchema, ReturnType<typeof checker>>();
+function checkerOf(schema: TSchema): ReturnType<typeof checker> {
+  const known = checkers.get(schema);
+  if (known) return known;
+  const made = checker(schema);
+  checkers.set(schema, made);
+  return made;
+}
+
+/** A failure that trying again would not mend, since the work itself was done. */
+export const failed = (error: TroupeError): Outcome => ({
+  kind: 'failed',
+  error: error.toData(),
+  final: true,
+});
+
+type Returned = Pick<CheckInput, 'envelope' | 'terms'> & { readonly value: unknown };
+
+/** What the task is told of a value that its work returned. Does not throw. */
+export async function outcomeOf(
+  { envelope, terms, value }: Returned,
+  definition: ActionDefinition | undefined,
+  { artifacts }: Pick<TaskServices, 'artifacts'>,
+): Promise<Outcome> {
+  if (isInputRequired(value)) {
+    const { for: what, prompt, schema } = value;
+    return { kind: 'input', for: what, prompt, ...(schema ? { schema } : {}) };
+  }
+  const linked = isLinked(value) ? value : undefined;
+  const text = jsonOf(linked ? linked.result : value);
+  if (text instanceof TroupeError) return failed(text);
+  const result: unknown = JSON.parse(text);
+  const unfit = unfitFor(result, definition, terms.evidence);
+  if (unfit) {
+    const message = `the result of ${envelope.action} is not what it declares: ${unfit}`;
+    return failed(new TroupeError('INTERNAL', message));
+  }
+  const kept = await keep({ result, text, tenant: envelope.tenant_id }, artifacts);
+  if (kept instanceof TroupeError) return failed(kept);
+  const links = linked?.resource_links.map(({ uri, name }) => (name ? { uri, name } : { uri }));
+  const seen = terms.evidence ? checkEvidence(result) : undefined;
+  return {
+    kind: 'done',
+    result: kept,
+    ...(links ? { resourceLinks: links } : {}),
+    ...(seen?.ok ? { evidence: seen.value } : {}),
+  };
+}
+
+/** As it travels; no result is null. */
+function jsonOf(result: unknown): string | TroupeError {
+  try {
+    return JSON.stringify(result) ?? 'null';
+  } catch (cause) {
+    return new TroupeError('INTERNAL', `the result is no JSON: ${errorData(cause).message}`);
+  }
+}
+
+function unfitFor(
+  result: unknown,
+  definition: ActionDefinition | undefined,
+  isEvidence: boolean,
+): string | undefined {
+  const answers = [
+    ...(definition?.result ? [checkerOf(definition.result)(result)] : []),
+    ...(isEvidence ? [checkEvidence(result)] : []),
+  ];
+  for (const answer of answers) if (!answer.ok) return describeErrors(answer.errors);
+  return undefined;
+}
+
+/** A small result as it is; a large one as a reference to its file. */
+async function keep(
+  { result, text, tenant }: { result: unknown; text: string; tenant: string },
+  artifacts: TaskServices['artifacts'],
+): Promise<unknown> {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= TASK_RESULT_BYTES_MAX) return result;
+  try {
+    const contentType = 'application/json';
+    const { hash } = await artifacts.put(tenant, Buffer.from(text), { contentType });
+    return await artifacts.sign(tenant, hash);
+  } catch (cause) {
+    const why = errorData(cause).message;
+    const message = `the result has ${bytes} bytes, ${TASK_RESULT_BYTES_MAX} are allowed, and it could not be kept as a file: ${why}`;
+    return new TroupeError('PAYLOAD_TOO_LARGE', message, { cause });
+  }
+}

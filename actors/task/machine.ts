@@ -1,0 +1,285 @@
+/**
+ * Task: what becomes of one envelope (EN7, EN8, EN11). Address `taskAddress`; its id is made of
+ * what its idempotency key is scoped to, so a repeat finds it (EN3). Row: index `tasks`.
+ *
+ *  - `fresh`: nothing was accepted yet. A submit that comes too late in its sender's order is
+ *    `refused`, and nothing of it stays.
+ *  - `acked`: accepted, which is durable; it goes on in the same turn.
+ *  - `running`: the work is carried out: an effect (`performing`), one that must never run twice in
+ *    silence (`performingOnce`), or an actor that is asked (`delegating`), whose answer is checked
+ *    (`checking`). What came of it is dealt with in `settling`. Between attempts it is
+ *    `backingOff`; it may be `awaitingInput` of its caller. After the last attempt, or when its
+ *    time is up, it is `givingUp`.
+ *  - `unknown`: nobody knows whether the work was done; a person decides.
+ *  - `ending`: it ends without success; what it may have done is undone first: by the actor that
+ *    did it (`withdrawing`), or by `compensating`, where a compensation that fails is `stuck` until
+ *    a person decides.
+ *  - `ended`: what is final outward. Remembered for 28 hours, then `forgotten`.
+ *
+ * Invariants: a final state is reached once and never left but to be forgotten; every turn that
+ * changes the view projects it; whoever asked is answered exactly once, a repeat like the first;
+ * cancel and completion meet here, and the first in the journal counts; an attempt that is not the
+ * present one changes nothing.
+ */
+import { taskSetup } from './setup.ts';
+import * as requests from './requests.ts';
+import * as work from './work.ts';
+
+export const taskMachine = taskSetup.createMachine({
+  id: 'task',
+  context: ({ input }) => work.born(input),
+  initial: 'fresh',
+  options: { maxIterations: 100 },
+  on: {
+    'task.submit': [
+      { guard: 'isOfAnotherPayload', actions: 'answerOtherPayload' },
+      { guard: 'wantsItsViewNow', actions: 'answer' },
+      { guard: 'hasRoomToWait', actions: 'wait' },
+      { actions: 'answerTooMany' },
+    ],
+    'task.input': { actions: 'answerMisplaced' },
+    'task.decide': { actions: 'answerMisplaced' },
+  },
+  states: {
+    fresh: {
+      description: 'Nothing was accepted yet: the first message says whether there is a task.',
+      on: {
+        'task.submit': [
+          { guard: 'isStale', target: 'refused', actions: 'answerStale' },
+          { target: 'acked', actions: 'accept' },
+        ],
+        'task.cancel': { target: 'refused', actions: 'answerNotFound' },
+        'task.input': { target: 'refused', actions: 'answerNotFound' },
+        'task.decide': { target: 'refused', actions: 'answerNotFound' },
+      },
+    },
+    refused: { description: 'No task was made of it, and nothing stays.', type: 'final' },
+    acked: {
+      description: 'Accepted, which is durable. It goes on in the same turn.',
+      entry: 'announce',
+      always: [
+        { guard: 'isTooLate', target: 'ended.expired', actions: 'expire' },
+        { guard: 'isAnsweredNow', target: 'running', actions: ['begin', 'announce', 'answerAll'] },
+        { target: 'running', actions: ['begin', 'announce'] },
+      ],
+    },
+    running: {
+      description: 'The work is carried out, within the time that its action has.',
+      entry: 'show',
+      initial: 'assigning',
+      on: {
+        'task.cancel': { target: 'ending', actions: ['waitToCancel', 'endAsCancelled'] },
+      },
+      after: {
+        eta: { target: '.givingUp', actions: 'endAsLate' },
+      },
+      states: {
+        assigning: {
+          description: 'Who does the work?',
+          always: [
+            { guard: 'isReported', target: 'checking' },
+            { guard: 'isAskedOfActor', target: 'delegating' },
+            { guard: 'isOnce', target: 'performingOnce' },
+            { target: 'performing' },
+          ],
+        },
+        performing: {
+          description: 'The work runs. It may run again: it has one idempotency key.',
+          invoke: {
+            id: 'perform',
+            src: 'perform',
+            input: requests.performInput,
+            onDone: { target: 'settling', actions: 'takeOutcome' },
+            onError: { target: 'settling', actions: 'takeOutcome' },
+          },
+        },
+        performingOnce: {
+          description: 'The work runs, and is not run again before it is known what came of it.',
+          invoke: {
+            id: 'performOnce',
+            src: 'performOnce',
+            input: requests.performInput,
+            onDone: { target: 'settling', actions: 'takeOutcome' },
+            onError: { target: 'settling', actions: 'takeOutcome' },
+          },
+        },
+        delegating: {
+          description: 'An actor was asked to do the work.',
+          entry: ['noteAsked', 'askActor'],
+          on: {
+            reply: { guard: 'isFromPerformer', target: 'reported', actions: 'takeReply' },
+          },
+        },
+        reported: {
+          description: 'The actor answered: a result is checked, an error settled.',
+          always: [{ guard: 'isReported', target: 'checking' }, { target: 'settling' }],
+        },
+        checking: {
+          description: 'A result that came by message is checked as one of an effect is.',
+          invoke: {
+            id: 'check',
+            src: 'check',
+            input: requests.checkInput,
+            onDone: { target: 'settling', actions: 'takeOutcome' },
+            onError: { target: 'settling', actions: 'takeOutcome' },
+          },
+        },
+        settling: {
+          description: 'An attempt has come to its end.',
+          always: [
+            {
+              guard: 'isEvidence',
+              target: '#task.ended.succeeded',
+              actions: ['showEvidence', 'succeed'],
+            },
+            { guard: 'isDone', target: '#task.ended.succeeded', actions: 'succeed' },
+            { guard: 'wantsInput', target: 'awaitingInput', actions: ['awaitInput', 'show'] },
+            { guard: 'isLost', target: '#task.unknown' },
+            { guard: 'hasExpired', target: '#task.ended.expired', actions: 'expire' },
+            { guard: 'wasUndone', target: '#task.ended.compensated', actions: 'endUndone' },
+            { guard: 'mayRetry', target: 'backingOff', actions: 'countFailure' },
+            { guard: 'isExhausted', target: 'givingUp', actions: 'endAsFailed' },
+            { target: '#task.ending', actions: 'endAsFailed' },
+          ],
+        },
+        backingOff: {
+          description: 'The attempt failed in a way that may pass; the next one waits.',
+          after: {
+            pause: { target: 'assigning', actions: ['tryAgain', 'show'] },
+          },
+        },
+        awaitingInput: {
+          description: 'The work can not go on without a word of its caller.',
+          on: {
+            'task.input': { target: 'assigning', actions: ['takeInput', 'show', 'answer'] },
+          },
+        },
+        givingUp: {
+          description: 'It could not be done: its dead letter says why, and can be redriven.',
+          entry: 'bury',
+          always: { target: '#task.ending' },
+        },
+      },
+    },
+    unknown: {
+      description: 'Nobody knows whether the work was done: a person decides.',
+      entry: ['awaitDecision', 'show'],
+      on: {
+        'task.decide': [
+          { guard: 'decidesAgain', target: 'running', actions: ['resume', 'answer'] },
+          { guard: 'decidesDone', target: 'running', actions: ['noteDone', 'answer'] },
+          { guard: 'decidesFailed', target: 'ending', actions: ['wait', 'endAsDecided'] },
+          { actions: 'answerMisplaced' },
+        ],
+        'task.cancel': { actions: 'answerCancel' },
+      },
+    },
+    ending: {
+      description: 'It ends without success; what it may have done is undone before.',
+      always: [
+        { guard: 'isWithdrawable', target: 'withdrawing' },
+        { guard: 'isUndoable', target: 'compensating' },
+        { guard: 'isCancelled', target: 'ended.cancelled', actions: 'giveUp' },
+        { target: 'ended.failed', actions: 'giveUp' },
+      ],
+    },
+    withdrawing: {
+      description: 'The actor that does the work is told to stop, and undoes what it did.',
+      entry: ['beginUndoing', 'show', 'withdraw'],
+      on: {
+        reply: [
+          { guard: 'isItsResult', target: 'running', actions: 'takeLateReply' },
+          { guard: 'isFromPerformer', target: 'withdrawn', actions: 'takeReply' },
+        ],
+        'task.cancel': [
+          { guard: 'hasRoomToCancel', actions: 'waitToCancel' },
+          { actions: 'answerTooMany' },
+        ],
+      },
+      after: { withdrawalTime: 'unknown' },
+    },
+    withdrawn: {
+      description: 'The actor stopped. Did it undo what it had done?',
+      always: [
+        { guard: 'wasUndone', target: 'ended.compensated', actions: 'endUndone' },
+        { target: 'ending' },
+      ],
+    },
+    compensating: {
+      description: 'What the work did, or may have done, is undone. Outward it is still running.',
+      entry: ['beginUndoing', 'show'],
+      initial: 'undoing',
+      on: {
+        'task.cancel': [
+          { guard: 'hasRoomToCancel', actions: 'waitToCancel' },
+          { actions: 'answerTooMany' },
+        ],
+      },
+      states: {
+        undoing: {
+          description: 'The compensation runs.',
+          invoke: {
+            id: 'compensate',
+            src: 'compensate',
+            input: requests.compensateInput,
+            onDone: { target: '#task.ended.compensated', actions: 'endUndone' },
+            onError: [
+              { guard: 'mayRetryUndoing', target: 'backingOff', actions: 'countUndoFailure' },
+              { target: 'stuck', actions: 'countUndoFailure' },
+            ],
+          },
+        },
+        backingOff: {
+          description: 'The compensation failed in a way that may pass; the next attempt waits.',
+          after: { pause: { target: 'undoing' } },
+        },
+        stuck: {
+          description: 'The compensation failed for good: a person decides, and is told.',
+          entry: ['stick', 'show', 'buryUndoing'],
+          on: {
+            'task.decide': [
+              {
+                guard: 'decidesAgain',
+                target: 'undoing',
+                actions: ['beginUndoing', 'show', 'answer'],
+              },
+              {
+                guard: 'decidesDone',
+                target: '#task.ended.compensated',
+                actions: ['wait', 'endUndone'],
+              },
+              {
+                guard: 'acceptsCancelled',
+                target: '#task.ended.cancelled',
+                actions: ['wait', 'endNotUndone'],
+              },
+              { guard: 'accepts', target: '#task.ended.failed', actions: ['wait', 'endNotUndone'] },
+              { actions: 'answerMisplaced' },
+            ],
+          },
+        },
+      },
+    },
+    ended: {
+      description: 'Final outward. Remembered for 28 hours, so that repeats find it.',
+      entry: ['announce', 'show', 'answerAll'],
+      initial: 'succeeded',
+      on: {
+        'task.cancel': { actions: 'answerCancel' },
+      },
+      after: { retention: 'forgotten' },
+      states: {
+        succeeded: { description: 'The work was done.' },
+        failed: { description: 'The work could not be done.' },
+        cancelled: { description: 'Somebody wanted it no more, and it was given up.' },
+        compensated: { description: 'What it did was undone.' },
+        expired: { description: 'It did not begin in time.' },
+      },
+    },
+    forgotten: {
+      description: 'Its time is over: nothing of it stays.',
+      entry: 'vanish',
+      type: 'final',
+    },
+  },
+});

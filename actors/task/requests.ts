@@ -1,0 +1,115 @@
+/**
+ * Requests: what a task asks of its effects, of the actor that does its work, and of those who
+ * redrive dead letters. Pure.
+ */
+import { envelopeToMessage, parseAction } from '../../protocols/envelope.ts';
+import type { DeadLetterAsk, Tell } from '../../protocols/statechart.ts';
+import { taskAddress, type TaskDecide, type TaskSubmit } from '../../protocols/task.ts';
+import type {
+  Args,
+  CheckInput,
+  CompensateInput,
+  OfTask,
+  PerformInput,
+  TaskContext,
+} from './types.ts';
+import { evidenceRow, viewOf } from './view.ts';
+import { endingOf, evidenceOf, performerOf, UNDO_ATTEMPTS_MAX, workOf } from './work.ts';
+
+export const performInput = ({ context }: OfTask): PerformInput => {
+  const { envelope, terms, inputs, expiresAt, failures, error } = workOf(context);
+  return {
+    taskId: context.taskId,
+    idempotencyKey: idempotencyKeyOf(context),
+    envelope,
+    terms,
+    attempt: viewOf(context).attempt,
+    isLast: failures + 1 >= terms.attemptsMax,
+    inputs,
+    expiresAt,
+    ...(error ? { errorCode: error.code } : {}),
+  };
+};
+
+export const checkInput = ({ context }: OfTask): CheckInput => {
+  const { envelope, terms, reported } = workOf(context);
+  return { taskId: context.taskId, envelope, terms, result: reported?.result ?? null };
+};
+
+export const compensateInput = ({ context }: OfTask): CompensateInput => {
+  const { expiresAt: _, ...input } = performInput({ context });
+  const { failures, outcome } = workOf(context);
+  return {
+    ...input,
+    attempt: failures + 1,
+    isLast: failures + 1 >= UNDO_ATTEMPTS_MAX,
+    ...(outcome?.kind === 'done' ? { result: { value: outcome.result } } : {}),
+  };
+};
+
+/**
+ * A redriven task goes on under the key of the task it is another try of, so that what was done is
+ * not done twice; unless that task's work was undone since.
+ */
+function idempotencyKeyOf(context: TaskContext): string {
+  const { redriveOf, terms } = workOf(context);
+  return redriveOf === undefined || terms.compensable ? context.taskId : firstTryOf(context.taskId);
+}
+
+const REDRIVEN = /\.r(\d+)$/;
+const firstTryOf = (taskId: string): string => taskId.replace(REDRIVEN, '');
+const nextTryOf = (taskId: string): string =>
+  `${firstTryOf(taskId)}.r${Number(REDRIVEN.exec(taskId)?.[1] ?? 0) + 1}`;
+
+// ---- the actor that does the work
+
+export function askActor({ context }: OfTask): Tell {
+  const { envelope } = workOf(context);
+  const event = { ...envelopeToMessage(envelope), task_id: context.taskId };
+  return { to: performerOf(context)!.to, event, ask: true };
+}
+
+export function withdraw({ context }: OfTask): Tell {
+  const reason = endingOf(context).error.message;
+  const event = { type: 'task.cancel', task_id: context.taskId, reason };
+  return { to: performerOf(context)!.to, event };
+}
+
+export const evidence = ({ context }: OfTask) => evidenceRow(context, evidenceOf(context)!);
+
+// ---- dead letters
+
+/** The work was given up: a redrive submits it again, as a task of its own (EN11). */
+export function deadWork({ context }: OfTask): DeadLetterAsk {
+  const { envelope, terms, transport } = workOf(context);
+  const { error } = endingOf(context);
+  const submit: TaskSubmit = {
+    type: 'task.submit',
+    envelope,
+    payloadHash: context.payloadHash,
+    terms,
+    transport,
+    answer: 'ack',
+    redriveOf: context.taskId,
+  };
+  return {
+    domain: parseAction(envelope.action).domain,
+    reason: error.code === 'DEADLINE_EXCEEDED' ? 'TIME_IS_UP' : 'EXHAUSTED',
+    error,
+    to: taskAddress(context.tenant, nextTryOf(context.taskId)),
+    event: submit,
+  };
+}
+
+/** Its work could not be undone: a redrive tries that again. */
+export function deadUndoing({ context }: Args): DeadLetterAsk {
+  const { envelope, error } = workOf(context);
+  const decide: TaskDecide = { type: 'task.decide', decision: 'again', why: 'redriven' };
+  return {
+    domain: parseAction(envelope.action).domain,
+    reason: 'COMPENSATION_FAILED',
+    error: error ?? { code: 'INTERNAL', message: 'nobody knows why' },
+    to: context.self,
+    event: decide,
+  };
+}

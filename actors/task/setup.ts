@@ -1,0 +1,124 @@
+/**
+ * Setup: the names that the task's chart is written in: its types, effects, actions, guards and
+ * delays. Each is one function of work.ts (what changes), view.ts (what is shown and answered),
+ * requests.ts (what is asked of others) or guards.ts.
+ */
+import { assign, enqueueActions, setup } from 'xstate';
+import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import { TASK_RETENTION_MS } from '../../protocols/task.ts';
+import * as guards from './guards.ts';
+import * as requests from './requests.ts';
+import type {
+  CheckInput,
+  CompensateInput,
+  Outcome,
+  PerformInput,
+  TaskContext,
+  TaskEventIn,
+} from './types.ts';
+import * as view from './view.ts';
+import * as work from './work.ts';
+
+export const taskSetup = setup({
+  types: {
+    context: {} as TaskContext,
+    events: {} as TaskEventIn,
+    input: {} as ActorInput,
+  },
+  actors: {
+    perform: effect<Outcome, PerformInput>(),
+    performOnce: effect<Outcome, PerformInput>(),
+    check: effect<Outcome, CheckInput>(),
+    compensate: effect<null, CompensateInput>(),
+  },
+  actions: {
+    ...hostActions,
+    accept: assign(work.accept),
+    wait: assign(work.wait),
+    waitToCancel: assign(work.waitToCancel),
+    begin: assign(work.begin),
+    tryAgain: assign(work.tryAgain),
+    resume: assign(work.resume),
+    takeInput: assign(work.takeInput),
+    noteAsked: assign(work.noteAsked),
+    takeReply: assign(work.takeReply),
+    takeLateReply: assign(work.takeLateReply),
+    takeOutcome: assign(work.takeOutcome),
+    countFailure: assign(work.countFailure),
+    awaitInput: assign(work.awaitInput),
+    awaitDecision: assign(work.awaitDecision),
+    noteDone: assign(work.noteDone),
+    endAsFailed: assign(work.endAsFailed),
+    endAsLate: assign(work.endAsLate),
+    endAsCancelled: assign(work.endAsCancelled),
+    endAsDecided: assign(work.endAsDecided),
+    beginUndoing: assign(work.beginUndoing),
+    countUndoFailure: assign(work.countUndoFailure),
+    stick: assign(work.stick),
+    succeed: assign(work.succeed),
+    expire: assign(work.expire),
+    giveUp: assign(work.giveUp),
+    endUndone: assign(work.endUndone),
+    endNotUndone: assign(work.endNotUndone),
+    announce: enqueueActions(({ enqueue, ...args }) => {
+      enqueue({ type: 'publish', params: view.told(args) });
+      enqueue({ type: 'publish', params: view.toldOutside(args) });
+    }),
+    show: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'project', params: view.row(args) }),
+    ),
+    vanish: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'project', params: view.noRow(args) }),
+    ),
+    showEvidence: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'project', params: requests.evidence(args) }),
+    ),
+    answer: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.answered(args) }),
+    ),
+    answerCancel: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.cancelAnswered(args) }),
+    ),
+    answerMisplaced: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.misplaced(args) }),
+    ),
+    answerNotFound: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.notFound(args) }),
+    ),
+    answerTooMany: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.tooMany(args) }),
+    ),
+    answerStale: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.stale(args) }),
+    ),
+    answerOtherPayload: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'reply', params: view.otherPayload(args) }),
+    ),
+    askActor: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'tell', params: requests.askActor(args) }),
+    ),
+    withdraw: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'tell', params: requests.withdraw(args) }),
+    ),
+    bury: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'deadLetter', params: requests.deadWork(args) }),
+    ),
+    buryUndoing: enqueueActions(({ enqueue, ...args }) =>
+      enqueue({ type: 'deadLetter', params: requests.deadUndoing(args) }),
+    ),
+    answerAll: enqueueActions(({ context, enqueue }) => {
+      for (const to of context.waiters)
+        enqueue({ type: 'reply', params: view.viewTo(context, to) });
+      for (const to of context.cancellers)
+        enqueue({ type: 'reply', params: view.cancelAnswer(context, to) });
+      enqueue.assign({ waiters: [], cancellers: [] });
+    }),
+  },
+  guards: { ...guards },
+  delays: {
+    eta: ({ context }) => work.workOf(context).terms.etaSec * 1_000,
+    pause: ({ context }) => work.workOf(context).pauseMs,
+    withdrawalTime: 24 * 3_600_000,
+    retention: TASK_RETENTION_MS,
+  },
+});

@@ -1,0 +1,130 @@
+/** What a task keeps between turns, what may happen to it, and what its effects take and give. */
+import type { Address } from '../../protocols/address.ts';
+import type { Envelope } from '../../protocols/envelope.ts';
+import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
+import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
+import type {
+  Evidence,
+  TaskCancel,
+  TaskDecide,
+  TaskInput,
+  TaskSubmit,
+  TaskTerms,
+  TaskView,
+} from '../../protocols/task.ts';
+
+/** Why a task ends without success, and what is told of it. */
+export type Ending = {
+  readonly outcome: 'FAILED' | 'CANCELLED';
+  readonly error: ErrorData;
+  /** nothing can have been done: there is nothing to undo */
+  readonly untouched?: true;
+};
+
+/** What is needed to carry the work out; dropped as soon as the task has ended. */
+export type Work = {
+  readonly envelope: Envelope;
+  readonly terms: TaskTerms;
+  readonly transport: TaskSubmit['transport'];
+  readonly redriveOf?: string;
+  /** epoch milliseconds: it does not begin later (EN5) */
+  readonly expiresAt: number;
+  /** given to `inputRequired`, oldest first */
+  readonly inputs: readonly unknown[];
+  /** failed attempts since the work or its undoing began, or was begun again by a person */
+  readonly failures: number;
+  /** pause before the next attempt, milliseconds */
+  readonly pauseMs: number;
+  /** of the attempt that ended last, until it is dealt with */
+  readonly outcome?: Outcome;
+  /** an actor was asked and has not answered */
+  readonly asked?: true;
+  /** a result that came by message and is to be checked; also when it is null */
+  readonly reported?: { readonly result: unknown };
+  /** what the work last failed of */
+  readonly error?: ErrorData;
+  readonly ending?: Ending;
+};
+
+export type TaskContext = {
+  readonly self: Address;
+  readonly tenant: string;
+  readonly taskId: string;
+  /** null before it is accepted */
+  readonly view: TaskView | null;
+  readonly payloadHash: string;
+  /** null before it is accepted and after it has ended */
+  readonly work: Work | null;
+  /** who is answered at the end */
+  readonly waiters: readonly ReplyRef[];
+  /** who asked to cancel and is answered at the end */
+  readonly cancellers: readonly ReplyRef[];
+};
+
+/** An actor's answer to what the task asked it. */
+export type ActorReply = {
+  readonly type: 'reply';
+  readonly to: string;
+  readonly result?: unknown;
+  readonly error?: ErrorData;
+};
+
+export type TaskEventIn =
+  | Delivered<TaskSubmit>
+  | Delivered<TaskCancel>
+  | Delivered<TaskInput>
+  | Delivered<TaskDecide>
+  | Delivered<ActorReply>;
+
+/** What the functions behind a chart's names are given. */
+export type Args = { readonly context: TaskContext; readonly event: TaskEventIn };
+export type OfTask = Pick<Args, 'context'>;
+export type OfEvent = Pick<Args, 'event'>;
+
+/** What became of an attempt. */
+export type Outcome =
+  | {
+      readonly kind: 'done';
+      readonly result: unknown;
+      readonly resourceLinks?: readonly Record<string, unknown>[];
+      readonly evidence?: Evidence;
+    }
+  | {
+      readonly kind: 'input';
+      readonly for: 'input' | 'approval';
+      readonly prompt: string;
+      readonly schema?: Record<string, unknown>;
+    }
+  /** nobody knows whether it was done */
+  | { readonly kind: 'lost'; readonly why: string }
+  /** its time was over before it began */
+  | { readonly kind: 'expired' }
+  /** `final`: trying again would not help, though the code says so */
+  | { readonly kind: 'failed'; readonly error: ErrorData; readonly final?: true };
+
+export type PerformInput = {
+  readonly taskId: string;
+  readonly idempotencyKey: string;
+  readonly envelope: Envelope;
+  readonly terms: TaskTerms;
+  /** from 1 */
+  readonly attempt: number;
+  /** no other attempt follows, whatever happens */
+  readonly isLast: boolean;
+  readonly inputs: readonly unknown[];
+  readonly expiresAt: number;
+  /** of the attempt before, for the counters */
+  readonly errorCode?: ErrorCode;
+};
+
+export type CheckInput = {
+  readonly taskId: string;
+  readonly envelope: Envelope;
+  readonly terms: TaskTerms;
+  readonly result: unknown;
+};
+
+export type CompensateInput = Omit<PerformInput, 'expiresAt'> & {
+  /** absent when the work did not report one */
+  readonly result?: { readonly value: unknown };
+};

@@ -1,0 +1,224 @@
+/**
+ * View: what a task shows: its row, its events, its answers. Pure.
+ *
+ * Invariants: events are numbered from 1 without gaps; a final state is set once; what is told of
+ * an event shows the task as it was when the event was its newest.
+ */
+import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
+import { type EventSuffix, parseAction } from '../../protocols/envelope.ts';
+import type { Delivered, Project, Publish, Reply, ReplyRef } from '../../protocols/statechart.ts';
+import {
+  doorEventsTopic,
+  EVIDENCE_INDEX,
+  type Evidence,
+  isFinal,
+  subjectOf,
+  TASKS_INDEX,
+  type TaskEvent,
+  taskEvent,
+  type TaskRow,
+  type TaskState,
+  type TaskSubmit,
+  taskTopic,
+  type TaskView,
+  type Waiting,
+} from '../../protocols/task.ts';
+import type { Args, OfTask, TaskContext, TaskEventIn } from './types.ts';
+
+/** A view that is told holds no result above this, characters of JSON; readers look at the row. */
+export const TOLD_RESULT_MAX = 65_536;
+/** Evidence is kept so long after its task, milliseconds. */
+const EVIDENCE_KEPT_MS = 30 * 24 * 3_600_000;
+
+const timeOf = (now: number): string => new Date(now).toISOString();
+
+/** @throws Error when nothing was accepted yet: no state that calls it is reached before */
+export const viewOf = ({ view, self }: TaskContext): TaskView => {
+  if (!view) throw new Error(`${self} has accepted nothing yet`);
+  return view;
+};
+
+/** The view of a task that has just been accepted. */
+export function acceptedView(
+  { taskId, tenant }: Pick<TaskContext, 'taskId' | 'tenant'>,
+  { envelope, terms }: TaskSubmit,
+  now: number,
+): TaskView {
+  const view: TaskView = {
+    task_id: taskId,
+    tenant_id: tenant,
+    action: envelope.action,
+    action_version: envelope.action_version,
+    state: 'ACKED',
+    request_id: envelope.request_id,
+    correlation_id: envelope.correlation_id,
+    trace_id: envelope.trace_id,
+    ...(envelope.context_id === undefined ? {} : { context_id: envelope.context_id }),
+    subject: subjectOf(envelope),
+    principal: envelope.principal.sub,
+    accepted_at: timeOf(now),
+    eta_sec: terms.etaSec,
+    attempt: 0,
+    events: [],
+  };
+  return withEvent(view, 'accepted', now);
+}
+
+function withEvent(view: TaskView, suffix: EventSuffix, now: number): TaskView {
+  const { events, action, state } = view;
+  const event = { n: events.length + 1, event: taskEvent(action, suffix), at: timeOf(now), state };
+  return { ...view, events: [...events, event] };
+}
+
+export const begunView = (view: TaskView, now: number): TaskView =>
+  withEvent({ ...view, state: 'RUNNING', attempt: 1, started_at: timeOf(now) }, 'running', now);
+
+/** It goes on with its work, once more. */
+export function resumedView(view: TaskView): TaskView {
+  const { waiting: _, ...rest } = view;
+  return { ...rest, state: 'RUNNING', attempt: view.attempt + 1 };
+}
+
+export const waitingView = (
+  view: TaskView,
+  { state, ...waiting }: Omit<Waiting, 'since'> & { readonly state: TaskState },
+  now: number,
+): TaskView => ({
+  ...view,
+  state,
+  waiting: { ...waiting, prompt: waiting.prompt.slice(0, 4_096), since: timeOf(now) },
+});
+
+/** A result came, and is checked. */
+export function resultedView(view: TaskView): TaskView {
+  const { waiting: _, compensating: __, ...rest } = view;
+  return { ...rest, state: 'RUNNING' };
+}
+
+/** Outward it is running while what it did is undone. */
+export function undoingView(view: TaskView): TaskView {
+  const { waiting: _, ...rest } = view;
+  return { ...rest, state: 'RUNNING', compensating: true };
+}
+
+export type End = Pick<TaskView, 'result' | 'resource_links' | 'error' | 'outcome'> & {
+  readonly state: TaskState;
+};
+
+export function endedView(view: TaskView, { state, ...end }: End, now: number): TaskView {
+  const { waiting: _, compensating: __, ...rest } = view;
+  return withEvent({ ...rest, ...end, state, finished_at: timeOf(now) }, suffixOf(state), now);
+}
+
+const suffixOf = (state: TaskState): EventSuffix => {
+  if (state === 'CANCELLED') return 'cancelled';
+  return state === 'COMPENSATED' ? 'compensated' : 'done';
+};
+
+// ---- what leaves
+
+export function row({ context }: OfTask): Project {
+  const value: TaskRow = { view: viewOf(context), payloadHash: context.payloadHash };
+  return { index: TASKS_INDEX, key: context.taskId, value };
+}
+
+export const noRow = ({ context }: OfTask): Project => ({
+  index: TASKS_INDEX,
+  key: context.taskId,
+  value: null,
+});
+
+export const evidenceRow = ({ taskId }: TaskContext, evidence: Evidence): Project => ({
+  index: EVIDENCE_INDEX,
+  key: `${evidence.job_id}|${taskId}`,
+  value: evidence,
+  keepMs: EVIDENCE_KEPT_MS,
+});
+
+/** The newest event, to those who watch this task. */
+export const told = ({ context }: OfTask): Publish => ({
+  topic: taskTopic(context.tenant, context.taskId),
+  event: newestEvent(context),
+});
+
+/** The same to the doors, which tell it outside. */
+export const toldOutside = ({ context }: OfTask): Publish => ({
+  topic: doorEventsTopic(context.tenant, parseAction(viewOf(context).action).domain),
+  event: newestEvent(context),
+});
+
+function newestEvent({ taskId, view }: TaskContext): { type: 'task.event' } & TaskEvent {
+  const task = slim(view!);
+  const { n, event, at } = task.events.at(-1)!;
+  return { type: 'task.event', event, event_id: `${taskId}.${n}`, n, at, task };
+}
+
+function slim(view: TaskView): TaskView {
+  if (view.result === undefined) return view;
+  if (JSON.stringify(view.result).length <= TOLD_RESULT_MAX) return view;
+  const { result: _, ...rest } = view;
+  return rest;
+}
+
+// ---- answers
+
+/** Whoever asked, also when another actor handed the message on. */
+export const askerOf = (event: TaskEventIn): ReplyRef | undefined =>
+  event.type === 'task.submit' && event.replyTo ? event.replyTo : event.meta.reply;
+
+export const viewTo = (context: TaskContext, to: ReplyRef | undefined): Reply => ({
+  to,
+  result: viewOf(context),
+});
+
+export const answered = ({ context, event }: Args): Reply => viewTo(context, askerOf(event));
+
+const refused = (
+  to: ReplyRef | undefined,
+  code: ErrorData['code'],
+  message: string,
+  options: Pick<TroupeErrorOptions, 'details' | 'retryAfterMs'> = {},
+): Reply => ({ to, error: { code, message, ...options } });
+
+/** What a cancel is answered when the task has ended, or a person has the word. */
+export function cancelAnswer(context: TaskContext, to: ReplyRef | undefined): Reply {
+  const { state, task_id } = viewOf(context);
+  if (state === 'CANCELLED' || state === 'COMPENSATED') return viewTo(context, to);
+  const why = isFinal(state)
+    ? 'it ended before the cancel came'
+    : 'nobody knows whether its work was done, and a person decides';
+  const message = `the task ${task_id} is ${state}: ${why}`;
+  return refused(to, 'CONFLICT', message, { details: { state, task_id } });
+}
+
+export const cancelAnswered = ({ context, event }: Args): Reply =>
+  cancelAnswer(context, event.meta.reply);
+
+/** Of a message that the task takes in another state only. */
+export function misplaced({ context, event }: Args): Reply {
+  const { state, task_id, waiting } = viewOf(context);
+  const what = waiting ? `waits for ${waiting.for}` : 'waits for nothing';
+  const message = `${event.type}: the task ${task_id} is ${state} and ${what}`;
+  return refused(event.meta.reply, 'CONFLICT', message, { details: { state, task_id } });
+}
+
+export const notFound = ({ context: { taskId }, event }: Args): Reply =>
+  refused(event.meta.reply, 'NOT_FOUND', `there is no task ${taskId}, or it was forgotten`);
+
+/** A new submit whose number is not above the last one of its sender (EN4). */
+export function stale({ event }: Args): Reply {
+  const { envelope, stale: last } = event as Delivered<TaskSubmit>;
+  const message = `seq ${envelope.seq} is not above ${last}, the last one of this sender and subject: send a higher one`;
+  return refused(askerOf(event), 'CONFLICT', message, { details: { last_seq: last } });
+}
+
+export function otherPayload({ event }: Args): Reply {
+  const key = (event as Delivered<TaskSubmit>).envelope.idempotency_key;
+  const message = `the idempotency_key ${JSON.stringify(key)} was used for another payload: take a new key`;
+  return refused(askerOf(event), 'CONFLICT', message, { details: { idempotency_key: key } });
+}
+
+export const tooMany = ({ event }: Args): Reply =>
+  refused(askerOf(event), 'RATE_LIMIT_EXCEEDED', 'too many callers wait for this task to end', {
+    retryAfterMs: 1_000,
+  });

@@ -1,0 +1,305 @@
+/**
+ * Work: how a task's context changes, one pure function per action of its chart.
+ *
+ * Boundary: what a task asks of others is in requests.ts, what it shows in view.ts.
+ */
+import { errorData, type ErrorData } from '../../protocols/errors.ts';
+import type { ActorInput, Delivered, ReplyRef } from '../../protocols/statechart.ts';
+import type { TaskCancel, TaskDecide, TaskInput, TaskSubmit } from '../../protocols/task.ts';
+import { isFinalCode, pauseMsOf } from './backoff.ts';
+import type {
+  ActorReply,
+  Args,
+  Ending,
+  OfTask,
+  Outcome,
+  TaskContext,
+  TaskEventIn,
+  Work,
+} from './types.ts';
+import * as view from './view.ts';
+
+type Change = Partial<TaskContext>;
+
+/** Callers that may wait for one task's end, each kind. */
+export const WAITERS_MAX = 16;
+/** Attempts to undo the work, before a person is asked. */
+export const UNDO_ATTEMPTS_MAX = 7;
+
+export const born = ({ self, tenant, key }: ActorInput): TaskContext => ({
+  self,
+  tenant,
+  taskId: key,
+  view: null,
+  payloadHash: '',
+  work: null,
+  waiters: [],
+  cancellers: [],
+});
+
+/** @throws Error when it has ended: no state that calls it is reached then */
+export function workOf({ work, self }: TaskContext): Work {
+  if (!work) throw new Error(`${self} has no work any more`);
+  return work;
+}
+
+const viewOf = ({ context }: OfTask) => view.viewOf(context);
+const nowOf = ({ event }: Args): number => event.meta.now;
+const changed = (context: TaskContext, change: Partial<Work>): Change => ({
+  work: { ...workOf(context), ...change },
+});
+
+// ---- it begins
+
+export function accept({ context, event }: Args): Change {
+  const submit = event as Delivered<TaskSubmit>;
+  const { envelope, terms, transport, payloadHash, redriveOf, meta } = submit;
+  const asker = view.askerOf(submit);
+  const sentAt = redriveOf === undefined ? Date.parse(envelope.timestamp) : meta.now;
+  return {
+    payloadHash,
+    view: view.acceptedView(context, submit, meta.now),
+    waiters: asker ? [asker] : [],
+    work: {
+      envelope,
+      terms,
+      transport,
+      ...(redriveOf === undefined ? {} : { redriveOf }),
+      expiresAt: sentAt + envelope.ttl_sec * 1_000,
+      inputs: [],
+      failures: 0,
+      pauseMs: 0,
+    },
+  };
+}
+
+const joined = (waiters: readonly ReplyRef[], asker: ReplyRef | undefined) =>
+  asker ? [...waiters, asker] : waiters;
+
+export const wait = ({ context, event }: Args): Change => ({
+  waiters: joined(context.waiters, view.askerOf(event)),
+});
+
+export const waitToCancel = ({ context, event }: Args): Change => ({
+  cancellers: joined(context.cancellers, event.meta.reply),
+});
+
+export const begin = (args: Args): Change => ({ view: view.begunView(viewOf(args), nowOf(args)) });
+
+/** The next attempt after one that failed. */
+export const tryAgain = (args: OfTask): Change => ({ view: view.resumedView(viewOf(args)) });
+
+/** The next attempt because somebody said so: as if none had been made before. */
+export function resume({ context }: OfTask): Change {
+  const { outcome: _, ending: __, asked: ___, ...work } = workOf(context);
+  return { view: view.resumedView(viewOf({ context })), work: { ...work, failures: 0 } };
+}
+
+export const takeInput = ({ context, event }: Args): Change => ({
+  view: view.resumedView(viewOf({ context })),
+  ...changed(context, {
+    inputs: [...workOf(context).inputs, (event as Delivered<TaskInput>).input],
+    failures: 0,
+  }),
+});
+
+// ---- its attempts
+
+/** The one actor that the work is asked of. */
+export const performerOf = (context: TaskContext) => {
+  const { performer } = workOf(context).terms;
+  return performer.kind === 'actor' ? performer : undefined;
+};
+
+export const noteAsked = ({ context }: OfTask): Change => changed(context, { asked: true });
+
+/** A result still has to be checked, an error is an outcome. */
+export function takeReply({ context, event }: Args): Change {
+  const { error, result = null } = event as Delivered<ActorReply>;
+  const { asked: _, ...work } = workOf(context);
+  if (error) return { work: { ...work, outcome: { kind: 'failed', error } } };
+  return { work: { ...work, reported: { result } } };
+}
+
+/** The actor that was to stop had been done before: it goes on as if nobody had told it to. */
+export function takeLateReply(args: Args): Change {
+  const { work } = takeReply(args);
+  const { ending: _, ...rest } = work!;
+  return { work: rest, view: view.resultedView(viewOf(args)) };
+}
+
+/** Of an effect's done or error event. */
+export function takeOutcome({ context, event }: Args): Change {
+  const { output, error } = event as unknown as { output?: Outcome; error?: unknown };
+  const outcome: Outcome = output ?? { kind: 'failed', error: errorData(error) };
+  const { reported: _, ...work } = workOf(context);
+  return { work: { ...work, outcome } };
+}
+
+export const outcomeOf = (context: TaskContext): Outcome | undefined => workOf(context).outcome;
+
+export const evidenceOf = (context: TaskContext) => {
+  const outcome = outcomeOf(context);
+  return outcome?.kind === 'done' ? outcome.evidence : undefined;
+};
+
+/** Whether an attempt failed in a way that may pass. */
+export const isPassing = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'failed' && !outcome.final && !isFinalCode(outcome.error.code);
+
+export function mayRetry(context: TaskContext): boolean {
+  const { outcome, failures, terms } = workOf(context);
+  return isPassing(outcome) && failures + 1 < terms.attemptsMax;
+}
+
+/** The actor that did the work says that it undid it. */
+export function wasUndone(context: TaskContext): boolean {
+  const outcome = outcomeOf(context);
+  return outcome?.kind === 'failed' && outcome.error.details?.['compensated'] === true;
+}
+
+function failedOnce(context: TaskContext, event: TaskEventIn, error: ErrorData): Change {
+  const { failures: before, terms } = workOf(context);
+  const failures = before + 1;
+  const pauseMs = pauseMsOf(terms.backoffMs, failures, { seed: event.meta.id, error });
+  return changed(context, { failures, pauseMs, error });
+}
+
+export function countFailure({ context, event }: Args): Change {
+  const outcome = outcomeOf(context);
+  return outcome?.kind === 'failed' ? failedOnce(context, event, outcome.error) : {};
+}
+
+// ---- it waits for somebody
+
+export function awaitInput(args: Args): Change {
+  const outcome = outcomeOf(args.context);
+  if (outcome?.kind !== 'input') return {};
+  const { kind: _, ...waiting } = outcome;
+  return { view: view.waitingView(viewOf(args), { ...waiting, state: 'RUNNING' }, nowOf(args)) };
+}
+
+export function awaitDecision(args: Args): Change {
+  const outcome = outcomeOf(args.context);
+  const why = outcome?.kind === 'lost' ? outcome.why : 'the actor that does the work is silent';
+  const prompt = `${why}. Find out whether the work was done, then decide: done, failed, or again to do it once more`;
+  const waiting = { for: 'decision', prompt, state: 'UNKNOWN' } as const;
+  return { view: view.waitingView(viewOf(args), waiting, nowOf(args)) };
+}
+
+/** A person says that the work was done. */
+export function noteDone({ context, event }: Args): Change {
+  const { result = null } = event as Delivered<TaskDecide>;
+  const { outcome: _, ending: __, asked: ___, ...work } = workOf(context);
+  return { view: view.resultedView(viewOf({ context })), work: { ...work, reported: { result } } };
+}
+
+// ---- it ends without success
+
+const ends = (context: TaskContext, ending: Ending): Change => changed(context, { ending });
+
+export function endAsFailed({ context }: OfTask): Change {
+  return ends(context, endingOf(context));
+}
+
+/** How it ends by its last outcome, unless something else has ended it before. */
+export function endingOf(context: TaskContext): Ending {
+  const { ending, outcome } = workOf(context);
+  if (ending) return ending;
+  const failed = outcome?.kind === 'failed' ? outcome : undefined;
+  const error: ErrorData = failed?.error ?? {
+    code: 'INTERNAL',
+    message: `the work of the task ${context.taskId} came to nothing`,
+  };
+  const untouched = isFinalCode(error.code) && !failed?.final && view.viewOf(context).attempt === 1;
+  return { outcome: 'FAILED', error, ...(untouched ? { untouched } : {}) };
+}
+
+export function endAsLate({ context }: OfTask): Change {
+  const { error, terms } = workOf(context);
+  const before = error ? `; its last attempt failed: ${error.message}` : '';
+  const message = `the task ${context.taskId} was not done within ${terms.etaSec} s${before}`;
+  return ends(context, { outcome: 'FAILED', error: { code: 'DEADLINE_EXCEEDED', message } });
+}
+
+export function endAsCancelled({ context, event }: Args): Change {
+  const { reason } = event as Delivered<TaskCancel>;
+  const message = `the task ${context.taskId} was cancelled${reason ? `: ${reason}` : ''}`;
+  return ends(context, { outcome: 'CANCELLED', error: { code: 'CANCELLED', message } });
+}
+
+export function endAsDecided({ context, event }: Args): Change {
+  const { why } = event as Delivered<TaskDecide>;
+  const message = `the outcome of the task ${context.taskId} was lost, and an operator decided that it failed: ${why}`;
+  return ends(context, { outcome: 'FAILED', error: { code: 'INTERNAL', message } });
+}
+
+// ---- what it did is undone
+
+export const beginUndoing = ({ context }: OfTask): Change => ({
+  view: view.undoingView(viewOf({ context })),
+  ...changed(context, { failures: 0, pauseMs: 0 }),
+});
+
+/** Of an effect's error event. */
+const errorIn = (event: unknown): ErrorData => errorData((event as { error?: unknown }).error);
+
+export const mayRetryUndoing = ({ context, event }: Args): boolean =>
+  !isFinalCode(errorIn(event).code) && workOf(context).failures + 1 < UNDO_ATTEMPTS_MAX;
+
+export const countUndoFailure = ({ context, event }: Args): Change =>
+  failedOnce(context, event, errorIn(event));
+
+export function stick(args: Args): Change {
+  const { error } = workOf(args.context);
+  const prompt = `undoing the work of this task failed: ${error?.message ?? 'nobody knows why'}. Decide: again, done when you undid it by hand, or accept to leave it as it is`;
+  const waiting = { for: 'decision', prompt, state: 'RUNNING' } as const;
+  return { view: view.waitingView(viewOf(args), waiting, nowOf(args)) };
+}
+
+// ---- it has ended
+
+const ended = (args: Args, end: view.End): Change => ({
+  view: view.endedView(viewOf(args), end, nowOf(args)),
+  work: null,
+});
+
+export function succeed(args: Args): Change {
+  const outcome = outcomeOf(args.context);
+  if (outcome?.kind !== 'done') return {};
+  const { result, resourceLinks } = outcome;
+  const links = resourceLinks ? { resource_links: [...resourceLinks] } : {};
+  return ended(args, { state: 'SUCCEEDED', result, ...links });
+}
+
+export function expire(args: Args): Change {
+  const { expiresAt } = workOf(args.context);
+  const message = `the task ${args.context.taskId} did not begin before ${new Date(expiresAt).toISOString()}, which timestamp and ttl_sec of its envelope allow`;
+  return ended(args, { state: 'EXPIRED', error: { code: 'EXPIRED', message } });
+}
+
+const wired = ({ code, message, details }: ErrorData): NonNullable<view.End['error']> => ({
+  code,
+  message,
+  ...(details ? { details } : {}),
+});
+
+/** FAILED or CANCELLED, as its ending says. */
+export function giveUp(args: Args): Change {
+  const { outcome, error } = endingOf(args.context);
+  return ended(args, { state: outcome, error: wired(error) });
+}
+
+export function endUndone(args: Args): Change {
+  const { outcome, error } = endingOf(args.context);
+  return ended(args, { state: 'COMPENSATED', outcome, error: wired(error) });
+}
+
+/** What the work did stays, since somebody accepted that. */
+export function endNotUndone(args: Args): Change {
+  const { outcome, error } = endingOf(args.context);
+  const { why } = args.event as Delivered<TaskDecide>;
+  const message = `${error.message}. What it did could not be undone, and an operator accepted that: ${why}`;
+  const details = { ...error.details, compensated: false };
+  return ended(args, { state: outcome, error: { code: error.code, message, details } });
+}
