@@ -1,0 +1,139 @@
+/**
+ * Identity: who comes, and whether an envelope is their word (EN12). Three ways in: the gateway's
+ * own token, a JWT of an issuer that the configuration names, and, where the gateway asks nobody
+ * (`gateway.auth.mode` "none", loopback only), no token at all.
+ *
+ * Work that somebody without a token can cause is bounded: a size limit, one digest, one look into
+ * two bounded maps; a token that was refused is refused again without a verification for 5 s.
+ *
+ * Invariant: what is believed without a new verification is at most 5 minutes old, not past the
+ * token's own end, and verified with keys that are still the issuer's.
+ */
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { Envelope } from '../../../protocols/envelope.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { Clock } from '../../../runtime/index.ts';
+import type { Caller, Identity } from '../edge.ts';
+import { Recent } from './answers.ts';
+import { type IssuerOptions, OPERATOR, Tokens, unauthorized, type Verified } from './tokens.ts';
+import { assertOwnWord, assertSigned, type KeyringReader } from './vouching.ts';
+
+export type IdentityOptions = {
+  readonly issuers: readonly IssuerOptions[];
+  /** what this door is called in `aud` (RFC 8707); `a2a.resource` */
+  readonly resource: string;
+  /** whom the gateway's token is for, and whose operators are the installation's */
+  readonly tenant: string;
+  /** the gateway's token or password; undefined: nobody comes in by one */
+  readonly gatewayToken?: string | undefined;
+  /** `gateway.auth.mode` is "none": who sends no token is the operator. Loopback only */
+  readonly open?: boolean;
+  /** rows of the index `keys` */
+  readonly keys: KeyringReader;
+  readonly clock: Clock;
+  readonly warn?: (what: string) => void;
+};
+
+export const TOKEN_BYTES_MAX = 8_192;
+const VERIFIED_MAX = 10_000;
+const REFUSED_MAX = 1_000;
+const VERIFIED_MS = 300_000;
+const REFUSED_MS = 5_000;
+const BEARER = /^Bearer +(\S+) *$/i;
+
+export function createIdentity(options: IdentityOptions): Identity {
+  return new TokenIdentity(options);
+}
+
+type Believed = Verified & { readonly until: number };
+type Refused = { readonly error: TroupeError; readonly until: number };
+
+class TokenIdentity implements Identity {
+  readonly #options: IdentityOptions;
+  readonly #tokens: Tokens;
+  readonly #operator: Caller;
+  readonly #own: Buffer | undefined;
+  readonly #verified = new Recent<Believed>(VERIFIED_MAX);
+  readonly #refused = new Recent<Refused>(REFUSED_MAX);
+  /** verifications under way: the same token at once is verified once */
+  readonly #pending = new Map<string, Promise<Caller>>();
+  #epoch = 0;
+
+  constructor(options: IdentityOptions) {
+    const { gatewayToken, tenant, warn = () => {} } = options;
+    this.#options = options;
+    this.#tokens = new Tokens({ ...options, warn });
+    this.#own = gatewayToken ? digestOf(gatewayToken) : undefined;
+    this.#operator = { sub: OPERATOR, roles: [OPERATOR], tenant, profile: 'A2A-Basic' };
+  }
+
+  async authenticate({ authorization }: { authorization?: string | undefined }): Promise<Caller> {
+    if (authorization === undefined) {
+      if (this.#options.open) return this.#operator;
+      throw new TroupeError('UNAUTHORIZED', 'there is no token: send Authorization: Bearer TOKEN');
+    }
+    if (authorization.length > TOKEN_BYTES_MAX) throw unauthorized('it is too long');
+    const token = BEARER.exec(authorization)?.[1];
+    if (token === undefined) throw unauthorized('the header has not the form Bearer TOKEN');
+    const digest = digestOf(token);
+    if (this.#own && timingSafeEqual(digest, this.#own)) return this.#operator;
+    return this.#known(digest.toString('latin1'), token);
+  }
+
+  async vouch(
+    caller: Caller,
+    envelope: unknown,
+    { signature }: { signature?: string | undefined },
+  ): Promise<void> {
+    // The Edge vouches for envelopes whose shape it has checked.
+    const claimed = envelope as Envelope;
+    assertOwnWord(caller, claimed);
+    if (caller.profile === 'A2A-Basic') return;
+    const { keys, clock } = this.#options;
+    await assertSigned(caller, claimed, signature, { keys, nowMs: clock.wallMs() });
+  }
+
+  #known(key: string, token: string): Caller | Promise<Caller> {
+    this.#forgetIfKeysChanged();
+    const { clock } = this.#options;
+    const now = clock.monotonicMs();
+    const believed = this.#verified.get(key);
+    if (believed && now < believed.until && clock.wallMs() < believed.expiresAt)
+      return believed.caller;
+    const refused = this.#refused.get(key);
+    if (refused && now < refused.until) throw refused.error;
+    const pending = this.#pending.get(key) ?? this.#verify(key, token);
+    this.#pending.set(key, pending);
+    return pending;
+  }
+
+  async #verify(key: string, token: string): Promise<Caller> {
+    const epoch = this.#epoch;
+    const { clock } = this.#options;
+    try {
+      const verified = await this.#tokens.verify(token);
+      this.#forgetIfKeysChanged();
+      // Keys that changed meanwhile may not be those it was verified with: next time again, then.
+      if (epoch === this.#epoch)
+        this.#verified.set(key, { ...verified, until: clock.monotonicMs() + VERIFIED_MS });
+      return verified.caller;
+    } catch (error) {
+      const isFinal = error instanceof TroupeError && error.code === 'UNAUTHORIZED';
+      if (isFinal && epoch === this.#epoch)
+        this.#refused.set(key, { error, until: clock.monotonicMs() + REFUSED_MS });
+      throw error;
+    } finally {
+      this.#pending.delete(key);
+    }
+  }
+
+  #forgetIfKeysChanged(): void {
+    const epoch = this.#tokens.epoch();
+    if (epoch === this.#epoch) return;
+    this.#epoch = epoch;
+    this.#verified.clear();
+    this.#refused.clear();
+  }
+}
+
+const digestOf = (token: string): Buffer => hash('sha256', token, 'buffer');

@@ -1,0 +1,138 @@
+/**
+ * Key source: the public keys of one issuer of tokens, from a file or a URL (JWKS, or one JWK).
+ *
+ * A file may come later and change: it is looked at once a second at most. A URL is fetched when a
+ * key is missing, 30 s after the last success at the soonest, and again after 10 minutes; a failure
+ * is not repeated for 5 s, whatever tokens come.
+ *
+ * Invariant: `epoch` rises with every change of the keys, so that nothing verified with a key that
+ * is gone is believed any longer.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+} from 'jose';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { Clock } from '../../../runtime/index.ts';
+import { type AnyJwk, jwksIn } from './key-file.ts';
+
+export type KeySource = {
+  /** Finds the key of a token. @throws TroupeError UNAVAILABLE, or an error of jose's */
+  readonly keyOf: JWTVerifyGetKey;
+  epoch(): number;
+};
+
+type SourceOptions = {
+  /** path of a file, or an http(s) URL */
+  readonly jwks: string;
+  readonly clock: Clock;
+  /** what a person should hear: a file that can not be read */
+  readonly warn: (what: string) => void;
+};
+
+const LOOK_MS = 1_000;
+const FETCH_TIMEOUT_MS = 5_000;
+const COOLDOWN_MS = 30_000;
+const KEYS_AGE_MS = 600_000;
+const QUIET_MS = 5_000;
+
+export const openKeySource = (options: SourceOptions): KeySource =>
+  /^https?:\/\//i.test(options.jwks) ? urlSource(options) : fileSource(options);
+
+function fileSource({ jwks: path, clock, warn }: SourceOptions): KeySource {
+  let lookedAt = -Infinity;
+  let stamp = '';
+  let epoch = 0;
+  let keys = createLocalJWKSet({ keys: [] });
+  const look = (): void => {
+    const now = clock.monotonicMs();
+    if (now - lookedAt < LOOK_MS) return;
+    lookedAt = now;
+    const found = stampOf(path);
+    if (found === stamp) return;
+    try {
+      keys = createLocalJWKSet({ keys: found === '' ? [] : publicKeys(path) });
+      epoch += 1;
+    } catch (error) {
+      // Keys that were good stay: the file may be half written. It is said once per change of it.
+      warn(`keys of tokens are not renewed: ${(error as Error).message}`);
+    }
+    stamp = found;
+  };
+  return {
+    keyOf: (header, token) => (look(), keys(header, token)),
+    epoch: () => (look(), epoch),
+  };
+}
+
+/** Another text when the file is another; empty when there is none. */
+function stampOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` : '';
+}
+
+/** Without the private parts that a file of `troupe token` has. */
+const publicKeys = (path: string): JSONWebKeySet['keys'] =>
+  jwksIn(readFileSync(path, 'utf8'), path)
+    .filter(({ kty }) => kty !== 'oct')
+    .map((jwk) => publicPartOf(jwk) as JSONWebKeySet['keys'][number]);
+
+const PUBLIC = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'use', 'alg', 'key_ops'];
+/** Of a JWK what everybody may see. */
+export const publicPartOf = (jwk: AnyJwk): AnyJwk =>
+  Object.fromEntries(Object.entries(jwk).filter(([name]) => PUBLIC.includes(name)));
+
+function urlSource({ jwks: url, clock }: SourceOptions): KeySource {
+  const remote = createRemoteJWKSet(new URL(url), {
+    timeoutDuration: FETCH_TIMEOUT_MS,
+    cooldownDuration: COOLDOWN_MS,
+    cacheMaxAge: KEYS_AGE_MS,
+  });
+  let quietUntil = -Infinity;
+  let epoch = 0;
+  let known = '';
+  const noteChange = (): void => {
+    const text = JSON.stringify(remote.jwks() ?? null);
+    if (text !== known) epoch += 1;
+    known = text;
+  };
+  const keyOf: JWTVerifyGetKey = async (header, token) => {
+    if (clock.monotonicMs() < quietUntil) return kept(header, token);
+    try {
+      return await remote(header, token);
+    } catch (error) {
+      if (isOfToken(error)) throw error;
+      quietUntil = clock.monotonicMs() + QUIET_MS;
+      return await kept(header, token);
+    } finally {
+      noteChange();
+    }
+  };
+  /** While the URL does not answer: with the keys there are, as long as they are not too old. */
+  const kept: JWTVerifyGetKey = async (header, token) => {
+    const set = remote.fresh ? remote.jwks() : undefined;
+    if (!set) throw unavailable(url);
+    try {
+      return await createLocalJWKSet(set)(header, token);
+    } catch (error) {
+      // The key may be one of those that could not be fetched.
+      throw error instanceof errors.JWKSNoMatchingKey ? unavailable(url) : error;
+    }
+  };
+  return { keyOf, epoch: () => epoch };
+}
+
+/** The keys are there and none of them, or no single one, is that of the token. */
+const isOfToken = (error: unknown): boolean =>
+  error instanceof errors.JWKSNoMatchingKey ||
+  error instanceof errors.JWKSMultipleMatchingKeys ||
+  error instanceof errors.JOSENotSupported;
+
+const unavailable = (url: string) =>
+  new TroupeError('UNAVAILABLE', `the keys of the token's issuer are not to be had at ${url} now`, {
+    retryAfterMs: QUIET_MS,
+  });

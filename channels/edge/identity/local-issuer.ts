@@ -1,0 +1,72 @@
+/**
+ * Local issuer: tokens that `troupe token` makes, signed with a key of the data folder. The gateway
+ * of the same data folder believes them; another one does when its configuration names the issuer
+ * and the key (`/.well-known/jwks.json` shows it).
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { importJWK, SignJWT } from 'jose';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { ed25519Jwk, type Ed25519PrivateJwk, kidOf } from '../../../protocols/signature.ts';
+import { type AnyJwk, issuerKeyFile, keepKeyFile, readKeyFile } from './key-file.ts';
+import { publicPartOf } from './key-source.ts';
+import type { PublishedJwk } from './sealer.ts';
+import { type IssuerOptions, PROFILE_CLAIM } from './tokens.ts';
+
+export const LOCAL_ISSUER = 'urn:troupe:local';
+
+/** The issuer of a data folder, for `createIdentity`. Its key file may come later. */
+export const localIssuer = (home: string): IssuerOptions => ({
+  issuer: LOCAL_ISSUER,
+  jwks: issuerKeyFile(home),
+});
+
+/** Its public key; [] when no token was made yet. @throws TroupeError as of `readKeyFile` */
+export async function localIssuerKeys(home: string): Promise<readonly PublishedJwk[]> {
+  try {
+    const keys = await readKeyFile(issuerKeyFile(home));
+    return keys.map((jwk) => ({ ...publicPartOf(jwk), kid: String(jwk['kid']), use: 'sig' }));
+  } catch (error) {
+    if (error instanceof TroupeError && error.code === 'NOT_FOUND') return [];
+    throw error;
+  }
+}
+
+export type TokenRequest = {
+  readonly sub: string;
+  readonly tenant: string;
+  readonly roles: readonly string[];
+  /** `aud`: the resource of the door that it is for */
+  readonly resource: string;
+  readonly ttlSec: number;
+  /** envelopes under it must be signed */
+  readonly external: boolean;
+};
+
+/** A signed token. The key is made when there is none. @throws TroupeError as of `keepKeyFile` */
+export async function issueToken(
+  home: string,
+  { sub, tenant, roles, resource, ttlSec, external }: TokenRequest,
+  nowMs: number,
+): Promise<string> {
+  const [jwk] = await keepKeyFile(issuerKeyFile(home), newIssuerKey);
+  const issuedAt = Math.floor(nowMs / 1_000);
+  return new SignJWT({ tenant, roles, ...(external && { [PROFILE_CLAIM]: 'A2A-External' }) })
+    .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid: String(jwk!['kid']) })
+    .setIssuer(LOCAL_ISSUER)
+    .setSubject(sub)
+    .setAudience(resource)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + ttlSec)
+    .sign(await importJWK({ ...jwk, kty: 'OKP' }, 'EdDSA'));
+}
+
+const newIssuerKey = (): Promise<AnyJwk> => {
+  const jwk = newSigningKey();
+  return Promise.resolve({ ...jwk, kid: kidOf(jwk), use: 'sig' });
+};
+
+/** A fresh Ed25519 pair. */
+export const newSigningKey = (): Ed25519PrivateJwk => {
+  const jwk = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  return { ...ed25519Jwk(jwk), d: jwk.d! };
+};

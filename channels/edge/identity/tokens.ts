@@ -1,0 +1,146 @@
+/**
+ * Tokens: who a JWT says there is (EN12): its signature, issuer, audience (RFC 8707), times and
+ * claims (RFC 7519, RFC 8725).
+ *
+ * Invariants: the issuer is looked up before any key is touched, and its keys alone count; an
+ * algorithm outside the list is never tried; a token can ask for the stricter profile, never for
+ * the looser one; who runs this installation is nobody a token can name elsewhere.
+ */
+import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { Clock } from '../../../runtime/index.ts';
+import type { Caller, Profile } from '../edge.ts';
+import { type KeySource, openKeySource } from './key-source.ts';
+
+export type IssuerOptions = {
+  /** its `iss` */
+  readonly issuer: string;
+  /** its public keys: a file (JWKS or one JWK; it may come later), or an http(s) URL of a JWKS */
+  readonly jwks: string;
+  /** default the resource */
+  readonly audience?: string | undefined;
+  /** default `tenant` */
+  readonly tenantClaim?: string | undefined;
+  /** default `roles`; a list of texts, or one with spaces between */
+  readonly rolesClaim?: string | undefined;
+  /** default A2A-Basic */
+  readonly profile?: Profile | undefined;
+};
+
+export type TokenOptions = {
+  readonly issuers: readonly IssuerOptions[];
+  /** what this door is called in `aud` */
+  readonly resource: string;
+  /** the installation's own tenant: elsewhere the role `operator` means nothing */
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly warn: (what: string) => void;
+};
+
+/** A caller and until when the token says so, epoch milliseconds. */
+export type Verified = { readonly caller: Caller; readonly expiresAt: number };
+
+/** Who holds the gateway's own token. No JWT has this `sub`. */
+export const OPERATOR = 'operator';
+/** Claim with which a token asks to be held to signatures. */
+export const PROFILE_CLAIM = 'a2a_profile';
+/** Clocks may differ by so much. */
+export const SKEW_SEC = 30;
+
+const ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'];
+const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const SUB = /^[^\p{Cc}]{1,256}$/u;
+const ROLES_MAX = 64;
+
+type Issuer = IssuerOptions & { readonly source: KeySource };
+
+export class Tokens {
+  readonly #issuers: ReadonlyMap<string, Issuer>;
+  readonly #options: TokenOptions;
+
+  constructor(options: TokenOptions) {
+    this.#options = options;
+    this.#issuers = new Map(
+      options.issuers.map((one) => [
+        one.issuer,
+        { ...one, source: openKeySource({ ...options, jwks: one.jwks }) },
+      ]),
+    );
+  }
+
+  /** Rises when the keys of any issuer change. */
+  epoch(): number {
+    let sum = 0;
+    for (const { source } of this.#issuers.values()) sum += source.epoch();
+    return sum;
+  }
+
+  /** @throws TroupeError UNAUTHORIZED; UNAVAILABLE when the issuer's keys can not be had */
+  async verify(token: string): Promise<Verified> {
+    const issuer = this.#issuers.get(issuerOf(token));
+    if (!issuer) throw unauthorized('its issuer is not known here');
+    const { clock, resource, tenant } = this.#options;
+    try {
+      const { payload } = await jwtVerify(token, issuer.source.keyOf, {
+        issuer: issuer.issuer,
+        audience: issuer.audience ?? resource,
+        algorithms: ALGORITHMS,
+        clockTolerance: SKEW_SEC,
+        currentDate: new Date(clock.wallMs()),
+        requiredClaims: ['exp', 'sub'],
+      });
+      return {
+        caller: callerOf(payload, issuer, tenant),
+        expiresAt: (payload.exp! + SKEW_SEC) * 1_000,
+      };
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+}
+
+function issuerOf(token: string): string {
+  try {
+    const { iss } = decodeJwt(token);
+    if (typeof iss === 'string') return iss;
+  } catch {
+    throw unauthorized('it is no JWT');
+  }
+  throw unauthorized('it names no issuer');
+}
+
+function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
+  const { sub } = payload;
+  const tenant = payload[issuer.tenantClaim ?? 'tenant'];
+  if (typeof sub !== 'string' || !SUB.test(sub)) throw unauthorized('its sub is no fit name');
+  if (sub === OPERATOR) throw unauthorized('its sub is a reserved name');
+  if (typeof tenant !== 'string' || !TENANT.test(tenant))
+    throw unauthorized('it names no tenant, or one that is no fit name');
+  const roles = rolesOf(payload[issuer.rolesClaim ?? 'roles']);
+  return {
+    sub,
+    tenant,
+    roles: tenant === own ? roles : roles.filter((role) => role !== OPERATOR),
+    profile:
+      payload[PROFILE_CLAIM] === 'A2A-External' ? 'A2A-External' : (issuer.profile ?? 'A2A-Basic'),
+  };
+}
+
+function rolesOf(claim: unknown): readonly string[] {
+  const roles = typeof claim === 'string' ? claim.split(' ').filter(Boolean) : (claim ?? []);
+  if (Array.isArray(roles) && roles.length <= ROLES_MAX && roles.every(isRole)) return roles;
+  throw unauthorized('its roles are no list of names');
+}
+const isRole = (role: unknown): role is string => typeof role === 'string' && SUB.test(role);
+
+/** What is wrong, in words that tell nothing of what would be right. */
+function refusalOf(error: unknown): TroupeError {
+  if (error instanceof TroupeError) return error;
+  if (error instanceof errors.JWTExpired) return unauthorized('it has expired', error);
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return unauthorized(`its claim ${error.claim} does not fit`, error);
+  return unauthorized('its signature does not hold', error);
+}
+
+export const unauthorized = (what: string, cause?: unknown) =>
+  new TroupeError('UNAUTHORIZED', `the token is not accepted: ${what}`, { cause });
