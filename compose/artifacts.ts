@@ -44,8 +44,8 @@ export async function openArtifacts(
 export const artifactsFolder = ({ home, a2a }: Pick<Config, 'home' | 'a2a'>): string =>
   a2a.artifacts.path ?? join(home, 'artifacts');
 
-/** As those on this machine reach it. */
-function gatewayUrl(config: Config): string {
+/** The gateway's address by its configuration, as those on this machine reach it. */
+export function gatewayUrl(config: Config): string {
   const host = bindHost(config) === '0.0.0.0' ? '127.0.0.1' : bindHost(config);
   return `http://${host.includes(':') ? `[${host}]` : host}:${config.gateway.port}`;
 }

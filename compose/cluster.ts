@@ -7,6 +7,7 @@ import { Attendance } from './attendance.ts';
 import { type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seed } from './settings.ts';
+import { openTaskParts, type TaskParts } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -38,9 +39,10 @@ const NAMESAKES_MAX = 100;
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const crew = hire(config);
+  const tasks = await openTaskParts(config, crew);
   const attendance = new Attendance();
   const onEvent = (event: PlacementEvent) => attendance.heard(event);
-  const joined = await joinCluster(config, 'worker', crew, { ...options, onEvent });
+  const joined = await joinCluster(config, 'worker', { crew, tasks }, { ...options, onEvent });
   const { system, shards, id, name } = joined;
   attendance.open({ system, shards, node: id });
   const stop = async () => {
@@ -60,7 +62,8 @@ export async function startClusterGateway(
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
   const crew = hire(config);
-  const { system, id, name } = await joinCluster(config, 'gateway', crew, options);
+  const tasks = await openTaskParts(config, crew);
+  const { system, id, name } = await joinCluster(config, 'gateway', { crew, tasks }, options);
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const stopSystem = () => {
@@ -72,7 +75,7 @@ export async function startClusterGateway(
     // A first message must find its agent configured; in an older cluster it does without us.
     if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
     options.signal.throwIfAborted();
-    const gateway = await openGateway(config, system, crew);
+    const gateway = await openGateway(config, system, crew, tasks);
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();
@@ -83,9 +86,10 @@ export async function startClusterGateway(
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
-  { log, options: system }: Crew,
+  { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
   options: NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void },
 ): Promise<{ id: string; name: string; system: System; shards: number }> {
+  const { log, options: system, services } = crew;
   const { signal, onWait } = options;
   const { nats, cluster } = config;
   let name = nodeName(config);
@@ -119,6 +123,7 @@ async function joinCluster(
     const node = await createSystem({
       ...ports,
       ...system,
+      services: { ...services, ...tasks.services },
       workspaces,
       env: nats.env,
       cluster: {

@@ -7,23 +7,20 @@ import { createToolRegistry } from '../actors/agent/tools/registry.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type SystemOptions, systemClock } from '../runtime/index.ts';
+import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 
 /** Whoever comes through the doors of this version. */
 export const TENANT = 'default';
 
 export type Crew = {
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly agents: readonly ResolvedAgent[];
   readonly fallbackModel: string;
+  readonly services: AgentServices;
   readonly options: Pick<
     SystemOptions,
-    | 'actors'
-    | 'services'
-    | 'supervisor'
-    | 'limits'
-    | 'onAlarm'
-    | 'tenantWeights'
-    | 'tenantRunningMax'
+    'actors' | 'supervisor' | 'limits' | 'onAlarm' | 'tenantWeights' | 'tenantRunningMax'
   >;
 };
 
@@ -41,11 +38,12 @@ export function hire(config: Config): Crew {
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
   return {
     log,
+    metrics: createMetrics(),
     agents,
     fallbackModel: catalog.defaultModel(),
+    services,
     options: {
       actors: shippedActors(),
-      services,
       supervisor: rootAddress(TENANT),
       limits: { groupTurnsMax, residentsMax },
       tenantWeights,

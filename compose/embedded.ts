@@ -5,6 +5,7 @@ import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
+import { openTaskParts } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import { START_MS, startRoot, SYSTEM } from './settings.ts';
 
@@ -24,11 +25,13 @@ export async function startTroupe(config: Config): Promise<Troupe> {
   const crew = hire(config);
   const { log, agents } = crew;
   const { runtime } = config;
+  const tasks = await openTaskParts(config, crew);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const system = await createSystem({
     ...ports,
     ...crew.options,
+    services: { ...crew.services, ...tasks.services },
     shards: runtime.shards,
     workspaces,
   });
@@ -43,7 +46,7 @@ export async function startTroupe(config: Config): Promise<Troupe> {
     await startRoot(system, agents, START_MS).catch((error: unknown) =>
       log.error({ alarm: true }, errorData(error).message),
     );
-    const gateway = await openGateway(config, system, crew);
+    const gateway = await openGateway(config, system, crew, tasks);
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();

@@ -5,16 +5,46 @@ import { fileURLToPath } from 'node:url';
 import { type Gateway, startGateway } from '../channels/index.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
+import type { Route } from '../channels/http/route.ts';
+import { openA2a } from './a2a.ts';
 import { type Crew, TENANT } from './crew.ts';
+import type { TaskParts } from './task-parts.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
-export function openGateway(
+/** The gateway with the door for other programs on it, which closes first. */
+export async function openGateway(
+  config: Config,
+  system: System,
+  crew: Crew,
+  tasks: TaskParts,
+): Promise<Gateway> {
+  if (!config.a2a.enabled) return listen(config, system, crew, []);
+  const a2a = openA2a({ config, system, crew, tasks });
+  try {
+    const gateway = await listen(config, system, crew, a2a.routes);
+    tasks.onListen(gateway.url);
+    return {
+      ...gateway,
+      close(options) {
+        a2a.close();
+        return gateway.close(options);
+      },
+    };
+  } catch (error) {
+    a2a.close();
+    throw error;
+  }
+}
+
+function listen(
   config: Config,
   system: System,
   { agents, fallbackModel, log }: Crew,
+  routes: readonly Route[],
 ): Promise<Gateway> {
   const { mode, token, password } = config.gateway.auth;
   return startGateway({
+    routes,
     system,
     port: config.gateway.port,
     host: bindHost(config),

@@ -1,0 +1,108 @@
+/** The door for other programs, as a configuration says: the Edge and the routes on it. */
+import { createEdge } from '../channels/edge/create-edge.ts';
+import { CONTROL_SPECS } from '../channels/edge/control.ts';
+import type { Edge, Identity } from '../channels/edge/edge.ts';
+import { createIdentity } from '../channels/edge/identity/create-identity.ts';
+import { localIssuer } from '../channels/edge/identity/local-issuer.ts';
+import { type Operator, operatorOf } from '../channels/edge/identity/operator.ts';
+import type { Offers } from '../channels/edge/offers.ts';
+import { TokenQuota } from '../channels/edge/quota.ts';
+import { approvalRoutes } from '../channels/http/approvals.ts';
+import { artifactRoutes } from '../channels/http/artifacts.ts';
+import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
+import { envelopeRoutes } from '../channels/http/envelopes.ts';
+import { evidenceRoutes } from '../channels/http/evidence.ts';
+import type { Route } from '../channels/http/route.ts';
+import { taskRoutes } from '../channels/http/tasks.ts';
+import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { type System, systemClock } from '../runtime/index.ts';
+import { recordServed } from '../runtime/observe/spans.ts';
+import { type Crew, TENANT } from './crew.ts';
+import { createOffers } from './offers.ts';
+import type { TaskParts } from './task-parts.ts';
+
+export type A2a = {
+  readonly edge: Edge;
+  readonly identity: Identity;
+  readonly offers: Offers;
+  readonly routes: readonly Route[];
+  /** Ends every wait and stream; what was accepted goes on. */
+  close(): void;
+};
+
+type Parts = {
+  readonly config: Config;
+  readonly system: System;
+  readonly crew: Crew;
+  readonly tasks: TaskParts;
+};
+
+export function openA2a(parts: Parts): A2a {
+  const { config, system, crew, tasks } = parts;
+  const { locality, outstanding, quota } = config.a2a;
+  const identity = identityOf(parts);
+  const offers = createOffers({
+    catalog: tasks.services.actions,
+    system,
+    controls: CONTROL_SPECS,
+  });
+  const edge = createEdge({
+    system,
+    offers,
+    identity,
+    quota: new TokenQuota(quota, system, systemClock),
+    clock: systemClock,
+    ...(locality === undefined ? {} : { locality }),
+    outstanding,
+    tasksMax: quota.tasksMax,
+    open: (envelope) => tasks.sealer.open(envelope),
+    artifacts: tasks.services.artifacts,
+    log: crew.log,
+    onRequest(facts) {
+      crew.metrics.request(facts);
+      const endedAt = systemClock.wallMs();
+      const { errorCode: error, latencyMs } = facts;
+      recordServed({ ...facts, error, begunAt: endedAt - latencyMs, endedAt });
+    },
+  });
+  const operator = operatorOf(identity);
+  const routes = routesOf({ ...parts, edge, identity, operator });
+  return { edge, identity, offers, routes, close: () => edge.close() };
+}
+
+function identityOf({ config, system, crew }: Parts): Identity {
+  const { a2a, gateway, home } = config;
+  const { mode, token, password } = gateway.auth;
+  const secret = mode === 'token' ? token : mode === 'password' ? password : undefined;
+  return createIdentity({
+    issuers: [localIssuer(home), ...a2a.issuers],
+    resource: a2a.resource,
+    tenant: TENANT,
+    gatewayToken: secret?.reveal(),
+    open: mode === 'none',
+    keys: (tenant, kid) => system.index.get<KeyRow>(KEYS_INDEX, tenant, kid),
+    clock: systemClock,
+    warn: (what) => crew.log.warn(what),
+  });
+}
+
+type Served = Parts & {
+  readonly edge: Edge;
+  readonly identity: Identity;
+  readonly operator: Operator;
+};
+
+/** Every route of the door, one line a file. */
+const routesOf = ({ system, tasks, edge, identity, operator }: Served): readonly Route[] => [
+  ...envelopeRoutes(edge),
+  ...taskRoutes(edge),
+  ...evidenceRoutes({ index: system.index, identity }),
+  ...artifactRoutes({
+    artifacts: tasks.services.artifacts,
+    authenticate: (credentials) => identity.authenticate(credentials),
+    publicUrl: tasks.publicUrl,
+  }),
+  ...deadLetterRoutes({ system, operator }),
+  ...approvalRoutes({ system, operator }),
+];
