@@ -1,0 +1,181 @@
+/**
+ * Function calls (EN21): every action as a function that a language model can call, in the form of
+ * OpenAI's Chat Completions; a call as an envelope with its arguments as payload; a task as the
+ * tool message that answers the call.
+ *
+ * Pure: nothing here sends anything.
+ */
+import { createHash } from 'node:crypto';
+import { type Static, Type } from '@sinclair/typebox';
+import { type ActionSpec, majorOf } from './action.ts';
+import type { Envelope, EnvelopeHead } from './envelope.ts';
+import { TroupeError } from './errors.ts';
+import type { TaskView, WireRefusal } from './task.ts';
+
+/** A function as models are told of it. */
+export type FunctionDefinition = {
+  readonly type: 'function';
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    /** JSON Schema of the arguments: that of the payload without its schema_version */
+    readonly parameters: Record<string, unknown>;
+  };
+};
+
+/** One entry of `tool_calls`, as a model writes it. */
+export const FunctionCallSchema = Type.Object(
+  {
+    id: Type.String({ minLength: 1, maxLength: 128 }),
+    type: Type.Optional(Type.Literal('function')),
+    function: Type.Object(
+      {
+        name: Type.String({ minLength: 1, maxLength: 64 }),
+        arguments: Type.String({ description: 'one JSON object, as text' }),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  { additionalProperties: false, title: 'FunctionCall' },
+);
+export type FunctionCall = Static<typeof FunctionCallSchema>;
+
+/** Goes back to the model. */
+export type ToolMessage = {
+  readonly role: 'tool';
+  readonly tool_call_id: string;
+  /** JSON: `{ state, result | error, resource_links }` */
+  readonly content: string;
+};
+
+const NAME_CHARACTERS_MAX = 64;
+const DIGEST_CHARACTERS = 16;
+
+/**
+ * `{domain}__{verb}_{object}-v{MAJOR}`: only characters that every provider takes, and never the
+ * name of another action or MAJOR. Names beyond 64 characters end in a digest.
+ */
+export const functionNameOf = ({
+  action,
+  action_version,
+}: Pick<ActionSpec, 'action' | 'action_version'>): string => {
+  const name = `${action.replace('.', '__')}-v${majorOf(action_version)}`;
+  if (name.length <= NAME_CHARACTERS_MAX) return name;
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST_CHARACTERS);
+  return `${name.slice(0, NAME_CHARACTERS_MAX - DIGEST_CHARACTERS - 1)}-${digest}`;
+};
+
+/** The action and MAJOR version of a name that does not end in a digest. */
+export const actionOfFunction = (
+  name: string,
+): { readonly action: string; readonly major: number } | undefined => {
+  const version = name.lastIndexOf('-v');
+  // A verb holds no two underscores in a row, a domain may.
+  const dot = name.lastIndexOf('__', version);
+  const major = name.slice(version + 2);
+  if (dot <= 0 || version < dot || !/^\d+$/.test(major)) return undefined;
+  const action = `${name.slice(0, dot)}.${name.slice(dot + 2, version)}`;
+  return { action, major: Number(major) };
+};
+
+/**
+ * Actions that a model may call. Not those with sensitive payloads: a model would write them in
+ * plain text (EN22).
+ */
+export const callable = (specs: readonly ActionSpec[]): readonly ActionSpec[] =>
+  specs.filter(({ sensitive }) => !sensitive);
+
+export const functionOf = (spec: ActionSpec): FunctionDefinition => ({
+  type: 'function',
+  function: {
+    name: functionNameOf(spec),
+    description: spec.deprecated
+      ? `${spec.description} (ends on ${spec.sunset_at ?? 'a day to be told'})`
+      : spec.description,
+    parameters: argumentsOf(spec.schemas[newestSchema(spec)] ?? { type: 'object' }),
+  },
+});
+
+/** Which schema a call's arguments are of: the newest. */
+const newestSchema = ({ schemas }: ActionSpec): string =>
+  Object.keys(schemas).toSorted(byVersion).at(-1) ?? '1.0';
+
+const byVersion = (a: string, b: string): number => {
+  const [left, right] = [a, b].map((text) => text.split('.').map(Number)) as [number[], number[]];
+  const at = left.findIndex((part, n) => part !== right[n]);
+  return at < 0 ? left.length - right.length : left[at]! - (right[at] ?? -1);
+};
+
+/** Without schema_version, which the envelope gets and a model need not know. */
+const argumentsOf = (schema: Record<string, unknown>): Record<string, unknown> => {
+  const { $id: _, $schema: __, properties, required, ...rest } = schema;
+  const { schema_version: ___, ...fields } = (properties ?? {}) as Record<string, unknown>;
+  const needed = Array.isArray(required)
+    ? required.filter((field) => field !== 'schema_version')
+    : [];
+  return { ...rest, type: 'object', properties: fields, required: needed };
+};
+
+/** What a caller says beside the call: everything of an envelope but action and payload. */
+export type CallHead = Omit<EnvelopeHead, 'action_version'>;
+
+/**
+ * The call as an envelope: its arguments are the payload. Not checked against the action's schema;
+ * the Edge does that.
+ * @param specs what is on offer
+ * @throws TroupeError NOT_FOUND for a function that is not on offer; INVALID_ARGUMENT for arguments
+ * that are no JSON object
+ */
+export const envelopeOfCall = (
+  call: FunctionCall,
+  head: CallHead,
+  specs: readonly ActionSpec[],
+): Envelope => {
+  const { name } = call.function;
+  const spec = callable(specs).find((one) => functionNameOf(one) === name);
+  if (!spec) throw noSuchFunction(name);
+  const fields = argumentsIn(call);
+  return {
+    ...head,
+    version: '1.0',
+    action: spec.action,
+    action_version: spec.action_version,
+    payload: { ...fields, schema_version: newestSchema(spec) },
+  };
+};
+
+const noSuchFunction = (name: string): TroupeError => {
+  const meant = actionOfFunction(name);
+  const what = meant ? `version ${meant.major} of ${meant.action}` : JSON.stringify(name);
+  return new TroupeError(
+    'NOT_FOUND',
+    `no function is ${what}: GET /v1/functions lists those that may be called`,
+  );
+};
+
+const argumentsIn = ({ function: { name, arguments: text } }: FunctionCall): object => {
+  let value: unknown;
+  try {
+    value = text.trim() === '' ? {} : JSON.parse(text);
+  } catch (cause) {
+    throw new TroupeError('INVALID_ARGUMENT', `the arguments of ${name} are not JSON`, { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new TroupeError('INVALID_ARGUMENT', `the arguments of ${name} must be one JSON object`);
+};
+
+/** A task as it stands, or a refusal, as the answer to the call. */
+export const toolMessageOf = (answer: TaskView | WireRefusal, callId: string): ToolMessage => ({
+  role: 'tool',
+  tool_call_id: callId,
+  content: JSON.stringify('task_id' in answer ? shown(answer) : { error: answer.error }),
+});
+
+const shown = ({ task_id, state, result, resource_links, error, waiting }: TaskView): object => ({
+  task_id,
+  state,
+  ...(result === undefined ? {} : { result }),
+  ...(resource_links ? { resource_links } : {}),
+  ...(error ? { error } : {}),
+  ...(waiting ? { waiting } : {}),
+});
