@@ -8,6 +8,8 @@ import { keyringMachine } from './keyring/machine.ts';
 import { checkSpecs } from './listing/effects/check-specs.ts';
 import { listingMachine } from './listing/machine.ts';
 import { registryMachine } from './registry/machine.ts';
+import { notificationMachine } from './notification/machine.ts';
+import { post } from './notification/webhook.ts';
 import { processMachine } from './process/machine.ts';
 import { conclude, plan } from './process/plan.ts';
 import { rootMachine } from './root/machine.ts';
@@ -106,6 +108,14 @@ export const shippedActors = (): ActorDefinition[] => [
     version: 1,
     machine: documentMachine,
     supervision: { onThrow: 'resume' },
+  }),
+  defineActor({
+    type: 'notification',
+    version: 1,
+    machine: notificationMachine,
+    effects: { post: { class: 'keyed', run: post, timeoutMs: 30_000 } },
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
   }),
   defineActor({
     type: 'process',

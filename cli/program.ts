@@ -4,6 +4,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import type { AgentOptions } from './agent.ts';
+import { addApprovalsCommands } from './approvals-commands.ts';
 import type { ChartFormat } from './charts.ts';
 import type { ChatOptions } from './chat.ts';
 import { addClusterCommands } from './cluster-commands.ts';
@@ -39,6 +40,7 @@ export function buildProgram(finish: Finish): Command {
     addAgent,
     addSessions,
     addDlqCommands,
+    addApprovalsCommands,
     addCharts,
     addConfig,
     addDoctor,

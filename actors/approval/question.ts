@@ -168,7 +168,7 @@ export const refused = (args: Args): Reply => {
     );
   }
   const names = context.row!.options.map(({ name }) => name);
-  const given = event.type === 'approval.answer' ? String(event.decision).slice(0, 80) : '';
+  const given = event.type === 'approval.answer' ? event.decision.slice(0, 80) : '';
   return refusal(
     args,
     'INVALID_ARGUMENT',

@@ -1,0 +1,161 @@
+/**
+ * The Verifier agent: looks for itself at what others say they did, keeps what it saw as a file,
+ * and says whether it is so (EN13). It reads committed rows, never the word of the agent that did
+ * the work.
+ */
+import { Type } from '@sinclair/typebox';
+import { contentHashOf, type DocumentRow, DOCUMENTS_INDEX } from '../../protocols/document.ts';
+import type { Payload } from '../../protocols/envelope.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { type NotificationRow, NOTIFICATIONS_INDEX } from '../../protocols/notification.ts';
+import { type Evidence, EvidenceSchema } from '../../protocols/task.ts';
+import { type ActionContext, type ActionDefinition, defineAction } from '../task/action.ts';
+
+/** Rows of other workers are a second behind at most: so long a late one is waited for. */
+const ROWS_LAG_MS = 3_000;
+const LOOK_MS = 50;
+
+const JobId = Type.String({ minLength: 1, maxLength: 128, description: 'what it belongs to' });
+
+type DocumentClaim = {
+  readonly job_id: string;
+  readonly document_id: string;
+  readonly version: number;
+  readonly content_hash: string | null;
+};
+type NotificationClaim = {
+  readonly job_id: string;
+  readonly notification_id: string;
+  readonly to: string;
+};
+
+export const verifierActions = (): readonly ActionDefinition[] => [
+  defineAction({
+    action: 'verifier.verify_document',
+    version: '1.0.0',
+    description:
+      'Looks whether a document is there in this version, with this content (null: is not there).',
+    agent: 'verifier',
+    schemas: {
+      '1.0': Type.Object({
+        job_id: JobId,
+        document_id: Type.String({ minLength: 1, maxLength: 128 }),
+        version: Type.Integer({ minimum: 0 }),
+        content_hash: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()]),
+      }),
+    },
+    result: EvidenceSchema,
+    evidence: true,
+    perform: (payload, context) => verifyDocument(claim<DocumentClaim>(payload), context),
+  }),
+  defineAction({
+    action: 'verifier.verify_notification',
+    version: '1.0.0',
+    description: 'Looks whether a notification was sent to whom it should be.',
+    agent: 'verifier',
+    schemas: {
+      '1.0': Type.Object({
+        job_id: JobId,
+        notification_id: Type.String({ minLength: 1, maxLength: 128 }),
+        to: Type.String({ minLength: 1, maxLength: 256 }),
+      }),
+    },
+    result: EvidenceSchema,
+    evidence: true,
+    perform: (payload, context) => verifyNotification(claim<NotificationClaim>(payload), context),
+  }),
+];
+
+/** The payload was checked against the action's schema. */
+const claim = <Claim>(payload: Payload): Claim => payload as unknown as Claim;
+
+async function verifyDocument(wanted: DocumentClaim, context: ActionContext): Promise<Evidence> {
+  const { document_id: id, version } = wanted;
+  const row = await look<DocumentRow>(DOCUMENTS_INDEX, id, context, (found) =>
+    version === 0 ? true : (found?.version ?? 0) >= version,
+  );
+  const faults = documentFaults(wanted, row);
+  return evidence(wanted.job_id, 'document', { claim: wanted, seen: row ?? null }, faults, context);
+}
+
+/** The content itself is counted, not what its row says its hash is. */
+function documentFaults({ version, content_hash }: DocumentClaim, row?: DocumentRow): string[] {
+  const seen = row?.version ?? 0;
+  if (seen !== version) return [`its version is ${seen}, not ${version}`];
+  const content = row?.content ?? null;
+  const hash = content === null ? null : contentHashOf(content);
+  if (hash === content_hash) return [];
+  return [`its content is ${hash ?? 'not there'}, not ${content_hash ?? 'gone'}`];
+}
+
+async function verifyNotification(
+  wanted: NotificationClaim,
+  context: ActionContext,
+): Promise<Evidence> {
+  const { notification_id: id, to } = wanted;
+  const row = await look<NotificationRow>(
+    NOTIFICATIONS_INDEX,
+    id,
+    context,
+    (found) => found?.state === 'sent',
+  );
+  const faults = [
+    ...(row?.state === 'sent' ? [] : [`it is ${row?.state ?? 'not there'}, not sent`]),
+    ...(row && row.to !== to ? [`it went to ${row.to}, not to ${to}`] : []),
+  ];
+  const seen = { claim: wanted, seen: row ?? null };
+  return evidence(wanted.job_id, 'notification', seen, faults, context);
+}
+
+/** A committed row, as soon as it is what it should be; as it is when that takes too long. */
+async function look<Row>(
+  name: string,
+  key: string,
+  context: ActionContext,
+  fits: (row: Row | undefined) => boolean,
+): Promise<Row | undefined> {
+  const rows = await context.index();
+  for (const deadline = context.now() + ROWS_LAG_MS; ; ) {
+    const row = rows.get<Row>(name, context.tenant, key);
+    if (fits(row) || context.now() >= deadline) return row;
+    await pause(context.signal);
+  }
+}
+
+const pause = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(new TroupeError('CANCELLED', 'the verifier was told to stop'));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    }, LOOK_MS);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+
+async function evidence(
+  jobId: string,
+  kind: string,
+  saw: unknown,
+  faults: readonly string[],
+  context: ActionContext,
+): Promise<Evidence> {
+  const { tenant, artifacts, taskId } = context;
+  const at = new Date(context.now()).toISOString();
+  const record = JSON.stringify({ job_id: jobId, task_id: taskId, at, ...(saw as object) });
+  const { hash } = await artifacts.put(tenant, Buffer.from(record), {
+    contentType: 'application/json',
+  });
+  return {
+    job_id: jobId,
+    verified: faults.length === 0,
+    ...(await artifacts.sign(tenant, hash)),
+    evidence_ts: at,
+    source_kind: kind,
+    verifier: 'verifier',
+    detail: faults.length === 0 ? `the ${kind} is as it should be` : faults.join('; '),
+  };
+}

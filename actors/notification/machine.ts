@@ -1,0 +1,100 @@
+/**
+ * Notification: a few words to somebody, kept as a row and sent to a web address if there is one
+ * (EN13). One actor for each task of the Notifier agent, so that a repeat sends nothing.
+ *
+ *  - `unsent`: nothing was asked yet.
+ *  - `posting`: the other side is told; it knows a repeat by the notification's id.
+ *  - `sent`: kept, and told where it was to be told; a repeat gets the same answer.
+ *  - `failed`: the other side did not take it; asked again, it tries again.
+ *  - `forgotten`: it was remembered long enough.
+ */
+import { assign, setup } from 'xstate';
+import type { ErrorData } from '../../protocols/errors.ts';
+import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import { TASK_RETENTION_MS } from '../../protocols/task.ts';
+import * as notice from './notice.ts';
+import type { NotificationContext, NotificationEvent, Posted, PostInput } from './notice.ts';
+
+export const notificationMachine = setup({
+  types: {
+    context: {} as NotificationContext,
+    events: {} as NotificationEvent,
+    input: {} as ActorInput,
+  },
+  actors: { post: effect<Posted, PostInput>() },
+  actions: {
+    ...hostActions,
+    take: assign(notice.take),
+    keepAsker: assign(notice.keepAsker),
+    again: assign(notice.again),
+    keepPosted: assign(notice.keepPosted),
+    keepError: assign(notice.keepError),
+  },
+  guards: { hasUrl: notice.hasUrl },
+  delays: { retention: TASK_RETENTION_MS },
+}).createMachine({
+  id: 'notification',
+  description: 'A few words to somebody.',
+  context: ({ input }) => notice.born(input),
+  initial: 'unsent',
+  states: {
+    unsent: {
+      description: 'Nothing was asked yet.',
+      on: {
+        'notifier.send_notification': [
+          { guard: 'hasUrl', target: 'posting', actions: 'take' },
+          { target: 'sent', actions: 'take' },
+        ],
+      },
+    },
+    posting: {
+      description: 'The other side is told.',
+      entry: { type: 'project', params: notice.project },
+      on: { 'notifier.send_notification': { actions: 'keepAsker' } },
+      invoke: {
+        id: 'post',
+        src: 'post',
+        input: ({ context }) => notice.toPost(context),
+        onDone: {
+          target: 'sent',
+          actions: { type: 'keepPosted', params: ({ event }) => event.output },
+        },
+        onError: {
+          target: 'failed',
+          actions: {
+            type: 'keepError',
+            params: ({ event }) => ({ error: event.error as ErrorData }),
+          },
+        },
+      },
+    },
+    sent: {
+      description: 'It is kept, and told where it was to be told.',
+      entry: [
+        { type: 'project', params: notice.project },
+        { type: 'publish', params: notice.publish },
+        { type: 'reply', params: notice.sent },
+      ],
+      on: {
+        'notifier.send_notification': {
+          actions: ['keepAsker', { type: 'reply', params: notice.sent }],
+        },
+      },
+      after: { retention: 'forgotten' },
+    },
+    failed: {
+      description: 'The other side did not take it; asked again, it tries again.',
+      entry: [
+        { type: 'project', params: notice.project },
+        { type: 'reply', params: notice.failed },
+      ],
+      on: { 'notifier.send_notification': { target: 'posting', actions: 'again' } },
+      after: { retention: 'forgotten' },
+    },
+    forgotten: {
+      description: 'It was remembered long enough.',
+      entry: { type: 'project', params: notice.unproject },
+      type: 'final',
+    },
+  },
+});

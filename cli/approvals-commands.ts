@@ -1,0 +1,33 @@
+/** The commands for approvals. */
+import { type Command, Option } from 'commander';
+import type { AnswerOptions, ApprovalsOptions } from './approvals.ts';
+import { examples, type Finish, withClient, withJson } from './command-parts.ts';
+
+export function addApprovalsCommands(program: Command, finish: Finish): void {
+  const approvals = program
+    .command('approvals')
+    .description('what waits for a person to say yes or no');
+  withJson(withClient(approvals.command('list')))
+    .description('list those that wait, the longest waiting first')
+    .addOption(
+      new Option('--state <state>', 'others than those that wait')
+        .choices(['asked', 'allowed', 'denied', 'expired', 'all'])
+        .default('asked'),
+    )
+    .addHelpText('after', examples('troupe approvals list', 'troupe approvals list --state all'))
+    .action(async (options: ApprovalsOptions) => {
+      finish(await (await import('./approvals.ts')).list(options));
+    });
+  withJson(withClient(approvals.command('answer')))
+    .argument('<id>', 'the approval')
+    .argument('<decision>', 'one of its options, as allow or deny')
+    .requiredOption('--why <text>', 'the reason; it is recorded')
+    .description('decide one: the first answer counts')
+    .addHelpText(
+      'after',
+      examples("troupe approvals answer 7f3c.1 skip --why 'the mail can not be taken back'"),
+    )
+    .action(async (id: string, decision: string, options: AnswerOptions) => {
+      finish(await (await import('./approvals.ts')).answer(id, decision, options));
+    });
+}

@@ -1,0 +1,52 @@
+/** All that may happen to a notification, and what it has promised on every path. */
+import { notificationMachine } from '../../../actors/notification/machine.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import { notificationAddress, type NotificationRow } from '../../../protocols/notification.ts';
+import type { Project, Publish, Reply } from '../../../protocols/statechart.ts';
+import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+
+/** What the world saw: posts that were answered, and what was told. */
+class Seen {
+  row: NotificationRow | null = null;
+  told = 0;
+  word: string | undefined;
+
+  copy(): Seen {
+    return Object.assign(new Seen(), this);
+  }
+
+  take({ step }: Happened): void {
+    for (const { value } of said<Project>(step.asks, 'project'))
+      this.row = value as NotificationRow | null;
+    this.told += said<Publish>(step.asks, 'publish').length;
+    demand(this.told, 'watchers are told once').toBeLessThanOrEqual(1);
+    for (const { to, result, error } of said<Reply>(step.asks, 'reply')) {
+      if (!to) continue;
+      demand(this.row?.state).toBe(error ? 'failed' : 'sent');
+      if (error) continue;
+      this.word ??= JSON.stringify(result);
+      demand(JSON.stringify(result), 'a repeat is told the same').toBe(this.word);
+    }
+    const jobs = Object.keys(step.live.jobs);
+    demand(jobs).toEqual(this.row?.state === 'posting' ? ['post'] : []);
+  }
+}
+
+const send = (name: string, fields: object): Move => ({
+  name,
+  event: { type: 'notifier.send_notification', to: 'ada', text: 'hello', task_id: 'n1', ...fields },
+});
+const error: ErrorData = { code: 'UNAVAILABLE', message: 'away' };
+
+export const exploration: Exploration = {
+  machine: notificationMachine,
+  self: notificationAddress('default', 'n1'),
+  moves: () => [
+    send('keep', {}),
+    send('post', { url: 'http://example.org/hook' }),
+    { name: 'taken', job: 'post', output: { status: 204 } },
+    { name: 'not taken', job: 'post', error },
+  ],
+  key: ({ snapshot, jobs }) => [snapshot.value, snapshot.status, Object.keys(jobs)],
+  ledger: () => new Seen(),
+};
