@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { sequenceMachine } from '../../../actors/sequence/machine.ts';
+import type { Project } from '../../../protocols/statechart.ts';
+import { explore, follow, said, stroll } from '../../charts/coverage.ts';
+import { exploration } from './walk.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe('the sequence chart', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+    expect(explore(exploration).unreached).toEqual([]);
+  });
+
+  it('keeps its promises on long paths in any order', () => {
+    expect(stroll(exploration, 100)).toBe(100);
+  });
+
+  it('arms its timer at birth and not with each number that passes', () => {
+    const born = follow(exploration, []).live;
+    const { live } = follow(exploration, ['the next', 'the next', 'the last again']);
+    expect(Object.values(born.timers).map(({ due }) => due)).toEqual([1_000 + 28 * HOUR_MS]);
+    expect(live.timers).toEqual(born.timers);
+  });
+
+  it('is forgotten, row and all, 28 hours after its last submit', () => {
+    const timer = 'timer:idleTime';
+    const used = follow(exploration, ['the next', timer]);
+    expect(used.live.snapshot.status).toBe('active');
+    const { live, step, now } = follow(exploration, ['the next', timer, timer]) as ReturnType<
+      typeof follow
+    > & { step?: { asks: never[] } };
+    expect(live.snapshot.status).toBe('done');
+    expect(now).toBe(1_001 + 28 * HOUR_MS);
+    const rows = said<Project>(step!.asks, 'project');
+    expect(rows).toEqual([{ index: 'sequences', key: 's', value: null }]);
+  });
+
+  it('has few parts, since it lies on every envelope’s way', () => {
+    expect(Object.keys(sequenceMachine.states)).toEqual(['keeping', 'forgotten']);
+  });
+});

@@ -1,0 +1,224 @@
+/** All that may happen to a task, and what it has promised on every path. */
+import { taskMachine } from '../../../actors/task/machine.ts';
+import type { Outcome, TaskContext } from '../../../actors/task/types.ts';
+import { WAITERS_MAX } from '../../../actors/task/work.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { Message, Project, Publish, Reply, Tell } from '../../../protocols/statechart.ts';
+import {
+  isFinal,
+  taskAddress,
+  type TaskEvent,
+  type TaskRow,
+  type TaskSubmit,
+  type TaskTerms,
+  type TaskView,
+} from '../../../protocols/task.ts';
+import type { Live } from '../../../runtime/statechart/host.ts';
+import {
+  demand,
+  type Exploration,
+  type Happened,
+  type Ledger,
+  type Move,
+  said,
+} from '../../charts/coverage.ts';
+import { envelopeOf, performer, submitOf, termsOf } from './submits.ts';
+
+export const self = taskAddress('t', '1');
+export const contextOf = (live: Live) => live.snapshot.context as TaskContext;
+
+/** An account of one task: its row, its events, and who is owed an answer. */
+class Account implements Ledger {
+  row: TaskRow | null;
+  told: number;
+  readonly owed: Set<string>;
+
+  constructor(from?: Account) {
+    this.row = from?.row ?? null;
+    this.told = from?.told ?? 0;
+    this.owed = new Set(from?.owed);
+  }
+
+  copy(): Ledger {
+    return new Account(this);
+  }
+
+  take({ cause, meta, step: { asks, live, outcome } }: Happened): void {
+    const { view } = contextOf(live);
+    this.#hear(said<Publish>(asks, 'publish'), view);
+    const before = this.row;
+    for (const { index, key, value } of said<Project>(asks, 'project')) {
+      if (index === 'tasks') this.row = value as TaskRow | null;
+      else demand(key).toBe('job-1|1');
+    }
+    this.#checkRow(before, live);
+    if (meta.reply && outcome !== 'ignored') this.owed.add(meta.reply.id);
+    for (const reply of said<Reply>(asks, 'reply')) this.#settle(reply, view);
+    if (live.snapshot.status === 'done' || (view && isFinal(view.state))) {
+      demand([...this.owed], 'who asked and was not answered').toEqual([]);
+      demand(contextOf(live).work).toBeNull();
+    }
+    for (const { to, event } of said<Tell>(asks, 'tell')) {
+      demand(to).toBe(performer);
+      demand(event['task_id']).toBe('1');
+    }
+    if (cause.event.type === 'xstate.init') demand(asks).toEqual([]);
+  }
+
+  /** Each event once on each of two topics, numbered from 1 without gaps. */
+  #hear(publishes: readonly Publish[], view: TaskView | null): void {
+    for (const [at, { topic, event }] of publishes.entries()) {
+      const { n, event_id, task } = event as unknown as TaskEvent;
+      if (at % 2 === 0) this.told++;
+      demand(topic).toBe(at % 2 === 0 ? 'task.t.1' : 'a2a.out.t.demo');
+      demand({ n, event_id }).toEqual({ n: this.told, event_id: `1.${this.told}` });
+      demand(task.events).toHaveLength(n);
+      demand(task.state).toBe(task.events.at(-1)!.state);
+    }
+    if (view) demand(view.events.map(({ n }) => n)).toEqual(view.events.map((_, at) => at + 1));
+    demand(view?.events.length ?? 0).toBe(this.told);
+  }
+
+  /** What is final outward never changes; the row is the view. */
+  #checkRow(before: TaskRow | null, live: Live): void {
+    const { view } = contextOf(live);
+    const forgotten = live.snapshot.status === 'done';
+    demand(this.row?.view ?? null).toEqual(forgotten ? null : view);
+    if (before && isFinal(before.view.state) && this.row) demand(this.row).toEqual(before);
+  }
+
+  #settle({ to, result, error }: Reply, view: TaskView | null): void {
+    if (to) demand(this.owed.delete(to.id), `an answer to ${to.id}, who waits for none`).toBe(true);
+    if (!error) demand((result as TaskView).events).toEqual(view?.events);
+  }
+}
+
+// ---- what may happen
+
+const failure = (code: ErrorData['code'], details?: Record<string, unknown>): ErrorData => ({
+  code,
+  message: 'it said so',
+  ...(details ? { details } : {}),
+});
+
+const job = {
+  job_id: 'job-1',
+  verified: true,
+  artifact_uri: 'http://127.0.0.1/a',
+  artifact_hash: 'ab',
+  content_type: 'text/plain',
+  evidence_ts: '2026-01-01T00:00:00Z',
+  source_kind: 'document',
+};
+
+const OUTCOMES: Readonly<Record<string, Outcome>> = {
+  done: { kind: 'done', result: { ok: true } },
+  'done with links': { kind: 'done', result: null, resourceLinks: [{ uri: 'urn:x' }] },
+  evidence: { kind: 'done', result: job, evidence: job },
+  'wants input': { kind: 'input', for: 'input', prompt: 'which one?', schema: { type: 'string' } },
+  lost: { kind: 'lost', why: 'the worker was lost' },
+  'came too late': { kind: 'expired' },
+  'failed for good': { kind: 'failed', error: failure('INTERNAL'), final: true },
+};
+
+const ERRORS: Readonly<Record<string, ErrorData>> = {
+  'fails for now': failure('UNAVAILABLE'),
+  'is refused': failure('FORBIDDEN'),
+  'undid itself': failure('INTERNAL', { compensated: true }),
+};
+
+const jobMoves = (name: string): Move[] => [
+  ...Object.entries(OUTCOMES).map(([what, output]) => ({ name: what, job: name, output })),
+  ...Object.entries(ERRORS).map(([what, error]) => ({ name: what, job: name, error })),
+];
+
+const once: Partial<TaskTerms> = { performer: { kind: 'function', class: 'once' } };
+const actor: Partial<TaskTerms> = { performer: { kind: 'actor', to: performer } };
+const stopping: Partial<TaskTerms> = {
+  performer: { kind: 'actor', to: performer, withdraws: true },
+};
+const compensable: Partial<TaskTerms> = { compensable: true };
+
+const FIRST: Readonly<Record<string, Partial<TaskSubmit>>> = {
+  submit: {},
+  'submit and wait': { answer: 'done' },
+  'submit once': { terms: termsOf(once) },
+  'submit once, compensable': { terms: termsOf({ ...once, ...compensable }) },
+  'submit for an actor': { terms: termsOf(actor) },
+  'submit for an actor that withdraws': { terms: termsOf(stopping) },
+  'submit compensable': { terms: termsOf(compensable) },
+  'submit evidence': { terms: termsOf({ evidence: true }) },
+  'submit stale': { stale: 7 },
+  'submit too late': { envelope: envelopeOf({ timestamp: '1960-01-01T00:00:00Z' }) },
+  'submit again by hand': {
+    envelope: envelopeOf({ timestamp: '1960-01-01T00:00:00Z' }),
+    redriveOf: '0',
+  },
+};
+
+const firstMoves = (): Move[] =>
+  Object.entries(FIRST).map(([name, change]) => ({ name, event: submitOf(change) }));
+
+const replyOf = (name: string, answer: object, from = performer): Move => {
+  const event: Message = { type: 'reply', to: 'm1', ...answer };
+  return { name, event, from, tell: true };
+};
+
+const DECISIONS = ['again', 'done', 'failed', 'accept'] as const;
+
+const laterMoves = (): Move[] => [
+  { name: 'repeat', event: submitOf() },
+  { name: 'repeat and wait', event: submitOf({ answer: 'done' }) },
+  { name: 'repeat with other payload', event: submitOf({ payloadHash: 'h2' }) },
+  { name: 'repeat for another asker', event: submitOf({ answer: 'done', stale: 3 }) },
+  ...['perform', 'performOnce', 'check'].flatMap(jobMoves),
+  { name: 'undone', job: 'compensate', output: null },
+  { name: 'can not be undone now', job: 'compensate', error: failure('UNAVAILABLE') },
+  { name: 'can not be undone', job: 'compensate', error: failure('NOT_FOUND') },
+  replyOf('actor done', { result: { ok: true } }),
+  replyOf('actor failed', { error: failure('UNAVAILABLE') }),
+  replyOf('actor stopped', { error: failure('CANCELLED') }),
+  replyOf('actor undid it', { error: failure('CANCELLED', { compensated: true }) }),
+  replyOf('a stranger answers', { result: 1 }, taskAddress('t', 'other')),
+];
+
+const movesOf = (live: Live): Move[] => [
+  ...(contextOf(live).view ? laterMoves() : firstMoves()),
+    { name: 'cancel', event: { type: 'task.cancel', reason: 'no more' } },
+    { name: 'cancel in silence', event: { type: 'task.cancel' }, tell: true },
+    { name: 'input', event: { type: 'task.input', input: 'this one' } },
+    ...DECISIONS.map((decision) => ({
+      name: `decide ${decision}`,
+      event: { type: 'task.decide', decision, why: 'I looked', result: { seen: true } },
+    })),
+];
+
+export const exploration: Exploration = {
+  machine: taskMachine,
+  self,
+  ledger: () => new Account(),
+  moves: (live) => (live.snapshot.status === 'active' ? movesOf(live) : []),
+  key: (live) => {
+    const { work, view, waiters, cancellers } = contextOf(live);
+    return [
+      live.snapshot.value,
+      live.snapshot.status,
+      view?.state,
+      waiters.length >= WAITERS_MAX ? 'full' : Math.min(waiters.length, 1),
+      cancellers.length >= WAITERS_MAX ? 'full' : Math.min(cancellers.length, 1),
+      work?.terms.performer,
+      work?.terms.compensable,
+      Math.min(work?.failures ?? 0, 3),
+      work?.ending?.outcome,
+      work?.ending?.untouched,
+      work?.asked,
+      (view?.attempt ?? 0) > 1,
+      work?.inputs.length ? 1 : 0,
+    ];
+  },
+  scripts: [
+    ['submit', ...Array<string>(WAITERS_MAX + 1).fill('repeat and wait')],
+    ['submit compensable', ...Array<string>(WAITERS_MAX + 2).fill('cancel')],
+    ['submit for an actor that withdraws', ...Array<string>(WAITERS_MAX + 2).fill('cancel')],
+  ],
+};
