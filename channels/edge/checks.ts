@@ -20,7 +20,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /** @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, or nested too deep */
 export const readJson = (bytes: Uint8Array): unknown => {
-  if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge(bytes.byteLength);
+  if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge();
   let value: unknown;
   try {
     value = JSON.parse(UTF8.decode(bytes));
@@ -33,11 +33,12 @@ export const readJson = (bytes: Uint8Array): unknown => {
   return value;
 };
 
-const envelopeTooLarge = (bytes: number) =>
+/** Without its size: a door may stop reading before it is known. */
+export const envelopeTooLarge = (): TroupeError =>
   new TroupeError(
     'PAYLOAD_TOO_LARGE',
-    `the envelope has ${bytes} bytes, ${ENVELOPE_BYTES_MAX} are allowed: ${AS_ARTIFACT}`,
-    { details: { bytes, bytesMax: ENVELOPE_BYTES_MAX } },
+    `the envelope has more than ${ENVELOPE_BYTES_MAX} bytes: ${AS_ARTIFACT}`,
+    { details: { bytesMax: ENVELOPE_BYTES_MAX } },
   );
 
 const AS_ARTIFACT = 'store it as an artifact and send artifact_uri and artifact_hash (SHA-256)';

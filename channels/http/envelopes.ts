@@ -1,7 +1,8 @@
 /** `POST /v1/envelopes`: an envelope and its answer (EN7, EN9). All rules are the Edge's. */
 import { ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
-import { ERRORS } from '../../protocols/errors.ts';
+import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 import { isFinal, type TaskView } from '../../protocols/task.ts';
+import { envelopeTooLarge } from '../edge/checks.ts';
 import type { Credentials, Edge, EdgeAnswer } from '../edge/edge.ts';
 import {
   errorHeaders,
@@ -19,7 +20,7 @@ export const envelopeRoutes = (edge: Pick<Edge, 'submit'>): readonly Route[] => 
     path: '/v1/envelopes',
     handle: async (incoming) => {
       const { request, response } = incoming;
-      const bytes = await jsonBytes(incoming, ENVELOPE_BYTES_MAX);
+      const bytes = await bodyOf(incoming);
       const answer = await edge.submit({
         ...credentialsOf(incoming),
         transport: 'http',
@@ -37,6 +38,13 @@ export const envelopeRoutes = (edge: Pick<Edge, 'submit'>): readonly Route[] => 
     },
   },
 ];
+
+/** @throws TroupeError as over every transport when it is too large */
+const bodyOf = (incoming: RouteRequest): Promise<Uint8Array> =>
+  jsonBytes(incoming, ENVELOPE_BYTES_MAX).catch((error: unknown) => {
+    const isTooLarge = error instanceof TroupeError && error.code === 'PAYLOAD_TOO_LARGE';
+    throw isTooLarge ? envelopeTooLarge() : error;
+  });
 
 /** What a request says about who sends it. */
 export const credentialsOf = ({ request }: Pick<RouteRequest, 'request'>): Credentials => ({

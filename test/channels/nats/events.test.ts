@@ -1,0 +1,296 @@
+/** What programs hear on a domain's out subject, and when (EN7, EN9, EN19). */
+import { headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Edge } from '../../../channels/edge/edge.ts';
+import { type NatsDoor, startNatsDoor } from '../../../channels/nats/door.ts';
+import { checker } from '../../../protocols/check.ts';
+import type { Envelope } from '../../../protocols/envelope.ts';
+import { RefusedEventSchema } from '../../../protocols/refused-event.ts';
+import { doorSubject } from '../../../protocols/subjects.ts';
+import { doorEventsTopic, type TaskEvent, TaskEventSchema } from '../../../protocols/task.ts';
+import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
+import { type NodeStatus, type System, systemClock } from '../../../runtime/index.ts';
+import { NatsPubsub } from '../../../runtime/pubsub/nats-pubsub.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { describeOnNats } from '../../servers/describe-on-nats.ts';
+import { type NatsServer, startNats } from '../../servers/nats.ts';
+import { bytesOf, envelope, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
+
+type Heard = { readonly event: string; readonly event_id?: string; readonly by?: string };
+const isTaskEvent = checker(TaskEventSchema);
+const isRefused = checker(RefusedEventSchema);
+
+describeOnNats('a door over NATS', ({ path }) => {
+  let server: NatsServer;
+  let real: RealTasks;
+  let edge: Edge;
+  let own: NatsConnection;
+  let outside: NatsConnection;
+  let cells = 0;
+  let env = '';
+  let living: string[] = [];
+  let heard: (Heard & Record<string, unknown>)[] = [];
+  let doors: NatsDoor[] = [];
+  beforeAll(async () => {
+    server = await startNats({ path });
+    real = await openRealTasks();
+    edge = real.edge();
+    own = await connectNats({ servers: [server.url] });
+    outside = await connectNats({ servers: [server.url] });
+  });
+  afterAll(async () => {
+    await outside.close();
+    await own.close();
+    await real.stop();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    env = `cell-${cells++}`;
+    living = ['one'];
+    heard = [];
+    outside.subscribe(`a2a.*.${env}.out.*`, {
+      callback: (_, message) => {
+        const event = message.json<Heard & Record<string, unknown>>();
+        heard.push({ ...event, key: message.headers?.get('Nats-Msg-Id') });
+      },
+    });
+    await outside.flush();
+  });
+  afterEach(async () => {
+    for (const door of doors) await door.close();
+    doors = [];
+  });
+
+  const gateways = (): readonly NodeStatus[] =>
+    living.map((node) => ({ ...GATEWAY, node, name: node }));
+  const open = async (
+    node = 'one',
+    { bus = real.system.bus, messages = 100, at = edge, nodes = gateways } = {},
+  ): Promise<NatsDoor> => {
+    const door = startNatsDoor({
+      edge: at,
+      env,
+      node,
+      pubsub: new NatsPubsub(own),
+      system: { bus, index: real.system.index, nodes },
+      clock: systemClock,
+      outstanding: { messages, bytes: 1_000_000 },
+      log: { warn: () => {} },
+    });
+    doors.push(door);
+    await own.flush();
+    return door;
+  };
+  const signedIn = () => {
+    const headers = newHeaders();
+    headers.set('Authorization', 'Bearer alice');
+    return headers;
+  };
+  const subject = () => doorSubject('in', 'test', env, 'acme');
+  const send = (value: Envelope | string, to = subject()) =>
+    outside.publish(to, typeof value === 'string' ? value : bytesOf(value), {
+      headers: signedIn(),
+    });
+  const idsOf = (ends: string) => heard.filter(({ event }) => event.endsWith(ends));
+
+  it('tells what becomes of a task, in order, in the form of its schema', async () => {
+    await open();
+    const asked = envelope();
+    send(asked);
+    await eventually(() => expect(heard).toHaveLength(3));
+    expect(heard.map(({ event }) => event)).toEqual([
+      'test.echo_text.accepted',
+      'test.echo_text.running',
+      'test.echo_text.done',
+    ]);
+    for (const { key, ...event } of heard) {
+      expect(isTaskEvent(event)).toMatchObject({ ok: true });
+      expect(key).toBe(event.event_id);
+    }
+    const last = heard[2] as unknown as TaskEvent;
+    expect(last.task).toMatchObject({ state: 'SUCCEEDED', request_id: asked.request_id });
+  });
+
+  it('tells a refusal on the out subject when nobody waits for a reply', async () => {
+    await open();
+    const asked = envelope({ action: 'test.find_nothing' });
+    send(asked);
+    await eventually(() => expect(heard).toHaveLength(1));
+    const { key: _, ...told } = heard[0]!;
+    expect(isRefused(told)).toMatchObject({ ok: true });
+    expect(heard[0]).toMatchObject({
+      event: 'a2a.refused',
+      error: { code: 'NOT_FOUND' },
+      request_id: asked.request_id,
+      trace_id: asked.trace_id,
+    });
+  });
+
+  it('refuses what goes beyond its bound at once, by reply and by event', async () => {
+    await open('one', { messages: 1 });
+    const gate = `beyond-${env}`;
+    const payload = { schema_version: '1.0', gate };
+    const held = outside.request(
+      subject(),
+      bytesOf(envelope({ action: 'test.hold_work', payload })),
+      { headers: signedIn(), timeout: 20_000 },
+    );
+    await eventually(() => expect(real.gate.begun).toContain(gate));
+    const refused = await outside.request(subject(), bytesOf(envelope()), { timeout: 20_000 });
+    expect(refused.headers?.get('status')).toBe('429');
+    expect(refused.headers?.get('retry-after')).toBe('1');
+    send(envelope());
+    await eventually(() => expect(idsOf('refused')).toHaveLength(1));
+    expect(idsOf('refused')[0]).toMatchObject({ retry_after_sec: 1 });
+    real.gate.open(gate);
+    expect((await held).headers?.get('status')).toBe('200');
+  });
+
+  it.each([
+    ['another tenant', () => doorSubject('in', 'test', env, 'other')],
+    ['another domain', () => doorSubject('in', 'orders', env, 'acme')],
+    ['a tenant that nobody spells so', () => `a2a.test.${env}.in.%zz`],
+  ])('refuses an envelope that comes by the subject of %s', async (_, to) => {
+    await open();
+    const options = { headers: signedIn(), timeout: 20_000 };
+    const answer = await outside.request(to(), bytesOf(envelope()), options);
+    expect(['400', '403']).toContain(answer.headers?.get('status'));
+    expect(answer.json()).toHaveProperty('error.message');
+  });
+
+  it('survives whatever comes, and answers it', async () => {
+    await open();
+    const answer = await outside.request(subject(), '\u0000{', { timeout: 20_000 });
+    expect(answer.headers?.get('status')).toBe('400');
+    send('nonsense', `a2a.test.${env}.in.%zz`);
+    await eventually(() => expect(idsOf('refused')).toHaveLength(1));
+  });
+
+  it('tells the last event again when the envelope of an ended task comes again', async () => {
+    await open();
+    const asked = envelope();
+    send(asked);
+    await eventually(() => expect(idsOf('done')).toHaveLength(1));
+    send(asked);
+    await eventually(() => expect(idsOf('done')).toHaveLength(2));
+    expect(idsOf('done')[0]!.event_id).toBe(idsOf('done')[1]!.event_id);
+  });
+
+  it('tells each event once however many gateways hear it, by all of them in turn', async () => {
+    living = ['one', 'two', 'three'];
+    for (const node of living) await open(node);
+    for (let n = 0; n < 60; n++) send(envelope());
+    await eventually(() => expect(idsOf('done')).toHaveLength(60));
+    expect(new Set(heard.map(({ event_id }) => event_id)).size).toBe(180);
+    expect(heard).toHaveLength(180);
+  });
+
+  it('finds an event in the rows that the bus lost', async () => {
+    const lossy = withoutEvents(real.system, ({ n }) => n > 1);
+    await open('one', { bus: lossy });
+    send(envelope());
+    await eventually(() => expect(idsOf('done')).toHaveLength(1));
+    expect(heard.map(({ event }) => event.split('.').at(-1))).toEqual([
+      'accepted',
+      'running',
+      'done',
+    ]);
+  });
+
+  it('finds a task of which no event was heard', async () => {
+    await open('one', { bus: withoutEvents(real.system, () => true) });
+    send(envelope());
+    await eventually(() => expect(heard).toHaveLength(3));
+  });
+
+  it('fills a gap as soon as a later event is heard', async () => {
+    await open('one', { bus: withoutEvents(real.system, ({ n }) => n === 2) });
+    send(envelope());
+    await eventually(() => expect(heard).toHaveLength(3));
+    expect(heard.map(({ event }) => event.split('.').at(-1))).toEqual([
+      'accepted',
+      'running',
+      'done',
+    ]);
+  });
+
+  it('tells again what a gateway may have taken with it when it went', async () => {
+    living = ['one', 'dead'];
+    await open();
+    const asked = Array.from({ length: 20 }, () => envelope());
+    // answered, so that every event has been heard
+    const options = { headers: signedIn(), timeout: 20_000 };
+    for (const one of asked) await outside.request(subject(), bytesOf(one), options);
+    await eventually(() => expect(idsOf('done').length).toBeGreaterThan(0));
+    expect(idsOf('done').length).toBeLessThan(20);
+    living = ['one'];
+    await eventually(() => {
+      const done = idsOf('done') as unknown as TaskEvent[];
+      expect(new Set(done.map(({ task }) => task.request_id)).size).toBe(20);
+    });
+  });
+
+  it('tells every event while it does not see itself among the gateways', async () => {
+    living = ['two'];
+    await open();
+    for (let n = 0; n < 10; n++) send(envelope());
+    await eventually(() => expect(idsOf('done')).toHaveLength(10));
+  });
+
+  it('tells what a domain says of no task, once', async () => {
+    living = ['one', 'two'];
+    for (const node of living) await open(node);
+    const said = { event: 'test.echo_text.deprecation', action: 'test.echo_text', major: 1 };
+    real.system.bus.publish(doorEventsTopic('acme', 'test'), { type: 'note', ...said });
+    send(envelope());
+    await eventually(() => expect(idsOf('done')).toHaveLength(1));
+    expect(idsOf('deprecation')).toHaveLength(1);
+    expect(idsOf('deprecation')[0]).toMatchObject(said);
+  });
+
+  it('answers what it took before it closes', async () => {
+    const door = await open();
+    const gate = `closing-${env}`;
+    const asked = envelope({
+      action: 'test.hold_work',
+      payload: { schema_version: '1.0', gate },
+    });
+    const options = { headers: signedIn(), timeout: 20_000 };
+    const answer = outside.request(subject(), bytesOf(asked), options);
+    await eventually(() => expect(real.gate.begun).toContain(gate));
+    const closing = door.close();
+    real.gate.open(gate);
+    expect((await answer).headers?.get('status')).toBe('200');
+    await closing;
+    const late = outside.request(subject(), bytesOf(envelope()), { timeout: 20_000 });
+    await expect(late).rejects.toThrow(/no responders/i);
+  });
+});
+
+/** The system's own bus, on which some events of tasks are not heard. */
+const withoutEvents = (
+  { bus }: Pick<System, 'bus'>,
+  isLost: (event: TaskEvent) => boolean,
+): System['bus'] => ({
+  connected: true,
+  publish: (subject, payload) => bus.publish(subject, payload),
+  request: (subject, payload, options) => bus.request(subject, payload, options),
+  close: () => Promise.resolve(),
+  subscribe: (pattern, onMessage) =>
+    bus.subscribe(pattern, (message) => {
+      if (!isLost(message.payload as TaskEvent)) onMessage(message);
+    }),
+});
+
+const GATEWAY: NodeStatus = {
+  node: '',
+  name: '',
+  role: 'gateway',
+  version: '0',
+  startedAtMs: 0,
+  draining: false,
+  weight: 1,
+  load: { cpu: 0, eventLoop: 0, effects: 0, rssBytes: 0, turnsPerSecond: 0 },
+  shards: 0,
+  ageMs: 0,
+};
