@@ -7,7 +7,7 @@ import { type ClientOptions, gatewayOf } from './options.ts';
 import { connectionError } from './gateway-errors.ts';
 
 export type HttpRequest = {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** with its query */
   readonly path: string;
   readonly body?: unknown;

@@ -3,7 +3,7 @@ import { createEdge } from '../channels/edge/create-edge.ts';
 import { CONTROL_SPECS } from '../channels/edge/control.ts';
 import type { Edge, Identity } from '../channels/edge/edge.ts';
 import { createIdentity } from '../channels/edge/identity/create-identity.ts';
-import { localIssuer } from '../channels/edge/identity/local-issuer.ts';
+import { localIssuer, localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
 import { type Operator, operatorOf } from '../channels/edge/identity/operator.ts';
 import type { Offers } from '../channels/edge/offers.ts';
 import { TokenQuota } from '../channels/edge/quota.ts';
@@ -12,6 +12,7 @@ import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
+import { keyRoutes } from '../channels/http/keys.ts';
 import type { Route } from '../channels/http/route.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
@@ -94,7 +95,14 @@ type Served = Parts & {
 };
 
 /** Every route of the door, one line a file. */
-const routesOf = ({ system, tasks, edge, identity, operator }: Served): readonly Route[] => [
+const routesOf = ({
+  config,
+  system,
+  tasks,
+  edge,
+  identity,
+  operator,
+}: Served): readonly Route[] => [
   ...envelopeRoutes(edge),
   ...taskRoutes(edge),
   ...evidenceRoutes({ index: system.index, identity }),
@@ -105,4 +113,10 @@ const routesOf = ({ system, tasks, edge, identity, operator }: Served): readonly
   }),
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
+  ...keyRoutes({
+    system,
+    operator,
+    tenant: TENANT,
+    published: async () => [tasks.sealer.publicJwk, ...(await localIssuerKeys(config.home))],
+  }),
 ];

@@ -2,6 +2,9 @@
  * What tasks need of a process, whatever form it has: the actions of this code, the bucket, the key
  * that sealed payloads are opened with, and agents outside.
  */
+import { factoryProcesses } from '../actors/factory/factory.ts';
+import { ProcessCatalog } from '../actors/process/catalog.ts';
+import type { ProcessServices } from '../actors/process/plan.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
 import { sealingKeyFile } from '../channels/edge/identity/key-file.ts';
@@ -13,7 +16,7 @@ import { gatewayUrl, openArtifacts } from './artifacts.ts';
 import type { Crew } from './crew.ts';
 
 export type TaskParts = {
-  readonly services: TaskServices;
+  readonly services: TaskServices & ProcessServices;
   readonly sealer: Sealer;
   /** where others reach this cell's door, without a slash at its end */
   readonly publicUrl: () => string;
@@ -31,10 +34,12 @@ export async function openTaskParts(
   const publicUrl = () => url;
   const sealer = await createSealer({
     file: a2a.sealingKeyFile ?? sealingKeyFile(home),
-    jwksUrl: `${url}/.well-known/jwks.json`,
+    jwksUrl: () => `${url}/.well-known/jwks.json`,
   });
-  const services: TaskServices = {
-    actions: new ActionCatalog(shippedActions()),
+  const actions = new ActionCatalog(shippedActions());
+  const services: TaskParts['services'] = {
+    actions,
+    processes: new ProcessCatalog(factoryProcesses(), actions),
     artifacts: await openArtifacts(config, { publicUrl }),
     open: (envelope) => sealer.open(envelope),
     askAgent: (agent) =>

@@ -34,7 +34,7 @@ export type SealerOptions = {
   /** private keys; made when there is none. All open, the first is published */
   readonly file: string;
   /** where others find the public key, for errors */
-  readonly jwksUrl: string;
+  readonly jwksUrl: () => string;
 };
 
 /** @throws TroupeError INVALID_ARGUMENT, UNAVAILABLE when the file has no key to seal to */
@@ -44,7 +44,7 @@ export async function createSealer({ file, jwksUrl }: SealerOptions): Promise<Se
   return {
     publicJwk: { ...first, kid: sealingKidOf(first), use: 'enc', alg: 'ECDH-ES+A256KW' },
     async open(envelope) {
-      if (!isSealed(envelope.payload)) throw unsealed(envelope.action, jwksUrl);
+      if (!isSealed(envelope.payload)) throw unsealed(envelope.action, jwksUrl());
       return { ...envelope, payload: await openPayload(envelope.payload, keys, envelope) };
     },
   };

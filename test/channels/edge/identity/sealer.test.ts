@@ -13,7 +13,8 @@ import { newSealingKey, sealPayload } from '../../../../protocols/sealed.ts';
 import { envelope } from '../../../protocols/signed-envelope.ts';
 import { scratchFolder, write } from '../../../runtime/config/folder.ts';
 
-const jwksUrl = 'http://127.0.0.1:1/.well-known/jwks.json';
+const url = 'http://127.0.0.1:1/.well-known/jwks.json';
+const jwksUrl = () => url;
 
 describe('a sealer', () => {
   it('makes its key once, for its owner only, and opens what was sealed to it after a restart', async () => {
@@ -30,8 +31,8 @@ describe('a sealer', () => {
   it('refuses a payload in plain text and says where the key is, and nothing of the payload', async () => {
     const sealer = await createSealer({ file: sealingKeyFile(scratchFolder()), jwksUrl });
     const error = (await sealer.open(envelope()).catch((thrown: unknown) => thrown)) as Error;
-    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { jwks: jwksUrl } });
-    expect(error.message).toContain(jwksUrl);
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { jwks: url } });
+    expect(error.message).toContain(url);
     expect(JSON.stringify(error)).not.toContain('Grüße');
   });
 

@@ -104,7 +104,7 @@ describe('a token', () => {
       const error = (await identity
         .authenticate(bearer(await ed.token(claims)))
         .catch((thrown: unknown) => thrown)) as Error;
-      expect(error, JSON.stringify(claims)).toMatchObject(refusal(what));
+      expect({ claims, error }).toMatchObject({ error: refusal(what) });
       expect(error.message).not.toContain(RESOURCE);
     }
     for (const claims of [{ exp: soon - 29 }, { nbf: soon + 29 }, { aud: ['x', RESOURCE] }])
