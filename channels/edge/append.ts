@@ -12,7 +12,6 @@ import type { Envelope } from '../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import {
-  ETA_SEC_MAX,
   type SequencePass,
   sequenceAddress,
   subjectOf,
@@ -58,7 +57,7 @@ export const append = async (
       type: 'task.submit',
       envelope,
       payloadHash,
-      terms: { ...terms, etaSec: etaOf(envelope, terms.etaSec) },
+      terms,
       transport,
       answer: 'ack',
     },
@@ -73,14 +72,6 @@ export const append = async (
 };
 
 const AGAIN = 'send it again with the same idempotency_key';
-
-/** A sender may ask for more time than the action has by itself, never for less (EN7). */
-const etaOf = ({ payload }: Envelope, etaSec: number): number => {
-  const wanted = payload['eta_sec'];
-  return Number.isSafeInteger(wanted)
-    ? Math.min(ETA_SEC_MAX, Math.max(etaSec, wanted as number))
-    : etaSec;
-};
 
 /**
  * Asks a task or its sequence. undefined: the message was accepted, and no answer came in time.

@@ -28,6 +28,7 @@ export class TaskWatch {
   readonly #o: WatchOptions;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #unsubscribe: () => void;
+  #closed = false;
 
   constructor(options: WatchOptions) {
     this.#o = options;
@@ -46,8 +47,12 @@ export class TaskWatch {
     return this.#o.index.get<TaskRow>(TASKS_INDEX, tenant, taskId);
   }
 
-  /** Returns how to stop. */
+  /** Returns how to stop. Of a watch that has ended the listener is told so at once. */
   on(taskId: string, listener: Listener): () => void {
+    if (this.#closed) {
+      listener(undefined);
+      return () => {};
+    }
     const listeners = this.#listeners.get(taskId) ?? new Set();
     this.#listeners.set(taskId, listeners.add(listener));
     return () => {
@@ -94,6 +99,7 @@ export class TaskWatch {
   }
 
   close(): void {
+    this.#closed = true;
     this.#unsubscribe();
     for (const taskId of this.#listeners.keys()) this.#tell(taskId, undefined);
     this.#listeners.clear();

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EdgeFacts } from '../../../channels/edge/create-edge.ts';
-import type { Edge, EdgeAnswer, EdgeRequest } from '../../../channels/edge/edge.ts';
+import type { Edge, EdgeRequest } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
-import type { ErrorCode, ErrorData } from '../../../protocols/errors.ts';
-import { TASKS_INDEX, taskTopic, type TaskView } from '../../../protocols/task.ts';
+import type { ErrorCode } from '../../../protocols/errors.ts';
+import { TASKS_INDEX } from '../../../protocols/task.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { bytesOf, envelope, openRealTasks, type RealTasks } from './real-tasks.ts';
+import { envelope, errorOf, openRealTasks, type RealTasks, sender, taskOf } from './real-tasks.ts';
 
 let real: RealTasks;
 let edge: Edge;
@@ -17,16 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => real.stop());
 
-const send = (value: unknown, more: Partial<EdgeRequest> = {}, to: Edge = edge) =>
-  to.submit({ transport: 'http', bytes: bytesOf(value), authorization: 'Bearer alice', ...more });
-const taskOf = (answer: EdgeAnswer): TaskView => {
-  if (answer.kind === 'task') return answer.view;
-  throw new Error(`refused: ${JSON.stringify(answer.error)}`);
-};
-const errorOf = (answer: EdgeAnswer): ErrorData => {
-  if (answer.kind === 'refused') return answer.error;
-  throw new Error(`accepted: ${answer.view.state}`);
-};
+const send = sender(() => edge);
 const later = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 /** A task that runs until `real.gate.open(key)`. */
@@ -93,7 +84,7 @@ describe('the order of the checks', () => {
   const clerk = { sub: 'clerk', roles: ['clerk'] };
 
   it('is schema, identity, tenant, payload, idempotency, ttl, quota, seq', async () => {
-    const used = envelope({ principal: clerk });
+    const used = envelope({ principal: clerk, context_id: 'order' });
     const tight = real.edge({ quota: spent });
     await send({ ...used, seq: 9_000_000 }, { authorization: 'Bearer clerk' });
     await send(envelope({ principal: clerk }), { authorization: 'Bearer clerk' }, tight);
@@ -154,7 +145,7 @@ describe('a refusal', () => {
 
   it('shows nothing of a body that is no JSON', async () => {
     const bytes = Buffer.from('{"secret-word": oops');
-    const error = errorOf(await send(undefined, { bytes }));
+    const error = errorOf(await send({}, { bytes }));
     expect(error.code).toBe('INVALID_ARGUMENT');
     expect(JSON.stringify(error)).not.toContain('secret-word');
   });
@@ -316,135 +307,6 @@ describe('limits', () => {
       }),
     );
     expect(taskOf(await send(first, {}, full)).task_id).toBe(task_id);
-  });
-});
-
-describe('control', () => {
-  const control = (action: string, payload: object) =>
-    envelope({ action, payload: { schema_version: '1.0', ...payload }, seq: 1 });
-
-  it('asks for a task as it is, also with a number that was used', async () => {
-    const { task_id } = taskOf(await send(envelope()));
-    const view = taskOf(await send(control('task.get_status', { task_id })));
-    expect(view).toMatchObject({ task_id, state: 'SUCCEEDED' });
-    const none = await send(control('task.get_status', { task_id: 'none' }));
-    expect(errorOf(none).code).toBe('NOT_FOUND');
-    expect(errorOf(await send(control('task.get_status', {}))).details).toMatchObject({
-      errors: [{ path: '/payload/task_id' }],
-    });
-  });
-
-  it('cancels a task that runs, by its id or its key, and again without harm', async () => {
-    const { id, asked, gate } = await held();
-    const cancel = control('test.hold_work.cancel', { task_id: id, reason: 'no need' });
-    expect(taskOf(await send(cancel))).toMatchObject({ task_id: id, state: 'CANCELLED' });
-    const { idempotency_key } = asked;
-    const again = control('test.hold_work.cancel', { idempotency_key });
-    expect(taskOf(await send(again))).toMatchObject({ task_id: id, state: 'CANCELLED' });
-    expect(gate).toBe(idempotency_key);
-    const wrong = control('test.echo_text.cancel', { task_id: id });
-    expect(errorOf(await send(wrong)).code).toBe('NOT_FOUND');
-  });
-
-  it('does not cancel what has ended', async () => {
-    const { task_id } = taskOf(await send(envelope()));
-    const cancel = control('test.echo_text.cancel', { task_id });
-    expect(errorOf(await send(cancel))).toMatchObject({
-      code: 'CONFLICT',
-      details: { state: 'SUCCEEDED' },
-    });
-  });
-
-  it('gives a task the word that it waits for, once', async () => {
-    const asked = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
-    const { task_id } = taskOf(await send(asked, { waitMs: 0 }));
-    await eventually(async () => {
-      const view = await edge.task(task_id, { authorization: 'Bearer alice' });
-      expect(view.waiting).toMatchObject({ for: 'input', prompt: 'which word?' });
-    });
-    const word = control('task.provide_input', { task_id, input: 'Wort' });
-    taskOf(await send(word));
-    await eventually(async () => {
-      const view = await edge.task(task_id, { authorization: 'Bearer alice' });
-      expect(view).toMatchObject({ state: 'SUCCEEDED', result: { word: 'Wort' } });
-    });
-    const second = control('task.provide_input', { task_id, input: 'zu spät' });
-    expect(errorOf(await send(second)).code).toBe('CONFLICT');
-    taskOf(await send(word));
-  });
-
-  it('reaches no task of another tenant', async () => {
-    const { id, gate } = await held();
-    const asked = control('test.hold_work.cancel', { task_id: id });
-    const theirs = { ...asked, tenant_id: 'other', principal: { sub: 'mallory', roles: [] } };
-    const as = { authorization: 'Bearer mallory' };
-    expect(errorOf(await send(theirs, as)).code).toBe('NOT_FOUND');
-    await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(edge.cancel(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    real.gate.open(gate);
-  });
-});
-
-describe('events', () => {
-  const as = { authorization: 'Bearer alice' };
-  const heard = async (id: string, after: number, from: Edge = edge) => {
-    const events: [number, string][] = [];
-    const signal = AbortSignal.timeout(20_000);
-    for await (const { n, event, event_id } of from.events(id, as, { after, signal })) {
-      expect(event_id).toBe(`${id}.${n}`);
-      events.push([n, event.slice(event.lastIndexOf('.') + 1)]);
-    }
-    expect(signal.aborted).toBe(false);
-    return events;
-  };
-
-  it('come each once and in order, from the past and live, until the end', async () => {
-    const { id, gate } = await held();
-    const whole = heard(id, 0);
-    const rest = heard(id, 2);
-    real.gate.open(gate);
-    expect(await whole).toEqual([
-      [1, 'accepted'],
-      [2, 'running'],
-      [3, 'done'],
-    ]);
-    expect(await rest).toEqual([[3, 'done']]);
-    expect(await heard(id, 3)).toEqual([]);
-  });
-
-  it('that the bus loses are filled in from the row', async () => {
-    const { system } = real;
-    const silent = { subscribe: () => () => {} };
-    const deaf = real.edge({ system: Object.assign(Object.create(system), { bus: silent }) });
-    const { id, gate } = await held();
-    const events = heard(id, 0, deaf);
-    real.gate.open(gate);
-    expect((await events).map(([, name]) => name)).toEqual(['accepted', 'running', 'done']);
-  });
-
-  it('of a task that nobody knows are refused', async () => {
-    await expect(heard('none', 0)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-  });
-
-  it('end with the Edge, and so does every wait', async () => {
-    const leaving = real.edge();
-    const { id, gate, asked } = await held();
-    const waiting = send(asked, {}, leaving);
-    const events = heard(id, 0, leaving);
-    leaving.close();
-    expect(taskOf(await waiting).state).toBe('RUNNING');
-    expect((await events).map(([n]) => n)).toEqual([1, 2]);
-    real.gate.open(gate);
-  });
-
-  it('are those that are told on the topic of the task', async () => {
-    const { id, gate } = await held();
-    const topic = taskTopic('acme', id);
-    const told: unknown[] = [];
-    const off = real.system.bus.subscribe(topic, ({ payload }) => told.push(payload));
-    real.gate.open(gate);
-    await eventually(() => expect(told).toMatchObject([{ n: 3, event: 'test.hold_work.done' }]));
-    off();
   });
 });
 

@@ -9,11 +9,18 @@ import { defineAction, inputRequired } from '../../../actors/task/action.ts';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { createEdge, type EdgeOptions } from '../../../channels/edge/create-edge.ts';
-import type { Caller, Edge, Identity } from '../../../channels/edge/edge.ts';
+import type {
+  Caller,
+  Edge,
+  EdgeAnswer,
+  EdgeRequest,
+  Identity,
+} from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { createOffers } from '../../../compose/offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
-import { TroupeError } from '../../../protocols/errors.ts';
+import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
+import type { TaskView } from '../../../protocols/task.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
 
@@ -205,3 +212,19 @@ export const envelope = (changes: Partial<Envelope> = {}): Envelope => ({
 });
 
 export const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+
+/** Sends an envelope as alice to the Edge, or to another one. */
+export const sender =
+  (edge: () => Edge) =>
+  (value: unknown, more: Partial<EdgeRequest> = {}, to: Edge = edge()): Promise<EdgeAnswer> =>
+    to.submit({ transport: 'http', bytes: bytesOf(value), authorization: 'Bearer alice', ...more });
+
+export const taskOf = (answer: EdgeAnswer): TaskView => {
+  if (answer.kind === 'task') return answer.view;
+  throw new Error(`refused: ${JSON.stringify(answer.error)}`);
+};
+
+export const errorOf = (answer: EdgeAnswer): ErrorData => {
+  if (answer.kind === 'refused') return answer.error;
+  throw new Error(`accepted: ${answer.view.state}`);
+};

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Edge } from '../../../channels/edge/edge.ts';
+import { isErrorCode } from '../../../protocols/errors.ts';
+import { isFinal } from '../../../protocols/task.ts';
+import { bytesOf, envelope, openRealTasks, type RealTasks } from './real-tasks.ts';
+
+const CASES = Number(process.env['TROUPE_FUZZ_CASES'] ?? 5_000);
+const LOGGED_MAX = 3;
+
+let real: RealTasks;
+let edge: Edge;
+const faults: object[] = [];
+beforeAll(async () => {
+  real = await openRealTasks();
+  edge = real.edge({ log: { error: (facts) => faults.length < LOGGED_MAX && faults.push(facts) } });
+});
+afterAll(() => real.stop());
+
+const key = fc.oneof(
+  fc.constantFrom('__proto__', 'constructor', 'type', 'meta', 'toString', 'eta_sec', ''),
+  fc.string({ unit: 'binary' }),
+);
+const value = fc.oneof(
+  fc.jsonValue({ maxDepth: 4 }),
+  fc.string({ unit: 'binary', maxLength: 300 }),
+  fc.double(),
+  fc.constantFrom(null, -0, 1e308, Number.MAX_SAFE_INTEGER, '\u0000', '\ud800', '﷽', [], {}),
+  fc.dictionary(key, fc.jsonValue({ maxDepth: 2 })),
+);
+const path = fc.constantFrom(
+  ...Object.keys(envelope()).map((field) => [field]),
+  ['payload', 'schema_version'],
+  ['payload', 'text'],
+  ['payload', 'artifact_uri'],
+  ['payload', 'task_id'],
+  ['principal', 'sub'],
+  ['principal', 'roles'],
+  ['context_id'],
+  ['data_locality'],
+  ['resource_links'],
+);
+const action = fc.constantFrom(
+  'test.echo_text',
+  'test.hold_work.cancel',
+  'task.get_status',
+  'task.provide_input',
+  'test.guard_door',
+);
+type Json = Record<string, unknown>;
+const put = (target: Json, [head, ...rest]: string[], to: unknown): void => {
+  const field = head!;
+  if (rest.length > 0) put((target[field] ??= {}) as Json, rest, to);
+  else Object.defineProperty(target, field, { value: to, enumerable: true, writable: true });
+};
+const mutation = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ at: path, to: value }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ at: fc.array(key, { minLength: 1, maxLength: 1 }), to: value }),
+  },
+  { weight: 1, arbitrary: fc.record({ at: fc.tuple(fc.constant('payload'), key), to: value }) },
+  { weight: 1, arbitrary: fc.record({ at: path, to: fc.constant(undefined) }) },
+);
+/** The text of an envelope with some faults, or cut, or with some bytes changed. */
+const bytes = fc
+  .record({
+    action,
+    mutations: fc.array(mutation, { maxLength: 3 }),
+    cut: fc.option(fc.nat({ max: 1_000 }), { freq: 10 }),
+    noise: fc.array(fc.tuple(fc.nat({ max: 800 }), fc.nat({ max: 255 })), { maxLength: 2 }),
+    noisy: fc.boolean(),
+  })
+  .map(({ action: name, mutations, cut, noise, noisy }) => {
+    const mutated: Json = { ...envelope({ action: name }) };
+    mutated['payload'] = { schema_version: '1.0', text: 'a' };
+    for (const { at, to } of mutations) {
+      try {
+        put(mutated, [...at], to);
+      } catch {
+        // A field of what is no object any more.
+      }
+    }
+    const text = Buffer.from(bytesOf(mutated));
+    if (noisy) for (const [at, byte] of noise) if (at < text.length) text[at] = byte;
+    return cut === null ? text : text.subarray(0, cut);
+  });
+
+it('whatever comes, the answer is a task or an error of the taxonomy', {
+  timeout: 600_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(bytes, async (sent) => {
+      const answer = await edge.submit({
+        transport: 'http',
+        bytes: sent,
+        authorization: 'Bearer alice',
+        waitMs: 0,
+      });
+      if (answer.kind === 'task') {
+        expect(typeof answer.view.task_id === 'string' || isFinal(answer.view.state)).toBe(true);
+        return;
+      }
+      const { code, message } = answer.error;
+      expect(isErrorCode(code)).toBe(true);
+      expect(code, message).not.toBe('INTERNAL');
+      expect(code, message).not.toBe('UNAVAILABLE');
+      expect(message).not.toMatch(/\n\s+at /);
+      expect(JSON.stringify(answer)).toBeTypeOf('string');
+    }),
+    { numRuns: CASES },
+  );
+  expect(faults).toEqual([]);
+});
+
+it.each([
+  ['lists in one another', '['.repeat(400_000) + ']'.repeat(400_000)],
+  ['a number that no double holds', '1e999'],
+  ['a text that is one half of a sign', '"\\ud800"'],
+  ['a field that is a prototype', '{"__proto__":{"polluted":1}}'],
+  ['a thousand fields', `{${Array.from({ length: 1_000 }, (_, n) => `"f${n}":0`).join()}}`],
+])('%s in a payload is refused, or carried, and harms nothing', async (_, json) => {
+  const asked = { ...envelope(), payload: { schema_version: '1.0', text: 'a', more: '%' } };
+  const text = JSON.stringify(asked).replace('"%"', json);
+  const answer = await edge.submit({
+    transport: 'http',
+    bytes: Buffer.from(text),
+    authorization: 'Bearer alice',
+  });
+  expect(answer).toMatchObject({ kind: 'refused', error: { code: 'INVALID_ARGUMENT' } });
+  expect(({} as Json)['polluted']).toBeUndefined();
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Edge } from '../../../channels/edge/edge.ts';
+import type { Envelope } from '../../../protocols/envelope.ts';
+import { taskTopic } from '../../../protocols/task.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { envelope, errorOf, openRealTasks, type RealTasks, sender, taskOf } from './real-tasks.ts';
+
+let real: RealTasks;
+let edge: Edge;
+beforeAll(async () => {
+  real = await openRealTasks();
+  edge = real.edge();
+});
+afterAll(() => real.stop());
+
+const send = sender(() => edge);
+
+/** A task that runs until `real.gate.open(key)`. */
+const held = async (more: Partial<Envelope> = {}) => {
+  const asked = envelope({ action: 'test.hold_work', ...more });
+  const gate = asked.idempotency_key;
+  const whole = { ...asked, payload: { schema_version: '1.0', gate } };
+  const view = taskOf(await send(whole, { waitMs: 0 }));
+  await eventually(() => expect(real.gate.begun).toContain(gate));
+  return { gate, asked: whole, id: view.task_id, view };
+};
+
+describe('control', () => {
+  const control = (action: string, payload: object) =>
+    envelope({ action, payload: { schema_version: '1.0', ...payload }, seq: 1 });
+
+  it('asks for a task as it is, also with a number that was used', async () => {
+    const { task_id } = taskOf(await send(envelope()));
+    const view = taskOf(await send(control('task.get_status', { task_id })));
+    expect(view).toMatchObject({ task_id, state: 'SUCCEEDED' });
+    const none = await send(control('task.get_status', { task_id: 'none' }));
+    expect(errorOf(none).code).toBe('NOT_FOUND');
+    expect(errorOf(await send(control('task.get_status', {}))).details).toMatchObject({
+      errors: [{ path: '/payload/task_id' }],
+    });
+  });
+
+  it('cancels a task that runs, by its id or its key, and again without harm', async () => {
+    const { id, asked, gate } = await held();
+    const cancel = control('test.hold_work.cancel', { task_id: id, reason: 'no need' });
+    expect(taskOf(await send(cancel))).toMatchObject({ task_id: id, state: 'CANCELLED' });
+    const { idempotency_key } = asked;
+    const again = control('test.hold_work.cancel', { idempotency_key });
+    expect(taskOf(await send(again))).toMatchObject({ task_id: id, state: 'CANCELLED' });
+    expect(gate).toBe(idempotency_key);
+    const wrong = control('test.echo_text.cancel', { task_id: id });
+    expect(errorOf(await send(wrong)).code).toBe('NOT_FOUND');
+  });
+
+  it('does not cancel what has ended', async () => {
+    const { task_id } = taskOf(await send(envelope()));
+    const cancel = control('test.echo_text.cancel', { task_id });
+    expect(errorOf(await send(cancel))).toMatchObject({
+      code: 'CONFLICT',
+      details: { state: 'SUCCEEDED' },
+    });
+  });
+
+  it('gives a task the word that it waits for, once', async () => {
+    const asked = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
+    const { task_id } = taskOf(await send(asked, { waitMs: 0 }));
+    await eventually(async () => {
+      const view = await edge.task(task_id, { authorization: 'Bearer alice' });
+      expect(view.waiting).toMatchObject({ for: 'input', prompt: 'which word?' });
+    });
+    const word = control('task.provide_input', { task_id, input: 'Wort' });
+    taskOf(await send(word));
+    await eventually(async () => {
+      const view = await edge.task(task_id, { authorization: 'Bearer alice' });
+      expect(view).toMatchObject({ state: 'SUCCEEDED', result: { word: 'Wort' } });
+    });
+    const second = control('task.provide_input', { task_id, input: 'zu spät' });
+    expect(errorOf(await send(second)).code).toBe('CONFLICT');
+    taskOf(await send(word));
+  });
+
+  it('reaches no task of another tenant', async () => {
+    const { id, gate } = await held();
+    const asked = control('test.hold_work.cancel', { task_id: id });
+    const theirs = { ...asked, tenant_id: 'other', principal: { sub: 'mallory', roles: [] } };
+    const as = { authorization: 'Bearer mallory' };
+    expect(errorOf(await send(theirs, as)).code).toBe('NOT_FOUND');
+    await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(edge.cancel(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    real.gate.open(gate);
+  });
+});
+
+describe('events', () => {
+  const as = { authorization: 'Bearer alice' };
+  const heard = async (id: string, after: number, from: Edge = edge) => {
+    const events: [number, string][] = [];
+    const signal = AbortSignal.timeout(20_000);
+    for await (const { n, event, event_id } of from.events(id, as, { after, signal })) {
+      expect(event_id).toBe(`${id}.${n}`);
+      events.push([n, event.slice(event.lastIndexOf('.') + 1)]);
+    }
+    expect(signal.aborted).toBe(false);
+    return events;
+  };
+
+  it('come each once and in order, from the past and live, until the end', async () => {
+    const { id, gate } = await held();
+    const whole = heard(id, 0);
+    const rest = heard(id, 2);
+    real.gate.open(gate);
+    expect(await whole).toEqual([
+      [1, 'accepted'],
+      [2, 'running'],
+      [3, 'done'],
+    ]);
+    expect(await rest).toEqual([[3, 'done']]);
+    expect(await heard(id, 3)).toEqual([]);
+  });
+
+  it('that the bus loses are filled in from the row', async () => {
+    const { system } = real;
+    const silent = { subscribe: () => () => {} };
+    const deaf = real.edge({ system: Object.assign(Object.create(system), { bus: silent }) });
+    const { id, gate } = await held();
+    const events = heard(id, 0, deaf);
+    real.gate.open(gate);
+    expect((await events).map(([, name]) => name)).toEqual(['accepted', 'running', 'done']);
+  });
+
+  it('of a task that nobody knows are refused', async () => {
+    await expect(heard('none', 0)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('end with the Edge, and so does every wait', async () => {
+    const leaving = real.edge();
+    const { id, gate, asked } = await held();
+    const waiting = send(asked, {}, leaving);
+    const events = heard(id, 0, leaving);
+    leaving.close();
+    expect(taskOf(await waiting).state).toBe('RUNNING');
+    expect((await events).map(([n]) => n)).toEqual([1, 2]);
+    real.gate.open(gate);
+  });
+
+  it('are those that are told on the topic of the task', async () => {
+    const { id, gate } = await held();
+    const topic = taskTopic('acme', id);
+    const told: unknown[] = [];
+    const off = real.system.bus.subscribe(topic, ({ payload }) => told.push(payload));
+    real.gate.open(gate);
+    await eventually(() => expect(told).toMatchObject([{ n: 3, event: 'test.hold_work.done' }]));
+    off();
+  });
+});
