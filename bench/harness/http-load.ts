@@ -1,0 +1,110 @@
+/**
+ * HttpLoad: a client that costs little: keep-alive sockets, requests written as bytes, answers read
+ * by their Content-Length. It knows no redirects and no chunks; a door under load is what it is
+ * for.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export type Answer = { readonly status: number; readonly body: string; readonly ms: number };
+
+type Waiting = {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (why: Error) => void;
+  readonly sentAt: number;
+};
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+/** One socket; one request at a time. */
+class Line {
+  readonly #socket: Socket;
+  #waiting: Waiting | undefined;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(socket: Socket) {
+    this.#socket = socket.setNoDelay(true);
+    socket.on('data', (bytes) => this.#read(bytes));
+    socket.on('close', () => this.#waiting?.reject(new Error('the connection was closed')));
+    socket.on('error', (error) => this.#waiting?.reject(error));
+  }
+
+  request(bytes: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject, sentAt: performance.now() };
+      this.#socket.write(bytes);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #read(bytes: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    const headEnd = this.#rest.indexOf(HEAD_END);
+    if (headEnd < 0) return;
+    const head = this.#rest.toString('latin1', 0, headEnd);
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    const end = headEnd + HEAD_END.length + length;
+    if (this.#rest.length < end) return;
+    const body = this.#rest.toString('utf8', headEnd + HEAD_END.length, end);
+    this.#rest = this.#rest.subarray(end);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve({
+      status: Number(head.slice(9, 12)),
+      body,
+      ms: performance.now() - waiting.sentAt,
+    });
+  }
+}
+
+export class HttpLoad {
+  readonly #lines: Line[];
+  readonly #free: Line[];
+  readonly #queue: ((line: Line) => void)[] = [];
+
+  private constructor(lines: Line[]) {
+    this.#lines = lines;
+    this.#free = [...lines];
+  }
+
+  static async open(port: number, connections: number): Promise<HttpLoad> {
+    const lines = Array.from({ length: connections }, async () => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return new Line(socket);
+    });
+    return new HttpLoad(await Promise.all(lines));
+  }
+
+  /** Waits for a free connection. The time counts from the send. */
+  async request(bytes: Buffer): Promise<Answer> {
+    const line =
+      this.#free.pop() ?? (await new Promise<Line>((resolve) => this.#queue.push(resolve)));
+    try {
+      return await line.request(bytes);
+    } finally {
+      const next = this.#queue.shift();
+      if (next) next(line);
+      else this.#free.push(line);
+    }
+  }
+
+  close(): void {
+    for (const line of this.#lines) line.close();
+  }
+}
+
+/** A request as bytes. */
+export function requestOf(
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Buffer {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('')}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
