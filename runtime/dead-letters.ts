@@ -16,8 +16,14 @@ import { decodeKept } from './shard/records.ts';
 import { DEAD_LETTER_DOMAIN, domainOf } from './shard/relay.ts';
 import type { Audit, AuditEntry, DeadLetter, DeadLetters, TellAnswer } from './system.ts';
 
-/** As audits are stored: those of the runtime's own letters name no domain. */
-export type StoredAudit = Omit<AuditEntry, 'domain'> & { readonly domain?: string };
+/** As audits are stored: old ones, all of the runtime's own letters, name neither of both. */
+export type StoredAudit = Omit<AuditEntry, 'domain'> & {
+  readonly domain?: string;
+  /** id of the letter, of which its log may hold a second copy */
+  readonly letter?: string;
+};
+
+type Audited = StoredAudit & Pick<AuditEntry, 'domain'>;
 
 /** Where it is kept what people did about dead letters. Its `-` keeps it apart from all domains. */
 export const auditSubject = (env: string): string =>
@@ -52,7 +58,7 @@ export class DeadLetterLog implements DeadLetters {
     options: { domain?: string; from?: number; limit?: number } = {},
   ): Promise<readonly DeadLetter[]> {
     const { domain, from = 1, limit = LIST_MAX } = options;
-    const dealt = dealtWith(await this.audits());
+    const dealt = dealtWith(await this.#audited());
     if (domain !== undefined) return this.#open(domain, from, limit, dealt);
     const letters: DeadLetter[] = [];
     for (const each of await this.domains())
@@ -93,13 +99,17 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   async audits({ domain }: { domain?: string } = {}): Promise<readonly AuditEntry[]> {
-    const audits: AuditEntry[] = [];
+    if (domain !== undefined) checkDomain(domain);
+    const audits = (await this.#audited()).map(({ letter: _, ...audit }) => audit);
+    return domain === undefined ? audits : audits.filter((audit) => audit.domain === domain);
+  }
+
+  async #audited(): Promise<readonly Audited[]> {
+    const audits: Audited[] = [];
     for (let next = 1; ; ) {
       const entries = await this.#o.log.read(this.#audits, next);
-      for (const { bytes } of entries) {
-        const audit = { domain: DEAD_LETTER_DOMAIN, ...decode<StoredAudit>(bytes) };
-        if (domain === undefined || audit.domain === domain) audits.push(audit);
-      }
+      for (const { bytes } of entries)
+        audits.push({ domain: DEAD_LETTER_DOMAIN, ...decode<StoredAudit>(bytes) });
       const last = entries.at(-1);
       if (!last) return audits;
       next = last.position + 1;
@@ -121,7 +131,7 @@ export class DeadLetterLog implements DeadLetters {
       if (entries.length === 0) break;
       for (const entry of entries) {
         const letter = letterOf(entry);
-        if (!dealt.has(placeOf(letter)) && !seen.has(letter.id)) letters.push(letter);
+        if (!seen.has(letter.id) && !isDealtWith(dealt, letter)) letters.push(letter);
         seen.add(letter.id);
       }
       next = entries.at(-1)!.position + 1;
@@ -130,13 +140,13 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   async #record(
-    { domain, position }: DeadLetter,
+    { domain, position, id }: DeadLetter,
     action: AuditEntry['action'],
     { who, why }: Audit,
   ): Promise<void> {
     if (!who || !why) throw new TroupeError('INVALID_ARGUMENT', 'say who does it and why');
     const at = this.#o.clock.wallMs();
-    const audit: StoredAudit = { who, why, position, at, action, domain };
+    const audit: StoredAudit = { who, why, position, at, action, domain, letter: id };
     await this.#o.log.append(this.#audits, encode(audit));
   }
 
@@ -149,14 +159,18 @@ export class DeadLetterLog implements DeadLetters {
 const placeOf = ({ domain, position }: { domain: string; position: number }): string =>
   `${domain}/${position}`;
 
-function dealtWith(audits: readonly AuditEntry[]): ReadonlySet<string> {
+/** Places, and ids: a copy further on in its log is dealt with, too. */
+function dealtWith(audits: readonly Audited[]): ReadonlySet<string> {
   const dealt = new Set<string>();
-  for (const audit of audits) {
-    if (audit.action === 'refused') dealt.delete(placeOf(audit));
-    else dealt.add(placeOf(audit));
-  }
+  for (const audit of audits)
+    for (const name of [placeOf(audit), audit.letter ?? placeOf(audit)])
+      if (audit.action === 'refused') dealt.delete(name);
+      else dealt.add(name);
   return dealt;
 }
+
+const isDealtWith = (dealt: ReadonlySet<string>, letter: DeadLetter): boolean =>
+  dealt.has(placeOf(letter)) || dealt.has(letter.id);
 
 function letterOf({ position, bytes }: LogEntry): DeadLetter {
   const kept = decodeKept(bytes);
