@@ -3,6 +3,7 @@ import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMachine } from './agent/machine.ts';
 import { approvalMachine } from './approval/machine.ts';
+import { counterMachine } from './counter/machine.ts';
 import { documentMachine } from './document/machine.ts';
 import { keyringMachine } from './keyring/machine.ts';
 import { checkSpecs } from './listing/effects/check-specs.ts';
@@ -108,6 +109,13 @@ export const shippedActors = (): ActorDefinition[] => [
     version: 1,
     machine: documentMachine,
     supervision: { onThrow: 'resume' },
+  }),
+  defineActor({
+    type: 'counter',
+    version: 1,
+    machine: counterMachine,
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
   }),
   defineActor({
     type: 'notification',

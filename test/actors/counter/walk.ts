@@ -1,0 +1,37 @@
+/** All that may happen to a counter, and what it has promised on every path. */
+import { type CounterContext, counterMachine } from '../../../actors/counter/machine.ts';
+import { address } from '../../../protocols/address.ts';
+import type { Reply } from '../../../protocols/statechart.ts';
+import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+
+/** A second opinion: how many calls there were. */
+class Calls {
+  calls = 0;
+
+  copy(): Calls {
+    return Object.assign(new Calls(), this);
+  }
+
+  take({ cause, step }: Happened): void {
+    const replies = said<Reply>(step.asks, 'reply');
+    if (cause.event.type !== 'conformance.count_call') {
+      demand(replies).toHaveLength(0);
+      return;
+    }
+    this.calls += 1;
+    demand(replies.map(({ result }) => result)).toEqual([{ calls: this.calls }]);
+  }
+}
+
+const CALLS: Move[] = [
+  { name: 'call', event: { type: 'conformance.count_call', task_id: 'a' } },
+  { name: 'call of another', event: { type: 'conformance.count_call', task_id: 'b' } },
+];
+
+export const exploration: Exploration = {
+  machine: counterMachine,
+  self: address('default', 'counter', 'c1'),
+  moves: ({ snapshot }) => (snapshot.status === 'done' ? [] : CALLS),
+  key: ({ snapshot }) => [snapshot.value, Math.min(3, (snapshot.context as CounterContext).calls)],
+  ledger: () => new Calls(),
+};
