@@ -18,6 +18,7 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addDlqCommands } from './dlq-commands.ts';
+import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
 import type { SessionsOptions } from './sessions.ts';
 import { addTransferCommands } from './transfer-commands.ts';
@@ -41,6 +42,7 @@ export function buildProgram(finish: Finish): Command {
     addSessions,
     addDlqCommands,
     addApprovalsCommands,
+    addKeysCommands,
     addCharts,
     addConfig,
     addDoctor,

@@ -10,7 +10,7 @@ import { ed25519Jwk, type Ed25519PrivateJwk, kidOf } from '../../../protocols/si
 import { type AnyJwk, issuerKeyFile, keepKeyFile, readKeyFile } from './key-file.ts';
 import { publicPartOf } from './key-source.ts';
 import type { PublishedJwk } from './sealer.ts';
-import { type IssuerOptions, PROFILE_CLAIM } from './tokens.ts';
+import { faultOfName, type IssuerOptions, PROFILE_CLAIM } from './tokens.ts';
 
 export const LOCAL_ISSUER = 'urn:troupe:local';
 
@@ -42,12 +42,24 @@ export type TokenRequest = {
   readonly external: boolean;
 };
 
-/** A signed token. The key is made when there is none. @throws TroupeError as of `keepKeyFile` */
+/** A token is good for so long at most. */
+const TTL_SEC_MAX = 365 * 86_400;
+
+/**
+ * A signed token. The key is made when there is none. @throws TroupeError INVALID_ARGUMENT when no
+ * gateway would believe it, or as of `keepKeyFile`
+ */
 export async function issueToken(
   home: string,
   { sub, tenant, roles, resource, ttlSec, external }: TokenRequest,
   nowMs: number,
 ): Promise<string> {
+  const fault =
+    faultOfName({ sub, tenant }) ??
+    (ttlSec > 0 && ttlSec <= TTL_SEC_MAX
+      ? undefined
+      : 'it would be good for less than 1 s or over 365 d');
+  if (fault !== undefined) throw new TroupeError('INVALID_ARGUMENT', `no such token: ${fault}`);
   const [jwk] = await keepKeyFile(issuerKeyFile(home), newIssuerKey);
   const issuedAt = Math.floor(nowMs / 1_000);
   return new SignJWT({ tenant, roles, ...(external && { [PROFILE_CLAIM]: 'A2A-External' }) })

@@ -48,6 +48,13 @@ export const PROFILE_CLAIM = 'a2a_profile';
 export const SKEW_SEC = 30;
 
 const ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'];
+/** What no gateway would believe of a token; undefined when it would. */
+export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) => {
+  if (!SUB.test(sub)) return 'its sub is no fit name';
+  if (sub === OPERATOR) return 'its sub is a reserved name';
+  return TENANT.test(tenant) ? undefined : 'its tenant is no fit name';
+};
+
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const SUB = /^[^\p{Cc}]{1,256}$/u;
 const ROLES_MAX = 64;
@@ -112,10 +119,10 @@ function issuerOf(token: string): string {
 function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
   const { sub } = payload;
   const tenant = payload[issuer.tenantClaim ?? 'tenant'];
-  if (typeof sub !== 'string' || !SUB.test(sub)) throw unauthorized('its sub is no fit name');
-  if (sub === OPERATOR) throw unauthorized('its sub is a reserved name');
-  if (typeof tenant !== 'string' || !TENANT.test(tenant))
-    throw unauthorized('it names no tenant, or one that is no fit name');
+  if (typeof sub !== 'string' || typeof tenant !== 'string')
+    throw unauthorized('it names no sub or no tenant');
+  const fault = faultOfName({ sub, tenant });
+  if (fault !== undefined) throw unauthorized(fault);
   const roles = rolesOf(payload[issuer.rolesClaim ?? 'roles']);
   return {
     sub,
