@@ -17,6 +17,7 @@ import {
   withJson,
   withNats,
 } from './command-parts.ts';
+import { addConformance } from './conformance-commands.ts';
 import { addDlqCommands } from './dlq-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
@@ -43,6 +44,7 @@ export function buildProgram(finish: Finish): Command {
     addDlqCommands,
     addApprovalsCommands,
     addKeysCommands,
+    addConformance,
     addCharts,
     addConfig,
     addDoctor,
