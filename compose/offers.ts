@@ -250,8 +250,8 @@ class RemoteOffer implements Offer {
     attemptsMax: ATTEMPTS_MAX,
     backoffMs: BACKOFF_MS,
     // What it did it undoes itself, when its own task is cancelled.
-    compensable: false,
-    sensitive: this.spec.sensitive,
+    compensable: this.spec.compensable,
+    sensitive: false,
     evidence: false,
   });
 }

@@ -16,10 +16,9 @@
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
-import type { ActionSpec } from '../../protocols/action.ts';
 import * as life from './life.ts';
 import * as sunsets from './sunsets.ts';
-import type { ListingContext, ListingEvent, Verdict } from './types.ts';
+import type { CheckInput, ListingContext, ListingEvent, Verdict } from './types.ts';
 
 export const listingMachine = setup({
   types: {
@@ -28,7 +27,7 @@ export const listingMachine = setup({
     input: {} as ActorInput,
   },
   actors: {
-    checkSpecs: effect<Verdict, { agentId: string; actions: readonly ActionSpec[] }>(),
+    checkSpecs: effect<Verdict, CheckInput>(),
   },
   actions: {
     ...hostActions,
@@ -95,6 +94,7 @@ export const listingMachine = setup({
         src: 'checkSpecs',
         input: ({ context }) => ({
           agentId: context.agentId,
+          outside: context.asked!.url !== undefined,
           actions: context.asked!.actions,
         }),
         onDone: [

@@ -62,5 +62,11 @@ export type ListingRequest =
 
 export type ListingEvent = Delivered<ListingRequest>;
 
+export type CheckInput = {
+  readonly agentId: string;
+  /** it is not of this code */
+  readonly outside: boolean;
+  readonly actions: readonly ActionSpec[];
+};
 /** What `checkSpecs` found. */
 export type Verdict = { readonly refused?: ErrorData };

@@ -160,7 +160,9 @@ export class EffectRunner {
   stop(): void {
     this.#stopped = true;
     for (const { abort } of this.#running.values())
-      abort.abort(new TroupeError('CANCELLED', 'the worker stops'));
+      abort.abort(
+        new TroupeError('CANCELLED', 'the worker stops', { details: { reason: 'WORKER_STOPS' } }),
+      );
     this.#running.clear();
     this.#slots.close();
   }

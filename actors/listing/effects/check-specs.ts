@@ -4,7 +4,7 @@ import { checker, describeErrors, SemanticVersion } from '../../../protocols/che
 import { parseAction } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';
-import type { Verdict } from '../types.ts';
+import type { CheckInput, Verdict } from '../types.ts';
 import { compileSchema } from './compile-schema.ts';
 
 export const AGENT_ACTIONS_MAX = 200;
@@ -15,15 +15,12 @@ export const AGENT_BYTES_MAX = 917_504;
 /** Domains whose actions are the cell's own, each with the agent that offers them. */
 const RESERVED: Readonly<Record<string, string>> = { registry: 'registry', task: 'task' };
 
-export const checkSpecs: EffectDefinition<
-  { agentId: string; actions: readonly ActionSpec[] },
-  Verdict
-> = {
+export const checkSpecs: EffectDefinition<CheckInput, Verdict> = {
   class: 'repeatable',
   timeoutMs: 60_000,
-  run: ({ agentId, actions }) => {
+  run: (input) => {
     try {
-      refuseUnfit(agentId, actions);
+      refuseUnfit(input);
       return Promise.resolve({});
     } catch (error) {
       return Promise.resolve({ refused: errorData(error) });
@@ -35,7 +32,7 @@ const checkSpec = checker(ActionSpecSchema);
 const checkVersion = checker(SemanticVersion);
 
 /** @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE that name the action */
-export function refuseUnfit(agentId: string, actions: readonly ActionSpec[]): void {
+function refuseUnfit({ agentId, outside, actions }: CheckInput): void {
   if (!Array.isArray(actions)) throw invalid('actions must be a list');
   if (actions.length > AGENT_ACTIONS_MAX)
     throw invalid(`${actions.length} actions are too many: at most ${AGENT_ACTIONS_MAX}`);
@@ -46,6 +43,10 @@ export function refuseUnfit(agentId: string, actions: readonly ActionSpec[]): vo
     const answer = checkSpec(spec);
     if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);
     refuseSpec(agentId, spec);
+    if (outside && spec.sensitive)
+      throw invalid(
+        `${spec.action}: payloads are sealed to this cell (EN22), so that an agent outside can not offer a sensitive action`,
+      );
     const name = `${spec.action} ${majorOf(spec.action_version)}`;
     if (seen.has(name)) throw invalid(`${name} stands there twice: one version of each MAJOR`);
     seen.add(name);
