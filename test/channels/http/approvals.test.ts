@@ -1,0 +1,122 @@
+/** `/v1/approvals`: what waits for a person, and what a person answers, over real HTTP. */
+import { describe, expect, it } from 'vitest';
+import type { ApprovalRow } from '../../../protocols/approval.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { type ApprovalDoor, openApprovals, SECRET } from './approval-door.ts';
+
+async function call(
+  { url }: ApprovalDoor,
+  path: string,
+  body?: unknown,
+  secret: string | undefined = SECRET,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}/v1/approvals${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: secret ? { authorization: `Bearer ${secret}` } : {},
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const listed = async (door: ApprovalDoor, query = '') =>
+  (await call(door, query)).body['approvals'] as ApprovalRow[];
+
+describe('GET /v1/approvals', () => {
+  it('lists those that wait, the longest waiting first, and others by their state', async () => {
+    const door = await openApprovals();
+    expect(await listed(door)).toEqual([]);
+    await door.ask('b', { detail: 'it is late' });
+    await door.ask('a');
+    await door.ask('c');
+    expect(await listed(door)).toMatchObject([
+      { id: 'b', state: 'asked', by: 'ada', title: 'May I b?', detail: 'it is late' },
+      { id: 'a', options: [{ name: 'allow' }, { name: 'deny' }] },
+      { id: 'c' },
+    ]);
+    expect((await call(door, '/a', { decision: 'deny', why: 'no' })).status).toBe(200);
+    expect((await listed(door)).map(({ id }) => id)).toEqual(['b', 'c']);
+    expect((await listed(door, '?state=denied')).map(({ id }) => id)).toEqual(['a']);
+    expect(await listed(door, '?state=all')).toHaveLength(3);
+    expect(await call(door, '?state=lost')).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining('state is all or one of asked') } },
+    });
+  });
+});
+
+describe('POST /v1/approvals/{id}', () => {
+  it('decides, tells who asked, and keeps who decided, when and why', async () => {
+    const door = await openApprovals();
+    const { answer } = await door.ask('a');
+    expect(await call(door, '/a', { decision: 'allow', why: 'why not' })).toMatchObject({
+      status: 200,
+      body: { state: 'allowed', decided_by: 'op', why: 'why not' },
+    });
+    expect(await answer).toMatchObject({
+      kind: 'answered',
+      result: { state: 'allowed', decision: 'allow', decided_by: 'op', why: 'why not' },
+    });
+  });
+
+  it('tells who answers second whose word counted', async () => {
+    const door = await openApprovals();
+    await door.ask('a');
+    await call(door, '/a', { decision: 'allow', why: 'x' });
+    expect(await call(door, '/a', { decision: 'deny', why: 'y' })).toMatchObject({
+      status: 409,
+      body: {
+        error: {
+          code: 'CONFLICT',
+          message: expect.stringMatching(/decided already: allow by op at \d{4}-/),
+          details: { state: 'allowed', decided_by: 'op' },
+        },
+      },
+    });
+  });
+
+  it('tells who answers late that the time was up, as it tells who asked', async () => {
+    const door = await openApprovals();
+    const { answer } = await door.ask('a', { forMs: 1 });
+    expect(await answer).toMatchObject({ result: { state: 'expired' } });
+    await eventually(async () => expect(await listed(door, '?state=expired')).toHaveLength(1));
+    expect(await call(door, '/a', { decision: 'allow', why: 'x' })).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('nobody had answered by then') } },
+    });
+  });
+
+  it.each([
+    [{ decision: 'perhaps', why: 'x' }, 400, /give one of allow, deny/],
+    [{ decision: 'allow' }, 400, /why/],
+    [{ decision: 'allow', why: 'x', by: 'eve' }, 400, /by/],
+  ])('says what is wrong with %j', async (body, status, message) => {
+    const door = await openApprovals();
+    await door.ask('a');
+    expect(await call(door, '/a', body)).toMatchObject({
+      status,
+      body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) } },
+    });
+    expect(await listed(door)).toHaveLength(1);
+    expect(door.faults).toEqual([]);
+  });
+
+  it('finds nothing where nothing was asked, and makes nothing of it', async () => {
+    const door = await openApprovals();
+    expect(await call(door, '/nothing', { decision: 'allow', why: 'x' })).toMatchObject({
+      status: 404,
+      body: { error: { message: expect.stringContaining('troupe approvals list') } },
+    });
+    expect(await listed(door, '?state=all')).toEqual([]);
+  });
+
+  it.each([
+    ['', 401],
+    ['of-somebody', 403],
+  ])('shows and decides nothing for the secret %j', async (secret, status) => {
+    const door = await openApprovals();
+    await door.ask('a');
+    expect((await call(door, '', undefined, secret)).status).toBe(status);
+    expect((await call(door, '/a', { decision: 'allow', why: 'x' }, secret)).status).toBe(status);
+    expect(await listed(door)).toHaveLength(1);
+  });
+});
