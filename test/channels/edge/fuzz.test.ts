@@ -13,7 +13,10 @@ let edge: Edge;
 const faults: object[] = [];
 beforeAll(async () => {
   real = await openRealTasks();
-  edge = real.edge({ log: { error: (facts) => faults.length < LOGGED_MAX && faults.push(facts) } });
+  edge = real.edge({
+    locality: 'here',
+    log: { error: (facts) => faults.length < LOGGED_MAX && faults.push(facts) },
+  });
 });
 afterAll(() => real.stop());
 
@@ -42,6 +45,8 @@ const path = fc.constantFrom(
 );
 const action = fc.constantFrom(
   'test.echo_text',
+  'test.echo_text',
+  'test.echo_text',
   'test.hold_work.cancel',
   'task.get_status',
   'task.provide_input',
@@ -53,7 +58,23 @@ const put = (target: Json, [head, ...rest]: string[], to: unknown): void => {
   if (rest.length > 0) put((target[field] ??= {}) as Json, rest, to);
   else Object.defineProperty(target, field, { value: to, enumerable: true, writable: true });
 };
+const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 });
+/** Values that a field may well have, so that faults behind the schema are looked for as well. */
+const fitting = fc.oneof(
+  fc.record({ at: fc.constant(['payload', 'text']), to: text }),
+  fc.record({ at: fc.constant(['payload', 'subject']), to: text }),
+  fc.record({ at: fc.constant(['payload', 'eta_sec']), to: fc.integer() }),
+  fc.record({ at: fc.constant(['payload', 'task_id']), to: text }),
+  fc.record({ at: fc.constant(['payload', 'input']), to: fc.jsonValue() }),
+  fc.record({ at: fc.constantFrom(['idempotency_key'], ['context_id']), to: text }),
+  fc.record({ at: fc.constant(['data_locality']), to: fc.constantFrom('here', 'there') }),
+  fc.record({ at: fc.constant(['seq']), to: fc.integer({ min: 1, max: 9 }) }),
+  fc.record({ at: fc.constant(['ttl_sec']), to: fc.integer({ min: 1, max: 86_400 }) }),
+  fc.record({ at: fc.constant(['action_version']), to: fc.constantFrom('1.1.0', '2.0.0') }),
+  fc.record({ at: fc.constant(['timestamp']), to: fc.date({ noInvalidDate: true }) }),
+);
 const mutation = fc.oneof(
+  { weight: 8, arbitrary: fitting },
   { weight: 4, arbitrary: fc.record({ at: path, to: value }) },
   {
     weight: 1,
@@ -66,14 +87,16 @@ const mutation = fc.oneof(
 const bytes = fc
   .record({
     action,
-    mutations: fc.array(mutation, { maxLength: 3 }),
-    cut: fc.option(fc.nat({ max: 1_000 }), { freq: 10 }),
+    mutations: fc.array(mutation, { maxLength: 2 }),
+    cut: fc.nat({ max: 1_000 }),
     noise: fc.array(fc.tuple(fc.nat({ max: 800 }), fc.nat({ max: 255 })), { maxLength: 2 }),
-    noisy: fc.boolean(),
+    noisy: fc.nat({ max: 7 }),
+    cutting: fc.nat({ max: 15 }),
   })
-  .map(({ action: name, mutations, cut, noise, noisy }) => {
+  .map(({ action: name, mutations, cut, cutting, noise, noisy }) => {
     const mutated: Json = { ...envelope({ action: name }) };
-    mutated['payload'] = { schema_version: '1.0', text: 'a' };
+    const task = name.startsWith('task.') || name.endsWith('.cancel');
+    mutated['payload'] = { schema_version: '1.0', ...(task ? { task_id: 'a' } : { text: 'a' }) };
     for (const { at, to } of mutations) {
       try {
         put(mutated, [...at], to);
@@ -81,9 +104,9 @@ const bytes = fc
         // A field of what is no object any more.
       }
     }
-    const text = Buffer.from(bytesOf(mutated));
-    if (noisy) for (const [at, byte] of noise) if (at < text.length) text[at] = byte;
-    return cut === null ? text : text.subarray(0, cut);
+    const sent = Buffer.from(bytesOf(mutated));
+    if (noisy === 0) for (const [at, byte] of noise) if (at < sent.length) sent[at] = byte;
+    return cutting === 0 ? sent.subarray(0, cut) : sent;
   });
 
 it('whatever comes, the answer is a task or an error of the taxonomy', {
