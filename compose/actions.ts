@@ -9,6 +9,7 @@ import type { ActionSpec } from '../protocols/action.ts';
 export const shippedActions = (): readonly ActionDefinition[] => [
   ...factoryActions(),
   ...conformanceActions(),
+  ...registryActions(),
 ];
 
 /** Sorted by name and version. */

@@ -6,15 +6,18 @@ import { Type } from '@sinclair/typebox';
 import { type CheckError, checker, textMatching } from './check.ts';
 
 /** SHA-256 as lower-case hex. */
-const ArtifactHash = textMatching(/^[0-9a-f]{64}$/, 'a SHA-256: 64 lower-case hex digits');
+const ArtifactHash = textMatching(/^[0-9a-f]{64}$/, 'a SHA-256: 64 lower-case hex digits', {
+  description: 'SHA-256 of the file',
+});
 /** A signed URL. */
 const ArtifactUri = textMatching(/^https?:\/\/[^\s"<>\\^`{|}]+$/, 'an http:// or https:// URL', {
   maxLength: 4_096,
+  description: 'a signed URL of the tenant’s own bucket',
 });
 const ContentType = textMatching(
   /^[a-zA-Z0-9!#$&^_.+-]+\/[a-zA-Z0-9!#$&^_.+-]+( ?;.*)?$/,
   'a media type, as application/pdf',
-  { maxLength: 255 },
+  { maxLength: 255, description: 'of the file' },
 );
 
 /** Fields that a payload's schema takes in where it may come as a file. */

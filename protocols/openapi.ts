@@ -33,7 +33,7 @@ export function openApi({ version, url = '/', specs }: OpenApiOptions): Schema {
       { name: 'artifacts', description: 'Files that are too large for an envelope' },
       { name: 'discovery', description: 'What is on offer, and how it is called' },
     ],
-    paths: { ...taskPaths(), ...artifactPaths(), ...discoveryPaths() },
+    paths: { ...taskPaths(specs), ...artifactPaths(), ...discoveryPaths() },
     components: {
       securitySchemes: {
         bearer: {
@@ -102,7 +102,25 @@ const RATE = {
 
 const COMMON = ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED', 'INTERNAL', 'UNAVAILABLE'] as const;
 
-const taskPaths = (): Schema => ({
+/** An envelope, with the payloads that are known here; agents outside bring others. */
+const envelopeOf = (specs: readonly ActionSpec[]): Schema => ({
+  allOf: [
+    ref('Envelope'),
+    {
+      type: 'object',
+      properties: {
+        payload: {
+          anyOf: [
+            ...Object.keys(payloadTable(specs)).map(ref),
+            { type: 'object', description: 'Of an agent outside, or sealed: schema_version, jwe' },
+          ],
+        },
+      },
+    },
+  ],
+});
+
+const taskPaths = (specs: readonly ActionSpec[]): Schema => ({
   '/v1/envelopes': {
     post: operation({
       id: 'submitEnvelope',
@@ -122,7 +140,7 @@ const taskPaths = (): Schema => ({
           schema: { type: 'string' },
         },
       ],
-      body: json(ref('Envelope')),
+      body: json(envelopeOf(specs)),
       answers: {
         200: answered('The task has ended', ref('Task'), RATE),
         202: answered('The task is accepted and goes on', ref('Task'), RATE),

@@ -29,6 +29,7 @@ export const counterMachine = setup({
 }).createMachine({
   id: 'counter',
   description: 'Calls under one idempotency key.',
+  options: { maxIterations: 10 },
   context: { calls: 0 },
   initial: 'counting',
   states: {

@@ -121,8 +121,7 @@ export interface Task {
 }
 export interface Waiting {
   /**
-   * input: of the caller; approval: a yes or no; decision: of an operator, who says what became of
-   * lost work or what to do about a compensation that failed
+   * input: of the caller; approval: a yes or no; decision: of an operator, who says what became of lost work or what to do about a compensation that failed
    */
   for: 'input' | 'approval' | 'decision';
   prompt: string;
@@ -213,4 +212,188 @@ export interface ActionSpec {
   sensitive: boolean;
   sunset_at?: string;
   deprecated?: boolean;
+}
+export interface AgentDataReadDocument {
+  /**
+   * name of the document
+   */
+  document_id: string;
+  [k: string]: unknown;
+}
+export interface AgentDataRestoreDocument {
+  /**
+   * name of the document
+   */
+  document_id: string;
+  update_task_id: string;
+  [k: string]: unknown;
+}
+export interface AgentDataUpdateDocument {
+  /**
+   * name of the document
+   */
+  document_id: string;
+  content: string;
+  /**
+   * CONFLICT unless it is the present one
+   */
+  expected_version?: number;
+  [k: string]: unknown;
+}
+export interface ConformanceCheckUndone {
+  subject?: string;
+  task_id: string;
+}
+export interface ConformanceCountCall {
+  subject?: string;
+}
+export interface ConformanceEchoPayload {
+  subject?: string;
+  text: string;
+  [k: string]: unknown;
+}
+export interface ConformanceFailAlways {
+  subject?: string;
+  code:
+    | 'INVALID_ARGUMENT'
+    | 'UNAUTHORIZED'
+    | 'FORBIDDEN'
+    | 'NOT_FOUND'
+    | 'CONFLICT'
+    | 'EXPIRED'
+    | 'PAYLOAD_TOO_LARGE'
+    | 'RATE_LIMIT_EXCEEDED'
+    | 'CANCELLED'
+    | 'INTERNAL'
+    | 'UNAVAILABLE'
+    | 'DEADLINE_EXCEEDED';
+}
+export interface ConformanceFailOnce {
+  subject?: string;
+}
+export interface ConformanceLargePayload {
+  subject?: string;
+  text?: string;
+  /**
+   * a signed URL of the tenant’s own bucket
+   */
+  artifact_uri?: string;
+  /**
+   * SHA-256 of the file
+   */
+  artifact_hash?: string;
+  /**
+   * of the file
+   */
+  content_type?: string;
+}
+export interface ConformanceNeedInput {
+  subject?: string;
+}
+export interface ConformanceOldAction {
+  subject?: string;
+}
+export interface ConformanceRunSlowly {
+  subject?: string;
+  seconds: number;
+}
+export interface ConformanceSecretText {
+  subject?: string;
+  text: string;
+}
+export interface ConformanceVerifyJob {
+  subject?: string;
+  job_id: string;
+}
+export interface NotifierSendNotification {
+  to: string;
+  text: string;
+  url?: string;
+  [k: string]: unknown;
+}
+export interface ProcessPublishDocument {
+  document_id: string;
+  content: string;
+  expected_version?: number;
+  notify: {
+    to: string;
+    text?: string;
+    url?: string;
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+export interface RegistryDeprecateAction {
+  subject?: string;
+  agent_id: string;
+  action: string;
+  major: number;
+  sunset_at: string;
+}
+export interface RegistryRegisterAgent {
+  subject?: string;
+  agent_id: string;
+  version: string;
+  /**
+   * its door; envelopes are sent to {url}/v1/envelopes
+   */
+  url: string;
+  /**
+   * @maxItems 200
+   */
+  actions: ActionSpec1[];
+}
+export interface ActionSpec1 {
+  action: string;
+  /**
+   * the newest of its MAJOR
+   */
+  action_version: string;
+  description: string;
+  transports: ('http' | 'nats')[];
+  max_payload_bytes: number;
+  eta_sec: number;
+  schemas: {
+    [k: string]: {
+      [k: string]: unknown;
+    };
+  };
+  result_schema?: {
+    [k: string]: unknown;
+  };
+  /**
+   * any of them may ask for it; empty: all
+   */
+  roles: string[];
+  compensable: boolean;
+  sensitive: boolean;
+  sunset_at?: string;
+  deprecated?: boolean;
+}
+export interface RegistryRemoveAgent {
+  subject?: string;
+  agent_id: string;
+}
+export interface RegistrySendHeartbeat {
+  subject?: string;
+  agent_id: string;
+}
+export interface VerifierVerifyDocument {
+  /**
+   * what it belongs to
+   */
+  job_id: string;
+  document_id: string;
+  version: number;
+  content_hash: string | null;
+  [k: string]: unknown;
+}
+export interface VerifierVerifyNotification {
+  /**
+   * what it belongs to
+   */
+  job_id: string;
+  notification_id: string;
+  to: string;
+  [k: string]: unknown;
 }

@@ -11,9 +11,11 @@ import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { createEdge } from '../../../channels/edge/create-edge.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
+import { createSealer, type Sealer } from '../../../channels/edge/identity/sealer.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { createOffers } from '../../../compose/offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
+import { sealPayload, sealingJwk } from '../../../protocols/sealed.ts';
 import { type Evidence, EVIDENCE_INDEX, isFinal, type TaskView } from '../../../protocols/task.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
 import {
@@ -31,6 +33,7 @@ let folder: string;
 let system: System;
 let edge: Edge;
 let artifacts: Artifacts;
+let sealer: Sealer;
 let deadLetters = 0;
 
 beforeAll(async () => {
@@ -40,12 +43,15 @@ beforeAll(async () => {
     publicUrl: () => 'http://127.0.0.1:1',
     mimeTypes: ['application/json', 'text/plain'],
   });
+  sealer = await createSealer({
+    file: join(folder, 'sealing.json'),
+    jwksUrl: () => 'http://127.0.0.1:1/.well-known/jwks.json',
+  });
   const catalog = new ActionCatalog(conformanceActions());
   const services: TaskServices = {
     actions: catalog,
     artifacts,
-    // Sealing has tests of its own: here a sealed payload comes opened.
-    open: async (sealed) => ({ ...sealed, payload: { ...sealed.payload, text: 'geheim' } }),
+    open: (sealed) => sealer.open(sealed),
     askAgent: () => Promise.reject(new Error('there are no agents outside')),
     count: (what) => {
       if (what === 'deadLetter') deadLetters += 1;
@@ -60,6 +66,7 @@ beforeAll(async () => {
     identity: namedCallers,
     quota: new TokenQuota(limits, system, systemClock),
     clock: systemClock,
+    open: (sealed) => sealer.open(sealed),
   });
 });
 afterAll(async () => {
@@ -191,6 +198,19 @@ describe('the conformance agent', () => {
     expect(deprecated.map(({ action, action_version }) => [action, action_version])).toEqual([
       ['conformance.old_action', '1.3.0'],
     ]);
+  });
+
+  it('takes sealed texts only, and tells their length only', async () => {
+    const text = 'the-secret-itself';
+    const plain = await send(asked('secret_text', { text }));
+    expect(errorOf(plain).code).toBe('INVALID_ARGUMENT');
+    expect(JSON.stringify(plain)).not.toContain(text);
+    const whole = asked('secret_text', { text });
+    const key = sealingJwk(sealer.publicJwk);
+    const payload = await sealPayload(whole.payload, key, whole);
+    const view = await ended(taskOf(await send({ ...whole, payload })));
+    expect(view).toMatchObject({ state: 'SUCCEEDED', result: { characters: text.length } });
+    expect(JSON.stringify(view)).not.toContain(text);
   });
 
   it('takes a short text and a large file, and refuses a large text', async () => {

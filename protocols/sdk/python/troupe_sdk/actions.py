@@ -5,4 +5,166 @@ from typing import Any, Mapping, Union
 
 from .client import Task, TroupeClient
 from .types import (
+    AgentDataReadDocument,
+    AgentDataRestoreDocument,
+    AgentDataUpdateDocument,
+    ConformanceCheckUndone,
+    ConformanceCountCall,
+    ConformanceEchoPayload,
+    ConformanceFailAlways,
+    ConformanceFailOnce,
+    ConformanceLargePayload,
+    ConformanceNeedInput,
+    ConformanceOldAction,
+    ConformanceRunSlowly,
+    ConformanceSecretText,
+    ConformanceVerifyJob,
+    NotifierSendNotification,
+    ProcessPublishDocument,
+    RegistryDeprecateAction,
+    RegistryRegisterAgent,
+    RegistryRemoveAgent,
+    RegistrySendHeartbeat,
+    VerifierVerifyDocument,
+    VerifierVerifyNotification,
 )
+
+
+class AgentData:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def read_document(self, payload: Union[AgentDataReadDocument, Mapping[str, Any]], **options: Any) -> Task:
+        """Reads a document: its content and version."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("agent_data.read_document", payload, **options)
+
+    def restore_document(self, payload: Union[AgentDataRestoreDocument, Mapping[str, Any]], **options: Any) -> Task:
+        """Undoes one update: the content before it, as a new version. CONFLICT when somebody has written since; an update that never came is kept from coming."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("agent_data.restore_document", payload, **options)
+
+    def update_document(self, payload: Union[AgentDataUpdateDocument, Mapping[str, Any]], **options: Any) -> Task:
+        """Writes a document: creates it, or makes a new version of it."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("agent_data.update_document", payload, **options)
+
+
+class Conformance:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def check_undone(self, payload: Union[ConformanceCheckUndone, Mapping[str, Any]], **options: Any) -> Task:
+        """Whether a task of conformance.run_slowly was undone."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.check_undone", payload, **options)
+
+    def count_call(self, payload: Union[ConformanceCountCall, Mapping[str, Any]], **options: Any) -> Task:
+        """Ends at once; its result says how often the work was done for this key."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.count_call", payload, **options)
+
+    def echo_payload(self, payload: Union[ConformanceEchoPayload, Mapping[str, Any]], **options: Any) -> Task:
+        """Ends at once; its result is the payload."""
+        options = {"version": "1.2.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.echo_payload", payload, **options)
+
+    def fail_always(self, payload: Union[ConformanceFailAlways, Mapping[str, Any]], **options: Any) -> Task:
+        """Every attempt fails with the code it is told."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.fail_always", payload, **options)
+
+    def fail_once(self, payload: Union[ConformanceFailOnce, Mapping[str, Any]], **options: Any) -> Task:
+        """The first attempt fails in a way that may pass, the second one succeeds."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.fail_once", payload, **options)
+
+    def large_payload(self, payload: Union[ConformanceLargePayload, Mapping[str, Any]], **options: Any) -> Task:
+        """Takes a short text, or a file by artifact_uri and artifact_hash."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.large_payload", payload, **options)
+
+    def need_input(self, payload: Union[ConformanceNeedInput, Mapping[str, Any]], **options: Any) -> Task:
+        """Waits for a name from its caller; its result is what was given."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.need_input", payload, **options)
+
+    def old_action(self, payload: Union[ConformanceOldAction, Mapping[str, Any]], **options: Any) -> Task:
+        """The MAJOR version that stays."""
+        options = {"version": "2.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.old_action", payload, **options)
+
+    def run_slowly(self, payload: Union[ConformanceRunSlowly, Mapping[str, Any]], **options: Any) -> Task:
+        """Takes as many seconds as it is told, and can be cancelled; it is then undone."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.run_slowly", payload, **options)
+
+    def secret_text(self, payload: Union[ConformanceSecretText, Mapping[str, Any]], **options: Any) -> Task:
+        """Takes sealed payloads only; its result is the length of the text."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.secret_text", payload, **options)
+
+    def verify_job(self, payload: Union[ConformanceVerifyJob, Mapping[str, Any]], **options: Any) -> Task:
+        """Looks at a job, keeps what it saw as a file, and returns it as evidence."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("conformance.verify_job", payload, **options)
+
+
+class Notifier:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def send_notification(self, payload: Union[NotifierSendNotification, Mapping[str, Any]], **options: Any) -> Task:
+        """Keeps a notification and tells those who watch; with a url it is posted there, as JSON."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("notifier.send_notification", payload, **options)
+
+
+class Process:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def publish_document(self, payload: Union[ProcessPublishDocument, Mapping[str, Any]], **options: Any) -> Task:
+        """Writes a document and tells somebody of it, or does neither."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("process.publish_document", payload, **options)
+
+
+class Registry:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def deprecate_action(self, payload: Union[RegistryDeprecateAction, Mapping[str, Any]], **options: Any) -> Task:
+        """Announces that a MAJOR version of an action ends, at least 30 days ahead; announced daily as {action}.deprecation."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("registry.deprecate_action", payload, **options)
+
+    def register_agent(self, payload: Union[RegistryRegisterAgent, Mapping[str, Any]], **options: Any) -> Task:
+        """Registers an agent outside with its door and its actions, or replaces what it offers. It must send a heartbeat every five minutes."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("registry.register_agent", payload, **options)
+
+    def remove_agent(self, payload: Union[RegistryRemoveAgent, Mapping[str, Any]], **options: Any) -> Task:
+        """Takes the agent out of the registry at once."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("registry.remove_agent", payload, **options)
+
+    def send_heartbeat(self, payload: Union[RegistrySendHeartbeat, Mapping[str, Any]], **options: Any) -> Task:
+        """Says that the agent lives; every five minutes, two missed make it degraded."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("registry.send_heartbeat", payload, **options)
+
+
+class Verifier:
+    def __init__(self, client: TroupeClient) -> None:
+        self._client = client
+
+    def verify_document(self, payload: Union[VerifierVerifyDocument, Mapping[str, Any]], **options: Any) -> Task:
+        """Looks whether a document is there in this version, with this content (null: is not there)."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("verifier.verify_document", payload, **options)
+
+    def verify_notification(self, payload: Union[VerifierVerifyNotification, Mapping[str, Any]], **options: Any) -> Task:
+        """Looks whether a notification was sent to whom it should be."""
+        options = {"version": "1.0.0", "schema_version": "1.0", **options}
+        return self._client.call("verifier.verify_notification", payload, **options)

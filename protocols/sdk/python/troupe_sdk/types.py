@@ -10,7 +10,7 @@ class Transport(Enum):
 
 
 @dataclass
-class ActionSpec:
+class ActionSpecClass:
     action: str
     action_version: str
     """the newest of its MAJOR"""
@@ -28,6 +28,116 @@ class ActionSpec:
     deprecated: Optional[bool] = None
     result_schema: Optional[Dict[str, Any]] = None
     sunset_at: Optional[str] = None
+
+
+@dataclass
+class AgentDataReadDocument:
+    document_id: str
+    """name of the document"""
+
+
+@dataclass
+class AgentDataRestoreDocument:
+    document_id: str
+    """name of the document"""
+
+    update_task_id: str
+
+
+@dataclass
+class AgentDataUpdateDocument:
+    content: str
+    document_id: str
+    """name of the document"""
+
+    expected_version: Optional[int] = None
+    """CONFLICT unless it is the present one"""
+
+
+@dataclass
+class ConformanceCheckUndone:
+    task_id: str
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceCountCall:
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceEchoPayload:
+    text: str
+    subject: Optional[str] = None
+
+
+class Code(Enum):
+    CANCELLED = "CANCELLED"
+    CONFLICT = "CONFLICT"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    EXPIRED = "EXPIRED"
+    FORBIDDEN = "FORBIDDEN"
+    INTERNAL = "INTERNAL"
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    NOT_FOUND = "NOT_FOUND"
+    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
+    RATE_LIMIT_EXCEEDED = "RATE_LIMIT_EXCEEDED"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    UNAVAILABLE = "UNAVAILABLE"
+
+
+@dataclass
+class ConformanceFailAlways:
+    code: Code
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceFailOnce:
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceLargePayload:
+    artifact_hash: Optional[str] = None
+    """SHA-256 of the file"""
+
+    artifact_uri: Optional[str] = None
+    """a signed URL of the tenant’s own bucket"""
+
+    content_type: Optional[str] = None
+    """of the file"""
+
+    subject: Optional[str] = None
+    text: Optional[str] = None
+
+
+@dataclass
+class ConformanceNeedInput:
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceOldAction:
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceRunSlowly:
+    seconds: float
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceSecretText:
+    text: str
+    subject: Optional[str] = None
+
+
+@dataclass
+class ConformanceVerifyJob:
+    job_id: str
+    subject: Optional[str] = None
 
 
 @dataclass
@@ -97,19 +207,26 @@ class Evidence:
     verifier: Optional[str] = None
 
 
-class Code(Enum):
-    CANCELLED = "CANCELLED"
-    CONFLICT = "CONFLICT"
-    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
-    EXPIRED = "EXPIRED"
-    FORBIDDEN = "FORBIDDEN"
-    INTERNAL = "INTERNAL"
-    INVALID_ARGUMENT = "INVALID_ARGUMENT"
-    NOT_FOUND = "NOT_FOUND"
-    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
-    RATE_LIMIT_EXCEEDED = "RATE_LIMIT_EXCEEDED"
-    UNAUTHORIZED = "UNAUTHORIZED"
-    UNAVAILABLE = "UNAVAILABLE"
+@dataclass
+class NotifierSendNotification:
+    text: str
+    to: str
+    url: Optional[str] = None
+
+
+@dataclass
+class Notify:
+    to: str
+    text: Optional[str] = None
+    url: Optional[str] = None
+
+
+@dataclass
+class ProcessPublishDocument:
+    content: str
+    document_id: str
+    notify: Notify
+    expected_version: Optional[int] = None
 
 
 @dataclass
@@ -127,6 +244,59 @@ class Refusal:
     error: WireError
     request_id: Optional[str] = None
     trace_id: Optional[str] = None
+
+
+@dataclass
+class RegistryDeprecateAction:
+    action: str
+    agent_id: str
+    major: int
+    sunset_at: str
+    subject: Optional[str] = None
+
+
+@dataclass
+class ActionElement:
+    action: str
+    action_version: str
+    """the newest of its MAJOR"""
+
+    compensable: bool
+    description: str
+    eta_sec: int
+    max_payload_bytes: int
+    roles: List[str]
+    """any of them may ask for it; empty: all"""
+
+    schemas: Dict[str, Any]
+    sensitive: bool
+    transports: List[Transport]
+    deprecated: Optional[bool] = None
+    result_schema: Optional[Dict[str, Any]] = None
+    sunset_at: Optional[str] = None
+
+
+@dataclass
+class RegistryRegisterAgent:
+    actions: List[ActionElement]
+    agent_id: str
+    url: str
+    """its door; envelopes are sent to {url}/v1/envelopes"""
+
+    version: str
+    subject: Optional[str] = None
+
+
+@dataclass
+class RegistryRemoveAgent:
+    agent_id: str
+    subject: Optional[str] = None
+
+
+@dataclass
+class RegistrySendHeartbeat:
+    agent_id: str
+    subject: Optional[str] = None
 
 
 class State(Enum):
@@ -232,12 +402,53 @@ class TaskEvent:
 
 
 @dataclass
+class VerifierVerifyDocument:
+    document_id: str
+    job_id: str
+    """what it belongs to"""
+
+    version: int
+    content_hash: Optional[str] = None
+
+
+@dataclass
+class VerifierVerifyNotification:
+    job_id: str
+    """what it belongs to"""
+
+    notification_id: str
+    to: str
+
+
+@dataclass
 class Schemas:
-    action_spec: Optional[ActionSpec] = None
+    action_spec: Optional[ActionSpecClass] = None
+    agent_data_read_document: Optional[AgentDataReadDocument] = None
+    agent_data_restore_document: Optional[AgentDataRestoreDocument] = None
+    agent_data_update_document: Optional[AgentDataUpdateDocument] = None
+    conformance_check_undone: Optional[ConformanceCheckUndone] = None
+    conformance_count_call: Optional[ConformanceCountCall] = None
+    conformance_echo_payload: Optional[ConformanceEchoPayload] = None
+    conformance_fail_always: Optional[ConformanceFailAlways] = None
+    conformance_fail_once: Optional[ConformanceFailOnce] = None
+    conformance_large_payload: Optional[ConformanceLargePayload] = None
+    conformance_need_input: Optional[ConformanceNeedInput] = None
+    conformance_old_action: Optional[ConformanceOldAction] = None
+    conformance_run_slowly: Optional[ConformanceRunSlowly] = None
+    conformance_secret_text: Optional[ConformanceSecretText] = None
+    conformance_verify_job: Optional[ConformanceVerifyJob] = None
     envelope: Optional[Envelope] = None
     evidence: Optional[Evidence] = None
+    notifier_send_notification: Optional[NotifierSendNotification] = None
+    process_publish_document: Optional[ProcessPublishDocument] = None
     refusal: Optional[Refusal] = None
+    registry_deprecate_action: Optional[RegistryDeprecateAction] = None
+    registry_register_agent: Optional[RegistryRegisterAgent] = None
+    registry_remove_agent: Optional[RegistryRemoveAgent] = None
+    registry_send_heartbeat: Optional[RegistrySendHeartbeat] = None
     task: Optional[Task] = None
     task_event: Optional[TaskEvent] = None
+    verifier_verify_document: Optional[VerifierVerifyDocument] = None
+    verifier_verify_notification: Optional[VerifierVerifyNotification] = None
     waiting: Optional[Waiting] = None
     wire_error: Optional[WireError] = None
