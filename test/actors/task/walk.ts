@@ -184,13 +184,13 @@ const laterMoves = (): Move[] => [
 
 const movesOf = (live: Live): Move[] => [
   ...(contextOf(live).view ? laterMoves() : firstMoves()),
-    { name: 'cancel', event: { type: 'task.cancel', reason: 'no more' } },
-    { name: 'cancel in silence', event: { type: 'task.cancel' }, tell: true },
-    { name: 'input', event: { type: 'task.input', input: 'this one' } },
-    ...DECISIONS.map((decision) => ({
-      name: `decide ${decision}`,
-      event: { type: 'task.decide', decision, why: 'I looked', result: { seen: true } },
-    })),
+  { name: 'cancel', event: { type: 'task.cancel', reason: 'no more' } },
+  { name: 'cancel in silence', event: { type: 'task.cancel' }, tell: true },
+  { name: 'input', event: { type: 'task.input', input: 'this one' } },
+  ...DECISIONS.map((decision) => ({
+    name: `decide ${decision}`,
+    event: { type: 'task.decide', decision, why: 'I looked', result: { seen: true } },
+  })),
 ];
 
 export const exploration: Exploration = {

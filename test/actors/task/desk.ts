@@ -1,0 +1,213 @@
+/**
+ * The desk: where the work of test tasks is done by the test's own hands, in a real system with
+ * real files.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Type } from '@sinclair/typebox';
+import { onTestFinished } from 'vitest';
+import { shippedActors } from '../../../actors/index.ts';
+import {
+  type ActionContext,
+  type ActionOptions,
+  defineAction,
+} from '../../../actors/task/action.ts';
+import { ActionCatalog, termsOf } from '../../../actors/task/catalog.ts';
+import type { TaskServices } from '../../../actors/task/services.ts';
+import type { Envelope, Payload } from '../../../protocols/envelope.ts';
+import type { ReplyRef } from '../../../protocols/statechart.ts';
+import {
+  sequenceAddress,
+  taskAddress,
+  taskIdOf,
+  TASKS_INDEX,
+  type TaskRow,
+  type TaskSubmit,
+  type TaskView,
+} from '../../../protocols/task.ts';
+import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
+import type { AskAnswer } from '../../../runtime/index.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { openWorld, type World } from '../../runtime/system/world.ts';
+import { clerkType } from './clerk.ts';
+import { envelopeOf } from './submits.ts';
+
+export type Run = {
+  readonly payload: Payload;
+  readonly context: ActionContext;
+  done(result?: unknown): void;
+  failed(error: unknown): void;
+};
+
+/** Calls of work, each of which a test ends by hand. */
+export class Calls {
+  readonly all: Run[] = [];
+
+  run = (payload: Payload, context: ActionContext): Promise<unknown> =>
+    new Promise((done, failed) => {
+      this.all.push({ payload, context, done, failed });
+    });
+
+  /** The nth, from 1, as soon as it began. */
+  began(count: number): Promise<Run> {
+    return eventually(() => {
+      const run = this.all[count - 1];
+      if (!run) throw new Error(`${this.all.length} began, not ${count}`);
+      return run;
+    });
+  }
+}
+
+export class Desk {
+  readonly work = new Calls();
+  readonly undo = new Calls();
+  readonly counted: string[] = [];
+  world!: World;
+  #definition!: ReturnType<typeof defineAction>;
+  #services!: TaskServices;
+
+  /** A task of the world's one action; not yet submitted. */
+  job(change: Partial<Envelope> = {}): Job {
+    const envelope = envelopeOf({
+      timestamp: new Date().toISOString(),
+      ttl_sec: 3_600,
+      ...change,
+    });
+    return new Job(this, envelope, (taskId) => termsOf(this.#definition, envelope, taskId));
+  }
+
+  async open(options: Partial<ActionOptions>): Promise<void> {
+    const path = await mkdtemp(join(tmpdir(), 'troupe-desk-'));
+    onTestFinished(() => rm(path, { recursive: true, force: true }));
+    this.#definition = defineAction({
+      action: 'demo.do_thing',
+      version: '1.0.0',
+      description: 'does what the test says',
+      schemas: { '1.0': Type.Object({}) },
+      agent: 'demo',
+      backoffMs: { first: 5, max: 20 },
+      ...(options.actor ? {} : { perform: this.work.run }),
+      ...options,
+    });
+    this.#services = {
+      actions: new ActionCatalog([this.#definition]),
+      artifacts: await openFolderArtifacts({
+        path,
+        publicUrl: () => 'http://127.0.0.1',
+        mimeTypes: ['application/json'],
+      }),
+      open: (envelope) => Promise.resolve(envelope),
+      askAgent: () => Promise.reject(new Error('there is no agent outside')),
+      count: (what, { errorCode }) => void this.counted.push(`${what} ${errorCode}`),
+    };
+    const ours = shippedActors().filter(({ type }) => type === 'task' || type === 'sequence');
+    this.world = await openWorld({ actors: [...ours, clerkType()], services: this.#services });
+  }
+}
+
+/** One envelope and the task that is made of it. */
+export class Job {
+  readonly #desk: Desk;
+  readonly envelope: Envelope;
+  readonly id: string;
+  readonly #terms: (taskId: string) => TaskSubmit['terms'];
+
+  constructor(desk: Desk, envelope: Envelope, terms: (taskId: string) => TaskSubmit['terms']) {
+    this.#desk = desk;
+    this.envelope = envelope;
+    this.#terms = terms;
+    this.id = taskIdOf({
+      tenant: 't',
+      action: envelope.action,
+      subject: String(envelope.payload['subject']),
+      key: envelope.idempotency_key,
+    });
+  }
+
+  get address() {
+    return taskAddress('t', this.id);
+  }
+
+  submit(change: Partial<TaskSubmit> & { replyTo?: ReplyRef } = {}): Promise<AskAnswer> {
+    const { envelope, id } = this;
+    const scope = { sender: 'ada', subject: String(envelope.payload['subject']), major: 1 };
+    const submit: TaskSubmit = {
+      type: 'task.submit',
+      envelope,
+      payloadHash: JSON.stringify(envelope.payload),
+      terms: this.#terms(id),
+      transport: 'http',
+      answer: 'ack',
+      ...change,
+    };
+    return this.#desk.world.ask(
+      sequenceAddress('t', scope),
+      { type: 'sequence.pass', seq: envelope.seq, to: this.address, submit },
+      { repeatable: true },
+    );
+  }
+
+  /** @throws when it is refused */
+  async view(change: Partial<TaskSubmit> = {}): Promise<TaskView> {
+    return viewIn(await this.submit(change));
+  }
+
+  ask(event: { type: string; [field: string]: unknown }): Promise<AskAnswer> {
+    return this.#desk.world.ask(this.address, event, { repeatable: true });
+  }
+
+  cancel(): Promise<AskAnswer> {
+    return this.ask({ type: 'task.cancel', reason: 'changed my mind' });
+  }
+
+  decide(decision: string, result?: unknown): Promise<AskAnswer> {
+    return this.ask({ type: 'task.decide', decision, why: 'I looked', result });
+  }
+
+  row(id = this.id): TaskRow | undefined {
+    return this.#desk.world.system.index.get<TaskRow>(TASKS_INDEX, 't', id);
+  }
+
+  /** Its committed view, as soon as it is so. */
+  is(wanted: Partial<TaskView>, id = this.id): Promise<TaskView> {
+    return eventually(() => {
+      const view = this.row(id)?.view;
+      for (const [field, value] of Object.entries(wanted)) {
+        const found = view?.[field as keyof TaskView];
+        if (found !== value) throw new Error(`${field} is ${String(found)}, not ${String(value)}`);
+      }
+      return view!;
+    });
+  }
+
+  /** As soon as it waits for this. */
+  waitsFor(what: string): Promise<TaskView> {
+    return eventually(() => {
+      const view = this.row()?.view;
+      if (view?.waiting?.for !== what) throw new Error(`it waits for ${view?.waiting?.for}`);
+      return view;
+    });
+  }
+}
+
+/** @throws when it is none */
+export function viewIn(answer: AskAnswer): TaskView {
+  if (answer.kind !== 'answered') throw new Error(JSON.stringify(answer));
+  return answer.result as TaskView;
+}
+
+/** @throws when it was answered */
+export function errorIn(answer: AskAnswer) {
+  if (answer.kind !== 'refused') throw new Error(JSON.stringify(answer));
+  return answer.error;
+}
+
+/** @param optionsOf what the action is, beside work that is done at this desk */
+export async function openDesk(
+  optionsOf: (desk: Desk) => Partial<ActionOptions> = () => ({}),
+): Promise<Desk> {
+  const desk = new Desk();
+  await desk.open(optionsOf(desk));
+  return desk;
+}

@@ -1,0 +1,387 @@
+/** Tasks in a real system: submits by way of their sequence, work, repeats, and what goes wrong. */
+import { describe, expect, it } from 'vitest';
+import { inputRequired, withLinks } from '../../../actors/task/action.ts';
+import { address } from '../../../protocols/address.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { EVIDENCE_INDEX, type TaskEvent, taskTopic } from '../../../protocols/task.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { operator } from '../../runtime/system/world.ts';
+import { errorIn, openDesk, viewIn } from './desk.ts';
+
+const away = () => new TroupeError('UNAVAILABLE', 'the other side is away');
+
+describe('a task', () => {
+  it('is accepted at once and tells what becomes of it, in order', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    const told: TaskEvent[] = [];
+    desk.world.system.bus.subscribe(taskTopic('t', job.id), ({ payload }) => {
+      told.push(payload as TaskEvent);
+    });
+    expect(await job.view()).toMatchObject({ task_id: job.id, state: 'RUNNING', attempt: 1 });
+    (await desk.work.began(1)).done({ ok: true });
+    const view = await job.is({ state: 'SUCCEEDED' });
+    expect(view.result).toEqual({ ok: true });
+    const names = ['demo.do_thing.accepted', 'demo.do_thing.running', 'demo.do_thing.done'];
+    expect(view.events.map(({ event }) => event)).toEqual(names);
+    await eventually(() => expect(told.map(({ event }) => event)).toEqual(names));
+    expect(told.map(({ event_id }) => event_id)).toEqual([1, 2, 3].map((n) => `${job.id}.${n}`));
+  });
+
+  it('is answered at its end where the asker waits for that', async () => {
+    const desk = await openDesk();
+    const answer = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).done(withLinks(7, [{ uri: 'urn:seven', name: 'seven' }]));
+    expect(await answer).toMatchObject({
+      state: 'SUCCEEDED',
+      result: 7,
+      resource_links: [{ uri: 'urn:seven', name: 'seven' }],
+    });
+  });
+
+  it('is found by a repeat, while it runs and when it has ended, and runs once', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    await job.view();
+    expect(await job.view()).toMatchObject({ state: 'RUNNING' });
+    const waiting = job.view({ answer: 'done' });
+    const run = await desk.work.began(1);
+    run.done('first');
+    const first = await waiting;
+    expect(await job.view()).toEqual(first);
+    expect(await job.view({ answer: 'done' })).toEqual(first);
+    expect(desk.work.all).toHaveLength(1);
+  });
+
+  it('refuses another payload under its key, which it names', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    await job.view();
+    const other = await job.submit({ payloadHash: 'another' });
+    expect(errorIn(other)).toMatchObject({ code: 'CONFLICT', details: { idempotency_key: 'k1' } });
+  });
+
+  it('that comes late in its sender’s order is refused and leaves nothing; a repeat is not', async () => {
+    const desk = await openDesk();
+    const first = desk.job({ seq: 5 });
+    await first.view();
+    const late = desk.job({ seq: 5, idempotency_key: 'k2' });
+    expect(errorIn(await late.submit())).toMatchObject({
+      code: 'CONFLICT',
+      details: { last_seq: 5 },
+    });
+    expect(late.row()).toBeUndefined();
+    expect(desk.world.system.inspect(late.address)).toBeUndefined();
+    expect(await first.view()).toMatchObject({ task_id: first.id });
+    const next = desk.job({ seq: 6, idempotency_key: 'k2' });
+    expect(await next.view()).toMatchObject({ state: 'RUNNING' });
+  });
+
+  it('that begins after its time has expired and is not done', async () => {
+    const desk = await openDesk();
+    const job = desk.job({ timestamp: '2020-01-01T00:00:00Z', ttl_sec: 60 });
+    expect(await job.view()).toMatchObject({ state: 'EXPIRED', error: { code: 'EXPIRED' } });
+    expect(desk.work.all).toEqual([]);
+  });
+
+  it('that takes longer than it may is FAILED, and what it does is not wanted any more', async () => {
+    const desk = await openDesk(() => ({ etaSec: 1 }));
+    const job = desk.job();
+    const answer = job.view({ answer: 'done' });
+    const run = await desk.work.began(1);
+    expect(await answer).toMatchObject({ state: 'FAILED', error: { code: 'DEADLINE_EXCEEDED' } });
+    expect(run.context.signal.aborted).toBe(true);
+    const [letter] = await desk.world.letters(1);
+    expect(letter).toMatchObject({ reason: 'TIME_IS_UP', domain: 'demo' });
+  });
+
+  it('goes on after a restart, as another run under the same key', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    await job.view();
+    const first = await desk.work.began(1);
+    await desk.world.restart();
+    const second = await desk.work.began(2);
+    expect(second.context.idempotencyKey).toBe(first.context.idempotencyKey);
+    first.done('too late');
+    second.done('in time');
+    expect((await job.is({ state: 'SUCCEEDED' })).result).toBe('in time');
+    await desk.world.restart();
+    expect(await job.view()).toMatchObject({ state: 'SUCCEEDED', result: 'in time' });
+    expect(desk.work.all).toHaveLength(2);
+  });
+});
+
+describe('a cancel', () => {
+  it('ends running work, which is told, and is answered with the view', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    const waiting = job.view({ answer: 'done' });
+    const run = await desk.work.began(1);
+    expect(viewIn(await job.cancel())).toMatchObject({ state: 'CANCELLED' });
+    expect(await waiting).toMatchObject({ state: 'CANCELLED', error: { code: 'CANCELLED' } });
+    await eventually(() => expect(run.context.signal.aborted).toBe(true));
+    run.done('too late');
+    expect(viewIn(await job.cancel())).toMatchObject({ state: 'CANCELLED' });
+  });
+
+  it('of a task that has ended is a conflict that says how', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    const waiting = job.view({ answer: 'done' });
+    (await desk.work.began(1)).done();
+    await waiting;
+    expect(errorIn(await job.cancel())).toMatchObject({
+      code: 'CONFLICT',
+      details: { state: 'SUCCEEDED', task_id: job.id },
+    });
+  });
+
+  it('of a task that nobody knows is NOT_FOUND and makes none', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    expect(errorIn(await job.cancel())).toMatchObject({ code: 'NOT_FOUND' });
+    expect(desk.world.system.inspect(job.address)).toBeUndefined();
+  });
+
+  it('and a completion at the same time have one winner, whom both answers name', async () => {
+    const desk = await openDesk();
+    const winners = new Set<string>();
+    for (let n = 1; n <= 20; n++) {
+      const job = desk.job({ seq: n, idempotency_key: `race ${n}` });
+      const waiting = job.view({ answer: 'done' });
+      const run = await desk.work.began(n);
+      const cancelled = n % 2 === 0 ? job.cancel() : undefined;
+      run.done('done');
+      const [view, answer] = await Promise.all([waiting, cancelled ?? job.cancel()]);
+      winners.add(view.state);
+      expect(job.row()?.view).toEqual(view);
+      if (view.state === 'CANCELLED') expect(viewIn(answer)).toEqual(view);
+      else expect(errorIn(answer).details).toMatchObject({ state: 'SUCCEEDED' });
+    }
+    expect([...winners].filter((state) => !/CANCELLED|SUCCEEDED/.test(state))).toEqual([]);
+  });
+
+  it('of work that can be undone undoes it, and is answered when that is done', async () => {
+    const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    const answers = [job.cancel(), job.cancel()];
+    const undo = await desk.undo.began(1);
+    expect(job.row()?.view).toMatchObject({ state: 'RUNNING', compensating: true });
+    expect(undo.context.idempotencyKey).toBe(`${job.id}.undo`);
+    undo.done();
+    for (const answer of await Promise.all(answers))
+      expect(viewIn(answer)).toMatchObject({ state: 'COMPENSATED', outcome: 'CANCELLED' });
+  });
+});
+
+describe('work that fails', () => {
+  it('is tried again, then lies in the dead letters of its domain, and can be redriven', async () => {
+    const desk = await openDesk(() => ({ attemptsMax: 3 }));
+    const job = desk.job();
+    const waiting = job.view({ answer: 'done' });
+    for (let n = 1; n <= 3; n++) (await desk.work.began(n)).failed(away());
+    expect(await waiting).toMatchObject({
+      state: 'FAILED',
+      attempt: 3,
+      error: { code: 'UNAVAILABLE', message: 'the other side is away' },
+    });
+    expect(desk.counted).toEqual([
+      'retry UNAVAILABLE',
+      'retry UNAVAILABLE',
+      'deadLetter UNAVAILABLE',
+    ]);
+    const { deadLetters } = desk.world.system;
+    const [letter] = await desk.world.letters(1);
+    expect(letter).toMatchObject({
+      domain: 'demo',
+      reason: 'EXHAUSTED',
+      error: { code: 'UNAVAILABLE' },
+    });
+    await deadLetters.redrive(letter!.position, { who: operator.sub, why: 'it is back' }, 'demo');
+    const again = await desk.work.began(4);
+    expect(again.context).toMatchObject({ idempotencyKey: job.id, taskId: `${job.id}.r1` });
+    again.done('at last');
+    expect(await job.is({ state: 'SUCCEEDED' }, `${job.id}.r1`)).toMatchObject({
+      result: 'at last',
+    });
+    expect(job.row()?.view.state).toBe('FAILED');
+  });
+
+  it('of a code that no other attempt would change fails at once, and is no dead letter', async () => {
+    const desk = await openDesk();
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).failed(new TroupeError('FORBIDDEN', 'not for you'));
+    expect(await waiting).toMatchObject({ state: 'FAILED', attempt: 1 });
+    expect(await desk.world.system.deadLetters.list()).toEqual([]);
+  });
+
+  it('and may have done something is undone', async () => {
+    const desk = await openDesk(({ undo }) => ({ attemptsMax: 1, compensate: undo.run }));
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).failed(away());
+    (await desk.undo.began(1)).done();
+    expect(await waiting).toMatchObject({
+      state: 'COMPENSATED',
+      outcome: 'FAILED',
+      error: { code: 'UNAVAILABLE' },
+    });
+  });
+
+  it('and can not be undone goes to a person, loudly, who has it tried again', async () => {
+    const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    const cancelled = job.cancel();
+    (await desk.undo.began(1)).failed(new TroupeError('NOT_FOUND', 'nothing to undo here'));
+    expect(await job.waitsFor('decision')).toMatchObject({ state: 'RUNNING', compensating: true });
+    const letters = await desk.world.letters(1);
+    expect(letters).toMatchObject([{ reason: 'COMPENSATION_FAILED', to: job.address }]);
+    expect(errorIn(await job.decide('failed'))).toMatchObject({ code: 'CONFLICT' });
+    expect(viewIn(await job.decide('again'))).toMatchObject({ state: 'RUNNING' });
+    (await desk.undo.began(2)).done();
+    expect(viewIn(await cancelled)).toMatchObject({ state: 'COMPENSATED' });
+  });
+
+  it('and can not be undone may be left as it is, by a person who says why', async () => {
+    const desk = await openDesk(({ undo }) => ({ compensate: undo.run }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    void job.cancel();
+    (await desk.undo.began(1)).failed(new TroupeError('FORBIDDEN', 'no'));
+    await job.waitsFor('decision');
+    const view = viewIn(await job.decide('accept'));
+    expect(view).toMatchObject({ state: 'CANCELLED', error: { details: { compensated: false } } });
+    expect(view.error!.message).toContain('I looked');
+  });
+});
+
+describe('work that asks its caller', () => {
+  it('waits, and is run again with the answer', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    await job.view();
+    expect(errorIn(await job.ask({ type: 'task.input', input: 1 })).code).toBe('CONFLICT');
+    (await desk.work.began(1)).done(
+      inputRequired({ for: 'input', prompt: 'which one?', schema: { type: 'string' } }),
+    );
+    const view = await job.waitsFor('input');
+    expect(view.waiting).toMatchObject({ prompt: 'which one?', schema: { type: 'string' } });
+    await desk.world.restart();
+    expect(viewIn(await job.ask({ type: 'task.input', input: 'the red one' }))).toMatchObject({
+      state: 'RUNNING',
+    });
+    const again = await desk.work.began(2);
+    expect(again.context).toMatchObject({ inputs: ['the red one'], attempt: 2 });
+    again.done('red');
+    expect(await job.is({ state: 'SUCCEEDED' })).toMatchObject({ result: 'red' });
+  });
+});
+
+describe('work that may be done once', () => {
+  it('is UNKNOWN when its outcome was lost, until a person says that it was done', async () => {
+    const desk = await openDesk(() => ({ class: 'once' }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    await desk.world.restart();
+    expect(await job.is({ state: 'UNKNOWN' })).toMatchObject({ waiting: { for: 'decision' } });
+    expect(errorIn(await job.cancel()).details).toMatchObject({ state: 'UNKNOWN' });
+    await job.decide('done', { found: true });
+    expect((await job.is({ state: 'SUCCEEDED' })).result).toEqual({ found: true });
+    expect(desk.work.all).toHaveLength(1);
+  });
+
+  it('is run once more when a person says so, and FAILED when a person says so', async () => {
+    const desk = await openDesk(() => ({ class: 'once' }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    await desk.world.restart();
+    await job.is({ state: 'UNKNOWN' });
+    expect(viewIn(await job.decide('again'))).toMatchObject({ state: 'RUNNING', attempt: 2 });
+    (await desk.work.began(2)).failed(new Error('who knows'));
+    await job.is({ state: 'UNKNOWN' });
+    expect(viewIn(await job.decide('failed'))).toMatchObject({ state: 'FAILED' });
+    expect(desk.work.all).toHaveLength(2);
+  });
+
+  it('is looked up by its reconcile hook, which may know', async () => {
+    const desk = await openDesk(() => ({
+      class: 'once',
+      reconcile: async () => ({ result: 'it was done' }),
+    }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    await desk.world.restart();
+    expect(await job.is({ state: 'SUCCEEDED' })).toMatchObject({ result: 'it was done' });
+  });
+});
+
+describe('a result', () => {
+  it('that is too large for a view is kept as a file', async () => {
+    const desk = await openDesk();
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).done('x'.repeat(300_000));
+    expect((await waiting).result).toMatchObject({ content_type: 'application/json' });
+  });
+
+  it('that is evidence is kept for its job', async () => {
+    const desk = await openDesk(() => ({ evidence: true }));
+    const job = desk.job();
+    const waiting = job.view({ answer: 'done' });
+    const evidence = {
+      job_id: 'job-1',
+      verified: true,
+      artifact_uri: 'http://127.0.0.1/a',
+      artifact_hash: 'ab',
+      content_type: 'text/plain',
+      evidence_ts: '2026-01-01T00:00:00Z',
+      source_kind: 'document',
+    };
+    (await desk.work.began(1)).done(evidence);
+    expect(await waiting).toMatchObject({ state: 'SUCCEEDED' });
+    const { index } = desk.world.system;
+    expect(index.get(EVIDENCE_INDEX, 't', `job-1|${job.id}`)).toEqual(evidence);
+  });
+
+  it('that is not the evidence it should be makes the task FAILED, without another attempt', async () => {
+    const desk = await openDesk(() => ({ evidence: true }));
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).done({ job_id: 'job-1' });
+    expect(await waiting).toMatchObject({ state: 'FAILED', error: { code: 'INTERNAL' } });
+    expect(desk.work.all).toHaveLength(1);
+  });
+});
+
+describe('work that an actor does', () => {
+  const clerk = address('t', 'clerk', 'c');
+
+  it('is done when the actor answers', async () => {
+    const desk = await openDesk(() => ({ actor: () => clerk }));
+    const waiting = desk.job().view({ answer: 'done' });
+    await eventually(() => {
+      expect(desk.world.system.inspect(clerk)?.value).toBe('busy');
+    });
+    await desk.world.tell(clerk, { type: 'finish' });
+    expect(await waiting).toMatchObject({ state: 'SUCCEEDED', result: { wrote: 'hello' } });
+  });
+
+  it('is undone by the actor when it is cancelled, where it can', async () => {
+    const desk = await openDesk(() => ({ actor: () => clerk, withdraws: true }));
+    const job = desk.job();
+    await job.view();
+    await eventually(() => {
+      expect(desk.world.system.inspect(clerk)?.value).toBe('busy');
+    });
+    expect(viewIn(await job.cancel())).toMatchObject({
+      state: 'COMPENSATED',
+      outcome: 'CANCELLED',
+    });
+  });
+});
