@@ -168,9 +168,18 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     });
     return { ...owner, ...Object.fromEntries(paths) };
   };
-  const { agents, nats, runtime } = config;
+  const { a2a, agents, nats, runtime } = config;
   return {
     ...config,
+    ...(isObject(a2a) && {
+      a2a: {
+        ...absolute(a2a, 'sealingKeyFile'),
+        artifacts: absolute(a2a.artifacts, 'path'),
+        issuers: Array.isArray(a2a.issuers)
+          ? a2a.issuers.map((entry) => (isUrl(entry?.jwks) ? entry : absolute(entry, 'jwks')))
+          : a2a.issuers,
+      },
+    }),
     ...(isObject(agents) && {
       agents: {
         ...agents,
@@ -191,6 +200,8 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     }),
   };
 }
+
+const isUrl = (value: unknown): boolean => typeof value === 'string' && /^https?:\/\//i.test(value);
 
 function expandHome(path: string, userHome: string): string {
   if (isAbsolute(path)) return path;

@@ -40,8 +40,13 @@ const COOLDOWN_MS = 30_000;
 const KEYS_AGE_MS = 600_000;
 const QUIET_MS = 5_000;
 
-export const openKeySource = (options: SourceOptions): KeySource =>
-  /^https?:\/\//i.test(options.jwks) ? urlSource(options) : fileSource(options);
+/** @throws TroupeError INVALID_ARGUMENT when it begins like a URL and is none */
+export function openKeySource(options: SourceOptions): KeySource {
+  const { jwks } = options;
+  if (!/^https?:\/\//i.test(jwks)) return fileSource(options);
+  if (URL.canParse(jwks)) return urlSource(options);
+  throw new TroupeError('INVALID_ARGUMENT', `the keys of an issuer: ${jwks} is no URL`);
+}
 
 function fileSource({ jwks: path, clock, warn }: SourceOptions): KeySource {
   let lookedAt = -Infinity;
