@@ -9,10 +9,13 @@ import type { Offers } from '../channels/edge/offers.ts';
 import { TokenQuota } from '../channels/edge/quota.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
+import { capabilityRoutes } from '../channels/http/capabilities.ts';
 import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
+import { functionRoutes } from '../channels/http/functions.ts';
 import { keyRoutes } from '../channels/http/keys.ts';
+import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
@@ -21,7 +24,9 @@ import { type System, systemClock } from '../runtime/index.ts';
 import { recordServed } from '../runtime/observe/spans.ts';
 import { type Crew, TENANT } from './crew.ts';
 import { createOffers } from './offers.ts';
+import { localAgents, RegistryBeat } from './registry-beat.ts';
 import type { TaskParts } from './task-parts.ts';
+import packageJson from '../package.json' with { type: 'json' };
 
 export type A2a = {
   readonly edge: Edge;
@@ -43,10 +48,12 @@ export function openA2a(parts: Parts): A2a {
   const { config, system, crew, tasks } = parts;
   const { locality, outstanding, quota } = config.a2a;
   const identity = identityOf(parts);
+  const beat = registryBeat(parts);
   const offers = createOffers({
     catalog: tasks.services.actions,
     system,
     controls: CONTROL_SPECS,
+    onTenant: (tenant) => beat.see(tenant),
   });
   const edge = createEdge({
     system,
@@ -68,9 +75,22 @@ export function openA2a(parts: Parts): A2a {
     },
   });
   const operator = operatorOf(identity);
-  const routes = routesOf({ ...parts, edge, identity, operator });
-  return { edge, identity, offers, routes, close: () => edge.close() };
+  const routes = routesOf({ ...parts, edge, identity, offers, operator });
+  const close = () => {
+    beat.close();
+    edge.close();
+  };
+  beat.see(TENANT);
+  return { edge, identity, offers, routes, close };
 }
+
+/** What this code offers, told to the registries of the tenants that are seen here. */
+export const registryBeat = ({ system, crew, tasks }: Omit<Parts, 'config'>): RegistryBeat =>
+  new RegistryBeat({
+    system,
+    agents: localAgents(tasks.services.actions, packageJson.version, { task: CONTROL_SPECS }),
+    log: crew.log,
+  });
 
 function identityOf({ config, system, crew }: Parts): Identity {
   const { a2a, gateway, home } = config;
@@ -91,6 +111,7 @@ function identityOf({ config, system, crew }: Parts): Identity {
 type Served = Parts & {
   readonly edge: Edge;
   readonly identity: Identity;
+  readonly offers: Offers;
   readonly operator: Operator;
 };
 
@@ -101,16 +122,20 @@ const routesOf = ({
   tasks,
   edge,
   identity,
+  offers,
   operator,
 }: Served): readonly Route[] => [
   ...envelopeRoutes(edge),
   ...taskRoutes(edge),
-  ...evidenceRoutes({ index: system.index, identity }),
+  ...evidenceRoutes({ index: system.index, identity, artifacts: tasks.services.artifacts }),
   ...artifactRoutes({
     artifacts: tasks.services.artifacts,
     authenticate: (credentials) => identity.authenticate(credentials),
     publicUrl: tasks.publicUrl,
   }),
+  ...capabilityRoutes({ offers, index: system.index, identity }),
+  ...registryRoutes({ offers, index: system.index, identity }),
+  ...functionRoutes({ edge, offers, identity }),
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
   ...keyRoutes({

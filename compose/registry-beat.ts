@@ -49,7 +49,7 @@ export type RegistryBeatOptions = {
   readonly log?: { warn(facts: object, message: string): void };
 };
 
-type Tenant = { seenMs: number; registered: boolean; cancel: () => void };
+type Tenant = { seenMs: number; registered: boolean; failures: number; cancel: () => void };
 
 export class RegistryBeat {
   readonly #o: RegistryBeatOptions;
@@ -69,7 +69,7 @@ export class RegistryBeat {
     const known = this.#tenants.get(tenant);
     if (known) known.seenMs = seenMs;
     else if (this.#tenants.size < TENANTS_MAX) {
-      const fresh = { seenMs, registered: false, cancel: () => {} };
+      const fresh = { seenMs, registered: false, failures: 0, cancel: () => {} };
       this.#tenants.set(tenant, fresh);
       void this.#beat(tenant, fresh);
     }
@@ -86,17 +86,24 @@ export class RegistryBeat {
       this.#tenants.delete(name);
       return;
     }
-    let nextMs = HEARTBEAT_MS;
+    let failed = false;
     for (const agent of this.#o.agents) {
       const error = await this.#speak(name, tenant, agent);
       if (this.#closed) return;
-      if (!error) continue;
-      const facts = { tenant: name, agent: agent.agent_id, code: error.code };
-      this.#o.log?.warn(facts, `registry: ${error.message}`);
-      nextMs = AGAIN_MS;
+      if (error) {
+        failed = true;
+        // At its start a process of a cluster may have nobody to talk to yet.
+        if (tenant.failures > 0) this.#warn(name, agent, error);
+      }
     }
-    tenant.registered = nextMs === HEARTBEAT_MS;
+    tenant.registered = !failed;
+    tenant.failures = failed ? tenant.failures + 1 : 0;
+    const nextMs = failed ? AGAIN_MS : HEARTBEAT_MS;
     tenant.cancel = this.#clock.after(nextMs, () => void this.#beat(name, tenant));
+  }
+
+  #warn(tenant: string, { agent_id: agent }: LocalAgent, { code, message }: ErrorData): void {
+    this.#o.log?.warn({ tenant, agent, code }, `registry: ${message}`);
   }
 
   async #speak(

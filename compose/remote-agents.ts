@@ -184,6 +184,13 @@ function resultOf(view: TaskView, { agent_id }: AgentRow): Answer {
   );
 }
 
+/** Its work was done before the cancel came. @throws TroupeError CONFLICT, else as it ended */
+function undoneOf(view: TaskView, agent: AgentRow): Answer {
+  if (view.state !== 'SUCCEEDED') return resultOf(view, agent);
+  const message = `the agent ${agent.agent_id} had done the work of ${view.task_id} before it was told to cancel it`;
+  throw new TroupeError('CONFLICT', message, { details: { state: view.state } });
+}
+
 function errorOf(
   { status, body, retryAfterSec }: AgentAnswer,
   { agent_id }: AgentRow,

@@ -4,16 +4,28 @@
  */
 import { factoryProcesses } from '../actors/factory/factory.ts';
 import { ProcessCatalog } from '../actors/process/catalog.ts';
+import { actionOf, type ProcessDefinition } from '../actors/process/define.ts';
 import type { ProcessServices } from '../actors/process/plan.ts';
+import type { ActionDefinition } from '../actors/task/action.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
 import { sealingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
-import { TroupeError } from '../protocols/errors.ts';
-import type { Config } from '../runtime/config/index.ts';
+import { bindHost, type Config } from '../runtime/config/index.ts';
 import { shippedActions } from './actions.ts';
+import { agentRequest } from './agent-request.ts';
 import { gatewayUrl, openArtifacts } from './artifacts.ts';
 import type { Crew } from './crew.ts';
+import { createAskAgent } from './remote-agents.ts';
+
+/** Where nobody else comes to, agents of this machine may be asked. */
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
+
+/** Agents of one's own, beside those that ship: the same in every process of a cell. */
+export type OwnAgents = {
+  readonly actions?: readonly ActionDefinition[];
+  readonly processes?: readonly ProcessDefinition[];
+};
 
 export type TaskParts = {
   readonly services: TaskServices & ProcessServices;
@@ -24,10 +36,14 @@ export type TaskParts = {
   readonly onListen: (url: string) => void;
 };
 
-/** @throws TroupeError when the bucket or the sealing key can not be used */
+/**
+ * @throws TroupeError when the bucket or the sealing key can not be used; INVALID_ARGUMENT for a
+ * process that can not be right
+ */
 export async function openTaskParts(
   config: Config,
   { metrics }: Pick<Crew, 'metrics'>,
+  { actions: own = [], processes = [] }: OwnAgents = {},
 ): Promise<TaskParts> {
   const { home, a2a } = config;
   let url = withoutSlash(a2a.publicUrl ?? gatewayUrl(config));
@@ -36,16 +52,15 @@ export async function openTaskParts(
     file: a2a.sealingKeyFile ?? sealingKeyFile(home),
     jwksUrl: () => `${url}/.well-known/jwks.json`,
   });
-  const actions = new ActionCatalog(shippedActions());
+  const actions = new ActionCatalog([...shippedActions(), ...own, ...processes.map(actionOf)]);
   const services: TaskParts['services'] = {
     actions,
-    processes: new ProcessCatalog(factoryProcesses(), actions),
+    processes: new ProcessCatalog([...factoryProcesses(), ...processes], actions),
     artifacts: await openArtifacts(config, { publicUrl }),
     open: (envelope) => sealer.open(envelope),
-    askAgent: (agent) =>
-      Promise.reject(
-        new TroupeError('UNAVAILABLE', `nothing here asks the agent ${agent.agent_id}`),
-      ),
+    askAgent: createAskAgent({
+      request: agentRequest({ allowLoopback: LOOPBACK.includes(bindHost(config)) }),
+    }),
     count: (what, labels) =>
       what === 'retry' ? metrics.retry(labels) : metrics.deadLetter(labels),
   };

@@ -1,6 +1,7 @@
 /** The pure parts of announced ends: what goes when, and who is told of it (EN15). */
 import { type ActionSpec, DEPRECATION_MS, majorOf } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
+import { doorEventsTopic } from '../../protocols/task.ts';
 import type { Publish, Reply } from '../../protocols/statechart.ts';
 import type { ListingContext, ListingEvent, Sunset } from './types.ts';
 
@@ -78,7 +79,7 @@ export const notice = ({ context }: Args): Publish => {
   const successor = successorOf(context, sunset);
   const event = `${sunset.action}.deprecation`;
   return {
-    topic: `a2a.out.${context.tenant}.${parseAction(sunset.action).domain}`,
+    topic: doorEventsTopic(context.tenant, parseAction(sunset.action).domain),
     event: {
       type: event,
       event,
