@@ -22,6 +22,7 @@ import { addDlqCommands } from './dlq-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
 import type { SessionsOptions } from './sessions.ts';
+import { addSloCommand } from './slo-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
 import { version } from './version.ts';
 
@@ -44,6 +45,7 @@ export function buildProgram(finish: Finish): Command {
     addDlqCommands,
     addApprovalsCommands,
     addKeysCommands,
+    addSloCommand,
     addConformance,
     addCharts,
     addConfig,

@@ -41,7 +41,7 @@ export type WorkLabels = {
 export type AckTimes = {
   /** answers that were measured */
   readonly count: number;
-  /** milliseconds; within the bucket that holds it, by interpolation */
+  /** milliseconds; within the bucket that holds it, by interpolation; 10,000: at least so many */
   readonly p95Ms: number;
   /** epoch milliseconds: what came before is not in it */
   readonly since: number;
@@ -76,6 +76,7 @@ export const LABEL_VALUES_MAX = { action: 200, tenant: 100, principal: 100 } as 
 export const SERIES_MAX = { counter: 2_000, histogram: 200, folded: 200 } as const;
 
 const BUCKETS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+const BUCKET_MS_MAX = 10_000;
 const LABELS = ['action', 'tenant', 'principal', 'status', 'error_code'] as const;
 const STATUSES: ReadonlySet<string> = new Set([...TASK_STATES, 'REFUSED']);
 
@@ -140,7 +141,8 @@ class Counters {
     // Who is not known to be somebody may not use up the names of those who are.
     const learn = errorCode !== 'UNAUTHORIZED' && errorCode !== 'FORBIDDEN';
     const labels = {
-      action: this.#action(facts.action),
+      // nor may names that nobody offers
+      action: this.#action(facts.action, learn && errorCode !== 'NOT_FOUND'),
       tenant: this.#tenants.fold(facts.tenant, { learn }),
       principal: this.#principals.fold(facts.principal, { learn }),
       status: STATUSES.has(status) ? status : OTHER,
@@ -155,7 +157,7 @@ class Counters {
 
   work(what: 'retries' | 'deadLetters', labels: WorkLabels): void {
     this.#work[what].inc({
-      action: this.#action(labels.action),
+      action: this.#action(labels.action, true),
       tenant: this.#tenants.fold(labels.tenant),
       principal: this.#principals.fold(labels.principal),
       status: what === 'retries' ? 'RUNNING' : 'FAILED',
@@ -163,8 +165,9 @@ class Counters {
     });
   }
 
-  #action(action: string | undefined): string {
-    return this.#actions.fold(action, { learn: action !== undefined && this.#isOffered(action) });
+  #action(action: string | undefined, learn: boolean): string {
+    const isOffered = action !== undefined && this.#isOffered(action);
+    return this.#actions.fold(action, { learn: learn && isOffered });
   }
 }
 
@@ -214,7 +217,6 @@ class AckHistogram {
   }
 }
 
-/** What is beyond the last bound counts as infinite: it is worse than anything that is promised. */
 function quantile(counts: readonly number[], rank: number): number {
   let below = 0;
   for (const [index, count] of counts.entries()) {
@@ -222,12 +224,11 @@ function quantile(counts: readonly number[], rank: number): number {
       below += count;
       continue;
     }
-    const high = BUCKETS_MS[index];
-    if (high === undefined) return Number.POSITIVE_INFINITY;
+    const high = BUCKETS_MS[index] ?? BUCKET_MS_MAX;
     const low = BUCKETS_MS[index - 1] ?? 0;
     return low + ((high - low) * (rank - below)) / count;
   }
-  return Number.POSITIVE_INFINITY;
+  return BUCKET_MS_MAX;
 }
 
 function watch(

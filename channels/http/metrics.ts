@@ -1,0 +1,122 @@
+/**
+ * `GET /metrics`: what a process counts, for Prometheus (EN16, EN17).
+ *
+ * The text names tenants and principals, so it is not for everybody: a gateway gives it to
+ * operators (`authorization: credentials_file` in Prometheus), a worker, which has no other door,
+ * on a port that is opened for it alone: to whoever is on the same machine, or with the gateway's
+ * token.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { Metrics } from '../../runtime/index.ts';
+import { isLoopback } from '../gateway/access.ts';
+import { SERVER_OPTIONS } from './listener.ts';
+import { header, type Route, type RouteRequest, sendError } from './route.ts';
+
+export type MetricsRouteOptions = {
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless an operator asks */
+  readonly operator: (request: RouteRequest) => Promise<unknown>;
+};
+
+export const metricsRoutes = ({ metrics, operator }: MetricsRouteOptions): readonly Route[] => [
+  {
+    method: 'GET',
+    path: '/metrics',
+    handle: async (incoming) => {
+      await operator(incoming);
+      send(incoming.response, metrics, await metrics.text());
+    },
+  },
+];
+
+export type ServeMetricsOptions = {
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly host: string;
+  /** 0 takes a free one */
+  readonly port: number;
+  /** asked for as `Bearer`; needed where others than this machine reach the port */
+  readonly token?: string | undefined;
+};
+
+/**
+ * A port for `/metrics` alone, where there is no gateway.
+ * @throws TroupeError INVALID_ARGUMENT when it would be open to others without a token; CONFLICT
+ * when the port is taken; UNAVAILABLE when the address can not be bound
+ */
+export async function serveMetrics(
+  options: ServeMetricsOptions,
+): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const { host, port, token } = options;
+  if (token === undefined && !isLoopback(host))
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `metrics would be served on ${host} to everybody: set gateway.auth.token, or bind to loopback`,
+    );
+  const server = createServer(SERVER_OPTIONS, (request, response) => {
+    answer(options, request, response).catch((error: unknown) => {
+      if (response.headersSent) response.destroy();
+      else sendError(response, errorData(error));
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, host, port)));
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(
+  { metrics, token }: ServeMetricsOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (token !== undefined && !isToken(header(request, 'authorization'), token))
+    throw new TroupeError('UNAUTHORIZED', 'metrics need the token of the gateway, as Bearer');
+  if ((request.url ?? '').split('?', 1)[0] !== '/metrics')
+    throw new TroupeError('NOT_FOUND', 'only /metrics is served here');
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    throw new TroupeError('INVALID_ARGUMENT', 'metrics are read with GET');
+  send(response, metrics, await metrics.text());
+}
+
+function isToken(authorization: string | undefined, token: string): boolean {
+  const given = Buffer.from(authorization ?? '');
+  const wanted = Buffer.from(`Bearer ${token}`);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+function send(
+  response: ServerResponse,
+  { contentType }: Pick<Metrics, 'contentType'>,
+  text: string,
+): void {
+  response.writeHead(200, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(text);
+}
+
+function listenError(cause: NodeJS.ErrnoException, host: string, port: number): TroupeError {
+  const details = { port, host };
+  if (cause.code !== 'EADDRINUSE')
+    return new TroupeError(
+      'UNAVAILABLE',
+      `metrics can not be served on ${host}:${port}: ${cause.message}`,
+      { cause, details },
+    );
+  const message = `port ${port} of ${host} is in use: choose another as a2a.metricsPort`;
+  return new TroupeError('CONFLICT', message, { cause, details });
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serveMetrics } from '../../../channels/http/metrics.ts';
+import { createMetrics, type SloReport } from '../../../runtime/index.ts';
+import { bytesOf, envelope } from '../edge/real-tasks.ts';
+import { type ObservedDoor, openObservedDoor, SECRET } from './observed-door.ts';
+
+let door: ObservedDoor;
+beforeAll(async () => {
+  door = await openObservedDoor();
+});
+afterAll(() => door.stop());
+
+const get = (path: string, secret = SECRET) =>
+  fetch(`${door.url}${path}`, { headers: { authorization: `Bearer ${secret}` } });
+const send = (value: unknown, token = 'alice') =>
+  fetch(`${door.url}/v1/envelopes`, {
+    method: 'POST',
+    body: new Uint8Array(bytesOf(value)),
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+  });
+
+describe('GET /metrics', () => {
+  it('tells an operator what became of envelopes', async () => {
+    await send(envelope());
+    await send(envelope({ action: 'test.find_nothing' }));
+    await send(envelope(), 'nobody');
+    const response = await get('/metrics');
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    const lines = (await response.text()).split('\n');
+    const counted = lines.filter((line) => line.startsWith('a2a_requests_total{'));
+    expect(counted).toEqual([
+      'a2a_requests_total{action="test.echo_text",tenant="acme",principal="alice",status="SUCCEEDED",error_code=""} 1',
+      'a2a_requests_total{action="other",tenant="acme",principal="alice",status="REFUSED",error_code="NOT_FOUND"} 1',
+      'a2a_requests_total{action="other",tenant="other",principal="other",status="REFUSED",error_code="UNAUTHORIZED"} 1',
+    ]);
+    expect(lines.find((line) => line.startsWith('troupe_ack_ms_count'))).toBe(
+      'troupe_ack_ms_count 1',
+    );
+  });
+
+  it('is for operators', async () => {
+    expect((await get('/metrics', 'another')).status).toBe(401);
+    expect((await fetch(`${door.url}/v1/slo`)).status).toBe(401);
+  });
+});
+
+describe('GET /v1/slo', () => {
+  it('measures the tasks of a tenant', async () => {
+    await send(envelope());
+    const report = (await (await get('/v1/slo?hours=1')).json()) as SloReport;
+    expect(report).toMatchObject({ tenant: 'acme', hours: 1, estimated: false, kept: true });
+    expect(report.tasks).toBeGreaterThan(0);
+    const [ack, done, dead] = report.objectives;
+    expect(ack).toMatchObject({ name: 'ack_p95', kept: true });
+    expect(done!.measured).toBeLessThan(0);
+    expect(dead).toMatchObject({ measured: 0, kept: true });
+    const other = (await (await get('/v1/slo?tenant=other')).json()) as SloReport;
+    expect(other).toMatchObject({ tenant: 'other', tasks: 0 });
+  });
+
+  it.each(['0', '25', '1.5', 'all'])('refuses to look back %s hours', async (hours) => {
+    const response = await get(`/v1/slo?hours=${hours}`);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
+  });
+});
+
+describe('the port of a worker', () => {
+  const metrics = createMetrics({ process: false });
+
+  it('serves metrics and nothing else', async () => {
+    const served = await serveMetrics({ metrics, host: '127.0.0.1', port: 0 });
+    const at = (path: string, method = 'GET') =>
+      fetch(`http://127.0.0.1:${served.port}${path}`, { method });
+    expect(await (await at('/metrics')).text()).toContain('a2a_requests_total');
+    expect((await at('/metrics', 'HEAD')).status).toBe(200);
+    expect((await at('/metrics', 'POST')).status).toBe(400);
+    expect((await at('/v1/slo')).status).toBe(404);
+    await served.close();
+  });
+
+  it('asks for the token where there is one', async () => {
+    const served = await serveMetrics({ metrics, host: '127.0.0.1', port: 0, token: SECRET });
+    const with_ = (authorization: string) =>
+      fetch(`http://127.0.0.1:${served.port}/metrics`, { headers: { authorization } });
+    expect((await with_('Bearer wrong')).status).toBe(401);
+    expect((await with_(`Bearer ${SECRET}`)).status).toBe(200);
+    await served.close();
+  });
+
+  it('is never open to other machines without one', async () => {
+    const open = serveMetrics({ metrics, host: '0.0.0.0', port: 0 });
+    await expect(open).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('says when it is taken', async () => {
+    const first = await serveMetrics({ metrics, host: '127.0.0.1', port: 0 });
+    const second = serveMetrics({ metrics, host: '127.0.0.1', port: first.port });
+    await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
+    await first.close();
+  });
+});

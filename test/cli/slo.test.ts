@@ -1,0 +1,39 @@
+/** `troupe slo` as a process, against real tasks behind real HTTP. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { bytesOf, envelope } from '../channels/edge/real-tasks.ts';
+import { type ObservedDoor, openObservedDoor, SECRET } from '../channels/http/observed-door.ts';
+import { runProgram } from './program.ts';
+
+let door: ObservedDoor;
+beforeEach(async () => {
+  door = await openObservedDoor();
+  await fetch(`${door.url}/v1/envelopes`, {
+    method: 'POST',
+    body: new Uint8Array(bytesOf(envelope())),
+    headers: { authorization: 'Bearer alice', 'content-type': 'application/json' },
+  });
+});
+afterEach(() => door.stop());
+
+const slo = (...args: string[]) =>
+  runProgram(['slo', ...args, '--url', door.url.replace('http:', 'ws:'), '--token', SECRET]);
+
+it('prints each objective with its target, what was measured and whether it is kept', async () => {
+  const { code, stdout } = await slo();
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^1 tasks of acme in 24 h\nOBJECTIVE +TARGET +MEASURED/);
+  expect(stdout).toMatch(/ack_p95 +<= 1000 ms +[\d.]+ ms +1 +yes/);
+  expect(stdout).toMatch(/dead_letters +<= 0\.100 % +0\.000 % +1 +yes/);
+});
+
+it('ends with exit code 1 when one is broken, and says it as JSON', async () => {
+  for (let n = 0; n < 20; n++)
+    door.metrics.request({ status: 'ACKED', latencyMs: 5_000, ackMs: 5_000 });
+  const { code, stdout } = await slo('--json', '--hours', '1');
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ hours: 1, kept: false });
+});
+
+it('ends with exit code 2 when it makes no sense', async () => {
+  expect(await slo('--hours', '100')).toMatchObject({ code: 2 });
+});
