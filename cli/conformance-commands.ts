@@ -9,6 +9,7 @@ export function addConformance(program: Command, finish: Finish): void {
   withJson(withConfig(program.command('conformance')))
     .argument('[url]', 'http(s):// or nats:// of any endpoint; default the gateway of this machine')
     .description('check that an endpoint keeps the rules of envelopes, and print a report')
+    .option('--bearer <jwt>', 'token to ask with; default one made by this data folder’s issuer')
     .option('--tenant <name>', 'tenant to speak for; default `default`, or the token’s')
     .option('--sub <name>', 'principal, where the token does not say it')
     .option('--roles <a,b>', 'roles, where the token does not say them')
@@ -23,7 +24,7 @@ export function addConformance(program: Command, finish: Finish): void {
       examples(
         'troupe conformance',
         'troupe conformance nats://127.0.0.1:4222 --http http://127.0.0.1:18789',
-        'troupe conformance https://agents.example.com --token … --profile theirs.json',
+        'troupe conformance https://agents.example.com --bearer … --profile theirs.json',
       ),
     )
     .action(async (url: string | undefined, options: ConformanceOptions) => {

@@ -18,6 +18,8 @@ import { addressOf, type ClientOptions, loadFrom } from './options.ts';
 import { printJson } from './output.ts';
 
 export type ConformanceOptions = ClientOptions & {
+  /** of the program that asks; left out: made for the gateway of this data folder */
+  readonly bearer?: string;
   readonly tenant?: string;
   readonly sub?: string;
   readonly roles?: string;
@@ -38,8 +40,8 @@ export async function conformance(
 ): Promise<number> {
   const { config } = await loadFrom({ ...options, nats: undefined } as ClientOptions);
   const url = target ?? `http://${await addressOf(config)}`;
-  const credentials = options.token
-    ? await givenCredentials(options, options.token)
+  const credentials = options.bearer
+    ? await givenCredentials(options, options.bearer)
     : await ownCredentials(config, options);
   const endpoint = await endpointOf(url, credentials, options, config);
   try {
@@ -68,7 +70,7 @@ export async function conformance(
 type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
 
 async function ownCredentials(config: Config, options: ConformanceOptions): Promise<Credentials> {
-  const { token: _, url: __, http: ___, ...rest } = options;
+  const { bearer: _, url: __, http: ___, ...rest } = options;
   return localCredentials(config, options.tenant ?? TENANT, await gatewayHttp(rest));
 }
 

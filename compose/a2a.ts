@@ -15,8 +15,10 @@ import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
 import { keyRoutes } from '../channels/http/keys.ts';
+import { metricsRoutes } from '../channels/http/metrics.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
+import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
@@ -119,6 +121,7 @@ type Served = Parts & {
 const routesOf = ({
   config,
   system,
+  crew: { metrics },
   tasks,
   edge,
   identity,
@@ -138,6 +141,8 @@ const routesOf = ({
   ...functionRoutes({ edge, offers, identity }),
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
+  ...metricsRoutes({ metrics, operator }),
+  ...sloRoutes({ system, metrics, operator, tenant: TENANT, now: () => systemClock.wallMs() }),
   ...keyRoutes({
     system,
     operator,

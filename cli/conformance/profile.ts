@@ -22,7 +22,9 @@ const ProfileSchema = Type.Object(
         secret: part('takes sealed payloads only'),
         large: part('{text} or an artifact; result {bytes, hash}; max_payload_bytes small'),
         verify: part('{job_id}: returns evidence'),
-        endToEnd: part('{document_id, content}: a process that is verified step by step'),
+        endToEnd: part(
+          '{document_id, content, notify: {to}}: a process that is verified step by step',
+        ),
       },
       { additionalProperties: false },
     ),

@@ -82,7 +82,10 @@ export class Trial {
     throw new Skipped('it is asked over HTTP, and no URL was given (--http)');
   }
 
-  /** A good envelope; `change` spoils it. A subject of its own unless the payload has one. */
+  /**
+   * A good envelope; `change` spoils it. A subject of its own unless the payload has one, or is
+   * about a task, which has one.
+   */
   envelope(
     action: string,
     payload: object = {},
@@ -102,7 +105,11 @@ export class Trial {
       seq: ++lastSeq,
       action,
       action_version: this.profile.versions[action] ?? '1.0.0',
-      payload: { subject: `conformance-${randomUUID()}`, ...payload, schema_version: '1.0' },
+      payload: {
+        ...('task_id' in payload ? {} : { subject: `conformance-${randomUUID()}` }),
+        ...payload,
+        schema_version: '1.0',
+      },
       ...change,
     } as Envelope;
   }

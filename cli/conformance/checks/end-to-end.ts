@@ -15,7 +15,11 @@ const p95 = (values: readonly number[]): number =>
 
 async function one(t: Trial): Promise<{ ackMs: number; view: TaskView }> {
   const document_id = `document-${randomUUID()}`;
-  const envelope = t.envelope(t.action('endToEnd'), { document_id, content: 'a first text' });
+  const envelope = t.envelope(t.action('endToEnd'), {
+    document_id,
+    content: 'a first text',
+    notify: { to: 'conformance' },
+  });
   const reply = await t.send(envelope, { async: true });
   t.expect(reply.status === 200 || reply.status === 202, 'a process is accepted', reply);
   return { ackMs: reply.ms, view: await t.ended(reply.body as TaskView) };

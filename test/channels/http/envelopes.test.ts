@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
+import { noArtifacts } from '../../../compose/artifacts.ts';
 import { evidenceRoutes } from '../../../channels/http/evidence.ts';
 import type { Route } from '../../../channels/http/route.ts';
 import { taskRoutes } from '../../../channels/http/tasks.ts';
@@ -22,7 +23,11 @@ let gateway: Gateway;
 const routesOf = (of: Edge): readonly Route[] => [
   ...envelopeRoutes(of),
   ...taskRoutes(of),
-  ...evidenceRoutes({ index: real.system.index, identity: namedCallers }),
+  ...evidenceRoutes({
+    index: real.system.index,
+    identity: namedCallers,
+    artifacts: noArtifacts,
+  }),
 ];
 beforeAll(async () => {
   real = await openRealTasks();
@@ -355,9 +360,8 @@ describe('plain HTTP', () => {
     });
   });
 
-  it('shows the evidence of a job, which may be none', async () => {
-    const response = await ask('/evidence/job-1');
-    expect(await response.json()).toEqual({ job_id: 'job-1', evidence: [] });
+  it('has no evidence of a job that nobody verified', async () => {
+    expect((await ask('/evidence/job-1')).status).toBe(404);
     expect((await ask('/evidence/job-1', { headers: { authorization: '' } })).status).toBe(401);
   });
 });
