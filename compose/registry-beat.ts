@@ -5,10 +5,10 @@
  * Every process that serves keeps one. Several that speak for the same agents are harmless: what is
  * known already changes nothing, and heartbeats close to each other write nothing.
  */
+import { listingAddress } from '../actors/registry/roll.ts';
 import { specOf } from '../actors/task/action.ts';
 import type { ActionCatalog } from '../actors/task/catalog.ts';
 import { type ActionSpec, HEARTBEAT_MS, type RegistryRegister } from '../protocols/action.ts';
-import { address } from '../protocols/address.ts';
 import { type ErrorData, errorData } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { type Clock, type System, systemClock } from '../runtime/index.ts';
@@ -112,24 +112,28 @@ export class RegistryBeat {
     agent: LocalAgent,
   ): Promise<ErrorData | undefined> {
     if (registered) {
-      const beat = { type: 'registry.heartbeat', agent_id: agent.agent_id };
-      const error = await this.#ask(name, beat);
+      const beat = { type: 'registry.send_heartbeat', agent_id: agent.agent_id };
+      const error = await this.#ask(name, agent, beat);
       // Somebody removed it, or it was forgotten.
       if (error?.code !== 'NOT_FOUND') return error;
     }
-    return this.#ask(name, { type: 'registry.register', ...agent });
+    return this.#ask(name, agent, { type: 'registry.register_agent', ...agent });
   }
 
-  async #ask(tenant: string, event: Message): Promise<ErrorData | undefined> {
+  async #ask(
+    tenant: string,
+    { agent_id }: LocalAgent,
+    event: Message,
+  ): Promise<ErrorData | undefined> {
     try {
-      const answer = await this.#o.system.ask(address(tenant, 'registry', 'agents'), event, {
+      const answer = await this.#o.system.ask(listingAddress(tenant, agent_id), event, {
         principal: SYSTEM,
         timeoutMs: ANSWER_MS,
         ttlMs: ANSWER_MS,
       });
       if (answer.kind === 'refused') return answer.error;
       if (answer.kind === 'answered') return undefined;
-      return { code: 'DEADLINE_EXCEEDED', message: `the registry of ${tenant} does not answer` };
+      return { code: 'DEADLINE_EXCEEDED', message: `the listing of ${agent_id} does not answer` };
     } catch (error) {
       return errorData(error);
     }

@@ -47,7 +47,7 @@ export const createAskAgent =
       return isCancel(envelope) ? undoneOf(end, agent) : resultOf(end, agent);
     } catch (error) {
       if (isUndone(envelope, error)) return { result: null };
-      if (signal.aborted && isUnwanted(signal)) await door.giveUp();
+      if (signal.aborted && isUnwanted(signal) && !isCancel(envelope)) await door.giveUp(envelope);
       throw error;
     }
   };
@@ -60,7 +60,6 @@ class Door {
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #name: OwnName;
-  #taskId: string | undefined;
 
   private constructor(
     options: AskAgentOptions,
@@ -113,14 +112,10 @@ class Door {
   }
 
   /** Tells the agent that nobody waits any more; what comes of it is its own matter. */
-  async giveUp(): Promise<void> {
-    if (this.#taskId === undefined) return;
-    const url = this.#at(`/v1/tasks/${encodeURIComponent(this.#taskId)}/cancel`);
-    const body = JSON.stringify({ reason: 'the task that asked for it was cancelled' });
-    const signal = AbortSignal.timeout(CANCEL_MS);
-    await this.#o
-      .request(url, { method: 'POST', headers: this.#headers, body, signal })
-      .catch(() => undefined);
+  async giveUp(envelope: Envelope): Promise<void> {
+    const seq = this.#clock.wallMs() * 1_000;
+    const cancel = this.#ours(cancelOf(envelope), seq);
+    await this.#post(cancel, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
   }
 
   /** A door that is busy or away for a moment is looked at again. */
@@ -163,7 +158,6 @@ class Door {
         'INTERNAL',
         `the agent ${this.#agent.agent_id} answered ${status} without a task`,
       );
-    this.#taskId = view.task_id;
     return view as TaskView;
   }
 }
@@ -219,6 +213,24 @@ function isUndone(envelope: Envelope, error: unknown): boolean {
   const state = error.details?.['state'];
   return error.code === 'NOT_FOUND' || (typeof state === 'string' && state !== 'SUCCEEDED');
 }
+
+/** By its key: its task there may not be known yet. */
+const cancelOf = (envelope: Envelope): Envelope => {
+  const { subject } = envelope.payload;
+  return {
+    ...envelope,
+    action: `${envelope.action}.cancel`,
+    idempotency_key: `${envelope.idempotency_key}.cancel`,
+    payload: {
+      schema_version: '1.0',
+      idempotency_key: envelope.idempotency_key,
+      reason: 'the task that asked for it was cancelled',
+      ...subjectFieldOf(subject ?? envelope.context_id),
+    },
+  };
+};
+const subjectFieldOf = (subject: unknown): { subject?: string } =>
+  typeof subject === 'string' && subject !== '' ? { subject } : {};
 
 const isCancel = ({ action }: Envelope): boolean => action.endsWith('.cancel');
 

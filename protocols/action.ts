@@ -75,24 +75,33 @@ export const GONE_AFTER_MS = 24 * 3_600_000;
 /** Between the announcement of a removal and the removal (EN15). */
 export const DEPRECATION_MS = 30 * 24 * 3_600_000;
 
-/** To the registry `{tenant}/registry/agents`. Answer: the AgentRow without its actions. */
+/**
+ * To the listing of an agent, `{tenant}/listing/{agent_id}`: the actions of the agent `registry` as
+ * messages. Answer: the AgentRow without its actions, or the error.
+ */
 export type RegistryRegister = {
-  readonly type: 'registry.register';
+  readonly type: 'registry.register_agent';
   readonly agent_id: string;
   readonly version: string;
   readonly url?: string;
   readonly actions: readonly ActionSpec[];
 };
-export type RegistryHeartbeat = { readonly type: 'registry.heartbeat'; readonly agent_id: string };
+export type RegistryHeartbeat = {
+  readonly type: 'registry.send_heartbeat';
+  readonly agent_id: string;
+};
 /** Announces that a MAJOR version of an action goes, 30 days ahead or more. */
 export type RegistryDeprecate = {
-  readonly type: 'registry.deprecate';
+  readonly type: 'registry.deprecate_action';
   readonly agent_id: string;
   readonly action: string;
   readonly major: number;
   readonly sunset_at: string;
 };
-export type RegistryRemove = { readonly type: 'registry.remove'; readonly agent_id: string };
+export type RegistryRemove = {
+  readonly type: 'registry.remove_agent';
+  readonly agent_id: string;
+};
 
 /** Schemas as TypeBox has them, by schema_version. */
 export type PayloadSchemas = Readonly<Record<string, TSchema>>;

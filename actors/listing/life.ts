@@ -8,8 +8,8 @@ import {
   GONE_AFTER_MS,
 } from '../../protocols/action.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
-import type { ActorInput, Project, Reply, ReplyRef, Tell } from '../../protocols/statechart.ts';
-import { address } from '../../protocols/address.ts';
+import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
+import { registryAddress } from '../registry/roll.ts';
 import { stillOffered, withSunsets } from './sunsets.ts';
 import type { Asked, ListingContext, ListingEvent, Registration } from './types.ts';
 
@@ -52,12 +52,12 @@ const registrationOf = (event: ListingEvent): Registration => {
 const senderOf = ({ meta }: ListingEvent): string => meta.principal?.sub ?? '';
 
 export const keepAsked = ({ event }: Args): Partial<ListingContext> => {
-  const waiting = replyTo(event);
+  const { reply } = event.meta;
   const asked: Asked = {
     ...registrationOf(event),
     owner: senderOf(event),
     at: event.meta.now,
-    ...(waiting ? { replyTo: waiting } : {}),
+    ...(reply ? { replyTo: reply } : {}),
   };
   return { asked };
 };
@@ -133,20 +133,23 @@ export const noRow = ({ context }: State): Project => ({
   key: context.agentId,
   value: null,
 });
+/** Asks for room on the roll. */
+export const enrol = ({ context }: State): Tell => ({
+  to: registryAddress(context.tenant),
+  event: { type: 'registry.enrol', agent_id: context.agentId },
+  ask: true,
+});
 export const ended = ({ context }: State): Tell => ({
-  to: address(context.tenant, 'registry', 'agents'),
+  to: registryAddress(context.tenant),
   event: { type: 'listing.ended', agent_id: context.agentId },
 });
 
 // ---- answers
 
-/** Whoever asked the registry, which passed the request on. */
-export const replyTo = ({ replyTo: to, meta }: ListingEvent): ReplyRef | undefined =>
-  to ?? meta.reply;
-const refusal = (event: ListingEvent, error: ErrorData): Reply => ({ to: replyTo(event), error });
+const refusal = ({ meta }: ListingEvent, error: ErrorData): Reply => ({ to: meta.reply, error });
 
 export const answer = ({ context, event }: Args): Reply => ({
-  to: replyTo(event),
+  to: event.meta.reply,
   result: { ...summary(context), status: 'live' },
 });
 export const taken = ({ context }: State): Reply => ({
@@ -157,6 +160,16 @@ export const refused = ({ asked }: ListingContext, error: unknown): Reply => ({
   to: asked?.replyTo,
   error: errorData(error),
 });
+
+export const isNoRoom = ({ event }: Args): boolean =>
+  event.type === 'reply' && event.error !== undefined;
+export const noRoom = ({ context, event }: Args): Reply =>
+  refused(context, event.type === 'reply' ? event.error : undefined);
+export const noAnswer = ({ context }: State): Reply =>
+  refused(context, {
+    code: 'UNAVAILABLE',
+    message: `the registry of ${context.tenant} does not answer: try again`,
+  });
 
 export const unknown = ({ context, event }: Args): Reply =>
   refusal(event, {

@@ -3,6 +3,7 @@
  * agent offers, notices when it falls silent, and announces which of its actions go.
  *
  *  - `unlisted`: nothing is known; only a registration makes it stay;
+ *  - `enrolling`: the registry says whether there is room for one more;
  *  - `checking`: the schemas of a registration are compiled, outside of the turn;
  *  - `listed`, region `life`: `live`, then `degraded` when two heartbeats were missed, `gone` after
  *    a day, and live again with the next one; a month later it is forgotten;
@@ -46,6 +47,7 @@ export const listingMachine = setup({
   guards: {
     isRefused: (_, { verdict }: { verdict: Verdict }) => verdict.refused !== undefined,
     isListed: ({ context }) => context.registration !== null,
+    isNoRoom: life.isNoRoom,
     isForbidden: life.isForbidden,
     isTakeover: life.isTakeover,
     isSameAndFresh: life.isSameAndFresh,
@@ -57,6 +59,7 @@ export const listingMachine = setup({
     somethingGoes: sunsets.somethingGoes,
   },
   delays: {
+    enrolPatience: 30_000,
     degradedAfter: life.DEGRADED,
     goneAfter: life.GONE,
     forgottenAfter: life.FORGOTTEN,
@@ -72,22 +75,58 @@ export const listingMachine = setup({
     unlisted: {
       description: 'Nothing is known of the agent yet.',
       on: {
-        'listing.register': { target: 'checking', actions: 'keepAsked' },
-        'listing.heartbeat': {
+        'registry.register_agent': { target: 'enrolling', actions: 'keepAsked' },
+        'registry.send_heartbeat': {
           target: 'ended',
           actions: { type: 'reply', params: life.unknown },
         },
-        'listing.deprecate': {
+        'registry.deprecate_action': {
           target: 'ended',
           actions: { type: 'reply', params: life.unknown },
         },
-        'listing.remove': { target: 'ended', actions: { type: 'reply', params: life.unknown } },
+        'registry.remove_agent': {
+          target: 'ended',
+          actions: { type: 'reply', params: life.unknown },
+        },
+      },
+    },
+    enrolling: {
+      description: 'The registry is asked whether there is room; what comes waits.',
+      meta: {
+        defer: [
+          'registry.register_agent',
+          'registry.send_heartbeat',
+          'registry.deprecate_action',
+          'registry.remove_agent',
+        ],
+      },
+      entry: { type: 'tell', params: life.enrol },
+      on: {
+        reply: [
+          {
+            guard: 'isNoRoom',
+            target: 'refusing',
+            actions: { type: 'reply', params: life.noRoom },
+          },
+          { target: 'checking' },
+        ],
+      },
+      after: {
+        enrolPatience: {
+          target: 'refusing',
+          actions: { type: 'reply', params: life.noAnswer },
+        },
       },
     },
     checking: {
       description: 'The schemas of a registration are compiled; what comes waits.',
       meta: {
-        defer: ['listing.register', 'listing.heartbeat', 'listing.deprecate', 'listing.remove'],
+        defer: [
+          'registry.register_agent',
+          'registry.send_heartbeat',
+          'registry.deprecate_action',
+          'registry.remove_agent',
+        ],
       },
       invoke: {
         id: 'checkSpecs',
@@ -139,7 +178,7 @@ export const listingMachine = setup({
           description: 'Whether the agent says that it lives.',
           initial: 'live',
           on: {
-            'listing.register': [
+            'registry.register_agent': [
               { guard: 'isTakeover', actions: { type: 'reply', params: life.takenAlready } },
               { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
               { guard: 'isSameAndFresh', actions: { type: 'reply', params: life.answer } },
@@ -150,7 +189,7 @@ export const listingMachine = setup({
               },
               { target: '#listing.checking', actions: 'keepAsked' },
             ],
-            'listing.heartbeat': [
+            'registry.send_heartbeat': [
               { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
               { guard: 'isFresh', actions: { type: 'reply', params: life.answer } },
               {
@@ -158,7 +197,7 @@ export const listingMachine = setup({
                 actions: ['markSeen', { type: 'reply', params: life.answer }],
               },
             ],
-            'listing.remove': [
+            'registry.remove_agent': [
               { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
               { target: '#listing.ended', actions: { type: 'reply', params: life.answer } },
             ],
@@ -185,7 +224,7 @@ export const listingMachine = setup({
           description: 'Announcements of what goes.',
           initial: 'announcing',
           on: {
-            'listing.deprecate': [
+            'registry.deprecate_action': [
               { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
               { guard: 'isNoOffer', actions: { type: 'reply', params: sunsets.noOffer } },
               { guard: 'isTooSoon', actions: { type: 'reply', params: sunsets.tooSoon } },

@@ -93,7 +93,7 @@ export const notice = ({ context }: Args): Publish => {
 export const noOffer = ({ context, event }: Args): Reply => {
   const { action, major } = askedOf(event);
   return {
-    to: event.replyTo ?? event.meta.reply,
+    to: event.meta.reply,
     error: {
       code: 'NOT_FOUND',
       message: `the agent ${context.agentId} does not offer version ${major} of ${action}`,
@@ -101,7 +101,7 @@ export const noOffer = ({ context, event }: Args): Reply => {
   };
 };
 export const tooSoon = ({ event }: Args): Reply => ({
-  to: event.replyTo ?? event.meta.reply,
+  to: event.meta.reply,
   error: {
     code: 'INVALID_ARGUMENT',
     message: `sunset_at is ${JSON.stringify(askedOf(event).sunset_at)}: name a time at least 30 days from now`,

@@ -50,17 +50,15 @@ export type ListingContext = {
   readonly notices: readonly Sunset[];
 };
 
-type Passed<Event, Name extends string> = Omit<Event, 'type'> & {
-  readonly type: Name;
-  readonly replyTo?: ReplyRef;
-};
-export type ListingRequest =
-  | Passed<RegistryRegister, 'listing.register'>
-  | Passed<RegistryHeartbeat, 'listing.heartbeat'>
-  | Passed<RegistryDeprecate, 'listing.deprecate'>
-  | Passed<RegistryRemove, 'listing.remove'>;
+/** The registry's answer to `registry.enrol`. */
+type Enrolled = { readonly type: 'reply'; readonly error?: ErrorData };
 
-export type ListingEvent = Delivered<ListingRequest>;
+export type ListingRequest =
+  | RegistryRegister
+  | RegistryHeartbeat
+  | RegistryDeprecate
+  | RegistryRemove;
+export type ListingEvent = Delivered<ListingRequest> | Delivered<Enrolled>;
 
 export type CheckInput = {
   readonly agentId: string;

@@ -1,15 +1,14 @@
 /**
  * The registry's own actions, by which agents outside come, stay, announce and leave (EN14, EN15).
- * Carried out by the registry of the envelope's tenant.
+ * Carried out by the agent's listing in the envelope's tenant.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
 import { ActionSpecSchema, type AgentRow } from '../../protocols/action.ts';
-import { address } from '../../protocols/address.ts';
 import { SemanticVersion } from '../../protocols/check.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { type ActionDefinition, defineAction } from '../task/action.ts';
 import { AGENT_ACTIONS_MAX } from '../listing/effects/check-specs.ts';
-import { AGENT_ID } from './roll.ts';
+import { AGENT_ID, listingAddress } from './roll.ts';
 
 /** The agent that these actions belong to. */
 const REGISTRY_AGENT = 'registry';
@@ -50,7 +49,8 @@ const action = (own: Own): ActionDefinition =>
     version: '1.0.0',
     result: Summary,
     agent: REGISTRY_AGENT,
-    actor: ({ tenant_id }: Envelope) => address(tenant_id, 'registry', 'agents'),
+    actor: ({ tenant_id, payload: { agent_id } }: Envelope) =>
+      listingAddress(tenant_id, String(agent_id)),
     roles: ROLES,
     etaSec: ETA_SEC,
     maxPayloadBytes: PAYLOAD_BYTES_MAX,

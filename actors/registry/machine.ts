@@ -1,13 +1,10 @@
 /**
- * Registry: one per tenant, `{tenant}/registry/agents` (EN14). It is the roll of the agents that
- * are registered, and passes what they say on to the listing of each, which knows the rest: an
- * agent with many actions makes nobody else's turns larger.
+ * Registry: one per tenant, `{tenant}/registry/agents` (EN14): the roll of the agents that are
+ * registered, which bounds how many there are. What an agent offers and whether it lives is known
+ * to its listing alone, so that an agent with many actions, or many heartbeats, makes nobody else's
+ * turns larger.
  *
- * Every request has two names: `registry.register` of this code, and `registry.register_agent` as
- * the action that agents outside ask for.
- *
- * Invariants: at most AGENTS_MAX agents; every request is answered, by this actor or by the listing
- * it was passed to.
+ * Invariants: at most AGENTS_MAX agents; a listing that has ended is on the roll no longer.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
@@ -26,10 +23,9 @@ export const registryMachine = setup({
     strikeOff: assign(roll.strikeOff),
   },
   guards: {
-    isOnRoll: roll.isOnRoll,
-    isNameless: roll.isNameless,
-    hasRoom: roll.hasRoom,
     isOfListing: roll.isOfListing,
+    isOnRoll: roll.isOnRoll,
+    hasRoom: roll.hasRoom,
   },
 }).createMachine({
   id: 'registry',
@@ -39,43 +35,12 @@ export const registryMachine = setup({
   initial: 'open',
   states: {
     open: {
-      description: 'Agents come, say that they live, announce what goes, and leave.',
+      description: 'Agents are put on the roll and struck off it.',
       on: {
-        'registry.register': [
-          { guard: 'isNameless', actions: { type: 'reply', params: roll.nameless } },
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { guard: 'hasRoom', actions: ['enrol', { type: 'tell', params: roll.toListing }] },
+        'registry.enrol': [
+          { guard: 'isOnRoll', actions: { type: 'reply', params: roll.enrolled } },
+          { guard: 'hasRoom', actions: ['enrol', { type: 'reply', params: roll.enrolled }] },
           { actions: { type: 'reply', params: roll.full } },
-        ],
-        'registry.register_agent': [
-          { guard: 'isNameless', actions: { type: 'reply', params: roll.nameless } },
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { guard: 'hasRoom', actions: ['enrol', { type: 'tell', params: roll.toListing }] },
-          { actions: { type: 'reply', params: roll.full } },
-        ],
-        'registry.heartbeat': [
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { actions: { type: 'reply', params: roll.unknown } },
-        ],
-        'registry.send_heartbeat': [
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { actions: { type: 'reply', params: roll.unknown } },
-        ],
-        'registry.deprecate': [
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { actions: { type: 'reply', params: roll.unknown } },
-        ],
-        'registry.deprecate_action': [
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { actions: { type: 'reply', params: roll.unknown } },
-        ],
-        'registry.remove': [
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { actions: { type: 'reply', params: roll.unknown } },
-        ],
-        'registry.remove_agent': [
-          { guard: 'isOnRoll', actions: { type: 'tell', params: roll.toListing } },
-          { actions: { type: 'reply', params: roll.unknown } },
         ],
         'listing.ended': { guard: 'isOfListing', actions: 'strikeOff' },
       },

@@ -24,7 +24,6 @@ import { createSystem, openEmbedded, type System, systemClock } from '../../runt
 import { spec } from '../actors/listing/walk.ts';
 import { eventually } from '../runtime/eventually.ts';
 
-const registry = address('default', 'registry', 'agents');
 const ada = { sub: 'ada', roles: ['agent'] };
 const url = 'https://smith.example';
 
@@ -66,13 +65,14 @@ async function ask(
   event: Message,
   principal = ada,
 ): Promise<Partial<AgentRow> & Partial<ErrorData>> {
-  const answer = await system.ask(registry, event, { principal, timeoutMs: 10_000 });
+  const listing = address('default', 'listing', String(event['agent_id']));
+  const answer = await system.ask(listing, event, { principal, timeoutMs: 10_000 });
   if (answer.kind === 'answered') return answer.result as AgentRow;
   expect(answer.kind).toBe('refused');
   return (answer as { error: ErrorData }).error;
 }
 const register = (agent_id: string, actions: readonly ActionSpec[], more: object = { url }) =>
-  ask({ type: 'registry.register', agent_id, version: '1.0.0', actions, ...more });
+  ask({ type: 'registry.register_agent', agent_id, version: '1.0.0', actions, ...more });
 const rowOf = (agentId: string) => system.index.get<AgentRow>(AGENTS_INDEX, 'default', agentId);
 const forge = (schema: object, version = '1.0.0'): ActionSpec => ({
   ...spec('metal.forge_nail', version),
@@ -91,13 +91,13 @@ describe('the registry', () => {
       status: 'live',
       actions: [{ action: 'metal.forge_nail' }],
     });
-    expect(await ask({ type: 'registry.heartbeat', agent_id: 'smith' })).toMatchObject({
+    expect(await ask({ type: 'registry.send_heartbeat', agent_id: 'smith' })).toMatchObject({
       agent_id: 'smith',
     });
-    await ask({ type: 'registry.remove', agent_id: 'smith' });
+    await ask({ type: 'registry.remove_agent', agent_id: 'smith' });
     await eventually(() => expect(rowOf('smith')).toBeUndefined());
     await eventually(async () =>
-      expect(await ask({ type: 'registry.heartbeat', agent_id: 'smith' })).toMatchObject({
+      expect(await ask({ type: 'registry.send_heartbeat', agent_id: 'smith' })).toMatchObject({
         code: 'NOT_FOUND',
       }),
     );
@@ -119,7 +119,7 @@ describe('the registry', () => {
     expect(answer['message']).toMatch(message);
     expect(rowOf('smith')).toBeUndefined();
     await eventually(async () =>
-      expect(await ask({ type: 'registry.heartbeat', agent_id: 'smith' })).toMatchObject({
+      expect(await ask({ type: 'registry.send_heartbeat', agent_id: 'smith' })).toMatchObject({
         code: 'NOT_FOUND',
       }),
     );
@@ -129,7 +129,7 @@ describe('the registry', () => {
     await register('smith', [forge({})]);
     const sunset_at = new Date(Date.now() + DEPRECATION_MS + 60_000).toISOString();
     await ask({
-      type: 'registry.deprecate',
+      type: 'registry.deprecate_action',
       agent_id: 'smith',
       action: 'metal.forge_nail',
       major: 1,
@@ -149,7 +149,11 @@ describe('the registry', () => {
     );
     await register('smith', [forge({}), forge({}, '2.1.0')]);
     const sunset_at = new Date(Date.now() + DEPRECATION_MS + 60_000).toISOString();
-    const deprecate = { type: 'registry.deprecate', agent_id: 'smith', action: 'metal.forge_nail' };
+    const deprecate = {
+      type: 'registry.deprecate_action',
+      agent_id: 'smith',
+      action: 'metal.forge_nail',
+    };
     const soon = new Date(Date.now() + DEPRECATION_MS - 60_000).toISOString();
     expect(await ask({ ...deprecate, major: 1, sunset_at: soon })).toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -191,7 +195,7 @@ describe('the beat of a process', () => {
     await eventually(() => expect(due).toHaveLength(1));
     expect(rowOf('greeter')?.status).toBe('live');
     const admin = { sub: 'admin', roles: ['operator'] };
-    await ask({ type: 'registry.remove', agent_id: 'greeter' }, admin);
+    await ask({ type: 'registry.remove_agent', agent_id: 'greeter' }, admin);
     await eventually(() => expect(rowOf('greeter')).toBeUndefined());
     due[0]!();
     await eventually(() => expect(rowOf('greeter')?.status).toBe('live'));
@@ -253,7 +257,9 @@ describe('the offers of a tenant', () => {
     const offers = offersOf();
     const smith = found(offers, 'metal.forge_nail', '1.0.0');
     expect(smith.check(payload({ length_mm: 1 }))).toEqual([]);
-    expect(smith.check(payload({ length_mm: 'x' }))).toMatchObject([{ path: '/payload/length_mm' }]);
+    expect(smith.check(payload({ length_mm: 'x' }))).toMatchObject([
+      { path: '/payload/length_mm' },
+    ]);
     expect(smith.check(payload({ by: 'today' }))).toMatchObject([{ path: '/payload/by' }]);
     expect(smith.check(payload({ other: 1 }))).toMatchObject([{ path: '/payload/other' }]);
     expect(smith.terms({} as Envelope, 't')).toMatchObject({ performer: { kind: 'remote' } });
@@ -269,7 +275,7 @@ describe('the offers of a tenant', () => {
     const sunset_at = new Date(Date.now() + DEPRECATION_MS + 60_000).toISOString();
     await ask(
       {
-        type: 'registry.deprecate',
+        type: 'registry.deprecate_action',
         agent_id: 'greeter',
         action: 'greeter.say_hello',
         major: 1,

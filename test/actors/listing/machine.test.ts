@@ -27,7 +27,8 @@ class Listing {
   }
   register(now: number, principal = ada, more: object = {}): Step {
     const registration = { version: '1.0.0', actions: [spec('metal.forge_nail')], ...more };
-    const made = this.tell(now, { type: 'listing.register', ...registration }, principal);
+    const made = this.tell(now, { type: 'registry.register_agent', ...registration }, principal);
+    if (this.live.snapshot.value === 'enrolling') this.tell(now, { type: 'reply', to: 'm' });
     const job = this.live.jobs['checkSpecs'];
     if (!job) return made;
     const meta: Meta = { id: `m${++this.#n}`, now, self };
@@ -66,7 +67,7 @@ describe('a listing', () => {
   it('writes nothing for a heartbeat, or the same registration, just after another one', () => {
     const listing = new Listing();
     listing.register(0);
-    const beat = { type: 'listing.heartbeat' };
+    const beat = { type: 'registry.send_heartbeat' };
     for (const made of [listing.tell(FRESH_MS - 1, beat), listing.register(FRESH_MS - 1)]) {
       expect(said<Project>(made.asks, 'project')).toEqual([]);
       expect(said<Reply>(made.asks, 'reply')[0]?.result).toMatchObject({ agent_id: 'smith' });
@@ -80,10 +81,10 @@ describe('a listing', () => {
   it('lets nobody speak for an agent but who registered it, and operators', () => {
     const listing = new Listing();
     listing.register(0, ada, { url });
-    expect(codeOf(listing.tell(1, { type: 'listing.heartbeat' }, bob))).toBe('FORBIDDEN');
-    expect(codeOf(listing.tell(1, { type: 'listing.remove' }, bob))).toBe('FORBIDDEN');
+    expect(codeOf(listing.tell(1, { type: 'registry.send_heartbeat' }, bob))).toBe('FORBIDDEN');
+    expect(codeOf(listing.tell(1, { type: 'registry.remove_agent' }, bob))).toBe('FORBIDDEN');
     expect(codeOf(listing.register(1, bob, { url: 'https://bob.example' }))).toBe('FORBIDDEN');
-    expect(codeOf(listing.tell(1, { type: 'listing.remove' }, admin))).toBeUndefined();
+    expect(codeOf(listing.tell(1, { type: 'registry.remove_agent' }, admin))).toBeUndefined();
   });
 
   it('gives the name of an agent of this code to none outside, and back to this code', () => {

@@ -61,12 +61,12 @@ class Watch implements Ledger {
       demand(key).toBe('smith');
       this.row = (row as AgentRow | null) ?? undefined;
     }
-    if (cause.event.type.startsWith('listing.') && step.outcome !== 'ignored')
+    if (cause.event.type.startsWith('registry.') && step.outcome !== 'ignored')
       this.open.add(meta.id);
     for (const { to } of said<Reply>(step.asks, 'reply')) {
       if (to) demand(this.open.delete(to.id), 'answered once').toBe(true);
     }
-    demand(this.open.size).toBe(value === 'checking' ? 1 : 0);
+    demand(this.open.size).toBe(value === 'checking' || value === 'enrolling' ? 1 : 0);
     if (typeof value === 'object') this.#listed(context, value.listed.life);
     if (value === 'ended') {
       demand(this.row).toBeUndefined();
@@ -125,26 +125,31 @@ const asks = (now: number): Move[] => {
 const requests = (now: number): Move[] => {
   const register = (name: string, registration: object): Move => ({
     name,
-    event: { type: 'listing.register', agent_id: 'smith', ...registration },
+    event: { type: 'registry.register_agent', agent_id: 'smith', ...registration },
   });
   const deprecate = (name: string, sunset_at: string, action = 'metal.forge_nail'): Move => ({
     name,
-    event: { type: 'listing.deprecate', agent_id: 'smith', action, major: 1, sunset_at },
+    event: { type: 'registry.deprecate_action', agent_id: 'smith', action, major: 1, sunset_at },
   });
   return [
     register('register of this code', LOCAL),
     register('register outside', REMOTE),
     register('register more', BIGGER),
-    { name: 'heartbeat', event: { type: 'listing.heartbeat', agent_id: 'smith' } },
+    { name: 'heartbeat', event: { type: 'registry.send_heartbeat', agent_id: 'smith' } },
     deprecate('deprecate', inDays(now, DEPRECATION_MS / 86_400_000 + 2)),
     deprecate('deprecate too soon', inDays(now, 29)),
     deprecate('deprecate at no time', 'tomorrow'),
     deprecate('deprecate what is not offered', inDays(now, 40), 'metal.melt_ore'),
-    { name: 'remove', event: { type: 'listing.remove', agent_id: 'smith' } },
+    { name: 'remove', event: { type: 'registry.remove_agent', agent_id: 'smith' } },
   ];
 };
 
 const refusal = { code: 'INVALID_ARGUMENT' as ErrorCode, message: 'no schema' };
+
+const answers: Move[] = [
+  { name: 'there is room', event: { type: 'reply', to: 'm', result: null } },
+  { name: 'there is no room', event: { type: 'reply', to: 'm', error: refusal } },
+].map((move) => ({ ...move, from: registry, tell: true }));
 
 export const exploration: Exploration = {
   machine: listingMachine,
@@ -152,15 +157,21 @@ export const exploration: Exploration = {
   ledger: () => new Watch(),
   // While schemas are looked at, what comes waits in the stash.
   moves: (live, now) =>
-    live.snapshot.value === 'checking'
-      ? [
-          { name: 'schemas are good', job: 'checkSpecs', output: {} },
-          { name: 'schemas are bad', job: 'checkSpecs', output: { refused: refusal } },
-          { name: 'nobody could look', job: 'checkSpecs', error: { ...refusal, code: 'INTERNAL' } },
-        ]
-      : live.snapshot.value === 'ended'
-        ? []
-        : asks(now),
+    live.snapshot.value === 'enrolling'
+      ? answers
+      : live.snapshot.value === 'checking'
+        ? [
+            { name: 'schemas are good', job: 'checkSpecs', output: {} },
+            { name: 'schemas are bad', job: 'checkSpecs', output: { refused: refusal } },
+            {
+              name: 'nobody could look',
+              job: 'checkSpecs',
+              error: { ...refusal, code: 'INTERNAL' },
+            },
+          ]
+        : live.snapshot.value === 'ended'
+          ? []
+          : asks(now),
   key: (live) => {
     const { registration, asked, sunsets, owner } = contextOf(live);
     return [

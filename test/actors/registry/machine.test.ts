@@ -18,6 +18,6 @@ describe('the registry chart', () => {
     const agents = (names: readonly string[]) =>
       (follow(exploration, names).live.snapshot.context as RegistryContext).agents;
     expect(agents(script)).toHaveLength(AGENTS_MAX);
-    expect(agents([...script, 'register smith'])).toEqual(agents(script));
+    expect(agents([...script, 'enrol smith'])).toEqual(agents(script));
   });
 });
