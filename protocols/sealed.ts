@@ -126,9 +126,16 @@ function headerOf(jwe: string): Record<string, unknown> {
   return header;
 }
 
+const openingKeys = new WeakMap<SealingPrivateJwk, Promise<CryptoKey | Uint8Array>>();
+function openingKey(jwk: SealingPrivateJwk): Promise<CryptoKey | Uint8Array> {
+  const key = openingKeys.get(jwk) ?? importJWK({ ...jwk }, ALG);
+  openingKeys.set(jwk, key);
+  return key;
+}
+
 async function decrypted(jwe: string, key: SealingPrivateJwk): Promise<Uint8Array> {
   try {
-    const { plaintext } = await compactDecrypt(jwe, await importJWK({ ...key }, ALG), {
+    const { plaintext } = await compactDecrypt(jwe, await openingKey(key), {
       keyManagementAlgorithms: [ALG],
       contentEncryptionAlgorithms: [ENC],
     });

@@ -80,8 +80,9 @@ export interface Identity {
   authenticate(credentials: Credentials): Promise<Caller>;
   /**
    * Whether the envelope is the caller's own word: principal and tenant are the token's; under
-   * A2A-External its signature is good and was not used before.
-   * @throws TroupeError UNAUTHORIZED, FORBIDDEN
+   * A2A-External its signature is good, with a key of the caller's, and not too old
+   * (identity/vouching.ts says what becomes of replays).
+   * @throws TroupeError UNAUTHORIZED, FORBIDDEN; EXPIRED when the signature is too old
    */
   vouch(caller: Caller, envelope: unknown, credentials: Credentials): Promise<void>;
 }

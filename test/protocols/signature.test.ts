@@ -1,5 +1,6 @@
 /** Signatures with real keys; jose, which is another's code, judges ours and signs for us. */
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
+import fc from 'fast-check';
 import { FlattenedSign, flattenedVerify, importJWK } from 'jose';
 import { canonicalize } from 'json-canonicalize';
 import { describe, expect, it } from 'vitest';
@@ -181,6 +182,29 @@ describe('a signature is refused', () => {
     ])
       await expect(verify(text)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   });
+});
+
+it('whatever text comes as a signature, it is refused in words and nothing breaks', async () => {
+  const good = (await signEnvelope(envelope(), mine)).split('.');
+  const header = fc
+    .oneof(fc.json(), fc.string(), fc.constant(good[0]!))
+    .map((text) => (text === good[0] ? text : Buffer.from(text).toString('base64url')));
+  const tail = fc.oneof(
+    fc.string(),
+    fc
+      .uint8Array({ minLength: 64, maxLength: 64 })
+      .map((b) => Buffer.from(b).toString('base64url')),
+  );
+  const texts = fc.oneof(
+    fc.string(),
+    fc.tuple(header, fc.constantFrom('', 'e30'), tail).map((parts) => parts.join('.')),
+  );
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      await expect(verify(text)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    }),
+    { numRuns: 500 },
+  );
 });
 
 describe('a key', () => {

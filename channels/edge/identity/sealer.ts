@@ -14,6 +14,7 @@ import {
   type SealingJwk,
   sealingKidOf,
   type SealingPrivateJwk,
+  sealPayload,
 } from '../../../protocols/sealed.ts';
 import { type AnyJwk, keepKeyFile } from './key-file.ts';
 
@@ -40,6 +41,7 @@ export type SealerOptions = {
 /** @throws TroupeError INVALID_ARGUMENT, UNAVAILABLE when the file has no key to seal to */
 export async function createSealer({ file, jwksUrl }: SealerOptions): Promise<Sealer> {
   const keys = (await keepKeyFile(file, newSealingKey)).map((jwk) => privateKeyOf(jwk, file));
+  for (const key of keys) await assertOpens(key, file);
   const first: SealingJwk = sealingJwk(keys[0]);
   return {
     publicJwk: { ...first, kid: sealingKidOf(first), use: 'enc', alg: 'ECDH-ES+A256KW' },
@@ -57,6 +59,23 @@ function privateKeyOf(jwk: AnyJwk, file: string): SealingPrivateJwk {
     'INVALID_ARGUMENT',
     `${file} holds a public key: the private one is needed`,
   );
+}
+
+const PROBE = {
+  tenant_id: 'probe',
+  action: 'probe.open_seal',
+  principal: { sub: 'probe', roles: [] },
+};
+
+/** Now, and not when the first payload comes that nobody can open. */
+async function assertOpens(key: SealingPrivateJwk, file: string): Promise<void> {
+  try {
+    const sealed = await sealPayload({ schema_version: '1.0' }, key, PROBE);
+    await openPayload(sealed, [key], PROBE);
+  } catch (cause) {
+    const message = `${file} holds a key whose private part does not fit its public one`;
+    throw new TroupeError('INVALID_ARGUMENT', message, { cause });
+  }
 }
 
 const unsealed = (action: string, jwksUrl: string) => {

@@ -47,7 +47,16 @@ describe('a sealer', () => {
 
   it('does not start with a file that holds no private key', async () => {
     const { d: _, ...open } = await newSealingKey();
-    for (const text of [JSON.stringify(open), 'secret', '{"keys":[]}', '{"kty":"RSA"}', '']) {
+    const { d } = await newSealingKey();
+    const foreign = JSON.stringify({ ...open, d });
+    for (const text of [
+      JSON.stringify(open),
+      foreign,
+      'secret',
+      '{"keys":[]}',
+      '{"kty":"RSA"}',
+      '',
+    ]) {
       const file = write(scratchFolder(), 'keys.json', text);
       const error = (await createSealer({ file, jwksUrl }).catch((e: unknown) => e)) as Error;
       expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { importJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import {
@@ -164,6 +165,33 @@ describe('a token', () => {
       });
     expect(jwks.asked).toBe(0);
   });
+});
+
+it('whatever comes as a token, it is refused in words and nothing breaks', async () => {
+  const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: jwksFile(ed) }] });
+  const parts = (await ed.token()).split('.');
+  const part = (at: number) => fc.oneof(fc.constant(parts[at]!), fc.json().map(encode));
+  const claims = fc
+    .record({
+      iss: fc.constant(ISSUER),
+      sub: fc.anything(),
+      exp: fc.anything(),
+      aud: fc.anything(),
+    })
+    .map((value) =>
+      encode(JSON.stringify(value, (_, v: unknown) => (typeof v === 'bigint' ? 1 : v))),
+    );
+  const tokens = fc
+    .tuple(part(0), fc.oneof(part(1), claims), part(2))
+    .filter((given) => given.join('.') !== parts.join('.'));
+  await fc.assert(
+    fc.asyncProperty(tokens, async (given) => {
+      await expect(identity.authenticate(bearer(given.join('.')))).rejects.toMatchObject({
+        code: 'UNAUTHORIZED',
+      });
+    }),
+    { numRuns: 500 },
+  );
 });
 
 describe('the keys of an issuer', () => {
@@ -370,3 +398,5 @@ it('an issuer that uses a symmetric key in its file is not believed', async () =
   const identity = identityOf({ issuers: [{ issuer: ISSUER, jwks: file }] });
   await expect(identity.authenticate(bearer(token))).rejects.toMatchObject(refusal(/signature/));
 });
+
+const encode = (text: string) => Buffer.from(text).toString('base64url');
