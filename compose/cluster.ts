@@ -1,13 +1,26 @@
 /** The processes of a cluster: workers and gateways, on NATS. */
+import { serveMetrics } from '../channels/http/metrics.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { PlacementEvent } from '../runtime/cluster/placement.ts';
-import { cacheFolder, type Config, natsOptions, nodeName } from '../runtime/config/index.ts';
-import { createSystem, openNats, openStateCache, type System } from '../runtime/index.ts';
+import {
+  bindHost,
+  cacheFolder,
+  type Config,
+  natsOptions,
+  nodeName,
+} from '../runtime/config/index.ts';
+import {
+  createSystem,
+  openNats,
+  openStateCache,
+  type Pubsub,
+  type System,
+} from '../runtime/index.ts';
 import { Attendance } from './attendance.ts';
 import { type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seed } from './settings.ts';
-import { openTaskParts, type TaskParts } from './task-parts.ts';
+import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -24,6 +37,7 @@ export type Node = {
 };
 
 export type NodeOptions = {
+  readonly own?: OwnAgents;
   /** gives up a start that waits */
   readonly signal: AbortSignal;
   /** told why NATS is waited for */
@@ -39,14 +53,20 @@ const NAMESAKES_MAX = 100;
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const crew = hire(config);
-  const tasks = await openTaskParts(config, crew);
+  const tasks = await openTaskParts(config, crew, options.own);
   const attendance = new Attendance();
   const onEvent = (event: PlacementEvent) => attendance.heard(event);
   const joined = await joinCluster(config, 'worker', { crew, tasks }, { ...options, onEvent });
   const { system, shards, id, name } = joined;
   attendance.open({ system, shards, node: id });
+  crew.metrics.watch(system, id);
+  const metrics = await serveOwnMetrics(config, crew).catch(async (error: unknown) => {
+    await system.stop();
+    throw error;
+  });
   const stop = async () => {
     await system.stop();
+    await metrics?.close();
     attendance.close();
   };
   return { id, name, stop: once(stop) };
@@ -62,8 +82,9 @@ export async function startClusterGateway(
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
   const crew = hire(config);
-  const tasks = await openTaskParts(config, crew);
-  const { system, id, name } = await joinCluster(config, 'gateway', { crew, tasks }, options);
+  const tasks = await openTaskParts(config, crew, options.own);
+  const joined = await joinCluster(config, 'gateway', { crew, tasks }, options);
+  const { system, id, name, pubsub } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const stopSystem = () => {
@@ -75,7 +96,7 @@ export async function startClusterGateway(
     // A first message must find its agent configured; in an older cluster it does without us.
     if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
     options.signal.throwIfAborted();
-    const gateway = await openGateway(config, system, crew, tasks);
+    const gateway = await openGateway(config, system, crew, tasks, { pubsub, node: id });
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();
@@ -83,12 +104,24 @@ export async function startClusterGateway(
   }
 }
 
+/** Where the configuration gives a worker a port for them. */
+async function serveOwnMetrics(
+  { a2a, gateway }: Config,
+  { metrics }: Crew,
+): Promise<{ close(): Promise<void> } | undefined> {
+  const { metricsPort: port } = a2a;
+  const token = gateway.auth.token?.reveal();
+  return port === undefined
+    ? undefined
+    : serveMetrics({ metrics, port, host: bindHost({ gateway }), token });
+}
+
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
   { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
   options: NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void },
-): Promise<{ id: string; name: string; system: System; shards: number }> {
+): Promise<{ id: string; name: string; system: System; shards: number; pubsub: Pubsub }> {
   const { log, options: system, services } = crew;
   const { signal, onWait } = options;
   const { nats, cluster } = config;
@@ -132,19 +165,24 @@ async function joinCluster(
         version: packageJson.version,
         weight: cluster.weight,
         drainMs: cluster.drainSeconds * 1_000,
-        onEvent: (event) => {
-          note(log, event);
-          options.onEvent?.(event);
-        },
+        onEvent: heardBy(log, options.onEvent),
       },
     });
     const own = node.nodes().find((one) => one.name === name && one.role === role);
-    return { id: own?.node ?? name, name, system: node, shards: ports.shards };
+    const { pubsub, shards } = ports;
+    return { id: own?.node ?? name, name, system: node, shards, pubsub };
   } catch (error) {
     await ports.store.close();
     throw error;
   }
 }
+
+/** The log, and whoever else wants to know. */
+const heardBy =
+  (log: Crew['log'], onEvent?: (event: PlacementEvent) => void) => (event: PlacementEvent) => {
+    note(log, event);
+    onEvent?.(event);
+  };
 
 /** Each shard by itself is for who looks for a fault; who comes and goes is for everybody. */
 function note(log: Crew['log'], event: PlacementEvent): void {

@@ -1,5 +1,5 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { createModelCatalog } from '../actors/agent/models/catalog.ts';
 import type { AgentServices } from '../actors/agent/services.ts';
 import { builtInTools } from '../actors/agent/tools/built-in.ts';
@@ -8,6 +8,7 @@ import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { createLog } from './log.ts';
 
 /** Whoever comes through the doors of this version. */
 export const TENANT = 'default';
@@ -26,7 +27,7 @@ export type Crew = {
 
 /** @throws TroupeError when an agent's model means nothing */
 export function hire(config: Config): Crew {
-  const log = pino({ level: config.log.level }, pino.destination({ dest: 2, sync: true }));
+  const log = createLog(config.log.level);
   const catalog = createModelCatalog(config.models, {
     env: process.env,
     clock: systemClock,

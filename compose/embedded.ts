@@ -5,7 +5,7 @@ import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
-import { openTaskParts } from './task-parts.ts';
+import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import { START_MS, startRoot, SYSTEM } from './settings.ts';
 
@@ -21,11 +21,11 @@ export type Troupe = {
  * @throws TroupeError when the data folder or the port cannot be taken; what was opened is closed
  * again
  */
-export async function startTroupe(config: Config): Promise<Troupe> {
+export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<Troupe> {
   const crew = hire(config);
   const { log, agents } = crew;
   const { runtime } = config;
-  const tasks = await openTaskParts(config, crew);
+  const tasks = await openTaskParts(config, crew, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const system = await createSystem({

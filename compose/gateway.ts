@@ -8,6 +8,7 @@ import { type System, systemClock } from '../runtime/index.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
 import { type Crew, TENANT } from './crew.ts';
+import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
 import type { TaskParts } from './task-parts.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -17,15 +18,20 @@ export async function openGateway(
   system: System,
   crew: Crew,
   tasks: TaskParts,
+  cluster?: ClusterDoor,
 ): Promise<Gateway> {
+  crew.metrics.watch(system, cluster?.node);
   if (!config.a2a.enabled) return listen(config, system, crew, []);
   const a2a = openA2a({ config, system, crew, tasks });
   try {
     const gateway = await listen(config, system, crew, a2a.routes);
     tasks.onListen(gateway.url);
+    const { edge } = a2a;
+    const nats = cluster && openNatsDoor(config, { system, crew, edge }, cluster);
     return {
       ...gateway,
-      close(options) {
+      async close(options) {
+        await nats?.close();
         a2a.close();
         return gateway.close(options);
       },

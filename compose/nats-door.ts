@@ -1,0 +1,29 @@
+/** The door for other programs over NATS, of a gateway of a cluster. */
+import type { Edge } from '../channels/edge/edge.ts';
+import { type NatsDoor, startNatsDoor } from '../channels/nats/door.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
+import type { Crew } from './crew.ts';
+
+/** What a process of a cluster has beside what every process has. */
+export type ClusterDoor = {
+  readonly pubsub: Pubsub;
+  /** this process among `system.nodes()` */
+  readonly node: string;
+};
+
+export const openNatsDoor = (
+  config: Config,
+  { system, crew, edge }: { system: System; crew: Crew; edge: Edge },
+  { pubsub, node }: ClusterDoor,
+): NatsDoor =>
+  startNatsDoor({
+    edge,
+    system,
+    pubsub,
+    node,
+    env: config.nats.env,
+    outstanding: config.a2a.outstanding,
+    clock: systemClock,
+    log: crew.log,
+  });

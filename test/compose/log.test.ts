@@ -1,0 +1,60 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../compose/log.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+
+const SECRET = 'hunter2-4711';
+
+const logged = (write: (log: ReturnType<typeof createLog>) => void): string => {
+  let text = '';
+  const to = new Writable({
+    write(chunk, _, done) {
+      text += String(chunk);
+      done();
+    },
+  });
+  write(createLog('trace', to));
+  return text;
+};
+
+describe('the log', () => {
+  it.each([
+    ['a header', { authorization: `Bearer ${SECRET}` }],
+    ['headers of a request', { request: { headers: { authorization: SECRET, cookie: SECRET } } }],
+    ['a signature', { headers: { 'x-jws-signature': SECRET }, signature: SECRET }],
+    ['a token', { token: SECRET, auth: { token: SECRET, password: SECRET } }],
+    ['an envelope', { envelope: { payload: { iban: SECRET } } }],
+    ['a payload', { payload: { iban: SECRET } }],
+    ['the payload of a message', { message: { submit: { payload: SECRET } } }],
+    ['the payload three below', { a: { b: { c: { payload: SECRET } } } }],
+    ['a result', { task: { view: { result: { iban: SECRET } } } }],
+    ['an input', { effect: { input: { text: SECRET } } }],
+    ['a sealed payload', { body: { jwe: SECRET } }],
+    ['a private key', { jwk: { kty: 'OKP', d: SECRET } }],
+    [
+      'details of an error',
+      { err: new TroupeError('INTERNAL', 'failed', { details: { payload: SECRET } }) },
+    ],
+  ])('at level trace shows no secret in %s, and shows the rest', (_, facts) => {
+    const text = logged((log) => log.trace({ ...facts, tenant: 'acme' }, 'it came'));
+    expect(text).not.toContain(SECRET);
+    expect(JSON.parse(text)).toMatchObject({ tenant: 'acme', msg: 'it came' });
+    expect(text).toContain('[not logged]');
+  });
+
+  it('writes what is no secret as it is', () => {
+    const text = logged((log) =>
+      log.info({ port: 1, event: { beat: { node: 'a' } } }, 'listening'),
+    );
+    expect(JSON.parse(text)).toMatchObject({ port: 1, event: { beat: { node: 'a' } } });
+    expect(text).not.toContain('not logged');
+  });
+
+  it('writes nothing below its level', () => {
+    const text = logged((log) => {
+      log.level = 'warn';
+      log.info('not this');
+    });
+    expect(text).toBe('');
+  });
+});
