@@ -18,6 +18,7 @@ import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
 import { clusterLatency } from './cluster-latency.ts';
+import { edge } from './edge.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
@@ -35,6 +36,7 @@ const scenarios: readonly Scenario[] = [
   idle,
   start,
   run,
+  edge,
   proofs,
   cluster,
   clusterLatency,

@@ -15,7 +15,8 @@ import { GatewayClient } from '../../cli/gateway-client.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const bundle = join(root, 'dist', 'troupe.js');
 
-const TOKEN = 'bench-token-of-no-secret';
+/** Of the gateway's operator. */
+export const PROGRAM_TOKEN = 'bench-token-of-no-secret';
 const READY_DEADLINE_MS = 20_000;
 /** Between two looks at /readyz, so that looking costs nothing. */
 const LOOK_MS = 5;
@@ -44,13 +45,13 @@ export function ensureBuilt(): void {
 export async function startProgram(folder: string): Promise<Program> {
   const port = await freePort();
   const data = join(folder, 'data');
-  const args = [bundle, 'start', '--port', String(port), '--data', data, '--token', TOKEN];
+  const args = [bundle, 'start', '--port', String(port), '--data', data, '--token', PROGRAM_TOKEN];
   const program = await startServer(args, port, '/readyz', {
     HOME: folder,
     TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
   });
   const url = `ws://127.0.0.1:${port}`;
-  return { ...program, port, connect: () => GatewayClient.connect({ url, token: TOKEN }) };
+  return { ...program, port, connect: () => GatewayClient.connect({ url, token: PROGRAM_TOKEN }) };
 }
 
 /** A bare node that answers HTTP: what any program of this kind needs at least. */
