@@ -10,4 +10,5 @@ export {
   startWorker,
 } from './compose/cluster.ts';
 export { startTroupe, type Troupe } from './compose/embedded.ts';
+export type { OwnAgents } from './compose/task-parts.ts';
 export { applySettings } from './compose/settings.ts';

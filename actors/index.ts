@@ -26,6 +26,13 @@ import { perform, performOnce } from './task/effects/perform.ts';
 import { taskMachine } from './task/machine.ts';
 
 export type { AgentServices } from './agent/services.ts';
+export { ProcessCatalog } from './process/catalog.ts';
+export {
+  actionOf,
+  defineProcess,
+  type ProcessDefinition,
+  type ProcessOptions,
+} from './process/define.ts';
 export {
   type ActionContext,
   type ActionDefinition,

@@ -48,11 +48,11 @@ export const publishDocument: ProcessDefinition = defineProcess({
         payload: ({ document_id }, _, { taskId }) => ({ document_id, update_task_id: taskId }),
         verify: {
           ...verifyDocument,
-          payload: ({ document_id }, _, { processId, result }) => ({
+          payload: ({ document_id }, _, { processId, undone }) => ({
             job_id: processId,
             document_id,
-            version: (result as DocumentRestored).version,
-            content_hash: (result as DocumentRestored).content_hash,
+            version: (undone as DocumentRestored).version,
+            content_hash: (undone as DocumentRestored).content_hash,
           }),
         },
       },

@@ -18,10 +18,12 @@ export const STEPS_MAX = 32;
 export type About = {
   /** this run of the process; evidence is kept under it as the job */
   readonly processId: string;
-  /** the task of the work that is verified or undone; empty for a step's own action */
+  /** the task of the step's own work, to verify or undo it; empty for that work itself */
   readonly taskId: string;
-  /** what that work answered; absent for a step's own action and for work that did not answer */
+  /** what that work answered; absent when it did not */
   readonly result?: unknown;
+  /** what the compensation answered, to verify it */
+  readonly undone?: unknown;
 };
 
 /** Results of the steps that are done, by name. */

@@ -9,7 +9,7 @@ import { payloadHashOf, subjectOf, taskAddress, taskIdOf } from '../../protocols
 import type { EffectContext } from '../../runtime/index.ts';
 import { termsOf } from '../task/catalog.ts';
 import type { ProcessCatalog } from './catalog.ts';
-import type { Call, ProcessDefinition, Step } from './define.ts';
+import type { About, Call, ProcessDefinition, Step } from './define.ts';
 import type {
   Concluded,
   ConcludeInput,
@@ -90,13 +90,11 @@ const outlineOf = ({ name, verify, compensate }: Step<unknown>): Outline => ({
 });
 
 function payloadOf(call: Call<unknown>, input: PlanInput): Payload {
-  const { processId, order, results, subject } = input;
-  const about = { processId, taskId: subject?.taskId ?? '', ...withResult(subject) };
+  const { processId, order, results, work } = input;
+  const about: About = { processId, taskId: '', ...work };
   const fields = call.payload(order.input, results, about);
   return json({ schema_version: '1.0', ...fields }, `the payload of ${call.action}`) as Payload;
 }
-const withResult = (subject: PlanInput['subject']) =>
-  subject && 'result' in subject ? { result: subject.result } : {};
 
 /** As it will be read: without what JSON does not have. @throws TroupeError INVALID_ARGUMENT */
 function json(value: unknown, what: string): unknown {

@@ -99,18 +99,18 @@ export const planFor = (context: ProcessContext, phase: Phase): PlanInput => {
     phase,
     round: phase === 'act' || phase === 'verify' ? 0 : round,
     results,
-    subject: subjectFor(context, phase),
+    work: workFor(context, phase),
   };
 };
 
-function subjectFor(context: ProcessContext, phase: Phase): PlanInput['subject'] {
+function workFor(context: ProcessContext, phase: Phase): PlanInput['work'] {
   const step = stepOf(context);
   if (phase === 'act' || !step) return null;
-  if (phase === 'verifyUndo') return { taskId: step.undo_task_id ?? '', result: context.undone };
   const done = Object.hasOwn(context.results, step.name);
   return {
     taskId: step.task_id ?? '',
     ...(done ? { result: context.results[step.name] } : {}),
+    ...(phase === 'verifyUndo' ? { undone: context.undone } : {}),
   };
 }
 

@@ -101,8 +101,12 @@ export type PlanInput = {
   readonly phase: Phase;
   readonly round: number;
   readonly results: Readonly<Record<string, unknown>>;
-  /** of the work that is verified or undone; absent when it did not answer */
-  readonly subject: { readonly taskId: string; readonly result?: unknown } | null;
+  /** the step's own work, to verify or undo it; `result` is absent when it did not answer */
+  readonly work: {
+    readonly taskId: string;
+    readonly result?: unknown;
+    readonly undone?: unknown;
+  } | null;
 };
 export type Planned = {
   readonly outline: readonly Outline[];

@@ -130,7 +130,7 @@ export class Stage {
       await this.system.ask(
         taskAddress(TENANT, taskId),
         { ...submit, answer: 'done' },
-        { principal: ADA, timeoutMs: 60_000 },
+        { principal: ADA, timeoutMs: 110_000 },
       ),
     );
   }

@@ -1,0 +1,22 @@
+/**
+ * Troupe with the agents of the trip: `node tools/run.mjs examples/factory/serve.ts FOLDER PORT`.
+ * Prints its URL when it is ready, and ends at SIGTERM.
+ */
+import { join } from 'node:path';
+import { startTroupe } from '../../main.ts';
+import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
+import { travelAgents } from './agents.ts';
+import { World } from './world.ts';
+
+const [folder, port] = process.argv.slice(2);
+if (!folder || !port) {
+  console.error('usage: serve.ts FOLDER PORT');
+  process.exit(2);
+}
+const world = new World(join(folder, 'bookings.jsonl'), {
+  clerkMs: Number(process.env['CLERK_MS'] ?? 0),
+});
+const { config } = loadConfig({ flags: { data: join(folder, 'troupe'), port } });
+const troupe = await startTroupe(ensureToken(config), travelAgents(world));
+console.log(troupe.url);
+process.once('SIGTERM', () => void troupe.stop());

@@ -1,0 +1,43 @@
+/** A trip: a seat and a room, or neither. Two actions, what undoes the first, and who looks. */
+import { Type } from '@sinclair/typebox';
+import { defineProcess } from '../../actors/index.ts';
+
+const looks = (wanted: boolean) => ({
+  action: 'travel_desk.check_booking',
+  version: '1.0.0',
+  payload: (_: unknown, __: unknown, about: { processId: string; taskId: string }) => ({
+    job_id: about.processId,
+    reference: about.taskId,
+    wanted,
+  }),
+});
+
+export const bookTrip = defineProcess({
+  action: 'travel.book_trip',
+  version: '1.0.0',
+  description: 'Books a seat and a room in a city, or neither.',
+  payload: Type.Object({ city: Type.String({ minLength: 1 }) }),
+  steps: [
+    {
+      name: 'seat',
+      action: 'airline.book_seat',
+      version: '1.0.0',
+      payload: ({ city }) => ({ city }),
+      verify: looks(true),
+      compensate: {
+        action: 'airline.cancel_seat',
+        version: '1.0.0',
+        // What is undone is known by the task that did it.
+        payload: (_, __, { taskId }) => ({ reference: taskId }),
+        verify: looks(false),
+      },
+    },
+    {
+      name: 'room',
+      action: 'hotel.book_room',
+      version: '1.0.0',
+      payload: ({ city }) => ({ city }),
+      verify: looks(true),
+    },
+  ],
+});

@@ -1,0 +1,48 @@
+/** The example as a reader runs it, and the call that its page shows. */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import type { TaskView } from '../../../protocols/task.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { freePort } from '../../cli/gateway.ts';
+
+const readme = readFileSync('examples/factory/README.md', 'utf8');
+const blocks = [...readme.matchAll(/^```(bash)?\n([^]*?)^```$/gm)].map(([, , text]) => text!);
+
+it('runs as its README says: killed in the middle it goes on, and what fails is undone', () => {
+  const said = execFileSync(process.execPath, ['tools/run.mjs', 'examples/factory/main.ts'], {
+    encoding: 'utf8',
+  });
+  expect(said).toBe(blocks[1]);
+}, 120_000);
+
+it('takes the call by curl that its README shows, and answers a repeat with the same trip', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-trip-'));
+  const port = await freePort();
+  const args = ['tools/run.mjs', 'examples/factory/serve.ts', folder, String(port)];
+  const troupe = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(async () => {
+    troupe.kill('SIGTERM');
+    if (troupe.exitCode === null) await once(troupe, 'exit');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await once(troupe.stdout, 'data');
+  const call = blocks
+    .find((block) => block.startsWith('curl'))!
+    .replaceAll('/tmp/trip', folder)
+    .replaceAll('18790', String(port));
+  const run = async () => {
+    const { stdout } = await promisify(execFile)('bash', ['-c', call]);
+    return JSON.parse(stdout) as TaskView;
+  };
+  const view = await eventually(async () => {
+    const now = await run();
+    expect(now).toMatchObject({ state: 'SUCCEEDED', action: 'travel.book_trip' });
+    return now;
+  });
+  expect(await run()).toEqual(view);
+}, 120_000);
