@@ -4,6 +4,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import type { AgentOptions } from './agent.ts';
+import { addAgentsCommands } from './agents-commands.ts';
 import { addApprovalsCommands } from './approvals-commands.ts';
 import type { ChartFormat } from './charts.ts';
 import type { ChatOptions } from './chat.ts';
@@ -42,6 +43,7 @@ export function buildProgram(finish: Finish): Command {
     addChat,
     addAgent,
     addSessions,
+    addAgentsCommands,
     addDlqCommands,
     addApprovalsCommands,
     addKeysCommands,
