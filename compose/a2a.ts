@@ -23,8 +23,8 @@ import { taskRoutes } from '../channels/http/tasks.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
-import { recordServed } from '../runtime/observe/spans.ts';
 import { type Crew, TENANT } from './crew.ts';
+import { observed } from './observed.ts';
 import { createOffers } from './offers.ts';
 import { localAgents, RegistryBeat } from './registry-beat.ts';
 import type { TaskParts } from './task-parts.ts';
@@ -69,12 +69,7 @@ export function openA2a(parts: Parts): A2a {
     open: (envelope) => tasks.sealer.open(envelope),
     artifacts: tasks.services.artifacts,
     log: crew.log,
-    onRequest(facts) {
-      crew.metrics.request(facts);
-      const endedAt = systemClock.wallMs();
-      const { errorCode: error, latencyMs } = facts;
-      recordServed({ ...facts, error, begunAt: endedAt - latencyMs, endedAt });
-    },
+    onRequest: observed(crew.metrics, systemClock),
   });
   const operator = operatorOf(identity);
   const routes = routesOf({ ...parts, edge, identity, offers, operator });

@@ -21,7 +21,7 @@ export {
   type RequestFacts,
   type WorkLabels,
 } from './observe/metrics.ts';
-export { chatSpan, inSpan, toolSpan, usageAttributes } from './observe/spans.ts';
+export { chatSpan, inSpan, recordServed, toolSpan, usageAttributes } from './observe/spans.ts';
 export { type Objective, SLO_HOURS_MAX, type SloReport, sloReport } from './observe/slo.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
 export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';
