@@ -147,9 +147,11 @@ function checkTime({ datetime, expires }: Scope): void {
   }
 }
 
-function checkBody({ headers }: IncomingMessage, body: Buffer): void {
+function checkBody({ headers, method }: IncomingMessage, body: Buffer): void {
   const hash = createHash('sha256').update(body).digest();
   const said = headers['x-amz-content-sha256'];
+  // The bucket's policy takes signed contents only, as a condition on s3:x-amz-content-sha256 says.
+  if (method === 'PUT' && said === 'UNSIGNED-PAYLOAD') throw new Refusal(403, 'AccessDenied');
   if (said !== 'UNSIGNED-PAYLOAD' && said !== hash.toString('hex'))
     throw new Refusal(400, 'XAmzContentSHA256Mismatch');
   const checksum = headers['x-amz-checksum-sha256'];

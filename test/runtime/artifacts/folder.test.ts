@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Artifacts } from '../../../runtime/artifacts/artifacts.ts';
 import {
   type FolderArtifactsOptions,
   openFolderArtifacts,
 } from '../../../runtime/artifacts/folder.ts';
+import { keepSigningKey } from '../../../runtime/artifacts/signing-key.ts';
 import type { Clock } from '../../../runtime/clock/clock.ts';
 import { artifactsContract, MIME_TYPES } from './contract.ts';
 
@@ -137,6 +139,18 @@ describe('a folder of artifacts', () => {
     expect((await stat(join(path, 'signing-key'))).mode & 0o777).toBe(0o600);
     expect((await stat(fileOf(path, hash))).mode & 0o777).toBe(0o600);
     expect((await readdir(path)).toSorted()).toEqual(['acme', 'incoming', 'signing-key']);
+  });
+
+  it('keeps the first of signing keys that are made a moment apart', async () => {
+    for (let round = 0; round < 20; round++) {
+      const path = scratch();
+      const keys = Array.from({ length: 12 }, async (_, at) => {
+        for (let turns = 0; turns < at * 3; turns++) await turn();
+        return keepSigningKey(path);
+      });
+      const made = new Set((await Promise.all(keys)).map((key) => key.toString('hex')));
+      expect(made.size).toBe(1);
+    }
   });
 
   it('refuses a signing key that is none', async () => {

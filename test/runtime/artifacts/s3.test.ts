@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openS3Artifacts, type S3ArtifactsOptions } from '../../../runtime/artifacts/s3.ts';
+import { S3Requests } from '../../../runtime/artifacts/s3-requests.ts';
+import { systemClock } from '../../../runtime/clock/clock.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { artifactsContract, MIME_TYPES } from './contract.ts';
 
@@ -144,6 +146,18 @@ describe('artifacts in an S3-compatible store', () => {
     server.objects.get(`acme/${hash}`)!.headers = { 'content-type': 'text/html' };
     for (const asked of [artifacts.get('acme', hash), artifacts.sign('acme', hash)])
       await expect(asked).rejects.toMatchObject({ code: 'INTERNAL' });
+  });
+
+  it('refuses a URL that its own key signed for longer than a URL may be good', async () => {
+    const artifacts = open();
+    const { hash } = await artifacts.put('acme', one, text);
+    const requests = new S3Requests({ ...optionsOf(server), clock: systemClock, timeoutMs: 1_000 });
+    const presign = (forSec: number) =>
+      requests.presign(`acme/${hash}`, { forSec, datetime: requests.datetime() });
+    expect(await artifacts.resolve('acme', await presign(900))).toBe(hash);
+    await expect(artifacts.resolve('acme', await presign(901))).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    });
   });
 
   it('asks for single objects only', async () => {
