@@ -206,7 +206,7 @@ describe('asking an agent outside', () => {
     const asking = ask(rowAt(url), asked, abort.signal);
     await eventually(() => expect(outside.gate.begun).toContain(gate));
     abort.abort(new TroupeError('CANCELLED', 'the outcome is no longer wanted'));
-    await expect(asking).rejects.toThrow();
+    await expect(asking).rejects.toThrow(/did not answer|aborted/);
     await eventually(() => expect(statesThere()).toContainEqual(['test.hold_work', 'CANCELLED']));
   });
 
@@ -217,7 +217,7 @@ describe('asking an agent outside', () => {
     await eventually(() => expect(outside.gate.begun).toContain(gate));
     const details = { reason: 'WORKER_STOPS' };
     abort.abort(new TroupeError('CANCELLED', 'the worker stops', { details }));
-    await expect(asking).rejects.toThrow();
+    await expect(asking).rejects.toThrow(/did not answer|aborted/);
     const again = ask(rowAt(url), asked, signal());
     outside.gate.open(gate);
     expect(await again).toEqual({ result: { held: gate } });
@@ -242,7 +242,7 @@ describe('asking an agent outside', () => {
     const never = envelope();
     expect(await ask(rowAt(url), cancelOf(never), signal())).toEqual({ result: null });
     const failing = envelope({ action: 'test.fail_always', payload: { schema_version: '1.0' } });
-    await expect(ask(rowAt(url), failing, signal())).rejects.toThrow();
+    await expect(ask(rowAt(url), failing, signal())).rejects.toThrow(/never good enough/);
     expect(await ask(rowAt(url), cancelOf(failing), signal())).toEqual({ result: null });
     const done = envelope();
     await ask(rowAt(url), done, signal());
@@ -265,10 +265,9 @@ describe('asking an agent outside', () => {
     const { port } = server.address() as AddressInfo;
     const strict = askWith({});
     for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '10.0.0.1', '169.254.1.1'])
-      await expect(
-        strict(rowAt(`http://${host}:${port}`), envelope(), signal()),
-        host,
-      ).rejects.toMatchObject({ code: 'FORBIDDEN' });
+      await expect(strict(rowAt(`http://${host}:${port}`), envelope(), signal())).rejects.toThrow(
+        /is not on the public internet/,
+      );
     const asked = askWith({ allowHosts: ['localhost'] });
     expect(await asked(rowAt(`http://localhost:${port}`), envelope(), signal())).toMatchObject({
       result: { text: 'hello' },
