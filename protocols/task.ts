@@ -251,7 +251,8 @@ export type Performer =
   /** a function of this code, on whatever worker holds the task */
   | { readonly kind: 'function'; readonly class: 'keyed' | 'once' }
   /**
-   * an actor: it is asked with `{ type: action, ...payload, task_id }` and its reply is the result
+   * an actor: it is asked with `{ type: action, ...payload, task_id, action_version }` and its reply
+   * is the result
    */
   | {
       readonly kind: 'actor';

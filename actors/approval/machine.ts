@@ -39,6 +39,7 @@ export const approvalMachine = setup({
   description: 'One question to a person.',
   context: ({ input }) => question.born(input),
   initial: 'unasked',
+  options: { maxIterations: 100 },
   states: {
     unasked: {
       description: 'Nobody asked yet; an answer to it finds nothing.',

@@ -39,6 +39,7 @@ export const documentMachine = setup({
   description: 'A text with its versions.',
   context: ({ input }) => versions.born(input),
   initial: 'absent',
+  options: { maxIterations: 100 },
   on: {
     'agent_data.update_document': [
       { guard: 'isSettled', actions: { type: 'reply', params: versions.settled } },

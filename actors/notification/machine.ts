@@ -37,6 +37,7 @@ export const notificationMachine = setup({
   description: 'A few words to somebody.',
   context: ({ input }) => notice.born(input),
   initial: 'unsent',
+  options: { maxIterations: 100 },
   states: {
     unsent: {
       description: 'Nothing was asked yet.',

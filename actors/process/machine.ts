@@ -81,6 +81,7 @@ export const processMachine = setup({
   description: 'A saga: steps forward, each verified; backward when one fails.',
   context: ({ input }) => saga.born(input),
   initial: 'unstarted',
+  options: { maxIterations: 100 },
   on: { '*': { guard: 'isOrder', actions: 'keepAsker' } },
   states: {
     unstarted: {

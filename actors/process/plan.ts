@@ -68,10 +68,10 @@ export async function conclude(
   return { result: result ? json(result(order.input, results), 'its result') : results };
 }
 
-function find(processes: ProcessCatalog, { action }: Order): ProcessDefinition {
-  const found = processes.find(action);
+function find(processes: ProcessCatalog, { action, version }: Order): ProcessDefinition {
+  const found = processes.find(action, version);
   if (found) return found;
-  throw gone(`no process ${action} is registered in this code`);
+  throw gone(`no process ${action} ${version ?? ''} is registered in this code`);
 }
 
 const callOf = (step: Step<unknown>, phase: Phase): Call<unknown> | undefined =>

@@ -58,11 +58,13 @@ export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
     type: action,
     meta,
     task_id: _,
+    action_version: version,
     ...input
   } = event as Record<string, unknown> & Args['event'];
   const order: Order = {
     action,
     input,
+    ...(typeof version === 'string' ? { version } : {}),
     ...(meta.principal ? { principal: meta.principal } : {}),
     ...(meta.traceId ? { traceId: meta.traceId } : {}),
   };

@@ -27,6 +27,8 @@ export type Stage = ProcessStep & {
 /** Who asked for what. */
 export type Order = {
   readonly action: string;
+  /** that was asked for: its MAJOR says which definition */
+  readonly version?: string;
   readonly input: Readonly<Record<string, unknown>>;
   readonly principal?: NonNullable<Meta['principal']>;
   readonly traceId?: string;
@@ -79,6 +81,7 @@ export type ProcessContext = {
 export type OrderEvent = Delivered<{
   readonly type: string;
   readonly task_id?: string;
+  readonly action_version?: string;
   readonly [field: string]: unknown;
 }>;
 
