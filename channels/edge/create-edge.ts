@@ -12,7 +12,7 @@
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
-import { type ErrorCode, type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
+import { type ErrorCode, type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import {
   payloadHashOf,
   SYNC_ANSWER_MS,
@@ -274,17 +274,17 @@ class RunningEdge implements Edge {
   }
 
   /** @throws TroupeError INVALID_ARGUMENT; FORBIDDEN when it is sealed to another */
-  async #checkPayload(envelope: Envelope, { spec, check }: Offer): Promise<void> {
+  async #checkPayload(envelope: Envelope, offer: Offer): Promise<void> {
     let { payload } = envelope;
-    if (spec.sensitive) {
+    if (offer.spec.sensitive) {
       if (this.#o.open === undefined)
         throw new TroupeError(
           'UNAVAILABLE',
-          `${spec.action} takes sealed payloads, and this gateway has no key to open them`,
+          `${envelope.action} takes sealed payloads, and this gateway has no key to open them`,
         );
       ({ payload } = await this.#o.open(envelope));
     }
-    const errors = [...check(payload), ...checkArtifactFields(payload)];
+    const errors = [...offer.check(payload), ...checkArtifactFields(payload)];
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
     if (hasArtifact(payload)) await this.#checkArtifact(envelope.tenant_id, payload);
   }

@@ -42,7 +42,8 @@ afterAll(async () => {
 
 const alice = { authorization: 'Bearer alice' };
 const json = { 'content-type': 'application/json' };
-const ask = (path: string, init: RequestInit = {}, to: Gateway = gateway) =>
+type Init = Omit<RequestInit, 'headers'> & { headers?: Record<string, string> };
+const ask = (path: string, init: Init = {}, to: Gateway = gateway) =>
   fetch(new URL(path, to.url), { ...init, headers: { ...alice, ...init.headers } });
 const post = (path: string, body?: unknown, headers: Record<string, string> = {}, to = gateway) =>
   ask(
@@ -147,7 +148,7 @@ describe('POST /v1/envelopes', () => {
         controller.enqueue(Buffer.alloc(65_536, 0x20));
       },
     });
-    const init = { method: 'POST', headers: json, body: stream, duplex: 'half' } as RequestInit;
+    const init = { method: 'POST', headers: json, body: stream, duplex: 'half' } as Init;
     const untold = await ask('/v1/envelopes', init).catch(() => undefined);
     // A client that is still sending may see the connection end before it reads the answer.
     if (untold) expect(untold.status).toBe(413);
@@ -289,7 +290,7 @@ describe('/v1/tasks/{id}/events', () => {
     const first = await ask(`/v1/tasks/${id}/events`, { signal: left.signal });
     const second = await ask(`/v1/tasks/${id}/events`);
     left.abort();
-    await expect(first.text()).rejects.toThrow();
+    await expect(first.text()).rejects.toThrow('aborted');
     real.gate.open(gate);
     expect(sentIn(await second.text())).toHaveLength(3);
   });

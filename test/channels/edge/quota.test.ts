@@ -1,0 +1,86 @@
+import { expect, it } from 'vitest';
+import type { Caller } from '../../../channels/edge/edge.ts';
+import { type QuotaLimits, TokenQuota } from '../../../channels/edge/quota.ts';
+import type { Clock, NodeStatus } from '../../../runtime/index.ts';
+
+const MINUTE_MS = 60_000;
+const LIMITS = { principalPerMinute: 60, externalPerMinute: 6, tenantPerMinute: 100 };
+
+const quotaOf = (limits: Partial<QuotaLimits> = {}, gateways = 1) => {
+  let nowMs = 0;
+  const clock = { monotonicMs: () => nowMs } as Clock;
+  const nodes: NodeStatus[] = [];
+  const live = (count: number) => {
+    const node = () => ({ role: 'gateway', draining: false }) as NodeStatus;
+    nodes.splice(0, nodes.length, ...Array.from({ length: count }, node));
+  };
+  live(gateways);
+  const quota = new TokenQuota({ ...LIMITS, ...limits }, { nodes: () => nodes }, clock);
+  const taken = (who: Caller, times: number) =>
+    Array.from({ length: times }, () => quota.take(who)).filter(({ allowed }) => allowed).length;
+  return { quota, taken, live, pass: (ms: number) => (nowMs += ms) };
+};
+const caller = (sub: string, more: Partial<Caller> = {}): Caller => ({
+  sub,
+  roles: [],
+  tenant: 'acme',
+  profile: 'A2A-Basic',
+  ...more,
+});
+
+it('a principal gets a minute’s worth at once, and then as time brings it', () => {
+  const { quota, taken, pass } = quotaOf();
+  expect(taken(caller('a'), 200)).toBe(60);
+  expect(quota.take(caller('a'))).toMatchObject({ allowed: false, retryAfterMs: 1_000 });
+  pass(1_000);
+  expect(taken(caller('a'), 5)).toBe(1);
+  pass(10 * MINUTE_MS);
+  expect(taken(caller('a'), 200)).toBe(60);
+});
+
+it('principals do not share, their tenant does, and other tenants do not', () => {
+  const { taken, quota } = quotaOf();
+  expect(taken(caller('a'), 60)).toBe(60);
+  expect(taken(caller('b'), 60)).toBe(40);
+  expect(quota.take(caller('c'))).toMatchObject({ allowed: false, limit: 100, remaining: 0 });
+  expect(taken(caller('a', { tenant: 'other' }), 100)).toBe(60);
+});
+
+it('what the tenant refuses costs the principal nothing', () => {
+  const { taken, pass } = quotaOf({ tenantPerMinute: 30 });
+  expect(taken(caller('a'), 50)).toBe(30);
+  pass(MINUTE_MS);
+  expect(taken(caller('a'), 50)).toBe(30);
+});
+
+it('programs outside have less', () => {
+  const { taken } = quotaOf();
+  expect(taken(caller('a', { profile: 'A2A-External' }), 100)).toBe(6);
+});
+
+it('tells of the limit that is nearest', () => {
+  const { quota } = quotaOf({ tenantPerMinute: 61 });
+  expect(quota.take(caller('a'))).toMatchObject({ limit: 60, remaining: 59 });
+  quota.take(caller('b'));
+  expect(quota.take(caller('c'))).toMatchObject({ limit: 61, remaining: 58 });
+});
+
+it('gateways share the limits by their number, as it changes', () => {
+  const { taken, live, pass } = quotaOf({}, 3);
+  expect(taken(caller('a'), 100)).toBe(20);
+  live(1);
+  pass(MINUTE_MS);
+  expect(taken(caller('a'), 100)).toBe(60);
+});
+
+it('a limit below one per gateway still lets one through', () => {
+  const { taken } = quotaOf({ principalPerMinute: 2 }, 10);
+  expect(taken(caller('a'), 10)).toBe(1);
+});
+
+it('a hundred thousand principals are bounded, and none gets more by it', () => {
+  const { quota, taken } = quotaOf({ tenantPerMinute: 1e9 });
+  taken(caller('a'), 59);
+  for (let n = 0; n < 40_000; n++) quota.take(caller(`p${n}`));
+  expect(taken(caller('a'), 10)).toBe(1);
+});
