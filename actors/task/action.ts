@@ -68,7 +68,8 @@ export type Perform = (payload: Payload, context: ActionContext) => Promise<unkn
 
 /**
  * Undoes what the work did, or may have done; its own key is `{idempotencyKey}.undo`. `result` is
- * absent when the work did not report one.
+ * what the work returned when that was not what it declares, else absent: it was not done, or
+ * nobody knows.
  */
 export type Compensate = (
   payload: Payload,
@@ -92,7 +93,13 @@ export type ActionOptions = {
    * outcome was lost is looked up by `reconcile`, else the task is UNKNOWN and a person decides
    */
   readonly class?: 'keyed' | 'once';
-  /** does the work; a TroupeError of a retriable code, or any other throw, is tried again */
+  /**
+   * Does the work. What it throws is tried again, but for a TroupeError of a code that no other
+   * attempt would change (INVALID_ARGUMENT, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, EXPIRED,
+   * PAYLOAD_TOO_LARGE, CANCELLED). Of class `once` a TroupeError says that the work was not done;
+   * after any other throw its outcome is lost. With `details.compensated: true` it says that it
+   * undid itself.
+   */
   readonly perform?: Perform;
   /** instead of `perform`: the actor that is asked */
   readonly actor?: (envelope: Envelope, taskId: string) => Address;
@@ -131,6 +138,7 @@ export function defineAction(options: ActionOptions): ActionDefinition {
     wrong('give it either perform or actor');
   if (Object.keys(options.schemas).length === 0) wrong('give it the schema of its payload');
   if (options.class === 'once' && options.actor) wrong('class is of perform');
+  if (options.sensitive && options.actor) wrong('a sealed payload is opened for perform only');
   if (options.reconcile && options.class !== 'once') wrong("only class 'once' is reconciled");
   return { ...options, kind: 'action' };
 }

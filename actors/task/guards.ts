@@ -46,7 +46,8 @@ export const isItsResult = ({ context, event }: Args) =>
 
 // ---- what came of an attempt
 
-export const wantsInput = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'input';
+export const wantsInput = ({ context }: OfTask) =>
+  work.outcomeOf(context)?.kind === 'input' && work.workOf(context).inputs.length < work.INPUTS_MAX;
 export const isLost = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'lost';
 export const hasExpired = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'expired';
 export const isDone = ({ context }: OfTask) => work.outcomeOf(context)?.kind === 'done';

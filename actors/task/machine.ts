@@ -23,6 +23,7 @@
  */
 import { taskSetup } from './setup.ts';
 import * as requests from './requests.ts';
+import * as view from './view.ts';
 import * as work from './work.ts';
 
 export const taskMachine = taskSetup.createMachine({
@@ -32,40 +33,59 @@ export const taskMachine = taskSetup.createMachine({
   options: { maxIterations: 100 },
   on: {
     'task.submit': [
-      { guard: 'isOfAnotherPayload', actions: 'answerOtherPayload' },
-      { guard: 'wantsItsViewNow', actions: 'answer' },
+      { guard: 'isOfAnotherPayload', actions: { type: 'reply', params: view.otherPayload } },
+      { guard: 'wantsItsViewNow', actions: { type: 'reply', params: view.answered } },
       { guard: 'hasRoomToWait', actions: 'wait' },
-      { actions: 'answerTooMany' },
+      { actions: { type: 'reply', params: view.tooMany } },
     ],
-    'task.input': { actions: 'answerMisplaced' },
-    'task.decide': { actions: 'answerMisplaced' },
+    'task.input': { actions: { type: 'reply', params: view.misplaced } },
+    'task.decide': { actions: { type: 'reply', params: view.misplaced } },
   },
   states: {
     fresh: {
       description: 'Nothing was accepted yet: the first message says whether there is a task.',
       on: {
         'task.submit': [
-          { guard: 'isStale', target: 'refused', actions: 'answerStale' },
+          { guard: 'isStale', target: 'refused', actions: { type: 'reply', params: view.stale } },
           { target: 'acked', actions: 'accept' },
         ],
-        'task.cancel': { target: 'refused', actions: 'answerNotFound' },
-        'task.input': { target: 'refused', actions: 'answerNotFound' },
-        'task.decide': { target: 'refused', actions: 'answerNotFound' },
+        'task.cancel': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
+        'task.input': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
+        'task.decide': { target: 'refused', actions: { type: 'reply', params: view.notFound } },
       },
     },
     refused: { description: 'No task was made of it, and nothing stays.', type: 'final' },
     acked: {
       description: 'Accepted, which is durable. It goes on in the same turn.',
-      entry: 'announce',
+      entry: [
+        { type: 'publish', params: view.told },
+        { type: 'publish', params: view.toldOutside },
+      ],
       always: [
         { guard: 'isTooLate', target: 'ended.expired', actions: 'expire' },
-        { guard: 'isAnsweredNow', target: 'running', actions: ['begin', 'announce', 'answerAll'] },
-        { target: 'running', actions: ['begin', 'announce'] },
+        {
+          guard: 'isAnsweredNow',
+          target: 'running',
+          actions: [
+            'begin',
+            { type: 'publish', params: view.told },
+            { type: 'publish', params: view.toldOutside },
+            'answerAll',
+          ],
+        },
+        {
+          target: 'running',
+          actions: [
+            'begin',
+            { type: 'publish', params: view.told },
+            { type: 'publish', params: view.toldOutside },
+          ],
+        },
       ],
     },
     running: {
       description: 'The work is carried out, within the time that its action has.',
-      entry: 'show',
+      entry: { type: 'project', params: view.row },
       initial: 'assigning',
       on: {
         'task.cancel': { target: 'ending', actions: ['waitToCancel', 'endAsCancelled'] },
@@ -105,7 +125,7 @@ export const taskMachine = taskSetup.createMachine({
         },
         delegating: {
           description: 'An actor was asked to do the work.',
-          entry: ['noteAsked', 'askActor'],
+          entry: ['noteAsked', { type: 'tell', params: requests.askActor }],
           on: {
             reply: { guard: 'isFromPerformer', target: 'reported', actions: 'takeReply' },
           },
@@ -130,10 +150,14 @@ export const taskMachine = taskSetup.createMachine({
             {
               guard: 'isEvidence',
               target: '#task.ended.succeeded',
-              actions: ['showEvidence', 'succeed'],
+              actions: [{ type: 'project', params: requests.evidence }, 'succeed'],
             },
             { guard: 'isDone', target: '#task.ended.succeeded', actions: 'succeed' },
-            { guard: 'wantsInput', target: 'awaitingInput', actions: ['awaitInput', 'show'] },
+            {
+              guard: 'wantsInput',
+              target: 'awaitingInput',
+              actions: ['awaitInput', { type: 'project', params: view.row }],
+            },
             { guard: 'isLost', target: '#task.unknown' },
             { guard: 'hasExpired', target: '#task.ended.expired', actions: 'expire' },
             { guard: 'wasUndone', target: '#task.ended.compensated', actions: 'endUndone' },
@@ -145,33 +169,51 @@ export const taskMachine = taskSetup.createMachine({
         backingOff: {
           description: 'The attempt failed in a way that may pass; the next one waits.',
           after: {
-            pause: { target: 'assigning', actions: ['tryAgain', 'show'] },
+            pause: {
+              target: 'assigning',
+              actions: ['tryAgain', { type: 'project', params: view.row }],
+            },
           },
         },
         awaitingInput: {
           description: 'The work can not go on without a word of its caller.',
           on: {
-            'task.input': { target: 'assigning', actions: ['takeInput', 'show', 'answer'] },
+            'task.input': {
+              target: 'assigning',
+              actions: [
+                'takeInput',
+                { type: 'project', params: view.row },
+                { type: 'reply', params: view.answered },
+              ],
+            },
           },
         },
         givingUp: {
           description: 'It could not be done: its dead letter says why, and can be redriven.',
-          entry: 'bury',
+          entry: { type: 'deadLetter', params: requests.deadWork },
           always: { target: '#task.ending' },
         },
       },
     },
     unknown: {
       description: 'Nobody knows whether the work was done: a person decides.',
-      entry: ['awaitDecision', 'show'],
+      entry: ['awaitDecision', { type: 'project', params: view.row }],
       on: {
         'task.decide': [
-          { guard: 'decidesAgain', target: 'running', actions: ['resume', 'answer'] },
-          { guard: 'decidesDone', target: 'running', actions: ['noteDone', 'answer'] },
+          {
+            guard: 'decidesAgain',
+            target: 'running',
+            actions: ['resume', { type: 'reply', params: view.answered }],
+          },
+          {
+            guard: 'decidesDone',
+            target: 'running',
+            actions: ['noteDone', { type: 'reply', params: view.answered }],
+          },
           { guard: 'decidesFailed', target: 'ending', actions: ['wait', 'endAsDecided'] },
-          { actions: 'answerMisplaced' },
+          { actions: { type: 'reply', params: view.misplaced } },
         ],
-        'task.cancel': { actions: 'answerCancel' },
+        'task.cancel': { actions: { type: 'reply', params: view.cancelAnswered } },
       },
     },
     ending: {
@@ -185,7 +227,11 @@ export const taskMachine = taskSetup.createMachine({
     },
     withdrawing: {
       description: 'The actor that does the work is told to stop, and undoes what it did.',
-      entry: ['beginUndoing', 'show', 'withdraw'],
+      entry: [
+        'beginUndoing',
+        { type: 'project', params: view.row },
+        { type: 'tell', params: requests.withdraw },
+      ],
       on: {
         reply: [
           { guard: 'isItsResult', target: 'running', actions: 'takeLateReply' },
@@ -193,7 +239,7 @@ export const taskMachine = taskSetup.createMachine({
         ],
         'task.cancel': [
           { guard: 'hasRoomToCancel', actions: 'waitToCancel' },
-          { actions: 'answerTooMany' },
+          { actions: { type: 'reply', params: view.tooMany } },
         ],
       },
       after: { withdrawalTime: 'unknown' },
@@ -207,12 +253,12 @@ export const taskMachine = taskSetup.createMachine({
     },
     compensating: {
       description: 'What the work did, or may have done, is undone. Outward it is still running.',
-      entry: ['beginUndoing', 'show'],
+      entry: ['beginUndoing', { type: 'project', params: view.row }],
       initial: 'undoing',
       on: {
         'task.cancel': [
           { guard: 'hasRoomToCancel', actions: 'waitToCancel' },
-          { actions: 'answerTooMany' },
+          { actions: { type: 'reply', params: view.tooMany } },
         ],
       },
       states: {
@@ -235,13 +281,21 @@ export const taskMachine = taskSetup.createMachine({
         },
         stuck: {
           description: 'The compensation failed for good: a person decides, and is told.',
-          entry: ['stick', 'show', 'buryUndoing'],
+          entry: [
+            'stick',
+            { type: 'project', params: view.row },
+            { type: 'deadLetter', params: requests.deadUndoing },
+          ],
           on: {
             'task.decide': [
               {
                 guard: 'decidesAgain',
                 target: 'undoing',
-                actions: ['beginUndoing', 'show', 'answer'],
+                actions: [
+                  'beginUndoing',
+                  { type: 'project', params: view.row },
+                  { type: 'reply', params: view.answered },
+                ],
               },
               {
                 guard: 'decidesDone',
@@ -254,7 +308,7 @@ export const taskMachine = taskSetup.createMachine({
                 actions: ['wait', 'endNotUndone'],
               },
               { guard: 'accepts', target: '#task.ended.failed', actions: ['wait', 'endNotUndone'] },
-              { actions: 'answerMisplaced' },
+              { actions: { type: 'reply', params: view.misplaced } },
             ],
           },
         },
@@ -262,10 +316,15 @@ export const taskMachine = taskSetup.createMachine({
     },
     ended: {
       description: 'Final outward. Remembered for 28 hours, so that repeats find it.',
-      entry: ['announce', 'show', 'answerAll'],
+      entry: [
+        { type: 'publish', params: view.told },
+        { type: 'publish', params: view.toldOutside },
+        { type: 'project', params: view.row },
+        'answerAll',
+      ],
       initial: 'succeeded',
       on: {
-        'task.cancel': { actions: 'answerCancel' },
+        'task.cancel': { actions: { type: 'reply', params: view.cancelAnswered } },
       },
       after: { retention: 'forgotten' },
       states: {
@@ -278,7 +337,7 @@ export const taskMachine = taskSetup.createMachine({
     },
     forgotten: {
       description: 'Its time is over: nothing of it stays.',
-      entry: 'vanish',
+      entry: { type: 'project', params: view.noRow },
       type: 'final',
     },
   },

@@ -27,7 +27,7 @@ export const performInput = ({ context }: OfTask): PerformInput => {
     isLast: failures + 1 >= terms.attemptsMax,
     inputs,
     expiresAt,
-    ...(error ? { errorCode: error.code } : {}),
+    ...(error && failures > 0 ? { errorCode: error.code } : {}),
   };
 };
 
@@ -43,7 +43,7 @@ export const compensateInput = ({ context }: OfTask): CompensateInput => {
     ...input,
     attempt: failures + 1,
     isLast: failures + 1 >= UNDO_ATTEMPTS_MAX,
-    ...(outcome?.kind === 'done' ? { result: { value: outcome.result } } : {}),
+    ...(outcome?.kind === 'failed' && outcome.returned ? { returned: outcome.returned } : {}),
   };
 };
 
@@ -65,7 +65,8 @@ const nextTryOf = (taskId: string): string =>
 
 export function askActor({ context }: OfTask): Tell {
   const { envelope } = workOf(context);
-  const event = { ...envelopeToMessage(envelope), task_id: context.taskId };
+  const { action_version } = envelope;
+  const event = { ...envelopeToMessage(envelope), task_id: context.taskId, action_version };
   return { to: performerOf(context)!.to, event, ask: true };
 }
 

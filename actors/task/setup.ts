@@ -7,7 +7,6 @@ import { assign, enqueueActions, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import { TASK_RETENTION_MS } from '../../protocols/task.ts';
 import * as guards from './guards.ts';
-import * as requests from './requests.ts';
 import type {
   CheckInput,
   CompensateInput,
@@ -60,52 +59,6 @@ export const taskSetup = setup({
     giveUp: assign(work.giveUp),
     endUndone: assign(work.endUndone),
     endNotUndone: assign(work.endNotUndone),
-    announce: enqueueActions(({ enqueue, ...args }) => {
-      enqueue({ type: 'publish', params: view.told(args) });
-      enqueue({ type: 'publish', params: view.toldOutside(args) });
-    }),
-    show: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'project', params: view.row(args) }),
-    ),
-    vanish: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'project', params: view.noRow(args) }),
-    ),
-    showEvidence: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'project', params: requests.evidence(args) }),
-    ),
-    answer: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.answered(args) }),
-    ),
-    answerCancel: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.cancelAnswered(args) }),
-    ),
-    answerMisplaced: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.misplaced(args) }),
-    ),
-    answerNotFound: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.notFound(args) }),
-    ),
-    answerTooMany: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.tooMany(args) }),
-    ),
-    answerStale: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.stale(args) }),
-    ),
-    answerOtherPayload: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'reply', params: view.otherPayload(args) }),
-    ),
-    askActor: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'tell', params: requests.askActor(args) }),
-    ),
-    withdraw: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'tell', params: requests.withdraw(args) }),
-    ),
-    bury: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'deadLetter', params: requests.deadWork(args) }),
-    ),
-    buryUndoing: enqueueActions(({ enqueue, ...args }) =>
-      enqueue({ type: 'deadLetter', params: requests.deadUndoing(args) }),
-    ),
     answerAll: enqueueActions(({ context, enqueue }) => {
       for (const to of context.waiters)
         enqueue({ type: 'reply', params: view.viewTo(context, to) });

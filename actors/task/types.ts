@@ -100,7 +100,13 @@ export type Outcome =
   /** its time was over before it began */
   | { readonly kind: 'expired' }
   /** `final`: trying again would not help, though the code says so */
-  | { readonly kind: 'failed'; readonly error: ErrorData; readonly final?: true };
+  | {
+      readonly kind: 'failed';
+      readonly error: ErrorData;
+      readonly final?: true;
+      /** what the work returned, when that is what is wrong: for its compensation */
+      readonly returned?: { readonly value: unknown };
+    };
 
 export type PerformInput = {
   readonly taskId: string;
@@ -125,6 +131,6 @@ export type CheckInput = {
 };
 
 export type CompensateInput = Omit<PerformInput, 'expiresAt'> & {
-  /** absent when the work did not report one */
-  readonly result?: { readonly value: unknown };
+  /** absent when the work returned nothing */
+  readonly returned?: { readonly value: unknown };
 };

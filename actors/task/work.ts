@@ -23,6 +23,10 @@ type Change = Partial<TaskContext>;
 
 /** Callers that may wait for one task's end, each kind. */
 export const WAITERS_MAX = 16;
+/** How often work may ask its caller. */
+export const INPUTS_MAX = 32;
+/** Details of an error beyond this are left out of the view, characters of JSON. */
+const DETAILS_MAX = 16_384;
 /** Attempts to undo the work, before a person is asked. */
 export const UNDO_ATTEMPTS_MAX = 7;
 
@@ -209,7 +213,7 @@ export function endingOf(context: TaskContext): Ending {
   const failed = outcome?.kind === 'failed' ? outcome : undefined;
   const error: ErrorData = failed?.error ?? {
     code: 'INTERNAL',
-    message: `the work of the task ${context.taskId} came to nothing`,
+    message: `the work of the task ${context.taskId} asked its caller more than ${INPUTS_MAX} times`,
   };
   const untouched = isFinalCode(error.code) && !failed?.final && view.viewOf(context).attempt === 1;
   return { outcome: 'FAILED', error, ...(untouched ? { untouched } : {}) };
@@ -281,7 +285,7 @@ export function expire(args: Args): Change {
 const wired = ({ code, message, details }: ErrorData): NonNullable<view.End['error']> => ({
   code,
   message,
-  ...(details ? { details } : {}),
+  ...(details && JSON.stringify(details).length <= DETAILS_MAX ? { details } : {}),
 });
 
 /** FAILED or CANCELLED, as its ending says. */
@@ -301,5 +305,5 @@ export function endNotUndone(args: Args): Change {
   const { why } = args.event as Delivered<TaskDecide>;
   const message = `${error.message}. What it did could not be undone, and an operator accepted that: ${why}`;
   const details = { ...error.details, compensated: false };
-  return ended(args, { state: outcome, error: { code: error.code, message, details } });
+  return ended(args, { state: outcome, error: wired({ code: error.code, message, details }) });
 }

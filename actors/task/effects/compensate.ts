@@ -11,8 +11,7 @@ import { agentFor } from './agents.ts';
 export const compensate: EffectDefinition<CompensateInput, null> = {
   class: 'keyed',
   async run(input, context) {
-    if (input.attempt > 1 && input.errorCode)
-      servicesOf(context).count('retry', labelsOf(input, input.errorCode));
+    if (input.errorCode) servicesOf(context).count('retry', labelsOf(input, input.errorCode));
     await (input.terms.performer.kind === 'remote' ? undoOutside : undo)(input, context);
     return null;
   },
@@ -25,7 +24,7 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
   const envelope = await opened(input, services);
   const key = `${input.idempotencyKey}.undo`;
   const about = actionContext({ ...input, idempotencyKey: key }, envelope, context);
-  await run(envelope.payload, about, input.result?.value);
+  await run(envelope.payload, about, input.returned?.value);
 }
 
 /** An agent outside undoes its work itself when it is asked to cancel it. */

@@ -5,6 +5,7 @@
  */
 import type { TSchema } from '@sinclair/typebox';
 import { checker, describeErrors } from '../../../protocols/check.ts';
+import { ENVELOPE_RESOURCE_LINKS_MAX } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { EvidenceSchema, TASK_RESULT_BYTES_MAX } from '../../../protocols/task.ts';
 import { type ActionDefinition, isInputRequired, isLinked } from '../action.ts';
@@ -24,10 +25,11 @@ function checkerOf(schema: TSchema): ReturnType<typeof checker> {
 }
 
 /** A failure that trying again would not mend, since the work itself was done. */
-export const failed = (error: TroupeError): Outcome => ({
+export const failed = (error: TroupeError, returned?: { readonly value: unknown }): Outcome => ({
   kind: 'failed',
   error: error.toData(),
   final: true,
+  ...(returned ? { returned } : {}),
 });
 
 type Returned = Pick<CheckInput, 'envelope' | 'terms'> & { readonly value: unknown };
@@ -49,11 +51,14 @@ export async function outcomeOf(
   const unfit = unfitFor(result, definition, terms.evidence);
   if (unfit) {
     const message = `the result of ${envelope.action} is not what it declares: ${unfit}`;
-    return failed(new TroupeError('INTERNAL', message));
+    const isSmall = Buffer.byteLength(text) <= TASK_RESULT_BYTES_MAX;
+    return failed(new TroupeError('INTERNAL', message), isSmall ? { value: result } : undefined);
   }
   const kept = await keep({ result, text, tenant: envelope.tenant_id }, artifacts);
   if (kept instanceof TroupeError) return failed(kept);
-  const links = linked?.resource_links.map(({ uri, name }) => (name ? { uri, name } : { uri }));
+  const links = linked?.resource_links
+    .slice(0, ENVELOPE_RESOURCE_LINKS_MAX)
+    .map(({ uri, name }) => (name ? { uri, name } : { uri }));
   const seen = terms.evidence ? checkEvidence(result) : undefined;
   return {
     kind: 'done',

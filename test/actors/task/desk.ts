@@ -12,9 +12,11 @@ import {
   type ActionContext,
   type ActionOptions,
   defineAction,
+  specOf,
 } from '../../../actors/task/action.ts';
 import { ActionCatalog, termsOf } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
+import { AGENTS_INDEX, type AgentRow } from '../../../protocols/action.ts';
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import type { ReplyRef } from '../../../protocols/statechart.ts';
 import {
@@ -29,7 +31,8 @@ import {
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
 import type { AskAnswer } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { openWorld, type World } from '../../runtime/system/world.ts';
+import { puppetType } from '../../runtime/system/puppet.ts';
+import { openWorld, puppet, type World } from '../../runtime/system/world.ts';
 import { clerkType } from './clerk.ts';
 import { envelopeOf } from './submits.ts';
 
@@ -62,6 +65,8 @@ export class Calls {
 export class Desk {
   readonly work = new Calls();
   readonly undo = new Calls();
+  /** envelopes that agents outside were asked, with the agent's id */
+  readonly outside: { agent: string; envelope: Envelope }[] = [];
   readonly counted: string[] = [];
   world!: World;
   #definition!: ReturnType<typeof defineAction>;
@@ -75,6 +80,24 @@ export class Desk {
       ...change,
     });
     return new Job(this, envelope, (taskId) => termsOf(this.#definition, envelope, taskId));
+  }
+
+  /** Puts agents outside into the registry's rows, all of which serve the world's one action. */
+  async register(agents: Readonly<Record<string, AgentRow['status']>>): Promise<void> {
+    for (const [agent_id, status] of Object.entries(agents)) {
+      const row: AgentRow = {
+        agent_id,
+        version: '1.0.0',
+        status,
+        last_seen_at: new Date().toISOString(),
+        registered_at: new Date().toISOString(),
+        envelope_versions: ['1.0'],
+        url: `http://127.0.0.1/${agent_id}`,
+        actions: [{ ...specOf(this.#definition), action_version: '1.2.0' }],
+      };
+      const projects = { index: AGENTS_INDEX, key: agent_id, value: row };
+      await this.world.ask(puppet('registrar'), { type: 'do', projects });
+    }
   }
 
   async open(options: Partial<ActionOptions>): Promise<void> {
@@ -98,11 +121,15 @@ export class Desk {
         mimeTypes: ['application/json'],
       }),
       open: (envelope) => Promise.resolve(envelope),
-      askAgent: () => Promise.reject(new Error('there is no agent outside')),
+      askAgent: ({ agent_id: agent }, envelope) => {
+        this.outside.push({ agent, envelope });
+        return Promise.resolve({ result: `${agent} did it` });
+      },
       count: (what, { errorCode }) => void this.counted.push(`${what} ${errorCode}`),
     };
     const ours = shippedActors().filter(({ type }) => type === 'task' || type === 'sequence');
-    this.world = await openWorld({ actors: [...ours, clerkType()], services: this.#services });
+    const actors = [...ours, clerkType(), puppetType()];
+    this.world = await openWorld({ actors, services: this.#services });
   }
 }
 
@@ -111,18 +138,18 @@ export class Job {
   readonly #desk: Desk;
   readonly envelope: Envelope;
   readonly id: string;
-  readonly #terms: (taskId: string) => TaskSubmit['terms'];
+  readonly terms: () => TaskSubmit['terms'];
 
   constructor(desk: Desk, envelope: Envelope, terms: (taskId: string) => TaskSubmit['terms']) {
     this.#desk = desk;
     this.envelope = envelope;
-    this.#terms = terms;
     this.id = taskIdOf({
       tenant: 't',
       action: envelope.action,
       subject: String(envelope.payload['subject']),
       key: envelope.idempotency_key,
     });
+    this.terms = () => terms(this.id);
   }
 
   get address() {
@@ -130,13 +157,13 @@ export class Job {
   }
 
   submit(change: Partial<TaskSubmit> & { replyTo?: ReplyRef } = {}): Promise<AskAnswer> {
-    const { envelope, id } = this;
+    const { envelope } = this;
     const scope = { sender: 'ada', subject: String(envelope.payload['subject']), major: 1 };
     const submit: TaskSubmit = {
       type: 'task.submit',
       envelope,
       payloadHash: JSON.stringify(envelope.payload),
-      terms: this.#terms(id),
+      terms: this.terms(),
       transport: 'http',
       answer: 'ack',
       ...change,

@@ -1,4 +1,4 @@
-/** Tasks on a cluster: the suite of test/actors/task, unchanged. */
+/** Tasks on a cluster: the suites of test/actors/task, unchanged. */
 import { runOnNats } from '../on-nats.ts';
 
-runOnNats('../../actors/task/live');
+runOnNats('../../actors/task/live', '../../actors/task/outcomes');

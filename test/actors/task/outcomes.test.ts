@@ -1,0 +1,198 @@
+/** Tasks in a real system: work that asks, is lost, returns much, or is done by somebody else. */
+import { Type } from '@sinclair/typebox';
+import { describe, expect, it } from 'vitest';
+import { inputRequired } from '../../../actors/task/action.ts';
+import { INPUTS_MAX } from '../../../actors/task/work.ts';
+import { address } from '../../../protocols/address.ts';
+import { EVIDENCE_INDEX } from '../../../protocols/task.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { errorIn, openDesk, viewIn } from './desk.ts';
+
+describe('work that asks its caller', () => {
+  it('waits, and is run again with the answer', async () => {
+    const desk = await openDesk();
+    const job = desk.job();
+    await job.view();
+    expect(errorIn(await job.ask({ type: 'task.input', input: 1 })).code).toBe('CONFLICT');
+    (await desk.work.began(1)).done(
+      inputRequired({ for: 'input', prompt: 'which one?', schema: { type: 'string' } }),
+    );
+    const view = await job.waitsFor('input');
+    expect(view.waiting).toMatchObject({ prompt: 'which one?', schema: { type: 'string' } });
+    await desk.world.restart();
+    expect(viewIn(await job.ask({ type: 'task.input', input: 'the red one' }))).toMatchObject({
+      state: 'RUNNING',
+    });
+    const again = await desk.work.began(2);
+    expect(again.context).toMatchObject({ inputs: ['the red one'], attempt: 2 });
+    again.done('red');
+    expect(await job.is({ state: 'SUCCEEDED' })).toMatchObject({ result: 'red' });
+  });
+});
+
+describe('work that may be done once', () => {
+  it('is UNKNOWN when its outcome was lost, until a person says that it was done', async () => {
+    const desk = await openDesk(() => ({ class: 'once' }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    await desk.world.restart();
+    expect(await job.is({ state: 'UNKNOWN' })).toMatchObject({ waiting: { for: 'decision' } });
+    expect(errorIn(await job.cancel()).details).toMatchObject({ state: 'UNKNOWN' });
+    await job.decide('done', { found: true });
+    expect((await job.is({ state: 'SUCCEEDED' })).result).toEqual({ found: true });
+    expect(desk.work.all).toHaveLength(1);
+  });
+
+  it('is run once more when a person says so, and FAILED when a person says so', async () => {
+    const desk = await openDesk(() => ({ class: 'once' }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    await desk.world.restart();
+    await job.is({ state: 'UNKNOWN' });
+    expect(viewIn(await job.decide('again'))).toMatchObject({ state: 'RUNNING', attempt: 2 });
+    (await desk.work.began(2)).failed(new Error('who knows'));
+    await job.is({ state: 'UNKNOWN' });
+    expect(viewIn(await job.decide('failed'))).toMatchObject({ state: 'FAILED' });
+    expect(desk.work.all).toHaveLength(2);
+  });
+
+  it('is looked up by its reconcile hook, which may know', async () => {
+    const desk = await openDesk(() => ({
+      class: 'once',
+      reconcile: async () => ({ result: 'it was done' }),
+    }));
+    const job = desk.job();
+    await job.view();
+    await desk.work.began(1);
+    await desk.world.restart();
+    expect(await job.is({ state: 'SUCCEEDED' })).toMatchObject({ result: 'it was done' });
+  });
+});
+
+describe('a result', () => {
+  it('that is too large for a view is kept as a file', async () => {
+    const desk = await openDesk();
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).done('x'.repeat(300_000));
+    expect((await waiting).result).toMatchObject({ content_type: 'application/json' });
+  });
+
+  it('that is evidence is kept for its job', async () => {
+    const desk = await openDesk(() => ({ evidence: true }));
+    const job = desk.job();
+    const waiting = job.view({ answer: 'done' });
+    const evidence = {
+      job_id: 'job-1',
+      verified: true,
+      artifact_uri: 'http://127.0.0.1/a',
+      artifact_hash: 'ab',
+      content_type: 'text/plain',
+      evidence_ts: '2026-01-01T00:00:00Z',
+      source_kind: 'document',
+    };
+    (await desk.work.began(1)).done(evidence);
+    expect(await waiting).toMatchObject({ state: 'SUCCEEDED' });
+    const { index } = desk.world.system;
+    expect(index.get(EVIDENCE_INDEX, 't', `job-1|${job.id}`)).toEqual(evidence);
+  });
+
+  it('that is not the evidence it should be makes the task FAILED, without another attempt', async () => {
+    const desk = await openDesk(() => ({ evidence: true }));
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).done({ job_id: 'job-1' });
+    expect(await waiting).toMatchObject({ state: 'FAILED', error: { code: 'INTERNAL' } });
+    expect(desk.work.all).toHaveLength(1);
+  });
+});
+
+describe('work that an actor does', () => {
+  const clerk = address('t', 'clerk', 'c');
+
+  it('is done when the actor answers', async () => {
+    const desk = await openDesk(() => ({ actor: () => clerk }));
+    const waiting = desk.job().view({ answer: 'done' });
+    await eventually(() => {
+      expect(desk.world.system.inspect(clerk)?.value).toBe('busy');
+    });
+    await desk.world.tell(clerk, { type: 'finish' });
+    expect(await waiting).toMatchObject({ state: 'SUCCEEDED', result: { wrote: 'hello' } });
+  });
+
+  it('is undone by the actor when it is cancelled, where it can', async () => {
+    const desk = await openDesk(() => ({ actor: () => clerk, withdraws: true }));
+    const job = desk.job();
+    await job.view();
+    await eventually(() => {
+      expect(desk.world.system.inspect(clerk)?.value).toBe('busy');
+    });
+    expect(viewIn(await job.cancel())).toMatchObject({
+      state: 'COMPENSATED',
+      outcome: 'CANCELLED',
+    });
+  });
+});
+
+describe('work that an agent outside does', () => {
+  const remote = { performer: { kind: 'remote' } } as const;
+
+  it('is asked of one that lives before one that was missed, under the task’s own key', async () => {
+    const desk = await openDesk();
+    await desk.register({ missed: 'degraded', alive: 'live', gone: 'gone' });
+    const job = desk.job();
+    const view = await job.view({ answer: 'done', terms: { ...job.terms(), ...remote } });
+    expect(view).toMatchObject({ state: 'SUCCEEDED', result: 'alive did it' });
+    expect(desk.outside).toMatchObject([
+      { agent: 'alive', envelope: { idempotency_key: job.id, action: 'demo.do_thing' } },
+    ]);
+  });
+
+  it('is asked of one that was missed where no other serves the action', async () => {
+    const desk = await openDesk();
+    await desk.register({ missed: 'degraded', gone: 'gone' });
+    const job = desk.job();
+    const view = await job.view({ answer: 'done', terms: { ...job.terms(), ...remote } });
+    expect(view.result).toBe('missed did it');
+  });
+
+  it('fails for now where nobody serves the action, and is tried again', async () => {
+    const desk = await openDesk(() => ({ attemptsMax: 2 }));
+    await desk.register({ gone: 'gone' });
+    const job = desk.job();
+    const view = await job.view({ answer: 'done', terms: { ...job.terms(), ...remote } });
+    expect(view).toMatchObject({ state: 'FAILED', attempt: 2, error: { code: 'UNAVAILABLE' } });
+  });
+});
+
+describe('work that did something, but not what it declares,', () => {
+  it('is undone with what it returned', async () => {
+    const desk = await openDesk(({ undo }) => ({
+      result: Type.Object({ n: Type.Number() }),
+      compensate: (payload, context, result) => undo.run({ ...payload, result }, context),
+    }));
+    const waiting = desk.job().view({ answer: 'done' });
+    (await desk.work.began(1)).done({ n: 'seven' });
+    const undo = await desk.undo.began(1);
+    expect(undo.payload).toMatchObject({ result: { n: 'seven' } });
+    undo.done();
+    const view = await waiting;
+    expect(view).toMatchObject({ state: 'COMPENSATED', outcome: 'FAILED' });
+    expect(view.error!.message).toContain('/n must be number');
+    expect(desk.work.all).toHaveLength(1);
+  });
+});
+
+it('work that asks its caller without end fails', async () => {
+  const desk = await openDesk(() => ({
+    perform: async () => inputRequired({ for: 'input', prompt: 'and now?' }),
+  }));
+  const job = desk.job();
+  const waiting = job.view({ answer: 'done' });
+  for (let n = 0; n < INPUTS_MAX; n++) {
+    await job.waitsFor('input');
+    expect(viewIn(await job.ask({ type: 'task.input', input: n })).state).toBe('RUNNING');
+    await eventually(() => expect(job.row()!.view.attempt).toBe(n + 2));
+  }
+  expect((await waiting).error!.message).toContain(`more than ${INPUTS_MAX} times`);
+});
