@@ -6,9 +6,16 @@ import { specOf } from '../actors/task/action.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import type { ActionSpec } from '../protocols/action.ts';
 
-export const shippedActions = (): readonly ActionDefinition[] => [
-  ...factoryActions(),
-  ...conformanceActions(),
+/** Agents by the name of their set, as `a2a.agents` has them. */
+const SETS = { factory: factoryActions, conformance: conformanceActions };
+export type AgentSet = keyof typeof SETS;
+const ALL_SETS: readonly AgentSet[] = ['factory', 'conformance'];
+
+/** Of these sets, and the registry's own. */
+export const shippedActions = (
+  sets: readonly AgentSet[] = ALL_SETS,
+): readonly ActionDefinition[] => [
+  ...ALL_SETS.filter((set) => sets.includes(set)).flatMap((set) => SETS[set]()),
   ...registryActions(),
 ];
 

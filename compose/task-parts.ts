@@ -52,10 +52,15 @@ export async function openTaskParts(
     file: a2a.sealingKeyFile ?? sealingKeyFile(home),
     jwksUrl: () => `${url}/.well-known/jwks.json`,
   });
-  const actions = new ActionCatalog([...shippedActions(), ...own, ...processes.map(actionOf)]);
+  const actions = new ActionCatalog([
+    ...shippedActions(a2a.agents),
+    ...own,
+    ...processes.map(actionOf),
+  ]);
+  const shipped = a2a.agents.includes('factory') ? factoryProcesses() : [];
   const services: TaskParts['services'] = {
     actions,
-    processes: new ProcessCatalog([...factoryProcesses(), ...processes], actions),
+    processes: new ProcessCatalog([...shipped, ...processes], actions),
     artifacts: await openArtifacts(config, { publicUrl }),
     open: (envelope) => sealer.open(envelope),
     askAgent: createAskAgent({

@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { shippedActions, shippedSpecs } from '../../compose/actions.ts';
+
+const agentsOf = (...sets: Parameters<typeof shippedActions>) => [
+  ...new Set(shippedActions(...sets).map(({ agent }) => agent)),
+];
+
+describe('the actions that ship', () => {
+  it('are of the sets that the configuration names, and the registry’s always', () => {
+    expect(agentsOf(['conformance'])).toEqual(['conformance', 'registry']);
+    expect(agentsOf(['factory'])).not.toContain('conformance');
+    expect(agentsOf([])).toEqual(['registry']);
+    expect(agentsOf(['conformance', 'factory'])).toEqual(agentsOf());
+  });
+
+  it('are as data sorted by name and version', () => {
+    const names = shippedSpecs().map((spec) => `${spec.action} ${spec.action_version}`);
+    expect(names).toEqual(names.toSorted());
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toContain('conformance.old_action 1.3.0');
+  });
+});
