@@ -3,7 +3,8 @@
  * bytes and credentials and gets an answer that it only has to spell: the same envelope gets the
  * same answer on HTTP and on NATS.
  *
- * Order of the checks: size, schema, identity, tenant, idempotency, ttl, seq, quota, append.
+ * Order of the checks: size, schema, identity, tenant, payload, idempotency, ttl, quota; then the
+ * append, where the actors decide about idempotency once more and about seq.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { TaskEvent, TaskView } from '../../protocols/task.ts';
