@@ -10,6 +10,11 @@
  *    `a2a.{domain}.{env}.out.{tenant}`, an accepted task tells its events there, and one that had
  *    ended before tells its last event again.
  *
+ * Nothing is written where a caller could not write itself: a reply goes to an inbox of the
+ * tenant's (`_INBOX.{tenant}.`) or to one that a client made up at random (`_INBOX.{22 letters and
+ * digits}`), for the server does not check what a request names, and this process may write
+ * everywhere, journals included.
+ *
  * An answer comes when the task is durable, never before; nothing is answered by NATS itself. What
  * goes beyond `outstanding` is refused at once.
  */
@@ -45,6 +50,15 @@ const OVERFLOW: ErrorData = {
   details: { limit: 'outstanding' },
 };
 
+const FOREIGN_REPLY: EdgeAnswer = {
+  kind: 'refused',
+  error: {
+    code: 'INVALID_ARGUMENT',
+    message:
+      'the reply subject is no inbox of the tenant: connect with the inbox prefix _INBOX.{tenant}, or with none',
+  },
+};
+
 export function startNatsDoor(options: NatsDoorOptions): NatsDoor {
   const relay = new EventRelay(options);
   const door = new Door(options, relay);
@@ -69,6 +83,7 @@ class Door {
   /** Never rejects. */
   async take(message: PublicMessage): Promise<void> {
     try {
+      if (!isInbox(message)) return this.#tell(message.subject, FOREIGN_REPLY);
       const answer = await this.#submit(message);
       if (answer.kind === 'task') this.#relay.follow(answer.view);
       if (message.respond) this.#respond(message.respond, answer);
@@ -81,7 +96,7 @@ class Door {
   overflow(message: PublicMessage): void {
     const answer = { kind: 'refused', error: OVERFLOW } as const;
     try {
-      if (message.respond) this.#respond(message.respond, answer);
+      if (message.respond && isInbox(message)) this.#respond(message.respond, answer);
       else this.#tell(message.subject, answer);
     } catch (error) {
       this.#o.log.warn({ code: errorData(error).code }, 'nats: an answer could not be sent');
@@ -151,6 +166,14 @@ function spelled(answer: EdgeAnswer): {
   return isFinal(view.state)
     ? { status: 200, body: view, headers: rate }
     : { status: 202, body: view, headers: { ...rate, 'retry-after': '1' } };
+}
+
+/** Whether a reply may go where the message says; also when it says nothing. */
+function isInbox({ subject, replyTo }: PublicMessage): boolean {
+  if (replyTo === undefined) return true;
+  const [root, owner = '', ...rest] = replyTo.split('.');
+  if (root !== '_INBOX') return false;
+  return /^[0-9A-Za-z]{22}$/.test(owner) || (rest.length > 0 && subject.endsWith(`.${owner}`));
 }
 
 /** Where those hear of it who may hear of its `in`; also of tokens that mean nothing. */

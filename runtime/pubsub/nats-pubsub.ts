@@ -93,7 +93,9 @@ export class NatsPubsub implements Pubsub {
       subject,
       bytes: data,
       headers: fieldsOf(headers),
-      ...(reply ? { respond: (bytes, fields = {}) => this.#send(reply, bytes, fields) } : {}),
+      ...(reply
+        ? { replyTo: reply, respond: (bytes, fields = {}) => this.#send(reply, bytes, fields) }
+        : {}),
     };
   }
 

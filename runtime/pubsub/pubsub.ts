@@ -10,6 +10,11 @@ export type PublicMessage = {
   readonly bytes: Uint8Array;
   /** by lower-case name; of a repeated one the first */
   readonly headers: Readonly<Record<string, string>>;
+  /**
+   * where `respond` sends to, as whoever asked named it; not checked by the server: it may be any
+   * subject, and is written to with our rights
+   */
+  readonly replyTo?: string;
   /** undefined: fire and forget */
   readonly respond?: (bytes: Uint8Array, headers?: Readonly<Record<string, string>>) => void;
 };

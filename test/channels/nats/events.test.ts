@@ -158,6 +158,33 @@ describeOnNats('a door over NATS', ({ path }) => {
     expect(answer.json()).toHaveProperty('error.message');
   });
 
+  it.each(['mbx.main.0.data', 'jrn.main.0', '_INBOX.other.1', '_INBOX.acme', '$JS.API.INFO'])(
+    'writes nothing to %s, whoever names it for the reply',
+    async (reply) => {
+      await open();
+      const got: string[] = [];
+      outside.subscribe(reply, { callback: (_, { data }) => void got.push(String(data)) });
+      await outside.flush();
+      const asked = envelope();
+      outside.publish(subject(), bytesOf(asked), { headers: signedIn(), reply });
+      await eventually(() => expect(idsOf('refused')).toHaveLength(1));
+      expect(idsOf('refused')[0]).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
+      await outside.flush();
+      // what the test itself sent is not there either: it went to the door's subject
+      expect(got).toEqual([]);
+      expect(heard).toHaveLength(1);
+    },
+  );
+
+  it('answers to an inbox of the tenant', async () => {
+    await open();
+    const got: string[] = [];
+    outside.subscribe('_INBOX.acme.7', { callback: (_, { data }) => void got.push(String(data)) });
+    const options = { headers: signedIn(), reply: '_INBOX.acme.7' };
+    outside.publish(subject(), bytesOf(envelope()), options);
+    await eventually(() => expect(got).toHaveLength(1));
+  });
+
   it('survives whatever comes, and answers it', async () => {
     await open();
     const answer = await outside.request(subject(), '\u0000{', { timeout: 20_000 });
