@@ -38,7 +38,7 @@ export async function conformance(
   target: string | undefined,
   options: ConformanceOptions,
 ): Promise<number> {
-  const { config } = await loadFrom({ ...options, nats: undefined } as ClientOptions);
+  const { config } = await loadFrom({ ...options, nats: undefined });
   const url = target ?? `http://${await addressOf(config)}`;
   const credentials = options.bearer
     ? await givenCredentials(options, options.bearer)
@@ -48,7 +48,7 @@ export async function conformance(
     const profile = options.profile
       ? readProfile(await readFile(options.profile, 'utf8'))
       : SHIPPED_PROFILE;
-    const findings = await runSuite({
+    const { findings, resent } = await runSuite({
       endpoint,
       profile,
       who: credentials.who,
@@ -57,8 +57,8 @@ export async function conformance(
       ...(options.only ? { only: options.only } : {}),
       ...(options.json ? {} : { onFinding: print }),
     });
-    if (options.json) printJson({ endpoint: url, transport: endpoint.transport, findings });
-    else process.stdout.write(`\n${summary(findings)}\n`);
+    if (options.json) printJson({ endpoint: url, transport: endpoint.transport, resent, findings });
+    else process.stdout.write(`\n${summary(findings, resent)}\n`);
     const broken = findings.some(({ verdict }) => verdict === 'broken');
     return broken || findings.length === 0 ? exitCodes.failure : exitCodes.ok;
   } finally {
@@ -130,8 +130,9 @@ function print({ id, rule, verdict, why }: Finding): void {
   if (why !== undefined) process.stdout.write(`         ${why}\n`);
 }
 
-function summary(findings: readonly Finding[]): string {
+function summary(findings: readonly Finding[], resent: number): string {
   const count = (verdict: Finding['verdict']) =>
     findings.filter((finding) => finding.verdict === verdict).length;
-  return `${count('kept')} kept, ${count('broken')} broken, ${count('skipped')} skipped`;
+  const again = resent === 0 ? '' : `; ${resent} requests were sent again`;
+  return `${count('kept')} kept, ${count('broken')} broken, ${count('skipped')} skipped${again}`;
 }

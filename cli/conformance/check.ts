@@ -27,9 +27,15 @@ export type Check = {
   readonly rule: string;
   /** throws Violation or Skipped */
   readonly run: (trial: Trial) => Promise<void>;
+  /** it measures how fast an answer comes: nothing else may be asked meanwhile. Default false */
+  readonly alone?: boolean;
 };
 
-export const checksOf = (
-  part: Part,
-  checks: Readonly<Record<string, readonly [rule: string, run: (trial: Trial) => Promise<void>]>>,
-): readonly Check[] => Object.entries(checks).map(([id, [rule, run]]) => ({ id, part, rule, run }));
+type Row = readonly [
+  rule: string,
+  run: (trial: Trial) => Promise<void>,
+  more?: Pick<Check, 'alone'>,
+];
+
+export const checksOf = (part: Part, checks: Readonly<Record<string, Row>>): readonly Check[] =>
+  Object.entries(checks).map(([id, [rule, run, more]]) => ({ id, part, rule, run, ...more }));

@@ -49,7 +49,7 @@ export const SHIPPED_PROFILE: Profile = {
     verify: 'conformance.verify_job',
     endToEnd: 'process.publish_document',
   },
-  versions: { 'conformance.old_action': '2.0.0' },
+  versions: { 'conformance.echo_payload': '1.2.0', 'conformance.old_action': '2.0.0' },
 };
 
 const check = checker(ProfileSchema);

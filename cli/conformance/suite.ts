@@ -1,4 +1,11 @@
-/** Suite: all checks, run one after the other, and the report of what they found. */
+/**
+ * Suite: all checks, and the report of what they found.
+ *
+ * Invariants:
+ *  1. No check knows of another: each has its own tasks, subjects and keys. So several are made at
+ *     once; those that measure time are made alone, after the others.
+ *  2. The report is in the order of CHECKS, whatever was found first.
+ */
 import type { Check } from './check.ts';
 import { evidenceChecks, largePayloadChecks } from './checks/artifacts.ts';
 import { endToEndChecks } from './checks/end-to-end.ts';
@@ -7,6 +14,7 @@ import { discoveryChecks, errorChecks, versionChecks } from './checks/errors.ts'
 import { idempotencyChecks, orderChecks, ttlChecks } from './checks/repeats.ts';
 import { securityChecks } from './checks/security.ts';
 import { cancelChecks, taskChecks } from './checks/tasks.ts';
+import { ResendingEndpoint } from './resending-endpoint.ts';
 import { Skipped, Trial, type TrialOptions } from './trial.ts';
 
 export const CHECKS: readonly Check[] = [
@@ -35,25 +43,60 @@ export type Finding = {
   readonly ms: number;
 };
 
+export type Report = {
+  /** in the order of CHECKS */
+  readonly findings: readonly Finding[];
+  /** requests that were sent again, since no answer or UNAVAILABLE came */
+  readonly resent: number;
+};
+
 export type SuiteOptions = TrialOptions & {
   /** only checks whose id begins so */
   readonly only?: readonly string[];
+  /** checks at once, but for those that measure time; default 8 */
+  readonly atOnce?: number;
+  /** told in the order of CHECKS */
   readonly onFinding?: (finding: Finding) => void;
 };
 
-export async function runSuite(options: SuiteOptions): Promise<readonly Finding[]> {
-  const { only = [], onFinding } = options;
+const AT_ONCE = 8;
+
+export async function runSuite(options: SuiteOptions): Promise<Report> {
+  const { only = [], atOnce = AT_ONCE, onFinding } = options;
   const chosen = CHECKS.filter(
     ({ id }) => only.length === 0 || only.some((prefix) => id.startsWith(prefix)),
   );
-  const trial = new Trial(options);
+  const endpoint = new ResendingEndpoint(options.endpoint);
+  const trial = new Trial({ ...options, endpoint });
   const findings: Finding[] = [];
-  for (const check of chosen) {
-    const finding = await find(check, trial);
-    findings.push(finding);
-    onFinding?.(finding);
-  }
-  return findings;
+  let told = 0;
+  const make = async (check: Check): Promise<void> => {
+    findings[chosen.indexOf(check)] = await find(check, trial);
+    for (let next = findings[told]; next; next = findings[++told]) onFinding?.(next);
+  };
+  await eachOf(
+    chosen.filter(({ alone }) => !alone),
+    atOnce,
+    make,
+  );
+  await eachOf(
+    chosen.filter(({ alone }) => alone),
+    1,
+    make,
+  );
+  return { findings, resent: endpoint.resent };
+}
+
+async function eachOf(
+  checks: readonly Check[],
+  atOnce: number,
+  make: (check: Check) => Promise<void>,
+): Promise<void> {
+  const waiting = [...checks];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await make(next);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
 }
 
 async function find({ id, part, rule, run }: Check, trial: Trial): Promise<Finding> {

@@ -40,11 +40,12 @@ export type TrialOptions = {
   readonly external?: Signer | undefined;
   /** of another tenant */
   readonly strangerToken?: string | undefined;
-  /** longest wait for the end of a task */
+  /** longest wait for the end of a task; default a minute */
   readonly patienceMs?: number;
 };
 
 const LOOK_MS = 100;
+const PATIENCE_MS = 60_000;
 let lastSeq = Date.now() * 1_000;
 
 export class Trial {
@@ -67,6 +68,10 @@ export class Trial {
     return action;
   }
 
+  get patienceMs(): number {
+    return this.#o.patienceMs ?? PATIENCE_MS;
+  }
+
   get external(): Signer {
     if (this.#o.external) return this.#o.external;
     throw new Skipped('no key of an A2A-External program was given (--external-key)');
@@ -83,14 +88,15 @@ export class Trial {
   }
 
   /**
-   * A good envelope; `change` spoils it. A subject of its own unless the payload has one, or is
-   * about a task, which has one.
+   * A good envelope; `change` spoils it. It has a subject of its own, unless the payload has one:
+   * by its context where the payload is about a task and so has no room for it.
    */
   envelope(
     action: string,
     payload: object = {},
     change: Partial<Envelope> | object = {},
   ): Envelope {
+    const isAboutTask = 'task_id' in payload;
     return {
       version: '1.0',
       request_id: randomUUID(),
@@ -106,12 +112,13 @@ export class Trial {
       action,
       action_version: this.profile.versions[action] ?? '1.0.0',
       payload: {
-        ...('task_id' in payload ? {} : { subject: `conformance-${randomUUID()}` }),
+        ...(isAboutTask ? {} : { subject: `conformance-${randomUUID()}` }),
         ...payload,
         schema_version: '1.0',
       },
+      ...(isAboutTask ? { context_id: randomUUID() } : {}),
       ...change,
-    } as Envelope;
+    };
   }
 
   send(envelope: object | string, options?: SendOptions): Promise<Reply> {
@@ -154,11 +161,11 @@ export class Trial {
 
   /** The task when it has ended, or when `until` holds. */
   async ended(view: TaskView, until = (now: TaskView) => isFinal(now.state)): Promise<TaskView> {
-    const deadline = performance.now() + (this.#o.patienceMs ?? 60_000);
+    const deadline = performance.now() + this.patienceMs;
     for (let now = view; ; now = await this.look(view.task_id)) {
       if (until(now)) return now;
       if (performance.now() > deadline)
-        throw new Violation(`task ${view.task_id} is still ${now.state} after a minute`);
+        throw new Violation(`task ${view.task_id} is still ${now.state}`);
       await sleep(LOOK_MS);
     }
   }

@@ -39,6 +39,7 @@ export const endToEndChecks: readonly Check[] = checksOf('end to end', {
       const over = p95(runs.map(({ view }) => secondsOf(view) - view.eta_sec));
       t.expect(over <= DONE_OVER_ETA_SEC, `done P95 ${over.toFixed(1)} s over the eta`);
     },
+    { alone: true },
   ],
   'e2e.evidence': [
     'a process leaves the evidence of its verified steps',

@@ -1,9 +1,12 @@
 /** Idempotency, order and time (EN3, EN4, EN5). */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskView } from '../../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';
 
 const COPIES = 10;
+/** Long enough to come late, short enough to wait for. */
+const TTL_SEC = 4;
 const calls = (view: TaskView): unknown => (view.result as { calls?: unknown } | undefined)?.calls;
 
 export const idempotencyChecks: readonly Check[] = checksOf('idempotency', {
@@ -86,8 +89,12 @@ export const orderChecks: readonly Check[] = checksOf('out of order', {
   'order.subject': [
     'numbers begin anew with another subject',
     async (t) => {
-      for (const seq of [1_000, 1])
-        await t.accepted(t.envelope(t.action('echo'), { text: 'x' }, { seq }));
+      const name = `conformance-${randomUUID()}`;
+      for (const [subject, seq] of [
+        [`${name}-a`, 1_000],
+        [`${name}-b`, 1],
+      ] as const)
+        await t.accepted(t.envelope(t.action('echo'), { subject, text: 'x' }, { seq }));
     },
   ],
   'order.major': [
@@ -133,10 +140,9 @@ export const ttlChecks: readonly Check[] = checksOf('ttl', {
   'ttl.repeat': [
     'a repeat of what was accepted is answered although its time has passed since',
     async (t) => {
-      const timestamp = new Date(Date.now() - 1_000).toISOString();
-      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { timestamp, ttl_sec: 3 });
+      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { ttl_sec: TTL_SEC });
       const first = await t.ended(await t.accepted(envelope));
-      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      await sleep(Date.parse(envelope.timestamp) + TTL_SEC * 1_000 + 200 - Date.now());
       const again = await t.accepted(envelope);
       t.expect(again.task_id === first.task_id, 'the repeat gets the first task', again);
     },

@@ -1,5 +1,4 @@
 /** Tasks: answers in time, events, input, cancelling and undoing (EN7, EN8). */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskView } from '../../../protocols/task.ts';
 import { type Check, checksOf } from '../check.ts';
 import type { Trial } from '../trial.ts';
@@ -7,6 +6,7 @@ import type { Trial } from '../trial.ts';
 const ACK_MS = 1_000;
 /** two seconds, and room for the way */
 const ANSWER_MS = 3_000;
+const STOP_SEC = 10;
 
 const names = ({ events }: TaskView): string[] =>
   events.map(({ event }) => event.split('.').at(-1)!);
@@ -25,7 +25,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
   'tasks.async': [
     'work that takes longer is acknowledged within 2 s and ends later',
     async (t) => {
-      const reply = await t.send(t.envelope(t.action('slow'), { seconds: 4 }));
+      const reply = await t.send(t.envelope(t.action('slow'), { seconds: 3 }));
       const view = reply.body as TaskView;
       t.expect(reply.status === 202, 'status 202', reply);
       t.expect(reply.ms < ANSWER_MS, `answered in ${Math.round(reply.ms)} ms`, reply);
@@ -36,14 +36,11 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
   'tasks.ack': [
     'who asks for it is acknowledged within a second, before the work is done',
     async (t) => {
-      const reply = await t.send(t.envelope(t.action('slow'), { seconds: 3 }), { async: true });
-      t.expect(
-        reply.status === 202 && reply.ms < ACK_MS,
-        `202 in ${Math.round(reply.ms)} ms`,
-        reply,
-      );
-      await t.ended(reply.body as TaskView);
+      const reply = await t.send(t.envelope(t.action('slow'), { seconds: 2 }), { async: true });
+      t.expect(reply.status === 202, 'status 202', reply);
+      t.expect(reply.ms < ACK_MS, `answered in ${Math.round(reply.ms)} ms`, reply);
     },
+    { alone: true },
   ],
   'tasks.events': [
     'a task tells accepted, running and done, in this order, numbered without a gap',
@@ -57,7 +54,8 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
   'tasks.stream': [
     'an event stream ends with the end of the task, and resumes behind the last event seen',
     async (t) => {
-      const view = await t.accepted(t.envelope(t.action('slow'), { seconds: 3 }));
+      const envelope = t.envelope(t.action('slow'), { seconds: 1 });
+      const view = await t.accepted(envelope, { async: true });
       const all = await t.endpoint.events(view.task_id, 0);
       t.expect(all.map(({ id }) => id).join() === '1,2,3', 'events 1 to 3', all);
       const rest = await t.endpoint.events(view.task_id, 2);
@@ -135,13 +133,13 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
       const startedAt = performance.now();
       await t.ended(await t.accepted(cancel(t, view)));
       const seconds = (performance.now() - startedAt) / 1_000;
-      t.expect(seconds < 10, `20 s of work ended ${seconds.toFixed(1)} s after the cancel`);
+      const most = Math.min(STOP_SEC, t.patienceMs / 1_000);
+      t.expect(seconds < most, `20 s of work ended ${seconds.toFixed(1)} s after the cancel`);
     },
   ],
   'cancel.unknown': [
     'a task that does not exist can not be cancelled: NOT_FOUND',
     async (t) => {
-      await sleep(0);
       const envelope = t.envelope(`${t.action('slow')}.cancel`, { task_id: crypto.randomUUID() });
       await t.refused(envelope, 'NOT_FOUND', 'cancelling an unknown task');
     },

@@ -1,0 +1,61 @@
+/** Subject: a real door that the suite is tried on, and with what it signs in there. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Credentials, localCredentials } from '../../cli/conformance/credentials.ts';
+import { HttpEndpoint } from '../../cli/conformance/http-endpoint.ts';
+import { SHIPPED_PROFILE } from '../../cli/conformance/profile.ts';
+import type { Finding } from '../../cli/conformance/suite.ts';
+import type { TrialOptions } from '../../cli/conformance/trial.ts';
+import { gatewayHttp } from '../../cli/gateway-http.ts';
+import { loadConfig } from '../../runtime/config/index.ts';
+import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';
+
+export type Subject = {
+  readonly origin: string;
+  readonly credentials: Credentials;
+  close(): Promise<void>;
+};
+
+/** More than all suites of a test ask for: what a quota does is not the matter here. */
+const QUOTA = '{ a2a: { quota: { principalPerMinute: 1000000, externalPerMinute: 1000000 } } }';
+
+/** The built program on the embedded store, in a data folder of its own. */
+export async function embeddedSubject(): Promise<Subject> {
+  const data = mkdtempSync(join(tmpdir(), 'troupe-conformance-'));
+  writeFileSync(join(data, 'troupe.json5'), QUOTA);
+  const program = await startProgram(data, await freePort());
+  const origin = program.url.replace(/^ws/, 'http');
+  return {
+    origin,
+    credentials: await credentialsAt(data, program.url),
+    async close() {
+      await kill(program);
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** As `troupe conformance` makes them, for the gateway of this data folder. */
+export async function credentialsAt(data: string, url: string): Promise<Credentials> {
+  const { config } = loadConfig({ env: {}, home: data, flags: { data } });
+  return localCredentials(config, 'default', await gatewayHttp({ data, url, token: TOKEN }));
+}
+
+/** What the suite is told of a door at `url`. */
+export const trialOver = (
+  url: string,
+  { token, who, external, strangerToken }: Credentials,
+): TrialOptions => ({
+  endpoint: new HttpEndpoint({ url, token: () => token }),
+  profile: SHIPPED_PROFILE,
+  who,
+  external,
+  strangerToken,
+});
+
+/** Of a report, what is not well. */
+export const faultsIn = (findings: readonly Finding[]): readonly string[] =>
+  findings
+    .filter(({ verdict }) => verdict !== 'kept')
+    .map(({ id, verdict, why }) => `${id} is ${verdict}: ${why}`);
