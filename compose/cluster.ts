@@ -16,6 +16,7 @@ import {
   type Pubsub,
   type System,
 } from '../runtime/index.ts';
+import { registryBeat } from './a2a.ts';
 import { Attendance } from './attendance.ts';
 import { type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
@@ -64,7 +65,10 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
     await system.stop();
     throw error;
   });
+  const beat = registryBeat({ system, crew, tasks });
+  if (config.a2a.enabled) beat.see(TENANT);
   const stop = async () => {
+    beat.close();
     await system.stop();
     await metrics?.close();
     attendance.close();
