@@ -238,7 +238,7 @@ export const processMachine = setup({
     undoing: {
       description: 'Backward over what was done or may have been.',
       initial: 'next',
-      on: { 'task.cancel': { actions: 'cancel' } },
+      on: { 'task.cancel': {} },
       states: {
         next: {
           description: 'Which is the next: its proof, the step before, or the end.',

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contentHashOf, type DocumentRow, DOCUMENTS_INDEX } from '../../../protocols/document.ts';
 import { type NotificationRow, NOTIFICATIONS_INDEX } from '../../../protocols/notification.ts';
 import { type Evidence, EVIDENCE_INDEX } from '../../../protocols/task.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import { Stage, TENANT } from '../process/stage.ts';
 
 let stage: Stage;
@@ -33,12 +34,16 @@ describe('process.publish_document', () => {
         },
       ],
     });
-    expect(documentRow()).toMatchObject({ version: 1, content: 'hello' });
-    expect(stage.process(view.task_id)).toMatchObject({ name: PUBLISH, state: 'succeeded' });
-    const evidence = stage.system.index.list<Evidence>(EVIDENCE_INDEX, TENANT, {
-      prefix: `${view.task_id}|`,
+    await eventually(() => {
+      expect(documentRow()).toMatchObject({ version: 1, content: 'hello' });
+      expect(stage.process(view.task_id)).toMatchObject({ name: PUBLISH, state: 'succeeded' });
     });
-    expect(evidence.map(({ value }) => value.job_id)).toEqual([view.task_id, view.task_id]);
+    await eventually(() => {
+      const evidence = stage.system.index.list<Evidence>(EVIDENCE_INDEX, TENANT, {
+        prefix: `${view.task_id}|`,
+      });
+      expect(evidence.map(({ value }) => value.job_id)).toEqual([view.task_id, view.task_id]);
+    });
     const sent = stage.system.index.list<NotificationRow>(NOTIFICATIONS_INDEX, TENANT);
     expect(sent.map(({ value }) => [value.to, value.text])).toEqual([['ada', 'd1 was published']]);
   });
@@ -49,7 +54,7 @@ describe('process.publish_document', () => {
       stage.run(PUBLISH, order, 'k1'),
     ]);
     expect(second).toEqual(first);
-    expect(documentRow()?.version).toBe(1);
+    await eventually(() => expect(documentRow()?.version).toBe(1));
   });
 
   it('takes the document back when nobody can be told, and says so', async () => {
@@ -70,9 +75,9 @@ describe('process.publish_document', () => {
         details: { step: 'notify', undone: ['update'], left: [] },
       },
     });
-    expect(documentRow()).toMatchObject({ version: 3, content: 'hello' });
+    await eventually(() => expect(documentRow()).toMatchObject({ version: 3, content: 'hello' }));
+    await eventually(() => expect(stage.process(view.task_id)?.state).toBe('compensated'));
     expect(stage.process(view.task_id)).toMatchObject({
-      state: 'compensated',
       steps: [
         { name: 'update', state: 'undone', undo_evidence: { verified: true } },
         { name: 'notify', state: 'failed' },

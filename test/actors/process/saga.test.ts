@@ -16,6 +16,7 @@ import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Evidence } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
+import { chosenBackbone } from '../../runtime/system/backbone.ts';
 import { Stage } from './stage.ts';
 
 /** A shop whose shelf the test can look at, and break. */
@@ -200,7 +201,7 @@ describe('a saga', () => {
       kind: 'answered',
       result: { state: 'COMPENSATED', outcome: 'CANCELLED' },
     });
-    expect(here.process(id)).toMatchObject({ state: 'compensated' });
+    await eventually(() => expect(here.process(id)?.state).toBe('compensated'));
     expect(shop.shelf.size).toBe(0);
     expect(shop.undone).toContain('reserve');
   });
@@ -264,7 +265,7 @@ describe('a compensation that fails', () => {
     const { here, id, approval } = await failing();
     await here.decide(approval, 'abort');
     await eventually(() => expect(here.view(id)?.state).toBe('FAILED'));
-    expect(here.process(id)?.state).toBe('abandoned');
+    await eventually(() => expect(here.process(id)?.state).toBe('abandoned'));
     expect(here.view(id)?.error?.details).toMatchObject({ undone: [], left: ['reserve', 'pay'] });
   });
 
@@ -284,15 +285,19 @@ describe('a compensation that fails', () => {
   });
 });
 
-it('runs five hundred at once, each to its own end', async () => {
-  const shop = new Shop();
-  const here = await open(shop);
-  const views = await Promise.all(
-    Array.from({ length: 500 }, (_, n) => here.run(SELL, { goods: `lamp ${n}` }, `k${n}`)),
-  );
-  expect(views.filter(({ state }) => state === 'SUCCEEDED')).toHaveLength(500);
-  expect(new Set(shop.shelf.values()).size).toBe(500);
-}, 120_000);
+it.skipIf(chosenBackbone())(
+  'runs five hundred at once, each to its own end',
+  async () => {
+    const shop = new Shop();
+    const here = await open(shop);
+    const views = await Promise.all(
+      Array.from({ length: 500 }, (_, n) => here.run(SELL, { goods: `lamp ${n}` }, `k${n}`)),
+    );
+    expect(views.filter(({ state }) => state === 'SUCCEEDED')).toHaveLength(500);
+    expect(new Set(shop.shelf.values()).size).toBe(500);
+  },
+  120_000,
+);
 
 describe('a process that can not be right is refused', () => {
   const shop = new Shop();

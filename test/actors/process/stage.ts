@@ -1,4 +1,7 @@
-/** Processes as they are: the shipped actors on an embedded store, with a catalog of a test's. */
+/**
+ * Processes as they are: the shipped actors with a catalog of a test's, on the file's backbone: an
+ * embedded store, or a cluster.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,6 +29,7 @@ import {
   type TaskView,
 } from '../../../protocols/task.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
+import { chosenBackbone } from '../../runtime/system/backbone.ts';
 import { type AskAnswer, createSystem, openEmbedded, type System } from '../../../runtime/index.ts';
 
 export const TENANT = 'default';
@@ -42,6 +46,7 @@ export class Stage {
   readonly #catalog: ActionCatalog;
   readonly #processes: ProcessCatalog;
   system!: System;
+  #stop: () => Promise<void> = () => Promise.resolve();
 
   constructor(
     actions: readonly ActionDefinition[] = [],
@@ -69,18 +74,27 @@ export class Stage {
       askAgent: () => Promise.reject(new Error('there are no agents outside')),
       count: () => {},
     };
-    const ports = await openEmbedded({ path: join(this.path, 'store'), durability: 'process' });
-    this.system = await createSystem({ ...ports, actors: shippedActors(), services, shards: 2 });
+    const options = { actors: shippedActors(), services, shards: 2 };
+    const backbone = chosenBackbone();
+    if (backbone) {
+      const running = await backbone.start(this.path, options);
+      this.system = running.system;
+      this.#stop = () => running.stop();
+    } else {
+      const ports = await openEmbedded({ path: join(this.path, 'store'), durability: 'process' });
+      this.system = await createSystem({ ...ports, ...options });
+      this.#stop = () => this.system.stop();
+    }
     return this;
   }
 
   async restart(): Promise<void> {
-    await this.system.stop();
+    await this.#stop();
     await this.open();
   }
 
   async close(): Promise<void> {
-    await this.system.stop();
+    await this.#stop();
     rmSync(this.path, { recursive: true, force: true });
   }
 
