@@ -83,16 +83,9 @@ export const markAskedSeen = ({ context }: State): Partial<ListingContext> => ({
   lastSeen: context.asked!.at,
 });
 
+/** Fields stand in one order, in which they are also kept. */
 export const isSame = ({ context, event }: Args): boolean =>
-  JSON.stringify(context.registration) === JSON.stringify(sorted(context, event));
-
-/** With its fields in the order in which they are kept. */
-const sorted = ({ registration }: ListingContext, event: ListingEvent): Registration => {
-  const given = registrationOf(event);
-  return registration && 'url' in registration
-    ? { version: given.version, actions: given.actions, url: given.url ?? '' }
-    : given;
-};
+  JSON.stringify(context.registration) === JSON.stringify(registrationOf(event));
 
 export const isFresh = ({ context, event }: Args): boolean =>
   context.status === 'live' && event.meta.now - context.lastSeen < FRESH_MS;
