@@ -77,7 +77,7 @@ export const processMachine = setup({
   },
   delays: { askAgainPause: 60_000, retention: TASK_RETENTION_MS },
 }).createMachine({
-  id: 'process',
+  id: 'saga',
   description: 'A saga: steps forward, each verified; backward when one fails.',
   context: ({ input }) => saga.born(input),
   initial: 'unstarted',
@@ -114,7 +114,7 @@ export const processMachine = setup({
               },
             },
             onError: {
-              target: '#process.undoing',
+              target: '#saga.undoing',
               actions: {
                 type: 'failPlan',
                 params: ({ event }) => ({
@@ -135,7 +135,7 @@ export const processMachine = setup({
           on: {
             reply: [
               { guard: 'succeeded', target: 'next', actions: 'keepResult' },
-              { guard: 'isAwaited', target: '#process.undoing', actions: 'failStep' },
+              { guard: 'isAwaited', target: '#saga.undoing', actions: 'failStep' },
             ],
             'task.cancel': {
               target: 'stopping',
@@ -151,8 +151,8 @@ export const processMachine = setup({
           ],
           on: {
             reply: [
-              { guard: 'succeeded', target: '#process.undoing', actions: 'keepResult' },
-              { guard: 'isAwaited', target: '#process.undoing', actions: 'failStep' },
+              { guard: 'succeeded', target: '#saga.undoing', actions: 'keepResult' },
+              { guard: 'isAwaited', target: '#saga.undoing', actions: 'failStep' },
             ],
             'task.cancel': { actions: 'cancel' },
           },
@@ -179,7 +179,7 @@ export const processMachine = setup({
               },
             },
             onError: {
-              target: '#process.undoing',
+              target: '#saga.undoing',
               actions: {
                 type: 'failPlan',
                 params: ({ event }) => ({
@@ -200,10 +200,10 @@ export const processMachine = setup({
           on: {
             reply: [
               { guard: 'verified', target: 'next', actions: 'keepEvidence' },
-              { guard: 'isAwaited', target: '#process.undoing', actions: 'failProof' },
+              { guard: 'isAwaited', target: '#saga.undoing', actions: 'failProof' },
             ],
             'task.cancel': {
-              target: '#process.undoing',
+              target: '#saga.undoing',
               actions: ['cancel', { type: 'tell', params: saga.cancelTask }],
             },
           },
@@ -215,14 +215,14 @@ export const processMachine = setup({
             src: 'conclude',
             input: ({ context }) => saga.toConclude(context),
             onDone: {
-              target: '#process.ended.succeeded',
+              target: '#saga.ended.succeeded',
               actions: {
                 type: 'keepConclusion',
                 params: ({ event }) => ({ result: event.output.result }),
               },
             },
             onError: {
-              target: '#process.undoing',
+              target: '#saga.undoing',
               actions: {
                 type: 'failPlan',
                 params: ({ event }) => ({
@@ -246,7 +246,7 @@ export const processMachine = setup({
           always: [
             { guard: 'lacksUndoProof', target: 'planningProof' },
             { guard: 'somethingToUndo', target: 'planning', actions: 'takeLast' },
-            { target: '#process.ended.compensated' },
+            { target: '#saga.ended.compensated' },
           ],
         },
         planning: {
@@ -333,7 +333,7 @@ export const processMachine = setup({
             reply: [
               { guard: 'saysAgain', target: 'planning', actions: 'again' },
               { guard: 'saysSkip', target: 'next', actions: 'leave' },
-              { guard: 'saysAbort', target: '#process.ended.abandoned' },
+              { guard: 'saysAbort', target: '#saga.ended.abandoned' },
               { guard: 'isAwaited', target: 'askingAgain' },
             ],
           },

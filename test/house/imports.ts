@@ -35,7 +35,8 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   actors: any(protocols, runtimeDoor, memoryDoor),
   channels: any(protocols, runtimeDoor),
   web: protocols,
-  examples: any(protocols, runtimeDoor, memoryDoor),
+  // As users do: the public doors, to define actions and processes and to start with them.
+  examples: any(protocols, runtimeDoor, memoryDoor, oneOf('actors/index.ts', 'main.ts')),
   cli: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
   compose: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
   'main.ts': (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),

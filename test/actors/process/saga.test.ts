@@ -16,7 +16,6 @@ import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Evidence } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { chosenBackbone } from '../../runtime/system/backbone.ts';
 import { Stage } from './stage.ts';
 
 /** A shop whose shelf the test can look at, and break. */
@@ -285,19 +284,15 @@ describe('a compensation that fails', () => {
   });
 });
 
-it.skipIf(chosenBackbone())(
-  'runs five hundred at once, each to its own end',
-  async () => {
-    const shop = new Shop();
-    const here = await open(shop);
-    const views = await Promise.all(
-      Array.from({ length: 500 }, (_, n) => here.run(SELL, { goods: `lamp ${n}` }, `k${n}`)),
-    );
-    expect(views.filter(({ state }) => state === 'SUCCEEDED')).toHaveLength(500);
-    expect(new Set(shop.shelf.values()).size).toBe(500);
-  },
-  120_000,
-);
+it('runs five hundred at once, each to its own end', async () => {
+  const shop = new Shop();
+  const here = await open(shop);
+  const views = await Promise.all(
+    Array.from({ length: 500 }, (_, n) => here.run(SELL, { goods: `lamp ${n}` }, `k${n}`)),
+  );
+  expect(views.filter(({ state }) => state === 'SUCCEEDED')).toHaveLength(500);
+  expect(new Set(shop.shelf.values()).size).toBe(500);
+}, 120_000);
 
 describe('a process that can not be right is refused', () => {
   const shop = new Shop();
