@@ -1,7 +1,6 @@
 /**
  * Spans: what the program tells an OpenTelemetry tracer (EN17), every name and attribute of it in
- * this one file. Only the API is used: until somebody registers an SDK nothing is recorded and a
- * span costs about a microsecond.
+ * this one file. Only the API is used: until somebody registers an SDK there are no spans.
  *
  *  - `a2a.submit {action}`: one envelope at an Edge, child of the caller's span
  *  - `effect {actor type}.{effect}`: one attempt of work outside a turn; turns have no spans, they
@@ -21,6 +20,8 @@ import {
   type Context,
   context,
   createTraceState,
+  INVALID_SPAN_CONTEXT,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -57,13 +58,26 @@ export type ServedEnvelope = {
   readonly error?: ErrorCode | undefined;
 };
 
-const tracer = (): Tracer => trace.getTracer('troupe');
+const NAME = 'troupe';
+const tracer = (): Tracer => trace.getTracer(NAME);
+const UNRECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+/**
+ * Whether a tracer is registered: what a span is made of costs several microseconds, also when
+ * nobody takes it.
+ */
+const isTraced = (): boolean => {
+  const provider = trace.getTracerProvider();
+  if (!(provider instanceof ProxyTracerProvider)) return true;
+  return provider.getDelegateTracer(NAME) !== undefined;
+};
 
 /**
  * Tells the tracer of an envelope that was answered. Afterwards, with its times, because the trace
  * it belongs to stands in the envelope, which is read on the way.
  */
 export function recordServed(served: ServedEnvelope): void {
+  if (!isTraced()) return;
   const { action, traceId, traceparent, tracestate, begunAt, endedAt, status, error } = served;
   const caller = parseTraceparent(traceparent, tracestate);
   const isSame = traceId === undefined || caller?.traceId === traceId;
@@ -154,6 +168,7 @@ export function inSpan<T>(
   work: (span: Span) => Promise<T>,
   parent: Context = context.active(),
 ): Promise<T> {
+  if (!isTraced()) return work(UNRECORDED);
   return tracer().startActiveSpan(name, { kind, attributes }, parent, async (span) => {
     try {
       return await work(span);
