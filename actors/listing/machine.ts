@@ -134,6 +134,7 @@ export const listingMachine = setup({
         input: ({ context }) => ({
           agentId: context.agentId,
           outside: context.asked!.url !== undefined,
+          announced: sunsets.announced(context),
           actions: context.asked!.actions,
         }),
         onDone: [

@@ -52,12 +52,13 @@ export const withSunsets = (context: ListingContext): readonly ActionSpec[] =>
   });
 
 /** Those of the registry's hand, and those that the registration itself brought. */
-const toCome = (context: ListingContext, now: number): readonly Sunset[] =>
+export const announced = (context: ListingContext): readonly Sunset[] =>
   withSunsets(context).flatMap(({ action, action_version, sunset_at }) =>
-    sunset_at !== undefined && Date.parse(sunset_at) > now
-      ? [{ action, major: majorOf(action_version), sunset_at }]
-      : [],
+    sunset_at === undefined ? [] : [{ action, major: majorOf(action_version), sunset_at }],
   );
+
+const toCome = (context: ListingContext, now: number): readonly Sunset[] =>
+  announced(context).filter(({ sunset_at }) => Date.parse(sunset_at) > now);
 
 export const somethingGoes = ({ context, event }: Args): boolean =>
   toCome(context, event.meta.now).length > 0;

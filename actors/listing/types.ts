@@ -64,6 +64,8 @@ export type CheckInput = {
   readonly agentId: string;
   /** it is not of this code */
   readonly outside: boolean;
+  /** ends that were announced before */
+  readonly announced: readonly Sunset[];
   readonly actions: readonly ActionSpec[];
 };
 /** What `checkSpecs` found. */

@@ -78,6 +78,7 @@ const forge = (schema: object, version = '1.0.0'): ActionSpec => ({
   ...spec('metal.forge_nail', version),
   schemas: { '1.0': schema as Record<string, unknown> },
 });
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 const payload = (fields: object): Envelope['payload'] => ({ schema_version: '1.0', ...fields });
 
 describe('the registry', () => {
@@ -108,6 +109,8 @@ describe('the registry', () => {
     ['a schema that refers elsewhere', forge({ $ref: 'https://example/a.json' }), /2020-12/],
     ['a name that is no action', { ...forge({}), action: 'Metal.Forge' }, /no action name/],
     ['an action of the cell', { ...forge({}), action: 'registry.register_agent' }, /cell's own/],
+    ['an end that is too near', { ...forge({}), sunset_at: inDays(29) }, /30 days ahead/],
+    ['a sensitive action', { ...forge({}), sensitive: true }, /sealed to this cell/],
     ['no semantic version', { ...forge({}), action_version: 'v1' }, /no semantic version/],
     [
       'schemas of more than 64 KiB',

@@ -1,10 +1,15 @@
 /** checkSpecs: looks whether what an agent wants to register can be offered (EN14). Repeatable. */
-import { type ActionSpec, ActionSpecSchema, majorOf } from '../../../protocols/action.ts';
+import {
+  type ActionSpec,
+  ActionSpecSchema,
+  DEPRECATION_MS,
+  majorOf,
+} from '../../../protocols/action.ts';
 import { checker, describeErrors, SemanticVersion } from '../../../protocols/check.ts';
 import { parseAction } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';
-import type { CheckInput, Verdict } from '../types.ts';
+import type { CheckInput, Sunset, Verdict } from '../types.ts';
 import { compileSchema } from './compile-schema.ts';
 
 export const AGENT_ACTIONS_MAX = 200;
@@ -18,9 +23,9 @@ const RESERVED: Readonly<Record<string, string>> = { registry: 'registry', task:
 export const checkSpecs: EffectDefinition<CheckInput, Verdict> = {
   class: 'repeatable',
   timeoutMs: 60_000,
-  run: (input) => {
+  run: (input, context) => {
     try {
-      refuseUnfit(input);
+      refuseUnfit(input, context.now());
       return Promise.resolve({});
     } catch (error) {
       return Promise.resolve({ refused: errorData(error) });
@@ -32,7 +37,7 @@ const checkSpec = checker(ActionSpecSchema);
 const checkVersion = checker(SemanticVersion);
 
 /** @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE that name the action */
-function refuseUnfit({ agentId, outside, actions }: CheckInput): void {
+function refuseUnfit({ agentId, outside, announced, actions }: CheckInput, now: number): void {
   if (!Array.isArray(actions)) throw invalid('actions must be a list');
   if (actions.length > AGENT_ACTIONS_MAX)
     throw invalid(`${actions.length} actions are too many: at most ${AGENT_ACTIONS_MAX}`);
@@ -43,10 +48,7 @@ function refuseUnfit({ agentId, outside, actions }: CheckInput): void {
     const answer = checkSpec(spec);
     if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);
     refuseSpec(agentId, spec);
-    if (outside && spec.sensitive)
-      throw invalid(
-        `${spec.action}: payloads are sealed to this cell (EN22), so that an agent outside can not offer a sensitive action`,
-      );
+    if (outside) refuseOutside(spec, announced, now);
     const name = `${spec.action} ${majorOf(spec.action_version)}`;
     if (seen.has(name)) throw invalid(`${name} stands there twice: one version of each MAJOR`);
     seen.add(name);
@@ -73,6 +75,23 @@ function refuseSpec(agentId: string, { action, action_version, schemas }: Action
       throw invalid(`${action}: schema ${version}: ${errorData(error).message}`);
     }
   }
+}
+
+function refuseOutside(spec: ActionSpec, announced: readonly Sunset[], now: number): void {
+  const { action, action_version, sensitive, sunset_at } = spec;
+  if (sensitive)
+    throw invalid(
+      `${action}: payloads are sealed to this cell (EN22), so that an agent outside can not offer a sensitive action`,
+    );
+  if (sunset_at === undefined || Date.parse(sunset_at) >= now + DEPRECATION_MS) return;
+  const isKnown = announced.some(
+    (one) =>
+      one.action === action &&
+      one.major === majorOf(action_version) &&
+      Date.parse(one.sunset_at) <= Date.parse(sunset_at),
+  );
+  if (!isKnown)
+    throw invalid(`${action}: its sunset_at must be announced at least 30 days ahead (EN15)`);
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
