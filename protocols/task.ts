@@ -251,15 +251,15 @@ export type Performer =
   /** a function of this code, on whatever worker holds the task */
   | { readonly kind: 'function'; readonly class: 'keyed' | 'once' }
   /**
-   * an actor: it is asked with `{ type: action, ...payload, task_id, action_version }` and its reply
-   * is the result
+   * an actor: it is asked with `{ type: action, ...payload, task_id, action_version }` and its
+   * reply is the result
    */
   | {
       readonly kind: 'actor';
       readonly to: Address;
       /**
-       * it is told `{ type: 'task.cancel', task_id, reason }` when the task is cancelled or its time
-       * is up, and then still answers: a result when it was done before, else an error, whose
+       * it is told `{ type: 'task.cancel', task_id, reason }` when the task is cancelled or its
+       * time is up, and then still answers: a result when it was done before, else an error, whose
        * `details.compensated: true` says that it undid everything. Without it nobody waits for its
        * answer any more.
        */
