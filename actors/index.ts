@@ -137,8 +137,8 @@ export const shippedActors = (): ActorDefinition[] => [
     version: 1,
     machine: processMachine,
     effects: {
-      plan: { class: 'repeatable', run: plan, timeoutMs: 60_000 },
-      conclude: { class: 'repeatable', run: conclude, timeoutMs: 60_000 },
+      plan: { class: 'repeatable', run: plan },
+      conclude: { class: 'repeatable', run: conclude },
     },
     supervision: { onThrow: 'resume' },
     whenDone: 'forget',

@@ -2,6 +2,7 @@
  * Plan: the effects in which a process's own functions run. What they answer is recorded, so that
  * one step is asked for with one payload, whatever happens to the worker.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalize } from 'json-canonicalize';
 import type { Envelope, Payload } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -26,10 +27,10 @@ export type ProcessServices = { readonly processes: ProcessCatalog };
 const processesOf = ({ services }: EffectContext): ProcessCatalog =>
   (services as ProcessServices).processes;
 
-/** @throws TroupeError NOT_FOUND for what is not (any more) registered; what the function throws */
+/** @throws TroupeError UNAVAILABLE when no worker knows the process; what its function throws */
 export async function plan(input: PlanInput, context: EffectContext): Promise<Planned> {
   const processes = processesOf(context);
-  const definition = find(processes, input.order);
+  const definition = await find(input.order, context);
   const step = definition.steps[input.at];
   const call = step && callOf(step, input.phase);
   if (!step || !call) throw gone(`step ${input.at} of ${definition.action} has no ${input.phase}`);
@@ -64,14 +65,28 @@ export async function conclude(
   { order, results }: ConcludeInput,
   context: EffectContext,
 ): Promise<Concluded> {
-  const { result } = find(processesOf(context), order);
+  const { result } = await find(order, context);
   return { result: result ? json(result(order.input, results), 'its result') : results };
 }
 
-function find(processes: ProcessCatalog, { action, version }: Order): ProcessDefinition {
-  const found = processes.find(action, version);
+/** A worker of another release goes within so long, and this effect with it to one that knows. */
+const UNKNOWN_WAIT_MS = 300_000;
+
+/**
+ * While a release is rolled out a worker may not know the process. It is no reason to undo what was
+ * done: the effect stays until its worker goes, and begins again on the next one.
+ */
+async function find(
+  { action, version }: Order,
+  context: EffectContext,
+): Promise<ProcessDefinition> {
+  const found = processesOf(context).find(action, version);
   if (found) return found;
-  throw gone(`no process ${action} ${version ?? ''} is registered in this code`);
+  await sleep(UNKNOWN_WAIT_MS, undefined, { signal: context.signal, ref: false });
+  throw new TroupeError(
+    'UNAVAILABLE',
+    `no process ${action} ${version ?? ''} is registered in this code: start troupe with it`,
+  );
 }
 
 const callOf = (step: Step<unknown>, phase: Phase): Call<unknown> | undefined =>

@@ -225,6 +225,27 @@ describe('a saga', () => {
   });
 });
 
+it('a worker of another release that does not know a process undoes nothing of it', async () => {
+  const shop = new Shop();
+  const here = await open(shop);
+  let reached: () => void = () => {};
+  const paying = new Promise<void>((resolve) => (reached = resolve));
+  shop.onPay = () => {
+    reached();
+    return new Promise(() => {});
+  };
+  const id = await here.start(SELL, order, 'k1');
+  await paying;
+  shop.onPay = () => Promise.resolve();
+  await here.restart([]);
+  await eventually(() =>
+    expect(here.process(id)).toMatchObject({ state: 'planning', step: 'ship' }),
+  );
+  await here.restart();
+  await eventually(() => expect(here.view(id)?.state).toBe('SUCCEEDED'));
+  expect(shop.undone).toEqual([]);
+});
+
 describe('a compensation that fails', () => {
   const failing = async () => {
     const shop = new Shop();

@@ -44,7 +44,8 @@ const resultOf = <T>(answer: AskAnswer): T => {
 export class Stage {
   readonly path = mkdtempSync(join(tmpdir(), 'troupe-process-'));
   readonly #catalog: ActionCatalog;
-  readonly #processes: ProcessCatalog;
+  readonly #all: readonly ProcessDefinition[];
+  #processes: ProcessCatalog;
   system!: System;
   #stop: () => Promise<void> = () => Promise.resolve();
 
@@ -57,7 +58,8 @@ export class Stage {
       ...actions,
       ...processes.map(actionOf),
     ]);
-    this.#processes = new ProcessCatalog([...factoryProcesses(), ...processes], this.#catalog);
+    this.#all = [...factoryProcesses(), ...processes];
+    this.#processes = new ProcessCatalog(this.#all, this.#catalog);
   }
 
   async open(): Promise<this> {
@@ -88,8 +90,11 @@ export class Stage {
     return this;
   }
 
-  async restart(): Promise<void> {
+  /** @param processes that its workers know from now on; default all */
+  async restart(processes?: readonly ProcessDefinition[]): Promise<void> {
     await this.#stop();
+    const known = processes ?? this.#all;
+    this.#processes = new ProcessCatalog(known, this.#catalog);
     await this.open();
   }
 
