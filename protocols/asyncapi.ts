@@ -28,64 +28,72 @@ export function asyncApi({ version, env, specs }: AsyncApiOptions): Schema {
     servers: {
       nats: { host: '127.0.0.1:4222', protocol: 'nats', description: 'The NATS of the cell' },
     },
-    channels: {
-      requests: {
-        address: `a2a.{domain}.${env}.in.{tenant}`,
-        messages: { envelope: ref('#/components/messages/envelope') },
-        parameters: parameters(domains),
-      },
-      answers: {
-        address: null,
-        description: 'The reply subject of a request',
-        messages: {
-          task: ref('#/components/messages/task'),
-          refusal: ref('#/components/messages/refusal'),
-        },
-      },
-      events: {
-        address: `a2a.{domain}.${env}.out.{tenant}`,
-        messages: {
-          taskEvent: ref('#/components/messages/taskEvent'),
-          refusal: ref('#/components/messages/refusal'),
-        },
-        parameters: parameters(domains),
-      },
-    },
-    operations: {
-      receiveEnvelope: {
-        action: 'receive',
-        channel: ref('#/channels/requests'),
-        summary: 'An envelope comes; what is accepted is durable before it is answered',
-        messages: [ref('#/channels/requests/messages/envelope')],
-        reply: {
-          channel: ref('#/channels/answers'),
-          messages: [
-            ref('#/channels/answers/messages/task'),
-            ref('#/channels/answers/messages/refusal'),
-          ],
-        },
-      },
-      tellEvent: {
-        action: 'send',
-        channel: ref('#/channels/events'),
-        summary: 'What a task tells; the same event_id when it is told again',
-        messages: [
-          ref('#/channels/events/messages/taskEvent'),
-          ref('#/channels/events/messages/refusal'),
-        ],
-      },
-    },
+    channels: channelsOf(env, domains),
+    operations: OPERATIONS,
     components: {
       messages: {
         envelope: message('Envelope', 'Message Envelope v2.2', REQUEST_HEADERS),
         task: message('Task', 'The task as it is', ANSWER_HEADERS),
         refusal: message('Refusal', 'Nothing was accepted', ANSWER_HEADERS),
-        taskEvent: message('TaskEvent', 'What became of a task'),
+        taskEvent: message('TaskEvent', 'What became of a task', EVENT_HEADERS),
+        refusedEvent: message(
+          'RefusedEvent',
+          'Nothing was accepted of an envelope without a reply subject',
+        ),
       },
       schemas: schemaTable(BASE),
     },
   };
 }
+
+const channelsOf = (env: string, domains: readonly string[]): Schema => ({
+  requests: {
+    address: `a2a.{domain}.${env}.in.{tenant}`,
+    messages: { envelope: ref('#/components/messages/envelope') },
+    parameters: parameters(domains),
+  },
+  answers: {
+    address: null,
+    description: 'The reply subject of a request',
+    messages: {
+      task: ref('#/components/messages/task'),
+      refusal: ref('#/components/messages/refusal'),
+    },
+  },
+  events: {
+    address: `a2a.{domain}.${env}.out.{tenant}`,
+    messages: {
+      taskEvent: ref('#/components/messages/taskEvent'),
+      refusedEvent: ref('#/components/messages/refusedEvent'),
+    },
+    parameters: parameters(domains),
+  },
+});
+
+const OPERATIONS: Schema = {
+  receiveEnvelope: {
+    action: 'receive',
+    channel: ref('#/channels/requests'),
+    summary: 'An envelope comes; what is accepted is durable before it is answered',
+    messages: [ref('#/channels/requests/messages/envelope')],
+    reply: {
+      channel: ref('#/channels/answers'),
+      messages: [
+        ref('#/channels/answers/messages/task'),
+        ref('#/channels/answers/messages/refusal'),
+      ],
+    },
+  },
+  tellEvent: {
+    action: 'send',
+    channel: ref('#/channels/events'),
+    summary: 'What a task tells; the same event_id when it is told again',
+    messages: [
+      ref('#/channels/events/messages/taskEvent'),
+      ref('#/channels/events/messages/refusedEvent'),
+    ],
+  },
+};
 
 const parameters = (domains: readonly string[]): Schema => ({
   domain: {
@@ -112,6 +120,14 @@ const REQUEST_HEADERS: Schema = {
     authorization: text('Bearer and a JWT whose aud names this door (RFC 8707)'),
     'x-jws-signature': text('A2A-External: detached JWS over the canonical envelope'),
     traceparent: text('W3C trace context'),
+    tracestate: text('W3C trace context'),
+    prefer: text('respond-async: do not wait for the work'),
+  },
+};
+const EVENT_HEADERS: Schema = {
+  type: 'object',
+  properties: {
+    'Nats-Msg-Id': text('event_id: a JetStream stream over the subject drops repeats by it'),
   },
 };
 const ANSWER_HEADERS: Schema = {

@@ -5,6 +5,7 @@
  */
 import { ActionSpecSchema } from './action.ts';
 import { EnvelopeSchema } from './envelope.ts';
+import { RefusedEventSchema } from './refused-event.ts';
 import {
   EvidenceSchema,
   RefusalSchema,
@@ -22,6 +23,7 @@ const NAMED = {
   Task: TaskViewSchema,
   TaskEvent: TaskEventSchema,
   Refusal: RefusalSchema,
+  RefusedEvent: RefusedEventSchema,
   WireError: WireErrorSchema,
   Waiting: WaitingSchema,
   Evidence: EvidenceSchema,

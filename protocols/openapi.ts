@@ -17,6 +17,8 @@ const ref = (name: string): Schema => ({ $ref: BASE + name });
 const json = (schema: Schema) => ({ 'application/json': { schema } });
 
 export function openApi({ version, url = '/', specs }: OpenApiOptions): Schema {
+  // told on NATS only
+  const { RefusedEvent: _, ...spoken } = schemaTable(BASE);
   return {
     openapi: '3.1.0',
     info: {
@@ -43,7 +45,7 @@ export function openApi({ version, url = '/', specs }: OpenApiOptions): Schema {
           description: 'aud names this door (RFC 8707); sub, tenant and roles are the principal',
         },
       },
-      schemas: { ...schemaTable(BASE), ...payloadTable(specs), ArtifactRef },
+      schemas: { ...spoken, ...payloadTable(specs), ArtifactRef },
       responses: errorResponses(),
     },
   };

@@ -168,6 +168,25 @@ export interface Refusal {
   request_id?: string;
   trace_id?: string;
 }
+export interface RefusedEvent {
+  event: 'a2a.refused';
+  at: string;
+  error: WireError;
+  request_id?: string;
+  trace_id?: string;
+  /**
+   * envelopes a minute; header `x-ratelimit-limit` of an answer
+   */
+  rate_limit?: number;
+  /**
+   * left at present; header `x-ratelimit-remaining` of an answer
+   */
+  rate_remaining?: number;
+  /**
+   * not sooner; header `retry-after` of an answer
+   */
+  retry_after_sec?: number;
+}
 export interface Evidence {
   job_id: string;
   verified: boolean;

@@ -246,6 +246,28 @@ class Refusal:
     trace_id: Optional[str] = None
 
 
+class EventEnum(Enum):
+    A2_A_REFUSED = "a2a.refused"
+
+
+@dataclass
+class RefusedEvent:
+    at: str
+    error: WireError
+    event: EventEnum
+    rate_limit: Optional[int] = None
+    """envelopes a minute; header `x-ratelimit-limit` of an answer"""
+
+    rate_remaining: Optional[int] = None
+    """left at present; header `x-ratelimit-remaining` of an answer"""
+
+    request_id: Optional[str] = None
+    retry_after_sec: Optional[float] = None
+    """not sooner; header `retry-after` of an answer"""
+
+    trace_id: Optional[str] = None
+
+
 @dataclass
 class RegistryDeprecateAction:
     action: str
@@ -311,7 +333,7 @@ class State(Enum):
 
 
 @dataclass
-class Event:
+class EventElement:
     at: str
     event: str
     """{action}.{accepted|running|done|cancelled|compensated}"""
@@ -361,7 +383,7 @@ class Task:
     eta_sec: int
     """the task ends within so long"""
 
-    events: List[Event]
+    events: List[EventElement]
     """what the task has told so far"""
 
     principal: str
@@ -442,6 +464,7 @@ class Schemas:
     notifier_send_notification: Optional[NotifierSendNotification] = None
     process_publish_document: Optional[ProcessPublishDocument] = None
     refusal: Optional[Refusal] = None
+    refused_event: Optional[RefusedEvent] = None
     registry_deprecate_action: Optional[RegistryDeprecateAction] = None
     registry_register_agent: Optional[RegistryRegisterAgent] = None
     registry_remove_agent: Optional[RegistryRemoveAgent] = None
