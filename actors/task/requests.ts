@@ -41,6 +41,7 @@ export const compensateInput = ({ context }: OfTask): CompensateInput => {
   const { failures, outcome } = workOf(context);
   return {
     ...input,
+    attempts: input.attempt,
     attempt: failures + 1,
     isLast: failures + 1 >= UNDO_ATTEMPTS_MAX,
     ...(outcome?.kind === 'failed' && outcome.returned ? { returned: outcome.returned } : {}),

@@ -131,6 +131,8 @@ export type CheckInput = {
 };
 
 export type CompensateInput = Omit<PerformInput, 'expiresAt'> & {
+  /** of the work that is undone */
+  readonly attempts: number;
   /** absent when the work returned nothing */
   readonly returned?: { readonly value: unknown };
 };

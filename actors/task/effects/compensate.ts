@@ -2,6 +2,7 @@
  * compensate: undoes what a task's work did, or may have done (EN8). It may run again: its key is
  * `{idempotencyKey}.undo` for all attempts.
  */
+import type { AgentRow } from '../../../protocols/action.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { CompensateInput } from '../types.ts';
@@ -27,10 +28,17 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
   await run(envelope.payload, about, input.returned?.value);
 }
 
-/** An agent outside undoes its work itself when it is asked to cancel it. */
+/**
+ * Agents outside undo their work themselves when they are asked to cancel it: all that may have
+ * had an attempt. One that never began has nothing to undo.
+ */
 async function undoOutside(input: CompensateInput, context: EffectContext): Promise<void> {
   const { envelope, idempotencyKey } = input;
-  const agent = await agentFor({ ...input, attempt: 1 }, context);
+  const agents = new Map<string, AgentRow>();
+  for (let attempt = 1; attempt <= input.attempts; attempt++) {
+    const agent = await agentFor({ ...input, attempt }, context);
+    agents.set(agent.agent_id, agent);
+  }
   const { subject } = envelope.payload as { subject?: unknown };
   const cancel = {
     ...envelope,
@@ -43,5 +51,6 @@ async function undoOutside(input: CompensateInput, context: EffectContext): Prom
       ...(typeof subject === 'string' ? { subject } : {}),
     },
   };
-  await servicesOf(context).askAgent(agent, cancel, context.signal);
+  const { askAgent } = servicesOf(context);
+  await Promise.all([...agents.values()].map((agent) => askAgent(agent, cancel, context.signal)));
 }

@@ -121,8 +121,12 @@ export class Desk {
         mimeTypes: ['application/json'],
       }),
       open: (envelope) => Promise.resolve(envelope),
-      askAgent: ({ agent_id: agent }, envelope) => {
+      askAgent: ({ agent_id: agent }, envelope, signal) => {
         this.outside.push({ agent, envelope });
+        if (agent === 'silent' && !envelope.action.endsWith('.cancel'))
+          return new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason as Error));
+          });
         return Promise.resolve({ result: `${agent} did it` });
       },
       count: (what, { errorCode }) => void this.counted.push(`${what} ${errorCode}`),

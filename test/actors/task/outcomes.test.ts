@@ -156,6 +156,19 @@ describe('work that an agent outside does', () => {
     expect(view.result).toBe('missed did it');
   });
 
+  it('is undone by the agent that was asked, when it is cancelled', async () => {
+    const desk = await openDesk();
+    await desk.register({ silent: 'live' });
+    const job = desk.job();
+    await job.view({ terms: { ...job.terms(), ...remote, compensable: true } });
+    await eventually(() => expect(desk.outside).toHaveLength(1));
+    expect(viewIn(await job.cancel())).toMatchObject({ state: 'COMPENSATED' });
+    expect(desk.outside[1]).toMatchObject({
+      agent: 'silent',
+      envelope: { action: 'demo.do_thing.cancel', payload: { idempotency_key: job.id } },
+    });
+  });
+
   it('fails for now where nobody serves the action, and is tried again', async () => {
     const desk = await openDesk(() => ({ attemptsMax: 2 }));
     await desk.register({ gone: 'gone' });
