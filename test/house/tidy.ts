@@ -10,7 +10,9 @@ const columnsMax = 100;
 const linesWithoutHeadMax = 40;
 
 /** Files that may be longer than `linesMax`, each with its reason. */
-const longByIntent: Readonly<Record<string, string>> = {};
+const longByIntent: Readonly<Record<string, string>> = {
+  'protocols/sdk/typescript/types.ts': 'generated: every type that travels',
+};
 
 type LineLaw = {
   readonly rule: string;

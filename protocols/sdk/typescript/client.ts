@@ -4,32 +4,33 @@
  *
  * What it takes off you:
  *  - the envelope around a payload, with ids, time and a number that rises per subject;
- *  - resending: what may pass (429, 503, 504, a broken connection) is sent again with the SAME
- *    idempotency key, not before `Retry-After`, else with growing, jittered pauses: the work is
- *    done once, however often it is sent;
+ *  - resending: what may pass (408, 429, 502, 503, 504, a broken connection) is sent again with the
+ *    SAME idempotency key, not before `Retry-After`, else after growing, jittered pauses: the work
+ *    is done once, however often it is sent;
  *  - waiting: a task that takes longer than the synchronous answer is followed to its end;
  *  - signing (A2A-External), when it is given a key.
  */
-import type { Envelope, Task, TaskEvent, WireError } from './types.ts';
+import { canonical, type SigningKey, signerOf } from './canonical.js';
+import { Connection, type ConnectionOptions, mayPass, TroupeRefusal } from './connection.js';
+import { Numbers } from './numbers.js';
+import type { Envelope, Evidence, Task, TaskEvent } from './types.js';
 
-export type * from './types.ts';
+export type * from './types.js';
+export { canonical, type SigningKey, TroupeRefusal };
 
-export type ClientOptions = {
-  /** of the gateway, as http://127.0.0.1:18789 */
-  readonly url: string;
-  /** bearer token, or how to get a fresh one; called before every request */
-  readonly token: string | (() => string | Promise<string>);
+export type ClientOptions = ConnectionOptions & {
   /** as the token has it */
   readonly tenant: string;
   /** `sub` and roles as the token has them */
   readonly principal: { readonly sub: string; readonly roles?: readonly string[] };
-  /** Ed25519 private key (JWK) and its kid: every envelope is signed */
-  readonly signingKey?: { readonly kid: string; readonly jwk: JsonWebKey };
-  /** sends of one envelope, the first included; default 7 */
+  /** every envelope is signed with it */
+  readonly signingKey?: SigningKey;
+  /** sends of one request, the first included; default 7 */
   readonly attemptsMax?: number;
-  /** longest pause between two sends, milliseconds; default 30,000 */
+  /** longest pause between two sends that nobody asked for, milliseconds; default 30,000 */
   readonly pauseMsMax?: number;
-  readonly fetch?: typeof fetch;
+  /** a task is followed through failures of so long, milliseconds; default 600,000 */
+  readonly patienceMs?: number;
 };
 
 export type CallOptions = {
@@ -49,40 +50,50 @@ export type CallOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** What the other side refused, or a failure on the way that did not pass. */
-export class TroupeRefusal extends Error {
-  override readonly name = 'TroupeRefusal';
-  readonly code: string;
-  /** HTTP status; 0 when no answer came */
-  readonly status: number;
-  readonly details: Record<string, unknown>;
-  readonly retryAfterSec: number | undefined;
+type Cancellable = { readonly signal?: AbortSignal | undefined };
 
-  constructor(error: WireError, status: number, cause?: unknown) {
-    super(`${error.code}: ${error.message}`, cause === undefined ? undefined : { cause });
-    this.code = error.code;
-    this.status = status;
-    this.details = error.details ?? {};
-    this.retryAfterSec = error.retry_after_sec;
-  }
-}
+/** The action's arguments; `schema_version` is added. */
+export type Payload = { readonly [field: string]: unknown };
+
+/** What a payload says of a file. */
+export type ArtifactRef = {
+  readonly artifact_uri: string;
+  readonly artifact_hash: string;
+  readonly content_type: string;
+};
 
 const FINAL = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED', 'COMPENSATED', 'EXPIRED']);
 export const isFinal = (task: Task): boolean => FINAL.has(task.state);
+/** Whether its caller is asked for something: `input` answers it. */
+export const waitsForInput = (task: Task): boolean => task.waiting?.for === 'input';
 
-const RESEND = new Set([429, 502, 503, 504]);
+const ATTEMPTS_MAX = 7;
 const PAUSE_MS_FIRST = 200;
+const PAUSE_MS_MAX = 30_000;
+const PATIENCE_MS = 600_000;
+/** How often a number that came too late is exchanged. */
+const RENUMBERINGS_MAX = 20;
+/** A task that begins to wait for input tells no event: it is looked at so often beside. */
+const LOOK_MS = { first: 1_000, max: 15_000 };
+/** setTimeout takes no more. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class TroupeClient {
   readonly #o: ClientOptions;
-  readonly #seqs = new Map<string, number>();
-  #key: Promise<CryptoKey> | undefined;
+  readonly #connection: Connection;
+  readonly #numbers = new Numbers();
+  readonly #sign: ((text: string) => Promise<string>) | undefined;
 
   constructor(options: ClientOptions) {
-    this.#o = { ...options, url: options.url.replace(/\/+$/, '') };
+    this.#o = options;
+    this.#connection = new Connection(options);
+    this.#sign = options.signingKey && signerOf(options.signingKey);
   }
 
-  /** Sends a payload and waits for the end of its task, however long it takes. */
+  /**
+   * Sends a payload and waits until its task has ended, or asks for input.
+   * @throws TroupeRefusal when it was not accepted, or could not be followed
+   */
   async call(action: string, payload: Payload, options: CallOptions = {}): Promise<Task> {
     return this.finished(await this.submit(action, payload, options), options);
   }
@@ -91,7 +102,8 @@ export class TroupeClient {
    * Sends a payload; the task as it is then: ended, or ACKED or RUNNING.
    * @throws TroupeRefusal when it was not accepted
    */
-  submit(action: string, payload: Payload, options: CallOptions = {}): Promise<Task> {
+  async submit(action: string, payload: Payload, options: CallOptions = {}): Promise<Task> {
+    await this.#numbers.free(lineOf(payload, options.contextId, options.version));
     return this.send(this.envelope(action, payload, options), options);
   }
 
@@ -99,7 +111,6 @@ export class TroupeClient {
   envelope(action: string, payload: Payload, o: CallOptions = {}): Envelope {
     const { tenant, principal } = this.#o;
     const id = crypto.randomUUID();
-    const subject = subjectOf(payload, o.contextId);
     return {
       version: '1.0',
       request_id: id,
@@ -111,7 +122,7 @@ export class TroupeClient {
       timestamp: new Date().toISOString(),
       ttl_sec: o.ttlSec ?? 300,
       idempotency_key: o.idempotencyKey ?? crypto.randomUUID(),
-      seq: this.#nextSeq(subject, o.version),
+      seq: this.#numbers.next(lineOf(payload, o.contextId, o.version)),
       action,
       action_version: o.version ?? '1.0.0',
       ...(o.contextId ? { context_id: o.contextId } : {}),
@@ -121,276 +132,257 @@ export class TroupeClient {
     };
   }
 
-  /** Sends an envelope, again while that may help. @throws TroupeRefusal */
-  async send(first: Envelope, { signal }: { signal?: AbortSignal } = {}): Promise<Task> {
-    let envelope = first;
-    for (let attempt = 1; ; attempt++) {
+  /**
+   * Sends an envelope, again while that may help; with a higher number when another one of its
+   * subject was faster.
+   * @throws TroupeRefusal
+   */
+  async send(envelope: Envelope, { signal }: Cancellable = {}): Promise<Task> {
+    try {
+      return await this.#post(envelope, {}, signal);
+    } catch (error) {
+      const last = lastSeqOf(error);
+      if (last === undefined) throw error;
+      const { payload, context_id, action_version } = envelope;
+      const line = lineOf(payload, context_id, action_version);
+      // The key keeps it from counting twice.
+      return this.#numbers.alone(line, () => this.#renumbered(envelope, line, last, signal));
+    }
+  }
+
+  async #renumbered(first: Envelope, line: string, last: number, signal?: AbortSignal) {
+    let above = last;
+    for (let round = 1; ; round++) {
+      const envelope = { ...first, seq: this.#numbers.above(line, above) };
       try {
-        return await this.#post(envelope, signal);
+        // Those behind it wait until it is accepted, not until it is done.
+        return await this.#post(envelope, { prefer: 'respond-async' }, signal);
       } catch (error) {
-        if (!(error instanceof TroupeRefusal)) throw error;
-        const lastSeq = error.details['last_seq'];
-        if (error.code === 'CONFLICT' && typeof lastSeq === 'number') {
-          // Another envelope of this subject was faster; the key keeps this one from counting
-          // twice.
-          if (attempt >= (this.#o.attemptsMax ?? 7)) throw error;
-          envelope = { ...envelope, seq: this.#seqAbove(lastSeq, envelope) };
-          continue;
-        }
-        const mayPass = error.status === 0 || RESEND.has(error.status);
-        if (!mayPass || attempt >= (this.#o.attemptsMax ?? 7)) throw error;
-        await pause(this.#pauseMs(attempt, error.retryAfterSec), signal);
+        const faster = lastSeqOf(error);
+        if (faster === undefined || round >= RENUMBERINGS_MAX) throw error;
+        above = faster;
+        await pause(this.#pauseMs(1), signal);
       }
     }
   }
 
   /** @throws TroupeRefusal NOT_FOUND */
-  task(taskId: string, { signal }: { signal?: AbortSignal } = {}): Promise<Task> {
-    return this.#request('GET', `/v1/tasks/${encodeURIComponent(taskId)}`, undefined, signal);
+  task(taskId: string, { signal }: Cancellable = {}): Promise<Task> {
+    return this.#again(signal, () => this.#connection.json('GET', pathOf(taskId), { signal }));
   }
 
-  /** Waits for the end of a task. */
-  async finished(task: Task, { signal }: { signal?: AbortSignal } = {}): Promise<Task> {
+  /**
+   * Waits until a task has ended, or asks for input. Goes on through a restart of the other side.
+   * @throws TroupeRefusal when it can not be looked at for `patienceMs`; it goes on all the same
+   */
+  async finished(task: Task, { signal }: Cancellable = {}): Promise<Task> {
     let now = task;
-    for (let failures = 0; !isFinal(now); ) {
+    let lookMs = LOOK_MS.first;
+    const patience = this.#patience(task.task_id, signal);
+    while (!isFinal(now) && !waitsForInput(now)) {
       try {
-        for await (const event of this.events(now.task_id, { after: lastEvent(now), signal }))
-          now = event.task;
-        if (!isFinal(now)) now = await this.task(now.task_id, { signal });
-        failures = 0;
+        now = await this.#followed(now, lookMs, signal);
+        patience.restore();
+        lookMs = Math.min(2 * lookMs, LOOK_MS.max);
       } catch (error) {
-        if (
-          signal?.aborted ||
-          (error instanceof TroupeRefusal && !RESEND.has(error.status) && error.status !== 0)
-        )
-          throw error;
-        failures++;
+        await patience.bear(error);
       }
-      if (!isFinal(now)) await pause(this.#pauseMs(failures + 1), signal);
     }
-    return now.result === undefined && now.state === 'SUCCEEDED'
-      ? this.task(now.task_id, { signal })
-      : now;
+    return now;
   }
 
-  /** What a task tells, from event `after` + 1 on, until it has ended or the connection breaks. */
+  /** The task after some time, or at its end. */
+  async #followed(task: Task, lookMs: number, signal?: AbortSignal): Promise<Task> {
+    let now = task;
+    const enough = new AbortController();
+    const stop = () => enough.abort();
+    const timer = setTimeout(stop, lookMs);
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      for await (const event of this.#stream(now.task_id, lastEvent(now), enough.signal))
+        now = event.task;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!enough.signal.aborted) throw error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
+    }
+    // An event may come without a result that is large.
+    const isWhole = isFinal(now) && (now.state !== 'SUCCEEDED' || now.result !== undefined);
+    return isWhole ? now : this.#connection.json('GET', pathOf(now.task_id), { signal });
+  }
+
+  /**
+   * What a task tells, from event `after` + 1 on, each once and in order, until it has ended;
+   * through broken connections.
+   * @throws TroupeRefusal as `finished`
+   */
   async *events(
     taskId: string,
-    { after = 0, signal }: { after?: number; signal?: AbortSignal | undefined } = {},
+    { after = 0, signal }: Cancellable & { readonly after?: number } = {},
   ): AsyncGenerator<TaskEvent> {
-    const response = await this.#fetch('GET', `/v1/tasks/${encodeURIComponent(taskId)}/events`, {
-      headers: { accept: 'text/event-stream', 'last-event-id': String(after) },
-      signal,
-    });
-    if (!response.ok) throw await refusalOf(response);
-    for await (const data of eventData(response)) yield JSON.parse(data) as TaskEvent;
+    let told = after;
+    const patience = this.#patience(taskId, signal);
+    for (;;) {
+      try {
+        for await (const event of this.#stream(taskId, told, signal)) {
+          patience.restore();
+          told = event.n;
+          yield event;
+          if (isFinal(event.task) && lastEvent(event.task) <= told) return;
+        }
+        const task = await this.#connection.json<Task>('GET', pathOf(taskId), { signal });
+        if (isFinal(task) && lastEvent(task) <= told) return;
+        await pause(this.#pauseMs(1), signal);
+      } catch (error) {
+        await patience.bear(error);
+      }
+    }
   }
 
-  /** @throws TroupeRefusal CONFLICT when it has ended otherwise */
+  async *#stream(taskId: string, after: number, signal?: AbortSignal): AsyncGenerator<TaskEvent> {
+    const headers = { accept: 'text/event-stream', 'last-event-id': String(after) };
+    const path = `${pathOf(taskId)}/events`;
+    for await (const data of this.#connection.data(path, { headers, signal }))
+      yield JSON.parse(data) as TaskEvent;
+  }
+
+  /** May be repeated. @throws TroupeRefusal CONFLICT when it has ended otherwise */
   cancel(taskId: string, reason?: string): Promise<Task> {
     const body = reason === undefined ? {} : { reason };
-    return this.#request('POST', `/v1/tasks/${encodeURIComponent(taskId)}/cancel`, body);
+    return this.#again(undefined, () => this.#send(`${pathOf(taskId)}/cancel`, body));
   }
 
-  /** Gives a task the input or approval that it waits for. */
+  /**
+   * Gives a task the input that it waits for. Sent once: after a failure look at the task, which
+   * may have taken it and wait for more.
+   * @throws TroupeRefusal CONFLICT when it waits for nothing
+   */
   input(taskId: string, input: unknown): Promise<Task> {
-    return this.#request('POST', `/v1/tasks/${encodeURIComponent(taskId)}/input`, { input });
+    return this.#send(`${pathOf(taskId)}/input`, { input });
   }
 
   /** What is on offer. */
   capabilities(): Promise<Record<string, unknown>> {
-    return this.#request('GET', '/mcp/capabilities');
+    return this.#again(undefined, () => this.#connection.json('GET', '/mcp/capabilities'));
+  }
+
+  /** What verifiers found out about a job. @throws TroupeRefusal NOT_FOUND */
+  evidence(jobId: string): Promise<{ job_id: string; records: Evidence[] }> {
+    const path = `/evidence/${encodeURIComponent(jobId)}`;
+    return this.#again(undefined, () => this.#connection.json('GET', path));
   }
 
   /** Stores a file; what to put into a payload. */
-  async upload(
-    contents: Uint8Array<ArrayBuffer>,
-    contentType: string,
-  ): Promise<{ artifact_uri: string; artifact_hash: string; content_type: string }> {
+  async upload(contents: Uint8Array<ArrayBuffer>, contentType: string): Promise<ArtifactRef> {
     const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', contents));
-    const response = await this.#fetch('POST', '/v1/artifacts', {
-      headers: { 'content-type': contentType, 'x-artifact-sha256': hex(digest) },
-      body: contents,
+    const hash = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    const headers = { 'content-type': contentType, 'x-artifact-sha256': hash };
+    const { artifact_uri, artifact_hash, content_type } = await this.#again(undefined, () =>
+      this.#connection.json<ArtifactRef>('POST', '/v1/artifacts', { headers, body: contents }),
+    );
+    return { artifact_uri, artifact_hash, content_type };
+  }
+
+  #post(envelope: Envelope, headers: Record<string, string>, signal?: AbortSignal): Promise<Task> {
+    const text = JSON.stringify(envelope);
+    return this.#again(signal, async () => {
+      const signature = this.#sign && { 'x-jws-signature': await this.#sign(text) };
+      return this.#send('/v1/envelopes', text, { ...headers, ...signature }, signal);
     });
-    if (!response.ok) throw await refusalOf(response);
-    return (await response.json()) as {
-      artifact_uri: string;
-      artifact_hash: string;
-      content_type: string;
+  }
+
+  /** @param body a JSON text, or what is made one */
+  #send(
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): Promise<Task> {
+    return this.#connection.json('POST', path, {
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      signal,
+    });
+  }
+
+  /** A request that may be repeated, again while what it meets may pass. */
+  async #again<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!mayPass(error) || attempt >= (this.#o.attemptsMax ?? ATTEMPTS_MAX)) throw error;
+        await pause(this.#pauseMs(attempt, error.retryAfterSec), signal);
+      }
+    }
+  }
+
+  /** Bears failures that may pass, with a pause after each. */
+  #patience(taskId: string, signal?: AbortSignal) {
+    let failures = 0;
+    let sinceMs = 0;
+    return {
+      restore: () => void (failures = 0),
+      bear: async (error: unknown): Promise<void> => {
+        if (!mayPass(error)) throw error;
+        if (failures++ === 0) sinceMs = Date.now();
+        if (Date.now() - sinceMs > (this.#o.patienceMs ?? PATIENCE_MS)) {
+          const { code, status, message } = error;
+          const told = `the task ${taskId} goes on, but can not be followed: ${message}`;
+          throw new TroupeRefusal(
+            { code, message: told, details: { task_id: taskId } },
+            status,
+            error,
+          );
+        }
+        await pause(this.#pauseMs(failures, error.retryAfterSec), signal);
+      },
     };
   }
 
-  // Rises per subject and MAJOR, also after a restart: a new client begins above an old one's.
-  #nextSeq(subject: string, version = '1.0.0'): number {
-    const key = `${version.split('.', 1)[0]} ${subject}`;
-    const next = Math.max((this.#seqs.get(key) ?? 0) + 1, Date.now());
-    this.#seqs.set(key, next);
-    return next;
-  }
-
-  #seqAbove(last: number, { payload, context_id, action_version }: Envelope): number {
-    const subject = subjectOf(payload, context_id);
-    const key = `${action_version.split('.', 1)[0]} ${subject}`;
-    this.#seqs.set(key, Math.max(this.#seqs.get(key) ?? 0, last));
-    return this.#nextSeq(subject, action_version);
-  }
-
-  async #post(envelope: Envelope, signal?: AbortSignal): Promise<Task> {
-    const text = JSON.stringify(envelope);
-    const signature = await this.#sign(envelope);
-    const response = await this.#fetch('POST', '/v1/envelopes', {
-      headers: {
-        'content-type': 'application/json',
-        ...(signature ? { 'x-jws-signature': signature } : {}),
-      },
-      body: text,
-      signal,
-    });
-    if (response.ok) return (await response.json()) as Task;
-    throw await refusalOf(response);
-  }
-
-  async #request<T = Task>(
-    method: string,
-    path: string,
-    body?: unknown,
-    signal?: AbortSignal,
-  ): Promise<T> {
-    const response = await this.#fetch(method, path, {
-      ...(body === undefined
-        ? {}
-        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-      signal,
-    });
-    if (!response.ok) throw await refusalOf(response);
-    return (await response.json()) as T;
-  }
-
-  async #fetch(
-    method: string,
-    path: string,
-    init: { headers?: Record<string, string>; body?: BodyInit; signal?: AbortSignal | undefined },
-  ): Promise<Response> {
-    const { token, url } = this.#o;
-    const bearer = typeof token === 'function' ? await token() : token;
-    try {
-      return await (this.#o.fetch ?? fetch)(url + path, {
-        method,
-        headers: { authorization: `Bearer ${bearer}`, ...init.headers },
-        ...(init.body === undefined ? {} : { body: init.body }),
-        ...(init.signal ? { signal: init.signal } : {}),
-      });
-    } catch (cause) {
-      if (init.signal?.aborted) throw cause;
-      const message = `no answer from ${url}: ${(cause as Error).message}`;
-      throw new TroupeRefusal({ code: 'UNAVAILABLE', message }, 0, cause);
-    }
-  }
-
-  #pauseMs(attempt: number, retryAfterSec?: number): number {
-    const most = Math.min(this.#o.pauseMsMax ?? 30_000, PAUSE_MS_FIRST * 2 ** (attempt - 1));
-    return Math.max((retryAfterSec ?? 0) * 1_000, Math.random() * most);
-  }
-
-  /** Detached JWS (RFC 7515 appendix F) over the canonical envelope (RFC 8785). */
-  async #sign(envelope: Envelope): Promise<string | undefined> {
-    const { signingKey } = this.#o;
-    if (!signingKey) return undefined;
-    this.#key ??= crypto.subtle.importKey('jwk', signingKey.jwk, { name: 'Ed25519' }, false, [
-      'sign',
-    ]);
-    const head = base64url(bytesOf(JSON.stringify({ alg: 'EdDSA', kid: signingKey.kid })));
-    const body = base64url(bytesOf(canonical(envelope)));
-    const signature = await crypto.subtle.sign(
-      'Ed25519',
-      await this.#key,
-      bytesOf(`${head}.${body}`),
-    );
-    return `${head}..${base64url(new Uint8Array(signature))}`;
+  /** Not before `Retry-After`, and never all at once. */
+  #pauseMs(attempt: number, retryAfterSec = 0): number {
+    const most = Math.min(this.#o.pauseMsMax ?? PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** (attempt - 1));
+    return retryAfterSec * 1_000 + Math.random() * most;
   }
 }
 
-/** The action's arguments; `schema_version` is added. */
-export type Payload = { readonly [field: string]: unknown };
-
-const subjectOf = (payload: Payload, contextId?: string): string => {
-  const { subject } = payload as { subject?: unknown };
-  return typeof subject === 'string' && subject !== '' ? subject : (contextId ?? '');
+/** What the numbers of envelopes rise in: subject and MAJOR version. */
+const lineOf = (payload: Payload, contextId = '', version = '1.0.0'): string => {
+  const { subject } = payload;
+  const named = typeof subject === 'string' && subject !== '' ? subject : contextId;
+  return `${version.split('.', 1)[0]} ${named}`;
 };
 
+/** Of a refusal because of its number. */
+const lastSeqOf = (error: unknown): number | undefined => {
+  if (!(error instanceof TroupeRefusal) || error.code !== 'CONFLICT') return undefined;
+  const last = error.details['last_seq'];
+  return typeof last === 'number' ? last : undefined;
+};
+
+const pathOf = (taskId: string): string => `/v1/tasks/${encodeURIComponent(taskId)}`;
 const lastEvent = ({ events }: Task): number => events.at(-1)?.n ?? 0;
-
-const refusalOf = async (response: Response): Promise<TroupeRefusal> => {
-  const after = Number(response.headers.get('retry-after') ?? Number.NaN);
-  const text = await response.text().catch(() => '');
-  let error: WireError = {
-    code: 'UNAVAILABLE',
-    message: `HTTP ${response.status} ${text.slice(0, 200)}`,
-  };
-  try {
-    error = (JSON.parse(text) as { error: WireError }).error ?? error;
-  } catch {
-    // not of the taxonomy: a proxy's answer
-  }
-  return new TroupeRefusal(
-    Number.isFinite(after) ? { ...error, retry_after_sec: after } : error,
-    response.status,
-  );
-};
-
-/** The `data` of each server-sent event. */
-async function* eventData(response: Response): AsyncGenerator<string> {
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const blocks = (rest + value).split('\n\n');
-      rest = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const data = block
-          .split('\n')
-          .filter((line) => line.startsWith('data:'))
-          .map((line) => line.slice(5).trimStart());
-        if (data.length > 0) yield data.join('\n');
-      }
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
-}
 
 const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener(
-      'abort',
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+    const abort = () => {
+      end();
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(
       () => {
-        clearTimeout(timer);
-        reject(signal.reason as Error);
+        end();
+        resolve();
       },
-      { once: true },
+      Math.min(ms, TIMER_MS_MAX),
     );
+    signal?.addEventListener('abort', abort, { once: true });
   });
-
-/**
- * Canonical JSON (RFC 8785): JavaScript writes numbers and texts as it asks for; keys are sorted.
- */
-export const canonical = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
-  fields.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
-};
-
-const bytesOf = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
-const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-const base64url = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '');

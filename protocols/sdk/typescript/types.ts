@@ -121,7 +121,8 @@ export interface Task {
 }
 export interface Waiting {
   /**
-   * input: of the caller; approval: a yes or no; decision: of an operator, who says what became of lost work or what to do about a compensation that failed
+   * input: of the caller; approval: a yes or no; decision: of an operator, who says what became of
+   * lost work or what to do about a compensation that failed
    */
   for: 'input' | 'approval' | 'decision';
   prompt: string;
@@ -360,34 +361,7 @@ export interface RegistryRegisterAgent {
   /**
    * @maxItems 200
    */
-  actions: ActionSpec1[];
-}
-export interface ActionSpec1 {
-  action: string;
-  /**
-   * the newest of its MAJOR
-   */
-  action_version: string;
-  description: string;
-  transports: ('http' | 'nats')[];
-  max_payload_bytes: number;
-  eta_sec: number;
-  schemas: {
-    [k: string]: {
-      [k: string]: unknown;
-    };
-  };
-  result_schema?: {
-    [k: string]: unknown;
-  };
-  /**
-   * any of them may ask for it; empty: all
-   */
-  roles: string[];
-  compensable: boolean;
-  sensitive: boolean;
-  sunset_at?: string;
-  deprecated?: boolean;
+  actions: ActionSpec[];
 }
 export interface RegistryRemoveAgent {
   subject?: string;
@@ -414,5 +388,18 @@ export interface VerifierVerifyNotification {
   job_id: string;
   notification_id: string;
   to: string;
+  [k: string]: unknown;
+}
+/**
+ * The payload of a sensitive action
+ *
+ * This interface was referenced by `Schemas`'s JSON-Schema
+ * via the `definition` "SealedPayload".
+ */
+export interface SealedPayload {
+  /**
+   * compact JWE of the payload as JSON
+   */
+  jwe: string;
   [k: string]: unknown;
 }

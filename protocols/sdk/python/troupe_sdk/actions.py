@@ -17,7 +17,7 @@ from .types import (
     ConformanceNeedInput,
     ConformanceOldAction,
     ConformanceRunSlowly,
-    ConformanceSecretText,
+    SealedPayload,
     ConformanceVerifyJob,
     NotifierSendNotification,
     ProcessPublishDocument,
@@ -99,8 +99,8 @@ class Conformance:
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.run_slowly", payload, **options)
 
-    def secret_text(self, payload: Union[ConformanceSecretText, Mapping[str, Any]], **options: Any) -> Task:
-        """Takes sealed payloads only; its result is the length of the text."""
+    def secret_text(self, payload: Union[SealedPayload, Mapping[str, Any]], **options: Any) -> Task:
+        """Takes sealed payloads only; its result is the length of the text. Seal a ConformanceSecretText for it."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.secret_text", payload, **options)
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import List, Dict, Any, Optional
 
 
-class Transport(Enum):
+class Transport(str, Enum):
     HTTP = "http"
     NATS = "nats"
 
 
 @dataclass
-class ActionSpecClass:
+class ActionSpec:
     action: str
     action_version: str
     """the newest of its MAJOR"""
@@ -71,7 +71,7 @@ class ConformanceEchoPayload:
     subject: Optional[str] = None
 
 
-class Code(Enum):
+class Code(str, Enum):
     CANCELLED = "CANCELLED"
     CONFLICT = "CONFLICT"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
@@ -159,7 +159,7 @@ class ResourceLink:
     name: Optional[str] = None
 
 
-class Version(Enum):
+class Version(str, Enum):
     THE_10 = "1.0"
 
 
@@ -246,7 +246,7 @@ class Refusal:
     trace_id: Optional[str] = None
 
 
-class EventEnum(Enum):
+class EventEnum(str, Enum):
     A2_A_REFUSED = "a2a.refused"
 
 
@@ -278,29 +278,8 @@ class RegistryDeprecateAction:
 
 
 @dataclass
-class ActionElement:
-    action: str
-    action_version: str
-    """the newest of its MAJOR"""
-
-    compensable: bool
-    description: str
-    eta_sec: int
-    max_payload_bytes: int
-    roles: List[str]
-    """any of them may ask for it; empty: all"""
-
-    schemas: Dict[str, Any]
-    sensitive: bool
-    transports: List[Transport]
-    deprecated: Optional[bool] = None
-    result_schema: Optional[Dict[str, Any]] = None
-    sunset_at: Optional[str] = None
-
-
-@dataclass
 class RegistryRegisterAgent:
-    actions: List[ActionElement]
+    actions: List[ActionSpec]
     agent_id: str
     url: str
     """its door; envelopes are sent to {url}/v1/envelopes"""
@@ -321,7 +300,15 @@ class RegistrySendHeartbeat:
     subject: Optional[str] = None
 
 
-class State(Enum):
+@dataclass
+class SealedPayload:
+    """The payload of a sensitive action"""
+
+    jwe: str
+    """compact JWE of the payload as JSON"""
+
+
+class State(str, Enum):
     ACKED = "ACKED"
     CANCELLED = "CANCELLED"
     COMPENSATED = "COMPENSATED"
@@ -344,14 +331,14 @@ class EventElement:
     state: State
 
 
-class Outcome(Enum):
+class Outcome(str, Enum):
     """of a COMPENSATED task: what made it be undone"""
 
     CANCELLED = "CANCELLED"
     FAILED = "FAILED"
 
 
-class For(Enum):
+class For(str, Enum):
     """input: of the caller; approval: a yes or no; decision: of an operator, who says what
     became of lost work or what to do about a compensation that failed
     """
@@ -440,38 +427,3 @@ class VerifierVerifyNotification:
 
     notification_id: str
     to: str
-
-
-@dataclass
-class Schemas:
-    action_spec: Optional[ActionSpecClass] = None
-    agent_data_read_document: Optional[AgentDataReadDocument] = None
-    agent_data_restore_document: Optional[AgentDataRestoreDocument] = None
-    agent_data_update_document: Optional[AgentDataUpdateDocument] = None
-    conformance_check_undone: Optional[ConformanceCheckUndone] = None
-    conformance_count_call: Optional[ConformanceCountCall] = None
-    conformance_echo_payload: Optional[ConformanceEchoPayload] = None
-    conformance_fail_always: Optional[ConformanceFailAlways] = None
-    conformance_fail_once: Optional[ConformanceFailOnce] = None
-    conformance_large_payload: Optional[ConformanceLargePayload] = None
-    conformance_need_input: Optional[ConformanceNeedInput] = None
-    conformance_old_action: Optional[ConformanceOldAction] = None
-    conformance_run_slowly: Optional[ConformanceRunSlowly] = None
-    conformance_secret_text: Optional[ConformanceSecretText] = None
-    conformance_verify_job: Optional[ConformanceVerifyJob] = None
-    envelope: Optional[Envelope] = None
-    evidence: Optional[Evidence] = None
-    notifier_send_notification: Optional[NotifierSendNotification] = None
-    process_publish_document: Optional[ProcessPublishDocument] = None
-    refusal: Optional[Refusal] = None
-    refused_event: Optional[RefusedEvent] = None
-    registry_deprecate_action: Optional[RegistryDeprecateAction] = None
-    registry_register_agent: Optional[RegistryRegisterAgent] = None
-    registry_remove_agent: Optional[RegistryRemoveAgent] = None
-    registry_send_heartbeat: Optional[RegistrySendHeartbeat] = None
-    task: Optional[Task] = None
-    task_event: Optional[TaskEvent] = None
-    verifier_verify_document: Optional[VerifierVerifyDocument] = None
-    verifier_verify_notification: Optional[VerifierVerifyNotification] = None
-    waiting: Optional[Waiting] = None
-    wire_error: Optional[WireError] = None

@@ -1,0 +1,48 @@
+/**
+ * Canonical JSON (RFC 8785) and the detached signature over it (RFC 7515, appendix F), with nothing
+ * but WebCrypto.
+ */
+
+/** JavaScript writes numbers and texts as RFC 8785 asks for; keys are sorted by UTF-16 units. */
+export const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
+};
+
+/** An Ed25519 private key, or what signs with one that lies elsewhere (a key service). */
+export type SigningKey = { readonly kid: string } & (
+  | { readonly jwk: JsonWebKey }
+  | { readonly sign: (data: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> }
+);
+
+/** Signs the JSON texts of envelopes: returns the value of the header `x-jws-signature`. */
+export const signerOf = (key: SigningKey): ((text: string) => Promise<string>) => {
+  let imported: Promise<CryptoKey> | undefined;
+  const sign = async (data: Uint8Array<ArrayBuffer>): Promise<Uint8Array> => {
+    if ('sign' in key) return key.sign(data);
+    imported ??= privateKeyOf(key.jwk);
+    return new Uint8Array(await crypto.subtle.sign('Ed25519', await imported, data));
+  };
+  return async (text) => {
+    const head = base64url(bytesOf(JSON.stringify({ alg: 'EdDSA', kid: key.kid })));
+    // What is signed is what the other side reads, so dates and fields left out are as in the text.
+    const body = base64url(bytesOf(canonical(JSON.parse(text))));
+    return `${head}..${base64url(await sign(bytesOf(`${head}.${body}`)))}`;
+  };
+};
+
+/** Only what the key is: what it says of its use is differently named from place to place. */
+const privateKeyOf = ({ kty, crv, x, d }: JsonWebKey): Promise<CryptoKey> => {
+  const jwk = { kty, crv, x, d } as JsonWebKey;
+  return crypto.subtle.importKey('jwk', jwk, { name: 'Ed25519' }, false, ['sign']);
+};
+
+const bytesOf = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
+
+const base64url = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '');
