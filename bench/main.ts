@@ -24,6 +24,7 @@ import { idle } from './idle.ts';
 import { limits } from './limits.ts';
 import { proofs } from './proofs.ts';
 import { run } from './run.ts';
+import { sagas } from './sagas.ts';
 import { start } from './start.ts';
 import { turn } from './turn.ts';
 
@@ -37,6 +38,7 @@ const scenarios: readonly Scenario[] = [
   start,
   run,
   edge,
+  sagas,
   proofs,
   cluster,
   clusterLatency,
