@@ -12,10 +12,13 @@ import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import { type Route, type RouteRequest, sendError } from './route.ts';
 
-/** For the server that the routes are on: who sends slowly is cut off, who comes again may stay. */
+/**
+ * For the server that the routes are on: who sends slowly is cut off, who comes again may stay.
+ * A large file may take as long as `requestTimeout`; `body` allows less.
+ */
 export const SERVER_OPTIONS: ServerOptions = {
   headersTimeout: 15_000,
-  requestTimeout: 30_000,
+  requestTimeout: 300_000,
   connectionsCheckingInterval: 5_000,
   keepAliveTimeout: 65_000,
 };
@@ -37,6 +40,8 @@ type Found = {
   readonly params: Readonly<Record<string, string>>;
 };
 
+/** A body that is read whole is there by then. */
+const BODY_MS = 30_000;
 const NO_PARAMS: Found['params'] = {};
 
 /** @throws TroupeError CONFLICT when two routes are the same */
@@ -210,12 +215,20 @@ class Incoming implements RouteRequest {
   body(bytesMax: number): Promise<Uint8Array> {
     const { request, response } = this;
     return new Promise((resolve, reject) => {
-      const tooLarge = () => {
+      const refuse = (error: TroupeError) => {
+        clearTimeout(timer);
         response.setHeader('connection', 'close');
         request.removeAllListeners('data').resume();
-        const message = `the body has more than ${bytesMax} bytes`;
-        reject(new TroupeError('PAYLOAD_TOO_LARGE', message, { details: { bytesMax } }));
+        reject(error);
       };
+      const tooLarge = () => {
+        const message = `the body has more than ${bytesMax} bytes`;
+        refuse(new TroupeError('PAYLOAD_TOO_LARGE', message, { details: { bytesMax } }));
+      };
+      const timer = setTimeout(() => {
+        const message = `the body was not there after ${BODY_MS / 1_000} s`;
+        refuse(new TroupeError('DEADLINE_EXCEEDED', message));
+      }, BODY_MS).unref();
       if (Number(request.headers['content-length'] ?? 0) > bytesMax) return tooLarge();
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -224,10 +237,14 @@ class Incoming implements RouteRequest {
         if (bytes > bytesMax) return tooLarge();
         chunks.push(chunk);
       });
-      request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      request.once('end', () => {
+        clearTimeout(timer);
+        resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      });
       request.once('close', () => {
-        if (!request.complete)
-          reject(new TroupeError('CANCELLED', 'the client left before its body was complete'));
+        if (request.complete) return;
+        clearTimeout(timer);
+        reject(new TroupeError('CANCELLED', 'the client left before its body was complete'));
       });
     });
   }

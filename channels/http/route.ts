@@ -16,7 +16,7 @@ export type RouteRequest = {
   readonly signal: AbortSignal;
   /**
    * Once per request. @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`, and the rest is not
-   * read; CANCELLED when the client left
+   * read; DEADLINE_EXCEEDED after 30 s; CANCELLED when the client left
    */
   body(bytesMax: number): Promise<Uint8Array>;
 };

@@ -19,6 +19,9 @@ const checkInput = checker(Type.Object({ input: Type.Unknown() }, closed), { sec
 
 /** Between two comments on a quiet stream: proxies close what is silent for a minute. */
 const HEARTBEAT_MS = 15_000;
+/** Streams of one gateway at once; each looks at its task's row once a second. */
+const STREAMS_MAX = 10_000;
+const STREAMS_FULL_RETRY_MS = 5_000;
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
@@ -26,7 +29,12 @@ const STREAM_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-export const taskRoutes = (edge: Edge): readonly Route[] => [
+export const taskRoutes = (edge: Edge): readonly Route[] => {
+  const streams = new Streams(edge);
+  return [...taskAnswers(edge), streams.route];
+};
+
+const taskAnswers = (edge: Edge): readonly Route[] => [
   {
     method: 'GET',
     path: '/v1/tasks/{id}',
@@ -34,11 +42,6 @@ export const taskRoutes = (edge: Edge): readonly Route[] => [
       const view = await edge.task(incoming.params['id']!, credentialsOf(incoming));
       sendJson(incoming.response, 200, view);
     },
-  },
-  {
-    method: 'GET',
-    path: '/v1/tasks/{id}/events',
-    handle: (incoming) => streamEvents(edge, incoming),
   },
   {
     method: 'POST',
@@ -77,28 +80,64 @@ const fitting = <T>(check: (value: unknown) => CheckAnswer<T>, body: unknown): T
 /**
  * Server-sent events (WHATWG HTML, 9.2): `id` is the event's number, so that a client that comes
  * again with `Last-Event-ID` misses none. Ends with the task; a client that leaves ends nothing
- * else.
+ * else, and one that does not read for two heartbeats is left.
  */
-const streamEvents = async (edge: Edge, incoming: RouteRequest): Promise<void> => {
-  const { request, response, params, signal } = incoming;
-  const id = params['id']!;
-  const credentials = credentialsOf(incoming);
-  const after = lastEventId(header(request, 'last-event-id'));
-  await edge.task(id, credentials);
-  response.writeHead(200, STREAM_HEADERS);
-  if (request.method === 'HEAD') {
-    response.end();
-    return;
+class Streams {
+  readonly route: Route = {
+    method: 'GET',
+    path: '/v1/tasks/{id}/events',
+    handle: (incoming) => this.#open(incoming),
+  };
+  readonly #edge: Edge;
+  #count = 0;
+
+  constructor(edge: Edge) {
+    this.#edge = edge;
   }
-  response.flushHeaders();
-  const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS);
-  try {
-    for await (const event of edge.events(id, credentials, { after, signal }))
-      await write(response, event, signal);
-  } finally {
-    clearInterval(heartbeat);
-    response.end();
+
+  async #open(incoming: RouteRequest): Promise<void> {
+    const { request, response, params } = incoming;
+    const after = lastEventId(header(request, 'last-event-id'));
+    await this.#edge.task(params['id']!, credentialsOf(incoming));
+    if (this.#count >= STREAMS_MAX)
+      throw new TroupeError(
+        'RATE_LIMIT_EXCEEDED',
+        `this gateway tells of ${STREAMS_MAX} tasks at once: come again, or ask for the task`,
+        { retryAfterMs: STREAMS_FULL_RETRY_MS },
+      );
+    response.writeHead(200, STREAM_HEADERS);
+    if (request.method === 'HEAD') {
+      response.end();
+      return;
+    }
+    response.flushHeaders();
+    this.#count += 1;
+    const stop = heartbeat(response);
+    try {
+      await this.#tell(incoming, after);
+    } finally {
+      stop();
+      this.#count -= 1;
+      response.end();
+    }
   }
+
+  async #tell(incoming: RouteRequest, after: number): Promise<void> {
+    const { response, params, signal } = incoming;
+    const events = this.#edge.events(params['id']!, credentialsOf(incoming), { after, signal });
+    for await (const event of events) await write(response, event, signal);
+  }
+}
+
+/** Returns how to stop. */
+const heartbeat = (response: ServerResponse): (() => void) => {
+  let unread = 0;
+  const timer = setInterval(() => {
+    unread = response.writableNeedDrain ? unread + 1 : 0;
+    if (unread > 1) response.destroy();
+    else response.write(': still here\n\n');
+  }, HEARTBEAT_MS);
+  return () => clearInterval(timer);
 };
 
 /** Waits while the client does not read. */
