@@ -26,6 +26,9 @@ class Decided {
     const event = cause.event;
     for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ApprovalRow;
     const replies = said<Reply>(step.asks, 'reply').filter(({ to }) => to);
+    const isPerson = meta.from === undefined && meta.principal === operator;
+    if (event.type === 'approval.answer' && !isPerson && step.outcome !== 'ignored')
+      demand(replies, 'only a person with the role decides').toMatchObject([{ error: {} }]);
     if (event.type === 'approval.ask' || event.type === 'approval.answer')
       demand(replies.filter(({ to }) => to?.id === meta.id).length).toBeLessThanOrEqual(1);
     for (const { result } of replies) {
@@ -56,6 +59,7 @@ const moves: Move[] = [
   answer('deny', 'deny', operator),
   answer('mumble', 'perhaps', operator),
   answer('allow by a guest', 'allow', { sub: 'eve', roles: [] }),
+  { ...answer('allow by an actor', 'allow', operator), from: asker } as Move,
 ];
 
 export const exploration: Exploration = {

@@ -34,6 +34,12 @@ const planned = ({ at, phase, round }: PlanInput): Planned => {
 
 type Does = 'done' | 'undone' | 'left';
 
+/** A task that was refused when it was first tried did nothing; of all others nobody can say so. */
+const isSurelyUndone = (event: Message): boolean => {
+  const { state, error } = (event['result'] ?? {}) as { state?: TaskState; error?: ErrorData };
+  return state === 'FAILED' && error?.code === 'FORBIDDEN';
+};
+
 /** A second account of what was done and undone, by the tasks' own answers. */
 class Deeds {
   /** by step, of what a task did */
@@ -60,6 +66,8 @@ class Deeds {
       demand(ask).toBe(true);
       demand(this.asked.has(to), `${to} is asked once`).toBe(false);
       this.asked = new Set(this.asked).add(to);
+      const [name = '', phase] = to.slice(to.lastIndexOf('/') + 1).split('.');
+      if (phase === 'undo') demand(this.did.get(name), 'only what was touched').toBe('done');
       this.lastTask = to;
     }
     for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ProcessRow;
@@ -74,9 +82,8 @@ class Deeds {
     const [name = '', phase] = awaited.slice(awaited.lastIndexOf('/') + 1).split('.');
     const { state, decision } = (event['result'] ?? {}) as { state?: TaskState; decision?: string };
     if (decision === 'skip') this.did = new Map(this.did).set(at, 'left');
-    if (state !== 'SUCCEEDED') return;
-    if (phase === 'act') this.did = new Map(this.did).set(name, 'done');
-    if (phase === 'undo') this.did = new Map(this.did).set(name, 'undone');
+    if (phase === 'act' && !isSurelyUndone(event)) this.did = new Map(this.did).set(name, 'done');
+    if (phase === 'undo' && state === 'SUCCEEDED') this.did = new Map(this.did).set(name, 'undone');
   }
 
   #lastWord({ to, result, error }: Reply, context: ProcessContext): void {
@@ -192,8 +199,8 @@ export const exploration: Exploration = {
       Math.min(round, 1),
       Math.min(questions, 2),
       cancelled,
-      failure?.phase,
-      steps.map(({ state, touched }) => [state, touched]),
+      failure && [failure.phase, failure.error.code],
+      steps.map(({ state, touched, evidence }) => [state, touched, evidence?.verified]),
     ];
   },
   ledger: () => new Deeds(),
