@@ -66,7 +66,9 @@ const describe = ({ spec, ...offer }: Offer): string =>
     ? `${spec.description} Seal a ${payloadName({ spec, ...offer })} for it.`
     : spec.description;
 
-const argumentsOf = (offers: readonly Offer[]) => [...new Set(offers.map(argumentName))];
+const argumentsOf = (offers: readonly Offer[]) => [
+  ...new Set([...offers.map(argumentName), 'Task']),
+];
 
 function payloadSchemas(specs: readonly ActionSpec[], named: Schemas): Schemas {
   const payloads = newest(specs).map((offer) => [
@@ -125,7 +127,7 @@ function typescriptActions(specs: readonly ActionSpec[]): string {
     "import type { CallOptions, TroupeClient } from './client.js';\n" +
     `import type {\n${argumentsOf(offers)
       .map((name) => `  ${name},\n`)
-      .join('')}  Task,\n} from './types.js';\n\n` +
+      .join('')}} from './types.js';\n\n` +
     '/** The shipped actions, one function each: it sends the payload and waits for the end. */\n' +
     `export const actions = (client: TroupeClient) => ({\n${body.join('')}});\n`
   );
@@ -145,6 +147,15 @@ function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
 
 // ---- Python
 
+const QUICKTYPE = [
+  '--src-lang=schema',
+  '--lang=python',
+  '--just-types',
+  '--python-version=3.7',
+  '--top-level=Schemas',
+  '--quiet',
+];
+
 function pythonTypes(schemas: Schemas): string {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-sdk-'));
   try {
@@ -161,15 +172,9 @@ function pythonTypes(schemas: Schemas): string {
     const out = join(folder, 'types.py');
     writeFileSync(source, JSON.stringify(withoutFormats(root)));
     const program = createRequire(import.meta.url).resolve('quicktype/dist/index.js');
-    execFileSync(
-      process.execPath,
-      [
-        program,
-        ...['--src-lang', 'schema', '--lang', 'python', '--just-types', '--python-version', '3.7'],
-        ...['--top-level', 'Schemas', '--src', source, '--out', out, '--quiet'],
-      ],
-      { stdio: ['ignore', 'ignore', 'pipe'] },
-    );
+    execFileSync(process.execPath, [program, ...QUICKTYPE, `--src=${source}`, `--out=${out}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     return `"""${BANNER}"""\n${tidied(readFileSync(out, 'utf8'))}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -200,14 +205,18 @@ function pythonActions(specs: readonly ActionSpec[]): string {
     ([domain, ofDomain]) =>
       `\n\nclass ${pascal(domain)}:\n    def __init__(self, client: TroupeClient) -> None:\n        self._client = client\n${ofDomain.map(pythonFunction).join('')}`,
   );
+  const attributes = [...domains.keys()].map(
+    (domain) => `        self.${domain} = ${pascal(domain)}(client)\n`,
+  );
   return (
     `"""${BANNER}\n\nThe shipped actions, one method each: it sends the payload and waits for the end."""\n` +
     'from typing import Any, Mapping, Union\n\n' +
-    'from .client import Task, TroupeClient\n' +
+    'from .client import TroupeClient\n' +
     `from .types import (\n${argumentsOf(offers)
       .map((name) => `    ${name},\n`)
       .join('')})\n` +
-    `${classes.join('')}`
+    classes.join('') +
+    `\n\nclass Actions:\n    """The shipped actions by domain."""\n\n    def __init__(self, client: TroupeClient) -> None:\n${attributes.join('')}`
   );
 }
 

@@ -1,4 +1,15 @@
 """Talk to a troupe by envelopes. Standard library only."""
-from .client import Task, TaskEvent, TroupeClient, TroupeRefusal, is_final
+from .canonical import canonical
+from .client import TroupeClient, is_final, waits_for_input
+from .connection import TroupeRefusal
+from .types import Task, TaskEvent
 
-__all__ = ["Task", "TaskEvent", "TroupeClient", "TroupeRefusal", "is_final"]
+__all__ = [
+    "Task",
+    "TaskEvent",
+    "TroupeClient",
+    "TroupeRefusal",
+    "canonical",
+    "is_final",
+    "waits_for_input",
+]

@@ -3,7 +3,7 @@
 The shipped actions, one method each: it sends the payload and waits for the end."""
 from typing import Any, Mapping, Union
 
-from .client import Task, TroupeClient
+from .client import TroupeClient
 from .types import (
     AgentDataReadDocument,
     AgentDataRestoreDocument,
@@ -27,6 +27,7 @@ from .types import (
     RegistrySendHeartbeat,
     VerifierVerifyDocument,
     VerifierVerifyNotification,
+    Task,
 )
 
 
@@ -168,3 +169,15 @@ class Verifier:
         """Looks whether a notification was sent to whom it should be."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("verifier.verify_notification", payload, **options)
+
+
+class Actions:
+    """The shipped actions by domain."""
+
+    def __init__(self, client: TroupeClient) -> None:
+        self.agent_data = AgentData(client)
+        self.conformance = Conformance(client)
+        self.notifier = Notifier(client)
+        self.process = Process(client)
+        self.registry = Registry(client)
+        self.verifier = Verifier(client)
