@@ -91,6 +91,23 @@ describe('control', () => {
   });
 });
 
+it('a task that another gateway has told of is waited for until its row is here', async () => {
+  const { task_id } = taskOf(await send(envelope()));
+  const { system } = real;
+  let looks = 0;
+  const late = {
+    get: (...args: Parameters<typeof system.index.get>) =>
+      ++looks < 3 ? undefined : system.index.get(...args),
+    list: () => [],
+  };
+  const nodes = () => [{ role: 'gateway', draining: false }];
+  const other = real.edge({ system: Object.assign(Object.create(system), { index: late, nodes }) });
+  const as = { authorization: 'Bearer alice' };
+  expect(await other.task(task_id, as)).toMatchObject({ task_id });
+  expect(looks).toBe(3);
+  await expect(other.task('none', as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
 describe('events', () => {
   const as = { authorization: 'Bearer alice' };
   const heard = async (id: string, after: number, from: Edge = edge) => {
