@@ -10,9 +10,9 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { EdgeRequest } from './edge.ts';
 
 /** Objects and lists in one another: deeper ones would exhaust the stack of whoever walks them. */
-export const DEPTH_MAX = 64;
+const DEPTH_MAX = 64;
 /** A sender's clock may be so far ahead of ours. */
-export const CLOCK_AHEAD_MS = 60_000;
+const CLOCK_AHEAD_MS = 60_000;
 /** Longest id that is told back as it came. */
 const ECHO_CHARACTERS_MAX = 128;
 

@@ -32,7 +32,7 @@ const InputPayload = Type.Object(
   closed,
 );
 /** Which task: by its id, or by the key it was asked for with. */
-export const CancelPayloadSchema = Type.Union([
+const CancelPayloadSchema = Type.Union([
   Type.Object({ schema_version: version, task_id: Id, reason }, closed),
   Type.Object(
     {
