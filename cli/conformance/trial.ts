@@ -68,10 +68,6 @@ export class Trial {
     return action;
   }
 
-  get patienceMs(): number {
-    return this.#o.patienceMs ?? PATIENCE_MS;
-  }
-
   get external(): Signer {
     if (this.#o.external) return this.#o.external;
     throw new Skipped('no key of an A2A-External program was given (--external-key)');
@@ -161,7 +157,7 @@ export class Trial {
 
   /** The task when it has ended, or when `until` holds. */
   async ended(view: TaskView, until = (now: TaskView) => isFinal(now.state)): Promise<TaskView> {
-    const deadline = performance.now() + this.patienceMs;
+    const deadline = performance.now() + (this.#o.patienceMs ?? PATIENCE_MS);
     for (let now = view; ; now = await this.look(view.task_id)) {
       if (until(now)) return now;
       if (performance.now() > deadline)

@@ -77,7 +77,7 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
   'tasks.input': [
     'a task that needs a word of its caller waits for it and goes on with it',
     async (t) => {
-      const view = await t.accepted(t.envelope(t.action('needInput')));
+      const view = await t.accepted(t.envelope(t.action('needInput')), { async: true });
       const waiting = await t.ended(view, (now) => now.waiting !== undefined);
       t.expect(waiting.waiting?.for === 'input', 'it waits for input', waiting);
       const input = { name: 'Ada' };
@@ -133,8 +133,7 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
       const startedAt = performance.now();
       await t.ended(await t.accepted(cancel(t, view)));
       const seconds = (performance.now() - startedAt) / 1_000;
-      const most = Math.min(STOP_SEC, t.patienceMs / 1_000);
-      t.expect(seconds < most, `20 s of work ended ${seconds.toFixed(1)} s after the cancel`);
+      t.expect(seconds < STOP_SEC, `20 s of work ended ${seconds.toFixed(1)} s after the cancel`);
     },
   ],
   'cancel.unknown': [
