@@ -6,7 +6,7 @@ import {
   type ApprovalRow,
   approvalAddress,
 } from '../../../protocols/approval.ts';
-import type { Message, Project, Reply } from '../../../protocols/statechart.ts';
+import type { Project, Reply } from '../../../protocols/statechart.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
 const asker = address('default', 'process', 'p1');
@@ -59,7 +59,7 @@ const moves: Move[] = [
   answer('deny', 'deny', operator),
   answer('mumble', 'perhaps', operator),
   answer('allow by a guest', 'allow', { sub: 'eve', roles: [] }),
-  { ...answer('allow by an actor', 'allow', operator), from: asker } as Move,
+  { ...answer('allow by an actor', 'allow', operator), from: asker },
 ];
 
 export const exploration: Exploration = {

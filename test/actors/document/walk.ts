@@ -7,7 +7,6 @@ import {
 } from '../../../actors/document/versions.ts';
 import {
   documentAddress,
-  type DocumentRestored,
   type DocumentRow,
   contentHashOf,
   DOCUMENT_CHARACTERS_MAX,
