@@ -196,9 +196,14 @@ export const taskMachine = taskSetup.createMachine({
       },
     },
     unknown: {
-      description: 'Nobody knows whether the work was done: a person decides.',
+      description:
+        'Nobody knows whether the work was done: a person decides, unless the actor that was to stop answers after all.',
       entry: ['awaitDecision', { type: 'project', params: view.row }],
       on: {
+        reply: [
+          { guard: 'isItsResult', target: 'running', actions: 'takeLateReply' },
+          { guard: 'isFromPerformer', target: 'withdrawn', actions: 'takeReply' },
+        ],
         'task.decide': [
           {
             guard: 'decidesAgain',

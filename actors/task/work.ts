@@ -59,7 +59,7 @@ export function accept({ context, event }: Args): Change {
   const submit = event as Delivered<TaskSubmit>;
   const { envelope, terms, transport, payloadHash, redriveOf, meta } = submit;
   const asker = view.askerOf(submit);
-  const sentAt = redriveOf === undefined ? Date.parse(envelope.timestamp) : meta.now;
+  const sentAt = redriveOf === undefined ? sentAtOf(envelope, meta.now) : meta.now;
   return {
     payloadHash,
     view: view.acceptedView(context, submit, meta.now),
@@ -75,6 +75,12 @@ export function accept({ context, event }: Args): Change {
       pauseMs: 0,
     },
   };
+}
+
+/** RFC 3339 has leap seconds, which Date does not know: such an envelope lives from now on. */
+function sentAtOf({ timestamp }: TaskSubmit['envelope'], now: number): number {
+  const sentAt = Date.parse(timestamp);
+  return Number.isNaN(sentAt) ? now : sentAt;
 }
 
 const joined = (waiters: readonly ReplyRef[], asker: ReplyRef | undefined) =>
@@ -232,10 +238,13 @@ export function endAsCancelled({ context, event }: Args): Change {
   return ends(context, { outcome: 'CANCELLED', error: { code: 'CANCELLED', message } });
 }
 
+/** An actor that was silent is not waited for again. */
 export function endAsDecided({ context, event }: Args): Change {
   const { why } = event as Delivered<TaskDecide>;
   const message = `the outcome of the task ${context.taskId} was lost, and an operator decided that it failed: ${why}`;
-  return ends(context, { outcome: 'FAILED', error: { code: 'INTERNAL', message } });
+  const ending: Ending = { outcome: 'FAILED', error: { code: 'INTERNAL', message } };
+  const { asked: _, ...work } = workOf(context);
+  return { work: { ...work, ending } };
 }
 
 // ---- what it did is undone

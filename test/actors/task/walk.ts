@@ -149,6 +149,7 @@ const FIRST: Readonly<Record<string, Partial<TaskSubmit>>> = {
   'submit evidence': { terms: termsOf({ evidence: true }) },
   'submit stale': { stale: 7 },
   'submit too late': { envelope: envelopeOf({ timestamp: '1960-01-01T00:00:00Z' }) },
+  'submit in a leap second': { envelope: envelopeOf({ timestamp: '2016-12-31T23:59:60Z' }) },
   'submit again by hand': {
     envelope: envelopeOf({ timestamp: '1960-01-01T00:00:00Z' }),
     redriveOf: '0',
