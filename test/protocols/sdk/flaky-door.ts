@@ -1,0 +1,116 @@
+/**
+ * A door on the way to a troupe that fails as networks and proxies do: the next envelopes meet what
+ * was planned for them, everything else passes. What came is kept.
+ */
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export type Mishap =
+  /** not taken: 503 with `Retry-After: 1` */
+  | 'busy'
+  /** not taken: 429 that names a time in HTTP's own form, one second ahead or less */
+  | 'throttled'
+  /** taken and answered, and the answer is lost with the connection */
+  | 'lost'
+  /** taken and answered, and the connection breaks in the middle of the answer */
+  | 'half'
+  /** a proxy's page instead of an answer */
+  | 'page'
+  /** taken after those that came soon after it */
+  | 'late'
+  | 'on time';
+
+const LATE_MS = 300;
+
+export type FlakyDoor = {
+  readonly url: string;
+  /** for the next envelopes, one each */
+  plan(...mishaps: readonly Mishap[]): void;
+  /** the envelopes that came, refused ones too, with the time of each, milliseconds */
+  readonly came: readonly { readonly envelope: Sent; readonly atMs: number }[];
+  close(): Promise<void>;
+};
+type Sent = { readonly idempotency_key: string; readonly seq: number };
+
+export async function startFlakyDoor(target: string): Promise<FlakyDoor> {
+  const planned: Mishap[] = [];
+  const came: { envelope: Sent; atMs: number }[] = [];
+  const server = createServer((incoming, answer) => {
+    const meet = async () => {
+      const body = await bytesOf(incoming);
+      if (incoming.url !== '/v1/envelopes') return pass(target, incoming, body, answer);
+      came.push({ envelope: JSON.parse(body.toString()) as Sent, atMs: performance.now() });
+      return befall(planned.shift(), target, incoming, body, answer);
+    };
+    meet().catch(() => answer.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    plan: (...mishaps) => void planned.push(...mishaps),
+    came,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function befall(
+  mishap: Mishap | undefined,
+  target: string,
+  incoming: IncomingMessage,
+  body: Buffer,
+  answer: ServerResponse,
+): Promise<void> {
+  if (mishap === 'late') await sleep(LATE_MS);
+  if (mishap === undefined || mishap === 'late' || mishap === 'on time')
+    return pass(target, incoming, body, answer);
+  if (mishap === 'page') return void answer.writeHead(502).end('<html>bad gateway</html>');
+  if (mishap === 'busy') return refuse(answer, 503, 'UNAVAILABLE', '1');
+  if (mishap === 'throttled')
+    return refuse(answer, 429, 'RATE_LIMIT_EXCEEDED', new Date(Date.now() + 1_000).toUTCString());
+  const taken = await forward(target, incoming, body);
+  const contents = await bytesOf(taken);
+  if (mishap === 'half') {
+    answer.writeHead(taken.statusCode ?? 500, { 'content-length': contents.length });
+    await new Promise((resolve) => answer.write(contents.subarray(0, 20), resolve));
+  }
+  answer.destroy();
+}
+
+const refuse = (answer: ServerResponse, status: number, code: string, after: string): void => {
+  answer.writeHead(status, { 'retry-after': after, 'content-type': 'application/json' });
+  answer.end(JSON.stringify({ error: { code, message: 'not now' } }));
+};
+
+async function pass(
+  target: string,
+  incoming: IncomingMessage,
+  body: Buffer,
+  answer: ServerResponse,
+): Promise<void> {
+  const taken = await forward(target, incoming, body);
+  answer.writeHead(taken.statusCode ?? 500, taken.headers);
+  taken.on('error', () => answer.destroy()).pipe(answer);
+  answer.on('close', () => taken.destroy());
+}
+
+const forward = (
+  target: string,
+  { method, url = '/', headers }: IncomingMessage,
+  body: Buffer,
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { host: _, ...kept } = headers;
+    const sent = request(new URL(url, target), { method, headers: kept }, resolve);
+    sent.on('error', reject).end(body);
+  });
+
+async function bytesOf(stream: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,276 @@
+/** The TypeScript SDK against a whole troupe, over real HTTP. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { actions } from '../../../protocols/sdk/typescript/actions.js';
+import {
+  type ClientOptions,
+  isFinal,
+  type Task,
+  TroupeClient,
+  TroupeRefusal,
+  waitsForInput,
+} from '../../../protocols/sdk/typescript/client.js';
+import { startTcpProxy } from '../../servers/tcp-proxy.ts';
+import { startFlakyDoor } from './flaky-door.ts';
+import { type Live, startLive } from './live.ts';
+
+let live: Live;
+beforeAll(async () => {
+  live = await startLive();
+});
+afterAll(() => live.stop());
+
+/** A client with a name of its own, so that no other one's numbers are in its way. */
+const clientOf = async (options: Partial<ClientOptions> = {}): Promise<TroupeClient> => {
+  const { principal = { sub: `ts-${randomUUID()}`, roles: ['writer'] } } = options;
+  return new TroupeClient({
+    url: live.url,
+    token: await live.token(principal.sub),
+    tenant: 'default',
+    principal,
+    pauseMsMax: 200,
+    ...options,
+  });
+};
+const refusalOf = async (asked: Promise<unknown>): Promise<TroupeRefusal> => {
+  const thrown = await asked.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(TroupeRefusal);
+  return thrown as TroupeRefusal;
+};
+const slow = (client: TroupeClient, seconds: number): Promise<Task> =>
+  client.submit('conformance.run_slowly', { seconds });
+const flaky = async () => {
+  const door = await startFlakyDoor(live.url);
+  onTestFinished(() => door.close());
+  return door;
+};
+const proxied = async () => {
+  const proxy = await startTcpProxy(live.port);
+  onTestFinished(() => proxy.close());
+  return { proxy, url: `http://127.0.0.1:${proxy.port}` };
+};
+
+describe('a task by the TypeScript SDK', () => {
+  it('is answered at once when it is done at once, by its typed function', async () => {
+    const task = await actions(await clientOf()).conformance.echoPayload({ text: 'hello' });
+    expect(task).toMatchObject({ state: 'SUCCEEDED', result: { text: 'hello' } });
+  });
+
+  it('is followed to its end when it takes longer, and tells each event once', async () => {
+    const client = await clientOf();
+    const begun = await slow(client, 2.5);
+    expect(isFinal(begun)).toBe(false);
+    const told: [number, string][] = [];
+    for await (const { n, event } of client.events(begun.task_id)) told.push([n, event]);
+    expect(told).toEqual([
+      [1, 'conformance.run_slowly.accepted'],
+      [2, 'conformance.run_slowly.running'],
+      [3, 'conformance.run_slowly.done'],
+    ]);
+    expect(await client.finished(begun)).toMatchObject({ state: 'SUCCEEDED', result: {} });
+    for await (const event of client.events(begun.task_id, { after: 3 }))
+      expect.unreachable(`nothing is told twice: ${event.n}`);
+  });
+
+  it('is cancelled, and undone', async () => {
+    const client = await clientOf();
+    const { task_id, ...begun } = await slow(client, 30);
+    await client.cancel(task_id, 'enough');
+    const ended = await client.finished({ ...begun, task_id });
+    expect(ended).toMatchObject({ state: 'COMPENSATED', outcome: 'CANCELLED' });
+    expect(await client.cancel(task_id)).toMatchObject({ state: 'COMPENSATED' });
+    const undone = await client.call('conformance.check_undone', { task_id });
+    expect(undone.result).toEqual({ undone: true });
+  });
+
+  it('comes back when it asks its caller for input, and goes on with it', async () => {
+    const client = await clientOf();
+    const asking = await client.call('conformance.need_input', {});
+    expect(waitsForInput(asking)).toBe(true);
+    expect(asking.waiting?.prompt).toBe('What is your name?');
+    const ended = await client.finished(await client.input(asking.task_id, { name: 'Ada' }));
+    expect(ended).toMatchObject({ state: 'SUCCEEDED', result: { input: { name: 'Ada' } } });
+    const late = await refusalOf(client.input(asking.task_id, { name: 'Bob' }));
+    expect(late.code).toBe('CONFLICT');
+  });
+
+  it('takes a file in the place of a payload that is too large', async () => {
+    const client = await clientOf();
+    const contents = new TextEncoder().encode('x'.repeat(100_000));
+    const refused = await refusalOf(
+      client.call('conformance.large_payload', { text: 'x'.repeat(100_000) }),
+    );
+    expect(refused).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', status: 413 });
+    const file = await client.upload(contents, 'text/plain');
+    const task = await client.call('conformance.large_payload', { ...file });
+    expect(task.result).toEqual({ bytes: 100_000, hash: file.artifact_hash });
+  });
+
+  it('leaves evidence that can be read', async () => {
+    const client = await clientOf();
+    const { task_id } = await client.call('conformance.echo_payload', { text: 'a job' });
+    await client.call('conformance.verify_job', { job_id: task_id });
+    const { records } = await client.evidence(task_id);
+    expect(records).toMatchObject([{ job_id: task_id, verified: true }]);
+  });
+
+  it('stops being waited for when its caller has enough, and goes on', async () => {
+    const client = await clientOf();
+    const begun = await slow(client, 30);
+    const enough = new AbortController();
+    const waiting = client.finished(begun, { signal: enough.signal });
+    enough.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    expect(await client.task(begun.task_id)).toMatchObject({ state: 'RUNNING' });
+    await client.cancel(begun.task_id);
+  });
+});
+
+describe('a refusal', () => {
+  it('says its code, its status and the field', async () => {
+    const client = await clientOf();
+    const wrong = await refusalOf(client.call('conformance.echo_payload', { text: 5 }));
+    expect(wrong).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 });
+    expect(wrong.details).toMatchObject({ errors: [{ path: '/payload/text' }] });
+    expect(await refusalOf(client.call('nobody.does_this', {}))).toMatchObject({
+      code: 'NOT_FOUND',
+      status: 404,
+    });
+    expect(await refusalOf(client.task(randomUUID()))).toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('is not sent again when it will not pass, and is when it may', async () => {
+    const door = await flaky();
+    const client = await clientOf({ url: door.url, attemptsMax: 2 });
+    await refusalOf(client.call('conformance.echo_payload', { text: 5 }));
+    expect(door.came).toHaveLength(1);
+    door.plan('page', 'page');
+    expect(await refusalOf(client.call('conformance.count_call', {}))).toMatchObject({
+      code: 'UNAVAILABLE',
+      status: 502,
+    });
+    expect(door.came).toHaveLength(3);
+  });
+
+  it('of another tenant or principal than the token’s is told as it is', async () => {
+    const token = await live.token('ann');
+    const client = await clientOf({ token, principal: { sub: 'bob' } });
+    expect((await refusalOf(client.call('conformance.count_call', {}))).code).toBe('FORBIDDEN');
+    const stranger = await clientOf({ token: () => Promise.resolve('nonsense') });
+    expect((await refusalOf(stranger.capabilities())).code).toBe('UNAUTHORIZED');
+  });
+});
+
+describe('an envelope that meets trouble', () => {
+  it('is sent again with the same key, not before Retry-After, and the work is done once', async () => {
+    const door = await flaky();
+    const client = await clientOf({ url: door.url });
+    door.plan('busy', 'lost', 'throttled', 'half', 'page');
+    const task = await client.call('conformance.count_call', {});
+    expect(task).toMatchObject({ state: 'SUCCEEDED', result: { calls: 1 } });
+    expect(door.came).toHaveLength(6);
+    expect(new Set(door.came.map(({ envelope }) => envelope.idempotency_key)).size).toBe(1);
+    expect(door.came[1]!.atMs - door.came[0]!.atMs).toBeGreaterThanOrEqual(990);
+  });
+
+  it('finds the first result under its key, and CONFLICT with another payload', async () => {
+    const client = await clientOf();
+    const key = { idempotencyKey: randomUUID() };
+    const first = await client.call('conformance.echo_payload', { text: 'one' }, key);
+    const again = await client.call('conformance.echo_payload', { text: 'one' }, key);
+    expect(again.task_id).toBe(first.task_id);
+    const other = await refusalOf(client.call('conformance.echo_payload', { text: 'two' }, key));
+    expect(other).toMatchObject({ code: 'CONFLICT', status: 409 });
+  });
+
+  it('takes a higher number when another client of its sender was at a higher one', async () => {
+    const principal = { sub: `ts-${randomUUID()}` };
+    const [first, second] = [await clientOf({ principal }), await clientOf({ principal })];
+    const ahead = first.envelope('conformance.count_call', { subject: 's' });
+    await first.send({ ...ahead, seq: ahead.seq + 1_000_000 });
+    const task = await second.call('conformance.count_call', { subject: 's' });
+    expect(task).toMatchObject({ state: 'SUCCEEDED', result: { calls: 1 } });
+  });
+
+  it('gets through among many of its subject that overtake each other', async () => {
+    const door = await flaky();
+    const client = await clientOf({ url: door.url });
+    door.plan(...Array.from({ length: 60 }, (_, at) => (at % 3 === 2 ? 'late' : 'on time')));
+    const calls = Array.from({ length: 60 }, () =>
+      client.call('conformance.count_call', { subject: 'crowd' }),
+    );
+    const results = (await Promise.all(calls)).map(({ result }) => result);
+    expect(results).toEqual(Array.from({ length: 60 }, () => ({ calls: 1 })));
+    expect(door.came.length).toBeGreaterThan(60);
+  });
+
+  it('is given up when nothing comes for long, and sent again', async () => {
+    const { proxy, url } = await proxied();
+    const client = await clientOf({ url, timeoutMs: 3_000, attemptsMax: 3 });
+    proxy.pause();
+    const asked = client.call('conformance.count_call', {});
+    const alone = clientOf({ url, timeoutMs: 100, attemptsMax: 1 });
+    const left = await refusalOf((await alone).call('conformance.count_call', {}));
+    expect(left).toMatchObject({ code: 'UNAVAILABLE', status: 0 });
+    proxy.cut();
+    proxy.resume();
+    expect((await asked).result).toEqual({ calls: 1 });
+  });
+});
+
+describe('a broken connection', () => {
+  it('costs no event and tells none twice', async () => {
+    const { proxy, url } = await proxied();
+    const client = await clientOf({ url });
+    const begun = await slow(client, 2.5);
+    const told: number[] = [];
+    for await (const { n } of client.events(begun.task_id)) {
+      told.push(n);
+      if (n < 3) proxy.cut();
+    }
+    expect(told).toEqual([1, 2, 3]);
+  });
+
+  it('does not end the wait for a task', async () => {
+    const { proxy, url } = await proxied();
+    const client = await clientOf({ url });
+    const begun = await slow(client, 2.5);
+    const ended = client.finished(begun);
+    proxy.cut();
+    expect(await ended).toMatchObject({ state: 'SUCCEEDED' });
+  });
+
+  it('that stays ends it after a while, with the name of the task', async () => {
+    const { proxy, url } = await proxied();
+    const client = await clientOf({ url, patienceMs: 50 });
+    const begun = await slow(client, 30);
+    proxy.refuse(true);
+    proxy.cut();
+    const { details, message } = await refusalOf(client.finished(begun));
+    expect(details).toEqual({ task_id: begun.task_id });
+    expect(message).toContain('goes on');
+  });
+});
+
+describe('a program outside (A2A-External)', () => {
+  it('signs what it sends, and is refused when it does not', async () => {
+    const sub = `ts-${randomUUID()}`;
+    const token = await live.token(sub, { external: true });
+    const signingKey = await live.key(sub);
+    const principal = { sub };
+    const text = 'ünï \u{1f600} "quoted" \\ 1e21';
+    const signed = await clientOf({ token, principal, signingKey });
+    const odd = { text, when: new Date(0), left: undefined, numbers: [1e21, 1e-7, -0] };
+    expect(await signed.call('conformance.echo_payload', odd)).toMatchObject({
+      state: 'SUCCEEDED',
+      result: { text },
+    });
+    const unsigned = await clientOf({ token, principal });
+    expect((await refusalOf(unsigned.call('conformance.count_call', {}))).code).toBe(
+      'UNAUTHORIZED',
+    );
+  });
+});
