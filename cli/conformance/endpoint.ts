@@ -32,6 +32,8 @@ export type Download = {
 
 export interface Endpoint {
   readonly transport: 'http' | 'nats';
+  /** the largest message that gets to it at all; undefined: any */
+  readonly bytesMax?: number | undefined;
   /** One envelope, or what pretends to be one. Rejects when no answer comes. */
   send(envelope: Envelope | string | object, options?: SendOptions): Promise<Reply>;
   /** Events of a task from `after` + 1 on, until it has ended or time is up; oldest first. */

@@ -33,6 +33,10 @@ export class NatsEndpoint implements Endpoint {
     this.#unsubscribe = options.client.subscribe(pattern, (bytes) => this.#hear(bytes));
   }
 
+  get bytesMax(): number | undefined {
+    return this.#o.client.bytesMax;
+  }
+
   get http(): Http {
     // The suite asks for it only where it is there.
     return this.#o.http as Http;

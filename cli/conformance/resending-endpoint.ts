@@ -40,6 +40,10 @@ export class ResendingEndpoint implements Endpoint {
     return this.#endpoint.transport;
   }
 
+  get bytesMax(): number | undefined {
+    return this.#endpoint.bytesMax;
+  }
+
   /** requests that were sent again */
   get resent(): number {
     return this.#resent;

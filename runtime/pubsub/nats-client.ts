@@ -21,6 +21,11 @@ export class NatsClient {
     return new NatsClient(await connectNats(options));
   }
 
+  /** the largest message that the server takes; undefined before it said so */
+  get bytesMax(): number | undefined {
+    return this.#nc.info?.max_payload;
+  }
+
   /** @throws TroupeError UNAVAILABLE when nobody listens, DEADLINE_EXCEEDED */
   async request(
     subject: string,

@@ -1,6 +1,8 @@
 /** The suite against the program as it is delivered, over HTTP: every rule is kept. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CHECKS, type Finding, runSuite } from '../../cli/conformance/suite.ts';
+import { type Fault, openBrokenDoor } from './breakers/broken-door.ts';
+import { say } from './breakers/faults.ts';
 import { embeddedSubject, faultsIn, type Subject, trialOver } from './subject.ts';
 
 let subject: Subject;
@@ -19,5 +21,33 @@ it('keeps every rule and skips none', { timeout: 120_000 }, async () => {
   expect(faultsIn(findings)).toEqual([]);
   expect(findings.map(({ id }) => id)).toEqual(CHECKS.map(({ id }) => id));
   expect(told).toEqual(findings);
+  expect(resent).toBe(0);
+});
+
+/** Every seventh answer is lost on its way: a 503 comes instead, and what was asked is done. */
+const losingAnswers = (): Fault => {
+  let answers = 0;
+  return async (asked, pass) => {
+    const answer = await pass(asked);
+    return ++answers % 7 === 0 ? say(503, { error: { code: 'UNAVAILABLE', message: '' } }) : answer;
+  };
+};
+
+it('keeps every rule for a client that sends again what was not answered', {
+  timeout: 120_000,
+}, async () => {
+  const door = await openBrokenDoor(subject.origin, losingAnswers());
+  onTestFinished(() => door.close());
+  const { findings, resent } = await runSuite(trialOver(door.url, subject.credentials));
+  expect(faultsIn(findings)).toEqual([]);
+  expect(resent).toBeGreaterThan(10);
+});
+
+it('says at once that nobody is there', { timeout: 30_000 }, async () => {
+  const door = await openBrokenDoor(subject.origin, losingAnswers());
+  await door.close();
+  const trial = trialOver(door.url, subject.credentials);
+  const { findings, resent } = await runSuite({ ...trial, only: ['envelope.'] });
+  expect(findings.map(({ verdict }) => verdict)).toEqual(findings.map(() => 'broken'));
   expect(resent).toBe(0);
 });

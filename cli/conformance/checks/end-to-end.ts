@@ -32,12 +32,13 @@ export const endToEndChecks: readonly Check[] = checksOf('end to end', {
   'e2e.process': [
     `${AT_ONCE} processes at once succeed, each step verified, acknowledged and done in time`,
     async (t) => {
-      const runs = await Promise.all(Array.from({ length: AT_ONCE }, () => one(t)));
-      for (const { view } of runs) t.expect(view.state === 'SUCCEEDED', 'it succeeds', view);
-      const ack = p95(runs.map(({ ackMs }) => ackMs));
-      t.expect(ack <= ACK_P95_MS, `ACK P95 ${Math.round(ack)} ms, at most ${ACK_P95_MS}`);
-      const over = p95(runs.map(({ view }) => secondsOf(view) - view.eta_sec));
-      t.expect(over <= DONE_OVER_ETA_SEC, `done P95 ${over.toFixed(1)} s over the eta`);
+      await t.inTime('P95 of acknowledgements', ACK_P95_MS, async () => {
+        const runs = await Promise.all(Array.from({ length: AT_ONCE }, () => one(t)));
+        for (const { view } of runs) t.expect(view.state === 'SUCCEEDED', 'it succeeds', view);
+        const over = p95(runs.map(({ view }) => secondsOf(view) - view.eta_sec));
+        t.expect(over <= DONE_OVER_ETA_SEC, `done P95 ${over.toFixed(1)} s over the eta`);
+        return p95(runs.map(({ ackMs }) => ackMs));
+      });
     },
     { alone: true },
   ],

@@ -36,9 +36,12 @@ export const taskChecks: readonly Check[] = checksOf('tasks', {
   'tasks.ack': [
     'who asks for it is acknowledged within a second, before the work is done',
     async (t) => {
-      const reply = await t.send(t.envelope(t.action('slow'), { seconds: 2 }), { async: true });
-      t.expect(reply.status === 202, 'status 202', reply);
-      t.expect(reply.ms < ACK_MS, `answered in ${Math.round(reply.ms)} ms`, reply);
+      await t.inTime('it is acknowledged', ACK_MS, async () => {
+        const envelope = t.envelope(t.action('slow'), { seconds: 3 });
+        const reply = await t.send(envelope, { async: true });
+        t.expect(reply.status === 202, 'status 202', reply);
+        return reply.ms;
+      });
     },
     { alone: true },
   ],
