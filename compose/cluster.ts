@@ -21,6 +21,7 @@ import { Attendance } from './attendance.ts';
 import { type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seed } from './settings.ts';
+import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -152,16 +153,13 @@ async function joinCluster(
   });
   joined = true;
   try {
-    const workspaces = workspacesOf(config, {
-      blobs: ports.blobs,
-      cell: ports.store.cell,
-      node: `${role}-${name}`,
-    });
+    const { blobs, pubsub, shards, store } = ports;
+    const { cell } = store;
     const node = await createSystem({
       ...ports,
       ...system,
       services: { ...services, ...tasks.services },
-      workspaces,
+      workspaces: workspacesOf(config, { blobs, cell, node: `${role}-${name}` }),
       env: nats.env,
       cluster: {
         role,
@@ -173,12 +171,27 @@ async function joinCluster(
       },
     });
     const own = node.nodes().find((one) => one.name === name && one.role === role);
-    const { pubsub, shards } = ports;
-    return { id: own?.node ?? name, name, system: node, shards, pubsub };
+    const id = own?.node ?? name;
+    compareParts({ bus: node.bus, cell, node: id, name }, { crew, tasks });
+    return { id, name, system: node, shards, pubsub };
   } catch (error) {
     await ports.store.close();
     throw error;
   }
+}
+
+/** Says in the log when this process and another do not have alike what they must. */
+function compareParts(
+  self: Pick<SharedPartsOptions, 'bus' | 'cell' | 'node' | 'name'>,
+  { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
+): void {
+  const parts = new SharedParts({
+    ...self,
+    sealingKid: tasks.sealer.publicJwk.kid,
+    artifacts: tasks.services.artifacts,
+    onDifference: (what) => crew.log.warn({ alarm: true }, what),
+  });
+  void parts.open();
 }
 
 /** The log, and whoever else wants to know. */

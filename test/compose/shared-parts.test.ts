@@ -1,0 +1,99 @@
+/** What processes of a cluster find out about each other's buckets and keys: real folders. */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { SharedParts } from '../../compose/shared-parts.ts';
+import { openFolderArtifacts } from '../../runtime/artifacts/folder.ts';
+import { InProcessBus } from '../../runtime/bus/in-process.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
+
+const KEY = randomBytes(32).toString('hex');
+
+type Made = { readonly folder: string; readonly key?: string; readonly sealingKid?: string };
+
+/** A cluster whose processes come one after the other. */
+function openCluster() {
+  const bus = new InProcessBus();
+  onTestFinished(() => bus.close());
+  const heard: Record<string, string[]> = {};
+  let told = 0;
+  bus.subscribe('parts', () => void told++);
+  const enter = async (name: string, { folder, key = KEY, sealingKid = 'k1' }: Made) => {
+    const artifacts = await openFolderArtifacts({
+      path: folder,
+      publicUrl: () => `http://${name}.example`,
+      mimeTypes: ['application/json'],
+      encryptionKey: key,
+    });
+    const said: string[] = [];
+    heard[name] = said;
+    const onDifference = (what: string) => void said.push(what);
+    const parts = { bus, cell: 'c1', node: `${name}-1`, name, sealingKid, artifacts };
+    await new SharedParts({ ...parts, onDifference }).open();
+  };
+  return { enter, heard, told: () => told };
+}
+
+it('says nothing where all processes have one bucket and one key', async () => {
+  const { enter, heard, told } = openCluster();
+  const folder = scratchFolder();
+  for (const name of ['ann', 'bob', 'eve']) await enter(name, { folder });
+  // who comes tells, and everybody who is there tells in turn
+  await eventually(() => expect(told()).toBe(1 + 2 + 3));
+  expect(heard).toEqual({ ann: [], bob: [], eve: [] });
+});
+
+it('tells both sides of a process whose files are elsewhere, once', async () => {
+  const { enter, heard } = openCluster();
+  const folder = scratchFolder();
+  await enter('ann', { folder });
+  await enter('bob', { folder: join(folder, 'own') });
+  await eventually(() => {
+    expect(heard['ann']).toEqual([
+      expect.stringMatching(/can not read the files of bob: .*signature/),
+    ]);
+    expect(heard['bob']).toEqual([
+      expect.stringMatching(/can not read the files of ann: .*a2a.artifacts/),
+    ]);
+  });
+  await enter('eve', { folder });
+  await eventually(() => expect(heard['eve']).toHaveLength(1));
+  expect(heard['ann']).toHaveLength(1);
+});
+
+it('notices that files of one folder are sealed with two keys', async () => {
+  const { enter, heard } = openCluster();
+  const folder = scratchFolder();
+  await enter('ann', { folder });
+  await enter('bob', { folder, key: randomBytes(32).toString('hex') });
+  await eventually(() => expect(heard['ann']?.join()).toContain('sealed with the key'));
+});
+
+it('tells both sides of two keys for sensitive payloads', async () => {
+  const { enter, heard } = openCluster();
+  const folder = scratchFolder();
+  await enter('ann', { folder });
+  await enter('bob', { folder, sealingKid: 'k2' });
+  await eventually(() => {
+    expect(heard['ann']).toEqual([expect.stringContaining('bob has another key')]);
+    expect(heard['bob']).toEqual([expect.stringContaining('a2a.sealingKeyFile')]);
+  });
+});
+
+it('says that a bucket can not be used, and what others say is not believed blindly', async () => {
+  const bus = new InProcessBus();
+  onTestFinished(() => bus.close());
+  const said: string[] = [];
+  const artifacts = await openFolderArtifacts({
+    path: scratchFolder(),
+    publicUrl: () => 'http://ann.example',
+    mimeTypes: ['image/png'],
+  });
+  const parts = { bus, cell: 'c1', node: 'ann-1', name: 'ann', sealingKid: 'k1', artifacts };
+  await new SharedParts({ ...parts, onDifference: (what) => void said.push(what) }).open();
+  for (const nonsense of [null, 'x', {}, { node: 1, name: 'b' }]) bus.publish('parts', nonsense);
+  await eventually(() =>
+    expect(said).toEqual([expect.stringMatching(/bucket of files can not be used.*look at a2a/)]),
+  );
+});
