@@ -112,6 +112,16 @@ export const cancelChecks: readonly Check[] = checksOf('cancel and compensation'
       t.expect(last === ended.state.toLowerCase(), `its last event is ${ended.state}`, ended);
     },
   ],
+  'cancel.undone': [
+    'work that is told to be COMPENSATED was undone in fact',
+    async (t) => {
+      const action = t.action('undone');
+      const { task_id, state } = await t.ended(await t.accepted(cancel(t, await begun(t))));
+      t.expect(state === 'COMPENSATED', 'it is COMPENSATED', { task_id, state });
+      const { result } = await t.call(action, { task_id });
+      t.expect((result as { undone?: unknown } | undefined)?.undone === true, 'undone', { result });
+    },
+  ],
   'cancel.twice': [
     'cancelling again changes nothing and gets the same end',
     async (t) => {

@@ -109,6 +109,13 @@ export const cancelBreakers = breakersOf({
           : undefined,
       ),
   ],
+  'cancel.undone': [
+    'calls compensated what it did not undo',
+    () =>
+      ends((view) =>
+        view.action === actions.undone ? { ...view, result: { undone: false } } : undefined,
+      ),
+  ],
   'cancel.twice': [
     'refuses to cancel what is being cancelled',
     () => {
