@@ -2,7 +2,13 @@
  * Schemas of agents outside, as checks: JSON Schema 2020-12 with the usual formats. What TypeBox
  * compiles is ours; these come from others, so they are never loaded from elsewhere and share
  * nothing with each other.
+ *
+ * Invariant: no check holds the process for long. A pattern may backtrack for years (ReDoS),
+ * `uniqueItems` compares all with all: so a check runs as a script with a time limit, which V8
+ * keeps inside of a pattern, too. That costs 50 µs; a schema that takes too long then rests, so
+ * that it has a twentieth of the process at most.
  */
+import { Script, createContext } from 'node:vm';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { CheckError } from '../../../protocols/check.ts';
@@ -11,23 +17,74 @@ import { TroupeError } from '../../../protocols/errors.ts';
 export type SchemaCheck = (value: unknown) => readonly CheckError[];
 
 // The first error only: looking for all of them lets a payload choose how long that takes.
-const ajv = new Ajv2020({ strict: false, addUsedSchema: false, allErrors: false, logger: false });
-addFormats.default(ajv);
+const OPTIONS = { strict: false, allErrors: false, logger: false } as const;
+
+/** Knows what a schema is, which takes long to learn, and keeps none. */
+const draft = new Ajv2020(OPTIONS);
+addFormats.default(draft);
+
+/** One for each schema, and gone with it: Ajv forgets nothing that it has compiled. */
+function freshAjv(): Ajv2020 {
+  const ajv = new Ajv2020({ ...OPTIONS, validateSchema: false });
+  addFormats.default(ajv);
+  return ajv;
+}
+
+const CHECK_MS = 50;
+const REST_MS = 20 * CHECK_MS;
 
 /**
  * A check of values: the first error with its path, or []. Errors never show the value.
- * @throws TroupeError INVALID_ARGUMENT when it is no schema, or refers to another document
+ * @throws TroupeError INVALID_ARGUMENT when it is no schema, or refers to another document; (the
+ * check) UNAVAILABLE while the schema rests
  */
 export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
   try {
-    const validate = ajv.compile(schema);
-    return (value) => (validate(value) ? [] : (validate.errors ?? []).map(checkError));
+    if (!draft.validateSchema(schema)) throw new Error(draft.errorsText());
+    // Ajv's own keyword: such a check would answer later, and end the process where it fails.
+    if ('$async' in schema) throw new Error('$async is no keyword of it');
+    const validate = freshAjv().compile(schema);
+    return restingAfterTimeout((value) =>
+      validate(value) ? [] : (validate.errors ?? []).map(checkError),
+    );
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new TroupeError('INVALID_ARGUMENT', `it is no JSON Schema 2020-12: ${why}`, { cause });
+  }
+}
+
+function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
+  let restsUntilMs = 0;
+  return (value) => {
+    const leftMs = restsUntilMs - performance.now();
+    if (leftMs > 0) throw resting(leftMs);
+    try {
+      return within(CHECK_MS, () => check(value));
+    } catch {
+      // Too long, or too deep for the stack: a schema that is sound does neither.
+      restsUntilMs = performance.now() + REST_MS;
+      return [{ path: '', message: 'can not be checked in time against the schema of its agent' }];
+    }
+  };
+}
+
+const resting = (leftMs: number): TroupeError =>
+  new TroupeError(
+    'UNAVAILABLE',
+    'the schema of this action took too long to check a payload and rests: its agent should mend it',
+    { retryAfterMs: Math.ceil(leftMs) },
+  );
+
+const sandbox = createContext({ work: undefined });
+const runWork = new Script('work()');
+
+/** What the work answers. @throws what it throws; Error when it takes longer */
+function within<T>(ms: number, work: () => T): T {
+  sandbox['work'] = work;
+  try {
+    return runWork.runInContext(sandbox, { timeout: ms }) as T;
   } finally {
-    // Ajv remembers by the object, for ever.
-    ajv.removeSchema(schema);
+    sandbox['work'] = undefined;
   }
 }
 

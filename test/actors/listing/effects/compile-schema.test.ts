@@ -1,0 +1,78 @@
+/** Schemas that come from others: none may hold the process, whatever it says. */
+import { describe, expect, it } from 'vitest';
+import { compileSchema } from '../../../../actors/listing/effects/compile-schema.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+
+const text = (pattern: string) => ({ properties: { text: { type: 'string', pattern } } });
+const TOO_LONG = [{ path: '', message: expect.stringContaining('can not be checked in time') }];
+
+/** Thrown by it. */
+const codeOf = (work: () => unknown): string => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof TroupeError) return error.code;
+  }
+  return 'nothing';
+};
+
+describe('a schema of an agent outside', () => {
+  it('says where a value does not fit, and never shows it', () => {
+    const check = compileSchema(text('^[a-z]+$'));
+    expect(check({ text: 'abc' })).toEqual([]);
+    const [error] = check({ text: 'SECRET' });
+    expect(error).toMatchObject({ path: '/text' });
+    expect(JSON.stringify(error)).not.toContain('SECRET');
+  });
+
+  it('may be of values in one another, as deep as they are', () => {
+    const check = compileSchema({
+      additionalProperties: false,
+      properties: { child: { $ref: '#' } },
+    });
+    expect(check({ child: { child: {} } })).toEqual([]);
+    expect(check({ child: { child: { other: 1 } } })).toMatchObject([
+      { path: '/child/child/other' },
+    ]);
+  });
+
+  it('shares no names with another one', () => {
+    const named = (type: string) => ({ properties: { a: { $id: 'https://example.com/a', type } } });
+    expect(compileSchema(named('string'))({ a: 'x' })).toEqual([]);
+    expect(compileSchema(named('number'))({ a: 1 })).toEqual([]);
+    expect(codeOf(() => compileSchema({ $ref: 'https://example.com/a' }))).toBe('INVALID_ARGUMENT');
+  });
+
+  it('whose pattern would backtrack for years is given up, and rests', () => {
+    const check = compileSchema(text('^(a+)+$'));
+    expect(check({ text: 'aaa' })).toEqual([]);
+    expect(check({ text: `${'a'.repeat(60)}!` })).toEqual(TOO_LONG);
+    expect(codeOf(() => check({ text: 'aaa' }))).toBe('UNAVAILABLE');
+  });
+
+  it('that compares all items with all others is given up', () => {
+    const check = compileSchema({ type: 'array', uniqueItems: true });
+    expect(check(Array.from({ length: 60_000 }, (_, n) => ({ n })))).toEqual(TOO_LONG);
+  });
+
+  it('that refers to itself without an end is given up', () => {
+    const check = compileSchema({ allOf: [{ $ref: '#' }] });
+    expect(check({})).toEqual(TOO_LONG);
+  });
+
+  it('does not keep others from being checked', () => {
+    const slow = compileSchema(text('^(b+)+$'));
+    expect(slow({ text: `${'b'.repeat(60)}!` })).toEqual(TOO_LONG);
+    expect(compileSchema(text('^b+$'))({ text: 'bbb' })).toEqual([]);
+  });
+
+  it('that is none is refused', () => {
+    expect(codeOf(() => compileSchema({ type: 'no such type' }))).toBe('INVALID_ARGUMENT');
+    expect(codeOf(() => compileSchema({ $async: true, required: ['a'] }))).toBe('INVALID_ARGUMENT');
+    const inner = { properties: { a: { $async: true, required: ['b'] } } };
+    expect(codeOf(() => compileSchema(inner))).toBe('INVALID_ARGUMENT');
+    expect(codeOf(() => compileSchema({ $ref: 'https://example.com/other' }))).toBe(
+      'INVALID_ARGUMENT',
+    );
+  });
+});
