@@ -207,11 +207,22 @@ const codeOf = (status: number): ErrorCode => {
   return status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT';
 };
 
-/** A cancel of what was never begun, or has already ended without a result, has nothing to undo. */
+/** Ends after which nothing of the work is left, unless a person left it there. */
+const UNDONE: ReadonlySet<unknown> = new Set<TaskState>([
+  'FAILED',
+  'CANCELLED',
+  'COMPENSATED',
+  'EXPIRED',
+]);
+
+/**
+ * A cancel of what was never begun, or has already ended without a result, has nothing to undo. Of
+ * a task there whose outcome nobody knows, nobody knows that either.
+ */
 function isUndone(envelope: Envelope, error: unknown): boolean {
   if (!isCancel(envelope) || !(error instanceof TroupeError)) return false;
-  const state = error.details?.['state'];
-  return error.code === 'NOT_FOUND' || (typeof state === 'string' && state !== 'SUCCEEDED');
+  const { state, compensated } = error.details ?? {};
+  return error.code === 'NOT_FOUND' || (UNDONE.has(state) && compensated !== false);
 }
 
 /** By its key: its task there may not be known yet. */

@@ -51,6 +51,9 @@ const askWith = (options: AgentRequestOptions) =>
     token: () => Promise.resolve({ authorization: 'Bearer alice' }),
   });
 const ask = askWith({ allowLoopback: true });
+/** An agent that gives one answer to whatever it is asked. */
+const askWithAnswer = (status: number, body: unknown) =>
+  createAskAgent({ request: () => Promise.resolve({ status, body, retryAfterSec: undefined }) });
 const rowAt = (door: string): AgentRow => ({
   agent_id: 'tester',
   version: '1.0.0',
@@ -247,6 +250,24 @@ describe('asking an agent outside', () => {
     const done = envelope();
     await ask(rowAt(url), done, signal());
     await expect(ask(rowAt(url), cancelOf(done), signal())).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
+  });
+
+  it('takes no cancel for done where nobody knows whether the work was', async () => {
+    const cancelled = envelope({
+      action: 'test.echo_text.cancel',
+      payload: { schema_version: '1.0', idempotency_key: 'lost' },
+    });
+    const agent = askWithAnswer(409, {
+      error: { code: 'CONFLICT', message: 'a person decides', details: { state: 'UNKNOWN' } },
+    });
+    await expect(agent(rowAt(url), cancelled, signal())).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
+    const left = { state: 'FAILED', compensated: false };
+    const given = askWithAnswer(409, { error: { code: 'CONFLICT', message: '', details: left } });
+    await expect(given(rowAt(url), cancelled, signal())).rejects.toMatchObject({
       code: 'CONFLICT',
     });
   });
