@@ -113,6 +113,7 @@ async function endpointOf(
     ...natsOptions(config),
     servers: [url],
     name: 'troupe conformance',
+    inboxPrefix: `_INBOX.${who.tenant}`,
   });
   return new NatsEndpoint({
     client,

@@ -40,6 +40,10 @@ export type NatsOptions = {
     readonly certFile?: string;
     readonly keyFile?: string;
   };
+  /**
+   * subjects that answers come to; default of the client. A tenant may have inboxes of its own only
+   */
+  readonly inboxPrefix?: string;
   /** told what happens to the connection, in plain words; waits at most once in ten seconds */
   readonly onStatus?: (what: string) => void;
   /** ends the wait for the first connection, and nothing after it */
@@ -89,7 +93,7 @@ export async function connectNats(options: NatsOptions): Promise<NatsConnection>
 }
 
 async function settingsOf(options: NatsOptions): Promise<ConnectionOptions> {
-  const { servers, user, pass, token, tls } = options;
+  const { servers, user, pass, token, tls, inboxPrefix } = options;
   if (servers.length === 0) throw refused('no NATS server is named');
   const authenticator = await authenticatorOf(options);
   for (const path of Object.values(tls ?? {})) await readable(path);
@@ -102,6 +106,7 @@ async function settingsOf(options: NatsOptions): Promise<ConnectionOptions> {
     ...(token !== undefined && { token }),
     ...(authenticator && { authenticator }),
     ...(tls && { tls }),
+    ...(inboxPrefix !== undefined && { inboxPrefix }),
   };
 }
 

@@ -5,21 +5,40 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Http } from '../../cli/conformance/endpoint.ts';
 import { NatsEndpoint } from '../../cli/conformance/nats-endpoint.ts';
 import { CHECKS, runSuite } from '../../cli/conformance/suite.ts';
 import type { TrialOptions } from '../../cli/conformance/trial.ts';
 import { NatsClient } from '../../runtime/pubsub/nats-client.ts';
+import { shippedConfig } from '../deploy/shipped-config.ts';
 import { freePort, kill, type Program, startGateway, startWorker } from '../kill/program.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { credentialsAt, faultsIn, trialOver } from './subject.ts';
 
 const NAMES = ['ann', 'bob', 'cleo'];
+/** What is asked over HTTP whatever carries the envelopes; docs/conformance.md names them too. */
+const OVER_HTTP = [
+  'security.foreign-task',
+  'large.by-reference',
+  'large.signed-url',
+  'large.lifetime',
+  'large.wrong-hash',
+  'large.upload-checked',
+  'evidence.record',
+  'evidence.unknown',
+  'discovery.capabilities',
+  'discovery.acp',
+  'discovery.deprecated',
+  'discovery.health',
+  'e2e.evidence',
+];
 /** So many rules are looked at before the kill; others are being asked then. */
 const KILL_AFTER = 3;
 
-/** As deploy/nats.conf: with less, an envelope that is too large would not get there. */
-const MESSAGES = 'max_payload: 2MB';
+/** The users of deploy/nats.conf: the cluster's own, and a program that may reach one door. */
+const PASSWORDS = { TROUPE_NATS_PASSWORD: 'of-the-cell', ACME_NATS_PASSWORD: 'of-a-tenant' };
+const TENANT = 'acme';
 
 const data = mkdtempSync(join(tmpdir(), 'troupe-conformance-cluster-'));
 const server = natsServers().at(-1);
@@ -35,6 +54,7 @@ const folderOf = (name: string): string => join(data, name);
 function configure(name: string, port: number): void {
   const config = {
     cluster: { shards: 8 },
+    nats: { user: 'troupe', password: PASSWORDS.TROUPE_NATS_PASSWORD },
     a2a: { publicUrl: `http://127.0.0.1:${port}`, artifacts: { path: join(data, 'artifacts') } },
   };
   mkdirSync(folderOf(name), { recursive: true });
@@ -47,12 +67,14 @@ async function work(name: string): Promise<void> {
 
 async function open(): Promise<void> {
   const port = await freePort();
-  nats = await startNats({ path: server!.path, config: MESSAGES });
+  Object.assign(process.env, PASSWORDS);
+  const config = shippedConfig([TENANT], { store: join(data, 'nats') });
+  nats = await startNats({ path: server!.path, config });
   for (const name of [...NAMES, 'door']) configure(name, port);
   await Promise.all(NAMES.map(work));
   const door = await startGateway(folderOf('door'), port, nats.url);
   running.set('door', door);
-  const credentials = await credentialsAt(folderOf('door'), door.url);
+  const credentials = await credentialsAt(folderOf('door'), door.url, TENANT);
   ({ token } = credentials);
   trial = trialOver(`http://127.0.0.1:${port}`, credentials);
 }
@@ -88,17 +110,30 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     expect(findings).toHaveLength(CHECKS.length);
   });
 
+  const overNats = async (http?: Http): Promise<NatsEndpoint> => {
+    const client = await NatsClient.open({
+      servers: [nats.url],
+      user: TENANT,
+      pass: PASSWORDS.ACME_NATS_PASSWORD,
+      inboxPrefix: `_INBOX.${TENANT}`,
+    });
+    const endpoint = { client, env: 'main', tenant: TENANT, token: () => token, http };
+    const opened = new NatsEndpoint(endpoint);
+    onTestFinished(() => opened.close());
+    return opened;
+  };
+
   it('keeps every rule over NATS while a worker is killed', { timeout: 240_000 }, async () => {
-    const client = await NatsClient.open({ servers: [nats.url], name: 'conformance' });
-    const { tenant } = trial.who;
-    const { http } = trial.endpoint;
-    const endpoint = new NatsEndpoint({ client, env: 'main', tenant, token: () => token, http });
-    try {
-      const { findings } = await runDisturbed({ ...trial, endpoint }, 'bob');
-      expect(faultsIn(findings)).toEqual([]);
-      expect(findings).toHaveLength(CHECKS.length);
-    } finally {
-      await endpoint.close();
-    }
+    const endpoint = await overNats(trial.endpoint.http);
+    const { findings } = await runDisturbed({ ...trial, endpoint }, 'bob');
+    expect(faultsIn(findings)).toEqual([]);
+    expect(findings).toHaveLength(CHECKS.length);
+  });
+
+  it('keeps over NATS alone what does not need HTTP', { timeout: 120_000 }, async () => {
+    const { findings } = await runSuite({ ...trial, endpoint: await overNats() });
+    const skipped = findings.filter(({ verdict }) => verdict === 'skipped').map(({ id }) => id);
+    expect(skipped).toEqual(OVER_HTTP);
+    expect(faultsIn(findings)).toHaveLength(OVER_HTTP.length);
   });
 });

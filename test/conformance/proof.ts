@@ -14,7 +14,7 @@ const SLOW = [
   'e2e.evidence',
 ];
 /** They measure time, and are right only where nothing else is asked. */
-const ALONE = CHECKS.filter(({ alone }) => alone).map(({ id }) => id);
+export const ALONE = CHECKS.filter(({ alone }) => alone).map(({ id }) => id);
 
 const allBut = (left: readonly string[], own: string): readonly string[] =>
   CHECKS.map(({ id }) => id).filter((id) => id === own || !left.includes(id));

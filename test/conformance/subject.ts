@@ -37,9 +37,13 @@ export async function embeddedSubject(): Promise<Subject> {
 }
 
 /** As `troupe conformance` makes them, for the gateway of this data folder. */
-export async function credentialsAt(data: string, url: string): Promise<Credentials> {
+export async function credentialsAt(
+  data: string,
+  url: string,
+  tenant = 'default',
+): Promise<Credentials> {
   const { config } = loadConfig({ env: {}, home: data, flags: { data } });
-  return localCredentials(config, 'default', await gatewayHttp({ data, url, token: TOKEN }));
+  return localCredentials(config, tenant, await gatewayHttp({ data, url, token: TOKEN }));
 }
 
 /** What the suite is told of a door at `url`. */
