@@ -1,13 +1,13 @@
 /** The commands for approvals. */
 import { type Command, Option } from 'commander';
 import type { AnswerOptions, ApprovalsOptions } from './approvals.ts';
-import { examples, type Finish, withClient, withJson } from './command-parts.ts';
+import { examples, type Finish, withClient, withJson, withTenant } from './command-parts.ts';
 
 export function addApprovalsCommands(program: Command, finish: Finish): void {
   const approvals = program
     .command('approvals')
     .description('what waits for a person to say yes or no');
-  withJson(withClient(approvals.command('list')))
+  withTenant(withJson(withClient(approvals.command('list'))))
     .description('list those that wait, the longest waiting first')
     .addOption(
       new Option('--state <state>', 'others than those that wait')
@@ -18,7 +18,7 @@ export function addApprovalsCommands(program: Command, finish: Finish): void {
     .action(async (options: ApprovalsOptions) => {
       finish(await (await import('./approvals.ts')).list(options));
     });
-  withJson(withClient(approvals.command('answer')))
+  withTenant(withJson(withClient(approvals.command('answer'))))
     .argument('<id>', 'the approval')
     .argument('<decision>', 'one of its options, as allow or deny')
     .requiredOption('--why <text>', 'the reason; it is recorded')

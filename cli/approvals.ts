@@ -5,14 +5,15 @@ import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
 import { ago, printJson, table } from './output.ts';
 
-export type ApprovalsOptions = ClientOptions & { readonly state: string };
-export type AnswerOptions = ClientOptions & { readonly why: string };
+type OfTenant = ClientOptions & { readonly tenant?: string };
+export type ApprovalsOptions = OfTenant & { readonly state: string };
+export type AnswerOptions = OfTenant & { readonly why: string };
 
 export async function list(options: ApprovalsOptions): Promise<number> {
   const http = await gatewayHttp(options);
   const listed = await http<{ approvals: readonly ApprovalRow[] }>({
     method: 'GET',
-    path: `/v1/approvals?state=${encodeURIComponent(options.state)}`,
+    path: `/v1/approvals?${queryOf(options, { state: options.state })}`,
   });
   const { approvals } = listed;
   if (options.json) printJson(listed);
@@ -34,13 +35,16 @@ export async function answer(
   const http = await gatewayHttp(options);
   const row = await http<ApprovalRow>({
     method: 'POST',
-    path: `/v1/approvals/${encodeURIComponent(id)}`,
+    path: `/v1/approvals/${encodeURIComponent(id)}?${queryOf(options)}`,
     body: { decision, why: options.why },
   });
   if (options.json) printJson(row);
   else process.stdout.write(`${row.id} is ${row.state}: ${row.decision} by ${row.decided_by}\n`);
   return exitCodes.ok;
 }
+
+const queryOf = ({ tenant }: OfTenant, more: Record<string, string> = {}): string =>
+  new URLSearchParams({ ...more, ...(tenant === undefined ? {} : { tenant }) }).toString();
 
 const cells = ({ id, state, asked_at, options, title }: ApprovalRow): string[] => [
   id,

@@ -29,6 +29,9 @@ export const withJson = (command: Command) => command.option('--json', 'print JS
 export const withClient = (command: Command) =>
   withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
 
+export const withTenant = (command: Command) =>
+  command.option('--tenant <name>', 'tenant; default that of the gateway');
+
 /** Refused by commander with the option's name. */
 export function wholeNumber(text: string): number {
   const value = Number(text);

@@ -19,6 +19,7 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance-commands.ts';
+import { addDecisionsCommands } from './decisions-commands.ts';
 import { addDlqCommands } from './dlq-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
@@ -46,6 +47,7 @@ export function buildProgram(finish: Finish): Command {
     addAgentsCommands,
     addDlqCommands,
     addApprovalsCommands,
+    addDecisionsCommands,
     addKeysCommands,
     addSloCommand,
     addConformance,

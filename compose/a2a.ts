@@ -11,6 +11,7 @@ import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
 import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
+import { decisionRoutes } from '../channels/http/decisions.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
@@ -136,6 +137,7 @@ const routesOf = ({
   ...functionRoutes({ edge, offers, identity }),
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
+  ...decisionRoutes({ system, operator, tenant: TENANT }),
   ...metricsRoutes({ metrics, operator }),
   ...sloRoutes({ system, metrics, operator, tenant: TENANT, now: () => systemClock.wallMs() }),
   ...keyRoutes({

@@ -47,7 +47,7 @@ export const approvalRoutes = (options: ApprovalRouteOptions): readonly Route[] 
 
 /** Those that wait, the longest waiting first; `?state=all` or one state for others. */
 async function list(options: ApprovalRouteOptions, incoming: RouteRequest): Promise<void> {
-  const { tenant = 'default' } = await options.operator(incoming);
+  const tenant = tenantOf(await options.operator(incoming), incoming);
   const state = incoming.query.get('state') ?? 'asked';
   if (state !== 'all' && !STATES.some((one) => one === state))
     throw new TroupeError('INVALID_ARGUMENT', `state is all or one of ${STATES.join(', ')}`);
@@ -56,6 +56,13 @@ async function list(options: ApprovalRouteOptions, incoming: RouteRequest): Prom
     if (state === 'all' || row.state === state) approvals.push(row);
   approvals.sort((a, b) => (a.asked_at < b.asked_at ? -1 : 1));
   sendJson(incoming.response, 200, { approvals: approvals.slice(0, PAGE) });
+}
+
+/** `?tenant=`: operators answer for every tenant. @throws TroupeError INVALID_ARGUMENT */
+function tenantOf({ tenant = 'default' }: { tenant?: string }, { query }: RouteRequest): string {
+  const named = query.get('tenant') ?? tenant;
+  approvalAddress(named, 'any');
+  return named;
 }
 
 function* rows(index: System['index'], tenant: string): Generator<ApprovalRow> {
@@ -72,7 +79,9 @@ function* rows(index: System['index'], tenant: string): Generator<ApprovalRow> {
 
 /** The approval as it is now; CONFLICT that says whose word counted when it was decided before. */
 async function answer(options: ApprovalRouteOptions, incoming: RouteRequest): Promise<void> {
-  const { sub, tenant = 'default' } = await options.operator(incoming);
+  const who = await options.operator(incoming);
+  const { sub } = who;
+  const tenant = tenantOf(who, incoming);
   const id = incoming.params['id']!;
   const body = checkAnswer(parseJson(await incoming.body(BODY_BYTES_MAX)));
   if (!body.ok) throw schemaFault('give a decision and why', body.errors);

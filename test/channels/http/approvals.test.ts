@@ -1,6 +1,6 @@
 /** `/v1/approvals`: what waits for a person, and what a person answers, over real HTTP. */
 import { describe, expect, it } from 'vitest';
-import type { ApprovalRow } from '../../../protocols/approval.ts';
+import { approvalAddress, type ApprovalRow } from '../../../protocols/approval.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { type ApprovalDoor, openApprovals, SECRET } from './approval-door.ts';
 
@@ -41,6 +41,22 @@ describe('GET /v1/approvals', () => {
       status: 400,
       body: { error: { message: expect.stringContaining('state is all or one of asked') } },
     });
+  });
+});
+
+describe('approvals of another tenant', () => {
+  it('are listed and answered by whoever names the tenant', async () => {
+    const door = await openApprovals();
+    const to = approvalAddress('acme', 'a');
+    const asked = { type: 'approval.ask', title: 'May I?' };
+    const principal = { sub: 'ada', roles: ['agent'] };
+    const answer = door.system.ask(to, asked, { principal, timeoutMs: 30_000 });
+    await eventually(async () => expect(await listed(door, '?tenant=acme')).toHaveLength(1));
+    expect(await listed(door)).toEqual([]);
+    const yes = { decision: 'allow', why: 'fine' };
+    expect((await call(door, '/a?tenant=acme', yes)).status).toBe(200);
+    expect(await answer).toMatchObject({ result: { state: 'allowed', decided_by: 'op' } });
+    expect((await call(door, '?tenant=A+B')).status).toBe(400);
   });
 });
 

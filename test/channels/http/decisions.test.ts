@@ -1,0 +1,115 @@
+/** `/v1/decisions`: lost work, and an operator's word about it, over real HTTP and as a command. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { decisionRoutes } from '../../../channels/http/decisions.ts';
+import { routeListener } from '../../../channels/http/listener.ts';
+import { header } from '../../../channels/http/route.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { type Desk, type Job, openDesk } from '../../actors/task/desk.ts';
+import { runProgram } from '../../cli/program.ts';
+
+const SECRET = 'the-operators-own';
+
+async function openDoor({ world: { system } }: Desk): Promise<string> {
+  const routes = decisionRoutes({
+    system,
+    tenant: 't',
+    operator: ({ request }) =>
+      header(request, 'authorization') === `Bearer ${SECRET}`
+        ? Promise.resolve({ sub: 'op' })
+        : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators')),
+  });
+  const listen = routeListener({ routes, log: { error: () => {} } });
+  const server = createServer((request, response) => void listen(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function call(url: string, path: string, body?: unknown, secret = SECRET) {
+  const response = await fetch(`${url}/v1/decisions${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+/** Work that must never be done twice in silence, begun on a worker that then is lost. */
+async function loseWork(): Promise<{ desk: Desk; job: Job; url: string }> {
+  const desk = await openDesk(() => ({ class: 'once' }));
+  const job = desk.job();
+  await job.view();
+  await desk.work.began(1);
+  await desk.world.restart();
+  await job.is({ state: 'UNKNOWN' });
+  return { desk, job, url: await openDoor(desk) };
+}
+
+describe('/v1/decisions', () => {
+  it('lists tasks whose outcome nobody knows, until an operator says that they were done', async () => {
+    const { job, url, desk } = await loseWork();
+    expect((await call(url, '')).body['tasks']).toMatchObject([
+      { task_id: job.id, state: 'UNKNOWN', waiting: { for: 'decision' } },
+    ]);
+    const done = { decision: 'done', why: 'I saw it', result: { found: true } };
+    expect((await call(url, `/${job.id}`, done)).status).toBeLessThan(300);
+    expect((await job.is({ state: 'SUCCEEDED' })).result).toEqual({ found: true });
+    expect(desk.work.all).toHaveLength(1);
+    expect((await call(url, '')).body['tasks']).toEqual([]);
+    expect(await call(url, `/${job.id}`, done)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'CONFLICT' } },
+    });
+  });
+
+  it('keeps who decided, and why', async () => {
+    const { job, url } = await loseWork();
+    expect(
+      await call(url, `/${job.id}?tenant=t`, { decision: 'failed', why: 'never paid' }),
+    ).toMatchObject({
+      status: 200,
+      body: { state: 'FAILED', error: { message: expect.stringContaining('never paid (op)') } },
+    });
+  });
+
+  it('says what is wrong, and decides nothing for others', async () => {
+    const { job, url } = await loseWork();
+    const decide = (body: unknown, path = `/${job.id}`, secret = SECRET) =>
+      call(url, path, body, secret);
+    expect((await decide({ decision: 'perhaps', why: 'x' })).status).toBe(400);
+    expect((await decide({ decision: 'done' })).status).toBe(400);
+    expect((await decide({ decision: 'done', why: 'x' }, `/${job.id}?tenant=T T`)).status).toBe(
+      400,
+    );
+    expect((await decide({ decision: 'done', why: 'x' }, '/nobody')).status).toBe(404);
+    expect((await decide({ decision: 'done', why: 'x' }, `/${job.id}?tenant=u`)).status).toBe(404);
+    expect((await decide({ decision: 'done', why: 'x' }, `/${job.id}`, 'mine')).status).toBe(403);
+    expect((await call(url, '', undefined, 'mine')).status).toBe(403);
+    expect(job.row()?.view.state).toBe('UNKNOWN');
+  });
+});
+
+it('troupe decisions lists what waits and carries the answer', async () => {
+  const { job, url } = await loseWork();
+  const decisions = (...args: string[]) =>
+    runProgram([
+      'decisions',
+      ...args,
+      '--url',
+      url.replace('http:', 'ws:'),
+      '--token',
+      SECRET,
+      '--tenant',
+      't',
+    ]);
+  const { stdout } = await decisions('list');
+  expect(stdout).toContain(job.id);
+  expect(stdout).toContain('Find out whether the work was done');
+  const answered = await decisions('answer', job.id, 'done', '--why', 'seen', '--result', '[1]');
+  expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining(job.id) });
+  expect((await job.is({ state: 'SUCCEEDED' })).result).toEqual([1]);
+  expect(await decisions('list')).toMatchObject({ stdout: 'no task waits for a decision\n' });
+  expect((await decisions('answer', job.id, 'perhaps', '--why', 'x')).code).toBe(2);
+});
