@@ -175,11 +175,24 @@ function pythonTypes(schemas: Schemas): string {
     execFileSync(process.execPath, [program, ...QUICKTYPE, `--src=${source}`, `--out=${out}`], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    return `"""${BANNER}"""\n${tidied(readFileSync(out, 'utf8'))}`;
+    return `"""${BANNER}"""\n${tidied(readFileSync(out, 'utf8'))}${neededNulls(schemas)}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Dataclasses do not tell what is null from what is left out: these fields never are left out. */
+function neededNulls(schemas: Schemas): string {
+  const fields = Object.entries(schemas).flatMap(([name, { required, properties }]) =>
+    ((required ?? []) as string[])
+      .filter((field) => takesNull((properties as Schemas)[field]!))
+      .map((field) => `    ("${name}", "${field}"),\n`),
+  );
+  return `\n\n#: Fields that are null where they are None; others are left out.\nNEEDED_NULLS = {\n${fields.join('')}}\n`;
+}
+
+const takesNull = ({ anyOf, type }: Schemas[string]): boolean =>
+  type === 'null' || (Array.isArray(anyOf) && (anyOf as Schemas[string][]).some(takesNull));
 
 /**
  * Enumerations are texts too, so that `task.state == "SUCCEEDED"`; the class that only named all

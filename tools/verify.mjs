@@ -8,7 +8,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureInstalled, root } from './install.mjs';
 
-const generators = ['tools/generate-schemas.ts', 'tools/generate-schemas.mjs'];
+/** In this order: SDKs are made of the schemas. */
+const generators = ['tools/generate-schemas.ts', 'tools/generate-sdk.ts'];
 const generatedFolders = ['protocols/schemas', 'protocols/sdk'];
 
 function run(command, args) {
@@ -31,18 +32,15 @@ function generatedFiles() {
 
 /** Generates again and compares; what differed is left as generated, ready to commit. */
 function generatedIsUpToDate() {
-  const generator = generators.find((path) => existsSync(join(root, path)));
-  if (!generator) return true;
   const before = generatedFiles();
-  const args = generator.endsWith('.ts') ? [join('tools', 'run.mjs'), generator] : [generator];
-  if (!run(process.execPath, args)) return false;
+  const made = (path) => run(process.execPath, [join('tools', 'run.mjs'), path]);
+  if (!generators.every(made)) return false;
   const after = generatedFiles();
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
     (path) => before.get(path) !== after.get(path),
   );
-  for (const path of changed) {
-    console.error(`${path}: was not what ${generator} makes of the sources; commit the new file`);
-  }
+  for (const path of changed)
+    console.error(`${path}: was not what the sources make; commit the new file`);
   return changed.length === 0;
 }
 

@@ -4,6 +4,7 @@ import {
   CHECK_ERRORS_MAX,
   checker,
   describeErrors,
+  epochMsOf,
   SemanticVersion,
   TraceId,
 } from '../../protocols/check.ts';
@@ -106,6 +107,12 @@ describe('common texts', () => {
     ['2026-01-31', false],
   ])('a time %s: %s', (text, expected) => {
     expect(accepts(Type.String({ format: 'date-time' }), text)).toBe(expected);
+  });
+
+  it('a time with a leap second is the second before, and never no time at all', () => {
+    expect(epochMsOf('2016-12-31T23:59:60Z')).toBe(Date.UTC(2016, 11, 31, 23, 59, 59));
+    expect(epochMsOf('2016-12-31t23:59:60.5+01:00')).toBe(Date.UTC(2016, 11, 31, 22, 59, 59, 500));
+    expect(epochMsOf('2026-01-31T09:30:00z')).toBe(Date.UTC(2026, 0, 31, 9, 30));
   });
 
   it.each([

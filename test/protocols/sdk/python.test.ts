@@ -41,6 +41,10 @@ describe('a task by the Python SDK', () => {
     ]);
   });
 
+  it('takes null for a field that must be there', async () => {
+    expect(await run('nothing_there')).toBe(true);
+  });
+
   it('is followed to its end when it takes longer, and tells each event once', async () => {
     expect(await run('followed')).toEqual({
       begun: false,

@@ -9,7 +9,7 @@ import uuid
 
 from troupe_sdk import TroupeClient, TroupeRefusal, canonical, is_final, waits_for_input
 from troupe_sdk.actions import Actions
-from troupe_sdk.types import ConformanceEchoPayload
+from troupe_sdk.types import ConformanceEchoPayload, VerifierVerifyDocument
 
 
 def client_of(**options):
@@ -35,6 +35,13 @@ def typed():
     by_class = Actions(client).conformance.echo_payload(ConformanceEchoPayload(text="hello"))
     by_mapping = Actions(client).conformance.echo_payload({"text": "again", "more": [1.5, None]})
     return [told(by_class), told(by_mapping)]
+
+
+def nothing_there():
+    """A field that must be there, and is null."""
+    job = str(uuid.uuid4())
+    payload = VerifierVerifyDocument(document_id="none", job_id=job, version=0, content_hash=None)
+    return Actions(client_of()).verifier.verify_document(payload).result["verified"]
 
 
 def followed():

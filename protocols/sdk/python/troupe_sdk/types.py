@@ -427,3 +427,10 @@ class VerifierVerifyNotification:
 
     notification_id: str
     to: str
+
+
+#: Fields that are null where they are None; others are left out.
+NEEDED_NULLS = {
+    ("Envelope", "causation_id"),
+    ("VerifierVerifyDocument", "content_hash"),
+}

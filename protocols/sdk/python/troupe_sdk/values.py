@@ -4,6 +4,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, List, Union, get_type_hints
 
+from .types import NEEDED_NULLS
+
 __all__ = ["from_json", "to_json"]
 
 
@@ -12,11 +14,13 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        members = [
-            (_json_name(type(value), field.name), getattr(value, field.name))
-            for field in fields(value)
-        ]
-        return {name: to_json(item) for name, item in members if item is not None}
+        kind = type(value)
+        members = [(field.name, getattr(value, field.name)) for field in fields(value)]
+        return {
+            _json_name(kind, name): to_json(item)
+            for name, item in members
+            if item is not None or (kind.__name__, name) in NEEDED_NULLS
+        }
     if isinstance(value, dict):
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
