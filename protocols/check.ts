@@ -57,6 +57,16 @@ const isDateTime = (text: string): boolean => {
   );
 };
 
+/**
+ * Milliseconds since 1970 of a text that fits `date-time`. Never NaN: a leap second, which `Date`
+ * does not know, counts as the second before it.
+ */
+export const epochMsOf = (dateTime: string): number => {
+  const ms = Date.parse(dateTime);
+  if (!Number.isNaN(ms)) return ms;
+  return Date.parse(dateTime.toUpperCase().replace(/:60(?=[.Z+-])/, ':59'));
+};
+
 /** For a format or a pattern: what to write. Follows "must be" in errors. */
 const expectations = new Map<string, string>([
   ['uuid', 'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60'],

@@ -1,6 +1,6 @@
 /** Payloads that come as files, as the work of a task reads them (EN10). */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
-import { describeErrors } from '../../protocols/check.ts';
+import { describeErrors, epochMsOf } from '../../protocols/check.ts';
 import type { Payload } from '../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Artifact } from '../../runtime/index.ts';
@@ -47,7 +47,7 @@ async function resolveInTime(
   } catch (error) {
     const { code, details = {} } = errorData(error);
     const { hash, expiredAtMs } = details;
-    const sentMs = Date.parse(envelope.timestamp);
+    const sentMs = epochMsOf(envelope.timestamp);
     if (code === 'EXPIRED' && typeof hash === 'string' && Number(expiredAtMs) >= sentMs)
       return hash;
     throw error;

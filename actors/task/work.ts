@@ -3,6 +3,7 @@
  *
  * Boundary: what a task asks of others is in requests.ts, what it shows in view.ts.
  */
+import { epochMsOf } from '../../protocols/check.ts';
 import { errorData, type ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import type { TaskCancel, TaskDecide, TaskInput, TaskSubmit } from '../../protocols/task.ts';
@@ -79,7 +80,7 @@ export function accept({ context, event }: Args): Change {
 
 /** RFC 3339 has leap seconds, which Date does not know: such an envelope lives from now on. */
 function sentAtOf({ timestamp }: TaskSubmit['envelope'], now: number): number {
-  const sentAt = Date.parse(timestamp);
+  const sentAt = epochMsOf(timestamp);
   return Number.isNaN(sentAt) ? now : sentAt;
 }
 

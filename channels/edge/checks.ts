@@ -4,7 +4,7 @@
  *
  * Invariant: no message shows anything of a payload, which may be sensitive (EN22).
  */
-import { type CheckError, describeErrors } from '../../protocols/check.ts';
+import { type CheckError, describeErrors, epochMsOf } from '../../protocols/check.ts';
 import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { EdgeRequest } from './edge.ts';
@@ -18,7 +18,10 @@ const ECHO_CHARACTERS_MAX = 128;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, or nested too deep */
+/**
+ * @throws TroupeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT: no JSON, nested too deep, or with half a
+ * character (RFC 7493), which nobody could keep as it came
+ */
 export const readJson = (bytes: Uint8Array): unknown => {
   if (bytes.byteLength > ENVELOPE_BYTES_MAX) throw envelopeTooLarge();
   let value: unknown;
@@ -28,8 +31,8 @@ export const readJson = (bytes: Uint8Array): unknown => {
     // The parser's own message shows a piece of what it read.
     throw new TroupeError('INVALID_ARGUMENT', 'the envelope is not JSON in UTF-8', { cause });
   }
-  if (!isWithin(value, DEPTH_MAX))
-    throw new TroupeError('INVALID_ARGUMENT', `the envelope is nested over ${DEPTH_MAX} deep`);
+  const fault = faultOf(value, DEPTH_MAX);
+  if (fault !== undefined) throw new TroupeError('INVALID_ARGUMENT', `the envelope ${fault}`);
   return value;
 };
 
@@ -43,12 +46,19 @@ export const envelopeTooLarge = (): TroupeError =>
 
 const AS_ARTIFACT = 'store it as an artifact and send artifact_uri and artifact_hash (SHA-256)';
 
-const isWithin = (value: unknown, depth: number): boolean => {
-  if (typeof value !== 'object' || value === null) return true;
-  if (depth === 0) return false;
-  for (const inner of Object.values(value)) if (!isWithin(inner, depth - 1)) return false;
-  return true;
+const faultOf = (value: unknown, depth: number): string | undefined => {
+  if (typeof value === 'string') return LONE_SURROGATE.test(value) ? HALF_CHARACTER : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth === 0) return `is nested over ${DEPTH_MAX} deep`;
+  for (const [name, inner] of Object.entries(value)) {
+    const fault = faultOf(name, depth) ?? faultOf(inner, depth - 1);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
 };
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const HALF_CHARACTER = 'has a text with half a character: a surrogate of UTF-16 without its other';
 
 /** What a refusal tells back, as far as it could be read. */
 export const idsOf = (value: unknown): { requestId?: string; traceId?: string } => {
@@ -98,7 +108,7 @@ export const checkSubject = (
  * @throws TroupeError EXPIRED; INVALID_ARGUMENT for a timestamp over 60 s ahead (EN5)
  */
 export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): number => {
-  const sentMs = timeOf(timestamp);
+  const sentMs = epochMsOf(timestamp);
   if (sentMs > nowMs + CLOCK_AHEAD_MS)
     throw schemaFault('the envelope is from the future', [
       { path: '/timestamp', message: 'is over 60 s ahead: set the clock', value: timestamp },
@@ -110,12 +120,6 @@ export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): num
     `the envelope was to be taken within ${ttl_sec} s of ${timestamp}: send it anew, with the same idempotency_key`,
     { details: { expired_at: new Date(sentMs + ttl_sec * 1_000).toISOString() } },
   );
-};
-
-/** RFC 3339 has leap seconds and small letters, which Date does not know. */
-const timeOf = (text: string): number => {
-  const ms = Date.parse(text);
-  return Number.isNaN(ms) ? Date.parse(text.toUpperCase().replace(/:60(?=[.Z+-])/, ':59')) : ms;
 };
 
 /**

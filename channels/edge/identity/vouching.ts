@@ -14,6 +14,7 @@
  * is refused, and no other envelope passes under it. A timestamp ahead of time is the Edge's to
  * refuse.
  */
+import { epochMsOf } from '../../../protocols/check.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { isGoodKey, type KeyRow } from '../../../protocols/keyring.ts';
@@ -52,7 +53,7 @@ export async function assertSigned(
       `this token is of A2A-External: sign the envelope and send the signature as ${SIGNATURE_HEADER}`,
     );
   const goodUntil =
-    Date.parse(envelope.timestamp) + Math.min(envelope.ttl_sec, SIGNATURE_LIFE_SEC) * 1_000;
+    epochMsOf(envelope.timestamp) + Math.min(envelope.ttl_sec, SIGNATURE_LIFE_SEC) * 1_000;
   if (!(nowMs < goodUntil))
     throw new TroupeError(
       'EXPIRED',

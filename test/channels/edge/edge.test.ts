@@ -48,6 +48,23 @@ describe('an envelope', () => {
     ]);
   });
 
+  it('of a leap second is taken as one of the second before', async () => {
+    const timestamp = new Date().toISOString().replace(/:\d\d\.\d+Z$/, ':60Z');
+    expect(taskOf(await send(envelope({ timestamp })))).toMatchObject({ state: 'SUCCEEDED' });
+  });
+
+  it('with half a character is refused, and not kept as another text', async () => {
+    for (const payload of [{ text: 'a\ud800' }, { text: 'a', 'b\udc00': 1 }]) {
+      const answer = await send(envelope({ payload: { schema_version: '1.0', ...payload } }));
+      expect(errorOf(answer)).toMatchObject({ code: 'INVALID_ARGUMENT' });
+      expect(errorOf(answer).message).toContain('half a character');
+    }
+    const whole = { schema_version: '1.0', text: 'a\ud83d\ude00' };
+    expect(taskOf(await send(envelope({ payload: whole })))).toMatchObject({
+      result: { text: 'a😀' },
+    });
+  });
+
   it('whose work takes longer is answered with the task as it is by then', async () => {
     const { view, id, gate } = await held();
     expect(['ACKED', 'RUNNING']).toContain(view.state);
