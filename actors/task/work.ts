@@ -60,7 +60,7 @@ export function accept({ context, event }: Args): Change {
   const submit = event as Delivered<TaskSubmit>;
   const { envelope, terms, transport, payloadHash, redriveOf, meta } = submit;
   const asker = view.askerOf(submit);
-  const sentAt = redriveOf === undefined ? sentAtOf(envelope, meta.now) : meta.now;
+  const sentAt = redriveOf === undefined ? epochMsOf(envelope.timestamp) : meta.now;
   return {
     payloadHash,
     view: view.acceptedView(context, submit, meta.now),
@@ -76,12 +76,6 @@ export function accept({ context, event }: Args): Change {
       pauseMs: 0,
     },
   };
-}
-
-/** RFC 3339 has leap seconds, which Date does not know: such an envelope lives from now on. */
-function sentAtOf({ timestamp }: TaskSubmit['envelope'], now: number): number {
-  const sentAt = epochMsOf(timestamp);
-  return Number.isNaN(sentAt) ? now : sentAt;
 }
 
 const joined = (waiters: readonly ReplyRef[], asker: ReplyRef | undefined) =>
