@@ -64,6 +64,8 @@ export class ProcessCatalog {
     const definition = (call: Call<unknown>): ActionDefinition =>
       this.#actions.find(call.action, call.version) ??
       wrong(`no action ${call.action} of version ${call.version} is registered`);
+    const sealed = [work, verify].find((call) => call && definition(call).sensitive);
+    if (sealed) wrong(`${sealed.action} takes sealed payloads only, and a process makes none`);
     const { agent } = definition(work);
     if (!verify) return;
     const verifier = definition(verify);

@@ -4,11 +4,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalize } from 'json-canonicalize';
+import { type CheckError, describeErrors } from '../../protocols/check.ts';
 import type { Envelope, Payload } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { payloadHashOf, subjectOf, taskAddress, taskIdOf } from '../../protocols/task.ts';
 import type { EffectContext } from '../../runtime/index.ts';
 import { termsOf } from '../task/catalog.ts';
+import { payloadErrors } from '../task/checkers.ts';
 import type { ProcessCatalog } from './catalog.ts';
 import type { About, Call, ProcessDefinition, Step } from './define.ts';
 import type {
@@ -27,7 +29,11 @@ export type ProcessServices = { readonly processes: ProcessCatalog };
 const processesOf = ({ services }: EffectContext): ProcessCatalog =>
   (services as ProcessServices).processes;
 
-/** @throws TroupeError UNAVAILABLE when no worker knows the process; what its function throws */
+/**
+ * No door looks at what a process asks for, so it is held to the action's schema here.
+ * @throws TroupeError UNAVAILABLE when no worker knows the process; INVALID_ARGUMENT for a payload
+ * that does not fit; what its function throws
+ */
 export async function plan(input: PlanInput, context: EffectContext): Promise<Planned> {
   const processes = processesOf(context);
   const definition = await find(input.order, context);
@@ -36,6 +42,8 @@ export async function plan(input: PlanInput, context: EffectContext): Promise<Pl
   if (!step || !call) throw gone(`step ${input.at} of ${definition.action} has no ${input.phase}`);
   const payload = payloadOf(call, input);
   const action = processes.actionOf(call);
+  const errors = payloadErrors(action, payload);
+  if (errors.length > 0) throw unfit(call.action, errors);
   const key = [input.processId, step.name, input.phase, ...(input.round ? [input.round] : [])];
   const envelope = envelopeOf(input, call, payload, key.join('.'), context.now());
   const { tenant } = input;
@@ -154,4 +162,10 @@ function envelopeOf(
   };
 }
 
+const unfit = (action: string, errors: readonly CheckError[]) =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `the payload that is made for ${action} is not valid: ${describeErrors(errors)}`,
+    { details: { errors } },
+  );
 const gone = (message: string) => new TroupeError('NOT_FOUND', message);

@@ -3,26 +3,16 @@
  * declares, and kept as a file when it is too large for a view (EN10). The same for every
  * performer.
  */
-import type { TSchema } from '@sinclair/typebox';
 import { checker, describeErrors } from '../../../protocols/check.ts';
 import { ENVELOPE_RESOURCE_LINKS_MAX } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { EvidenceSchema, TASK_RESULT_BYTES_MAX } from '../../../protocols/task.ts';
 import { type ActionDefinition, isInputRequired, isLinked } from '../action.ts';
+import { checkerOf } from '../checkers.ts';
 import type { TaskServices } from '../services.ts';
 import type { CheckInput, Outcome } from '../types.ts';
 
 const checkEvidence = checker(EvidenceSchema);
-
-/** Checkers are compiled once per schema. */
-const checkers = new WeakMap<TSchema, ReturnType<typeof checker>>();
-function checkerOf(schema: TSchema): ReturnType<typeof checker> {
-  const known = checkers.get(schema);
-  if (known) return known;
-  const made = checker(schema);
-  checkers.set(schema, made);
-  return made;
-}
 
 /** A failure that trying again would not mend, since the work itself was done. */
 export const failed = (error: TroupeError, returned?: { readonly value: unknown }): Outcome => ({

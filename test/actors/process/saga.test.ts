@@ -83,7 +83,7 @@ class Shop {
       version: '1.0.0',
       description: action,
       agent,
-      schemas: { '1.0': Type.Object({}) },
+      schemas: { '1.0': Type.Object({ goods: Type.Optional(Type.String({ minLength: 1 })) }) },
       perform: this.#act(action, work),
       attemptsMax: 2,
       backoffMs: { first: 1, max: 2 },
@@ -157,6 +157,16 @@ describe('a saga', () => {
     expect(view).toMatchObject({ state: 'SUCCEEDED', result: { result: { goods: 'a lamp' } } });
     expect([...shop.shelf.values()]).toEqual(['a lamp']);
     expect(shop.undone).toEqual([]);
+  });
+
+  it('asks for nothing that does not fit its action, and says what does not', async () => {
+    const shop = new Shop();
+    const running = await open(shop);
+    expect(await running.run(SELL, { goods: '' }, 'k1')).toMatchObject({
+      state: 'FAILED',
+      error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(/reserve_goods.*goods/) },
+    });
+    expect(shop.shelf.size).toBe(0);
   });
 
   it('undoes backward what was done, and what may have been, and names why', async () => {
@@ -337,6 +347,21 @@ describe('a process that can not be right is refused', () => {
   ])('as it is %s', (_, more, message) => {
     const step = { name: 'reserve', ...call('shop.reserve_goods'), ...more };
     expect(() => register(step)).toThrow(message);
+  });
+
+  it('as one of its actions takes sealed payloads only', () => {
+    const sealed = defineAction({
+      action: 'shop.keep_secret',
+      version: '1.0.0',
+      description: 'x',
+      agent: 'clerk',
+      schemas: { '1.0': Type.Object({}) },
+      sensitive: true,
+      perform: () => Promise.resolve(null),
+    });
+    const step = { name: 'keep', ...call('shop.keep_secret') };
+    const one = defineProcess({ ...base, steps: [step] });
+    expect(() => new ProcessCatalog([one], new ActionCatalog([sealed]))).toThrow(/sealed payloads/);
   });
 
   it('as two steps have one name, or a step none, or there is none', () => {
