@@ -2,6 +2,7 @@
  * Credentials: with what the suite signs in. Given by the caller; or made for the gateway of this
  * data folder: tokens of its own issuer, a fresh signing key that is registered and revoked again.
  */
+import { randomUUID } from 'node:crypto';
 import { importJWK } from 'jose';
 import {
   ed25519Jwk,
@@ -26,7 +27,6 @@ export type Credentials = {
 
 const TTL_SEC = 3_600;
 const SUB = 'conformance';
-const EXTERNAL_SUB = 'conformance-external';
 const ROLES = ['agent'];
 
 /** @throws TroupeError when the gateway of the data folder refuses */
@@ -41,16 +41,18 @@ export async function localCredentials(
       { sub, tenant: of, roles: ROLES, resource: a2a.resource, ttlSec: TTL_SEC, external },
       Date.now(),
     );
+  // A name of its own: keys of runs that were broken off do not add up under it.
+  const externalSub = `conformance-${randomUUID()}`;
   const jwk = newSigningKey();
   const { d: _, ...public_jwk } = jwk;
-  const body = { tenant, sub: EXTERNAL_SUB, public_jwk };
+  const body = { tenant, sub: externalSub, public_jwk };
   const { kid } = await ask<{ kid: string }>({ method: 'POST', path: '/v1/keys', body });
   return {
     token: await issue(SUB, tenant),
     who: { tenant, sub: SUB, roles: ROLES },
-    external: signerOf(jwk, await issue(EXTERNAL_SUB, tenant, true), {
+    external: signerOf(jwk, await issue(externalSub, tenant, true), {
       tenant,
-      sub: EXTERNAL_SUB,
+      sub: externalSub,
       roles: ROLES,
     }),
     strangerToken: await issue(SUB, `${tenant}-stranger`.slice(0, 63)),

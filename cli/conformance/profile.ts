@@ -8,7 +8,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 
 const part = (description: string) => Type.Optional(Type.String({ description }));
 
-const ProfileSchema = Type.Object(
+export const ProfileSchema = Type.Object(
   {
     actions: Type.Object(
       {

@@ -8,31 +8,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Http } from '../../cli/conformance/endpoint.ts';
 import { NatsEndpoint } from '../../cli/conformance/nats-endpoint.ts';
-import { CHECKS, runSuite } from '../../cli/conformance/suite.ts';
+import { CHECKS, type Finding, runSuite } from '../../cli/conformance/suite.ts';
 import type { TrialOptions } from '../../cli/conformance/trial.ts';
 import { NatsClient } from '../../runtime/pubsub/nats-client.ts';
 import { shippedConfig } from '../deploy/shipped-config.ts';
-import { freePort, kill, type Program, startGateway, startWorker } from '../kill/program.ts';
+import { runProgram } from '../cli/program.ts';
+import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
+import { OVER_HTTP } from './over-http.ts';
 import { credentialsAt, faultsIn, trialOver } from './subject.ts';
 
 const NAMES = ['ann', 'bob', 'cleo'];
-/** What is asked over HTTP whatever carries the envelopes; docs/conformance.md names them too. */
-const OVER_HTTP = [
-  'security.foreign-task',
-  'large.by-reference',
-  'large.signed-url',
-  'large.lifetime',
-  'large.wrong-hash',
-  'large.upload-checked',
-  'evidence.record',
-  'evidence.unknown',
-  'discovery.capabilities',
-  'discovery.acp',
-  'discovery.deprecated',
-  'discovery.health',
-  'e2e.evidence',
-];
 /** So many rules are looked at before the kill; others are being asked then. */
 const KILL_AFTER = 3;
 
@@ -47,6 +33,7 @@ const running = new Map<string, Program>();
 let nats: NatsServer;
 let trial: TrialOptions;
 let token: string;
+let door: string;
 
 const folderOf = (name: string): string => join(data, name);
 
@@ -72,11 +59,12 @@ async function open(): Promise<void> {
   nats = await startNats({ path: server!.path, config });
   for (const name of [...NAMES, 'door']) configure(name, port);
   await Promise.all(NAMES.map(work));
-  const door = await startGateway(folderOf('door'), port, nats.url);
-  running.set('door', door);
-  const credentials = await credentialsAt(folderOf('door'), door.url, TENANT);
+  const gateway = await startGateway(folderOf('door'), port, nats.url);
+  running.set('door', gateway);
+  const credentials = await credentialsAt(folderOf('door'), gateway.url, TENANT);
   ({ token } = credentials);
-  trial = trialOver(`http://127.0.0.1:${port}`, credentials);
+  door = `http://127.0.0.1:${port}`;
+  trial = trialOver(door, credentials);
 }
 
 /** All checks, with one worker killed in the middle of them. */
@@ -135,5 +123,18 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     const skipped = findings.filter(({ verdict }) => verdict === 'skipped').map(({ id }) => id);
     expect(skipped).toEqual(OVER_HTTP);
     expect(faultsIn(findings)).toHaveLength(OVER_HTTP.length);
+  });
+
+  it('is asked by the command over both at once', { timeout: 120_000 }, async () => {
+    const { port, origin } = new URL(door);
+    const { code, stdout, stderr } = await runProgram(
+      ['conformance', nats.url, '--http', origin, '--tenant', TENANT, '--only', 'e', '--json'],
+      { env: { TROUPE_HOME: folderOf('door'), TROUPE_PORT: port, TROUPE_TOKEN: TOKEN } },
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const report = JSON.parse(stdout) as { transport: string; findings: Finding[] };
+    expect(report.transport).toBe('nats');
+    expect(faultsIn(report.findings)).toEqual([]);
+    expect(report.findings.map(({ id }) => id)).toContain('evidence.record');
   });
 });

@@ -2,7 +2,7 @@
 import { CHECKS, type Finding, runSuite } from '../../cli/conformance/suite.ts';
 import { openBrokenDoor } from './breakers/broken-door.ts';
 import type { Breaker } from './breakers/faults.ts';
-import { type Subject, trialOver } from './subject.ts';
+import { ownOf, type Subject, trialOver } from './subject.ts';
 
 /** They wait for seconds: most of the time of a suite. */
 const SLOW = [
@@ -31,16 +31,13 @@ export const sociableChecks = ({ breaks }: Breaker) => allBut(ALONE, breaks);
  * @param only ids of the checks to make; default all
  */
 export async function foundBroken(
-  { origin, credentials }: Subject,
+  subject: Subject,
   { breaks, fault }: Breaker,
   only: readonly string[] = [],
 ): Promise<readonly Finding[]> {
-  const { token, who, external, strangerToken } = credentials;
-  if (!external || !strangerToken) throw new Error('the suite lacks credentials');
-  const own = { origin, token, who, external, strangerToken };
-  const door = await openBrokenDoor(origin, fault(own));
+  const door = await openBrokenDoor(subject.origin, fault(ownOf(subject)));
   const faultsOf = async (ids: readonly string[]) => {
-    const { findings } = await runSuite({ ...trialOver(door.url, credentials), only: ids });
+    const { findings } = await runSuite({ ...trialOver(door.url, subject.credentials), only: ids });
     return findings.filter(({ verdict }) => verdict !== 'kept');
   };
   try {

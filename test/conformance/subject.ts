@@ -9,10 +9,13 @@ import type { Finding } from '../../cli/conformance/suite.ts';
 import type { TrialOptions } from '../../cli/conformance/trial.ts';
 import { gatewayHttp } from '../../cli/gateway-http.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
+import type { Own } from './breakers/faults.ts';
 import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';
 
 export type Subject = {
   readonly origin: string;
+  /** its data folder */
+  readonly data: string;
   readonly credentials: Credentials;
   close(): Promise<void>;
 };
@@ -28,6 +31,7 @@ export async function embeddedSubject(): Promise<Subject> {
   const origin = program.url.replace(/^ws/, 'http');
   return {
     origin,
+    data,
     credentials: await credentialsAt(data, program.url),
     async close() {
       await kill(program);
@@ -57,6 +61,13 @@ export const trialOver = (
   external,
   strangerToken,
 });
+
+/** What an endpoint in front of it knows. */
+export function ownOf({ origin, credentials }: Subject): Own {
+  const { token, who, external, strangerToken } = credentials;
+  if (!external || !strangerToken) throw new Error('the suite lacks credentials');
+  return { origin, token, who, external, strangerToken };
+}
 
 /** Of a report, what is not well. */
 export const faultsIn = (findings: readonly Finding[]): readonly string[] =>

@@ -1,0 +1,89 @@
+/** `troupe conformance` as a person runs it: credentials, report, exit code. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { Finding } from '../../cli/conformance/suite.ts';
+import { runProgram } from '../cli/program.ts';
+import { TOKEN } from '../kill/program.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+import { openBrokenDoor } from './breakers/broken-door.ts';
+import { discoveryBreakers } from './breakers/refusals.ts';
+import { embeddedSubject, faultsIn, ownOf, type Subject } from './subject.ts';
+
+let subject: Subject;
+
+beforeAll(async () => {
+  subject = await embeddedSubject();
+}, 60_000);
+afterAll(() => subject.close());
+
+const run = (...args: string[]) => {
+  const env = { TROUPE_HOME: subject.data, TROUPE_TOKEN: TOKEN };
+  return runProgram(['conformance', ...args], { env });
+};
+
+/** A command for the gateway of the subject's data folder. */
+const runThere = (...args: string[]) => {
+  const env = { TROUPE_PORT: new URL(subject.origin).port, TROUPE_TOKEN: TOKEN };
+  return runProgram([...args, '--data', subject.data], { env });
+};
+
+it('makes what it needs for the gateway of its data folder, and takes it back', async () => {
+  const keys = async () => {
+    const { stdout } = await runThere('keys', 'list', '--json');
+    const rows = (JSON.parse(stdout) as { keys: { kid: string; status: string }[] }).keys;
+    return rows.filter(({ status }) => status === 'active').map(({ kid }) => kid);
+  };
+  const before = await keys();
+  const asked = ['--only', 'security', '--only', 'version', '--json'];
+  const { code, stdout, stderr } = await runThere('conformance', ...asked);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const report = JSON.parse(stdout) as { transport: string; resent: number; findings: Finding[] };
+  expect(report).toMatchObject({ transport: 'http', resent: 0 });
+  expect(faultsIn(report.findings)).toEqual([]);
+  expect(report.findings.map(({ id }) => id)).toContain('security.unknown-key');
+  expect(before.length).toBeGreaterThan(0);
+  expect(await keys()).toEqual(before);
+}, 60_000);
+
+it('says what is broken at another’s endpoint and what it could not ask, exit code 1', async () => {
+  const breaker = discoveryBreakers.find(({ breaks }) => breaks === 'discovery.acp')!;
+  const door = await openBrokenDoor(subject.origin, breaker.fault(ownOf(subject)));
+  onTestFinished(() => door.close());
+  const profile = write(
+    scratchFolder(),
+    'theirs.json',
+    '{ "actions": { "echo": "conformance.echo_payload" }, "versions": {} }',
+  );
+  const given = ['--bearer', subject.credentials.token, '--profile', profile];
+  const only = ['discovery', 'security', 'order.gap'].flatMap((id) => ['--only', id]);
+  const { code, stdout } = await run(door.url, ...given, ...only);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^BROKEN +discovery\.acp .*\n +both documents agree; came: \{"mcp":/m);
+  expect(stdout).toMatch(/^kept +order\.gap /m);
+  expect(stdout).toMatch(/^skipped +security\.sealed .*\n.*the profile names no action for/m);
+  expect(stdout).toMatch(/^skipped +security\.signed .*\n.*--external-key/m);
+  expect(stdout).toMatch(/^skipped +security\.foreign-task .*\n.*--stranger-token/m);
+  expect(stdout).toMatch(/\n8 kept, 1 broken, 8 skipped\n$/);
+}, 60_000);
+
+it('asks as a program outside with the key and the token that it is given', async () => {
+  const out = join(scratchFolder(), 'partner.jwk');
+  await runThere('keys', 'create', '--sub', 'partner', '--out', out);
+  const external = await runThere('token', '--sub', 'partner', '--roles', 'writer', '--external');
+  const bearer = ['--bearer', subject.credentials.token];
+  const given = ['--external-token', external.stdout.trim(), '--external-key', out];
+  const only = ['--only', 'security.signed'];
+  const { stdout, code } = await run(subject.origin, ...bearer, ...given, ...only);
+  expect(stdout).toContain('1 kept, 0 broken, 0 skipped');
+  expect(code).toBe(0);
+}, 60_000);
+
+it('reports a URL of no transport, and a profile that is none, with exit code 2', async () => {
+  const strange = await run('ftp://127.0.0.1', '--bearer', 'x');
+  expect(strange).toMatchObject({ code: 2 });
+  expect(strange.stderr).toContain('ftp://127.0.0.1');
+  const profile = write(scratchFolder(), 'theirs.json', '{ "actions": { "eko": "x" } }');
+  const wrong = await run(subject.origin, '--bearer', 'x', '--profile', profile);
+  expect(wrong).toMatchObject({ code: 2 });
+  expect(wrong.stderr).toContain('eko');
+}, 60_000);

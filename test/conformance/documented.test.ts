@@ -1,0 +1,41 @@
+/** docs/conformance.md says what the suite does. */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { PARTS } from '../../cli/conformance/check.ts';
+import { ProfileSchema, readProfile, SHIPPED_PROFILE } from '../../cli/conformance/profile.ts';
+import { CHECKS } from '../../cli/conformance/suite.ts';
+import { OVER_HTTP } from './over-http.ts';
+
+const page = readFileSync(new URL('../../docs/conformance.md', import.meta.url), 'utf8');
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+
+it('has a table of all rules, part by part', () => {
+  const rules = PARTS.map((part) => {
+    const rows = CHECKS.filter((check) => check.part === part);
+    const cells = rows.map(({ id, rule }) => [`\`${id}\``, rule]);
+    return `**${part}**\n\n${table(['id', 'rule'], cells)}\n`;
+  });
+  expect(page).toContain(rules.join('\n'));
+});
+
+it('has a table of the parts of a profile', () => {
+  const parts = Object.entries(ProfileSchema.properties.actions.properties);
+  const shipped: Readonly<Record<string, string | undefined>> = SHIPPED_PROFILE.actions;
+  const rows = parts.map(([part, schema]) => [
+    `\`${part}\``,
+    String((schema as { description?: string }).description),
+    `\`${shipped[part]}\``,
+  ]);
+  expect(page).toContain(table(['part', 'what the action does', 'ours'], rows));
+});
+
+it('shows a profile that can be read', () => {
+  const [, example = ''] = /```json\n(.*?)```/s.exec(page) ?? [];
+  expect(readProfile(example).actions.echo).toBeTypeOf('string');
+});
+
+it('names what is skipped where only NATS is known', () => {
+  expect(page).toContain(`${OVER_HTTP.map((id) => `\`${id}\``).join(', ')}.`);
+});

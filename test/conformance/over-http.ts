@@ -1,0 +1,16 @@
+/** What is asked over HTTP whatever carries the envelopes. */
+export const OVER_HTTP: readonly string[] = [
+  'security.foreign-task',
+  'large.by-reference',
+  'large.signed-url',
+  'large.lifetime',
+  'large.wrong-hash',
+  'large.upload-checked',
+  'evidence.record',
+  'evidence.unknown',
+  'discovery.capabilities',
+  'discovery.acp',
+  'discovery.deprecated',
+  'discovery.health',
+  'e2e.evidence',
+];
