@@ -21,6 +21,7 @@ import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
 import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
+import type { Transport } from '../protocols/action.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
@@ -47,7 +48,8 @@ type Parts = {
   readonly tasks: TaskParts;
 };
 
-export function openA2a(parts: Parts): A2a {
+/** @param transports by which envelopes come in here */
+export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const { config, system, crew, tasks } = parts;
   const { locality, outstanding, quota } = config.a2a;
   const identity = identityOf(parts);
@@ -73,7 +75,7 @@ export function openA2a(parts: Parts): A2a {
     onRequest: observed(crew.metrics, systemClock),
   });
   const operator = operatorOf(identity);
-  const routes = routesOf({ ...parts, edge, identity, offers, operator });
+  const routes = routesOf({ ...parts, transports, edge, identity, offers, operator });
   const close = () => {
     beat.close();
     edge.close();
@@ -107,6 +109,7 @@ function identityOf({ config, system, crew }: Parts): Identity {
 }
 
 type Served = Parts & {
+  readonly transports: readonly Transport[];
   readonly edge: Edge;
   readonly identity: Identity;
   readonly offers: Offers;
@@ -119,6 +122,7 @@ const routesOf = ({
   system,
   crew: { metrics },
   tasks,
+  transports,
   edge,
   identity,
   offers,
@@ -132,7 +136,7 @@ const routesOf = ({
     authenticate: (credentials) => identity.authenticate(credentials),
     publicUrl: tasks.publicUrl,
   }),
-  ...capabilityRoutes({ offers, index: system.index, identity }),
+  ...capabilityRoutes({ offers, index: system.index, identity, transports }),
   ...registryRoutes({ offers, index: system.index, identity }),
   ...functionRoutes({ edge, offers, identity }),
   ...deadLetterRoutes({ system, operator }),

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Gateway, startGateway } from '../channels/index.ts';
+import { TRANSPORTS } from '../protocols/action.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import type { Route } from '../channels/http/route.ts';
@@ -22,7 +23,8 @@ export async function openGateway(
 ): Promise<Gateway> {
   crew.metrics.watch(system, cluster?.node);
   if (!config.a2a.enabled) return listen(config, system, crew, []);
-  const a2a = openA2a({ config, system, crew, tasks });
+  const transports = cluster ? TRANSPORTS : (['http'] as const);
+  const a2a = openA2a({ config, system, crew, tasks }, transports);
   try {
     const gateway = await listen(config, system, crew, a2a.routes);
     tasks.onListen(gateway.url);

@@ -78,6 +78,10 @@ describe('the capabilities', () => {
     },
   );
 
+  it('name the transports that are served here, and no other', async () => {
+    expect((await get<Capabilities>('/mcp/capabilities')).transports).toEqual(['http']);
+  });
+
   it('say in words which ACP is meant, and where it went', async () => {
     const text = JSON.stringify(await get('/acp/capabilities'));
     expect(text).toMatch(/Agent Communication Protocol.*merged into A2A.*a2a-protocol\.org/);
