@@ -79,6 +79,11 @@ export class TaskCount {
     }
     count.counted = rows + page.length;
     count.added -= addedBefore;
+    if (count.counted + count.added === 0) {
+      // Nothing to watch: counted anew when somebody comes, so that tenants do not pile up here.
+      this.#counts.delete(tenant);
+      return;
+    }
     const near = count.counted + count.added > tasksMax / 2;
     clock.after(near ? AGAIN_MS.near : AGAIN_MS.far, () =>
       this.#slice(tenant, count, { rows: 0, addedBefore: count.added }),

@@ -80,3 +80,15 @@ it('nothing is counted after the end', () => {
   pass(1_000_000);
   expect(pages).toEqual([]);
 });
+
+it('a tenant without tasks is not counted again before somebody comes', () => {
+  const { count, pages, pass, forget } = countOf(10, 100);
+  expect(count.isFull('acme')).toBe(false);
+  pass(1_000);
+  forget();
+  pass(86_400_000);
+  expect(pages).toEqual([10, 0]);
+  expect(count.isFull('acme')).toBe(false);
+  pass(1_000);
+  expect(pages).toEqual([10, 0, 0]);
+});
