@@ -12,6 +12,7 @@ import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
 import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
 import { decisionRoutes } from '../channels/http/decisions.ts';
+import { documentRoutes } from '../channels/http/documents.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
@@ -25,6 +26,7 @@ import type { Transport } from '../protocols/action.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
+import { shippedSpecs } from './actions.ts';
 import { type Crew, TENANT } from './crew.ts';
 import { observed } from './observed.ts';
 import { createOffers } from './offers.ts';
@@ -139,6 +141,14 @@ const routesOf = ({
   ...capabilityRoutes({ offers, index: system.index, identity, transports }),
   ...registryRoutes({ offers, index: system.index, identity }),
   ...functionRoutes({ edge, offers, identity }),
+  ...documentRoutes({
+    specs: shippedSpecs(),
+    offers,
+    identity,
+    version: packageJson.version,
+    env: config.nats.env,
+    publicUrl: tasks.publicUrl,
+  }),
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
   ...decisionRoutes({ system, operator, tenant: TENANT }),

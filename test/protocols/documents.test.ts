@@ -12,9 +12,6 @@ import { schemaTable } from '../../protocols/documents.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const published = (path: string) => join(root, 'protocols', 'schemas', path);
 
-/** Of severity `error`, as its parser has it. */
-const ERROR = 0;
-
 describe('the published documents', () => {
   it('hold an OpenAPI document that its linter accepts without a warning', () => {
     const program = createRequire(import.meta.url).resolve('@redocly/cli/bin/cli.js');
@@ -26,7 +23,8 @@ describe('the published documents', () => {
 
   it('hold an AsyncAPI document that its parser accepts', async () => {
     const found = await new Parser().validate(readFileSync(published('asyncapi.json'), 'utf8'));
-    expect(found.filter(({ severity }) => Number(severity) === ERROR)).toEqual([]);
+    // Its names of severities: 0 is an error.
+    expect(found).not.toContainEqual(expect.objectContaining({ severity: 0 }));
   });
 
   it('give every schema that another validator compiles, each with a name of its own', () => {

@@ -11,7 +11,8 @@ const folder = fileURLToPath(new URL('../../../protocols/sdk/', import.meta.url)
 it('the generated files of the SDKs are what the sources make, with every action that ships', async () => {
   const specs = shippedSpecs();
   const files = await sdkFiles(specs);
-  for (const [path, text] of files) expect([path, readFileSync(folder + path, 'utf8')]).toEqual([path, text]);
+  for (const [path, text] of files)
+    expect([path, readFileSync(folder + path, 'utf8')]).toEqual([path, text]);
   for (const path of ['typescript/actions.ts', 'python/troupe_sdk/actions.py'])
     for (const { action } of specs) expect(files.get(path)).toContain(`call${call(path)}${action}`);
 });

@@ -1,0 +1,67 @@
+/**
+ * The door described by itself: `GET /openapi.json` and `GET /asyncapi.json`, made of the schemas
+ * that check what comes in. For everybody, with the actions that this code has; who comes with a
+ * token gets those on offer to its tenant, of agents outside too.
+ */
+import { asyncApi } from '../../protocols/asyncapi.ts';
+import type { ActionSpec } from '../../protocols/action.ts';
+import { openApi } from '../../protocols/openapi.ts';
+import type { Identity } from '../edge/edge.ts';
+import type { Offers } from '../edge/offers.ts';
+import { credentialsOf } from './envelopes.ts';
+import { type Route, type RouteRequest, sendJson } from './route.ts';
+
+export type DocumentRoutesOptions = {
+  /** of this code */
+  readonly specs: readonly ActionSpec[];
+  readonly offers: Pick<Offers, 'all'>;
+  readonly identity: Pick<Identity, 'authenticate'>;
+  /** of troupe */
+  readonly version: string;
+  /** of the cell, as it stands in its subjects on NATS */
+  readonly env: string;
+  readonly publicUrl: () => string;
+};
+
+const FOR_ALL = { 'cache-control': 'public, max-age=60' };
+
+export const documentRoutes = (options: DocumentRoutesOptions): readonly Route[] => {
+  const { version, env, publicUrl } = options;
+  const documents: Readonly<Record<string, (specs: readonly ActionSpec[]) => object>> = {
+    '/openapi.json': (specs) => openApi({ version, url: publicUrl(), specs }),
+    '/asyncapi.json': (specs) => asyncApi({ version, env, specs }),
+  };
+  return Object.entries(documents).map(([path, documentOf]) => {
+    const forAll = remembered(() => documentOf(options.specs), publicUrl);
+    return {
+      method: 'GET',
+      path,
+      handle: async (incoming) => {
+        const specs = await specsFor(options, incoming);
+        if (specs === undefined) sendJson(incoming.response, 200, forAll(), FOR_ALL);
+        else sendJson(incoming.response, 200, documentOf(specs));
+      },
+    };
+  });
+};
+
+/** @throws TroupeError UNAUTHORIZED for a token that is not believed */
+async function specsFor(
+  { identity, offers }: DocumentRoutesOptions,
+  incoming: RouteRequest,
+): Promise<readonly ActionSpec[] | undefined> {
+  const credentials = credentialsOf(incoming);
+  if (credentials.authorization === undefined) return undefined;
+  const { tenant } = await identity.authenticate(credentials);
+  return offers.all(tenant);
+}
+
+/** Made again when the key changes only: the address is known once the gateway listens. */
+function remembered<T>(make: () => T, keyOf: () => string): () => T {
+  let last: { readonly key: string; readonly value: T } | undefined;
+  return () => {
+    const key = keyOf();
+    if (last?.key !== key) last = { key, value: make() };
+    return last.value;
+  };
+}

@@ -1,0 +1,104 @@
+/** The documents that describe the door, on a whole troupe, against the routes that it has. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Type } from '@sinclair/typebox';
+import { expect, it, onTestFinished } from 'vitest';
+import { defineAction } from '../../../actors/index.ts';
+import { hire } from '../../../compose/crew.ts';
+import { openA2a } from '../../../compose/a2a.ts';
+import { openTaskParts } from '../../../compose/task-parts.ts';
+import { startTroupe } from '../../../main.ts';
+import { type Config, loadConfig } from '../../../runtime/config/index.ts';
+import { createSystem, openEmbedded } from '../../../runtime/index.ts';
+import { scratchFolder } from '../../runtime/config/folder.ts';
+
+const TOKEN = 'the-gateways-own-token';
+
+type Operation = { readonly security?: readonly unknown[] };
+type OpenApi = {
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+};
+const published = (name: string) =>
+  JSON.parse(
+    readFileSync(
+      fileURLToPath(new URL(`../../../protocols/schemas/${name}`, import.meta.url)),
+      'utf8',
+    ),
+  ) as OpenApi;
+
+const configOf = (): Config => {
+  const flags = { data: scratchFolder(), port: '0', token: TOKEN };
+  const { config } = loadConfig({ env: {}, flags });
+  return { ...config, log: { ...config.log, level: 'error' } };
+};
+
+/** As `GET /v1/tasks/{}`: what a part is called is nobody's business. */
+const unnamed = (path: string) => path.replaceAll(/\{\w+\}/g, '{}');
+const documented = ({ paths }: OpenApi) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${unnamed(path)}`),
+  );
+
+it('the OpenAPI document names every route of the door, and none that there is not', async () => {
+  const config = configOf();
+  const crew = hire(config);
+  const tasks = await openTaskParts(config, crew);
+  const system = await createSystem({
+    ...(await openEmbedded({ path: scratchFolder() })),
+    ...crew.options,
+    services: { ...crew.services, ...tasks.services },
+    shards: 1,
+  });
+  const a2a = openA2a({ config, system, crew, tasks }, ['http']);
+  onTestFinished(async () => {
+    a2a.close();
+    await system.stop();
+  });
+  const routes = a2a.routes.map(({ method, path }) => `${method} ${unnamed(path)}`);
+  // The gateway answers these two by itself.
+  const own = ['GET /healthz', 'GET /readyz'];
+  expect(documented(published('openapi.json')).toSorted()).toEqual([...routes, ...own].toSorted());
+});
+
+it('what the document calls open is open, and nothing else is', async () => {
+  const troupe = await startTroupe(configOf());
+  onTestFinished(() => troupe.stop());
+  const { origin } = new URL(troupe.url);
+  for (const [path, methods] of Object.entries(published('openapi.json').paths)) {
+    for (const [method, { security }] of Object.entries(methods)) {
+      const { status } = await fetch(origin + path.replaceAll(/\{\w+\}/g, '1'), { method });
+      const isOpen = method === 'post' ? status < 400 : status !== 401;
+      expect([path, method, isOpen]).toEqual([path, method, security?.length === 0]);
+    }
+  }
+});
+
+it('the documents are for everybody, and tell a tenant’s programs of all that is on offer', async () => {
+  const own = defineAction({
+    action: 'kiosk.sell_paper',
+    version: '1.0.0',
+    description: 'Sells a paper.',
+    agent: 'kiosk',
+    schemas: { '1.0': Type.Object({ title: Type.String() }) },
+    perform: () => Promise.resolve('sold'),
+  });
+  const troupe = await startTroupe(configOf(), { actions: [own] });
+  onTestFinished(() => troupe.stop());
+  const { origin } = new URL(troupe.url);
+  const get = (path: string, token?: string) =>
+    fetch(origin + path, token ? { headers: { authorization: `Bearer ${token}` } } : {});
+
+  const answer = await get('/openapi.json');
+  expect(answer.headers.get('cache-control')).toContain('public');
+  const open = (await answer.json()) as OpenApi;
+  expect(open).toEqual({ ...published('openapi.json'), servers: [{ url: origin }] });
+  const tenants = (await (await get('/openapi.json', TOKEN)).json()) as OpenApi;
+  expect(Object.keys(tenants.components.schemas)).toContain('kiosk.sell_paper.v1.1.0');
+  expect(Object.keys(open.components.schemas)).not.toContain('kiosk.sell_paper.v1.1.0');
+  expect((await get('/openapi.json', 'nonsense')).status).toBe(401);
+
+  expect(await (await get('/asyncapi.json')).json()).toEqual(published('asyncapi.json'));
+  expect(JSON.stringify(await (await get('/asyncapi.json', TOKEN)).json())).toContain('"kiosk"');
+});
