@@ -16,8 +16,16 @@ import { TroupeError } from '../../../protocols/errors.ts';
 
 export type SchemaCheck = (value: unknown) => readonly CheckError[];
 
-// The first error only: looking for all of them lets a payload choose how long that takes.
-const OPTIONS = { strict: false, allErrors: false, logger: false } as const;
+// The first error only: looking for all of them lets a payload choose how long that takes. The code
+// of a check grows as its schema does: copies of what is referred to would grow with their product,
+// and to make it shorter takes longer than all else.
+const OPTIONS = {
+  strict: false,
+  allErrors: false,
+  logger: false,
+  inlineRefs: false,
+  code: { optimize: false },
+} as const;
 
 /** Knows what a schema is, which takes long to learn, and keeps none. */
 const draft = new Ajv2020(OPTIONS);
@@ -30,7 +38,10 @@ function freshAjv(): Ajv2020 {
   return ajv;
 }
 
-const CHECK_MS = 50;
+/** Hundreds of fields take half as long on a slow machine. */
+const COMPILE_MS = 1_000;
+/** The first check of a large schema takes 100 ms on a slow machine: V8 reads its code then. */
+const CHECK_MS = 250;
 const REST_MS = 20 * CHECK_MS;
 
 /**
@@ -43,13 +54,17 @@ export function compileSchema(schema: Record<string, unknown>): SchemaCheck {
     if (!draft.validateSchema(schema)) throw new Error(draft.errorsText());
     // Ajv's own keyword: such a check would answer later, and end the process where it fails.
     if ('$async' in schema) throw new Error('$async is no keyword of it');
-    const validate = freshAjv().compile(schema);
+    const validate = within(COMPILE_MS, () => freshAjv().compile(schema));
     return restingAfterTimeout((value) =>
       validate(value) ? [] : (validate.errors ?? []).map(checkError),
     );
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TroupeError('INVALID_ARGUMENT', `it is no JSON Schema 2020-12: ${why}`, { cause });
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const what =
+      code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+        ? `it takes over ${COMPILE_MS} ms to compile: make it smaller`
+        : `it is no JSON Schema 2020-12: ${message}`;
+    throw new TroupeError('INVALID_ARGUMENT', what, { cause });
   }
 }
 

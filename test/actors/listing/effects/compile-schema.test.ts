@@ -60,6 +60,18 @@ describe('a schema of an agent outside', () => {
     expect(check({})).toEqual(TOO_LONG);
   });
 
+  it('that refers often to what is large is not multiplied', () => {
+    const many = (of: (n: number) => unknown) =>
+      Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`field_${n}`, of(n)]));
+    const large = { properties: many(() => ({ type: 'string', minLength: 1 })) };
+    const check = compileSchema({
+      $defs: { large },
+      properties: many(() => ({ $ref: '#/$defs/large' })),
+    });
+    expect(check({ field_7: { field_8: 'x' } })).toEqual([]);
+    expect(check({ field_7: { field_8: 5 } })).toMatchObject([{ path: '/field_7/field_8' }]);
+  });
+
   it('does not keep others from being checked', () => {
     const slow = compileSchema(text('^(b+)+$'));
     expect(slow({ text: `${'b'.repeat(60)}!` })).toEqual(TOO_LONG);
