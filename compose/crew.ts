@@ -9,6 +9,7 @@ import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/confi
 import { type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { createLog } from './log.ts';
+import { labelsOf } from './observed.ts';
 
 /** Whoever comes through the doors of this version. */
 export const TENANT = 'default';
@@ -21,7 +22,13 @@ export type Crew = {
   readonly services: AgentServices;
   readonly options: Pick<
     SystemOptions,
-    'actors' | 'supervisor' | 'limits' | 'onAlarm' | 'tenantWeights' | 'tenantRunningMax'
+    | 'actors'
+    | 'supervisor'
+    | 'limits'
+    | 'onAlarm'
+    | 'onDeadLetter'
+    | 'tenantWeights'
+    | 'tenantRunningMax'
   >;
 };
 
@@ -37,9 +44,10 @@ export function hire(config: Config): Crew {
   for (const { model } of agents) if (model) catalog.resolve(model);
   const services: AgentServices = { catalog, tools: createToolRegistry(builtInTools) };
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
+  const metrics = createMetrics();
   return {
     log,
-    metrics: createMetrics(),
+    metrics,
     agents,
     fallbackModel: catalog.defaultModel(),
     services,
@@ -50,6 +58,7 @@ export function hire(config: Config): Crew {
       tenantWeights,
       tenantRunningMax: config.a2a.quota.runningMax,
       onAlarm: (what) => log.warn({ alarm: true }, what),
+      onDeadLetter: (letter) => metrics.deadLetter(labelsOf(letter)),
     },
   };
 }

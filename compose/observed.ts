@@ -1,6 +1,10 @@
-/** What becomes of every envelope is counted and told to the tracer (EN17). */
+/** What becomes of envelopes and their work is counted, and told to the tracer (EN17). */
 import type { EdgeFacts } from '../channels/edge/create-edge.ts';
+import type { Envelope } from '../protocols/envelope.ts';
+import { parseAddress } from '../protocols/address.ts';
+import type { DeadLetterAsk } from '../protocols/statechart.ts';
 import { type Clock, type Metrics, recordServed } from '../runtime/index.ts';
+import type { WorkLabels } from '../runtime/observe/metrics.ts';
 
 export const observed =
   (metrics: Pick<Metrics, 'request'>, clock: Pick<Clock, 'wallMs'>) =>
@@ -10,3 +14,10 @@ export const observed =
     const { errorCode: error, latencyMs } = facts;
     recordServed({ ...facts, error, begunAt: endedAt - latencyMs, endedAt });
   };
+
+/** Of a letter whose message is no envelope, as that of a compensation, only the tenant is known. */
+export const labelsOf = ({ to, event, error }: DeadLetterAsk): WorkLabels => {
+  const { action = '', principal } = (event['envelope'] ?? {}) as Partial<Envelope>;
+  const { tenant } = parseAddress(to);
+  return { action, tenant, principal: principal?.sub ?? '', errorCode: error.code };
+};

@@ -66,8 +66,7 @@ export async function openTaskParts(
     askAgent: createAskAgent({
       request: agentRequest({ allowLoopback: LOOPBACK.includes(bindHost(config)) }),
     }),
-    count: (what, labels) =>
-      what === 'retry' ? metrics.retry(labels) : metrics.deadLetter(labels),
+    count: (_, labels) => metrics.retry(labels),
   };
   return {
     services,

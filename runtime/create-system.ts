@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Address } from '../protocols/address.ts';
 import { decode, encode } from '../protocols/codec.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
+import type { DeadLetterAsk } from '../protocols/statechart.ts';
 import { cellSubject } from '../protocols/subjects.ts';
 import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
@@ -58,6 +59,11 @@ export type SystemOptions = {
   readonly limits?: Partial<Limits>;
   /** what a person should know: lost shards, unknown effects, failed trims */
   readonly onAlarm?: (what: string) => void;
+  /**
+   * told of each message that a machine of a shard held here gave up, when it is committed; not
+   * again after a crash. Must not throw
+   */
+  readonly onDeadLetter?: (letter: DeadLetterAsk) => void;
   readonly journalTail?: number;
   readonly snapshotEvery?: number;
   readonly snapshotBytes?: number;
@@ -291,6 +297,7 @@ class RunningSystem implements System {
         else this.#hosting.abortElsewhere(id);
       },
       adopt: (ids, orphaned) => this.#hosting.adopt(ids, orphaned),
+      abandoned: (letter) => this.#o.onDeadLetter?.(letter),
       alarm: this.#alarm,
     };
   }

@@ -14,7 +14,7 @@ import type {
   TaskContext,
 } from './types.ts';
 import { evidenceRow, viewOf } from './view.ts';
-import { endingOf, evidenceOf, performerOf, UNDO_ATTEMPTS_MAX, workOf } from './work.ts';
+import { endingOf, evidenceOf, performerOf, workOf } from './work.ts';
 
 export const performInput = ({ context }: OfTask): PerformInput => {
   const { envelope, terms, inputs, expiresAt, failures, error } = workOf(context);
@@ -24,7 +24,6 @@ export const performInput = ({ context }: OfTask): PerformInput => {
     envelope,
     terms,
     attempt: viewOf(context).attempt,
-    isLast: failures + 1 >= terms.attemptsMax,
     inputs,
     expiresAt,
     ...(error && failures > 0 ? { errorCode: error.code } : {}),
@@ -43,7 +42,6 @@ export const compensateInput = ({ context }: OfTask): CompensateInput => {
     ...input,
     attempts: input.attempt,
     attempt: failures + 1,
-    isLast: failures + 1 >= UNDO_ATTEMPTS_MAX,
     ...(outcome?.kind === 'failed' && outcome.returned ? { returned: outcome.returned } : {}),
   };
 };

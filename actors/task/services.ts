@@ -18,7 +18,7 @@ export type TaskServices = {
     signal: AbortSignal,
   ) => Promise<{ readonly result: unknown; readonly resource_links?: readonly unknown[] }>;
   /** counts for metrics; may be called again for what is told again */
-  readonly count: (what: 'retry' | 'deadLetter', labels: TaskLabels) => void;
+  readonly count: (what: 'retry', labels: TaskLabels) => void;
 };
 
 export type TaskLabels = {

@@ -115,8 +115,6 @@ export type PerformInput = {
   readonly terms: TaskTerms;
   /** from 1 */
   readonly attempt: number;
-  /** no other attempt follows, whatever happens */
-  readonly isLast: boolean;
   readonly inputs: readonly unknown[];
   readonly expiresAt: number;
   /** of the attempt before, for the counters */

@@ -4,7 +4,7 @@
  * may begin (G3), and which of a dead owner's are unknown now (G4).
  */
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
-import type { Message } from '../../protocols/statechart.ts';
+import type { DeadLetterAsk, Message } from '../../protocols/statechart.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Position } from '../log/log.ts';
 import { type Fold, TABLE } from './fold.ts';
@@ -36,6 +36,8 @@ export type Outside = {
    * stop asking.
    */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
+  /** a machine gave a message up, and it lies in the dead letters of its domain */
+  abandoned?(letter: DeadLetterAsk): void;
   /** something that a person should know */
   alarm(what: string): void;
 };
@@ -187,6 +189,8 @@ export class AfterCommits {
         return outside.abort(step.intent);
       case 'arm':
         return;
+      case 'abandoned':
+        return outside.abandoned?.(step.letter);
     }
   }
 

@@ -235,7 +235,9 @@ function abandon(
     hops: 0,
     ...(origin?.traceId ? { traceId: origin.traceId } : {}),
   };
-  deadLetter(t, letter, reason, storableError(error), domain);
+  const told = storableError(error);
+  deadLetter(t, letter, reason, told, domain);
+  t.draft.after.push({ kind: 'abandoned', letter: { domain, reason, error: told, to, event } });
 }
 
 function checkRoom({ draft, world }: TurnContext): void {

@@ -4,7 +4,7 @@
  * leaves no trace.
  */
 import type { Address } from '../../protocols/address.ts';
-import type { Lane, Message } from '../../protocols/statechart.ts';
+import type { DeadLetterAsk, Lane, Message } from '../../protocols/statechart.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Fold } from './fold.ts';
 import { roughBytes } from './size.ts';
@@ -28,7 +28,8 @@ export type AfterCommit =
   | { readonly kind: 'publish'; readonly topic: string; readonly event: Message }
   | { readonly kind: 'start'; readonly intent: string }
   | { readonly kind: 'abort'; readonly intent: string }
-  | { readonly kind: 'arm'; readonly due: number; readonly timer: string };
+  | { readonly kind: 'arm'; readonly due: number; readonly timer: string }
+  | { readonly kind: 'abandoned'; readonly letter: DeadLetterAsk };
 
 export class Draft {
   readonly puts = new Map<string, RowPut>();

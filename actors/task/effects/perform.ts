@@ -7,7 +7,6 @@ import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { ETA_SEC_MAX } from '../../../protocols/task.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { type ActionDefinition, withLinks } from '../action.ts';
-import { isFinalCode } from '../backoff.ts';
 import type { Outcome, PerformInput } from '../types.ts';
 import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
 import { agentFor } from './agents.ts';
@@ -46,14 +45,7 @@ async function attempt(
   if (isTooLate(input, context)) return { kind: 'expired' };
   const { count } = servicesOf(context);
   if (input.errorCode) count('retry', labelsOf(input, input.errorCode));
-  try {
-    return await run(input, context);
-  } catch (error) {
-    const { code } = errorData(error);
-    if (input.isLast && !isFinalCode(code) && !context.signal.aborted)
-      count('deadLetter', labelsOf(input, code));
-    throw error;
-  }
+  return run(input, context);
 }
 
 /** Effects wait their turn: the work may have come too late since the task was accepted (EN5). */

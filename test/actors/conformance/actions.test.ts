@@ -53,12 +53,15 @@ beforeAll(async () => {
     artifacts,
     open: (sealed) => sealer.open(sealed),
     askAgent: () => Promise.reject(new Error('there are no agents outside')),
-    count: (what) => {
-      if (what === 'deadLetter') deadLetters += 1;
-    },
+    count: () => {},
   };
   const ports = await openEmbedded({ path: join(folder, 'store'), durability: 'process' });
-  system = await createSystem({ ...ports, actors: shippedActors(), services });
+  system = await createSystem({
+    ...ports,
+    actors: shippedActors(),
+    services,
+    onDeadLetter: () => void (deadLetters += 1),
+  });
   const limits = { principalPerMinute: 1e6, externalPerMinute: 1e6, tenantPerMinute: 1e6 };
   edge = createEdge({
     system,

@@ -68,6 +68,8 @@ export class Desk {
   /** envelopes that agents outside were asked, with the agent's id */
   readonly outside: { agent: string; envelope: Envelope }[] = [];
   readonly counted: string[] = [];
+  /** dead letters, as the system told of them */
+  readonly given: string[] = [];
   world!: World;
   #definition!: ReturnType<typeof defineAction>;
   #services!: TaskServices;
@@ -133,7 +135,11 @@ export class Desk {
     };
     const ours = shippedActors().filter(({ type }) => type === 'task' || type === 'sequence');
     const actors = [...ours, clerkType(), puppetType()];
-    this.world = await openWorld({ actors, services: this.#services });
+    this.world = await openWorld({
+      actors,
+      services: this.#services,
+      onDeadLetter: ({ reason, error }) => void this.given.push(`${reason} ${error.code}`),
+    });
   }
 }
 

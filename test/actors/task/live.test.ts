@@ -92,6 +92,7 @@ describe('a task', () => {
     expect(run.context.signal.aborted).toBe(true);
     const [letter] = await desk.world.letters(1);
     expect(letter).toMatchObject({ reason: 'TIME_IS_UP', domain: 'demo' });
+    expect(desk.given).toEqual(['TIME_IS_UP DEADLINE_EXCEEDED']);
   });
 
   it('goes on after a restart, as another run under the same key', async () => {
@@ -187,11 +188,8 @@ describe('work that fails', () => {
       attempt: 3,
       error: { code: 'UNAVAILABLE', message: 'the other side is away' },
     });
-    expect(desk.counted).toEqual([
-      'retry UNAVAILABLE',
-      'retry UNAVAILABLE',
-      'deadLetter UNAVAILABLE',
-    ]);
+    expect(desk.counted).toEqual(['retry UNAVAILABLE', 'retry UNAVAILABLE']);
+    expect(desk.given).toEqual(['EXHAUSTED UNAVAILABLE']);
     const { deadLetters } = desk.world.system;
     const [letter] = await desk.world.letters(1);
     expect(letter).toMatchObject({
