@@ -212,18 +212,17 @@ export const payloadHashOf = (canonicalPayload: string): string =>
 export const TASKS_INDEX = 'tasks';
 /** Beside the view: what a door compares and readers never see. */
 export type TaskRow = { readonly view: TaskView; readonly payloadHash: string };
-/** Index `sequences`, key as of the sequence's address: { last }. */
-export const SEQUENCES_INDEX = 'sequences';
-export type SequenceRow = { readonly last: number };
 /** Index `evidence`, key `{job_id}|{task_id}`: a verifier's record (EN16). */
 export const EVIDENCE_INDEX = 'evidence';
 
-/** Bus topic of a task's events (TaskEvent, ephemeral, after the commit). */
+/**
+ * Bus topic of a task's events (TaskEvent, ephemeral, after the commit): the newest of each turn;
+ * those before it stand in its view. `*` stands for all.
+ */
 export const taskTopic = (tenant: string, taskId: string): string => `task.${tenant}.${taskId}`;
-export const tasksOfTenant = (tenant: string): string => `task.${tenant}.*`;
 /** Before the tenant and the domain in the topic of what doors tell outside. */
 export const DOOR_EVENTS_TOPIC = 'a2a.out';
-/** Bus topic of all events of a domain, for the doors that tell them outside (EN19). */
+/** Bus topic of what a domain says of no task, for the doors to tell outside (EN15, EN19). */
 export const doorEventsTopic = (tenant: string, domain: string): string =>
   `${DOOR_EVENTS_TOPIC}.${tenant}.${domain}`;
 

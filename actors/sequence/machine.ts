@@ -17,28 +17,15 @@ import {
   type Delivered,
   hostActions,
   type Meta,
-  type Project,
   type Tell,
 } from '../../protocols/statechart.ts';
-import {
-  type SequencePass,
-  SEQUENCES_INDEX,
-  type SequenceRow,
-  TASK_RETENTION_MS,
-} from '../../protocols/task.ts';
+import { type SequencePass, TASK_RETENTION_MS } from '../../protocols/task.ts';
 
 export type SequenceContext = {
-  /** its key, which is its row's */
-  readonly key: string;
   /** 0 before the first */
   readonly last: number;
   /** shard time of the last submit, whatever its number */
   readonly usedAt: number;
-};
-
-const rowOf = ({ key, last }: SequenceContext): Project => {
-  const value: SequenceRow = { last };
-  return { index: SEQUENCES_INDEX, key, value };
 };
 
 /** The asker's reference goes along: the task answers. */
@@ -76,7 +63,7 @@ export const sequenceMachine = setup({
   },
 }).createMachine({
   id: 'sequence',
-  context: ({ input }) => ({ key: input.key, last: 0, usedAt: input.now }),
+  context: ({ input }) => ({ last: 0, usedAt: input.now }),
   initial: 'keeping',
   options: { maxIterations: 10 },
   states: {
@@ -86,11 +73,7 @@ export const sequenceMachine = setup({
         'sequence.pass': [
           {
             guard: 'isAbove',
-            actions: [
-              'remember',
-              { type: 'project', params: ({ context }) => rowOf(context) },
-              { type: 'tell', params: ({ event }) => handOn(event) },
-            ],
+            actions: ['remember', { type: 'tell', params: ({ event }) => handOn(event) }],
           },
           {
             actions: [
@@ -106,10 +89,6 @@ export const sequenceMachine = setup({
     },
     forgotten: {
       description: 'Nobody sent anything for 28 hours.',
-      entry: {
-        type: 'project',
-        params: ({ context }) => ({ index: SEQUENCES_INDEX, key: context.key, value: null }),
-      },
       type: 'final',
     },
   },

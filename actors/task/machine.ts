@@ -57,29 +57,16 @@ export const taskMachine = taskSetup.createMachine({
     refused: { description: 'No task was made of it, and nothing stays.', type: 'final' },
     acked: {
       description: 'Accepted, which is durable. It goes on in the same turn.',
-      entry: [
-        { type: 'publish', params: view.told },
-        { type: 'publish', params: view.toldOutside },
-      ],
       always: [
         { guard: 'isTooLate', target: 'ended.expired', actions: 'expire' },
         {
           guard: 'isAnsweredNow',
           target: 'running',
-          actions: [
-            'begin',
-            { type: 'publish', params: view.told },
-            { type: 'publish', params: view.toldOutside },
-            'answerAll',
-          ],
+          actions: ['begin', { type: 'publish', params: view.told }, 'answerAll'],
         },
         {
           target: 'running',
-          actions: [
-            'begin',
-            { type: 'publish', params: view.told },
-            { type: 'publish', params: view.toldOutside },
-          ],
+          actions: ['begin', { type: 'publish', params: view.told }],
         },
       ],
     },
@@ -323,7 +310,6 @@ export const taskMachine = taskSetup.createMachine({
       description: 'Final outward. Remembered for 28 hours, so that repeats find it.',
       entry: [
         { type: 'publish', params: view.told },
-        { type: 'publish', params: view.toldOutside },
         { type: 'project', params: view.row },
         'answerAll',
       ],

@@ -5,10 +5,9 @@
  * an event shows the task as it was when the event was its newest.
  */
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
-import { type EventSuffix, parseAction } from '../../protocols/envelope.ts';
+import type { EventSuffix } from '../../protocols/envelope.ts';
 import type { Delivered, Project, Publish, Reply, ReplyRef } from '../../protocols/statechart.ts';
 import {
-  doorEventsTopic,
   EVIDENCE_INDEX,
   type Evidence,
   isFinal,
@@ -135,15 +134,12 @@ export const evidenceRow = ({ taskId }: TaskContext, evidence: Evidence): Projec
   keepMs: EVIDENCE_KEPT_MS,
 });
 
-/** The newest event, to those who watch this task. */
+/**
+ * The newest event, to those who watch this task and to the doors, which tell it outside. One that
+ * came in the same turn before it (accepted, before running) stands in the view.
+ */
 export const told = ({ context }: OfTask): Publish => ({
   topic: taskTopic(context.tenant, context.taskId),
-  event: newestEvent(context),
-});
-
-/** The same to the doors, which tell it outside. */
-export const toldOutside = ({ context }: OfTask): Publish => ({
-  topic: doorEventsTopic(context.tenant, parseAction(viewOf(context).action).domain),
   event: newestEvent(context),
 });
 

@@ -24,6 +24,7 @@ import {
   type TaskEvent,
   type TaskRow,
   TASKS_INDEX,
+  taskTopic,
   type TaskView,
 } from '../../protocols/task.ts';
 import { parseAction } from '../../protocols/envelope.ts';
@@ -58,9 +59,6 @@ type Followed = {
   final: boolean;
 };
 
-/** Whatever a domain tells; of a task in most cases. */
-type DoorEvent = { readonly event?: unknown; readonly type?: string; readonly task?: TaskView };
-
 export class EventRelay {
   readonly #o: EventRelayOptions;
   /** by task id, the one that was heard of last at the end */
@@ -72,9 +70,14 @@ export class EventRelay {
   constructor(options: EventRelayOptions) {
     this.#o = options;
     this.#gateways = this.#living();
-    this.#unsubscribe = options.system.bus.subscribe(`${DOOR_EVENTS_TOPIC}.*.*`, (message) =>
-      this.#heard(message),
-    );
+    const { bus } = options.system;
+    const unsubscribe = [
+      bus.subscribe(taskTopic('*', '*'), ({ payload }) => this.#heard(payload as TaskEvent)),
+      bus.subscribe(`${DOOR_EVENTS_TOPIC}.*.*`, (message) => this.#said(message)),
+    ];
+    this.#unsubscribe = () => {
+      for (const end of unsubscribe) end();
+    };
     this.#cancel = options.clock.after(LOOK_MS, () => this.#look());
   }
 
@@ -93,24 +96,27 @@ export class EventRelay {
     this.#cancel();
   }
 
-  #heard({ subject, payload }: { subject: string; payload: unknown }): void {
+  /** What a domain says of no task. */
+  #said({ subject, payload }: { subject: string; payload: unknown }): void {
     const [tenant = '', domain = ''] = subject.slice(DOOR_EVENTS_TOPIC.length + 1).split('.');
-    const { type: _, ...event } = payload as DoorEvent;
-    if (event.task === undefined) {
-      if (this.#isMine(JSON.stringify(event))) this.#publish(tenant, domain, event);
-      return;
-    }
-    const { n, task } = event as TaskEvent;
+    const { type: _, ...event } = payload as { readonly type?: string };
+    if (this.#isMine(JSON.stringify(event))) this.#publish(tenant, domain, event);
+  }
+
+  #heard({ event, event_id, n, at, task }: TaskEvent): void {
     const before = this.#followed.get(task.task_id);
-    const known = before?.n ?? n - 1;
+    // A task's first turn tells its second event, too; of one that is heard of later nothing is
+    // told twice.
+    const known = before?.n ?? (n <= 2 ? 0 : n - 1);
     this.#keep(task.task_id, {
-      ...this.#fresh(tenant),
+      ...this.#fresh(task.tenant_id),
       n: Math.max(known, n),
       final: isFinal(task.state),
     });
     if (!this.#isMine(task.task_id)) return;
     if (n > known + 1) this.#tell(task, known, n - 1);
-    this.#publish(tenant, domain, event);
+    const { domain } = parseAction(task.action);
+    this.#publish(task.tenant_id, domain, { event, event_id, n, at, task });
   }
 
   #fresh(tenant: string): Followed {

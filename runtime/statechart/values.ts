@@ -4,26 +4,53 @@
  */
 
 /** Where and why a value can not be stored, as `path is a Map`; undefined when it can. */
-export function unfitValue(value: unknown, path = 'context', depth = 0): string | undefined {
-  if (typeof value !== 'object' || value === null) return unfitPrimitive(value, path);
+export const unfitValue = (value: unknown, path = 'context'): string | undefined =>
+  isFit(value, 0) ? undefined : fault(value, path, 0);
+
+/**
+ * Every message, row and answer is asked, most of them several times: nothing is allocated here,
+ * and the path is made only for a value that has a fault.
+ */
+function isFit(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return unfitPrimitive(value) === undefined;
+  if (value instanceof Uint8Array) return true;
+  if (depth > DEPTH_MAX) return false;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (!isFit(value[at], depth + 1)) return false;
+    return true;
+  }
+  if (!isPlain(value)) return false;
+  for (const key in value)
+    if (!isFit((value as Record<string, unknown>)[key], depth + 1)) return false;
+  return true;
+}
+
+function fault(value: unknown, path: string, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) {
+    const what = unfitPrimitive(value);
+    return what && `${path} is ${what}`;
+  }
   if (value instanceof Uint8Array) return undefined;
   if (depth > DEPTH_MAX)
     return `${path} is nested more than ${DEPTH_MAX} levels deep, or in a circle`;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) {
-      const found = unfitValue(value[at], `${path}[${at}]`, depth + 1);
+      const found = fault(value[at], `${path}[${at}]`, depth + 1);
       if (found) return found;
     }
     return undefined;
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null)
-    return `${path} is a ${value.constructor.name}`;
-  for (const key of Object.keys(value)) {
-    const found = unfitValue((value as Record<string, unknown>)[key], `${path}.${key}`, depth + 1);
+  if (!isPlain(value)) return `${path} is a ${value.constructor.name}`;
+  for (const [key, field] of Object.entries(value)) {
+    const found = fault(field, `${path}.${key}`, depth + 1);
     if (found) return found;
   }
   return undefined;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 /** The same for a context, looking only at the fields that changed. */
@@ -40,9 +67,15 @@ export function unfitChange(now: unknown, before: unknown): string | undefined {
 
 const DEPTH_MAX = 100;
 
-function unfitPrimitive(value: unknown, path: string): string | undefined {
-  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
-    return `${path} is a ${typeof value}`;
+function unfitPrimitive(value: unknown): string | undefined {
+  switch (typeof value) {
+    case 'function':
+    case 'symbol':
+    case 'bigint':
+      return `a ${typeof value}`;
+    case 'number':
+      return Number.isFinite(value) ? undefined : String(value);
+    default:
+      return undefined;
   }
-  return typeof value === 'number' && !Number.isFinite(value) ? `${path} is ${value}` : undefined;
 }

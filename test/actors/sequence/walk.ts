@@ -1,7 +1,7 @@
 /** All that may happen to a sequence, and what it has promised on every path. */
 import { sequenceMachine, type SequenceContext } from '../../../actors/sequence/machine.ts';
 import { address } from '../../../protocols/address.ts';
-import type { Project, ReplyRef, Tell } from '../../../protocols/statechart.ts';
+import type { ReplyRef, Tell } from '../../../protocols/statechart.ts';
 import { taskAddress, type SequencePass, type TaskSubmit } from '../../../protocols/task.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import {
@@ -20,11 +20,9 @@ const contextOf = (live: Live) => live.snapshot.context as SequenceContext;
 /** The number never falls, and each submit is handed on once, with its asker. */
 class Numbers implements Ledger {
   highest: number;
-  row: unknown;
 
   constructor(from?: Numbers) {
     this.highest = from?.highest ?? 0;
-    this.row = from?.row;
   }
 
   copy(): Ledger {
@@ -32,10 +30,6 @@ class Numbers implements Ledger {
   }
 
   take({ cause, meta, step: { asks, live } }: Happened): void {
-    for (const { key, value } of said<Project>(asks, 'project')) {
-      demand(key).toBe('s');
-      this.row = value;
-    }
     const tells = said<Tell>(asks, 'tell');
     if (cause.event.type !== 'sequence.pass') return demand(tells).toEqual([]);
     const { seq } = cause.event as unknown as SequencePass;
@@ -47,7 +41,6 @@ class Numbers implements Ledger {
     demand(stale).toBe(seq > this.highest ? undefined : this.highest);
     this.highest = Math.max(this.highest, seq);
     demand(contextOf(live).last).toBe(this.highest);
-    demand(this.row).toEqual(this.highest > 0 ? { last: this.highest } : undefined);
   }
 }
 

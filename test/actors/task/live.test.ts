@@ -23,8 +23,9 @@ describe('a task', () => {
     expect(view.result).toEqual({ ok: true });
     const names = ['demo.do_thing.accepted', 'demo.do_thing.running', 'demo.do_thing.done'];
     expect(view.events.map(({ event }) => event)).toEqual(names);
-    await eventually(() => expect(told.map(({ event }) => event)).toEqual(names));
-    expect(told.map(({ event_id }) => event_id)).toEqual([1, 2, 3].map((n) => `${job.id}.${n}`));
+    // Of a turn the newest is told; what came before it stands in its view.
+    await eventually(() => expect(told.map(({ event }) => event)).toEqual(names.slice(1)));
+    expect(told.map(({ event_id }) => event_id)).toEqual([2, 3].map((n) => `${job.id}.${n}`));
   });
 
   it('is answered at its end where the asker waits for that', async () => {
