@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  1. What is under way is bounded in bytes over all requests: an upload is read into one piece of
- *     the size it announced, and a file is held until it was sent.
+ *     the size it announced, files are read a few at once, and held until they were sent.
  *  2. A file comes as an attachment that no browser runs, whatever it holds.
  */
 import type { IncomingMessage } from 'node:http';
@@ -23,6 +23,10 @@ export type ArtifactRoutesOptions = {
 
 /** Bytes of files that are held for requests at once. */
 const HELD_BYTES_MAX = 4 * ARTIFACT_BYTES_MAX;
+/** Files that are read from the bucket at once, since their size is known only then. */
+const READS_MAX = 4;
+/** Requests that wait for one of these. */
+const READS_WAITING_MAX = 1_000;
 /** A reader that takes nothing for so long is left. */
 const SILENT_READER_MS = 60_000;
 const AGAIN_MS = 2_000;
@@ -35,6 +39,7 @@ const AGAIN_MS = 2_000;
  */
 export const artifactRoutes = (options: ArtifactRoutesOptions): readonly Route[] => {
   const room = new Room(HELD_BYTES_MAX);
+  const reads = new Reads();
   return [
     { method: 'POST', path: '/v1/artifacts', handle: (incoming) => store(options, room, incoming) },
     {
@@ -45,7 +50,7 @@ export const artifactRoutes = (options: ArtifactRoutesOptions): readonly Route[]
     {
       method: 'GET',
       path: '/v1/artifacts/{tenant}/{hash}',
-      handle: (incoming) => fetchFile(options, room, incoming),
+      handle: (incoming) => fetchFile(options, { room, reads }, incoming),
     },
   ];
 };
@@ -88,7 +93,7 @@ async function sign(
 
 async function fetchFile(
   options: ArtifactRoutesOptions,
-  room: Room,
+  { room, reads }: { room: Room; reads: Reads },
   { request, response, params }: RouteRequest,
 ): Promise<void> {
   const tenant = params['tenant']!;
@@ -97,8 +102,13 @@ async function fetchFile(
     response.writeHead(304, { etag: etagOf(hash), 'cache-control': CACHE }).end();
     return;
   }
-  const { contents, artifact } = await options.artifacts.get(tenant, hash);
-  response.once('close', room.take(contents.length));
+  const { contents, artifact } = await reads.next(async () => {
+    const file = await options.artifacts.get(tenant, hash);
+    // Who left while waiting tells so no more.
+    if (response.destroyed) throw new TroupeError('CANCELLED', 'the client left');
+    response.once('close', room.take(file.contents.length));
+    return file;
+  });
   response.setTimeout(SILENT_READER_MS, () => response.destroy());
   response.writeHead(200, fileHeaders(artifact));
   response.end(request.method === 'HEAD' ? undefined : contents);
@@ -173,6 +183,27 @@ async function bodyOf(request: IncomingMessage, bytes: number): Promise<Uint8Arr
   return contents;
 }
 
+/** Reads one after the other, a few beside each other. */
+class Reads {
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  /** @throws TroupeError RATE_LIMIT_EXCEEDED when too many wait; what the work throws */
+  async next<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running < READS_MAX) this.#running++;
+    else if (this.#waiting.length >= READS_WAITING_MAX) throw tooMany();
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      // Whoever waits takes this one's place.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+}
+
 /** Bytes that may be held at once. */
 class Room {
   readonly #bytesMax: number;
@@ -184,13 +215,7 @@ class Room {
 
   /** What gives them back, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
   take(bytes: number): () => void {
-    if (this.#bytes + bytes > this.#bytesMax) {
-      throw new TroupeError(
-        'RATE_LIMIT_EXCEEDED',
-        'too many large files are under way at this gateway: try again soon',
-        { retryAfterMs: AGAIN_MS },
-      );
-    }
+    if (this.#bytes + bytes > this.#bytesMax) throw tooMany();
     this.#bytes += bytes;
     let held = true;
     return () => {
@@ -199,3 +224,10 @@ class Room {
     };
   }
 }
+
+const tooMany = (): TroupeError =>
+  new TroupeError(
+    'RATE_LIMIT_EXCEEDED',
+    'too many large files are under way at this gateway: try again soon',
+    { retryAfterMs: AGAIN_MS },
+  );

@@ -206,6 +206,22 @@ describe('files over HTTP', () => {
     await settled(201, () => send('a file'));
   });
 
+  it('are read from the bucket a few at once, however many ask', async () => {
+    const { artifact_uri } = await stored();
+    const get = artifacts.get.bind(artifacts);
+    let reading = 0;
+    let most = 0;
+    artifacts.get = async (...file) => {
+      most = Math.max(most, ++reading);
+      await new Promise((resolve) => setImmediate(resolve));
+      return get(...file).finally(() => reading--);
+    };
+    const answers = await Promise.all(Array.from({ length: 40 }, () => fetched(artifact_uri)));
+    for (const answer of answers) expect(await answer.text()).toBe('a file');
+    expect(most).toBe(4);
+    expect(reading).toBe(0);
+  });
+
   it('are not changed, removed or listed by anybody', async () => {
     const { artifact_uri: uri } = await stored();
     const headers = { authorization: 'Bearer a' };
