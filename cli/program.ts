@@ -23,6 +23,7 @@ import { addDecisionsCommands } from './decisions-commands.ts';
 import { addDlqCommands } from './dlq-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
+import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionsOptions } from './sessions.ts';
 import { addSloCommand } from './slo-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
@@ -51,6 +52,7 @@ export function buildProgram(finish: Finish): Command {
     addKeysCommands,
     addSloCommand,
     addConformance,
+    addSdkCommand,
     addCharts,
     addConfig,
     addDoctor,

@@ -3,6 +3,7 @@
  *
  *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy)
  *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied)
+ *   protocols/sdk/ -> dist/sdk/    (copied, and the TypeScript one as JavaScript beside)
  *
  * Invariants: chunks lie beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web
  * in each of them; the chunks of an older build stay for a day, so a program that still runs can
@@ -73,15 +74,38 @@ const page = {
   logLevel: 'warning',
 };
 
-const sourceExtensions = ['.ts', '.tsx', '.map'];
+/** For programs of others, on any platform: each file by itself, so that its source may be read. */
+const sdk = {
+  absWorkingDir: root,
+  entryPoints: ['canonical', 'connection', 'numbers', 'client', 'actions'].map(
+    (name) => `protocols/sdk/typescript/${name}.ts`,
+  ),
+  outdir: 'dist/sdk/typescript',
+  format: 'esm',
+  target: 'es2022',
+  metafile: true,
+  write: false,
+  logLevel: 'warning',
+};
 
-/** Files of web/ that the page needs as they are. */
-function staticFiles() {
-  if (!fs.existsSync(join(root, 'web'))) return [];
+/** What is needed as it is: from where, to where. */
+const copies = [
+  { from: 'web', to: 'web', without: ['.ts', '.tsx', '.map'] },
+  { from: 'protocols/sdk', to: 'sdk', without: ['.pyc'] },
+];
+
+/** Files that are copied: source by target, relative to the repository. */
+function copiedFiles() {
+  return new Map(copies.flatMap(filesOf));
+}
+
+function filesOf({ from, to, without }) {
+  if (!fs.existsSync(join(root, from))) return [];
   return fs
-    .readdirSync(join(root, 'web'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !sourceExtensions.includes(extname(entry.name)))
-    .map((entry) => relative(root, join(entry.parentPath ?? entry.path, entry.name)));
+    .readdirSync(join(root, from), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !without.includes(extname(entry.name)))
+    .map((entry) => relative(join(root, from), join(entry.parentPath ?? entry.path, entry.name)))
+    .map((path) => [join('dist', to, path), join(from, path)]);
 }
 
 /**
@@ -102,6 +126,19 @@ function removeOldChunks(kept) {
   }
 }
 
+/** It is handed out whole. */
+function removeOldSdk(kept) {
+  const folder = join(dist, 'sdk');
+  if (!fs.existsSync(folder)) return;
+  for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath ?? entry.path, entry.name);
+    if (entry.isFile() && !kept.has(path) && !path.endsWith('.partial'))
+      fs.rmSync(path, { force: true });
+  }
+}
+
+const inRoot = (path) => join(root, path);
+
 const stampOf = (path) => {
   const { size, mtimeMs } = fs.statSync(join(root, path));
   return `${size} ${mtimeMs}`;
@@ -110,7 +147,13 @@ const stampOf = (path) => {
 function inputsOf(results) {
   const bundled = results.flatMap((result) => Object.keys(result.metafile.inputs));
   const ours = bundled.filter((path) => !path.startsWith('node_modules/') && !path.includes(':'));
-  return [...ours, ...staticFiles(), 'package-lock.json', 'tsconfig.json', 'tools/build.mjs'];
+  return [
+    ...ours,
+    ...copiedFiles().values(),
+    'package-lock.json',
+    'tsconfig.json',
+    'tools/build.mjs',
+  ];
 }
 
 /**
@@ -121,16 +164,19 @@ export function isStale() {
   if (!fs.existsSync(record) || !fs.existsSync(bundle)) return true;
   const { inputs } = JSON.parse(fs.readFileSync(record, 'utf8'));
   const same = ([path, stamp]) => fs.existsSync(join(root, path)) && stampOf(path) === stamp;
-  return !Object.entries(inputs).every(same) || staticFiles().some((path) => !(path in inputs));
+  return (
+    !Object.entries(inputs).every(same) ||
+    [...copiedFiles().values()].some((path) => !(path in inputs))
+  );
 }
 
-/** Builds both. @throws esbuild's BuildFailure, whose errors esbuild has printed */
+/** Builds all. @throws esbuild's BuildFailure, whose errors esbuild has printed */
 export async function build() {
   const esbuild = await import('esbuild');
   // Stamped before the build: a file that changes during it makes the result stale, never wrongly
   // fresh.
   const startedMs = Date.now();
-  const present = [program, page].filter(({ entryPoints }) =>
+  const present = [program, page, sdk].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),
   );
   const results = await Promise.all(present.map((options) => esbuild.build(options)));
@@ -138,10 +184,13 @@ export async function build() {
   // Chunks before the entry that names them.
   const ordered = outputs.toSorted((a, b) => Number(a.path === bundle) - Number(b.path === bundle));
   for (const file of ordered) writeWhole(file.path, file.contents);
-  for (const path of staticFiles()) writeWhole(join(dist, path), fs.readFileSync(join(root, path)));
+  const copied = copiedFiles();
+  for (const [to, from] of copied) writeWhole(join(root, to), fs.readFileSync(join(root, from)));
   const stamps = inputsOf(results).map((path) => [path, stampUnlessNewer(path, startedMs)]);
   writeWhole(record, JSON.stringify({ inputs: Object.fromEntries(stamps) }, null, 1));
-  removeOldChunks(new Set(outputs.map((file) => file.path)));
+  const written = [...outputs.map((file) => file.path), ...[...copied.keys()].map(inRoot)];
+  removeOldChunks(new Set(written));
+  removeOldSdk(new Set(written));
 }
 
 const stampUnlessNewer = (path, startedMs) =>

@@ -1,0 +1,23 @@
+/** The command for those who write programs against troupe. */
+import { Argument, type Command } from 'commander';
+import { examples, type Finish, withJson } from './command-parts.ts';
+import type { SDK_LANGUAGES, SdkOptions } from './sdk.ts';
+
+const languages: typeof SDK_LANGUAGES = ['typescript', 'python'];
+
+export function addSdkCommand(program: Command, finish: Finish): void {
+  withJson(program.command('sdk'))
+    .description('write the client for programs in TypeScript or Python into a folder')
+    .addArgument(new Argument('<language>', 'which one').choices(languages))
+    .requiredOption('--out <dir>', 'folder to write to: a new or an empty one')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe sdk typescript --out node_modules/troupe-sdk',
+        'troupe sdk python --out troupe-sdk && pip install ./troupe-sdk',
+      ),
+    )
+    .action(async (language: (typeof languages)[number], options: SdkOptions) => {
+      finish((await import('./sdk.ts')).writeSdk(language, options));
+    });
+}

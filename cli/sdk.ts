@@ -1,0 +1,41 @@
+/**
+ * `troupe sdk`: writes the client for programs in TypeScript or Python into a folder, as it came
+ * with this troupe (EN2). A program outside needs nothing else of troupe.
+ */
+import { cpSync, existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TroupeError } from '../protocols/errors.ts';
+import { exitCodes } from './exit.ts';
+import { printJson } from './output.ts';
+
+export const SDK_LANGUAGES = ['typescript', 'python'] as const;
+export type SdkOptions = { readonly out: string; readonly json?: boolean };
+
+/** @throws TroupeError CONFLICT when the folder holds anything; UNAVAILABLE without a build */
+export function writeSdk(
+  language: (typeof SDK_LANGUAGES)[number],
+  { out, json = false }: SdkOptions,
+): number {
+  if (existsSync(out) && readdirSync(out).length > 0) {
+    const message = `${out} is not empty: name a new folder, or remove what is there`;
+    throw new TroupeError('CONFLICT', message, { details: { out } });
+  }
+  cpSync(join(sdkFolder(), language), out, { recursive: true });
+  const files = readdirSync(out, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted();
+  if (json) printJson({ language, out, files });
+  else process.stdout.write(`${files.join('\n')}\n`);
+  return exitCodes.ok;
+}
+
+/** Beside the bundle, or built by `npm run build` in a checkout. */
+function sdkFolder(): string {
+  const found = ['./sdk/', '../dist/sdk/']
+    .map((folder) => fileURLToPath(new URL(folder, import.meta.url)))
+    .find((folder) => existsSync(join(folder, 'python')));
+  if (found !== undefined) return found;
+  throw new TroupeError('UNAVAILABLE', 'the SDKs are not built: run npm run build');
+}
