@@ -3,7 +3,7 @@
  * process that owns every shard is the embedded form; the shards do not know.
  */
 import { randomBytes } from 'node:crypto';
-import type { Address } from '../protocols/address.ts';
+import { type Address, shardOf } from '../protocols/address.ts';
 import { decode, encode } from '../protocols/codec.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { DeadLetterAsk } from '../protocols/statechart.ts';
@@ -191,7 +191,10 @@ class RunningSystem implements System {
       registry: this.#registry,
       clock,
       cell: store.cell,
-      index: () => this.#hosting.readsAll().then(() => this.index),
+      index: (asNewAs) =>
+        (asNewAs === undefined ? this.#hosting.readsAll() : this.caughtUp(asNewAs)).then(
+          () => this.index,
+        ),
       transcripts: this.transcripts,
       publish: (topic, event) => bus.publish(topic, event),
       report: (actor, intent, attempt, outcome) =>
@@ -213,6 +216,8 @@ class RunningSystem implements System {
   readonly ask: System['ask'] = (to, event, options) => this.#door.ask(to, event, options);
   readonly inspect: System['inspect'] = (actor) =>
     inspectActor(this.#o.store.state, this.#o.shards, actor);
+  readonly caughtUp: System['caughtUp'] = (actor) =>
+    this.#hosting.catchesUp(shardOf(actor, this.#o.shards));
   readonly status: System['status'] = () => this.#hosting.status();
   readonly nodes: System['nodes'] = () => this.#hosting.nodes();
   readonly unknownEffects: System['unknownEffects'] = () =>

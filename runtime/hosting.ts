@@ -26,6 +26,11 @@ export interface Hosting {
    * @throws TroupeError UNAVAILABLE when that takes too long
    */
   readsAll(): Promise<void>;
+  /**
+   * Resolves when the rows of a shard, as they are read here, are as new as this call (RT14).
+   * @throws TroupeError UNAVAILABLE when that takes too long
+   */
+  catchesUp(shard: number): Promise<void>;
   /** Lets every shard go in order, to whoever comes next; takes none any more. */
   release(): Promise<void>;
   /** The last thing: nothing of it is heard of any more. */
@@ -77,6 +82,8 @@ export class Alone implements Hosting {
   }
 
   async readsAll(): Promise<void> {}
+
+  async catchesUp(): Promise<void> {}
 
   release(): Promise<void> {
     return this.#shards.close();

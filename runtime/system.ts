@@ -221,6 +221,12 @@ export interface System {
   inspect(
     actor: Address,
   ): { machine: string; status: string; value: unknown; context: unknown } | undefined;
+  /**
+   * Resolves when what is read here of the actor and its rows is as new as this call (RT14). At
+   * once where there is one process only; in a cluster it asks the journal.
+   * @throws TroupeError UNAVAILABLE when the rows stay behind, or the journal does not answer
+   */
+  caughtUp(actor: Address): Promise<void>;
   /** Every shard of the cell that somebody holds. */
   status(): readonly ShardStatus[];
   /** Every process of the cell; [] where there is one only. */

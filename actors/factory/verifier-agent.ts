@@ -1,19 +1,23 @@
 /**
  * The Verifier agent: looks for itself at what others say they did, keeps what it saw as a file,
  * and says whether it is so (EN13). It reads committed rows, never the word of the agent that did
- * the work.
+ * the work; as they are when it begins to look, however late they reach this worker.
  */
 import { Type } from '@sinclair/typebox';
-import { contentHashOf, type DocumentRow, DOCUMENTS_INDEX } from '../../protocols/document.ts';
+import {
+  contentHashOf,
+  documentAddress,
+  type DocumentRow,
+  DOCUMENTS_INDEX,
+} from '../../protocols/document.ts';
 import type { Payload } from '../../protocols/envelope.ts';
-import { TroupeError } from '../../protocols/errors.ts';
-import { type NotificationRow, NOTIFICATIONS_INDEX } from '../../protocols/notification.ts';
+import {
+  notificationAddress,
+  type NotificationRow,
+  NOTIFICATIONS_INDEX,
+} from '../../protocols/notification.ts';
 import { type Evidence, EvidenceSchema } from '../../protocols/task.ts';
 import { type ActionContext, type ActionDefinition, defineAction } from '../task/action.ts';
-
-/** Rows of other workers are a second behind at most: so long a late one is waited for. */
-const ROWS_LAG_MS = 3_000;
-const LOOK_MS = 50;
 
 const JobId = Type.String({ minLength: 1, maxLength: 128, description: 'what it belongs to' });
 
@@ -70,10 +74,9 @@ export const verifierActions = (): readonly ActionDefinition[] => [
 const claim = <Claim>(payload: Payload): Claim => payload as unknown as Claim;
 
 async function verifyDocument(wanted: DocumentClaim, context: ActionContext): Promise<Evidence> {
-  const { document_id: id, version } = wanted;
-  const row = await look<DocumentRow>(DOCUMENTS_INDEX, id, context, (found) =>
-    version === 0 ? true : (found?.version ?? 0) >= version,
-  );
+  const { document_id: id } = wanted;
+  const rows = await context.index(documentAddress(context.tenant, id));
+  const row = rows.get<DocumentRow>(DOCUMENTS_INDEX, context.tenant, id);
   const faults = documentFaults(wanted, row);
   return evidence(wanted.job_id, 'document', { claim: wanted, seen: row ?? null }, faults, context);
 }
@@ -93,12 +96,8 @@ async function verifyNotification(
   context: ActionContext,
 ): Promise<Evidence> {
   const { notification_id: id, to } = wanted;
-  const row = await look<NotificationRow>(
-    NOTIFICATIONS_INDEX,
-    id,
-    context,
-    (found) => found?.state === 'sent',
-  );
+  const rows = await context.index(notificationAddress(context.tenant, id));
+  const row = rows.get<NotificationRow>(NOTIFICATIONS_INDEX, context.tenant, id);
   const faults = [
     ...(row?.state === 'sent' ? [] : [`it is ${row?.state ?? 'not there'}, not sent`]),
     ...(row && row.to !== to ? [`it went to ${row.to}, not to ${to}`] : []),
@@ -106,35 +105,6 @@ async function verifyNotification(
   const seen = { claim: wanted, seen: row ?? null };
   return evidence(wanted.job_id, 'notification', seen, faults, context);
 }
-
-/** A committed row, as soon as it is what it should be; as it is when that takes too long. */
-async function look<Row>(
-  name: string,
-  key: string,
-  context: ActionContext,
-  fits: (row: Row | undefined) => boolean,
-): Promise<Row | undefined> {
-  const rows = await context.index();
-  for (const deadline = context.now() + ROWS_LAG_MS; ; ) {
-    const row = rows.get<Row>(name, context.tenant, key);
-    if (fits(row) || context.now() >= deadline) return row;
-    await pause(context.signal);
-  }
-}
-
-const pause = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const abort = (): void => {
-      clearTimeout(timer);
-      reject(new TroupeError('CANCELLED', 'the verifier was told to stop'));
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    }, LOOK_MS);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
 
 async function evidence(
   jobId: string,

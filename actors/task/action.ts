@@ -29,8 +29,11 @@ export type ActionContext = {
   readonly inputs: readonly unknown[];
   /** the tenant's files; @throws TroupeError UNAVAILABLE where none are configured */
   readonly artifacts: Artifacts;
-  /** committed rows of the whole cell; in a cluster a second behind at most */
-  index(): Promise<Index>;
+  /**
+   * committed rows of the whole cell; in a cluster those of others may be a little behind, but for
+   * the rows of the actor that is named, which are as new as this call
+   */
+  index(asNewAs?: Address): Promise<Index>;
 };
 
 /** Resource links travel beside a result (MCP 2025-06-18). */

@@ -77,7 +77,7 @@ export type EdgeFacts = {
 };
 
 export type EdgeOptions = {
-  readonly system: Pick<System, 'ask' | 'index' | 'bus' | 'nodes'>;
+  readonly system: Pick<System, 'ask' | 'caughtUp' | 'index' | 'bus' | 'nodes'>;
   readonly offers: Offers;
   readonly identity: Identity;
   readonly quota: Quota;

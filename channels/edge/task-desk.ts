@@ -1,23 +1,19 @@
 /** TaskDesk: what a door does with a task that is there: find it, cancel it, give it an input. */
+import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskView } from '../../protocols/task.ts';
-import type { Clock, SendOptions, System } from '../../runtime/index.ts';
+import type { SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
 import { checkRoles } from './checks.ts';
 import type { Offers } from './offers.ts';
 import type { TaskWatch } from './watch.ts';
 
 export type TaskDeskOptions = {
-  readonly system: Pick<System, 'ask' | 'nodes'>;
+  readonly system: Pick<System, 'ask' | 'caughtUp'>;
   readonly offers: Offers;
-  readonly clock: Clock;
   readonly watch: TaskWatch;
 };
-
-/** A gateway of a cluster may see a row so long after another one told of it. */
-const ROW_WAIT_MS = 1_000;
-const ROW_LOOK_MS = 100;
 
 export class TaskDesk {
   readonly #o: TaskDeskOptions;
@@ -26,16 +22,19 @@ export class TaskDesk {
     this.#o = options;
   }
 
-  /** @throws TroupeError NOT_FOUND */
+  /**
+   * A gateway of a cluster may see a row after a caller has heard of the task: before it says that
+   * there is none it reads all that was accepted until now.
+   * @throws TroupeError NOT_FOUND; UNAVAILABLE when nobody can say
+   */
   async find(tenant: string, taskId: string): Promise<TaskView> {
-    const { system, clock, watch } = this.#o;
-    const untilMs = clock.monotonicMs() + (system.nodes().length > 0 ? ROW_WAIT_MS : 0);
-    for (;;) {
-      const row = watch.row(tenant, taskId);
-      if (row) return row.view;
-      if (clock.monotonicMs() >= untilMs) throw noSuchTask(taskId);
-      await new Promise<void>((resolve) => clock.after(ROW_LOOK_MS, resolve));
-    }
+    const { system, watch } = this.#o;
+    const seen = watch.row(tenant, taskId);
+    if (seen) return seen.view;
+    await system.caughtUp(addressOf(tenant, taskId));
+    const row = watch.row(tenant, taskId);
+    if (!row) throw noSuchTask(taskId);
+    return row.view;
   }
 
   /**
@@ -86,6 +85,15 @@ export class TaskDesk {
   #checkMay({ tenant_id, action, action_version }: TaskView, { principal }: SendOptions): void {
     const found = this.#o.offers.find(tenant_id, action, action_version);
     if ('offer' in found) checkRoles(action, found.offer.spec.roles, principal.roles);
+  }
+}
+
+/** @throws TroupeError NOT_FOUND for a text that no task is called */
+function addressOf(tenant: string, taskId: string): Address {
+  try {
+    return taskAddress(tenant, taskId);
+  } catch {
+    throw noSuchTask(taskId);
   }
 }
 

@@ -38,11 +38,13 @@ export type EffectContext = {
   transcript(actor?: Address): TranscriptReader;
   /**
    * Committed rows of the whole cell (RT14). On a worker of a cluster the first effect that asks
-   * makes the worker keep a copy of all rows from then on, and waits until it can be read.
+   * makes the worker keep a copy of all rows from then on, and waits until it can be read. What
+   * others own may be a little behind there; the rows of the actor that is named are as new as this
+   * call.
    *
    * @throws TroupeError UNAVAILABLE when the journals can not be read in time
    */
-  index(): Promise<Index>;
+  index(asNewAs?: Address): Promise<Index>;
   /**
    * The folder of files of an actor, default the effect's own; asked again, the same one. What
    * becomes of it: `EffectDefinition.workspace`. An effect that opens two waits for both; take them

@@ -6,6 +6,7 @@
  * a node that is wrong about the others wastes time, and no message.
  */
 import { TroupeError } from '../../protocols/errors.ts';
+import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { EffectRunner } from '../effects/runner.ts';
 import type { Floors } from '../fairness/admission.ts';
@@ -49,6 +50,9 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
 const START_MS = 30_000;
 /** A copy that was made for a hand-over which did not come is given up after so long. */
 const PREPARED_MS = 30_000;
+/** A reader that wants rows of now waits so long for them. */
+const CATCH_UP_MS = 15_000;
+const CATCH_UP_LOOK_MS = 20;
 
 export class ClusterNode implements Hosting {
   readonly #o: ClusterNodeOptions;
@@ -62,6 +66,8 @@ export class ClusterNode implements Hosting {
   readonly #load: LoadMeter;
   readonly #startedAtMs: number;
   readonly #taking = new Set<number>();
+  /** of the shards held here: the last record whose rows can be read */
+  readonly #readable = new Map<number, Position>();
   /** copies that were made for a hand-over: how not to give them up */
   readonly #prepared = new Map<number, () => void>();
   #readsAll: boolean;
@@ -75,7 +81,7 @@ export class ClusterNode implements Hosting {
     this.#shards = new Shards({
       ...options,
       onEnd: (shard) => this.#letGo(shard),
-      onCommitted: (shard) => this.#credits.moved(shard),
+      onCommitted: (shard) => this.#committed(shard),
     });
     this.#load = new LoadMeter({
       clock,
@@ -154,6 +160,33 @@ export class ClusterNode implements Hosting {
   async readsAll(): Promise<void> {
     if (!this.#readsAll) this.#readAll();
     await this.#replicas.ready(START_MS);
+  }
+
+  async catchesUp(shard: number): Promise<void> {
+    await this.readsAll();
+    const { log, env, clock } = this.#o;
+    const last = await log.last(journalSubject(env, shard));
+    const untilMs = clock.monotonicMs() + CATCH_UP_MS;
+    // The shard may come and go meanwhile: whoever keeps its rows here has to reach the record.
+    while (this.#readableUpTo(shard) < last) {
+      if (clock.monotonicMs() >= untilMs)
+        throw new TroupeError(
+          'UNAVAILABLE',
+          `the rows of shard ${shard} that are read here are behind by over ${CATCH_UP_MS / 1_000} s; try again`,
+          { retryAfterMs: 1_000 },
+        );
+      await new Promise<void>((resolve) => clock.after(CATCH_UP_LOOK_MS, resolve));
+    }
+  }
+
+  #readableUpTo(shard: number): Position {
+    const isOwned = this.#shards.statusOf(shard)?.state === 'owned';
+    return isOwned ? (this.#readable.get(shard) ?? -1) : this.#replicas.position(shard);
+  }
+
+  #committed(shard: number): void {
+    this.#readable.set(shard, this.#shards.statusOf(shard)?.position ?? -1);
+    this.#credits.moved(shard);
   }
 
   async release(): Promise<void> {

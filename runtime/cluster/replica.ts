@@ -37,6 +37,11 @@ export class Replica {
     this.#done = this.#run();
   }
 
+  /** What State holds at least; undefined while nothing was read. */
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
   /** Resolves when State holds the record at `position`, or the replica is closed. */
   reached(position: Position): Promise<void> {
     if (this.#closed || (this.#position ?? -1) >= position) return Promise.resolve();

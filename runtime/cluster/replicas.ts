@@ -50,6 +50,11 @@ export class Replicas {
     cancel?.();
   }
 
+  /** How far the copy of a shard has come; -1 where there is none, or nothing in it. */
+  position(shard: number): Position {
+    return this.#replicas.get(shard)?.position ?? -1;
+  }
+
   /**
    * Resolves when every copy can be read. @throws TroupeError UNAVAILABLE when that takes longer
    */

@@ -29,8 +29,8 @@ export type EffectRunnerOptions = {
   readonly registry: Registry;
   readonly clock: Clock;
   readonly cell: string;
-  /** resolves when every row can be read in this process */
-  readonly index: () => Promise<Index>;
+  /** resolves when every row can be read in this process, those of one actor as they are now */
+  readonly index: (asNewAs?: Address) => Promise<Index>;
   readonly transcripts: Transcripts;
   readonly publish: (topic: string, event: Message) => void;
   /** appends the outcome to the actor's mailbox; rejects when it is not known to be stored */

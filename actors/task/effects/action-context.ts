@@ -43,7 +43,7 @@ export const actionContext = (
   signal: context.signal,
   now: () => context.now(),
   inputs,
-  index: () => context.index(),
+  index: (asNewAs) => context.index(asNewAs),
   artifacts: servicesOf(context).artifacts,
 });
 

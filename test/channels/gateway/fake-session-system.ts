@@ -118,6 +118,8 @@ export class FakeSessionSystem implements System {
         .slice(0, limit),
   };
 
+  readonly caughtUp: System['caughtUp'] = async () => {};
+
   readonly transcripts: System['transcripts'] = {
     read: async (actor, { from = 1, limit = 1000 } = {}) =>
       (this.kept.transcripts.get(actor) ?? [])

@@ -14,6 +14,7 @@ import {
   type SystemOptions,
   systemClock,
 } from '../../../runtime/index.ts';
+import type { Log } from '../../../runtime/log/log.ts';
 import { createMemoryStore, type MemoryStore } from '../../../runtime/log/memory.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import type { Known } from '../system/puppet.ts';
@@ -22,7 +23,10 @@ import { bossType, puppetType } from '../system/puppet.ts';
 export const user = { sub: 'ada', roles: ['user'] };
 export const puppet = (key: string): Address => address('t', 'puppet', key);
 
-type Options = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs'>>;
+type Options = Partial<Omit<SystemOptions, 'store' | 'bus' | 'blobs'>> & {
+  /** the log as this node sees it */
+  readonly around?: (log: Log) => Log;
+};
 
 export class ClusterWorld {
   readonly store: MemoryStore = createMemoryStore({ clock: systemClock, atomic: false });
@@ -54,12 +58,18 @@ export class ClusterWorld {
   }
 
   async #open(name: string, role: 'worker' | 'gateway', options: Options): Promise<System> {
+    const { around = (log) => log } = options;
     const system = await createSystem({
       actors: [puppetType(), bossType()],
       shards: 8,
       ...this.#options,
       ...options,
-      store: { log: this.store.log, state: new MemoryState(), cell: this.store.cell, close },
+      store: {
+        log: around(this.store.log),
+        state: new MemoryState(),
+        cell: this.store.cell,
+        close,
+      },
       bus: ownEnd(this.bus),
       blobs: this.blobs,
       onAlarm: (what) => this.alarms.push(`${name}: ${what}`),
