@@ -1,4 +1,5 @@
 /** checkSpecs: looks whether what an agent wants to register can be offered (EN14). Repeatable. */
+import { setImmediate } from 'node:timers/promises';
 import {
   type ActionSpec,
   ActionSpecSchema,
@@ -23,12 +24,12 @@ const RESERVED: Readonly<Record<string, string>> = { registry: 'registry', task:
 export const checkSpecs: EffectDefinition<CheckInput, Verdict> = {
   class: 'repeatable',
   timeoutMs: 60_000,
-  run: (input, context) => {
+  run: async (input, context) => {
     try {
-      refuseUnfit(input, context.now());
-      return Promise.resolve({});
+      await refuseUnfit(input, context.now());
+      return {};
     } catch (error) {
-      return Promise.resolve({ refused: errorData(error) });
+      return { refused: errorData(error) };
     }
   },
 };
@@ -37,14 +38,19 @@ const checkSpec = checker(ActionSpecSchema);
 const checkVersion = checker(SemanticVersion);
 
 /** @throws TroupeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE that name the action */
-function refuseUnfit({ agentId, outside, announced, actions }: CheckInput, now: number): void {
+async function refuseUnfit(
+  { agentId, outside, announced, actions }: CheckInput,
+  now: number,
+): Promise<void> {
   if (!Array.isArray(actions)) throw invalid('actions must be a list');
   if (actions.length > AGENT_ACTIONS_MAX)
     throw invalid(`${actions.length} actions are too many: at most ${AGENT_ACTIONS_MAX}`);
   const bytes = bytesOf(actions);
   if (bytes > AGENT_BYTES_MAX) throw tooLarge(`the actions have ${bytes} bytes`, AGENT_BYTES_MAX);
   const seen = new Set<string>();
-  actions.forEach((spec, at) => {
+  for (const [at, spec] of actions.entries()) {
+    // A large schema takes as long as a hundred messages: others come in between.
+    await setImmediate();
     const answer = checkSpec(spec);
     if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);
     refuseSpec(agentId, spec);
@@ -52,7 +58,7 @@ function refuseUnfit({ agentId, outside, announced, actions }: CheckInput, now: 
     const name = `${spec.action} ${majorOf(spec.action_version)}`;
     if (seen.has(name)) throw invalid(`${name} stands there twice: one version of each MAJOR`);
     seen.add(name);
-  });
+  }
 }
 
 function refuseSpec(agentId: string, { action, action_version, schemas }: ActionSpec): void {
