@@ -3,7 +3,7 @@
  * rule broken there, and no other. Most runs leave out slow checks that are not their own; all of
  * all, one after the other, is `node tools/run.mjs test/conformance/run.ts`.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CHECKS } from '../../cli/conformance/suite.ts';
 import { BREAKERS } from './breakers/breakers.ts';
 import { foundBroken, quickChecks, sociableChecks } from './proof.ts';
@@ -20,8 +20,8 @@ describe.concurrent('an endpoint that', { timeout: 300_000 }, () => {
   let subject: Subject;
   beforeAll(async () => {
     subject = await embeddedSubject();
+    return () => subject.close();
   }, 60_000);
-  afterAll(() => subject.close());
 
   for (const [at, breaker] of BREAKERS.entries())
     it(`${breaker.how} breaks ${breaker.breaks}, and only that`, async () => {

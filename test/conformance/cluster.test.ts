@@ -10,6 +10,7 @@ import type { Http } from '../../cli/conformance/endpoint.ts';
 import { NatsEndpoint } from '../../cli/conformance/nats-endpoint.ts';
 import { CHECKS, type Finding, runSuite } from '../../cli/conformance/suite.ts';
 import type { TrialOptions } from '../../cli/conformance/trial.ts';
+import { newSealingKey } from '../../protocols/sealed.ts';
 import { NatsClient } from '../../runtime/pubsub/nats-client.ts';
 import { shippedConfig } from '../deploy/shipped-config.ts';
 import { runProgram } from '../cli/program.ts';
@@ -27,29 +28,34 @@ const PASSWORDS = { TROUPE_NATS_PASSWORD: 'of-the-cell', ACME_NATS_PASSWORD: 'of
 const TENANT = 'acme';
 
 const data = mkdtempSync(join(tmpdir(), 'troupe-conformance-cluster-'));
+const SEALING_KEY = join(data, 'sealing.jwk');
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 const running = new Map<string, Program>();
-let nats: NatsServer;
+let nats: NatsServer | undefined;
 let trial: TrialOptions;
 let token: string;
 let door: string;
 
 const folderOf = (name: string): string => join(data, name);
 
-/** As on machines of their own that share a folder of files. */
+/** As on machines of their own that share a folder of files and the key that is sealed to. */
 function configure(name: string, port: number): void {
   const config = {
     cluster: { shards: 8 },
     nats: { user: 'troupe', password: PASSWORDS.TROUPE_NATS_PASSWORD },
-    a2a: { publicUrl: `http://127.0.0.1:${port}`, artifacts: { path: join(data, 'artifacts') } },
+    a2a: {
+      publicUrl: `http://127.0.0.1:${port}`,
+      artifacts: { path: join(data, 'artifacts') },
+      sealingKeyFile: SEALING_KEY,
+    },
   };
   mkdirSync(folderOf(name), { recursive: true });
   writeFileSync(join(folderOf(name), 'troupe.json5'), JSON.stringify(config));
 }
 
 async function work(name: string): Promise<void> {
-  running.set(name, await startWorker(folderOf(name), name, nats.url));
+  running.set(name, await startWorker(folderOf(name), name, nats!.url));
 }
 
 async function open(): Promise<void> {
@@ -57,6 +63,7 @@ async function open(): Promise<void> {
   Object.assign(process.env, PASSWORDS);
   const config = shippedConfig([TENANT], { store: join(data, 'nats') });
   nats = await startNats({ path: server!.path, config });
+  writeFileSync(SEALING_KEY, JSON.stringify(await newSealingKey()), { mode: 0o600 });
   for (const name of [...NAMES, 'door']) configure(name, port);
   await Promise.all(NAMES.map(work));
   const gateway = await startGateway(folderOf('door'), port, nats.url);
@@ -88,7 +95,7 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
   beforeAll(open, 120_000);
   afterAll(async () => {
     await Promise.all([...running.values()].map(kill));
-    await nats.stop();
+    await nats?.stop();
     rmSync(data, { recursive: true, force: true });
   });
 
@@ -100,7 +107,7 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
 
   const overNats = async (http?: Http): Promise<NatsEndpoint> => {
     const client = await NatsClient.open({
-      servers: [nats.url],
+      servers: [nats!.url],
       user: TENANT,
       pass: PASSWORDS.ACME_NATS_PASSWORD,
       inboxPrefix: `_INBOX.${TENANT}`,
@@ -128,7 +135,7 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
   it('is asked by the command over both at once', { timeout: 120_000 }, async () => {
     const { port, origin } = new URL(door);
     const { code, stdout, stderr } = await runProgram(
-      ['conformance', nats.url, '--http', origin, '--tenant', TENANT, '--only', 'e', '--json'],
+      ['conformance', nats!.url, '--http', origin, '--tenant', TENANT, '--only', 'e', '--json'],
       { env: { TROUPE_HOME: folderOf('door'), TROUPE_PORT: port, TROUPE_TOKEN: TOKEN } },
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

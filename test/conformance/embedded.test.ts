@@ -1,5 +1,5 @@
 /** The suite against the program as it is delivered, over HTTP: every rule is kept. */
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CHECKS, type Finding, runSuite } from '../../cli/conformance/suite.ts';
 import { type Fault, openBrokenDoor } from './breakers/broken-door.ts';
 import { say } from './breakers/faults.ts';
@@ -9,8 +9,8 @@ let subject: Subject;
 
 beforeAll(async () => {
   subject = await embeddedSubject();
+  return () => subject.close();
 }, 60_000);
-afterAll(() => subject.close());
 
 it('keeps every rule and skips none', { timeout: 120_000 }, async () => {
   const told: Finding[] = [];

@@ -1,6 +1,7 @@
 /** What is asked over HTTP whatever carries the envelopes. */
 export const OVER_HTTP: readonly string[] = [
   'security.foreign-task',
+  'security.sealed-for',
   'large.by-reference',
   'large.signed-url',
   'large.lifetime',

@@ -4,8 +4,11 @@ import { openBrokenDoor } from './breakers/broken-door.ts';
 import type { Breaker } from './breakers/faults.ts';
 import { ownOf, type Subject, trialOver } from './subject.ts';
 
-/** They wait for seconds: most of the time of a suite. */
+/** They wait for seconds, or send much: most of the time of a suite. */
 const SLOW = [
+  'envelope.size',
+  'idempotency.at-once',
+  'large.by-reference',
   'errors.given-up',
   'ttl.repeat',
   'cancel.stops',

@@ -1,6 +1,7 @@
 /** Who may come, and whose word an envelope is (EN12, EN22). */
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import type { Envelope } from '../../../protocols/envelope.ts';
+import { sealPayload } from '../../../protocols/sealed.ts';
 import { type Check, checksOf } from '../check.ts';
 import type { Signer, Trial } from '../trial.ts';
 
@@ -17,6 +18,15 @@ const ofExternal = (t: Trial, { who }: Signer, change: object = {}): Envelope =>
       ...change,
     },
   );
+
+/** To seal to (EN22). */
+async function publishedKey(t: Trial): Promise<unknown> {
+  const reply = await t.http.get('/.well-known/jwks.json', { token: null });
+  const { keys = [] } = reply.body as { keys?: readonly { use?: string }[] };
+  const key = keys.find(({ use }) => use === 'enc');
+  t.expect(key !== undefined, '/.well-known/jwks.json has a key whose use is enc', reply);
+  return key;
+}
 
 export const securityChecks: readonly Check[] = checksOf('security', {
   'security.no-token': [
@@ -83,6 +93,21 @@ export const securityChecks: readonly Check[] = checksOf('security', {
       const { reply } = await t.refused(envelope, 'INVALID_ARGUMENT', 'plaintext');
       const shown = JSON.stringify(reply.body).includes('the-secret-itself');
       t.expect(!shown, 'the error does not show it', reply);
+    },
+  ],
+  'security.sealed-for': [
+    'a payload that was sealed to the published key is taken, in the envelope it was sealed for only',
+    async (t) => {
+      const action = t.action('secret');
+      const key = await publishedKey(t);
+      const good = t.envelope(action, { text: 'the-secret-itself' });
+      const payload = await sealPayload(good.payload, key, good);
+      const sealed = { ...good, payload, context_id: randomUUID() };
+      const view = await t.ended(await t.accepted(sealed));
+      t.expect(view.state === 'SUCCEEDED', 'it is opened and worked on', view);
+      const foreign = await sealPayload(good.payload, key, { ...good, action: t.action('echo') });
+      const other = { ...t.envelope(action), payload: foreign };
+      await t.refused(other, 'FORBIDDEN', 'a payload that was sealed for another action');
     },
   ],
   'security.signed': [

@@ -1,4 +1,5 @@
 /** Endpoints that break the rules of errors, of versions and of who may come. */
+import { randomUUID } from 'node:crypto';
 import { SHIPPED_PROFILE } from '../../../cli/conformance/profile.ts';
 import type { Asked, Fault } from './broken-door.ts';
 import {
@@ -6,6 +7,7 @@ import {
   asBasic,
   bears,
   breakersOf,
+  codeIn,
   ends,
   failed,
   incoming,
@@ -13,6 +15,7 @@ import {
   recoded,
   refusals,
   refuse,
+  say,
   signatureOf,
   withHeader,
 } from './faults.ts';
@@ -123,6 +126,13 @@ const believing =
 const signIn = (asked: Asked, token: string): Asked =>
   withHeader(asked, 'authorization', `Bearer ${token}`);
 
+/** What a task looks like that was just accepted. */
+const accepted = ({ envelope }: Asked): object => ({
+  task_id: randomUUID(),
+  action: envelope?.action,
+  state: 'ACKED',
+});
+
 export const callerBreakers = breakersOf({
   'security.no-token': [
     'takes whoever has no token for somebody it knows',
@@ -177,6 +187,14 @@ export const callerBreakers = breakersOf({
           ? { error: { ...refusal.error, details: { payload: envelope.payload } } }
           : refusal,
       ),
+  ],
+  'security.sealed-for': [
+    'does not look for whom a payload was sealed',
+    () => async (asked, pass) => {
+      const answer = await pass(asked);
+      const isSealed = asked.envelope?.payload && 'jwe' in asked.envelope.payload;
+      return isSealed && codeIn(answer) === 'FORBIDDEN' ? say(202, accepted(asked)) : answer;
+    },
   ],
 });
 
