@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
-import { type Envelope, EVENT_SUFFIXES, type EventSuffix } from './envelope.ts';
+import type { Envelope, EventSuffix } from './envelope.ts';
 import { ERRORS, type ErrorCode, type ErrorData } from './errors.ts';
 import type { ReplyRef } from './statechart.ts';
 
@@ -328,5 +328,3 @@ export type TaskDecide = {
 
 /** Name of a task's event. */
 export const taskEvent = (action: string, suffix: EventSuffix): string => `${action}.${suffix}`;
-export const isTaskEvent = (name: string): boolean =>
-  EVENT_SUFFIXES.some((suffix) => name.endsWith(`.${suffix}`));

@@ -80,5 +80,5 @@ it('a process without a bucket says so, whatever is asked', async () => {
     noArtifacts.sign('acme', 'a'),
     noArtifacts.resolve('acme', 'a'),
   ];
-  for (const one of asked) await expect(one).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  for (const asking of asked) await expect(asking).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
