@@ -95,6 +95,11 @@ export type Tell = {
   readonly ask?: boolean;
   /** the receiver, if this message creates it, is supervised by the sender */
   readonly supervise?: boolean;
+  /**
+   * in whose name; default that of the message which is applied, so nobody's after a timer or an
+   * effect
+   */
+  readonly principal?: NonNullable<Meta['principal']>;
 };
 /** Answer the request that `to` stands for. The first answer counts; later ones are ignored. */
 export type Reply = {

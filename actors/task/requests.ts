@@ -62,17 +62,18 @@ const nextTryOf = (taskId: string): string =>
 
 // ---- the actor that does the work
 
+/** In the name of who sent the envelope, whoever or whatever made this attempt begin. */
 export function askActor({ context }: OfTask): Tell {
   const { envelope } = workOf(context);
-  const { action_version } = envelope;
+  const { action_version, principal } = envelope;
   const event = { ...envelopeToMessage(envelope), task_id: context.taskId, action_version };
-  return { to: performerOf(context)!.to, event, ask: true };
+  return { to: performerOf(context)!.to, event, ask: true, principal };
 }
 
 export function withdraw({ context }: OfTask): Tell {
   const reason = endingOf(context).error.message;
   const event = { type: 'task.cancel', task_id: context.taskId, reason };
-  return { to: performerOf(context)!.to, event };
+  return { to: performerOf(context)!.to, event, principal: workOf(context).envelope.principal };
 }
 
 export const evidence = ({ context }: OfTask) => evidenceRow(context, evidenceOf(context)!);

@@ -205,7 +205,8 @@ function tell(t: TurnContext, resident: Resident, p: Tell, origin: Origin | unde
   if (p.ask) out.reply = { id, actor: resident.address, hops: out.hops };
   if (p.ttlMs !== undefined) out.deadline = t.group.now + p.ttlMs;
   if (p.supervise) out.supervise = true;
-  if (origin?.principal) out.principal = origin.principal;
+  const principal = p.principal ?? origin?.principal;
+  if (principal) out.principal = principal;
   if (origin?.traceId) out.traceId = origin.traceId;
   sendTo(t, out, p.lane);
 }

@@ -10,19 +10,25 @@ import { type ActorDefinition, defineActor } from '../../../runtime/index.ts';
 
 type Asked = { type: 'demo.do_thing'; task_id: string; text: string };
 type Event = Delivered<Asked | { type: 'task.cancel' } | { type: 'finish' }>;
-type Context = { asker: ReplyRef | null; text: string };
+type Context = { asker: ReplyRef | null; text: string; by: string };
 
 const clerkMachine = setup({
   types: { context: {} as Context, events: {} as Event, input: {} as ActorInput },
   actions: {
     ...hostActions,
     keep: assign(({ event }) =>
-      event.type === 'demo.do_thing' ? { asker: event.meta.reply ?? null, text: event.text } : {},
+      event.type === 'demo.do_thing'
+        ? {
+            asker: event.meta.reply ?? null,
+            text: event.text,
+            by: event.meta.principal?.sub ?? 'nobody',
+          }
+        : {},
     ),
   },
 }).createMachine({
   id: 'clerk',
-  context: { asker: null, text: '' },
+  context: { asker: null, text: '', by: '' },
   initial: 'idle',
   states: {
     idle: { on: { 'demo.do_thing': { target: 'busy', actions: 'keep' } } },
@@ -32,7 +38,10 @@ const clerkMachine = setup({
           target: 'idle',
           actions: {
             type: 'reply',
-            params: ({ context }) => ({ to: context.asker!, result: { wrote: context.text } }),
+            params: ({ context: { asker, text, by } }) => ({
+              to: asker!,
+              result: { wrote: text, by },
+            }),
           },
         },
         'task.cancel': {

@@ -120,6 +120,25 @@ describe('work that an actor does', () => {
     expect(await waiting).toMatchObject({ state: 'SUCCEEDED', result: { wrote: 'hello' } });
   });
 
+  it('is asked in the name of who sent the envelope, also by a redrive', async () => {
+    const desk = await openDesk(() => ({ actor: () => clerk, etaSec: 1 }));
+    const job = desk.job();
+    const { system } = desk.world;
+    const isBusy = () =>
+      eventually(() => {
+        expect(system.inspect(clerk)?.value).toBe('busy');
+      });
+    expect(await job.view({ answer: 'done' })).toMatchObject({ state: 'FAILED' });
+    await desk.world.tell(clerk, { type: 'finish' });
+    const [letter] = await desk.world.letters(1);
+    const audit = { who: 'otto', why: 'the clerk is back' };
+    await system.deadLetters.redrive(letter!.position, audit, 'demo');
+    await isBusy();
+    await desk.world.tell(clerk, { type: 'finish' });
+    const again = await job.is({ state: 'SUCCEEDED' }, `${job.id}.r1`);
+    expect(again.result).toEqual({ wrote: 'hello', by: 'ada' });
+  });
+
   it('is undone by the actor when it is cancelled, where it can', async () => {
     const desk = await openDesk(() => ({ actor: () => clerk, withdraws: true }));
     const job = desk.job();

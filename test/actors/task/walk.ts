@@ -58,8 +58,9 @@ class Account implements Ledger {
       demand([...this.owed], 'who asked and was not answered').toEqual([]);
       demand(contextOf(live).work).toBeNull();
     }
-    for (const { to, event } of said<Tell>(asks, 'tell')) {
+    for (const { to, event, principal } of said<Tell>(asks, 'tell')) {
       demand(to).toBe(performer);
+      demand(principal).toEqual(envelopeOf().principal);
       demand(event['task_id']).toBe('1');
     }
     if (cause.event.type === 'xstate.init') demand(asks).toEqual([]);
