@@ -16,6 +16,11 @@ it('has an endpoint for every rule that breaks it, in the order of the rules', (
   expect(BREAKERS.map(({ breaks }) => breaks)).toEqual(CHECKS.map(({ id }) => id));
 });
 
+it('has no two rules of which one has the name of the other at its beginning', () => {
+  const ids = CHECKS.map(({ id }) => id);
+  for (const id of ids) expect(ids.filter((other) => other.startsWith(id))).toEqual([id]);
+});
+
 describe.concurrent('an endpoint that', { timeout: 300_000 }, () => {
   let subject: Subject;
   beforeAll(async () => {

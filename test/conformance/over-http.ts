@@ -1,7 +1,7 @@
 /** What is asked over HTTP whatever carries the envelopes. */
 export const OVER_HTTP: readonly string[] = [
   'security.foreign-task',
-  'security.sealed-for',
+  'security.opened',
   'large.by-reference',
   'large.signed-url',
   'large.lifetime',

@@ -95,7 +95,7 @@ export const securityChecks: readonly Check[] = checksOf('security', {
       t.expect(!shown, 'the error does not show it', reply);
     },
   ],
-  'security.sealed-for': [
+  'security.opened': [
     'a payload that was sealed to the published key is taken, in the envelope it was sealed for only',
     async (t) => {
       const action = t.action('secret');

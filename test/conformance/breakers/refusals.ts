@@ -188,7 +188,7 @@ export const callerBreakers = breakersOf({
           : refusal,
       ),
   ],
-  'security.sealed-for': [
+  'security.opened': [
     'does not look for whom a payload was sealed',
     () => async (asked, pass) => {
       const answer = await pass(asked);
