@@ -188,15 +188,17 @@ class RunningEdge implements Edge {
   }
 
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
-    const { tenant, sub, roles } = await this.#o.identity.authenticate(credentials);
-    const view = await this.#desk.find(tenant, taskId);
-    return this.#desk.cancel(view, reason, { principal: { sub, roles } }, SYNC_ANSWER_MS);
+    const caller = await this.#o.identity.authenticate(credentials);
+    const view = await this.#desk.find(caller.tenant, taskId);
+    const principal = unsignedOf(caller, `${view.action}.cancel`);
+    return this.#desk.cancel(view, reason, { principal }, SYNC_ANSWER_MS);
   }
 
   async input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView> {
-    const { tenant, sub, roles } = await this.#o.identity.authenticate(credentials);
-    const view = await this.#desk.find(tenant, taskId);
-    return this.#desk.input(view, input, { principal: { sub, roles } }, SYNC_ANSWER_MS);
+    const caller = await this.#o.identity.authenticate(credentials);
+    const view = await this.#desk.find(caller.tenant, taskId);
+    const principal = unsignedOf(caller, 'task.provide_input');
+    return this.#desk.input(view, input, { principal }, SYNC_ANSWER_MS);
   }
 
   close(): void {
@@ -341,6 +343,15 @@ class RunningEdge implements Edge {
 }
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));
+
+/** Who asks without an envelope. @throws TroupeError UNAUTHORIZED: nothing here can be signed */
+const unsignedOf = ({ sub, roles, profile }: Caller, action: string): Principal => {
+  if (profile === 'A2A-Basic') return { sub, roles };
+  throw new TroupeError(
+    'UNAUTHORIZED',
+    `this token is of A2A-External: send ${action} as a signed envelope`,
+  );
+};
 
 /** The caller with the roles that the envelope claims, which are some of the token's. */
 const principalOf = ({ sub }: Caller, { principal }: Envelope): Principal => ({

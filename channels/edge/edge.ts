@@ -68,7 +68,10 @@ export interface Edge {
     credentials: Credentials,
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
-  /** @throws as `task`; CONFLICT when it has ended otherwise */
+  /**
+   * Not for A2A-External, which sends a signed envelope instead, as of `input`.
+   * @throws as `task`; CONFLICT when it has ended otherwise
+   */
   cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView>;
   /** @throws as `task`; CONFLICT when it waits for nothing */
   input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView>;

@@ -52,6 +52,18 @@ describe('control', () => {
     expect(errorOf(await send(wrong)).code).toBe('NOT_FOUND');
   });
 
+  it('is asked for by a signed envelope where envelopes must be signed', async () => {
+    const as = { authorization: 'Bearer mallory' };
+    const theirs = { tenant_id: 'other', principal: { sub: 'mallory', roles: ['agent'] } };
+    const asked = { ...envelope({ action: 'test.ask_word', ...theirs }) };
+    const payload = { schema_version: '1.0' };
+    const { task_id } = taskOf(await send({ ...asked, payload }, { ...as, waitMs: 0 }));
+    await expect(edge.cancel(task_id, as)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    await expect(edge.input(task_id, as, 1)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    const cancel = { ...control('test.ask_word.cancel', { task_id }), ...theirs };
+    expect(taskOf(await send(cancel, as))).toMatchObject({ state: 'CANCELLED' });
+  });
+
   it('does not cancel what has ended', async () => {
     const { task_id } = taskOf(await send(envelope()));
     const cancel = control('test.echo_text.cancel', { task_id });
