@@ -4,7 +4,7 @@
  * performer.
  */
 import { checker, describeErrors } from '../../../protocols/check.ts';
-import { ENVELOPE_RESOURCE_LINKS_MAX } from '../../../protocols/envelope.ts';
+import { ENVELOPE_RESOURCE_LINKS_MAX, EnvelopeSchema } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { EvidenceSchema, TASK_RESULT_BYTES_MAX } from '../../../protocols/task.ts';
 import { type ActionDefinition, isInputRequired, isLinked } from '../action.ts';
@@ -13,6 +13,7 @@ import type { TaskServices } from '../services.ts';
 import type { CheckInput, Outcome } from '../types.ts';
 
 const checkEvidence = checker(EvidenceSchema);
+const checkLinks = checker(EnvelopeSchema.properties.resource_links);
 
 /** A failure that trying again would not mend, since the work itself was done. */
 export const failed = (error: TroupeError, returned?: { readonly value: unknown }): Outcome => ({
@@ -41,22 +42,31 @@ export async function outcomeOf(
   const unfit = unfitFor(result, definition, terms.evidence);
   if (unfit) {
     const message = `the result of ${envelope.action} is not what it declares: ${unfit}`;
-    const isSmall = Buffer.byteLength(text) <= TASK_RESULT_BYTES_MAX;
-    return failed(new TroupeError('INTERNAL', message), isSmall ? { value: result } : undefined);
+    return failed(new TroupeError('INTERNAL', message), smallEnough(text, result));
+  }
+  const links = linked?.resource_links.slice(0, ENVELOPE_RESOURCE_LINKS_MAX);
+  const fitting = links && checkLinks(links);
+  if (fitting?.ok === false) {
+    const message = `resource_links of ${envelope.action}: ${describeErrors(fitting.errors)}`;
+    return failed(new TroupeError('INTERNAL', message), smallEnough(text, result));
   }
   const kept = await keep({ result, text, tenant: envelope.tenant_id }, artifacts);
   if (kept instanceof TroupeError) return failed(kept);
-  const links = linked?.resource_links
-    .slice(0, ENVELOPE_RESOURCE_LINKS_MAX)
-    .map(({ uri, name }) => (name ? { uri, name } : { uri }));
   const seen = terms.evidence ? checkEvidence(result) : undefined;
   return {
     kind: 'done',
     result: kept,
-    ...(links ? { resourceLinks: links } : {}),
+    ...(links ? { resourceLinks: links.map(linkOf) } : {}),
     ...(seen?.ok ? { evidence: seen.value } : {}),
   };
 }
+
+/** For a compensation, which may know what to do with it. */
+const smallEnough = (text: string, value: unknown) =>
+  Buffer.byteLength(text) <= TASK_RESULT_BYTES_MAX ? { value } : undefined;
+
+const linkOf = ({ uri, name }: { readonly uri: string; readonly name?: string }) =>
+  name === undefined ? { uri } : { uri, name };
 
 /** As it travels; no result is null. */
 function jsonOf(result: unknown): string | TroupeError {

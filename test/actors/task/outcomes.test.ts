@@ -1,7 +1,7 @@
 /** Tasks in a real system: work that asks, is lost, returns much, or is done by somebody else. */
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
-import { inputRequired } from '../../../actors/task/action.ts';
+import { inputRequired, withLinks } from '../../../actors/task/action.ts';
 import { INPUTS_MAX } from '../../../actors/task/work.ts';
 import { address } from '../../../protocols/address.ts';
 import { EVIDENCE_INDEX } from '../../../protocols/task.ts';
@@ -77,6 +77,16 @@ describe('a result', () => {
     const waiting = desk.job().view({ answer: 'done' });
     (await desk.work.began(1)).done('x'.repeat(300_000));
     expect((await waiting).result).toMatchObject({ content_type: 'application/json' });
+  });
+
+  it('whose links are none, or are large, makes the task FAILED, without another attempt', async () => {
+    for (const links of ['abc', [null], [{ uri: 5 }], [{ uri: 'u'.repeat(5_000) }]]) {
+      const desk = await openDesk();
+      const waiting = desk.job().view({ answer: 'done' });
+      (await desk.work.began(1)).done(withLinks('red', links as []));
+      expect(await waiting).toMatchObject({ state: 'FAILED', error: { code: 'INTERNAL' } });
+      expect(desk.work.all).toHaveLength(1);
+    }
   });
 
   it('that is evidence is kept for its job', async () => {
