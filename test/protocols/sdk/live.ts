@@ -11,8 +11,8 @@ export type Live = {
   /** as http://127.0.0.1:12345 */
   readonly url: string;
   readonly port: number;
-  /** of the tenant `default`, with the role `writer` */
-  token(sub: string, options?: { external?: boolean }): Promise<string>;
+  /** of the tenant `default`; roles: default `writer` */
+  token(sub: string, options?: { external?: boolean; roles?: readonly string[] }): Promise<string>;
   /** A key that `sub` signs with from now on. */
   key(sub: string): Promise<{ kid: string; jwk: Ed25519PrivateJwk }>;
   stop(): Promise<void>;
@@ -28,13 +28,13 @@ export async function startLive(): Promise<Live> {
   return {
     url,
     port: Number(new URL(url).port),
-    token: (sub, { external = false } = {}) =>
+    token: (sub, { external = false, roles = ['writer'] } = {}) =>
       issueToken(
         config.home,
         {
           sub,
           tenant: 'default',
-          roles: ['writer'],
+          roles,
           resource: config.a2a.resource,
           ttlSec: 600,
           external,
