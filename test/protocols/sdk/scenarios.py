@@ -114,6 +114,15 @@ def patient():
     return refusal_of(lambda: client.finished(begun))
 
 
+def slowly():
+    """Waits on while the other side goes away and comes back."""
+    client = client_of(pause_sec_max=0.5)
+    begun = client.submit("conformance.run_slowly", {"seconds": 3})
+    print(json.dumps(begun.state), flush=True)
+    ended = client.finished(begun)
+    return {"state": ended.state, "seconds": ended.result["seconds"]}
+
+
 def too_long():
     client = client_of()
     begun = client.submit("conformance.run_slowly", {"seconds": 30})
