@@ -21,8 +21,8 @@ export type ArtifactRoutesOptions = {
   readonly publicUrl: () => string;
 };
 
-/** Bytes of files that are held for requests at once. */
-const HELD_BYTES_MAX = 4 * ARTIFACT_BYTES_MAX;
+/** Bytes of files that are held for requests at once: of all, and of one tenant. */
+const HELD_BYTES_MAX = { all: 4 * ARTIFACT_BYTES_MAX, tenant: 2 * ARTIFACT_BYTES_MAX };
 /** Files that are read from the bucket at once, since their size is known only then. */
 const READS_MAX = 4;
 /** Requests that wait for one of these. */
@@ -66,7 +66,7 @@ async function store(
   const { tenant } = await authenticate(credentialsOf(incoming));
   refuseOtherSites(request);
   const bytes = announcedBytes(request);
-  const leave = room.take(bytes);
+  const leave = room.take(tenant, bytes);
   try {
     const contents = await bodyOf(request, bytes);
     response.removeHeader('connection');
@@ -106,7 +106,7 @@ async function fetchFile(
     const file = await options.artifacts.get(tenant, hash);
     // Who left while waiting tells so no more.
     if (response.destroyed) throw new TroupeError('CANCELLED', 'the client left');
-    response.once('close', room.take(file.contents.length));
+    response.once('close', room.take(tenant, file.contents.length));
     return file;
   });
   response.setTimeout(SILENT_READER_MS, () => response.destroy());
@@ -204,24 +204,37 @@ class Reads {
   }
 }
 
-/** Bytes that may be held at once. */
+/** Bytes that may be held at once. A tenant that sends slowly leaves room for the others. */
 class Room {
-  readonly #bytesMax: number;
+  readonly #bytesMax: typeof HELD_BYTES_MAX;
+  readonly #byTenant = new Map<string, number>();
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: typeof HELD_BYTES_MAX) {
     this.#bytesMax = bytesMax;
   }
 
   /** What gives them back, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
-  take(bytes: number): () => void {
-    if (this.#bytes + bytes > this.#bytesMax) throw tooMany();
-    this.#bytes += bytes;
+  take(tenant: string, bytes: number): () => void {
+    const { all, tenant: own } = this.#bytesMax;
+    if (this.#bytes + bytes > all || this.#of(tenant) + bytes > own) throw tooMany();
+    this.#add(tenant, bytes);
     let held = true;
     return () => {
-      if (held) this.#bytes -= bytes;
+      if (held) this.#add(tenant, -bytes);
       held = false;
     };
+  }
+
+  #of(tenant: string): number {
+    return this.#byTenant.get(tenant) ?? 0;
+  }
+
+  #add(tenant: string, bytes: number): void {
+    this.#bytes += bytes;
+    const now = this.#of(tenant) + bytes;
+    if (now === 0) this.#byTenant.delete(tenant);
+    else this.#byTenant.set(tenant, now);
   }
 }
 

@@ -198,10 +198,16 @@ describe('files over HTTP', () => {
       'POST /v1/artifacts HTTP/1.1\r\nhost: h\r\nauthorization: Bearer a\r\n' +
       'content-type: text/plain\r\ncontent-length: 104857600\r\n\r\n';
     const { port } = server.address() as AddressInfo;
-    const sockets = Array.from({ length: 4 }, () => connect(port, '127.0.0.1'));
-    for (const socket of sockets) socket.on('error', () => {}).write(head);
+    const ofB = head.replace('Bearer a', 'Bearer b');
+    const sockets = [head, head, ofB].map((text) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write(text);
+      return socket;
+    });
     const full = await settled(429, () => send('a file'));
     expect(full.headers.get('retry-after')).toBe('2');
+    // A tenant that sends slowly leaves room for others.
+    await settled(201, () => send('a file', { authorization: 'Bearer b' }));
     for (const socket of sockets) socket.destroy();
     await settled(201, () => send('a file'));
   });
