@@ -2,12 +2,12 @@
  * compensate: undoes what a task's work did, or may have done (EN8). It may run again: its key is
  * `{idempotencyKey}.undo` for all attempts.
  */
-import type { AgentRow } from '../../../protocols/action.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { subjectOf } from '../../../protocols/task.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { CompensateInput } from '../types.ts';
 import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
-import { agentFor } from './agents.ts';
+import { agentsAsked } from './agents.ts';
 
 export const compensate: EffectDefinition<CompensateInput, null> = {
   class: 'keyed',
@@ -34,12 +34,8 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
  */
 async function undoOutside(input: CompensateInput, context: EffectContext): Promise<void> {
   const { envelope, idempotencyKey } = input;
-  const agents = new Map<string, AgentRow>();
-  for (let attempt = 1; attempt <= input.attempts; attempt++) {
-    const agent = await agentFor({ ...input, attempt }, context);
-    agents.set(agent.agent_id, agent);
-  }
-  const { subject } = envelope.payload as { subject?: unknown };
+  const agents = await agentsAsked(input, input.attempts, context);
+  const subject = subjectOf(envelope);
   const cancel = {
     ...envelope,
     action: `${envelope.action}.cancel`,
@@ -48,9 +44,9 @@ async function undoOutside(input: CompensateInput, context: EffectContext): Prom
     payload: {
       schema_version: '1.0',
       idempotency_key: idempotencyKey,
-      ...(typeof subject === 'string' ? { subject } : {}),
+      ...(subject === '' ? {} : { subject }),
     },
   };
   const { askAgent } = servicesOf(context);
-  await Promise.all([...agents.values()].map((agent) => askAgent(agent, cancel, context.signal)));
+  await Promise.all(agents.map((agent) => askAgent(agent, cancel, context.signal)));
 }

@@ -198,6 +198,21 @@ describe('work that an agent outside does', () => {
     });
   });
 
+  it('is undone by whoever may have been asked, though the registry has changed since', async () => {
+    const desk = await openDesk();
+    await desk.register({ silent: 'live' });
+    const context_id = '018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f62';
+    const job = desk.job({ context_id, payload: { schema_version: '1.0' } });
+    await job.view({ terms: { ...job.terms(), ...remote, compensable: true } });
+    await eventually(() => expect(desk.outside).toHaveLength(1));
+    await desk.register({ silent: 'degraded', another: 'live' });
+    expect(viewIn(await job.cancel())).toMatchObject({ state: 'COMPENSATED' });
+    const cancels = desk.outside.slice(1);
+    expect(cancels.map(({ agent }) => agent).sort()).toEqual(['another', 'silent']);
+    // A task there is found by what its key is scoped to, which is not in the payload only.
+    for (const { envelope } of cancels) expect(envelope.payload['subject']).toBe(context_id);
+  });
+
   it('fails for now where nobody serves the action, and is tried again', async () => {
     const desk = await openDesk(() => ({ attemptsMax: 2 }));
     await desk.register({ gone: 'gone' });
