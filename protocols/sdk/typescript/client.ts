@@ -248,19 +248,23 @@ export class TroupeClient {
       yield JSON.parse(data) as TaskEvent;
   }
 
-  /** May be repeated. @throws TroupeRefusal CONFLICT when it has ended otherwise */
-  cancel(taskId: string, reason?: string): Promise<Task> {
-    const body = reason === undefined ? {} : { reason };
-    return this.#again(undefined, () => this.#send(`${pathOf(taskId)}/cancel`, body));
+  /**
+   * Cancels a task, and undoes it where it can be undone. May be repeated.
+   * @throws TroupeRefusal CONFLICT when it has ended otherwise
+   */
+  async cancel(task: Task | string, reason?: string): Promise<Task> {
+    const { task_id, action } = typeof task === 'string' ? await this.task(task) : task;
+    const said = reason === undefined ? {} : { reason };
+    return this.submit(`${action}.cancel`, { task_id, ...said });
   }
 
   /**
-   * Gives a task the input that it waits for. Sent once: after a failure look at the task, which
-   * may have taken it and wait for more.
+   * Gives a task the input that it waits for: once, however often it is sent.
    * @throws TroupeRefusal CONFLICT when it waits for nothing
    */
-  input(taskId: string, input: unknown): Promise<Task> {
-    return this.#send(`${pathOf(taskId)}/input`, { input });
+  input(task: Task | string, input: unknown): Promise<Task> {
+    const task_id = typeof task === 'string' ? task : task.task_id;
+    return this.submit('task.provide_input', { task_id, input });
   }
 
   /** What is on offer. */
@@ -286,24 +290,15 @@ export class TroupeClient {
   }
 
   #post(envelope: Envelope, headers: Record<string, string>, signal?: AbortSignal): Promise<Task> {
-    const text = JSON.stringify(envelope);
+    const body = JSON.stringify(envelope);
     return this.#again(signal, async () => {
-      const signature = this.#sign && { 'x-jws-signature': await this.#sign(text) };
-      return this.#send('/v1/envelopes', text, { ...headers, ...signature }, signal);
-    });
-  }
-
-  /** @param body a JSON text, or what is made one */
-  #send(
-    path: string,
-    body: unknown,
-    headers: Record<string, string> = {},
-    signal?: AbortSignal,
-  ): Promise<Task> {
-    return this.#connection.json('POST', path, {
-      headers: { 'content-type': 'application/json', ...headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      signal,
+      const signature = this.#sign && { 'x-jws-signature': await this.#sign(body) };
+      const type = { 'content-type': 'application/json' };
+      return this.#connection.json('POST', '/v1/envelopes', {
+        headers: { ...type, ...headers, ...signature },
+        body,
+        signal,
+      });
     });
   }
 

@@ -152,6 +152,6 @@ describe('a program outside (A2A-External)', () => {
     const folder = scratchFolder();
     write(folder, 'key.pem', String(pem.export({ type: 'pkcs8', format: 'pem' })));
     const env = { SUB, TOKEN, KID: kid, KEY_FILE: join(folder, 'key.pem') };
-    expect(await run('signed', env)).toEqual(['SUCCEEDED', 'UNAUTHORIZED']);
+    expect(await run('signed', env)).toEqual(['SUCCEEDED', 'COMPENSATED', 'UNAUTHORIZED']);
   });
 });

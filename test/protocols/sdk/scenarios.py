@@ -165,9 +165,12 @@ def signed():
             return subprocess.run(command + ["-in", file.name], check=True, capture_output=True).stdout
 
     odd = {"text": 'ünï \U0001f600 "quoted" \\', "numbers": [1e21, 1e-7, -0.0, 2**60], "é": {"\ue000": 1, "\U0001f600": 2}}
-    task = client_of(kid=os.environ["KID"], signer=sign).call("conformance.echo_payload", odd)
+    client = client_of(kid=os.environ["KID"], signer=sign)
+    task = client.call("conformance.echo_payload", odd)
+    begun = client.submit("conformance.run_slowly", {"seconds": 30})
+    ended = client.finished(client.cancel(begun))
     unsigned = refusal_of(lambda: client_of().call("conformance.count_call", {}))
-    return [task.state, unsigned["code"]]
+    return [task.state, ended.state, unsigned["code"]]
 
 
 def canonical_lines():

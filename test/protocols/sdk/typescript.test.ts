@@ -97,6 +97,16 @@ describe('a task by the TypeScript SDK', () => {
     expect(late.code).toBe('CONFLICT');
   });
 
+  it('is given its input once, when the answer to that is lost too', async () => {
+    const door = await flaky();
+    const client = await clientOf({ url: door.url });
+    const asking = await client.call('conformance.need_input', {});
+    door.plan('lost', 'half');
+    const ended = await client.finished(await client.input(asking, { name: 'Ada' }));
+    expect(ended).toMatchObject({ state: 'SUCCEEDED', result: { input: { name: 'Ada' } } });
+    expect(door.came).toHaveLength(4);
+  });
+
   it('takes a file in the place of a payload that is too large', async () => {
     const client = await clientOf();
     const contents = new TextEncoder().encode('x'.repeat(100_000));
@@ -267,6 +277,13 @@ describe('a program outside (A2A-External)', () => {
     expect(await signed.call('conformance.echo_payload', odd)).toMatchObject({
       state: 'SUCCEEDED',
       result: { text },
+    });
+    const asking = await signed.call('conformance.need_input', {});
+    const given = await signed.finished(await signed.input(asking, { name: 'Ada' }));
+    expect(given.result).toEqual({ input: { name: 'Ada' } });
+    const begun = await slow(signed, 30);
+    expect(await signed.finished(await signed.cancel(begun))).toMatchObject({
+      state: 'COMPENSATED',
     });
     const unsigned = await clientOf({ token, principal });
     expect((await refusalOf(unsigned.call('conformance.count_call', {}))).code).toBe(

@@ -245,21 +245,22 @@ class TroupeClient:
             except TroupeRefusal as refusal:
                 patience.bear(refusal)
 
-    def cancel(self, task_id: str, reason: Optional[str] = None) -> Task:
-        """May be repeated.
+    def cancel(self, task: Union[Task, str], reason: Optional[str] = None) -> Task:
+        """Cancels a task, and undoes it where it can be undone. May be repeated.
 
         :raises TroupeRefusal: CONFLICT when it has ended otherwise
         """
-        body = {} if reason is None else {"reason": reason}
-        return self._again(lambda: self._send(_path_of(task_id) + "/cancel", body))
+        found = self.task(task) if isinstance(task, str) else task
+        said = {} if reason is None else {"reason": reason}
+        return self.submit(found.action + ".cancel", {"task_id": found.task_id, **said})
 
-    def input(self, task_id: str, value: Any) -> Task:
-        """Gives a task the input that it waits for. Sent once: after a failure look at the task,
-        which may have taken it and wait for more.
+    def input(self, task: Union[Task, str], value: Any) -> Task:
+        """Gives a task the input that it waits for: once, however often it is sent.
 
         :raises TroupeRefusal: CONFLICT when it waits for nothing
         """
-        return self._send(_path_of(task_id) + "/input", {"input": to_json(value)})
+        task_id = task if isinstance(task, str) else task.task_id
+        return self.submit("task.provide_input", {"task_id": task_id, "input": value})
 
     def capabilities(self) -> Dict[str, Any]:
         """What is on offer."""
@@ -290,17 +291,14 @@ class TroupeClient:
         for data in self._connection.data(_path_of(task_id) + "/events", headers, timeout_sec):
             yield from_json(TaskEvent, json.loads(data))
 
-    def _post(self, envelope: Mapping[str, Any], headers: Mapping[str, str]) -> Task:
+    def _post(self, envelope: Mapping[str, Any], more: Mapping[str, str]) -> Task:
+        body = json.dumps(envelope, allow_nan=False).encode("ascii")
+        headers = {"content-type": "application/json", **more}
         if self._signer is not None and self._kid is not None:
             # What is signed is what the other side reads.
-            read = json.loads(json.dumps(envelope, allow_nan=False))
-            headers = {**headers, "x-jws-signature": detached_jws(read, self._kid, self._signer)}
-        return self._again(lambda: self._send("/v1/envelopes", envelope, headers))
-
-    def _send(self, path: str, body: Any, headers: Optional[Mapping[str, str]] = None) -> Task:
-        data = json.dumps(body, allow_nan=False).encode("ascii")
-        all_headers = {"content-type": "application/json", **(headers or {})}
-        return from_json(Task, self._connection.json("POST", path, data, all_headers))
+            headers["x-jws-signature"] = detached_jws(json.loads(body), self._kid, self._signer)
+        ask = lambda: self._connection.json("POST", "/v1/envelopes", body, headers)
+        return from_json(Task, self._again(ask))
 
     def _again(self, ask: Callable[[], T]) -> T:
         """A request that may be repeated, again while what it meets may pass."""
