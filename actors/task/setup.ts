@@ -60,6 +60,7 @@ export const taskSetup = setup({
     endUndone: assign(work.endUndone),
     endNotUndone: assign(work.endNotUndone),
     answerAll: enqueueActions(({ context, enqueue }) => {
+      if (context.waiters.length + context.cancellers.length === 0) return;
       for (const to of context.waiters)
         enqueue({ type: 'reply', params: view.viewTo(context, to) });
       for (const to of context.cancellers)
