@@ -1,0 +1,72 @@
+/**
+ * What docker-compose.yml gives to its containers, without an engine: the keys that its service
+ * makes fit the configuration that ships, and Prometheus is asked for metrics that there are.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openArtifacts } from '../../compose/artifacts.ts';
+import { loadConfig } from '../../runtime/config/index.ts';
+import { createMetrics } from '../../runtime/index.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+
+const shipped = (name: string): string =>
+  readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+
+/** Folders of this machine for those of the containers. */
+const placed = (text: string, folder: string): string =>
+  text.replace(/(?<![\w.])\/(keys|token|artifacts)\b/g, (_, name: string) => join(folder, name));
+
+/** Runs the service `keys`, as its container does. */
+function makeKeys(folder: string, token = ''): void {
+  for (const name of ['keys', 'token']) mkdirSync(join(folder, name), { recursive: true });
+  const block = /^ {6}- \|\n((?: {8}.*\n)+)/m.exec(shipped('docker-compose.yml'))?.[1];
+  expect(block).toBeDefined();
+  const script = placed(block!.replaceAll('$$', '$'), folder);
+  execFileSync('sh', ['-ec', script], { env: { PATH: process.env['PATH'], TROUPE_TOKEN: token } });
+}
+
+const read = (folder: string, name: string): string => readFileSync(join(folder, name), 'utf8');
+
+describe('the service keys', () => {
+  it('makes keys that the shipped configuration takes, and never another time', async () => {
+    const folder = scratchFolder();
+    makeKeys(folder);
+    const file = write(folder, 'troupe.json5', placed(shipped('deploy/troupe.json5'), folder));
+    const { config } = loadConfig({ env: {}, home: folder, file });
+    expect(config.gateway.auth.token?.reveal()).toMatch(/^[0-9a-f]{64}$/);
+    const artifacts = await openArtifacts(config);
+    const contents = Buffer.from('{}');
+    const options = { contentType: 'application/json' };
+    const { hash } = await artifacts.put('default', contents, options);
+    expect(read(folder, `artifacts/default/${hash.slice(0, 2)}/${hash}`)).toContain('"sealed"');
+
+    const made = [read(folder, 'keys/artifacts.key'), read(folder, 'token/gateway')];
+    makeKeys(folder);
+    expect([read(folder, 'keys/artifacts.key'), read(folder, 'token/gateway')]).toEqual(made);
+    expect(statSync(join(folder, 'keys/artifacts.key')).mode & 0o777).toBe(0o400);
+  });
+
+  it('takes a token of the operator, whatever was there', () => {
+    const folder = scratchFolder();
+    makeKeys(folder);
+    const key = read(folder, 'keys/artifacts.key');
+    makeKeys(folder, 'my own "token" $HOME');
+    expect(read(folder, 'token/gateway')).toBe('my own "token" $HOME');
+    makeKeys(folder);
+    expect(read(folder, 'token/gateway')).toBe('my own "token" $HOME');
+    expect(read(folder, 'keys/artifacts.key')).toBe(key);
+  });
+});
+
+it('alarms of Prometheus are about metrics that are served', async () => {
+  const metrics = createMetrics({ process: false });
+  metrics.watch({ status: () => [], nodes: () => [] });
+  const text = await metrics.text();
+  const rules = shipped('deploy/prometheus-rules.yml');
+  const names = new Set(rules.match(/\b(?:a2a|troupe)_[a-z_]+[a-z]\b/g));
+  expect(names.size).toBeGreaterThanOrEqual(4);
+  for (const name of names)
+    expect(text).toMatch(new RegExp(`^# TYPE ${name.replace(/_bucket$/, '')} `, 'm'));
+});
