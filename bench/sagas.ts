@@ -125,6 +125,15 @@ class Door {
     return this.#ask<TaskView>('/v1/envelopes', { method: 'POST', headers, body });
   }
 
+  /** The end of a task; one that never ends is ended by the repeat's own limit. */
+  async end(taskId: string): Promise<TaskView> {
+    for (;;) {
+      const view = await this.get<TaskView>(`/v1/tasks/${taskId}`);
+      if (isFinal(view.state)) return view;
+      await sleep(LOOK_MS);
+    }
+  }
+
   async #ask<T>(path: string, init: RequestInit): Promise<T> {
     const answer = await fetch(`${this.#url}${path}`, init);
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
@@ -148,7 +157,11 @@ async function register(door: Door, agent: Agent): Promise<void> {
   };
   const url = 'https://agents.example';
   const payload = { agent_id: agent.name, version: '1.0.0', url, actions: [spec] };
-  const view = await door.send(agent, envelopeOf(agent, 'registry.register_agent', 1, payload));
+  const { task_id } = await door.send(
+    agent,
+    envelopeOf(agent, 'registry.register_agent', 1, payload),
+  );
+  const view = await door.end(task_id);
   if (view.state !== 'SUCCEEDED') throw new Error(`${agent.name}: ${JSON.stringify(view.error)}`);
 }
 
@@ -187,18 +200,10 @@ function taken({ status, body }: Answer): TaskView {
   throw new Error(`the door answered ${status}: ${body.slice(0, 300)}`);
 }
 
-/** The end of every saga, in order; a repeat's time-out ends a wait that does not. */
+/** The end of every saga, in order. */
 async function ended(door: Door, agents: readonly Agent[]): Promise<readonly TaskView[]> {
   const views: TaskView[] = [];
-  for (const { taskId } of agents)
-    for (;;) {
-      const view = await door.get<TaskView>(`/v1/tasks/${taskId}`);
-      if (isFinal(view.state)) {
-        views.push(view);
-        break;
-      }
-      await sleep(LOOK_MS);
-    }
+  for (const { taskId } of agents) views.push(await door.end(taskId));
   return views;
 }
 
@@ -262,7 +267,7 @@ async function accountOf(door: Door, agents: readonly Agent[], views: readonly T
 async function isAsItShouldBe(door: Door, agent: Agent): Promise<boolean> {
   const { name, content, taskId } = agent;
   const read = envelopeOf(agent, 'agent_data.read_document', 4, { document_id: name });
-  const { result } = await door.send(agent, read);
+  const { result } = await door.end((await door.send(agent, read)).task_id);
   const document = result as DocumentRow | undefined;
   const { records } = await door.get<{ records: Evidence[] }>(`/evidence/${taskId}`);
   const files = await Promise.all(
