@@ -1,6 +1,7 @@
 /**
- * The suite against a cluster of processes on a real NATS server, over both transports, while a
- * worker is killed without mercy and started again: every rule is kept all the same.
+ * The suite against a cluster of processes on a real NATS server, over both transports, while one
+ * worker after the other is killed without mercy and started again: every rule is kept all the
+ * same.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,10 +18,11 @@ import { runProgram } from '../cli/program.ts';
 import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { OVER_HTTP } from './over-http.ts';
+import { ALONE } from './proof.ts';
 import { credentialsAt, faultsIn, trialOver } from './subject.ts';
 
 const NAMES = ['ann', 'bob', 'cleo'];
-/** So many rules are looked at before the kill; others are being asked then. */
+/** So many rules are told before the first kill; others are being asked then. */
 const KILL_AFTER = 3;
 
 /** The users of deploy/nats.conf: the cluster's own, and a program that may reach one door. */
@@ -74,21 +76,29 @@ async function open(): Promise<void> {
   trial = trialOver(door, credentials);
 }
 
-/** All checks, with one worker killed in the middle of them. */
-async function runDisturbed(over: TrialOptions, victim: string) {
+/**
+ * All checks; once some were made, every worker is killed, the next when the one before is back.
+ */
+async function runDisturbed(over: TrialOptions): Promise<readonly Finding[]> {
   let found = 0;
-  let back: Promise<void> | undefined;
+  let disturbed: Promise<void> | undefined;
   const disturb = async () => {
-    await kill(running.get(victim)!);
-    await work(victim);
+    for (const name of NAMES) {
+      await kill(running.get(name)!);
+      await work(name);
+    }
   };
   const onFinding = () => {
-    if (++found === KILL_AFTER) back = disturb();
+    if (++found === KILL_AFTER) disturbed = disturb();
   };
-  const report = await runSuite({ ...over, onFinding });
-  await back;
-  expect(back).toBeDefined();
-  return report;
+  const { findings } = await runSuite({ ...over, onFinding });
+  expect(disturbed).toBeDefined();
+  await disturbed;
+  // How soon an answer comes is not promised of a cluster that is being killed.
+  const late = findings.filter(({ id, verdict }) => verdict === 'broken' && ALONE.includes(id));
+  const only = late.map(({ id }) => id);
+  const again = only.length > 0 ? await runSuite({ ...over, only }) : { findings: [] };
+  return [...findings.filter((finding) => !late.includes(finding)), ...again.findings];
 }
 
 describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () => {
@@ -99,8 +109,10 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     rmSync(data, { recursive: true, force: true });
   });
 
-  it('keeps every rule over HTTP while a worker is killed', { timeout: 240_000 }, async () => {
-    const { findings } = await runDisturbed(trial, 'ann');
+  it('keeps every rule over HTTP while one worker after the other is killed', {
+    timeout: 240_000,
+  }, async () => {
+    const findings = await runDisturbed(trial);
     expect(faultsIn(findings)).toEqual([]);
     expect(findings).toHaveLength(CHECKS.length);
   });
@@ -118,9 +130,11 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     return opened;
   };
 
-  it('keeps every rule over NATS while a worker is killed', { timeout: 240_000 }, async () => {
+  it('keeps every rule over NATS while one worker after the other is killed', {
+    timeout: 240_000,
+  }, async () => {
     const endpoint = await overNats(trial.endpoint.http);
-    const { findings } = await runDisturbed({ ...trial, endpoint }, 'bob');
+    const findings = await runDisturbed({ ...trial, endpoint });
     expect(faultsIn(findings)).toEqual([]);
     expect(findings).toHaveLength(CHECKS.length);
   });
