@@ -142,7 +142,7 @@ const routesOf = ({
   ...registryRoutes({ offers, index: system.index, identity }),
   ...functionRoutes({ edge, offers, identity }),
   ...documentRoutes({
-    specs: shippedSpecs(),
+    specs: shippedSpecs(config.a2a.agents),
     offers,
     identity,
     version: packageJson.version,

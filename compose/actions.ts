@@ -20,8 +20,8 @@ export const shippedActions = (
 ];
 
 /** Sorted by name and version. */
-export const shippedSpecs = (): readonly ActionSpec[] =>
-  shippedActions()
+export const shippedSpecs = (sets?: readonly AgentSet[]): readonly ActionSpec[] =>
+  shippedActions(sets)
     .map(specOf)
     .toSorted((a, b) =>
       `${a.action} ${a.action_version}` < `${b.action} ${b.action_version}` ? -1 : 1,

@@ -102,3 +102,13 @@ it('the documents are for everybody, and tell a tenant’s programs of all that 
   expect(await (await get('/asyncapi.json')).json()).toEqual(published('asyncapi.json'));
   expect(JSON.stringify(await (await get('/asyncapi.json', TOKEN)).json())).toContain('"kiosk"');
 });
+
+it('the documents show the shipped agents that serve here, and no others', async () => {
+  const config = configOf();
+  const troupe = await startTroupe({ ...config, a2a: { ...config.a2a, agents: ['conformance'] } });
+  onTestFinished(() => troupe.stop());
+  const answer = await fetch(`${new URL(troupe.url).origin}/openapi.json`);
+  const names = Object.keys(((await answer.json()) as OpenApi).components.schemas);
+  expect(names).toContain('conformance.echo_payload.v1.1.0');
+  expect(names.filter((name) => name.startsWith('agent_data.'))).toEqual([]);
+});
