@@ -1,5 +1,5 @@
 /** What becomes of envelopes and their work is counted, and told to the tracer (EN17). */
-import type { EdgeFacts } from '../channels/edge/create-edge.ts';
+import type { EdgeFacts } from '../channels/edge/facts.ts';
 import type { Envelope } from '../protocols/envelope.ts';
 import { parseAddress } from '../protocols/address.ts';
 import type { DeadLetterAsk } from '../protocols/statechart.ts';

@@ -12,14 +12,13 @@
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
-import { type ErrorCode, type ErrorData, TroupeError } from '../../protocols/errors.ts';
+import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import {
   payloadHashOf,
   SYNC_ANSWER_MS,
   subjectOf,
   type TaskEvent,
   taskIdOf,
-  type TaskState,
   type TaskView,
 } from '../../protocols/task.ts';
 import type { Artifacts, Clock, Principal, System } from '../../runtime/index.ts';
@@ -47,34 +46,12 @@ import type {
   Quota,
   QuotaAnswer,
 } from './edge.ts';
+import { type EdgeFacts, factsOf, rateOf, type Seen } from './facts.ts';
 import type { Offer, Offers } from './offers.ts';
 import { Outstanding, type OutstandingLimits } from './outstanding.ts';
 import { TaskCount } from './task-count.ts';
 import { noSuchTask, TaskDesk } from './task-desk.ts';
 import { TaskWatch } from './watch.ts';
-
-/** What became of one envelope, for metrics and logs. */
-export type EdgeFacts = {
-  /** as far as the envelope could be read and was believed */
-  readonly action: string | undefined;
-  readonly tenant: string | undefined;
-  readonly principal: string | undefined;
-  readonly status: TaskState | 'REFUSED';
-  readonly errorCode: ErrorCode | undefined;
-  /** from its last byte to its answer; a synchronous answer waits for the work */
-  readonly latencyMs: number;
-  /** of it, until it was durable; undefined for a repeat and when nothing was accepted */
-  readonly ackMs: number | undefined;
-  /** share of the nearest quota that is used, 0 to 1 */
-  readonly quotaUsed: number | undefined;
-  readonly requestId: string | undefined;
-  readonly taskId: string | undefined;
-  readonly traceId: string | undefined;
-  /** W3C trace context, as it came beside the envelope */
-  readonly traceparent: string | undefined;
-  readonly tracestate: string | undefined;
-  readonly transport: EdgeRequest['transport'];
-};
 
 export type EdgeOptions = {
   readonly system: Pick<System, 'ask' | 'caughtUp' | 'index' | 'bus' | 'nodes'>;
@@ -100,16 +77,6 @@ export type EdgeOptions = {
   readonly onRequest?: (facts: EdgeFacts) => void;
 };
 
-/** What is known of an envelope so far, whatever becomes of it. */
-type Seen = {
-  requestId?: string;
-  traceId?: string;
-  envelope?: Envelope;
-  caller?: Caller;
-  rate?: QuotaAnswer;
-  ackMs?: number;
-};
-
 /** Of an envelope that is its sender's own word. */
 type Known = {
   readonly transport: EdgeRequest['transport'];
@@ -118,6 +85,8 @@ type Known = {
   readonly rate: QuotaAnswer;
   /** how long its answer may still wait for the end of the task */
   readonly leftMs: () => number;
+  /** called when its action is known to be one that is served */
+  readonly onServed: () => void;
   /** called when it is durable */
   readonly onAck: () => void;
 };
@@ -225,6 +194,7 @@ class RunningEdge implements Edge {
       caller,
       rate: seen.rate,
       leftMs: () => Math.max(0, waitMs - sinceMs()),
+      onServed: () => (seen.isServed = true),
       onAck: () => (seen.ackMs = sinceMs()),
     };
     return control === undefined ? this.#perform(known) : this.#control(known, control);
@@ -238,7 +208,8 @@ class RunningEdge implements Edge {
     return caller;
   }
 
-  async #perform({ transport, envelope, caller, rate, leftMs, onAck }: Known): Promise<TaskView> {
+  async #perform(known: Known): Promise<TaskView> {
+    const { transport, envelope, caller, rate, leftMs, onServed, onAck } = known;
     const { clock, locality, system } = this.#o;
     const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
     const canonical = canonicalOf(envelope.payload);
@@ -247,8 +218,10 @@ class RunningEdge implements Edge {
     const ending = this.#watch.ending(taskId);
     try {
       const row = this.#watch.row(tenant, taskId);
+      if (row) onServed();
       if (row?.payloadHash === payloadHash) return await ending.within(leftMs(), row.view);
       const offer = this.#offer(envelope);
+      onServed();
       checkRoles(action, offer.spec.roles, principal.roles);
       checkLocality(envelope.data_locality, locality);
       checkPayloadSize(canonical, offer.spec.max_payload_bytes);
@@ -318,7 +291,9 @@ class RunningEdge implements Edge {
     );
   }
 
-  async #control({ envelope, caller, rate, leftMs }: Known, control: Control): Promise<TaskView> {
+  async #control(known: Known, control: Control): Promise<TaskView> {
+    const { envelope, caller, rate, leftMs, onServed } = known;
+    if (control.kind !== 'cancel') onServed();
     const ttlMs = timeLeftMs(envelope, this.#o.clock.wallMs());
     this.#checkQuota(rate);
     const { tenant_id: tenant, idempotency_key: key, trace_id: traceId } = envelope;
@@ -328,6 +303,7 @@ class RunningEdge implements Edge {
     if (control.kind === 'input')
       return this.#desk.input(view, control.input, { ...send, key }, SYNC_ANSWER_MS);
     if (view.action !== control.action) throw noSuchTask(control.taskId);
+    onServed();
     return this.#desk.cancel(view, control.reason, send, leftMs());
   }
 
@@ -365,28 +341,3 @@ const otherPayload = ({ idempotency_key, action }: Envelope, taskId: string): Tr
     `the idempotency_key was used for ${action} with another payload: use a new key for new work`,
     { details: { idempotency_key, task_id: taskId } },
   );
-
-const rateOf = ({ rate }: Seen): Pick<EdgeAnswer, 'rate'> =>
-  rate === undefined ? {} : { rate: { limit: rate.limit, remaining: rate.remaining } };
-
-const factsOf = (
-  { transport, traceparent, tracestate }: EdgeRequest,
-  { envelope, caller, rate, ackMs, requestId, traceId }: Seen,
-  answer: EdgeAnswer,
-  latencyMs: number,
-): EdgeFacts => ({
-  action: caller && envelope?.action,
-  tenant: caller?.tenant,
-  principal: caller?.sub,
-  status: answer.kind === 'task' ? answer.view.state : 'REFUSED',
-  errorCode: answer.kind === 'task' ? answer.view.error?.code : answer.error.code,
-  latencyMs,
-  ackMs,
-  quotaUsed: rate && 1 - rate.remaining / rate.limit,
-  requestId,
-  taskId: answer.kind === 'task' ? answer.view.task_id : undefined,
-  traceId,
-  traceparent,
-  tracestate,
-  transport,
-});

@@ -85,8 +85,13 @@ async function answer(
   if ((request.url ?? '').split('?', 1)[0] !== '/metrics')
     throw new TroupeError('NOT_FOUND', 'only /metrics is served here');
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    throw new TroupeError('INVALID_ARGUMENT', 'metrics are read with GET');
+    return refuseMethod(response);
   send(response, metrics, await metrics.text());
+}
+
+function refuseMethod(response: ServerResponse): void {
+  response.setHeader('allow', 'GET, HEAD');
+  sendError(response, { code: 'INVALID_ARGUMENT', message: 'metrics are read with GET' }, 405);
 }
 
 function isToken(authorization: string | undefined, token: string): boolean {

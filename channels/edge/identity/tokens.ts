@@ -52,10 +52,13 @@ const ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'];
 export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) => {
   if (!SUB.test(sub)) return 'its sub is no fit name';
   if (sub === OPERATOR) return 'its sub is a reserved name';
+  if (RANDOM_INBOX.test(tenant)) return 'its tenant is a name as NATS clients make up for inboxes';
   return TENANT.test(tenant) ? undefined : 'its tenant is no fit name';
 };
 
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+/** Everybody may have answers sent to such an inbox: below `_INBOX` no tenant may be called so. */
+const RANDOM_INBOX = /^[0-9A-Za-z]{22}$/;
 const SUB = /^[^\p{Cc}]{1,256}$/u;
 const ROLES_MAX = 64;
 

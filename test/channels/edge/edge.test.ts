@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EdgeFacts } from '../../../channels/edge/create-edge.ts';
+import type { EdgeFacts } from '../../../channels/edge/facts.ts';
 import type { Edge, EdgeRequest } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';

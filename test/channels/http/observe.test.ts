@@ -38,6 +38,15 @@ describe('GET /metrics', () => {
     );
   });
 
+  it('has no names that a caller made up', async () => {
+    const old = { timestamp: new Date(Date.now() - 3_600_000).toISOString(), ttl_sec: 1 };
+    const payload = { schema_version: '1.0', task_id: 'none' };
+    await send(envelope({ action: 'made.up_name.cancel', payload, ...old }));
+    await send(envelope({ action: 'made.up_name.cancel', payload }));
+    await send(envelope({ action: 'made.up_name', ...old }));
+    expect(await (await get('/metrics')).text()).not.toContain('made.up');
+  });
+
   it('is for operators', async () => {
     expect((await get('/metrics', 'another')).status).toBe(401);
     expect((await fetch(`${door.url}/v1/slo`)).status).toBe(401);
@@ -74,7 +83,8 @@ describe('the port of a worker', () => {
       fetch(`http://127.0.0.1:${served.port}${path}`, { method });
     expect(await (await at('/metrics')).text()).toContain('a2a_requests_total');
     expect((await at('/metrics', 'HEAD')).status).toBe(200);
-    expect((await at('/metrics', 'POST')).status).toBe(400);
+    const posted = await at('/metrics', 'POST');
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     expect((await at('/v1/slo')).status).toBe(404);
     await served.close();
   });

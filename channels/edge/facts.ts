@@ -1,0 +1,66 @@
+/** Facts: what became of one envelope at the Edge, for metrics, traces and logs (EN17). */
+import type { Envelope } from '../../protocols/envelope.ts';
+import type { ErrorCode } from '../../protocols/errors.ts';
+import type { TaskState } from '../../protocols/task.ts';
+import type { Caller, EdgeAnswer, EdgeRequest, QuotaAnswer } from './edge.ts';
+
+/** What became of one envelope, for metrics and logs. */
+export type EdgeFacts = {
+  /** one that is on offer or was; undefined for a name that a caller made up */
+  readonly action: string | undefined;
+  readonly tenant: string | undefined;
+  readonly principal: string | undefined;
+  readonly status: TaskState | 'REFUSED';
+  readonly errorCode: ErrorCode | undefined;
+  /** from its last byte to its answer; a synchronous answer waits for the work */
+  readonly latencyMs: number;
+  /** of it, until it was durable; undefined for a repeat and when nothing was accepted */
+  readonly ackMs: number | undefined;
+  /** share of the nearest quota that is used, 0 to 1 */
+  readonly quotaUsed: number | undefined;
+  readonly requestId: string | undefined;
+  readonly taskId: string | undefined;
+  readonly traceId: string | undefined;
+  /** W3C trace context, as it came beside the envelope */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+  readonly transport: EdgeRequest['transport'];
+};
+
+/** What is known of an envelope so far, whatever becomes of it. */
+export type Seen = {
+  requestId?: string;
+  traceId?: string;
+  envelope?: Envelope;
+  caller?: Caller;
+  /** its action is no invention of the caller's */
+  isServed?: true;
+  rate?: QuotaAnswer;
+  ackMs?: number;
+};
+
+export const rateOf = ({ rate }: Seen): Pick<EdgeAnswer, 'rate'> =>
+  rate === undefined ? {} : { rate: { limit: rate.limit, remaining: rate.remaining } };
+
+/** What there is to tell of it, after `latencyMs`. */
+export const factsOf = (
+  { transport, traceparent, tracestate }: EdgeRequest,
+  { envelope, caller, isServed, rate, ackMs, requestId, traceId }: Seen,
+  answer: EdgeAnswer,
+  latencyMs: number,
+): EdgeFacts => ({
+  action: isServed && envelope?.action,
+  tenant: caller?.tenant,
+  principal: caller?.sub,
+  status: answer.kind === 'task' ? answer.view.state : 'REFUSED',
+  errorCode: answer.kind === 'task' ? answer.view.error?.code : answer.error.code,
+  latencyMs,
+  ackMs,
+  quotaUsed: rate && 1 - rate.remaining / rate.limit,
+  requestId,
+  taskId: answer.kind === 'task' ? answer.view.task_id : undefined,
+  traceId,
+  traceparent,
+  tracestate,
+  transport,
+});
