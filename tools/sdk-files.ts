@@ -194,13 +194,18 @@ function neededNulls(schemas: Schemas): string {
 const takesNull = ({ anyOf, type }: Schemas[string]): boolean =>
   type === 'null' || (Array.isArray(anyOf) && (anyOf as Schemas[string][]).some(takesNull));
 
+const TEXT = `class Text(str, Enum):
+    def __str__(self) -> str:
+        return str(self.value)`;
+
 /**
- * Enumerations are texts too, so that `task.state == "SUCCEEDED"`; the class that only named all
- * others is left out.
+ * Enumerations are texts too, so that `task.state == "SUCCEEDED"` and prints so; the class that
+ * only named all others is left out.
  */
 const tidied = (text: string): string =>
   `${text
-    .replaceAll('(Enum):', '(str, Enum):')
+    .replaceAll('(Enum):', '(Text):')
+    .replace(/\n\n\nclass /, `\n\n\n${TEXT}\n\n\nclass `)
     .replaceAll(/\bActionSpecClass\b/g, 'ActionSpec')
     .replace(/@dataclass\nclass Schemas:\n(?: .*\n|\n)*/, '')
     .trimEnd()}\n`;

@@ -4,7 +4,12 @@ from dataclasses import dataclass
 from typing import List, Dict, Any, Optional
 
 
-class Transport(str, Enum):
+class Text(str, Enum):
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Transport(Text):
     HTTP = "http"
     NATS = "nats"
 
@@ -71,7 +76,7 @@ class ConformanceEchoPayload:
     subject: Optional[str] = None
 
 
-class Code(str, Enum):
+class Code(Text):
     CANCELLED = "CANCELLED"
     CONFLICT = "CONFLICT"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
@@ -159,7 +164,7 @@ class ResourceLink:
     name: Optional[str] = None
 
 
-class Version(str, Enum):
+class Version(Text):
     THE_10 = "1.0"
 
 
@@ -246,7 +251,7 @@ class Refusal:
     trace_id: Optional[str] = None
 
 
-class EventEnum(str, Enum):
+class EventEnum(Text):
     A2_A_REFUSED = "a2a.refused"
 
 
@@ -308,7 +313,7 @@ class SealedPayload:
     """compact JWE of the payload as JSON"""
 
 
-class State(str, Enum):
+class State(Text):
     ACKED = "ACKED"
     CANCELLED = "CANCELLED"
     COMPENSATED = "COMPENSATED"
@@ -331,14 +336,14 @@ class EventElement:
     state: State
 
 
-class Outcome(str, Enum):
+class Outcome(Text):
     """of a COMPENSATED task: what made it be undone"""
 
     CANCELLED = "CANCELLED"
     FAILED = "FAILED"
 
 
-class For(str, Enum):
+class For(Text):
     """input: of the caller; approval: a yes or no; decision: of an operator, who says what
     became of lost work or what to do about a compensation that failed
     """
