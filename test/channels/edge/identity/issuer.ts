@@ -5,7 +5,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import {
+  createIdentity,
+  type IdentityOptions,
+} from '../../../../channels/edge/identity/create-identity.ts';
 import type { Clock } from '../../../../runtime/index.ts';
 
 export const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -70,3 +74,19 @@ export async function serveJwks(...keys: readonly JWK[]): Promise<JwksServer> {
   const { port } = server.address() as AddressInfo;
   return Object.assign(served, { url: `http://127.0.0.1:${port}/jwks` });
 }
+
+/** An identity of the tenant `default` that trusts nobody but those given. */
+export const identityOf = (options: Partial<IdentityOptions> = {}) =>
+  createIdentity({
+    issuers: [],
+    resource: RESOURCE,
+    tenant: 'default',
+    keys: () => undefined,
+    clock: clockAt(),
+    ...options,
+  });
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+export const refusal = (what: RegExp) => ({
+  code: 'UNAUTHORIZED',
+  message: expect.stringMatching(what),
+});

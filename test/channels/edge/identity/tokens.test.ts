@@ -5,12 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { importJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import {
-  createIdentity,
-  type IdentityOptions,
-  TOKEN_BYTES_MAX,
-} from '../../../../channels/edge/identity/create-identity.ts';
-import { issueToken, localIssuer } from '../../../../channels/edge/identity/local-issuer.ts';
+import { TOKEN_BYTES_MAX } from '../../../../channels/edge/identity/create-identity.ts';
 import { scratchFolder, write } from '../../../runtime/config/folder.ts';
 import {
   bearer,
