@@ -21,6 +21,7 @@ import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
 import { check } from './task/effects/check.ts';
+import { choose } from './task/effects/choose.ts';
 import { compensate } from './task/effects/compensate.ts';
 import { perform, performOnce } from './task/effects/perform.ts';
 import { taskMachine } from './task/machine.ts';
@@ -60,6 +61,13 @@ export const supervisorAddress = (tenant: string, name: string): Address =>
  * AgentServices & TaskServices and its `supervisor` rootAddress('default').
  */
 export const shippedActors = (): ActorDefinition[] => [
+  ...conversationActors(),
+  ...taskActors(),
+  ...factoryActors(),
+];
+
+/** Who talks with people, and who looks after the others. */
+const conversationActors = (): ActorDefinition[] => [
   defineActor({
     type: 'root',
     version: 2,
@@ -76,12 +84,16 @@ export const shippedActors = (): ActorDefinition[] => [
     effects: { callModel, callTools },
     idleMs: 60_000,
   }),
+];
+
+/** What becomes of envelopes, and what a tenant's doors go by. */
+const taskActors = (): ActorDefinition[] => [
   // Idle ones leave memory soon: a task is asked for twice or three times in its life.
   defineActor({
     type: 'task',
     version: 1,
     machine: taskMachine,
-    effects: { perform, performOnce, check, compensate },
+    effects: { choose, perform, performOnce, check, compensate },
     supervision: { onThrow: 'resume' },
     idleMs: 10_000,
     whenDone: 'forget',
@@ -102,6 +114,10 @@ export const shippedActors = (): ActorDefinition[] => [
     effects: { checkSpecs },
     whenDone: 'forget',
   }),
+];
+
+/** Processes and what the shipped agents work on. */
+const factoryActors = (): ActorDefinition[] => [
   // None of these begins again from nothing: what makes one throw becomes a dead letter, from which
   // it goes on when that is sent again.
   defineActor({

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskServices } from '../actors/task/services.ts';
-import type { AgentRow } from '../protocols/action.ts';
+import type { AgentDoor } from '../actors/task/types.ts';
 import type { Envelope } from '../protocols/envelope.ts';
 import { type ErrorCode, type ErrorData, isErrorCode, TroupeError } from '../protocols/errors.ts';
 import { isFinal, TASK_STATES, type TaskState, type TaskView } from '../protocols/task.ts';
@@ -29,9 +29,9 @@ export type OwnName = Partial<Pick<Envelope, 'tenant_id' | 'principal'>>;
 export type AskAgentOptions = {
   readonly request: AgentRequest;
   /** `Bearer {JWT}` for this agent, and the name in it */
-  readonly token?: (agent: AgentRow) => Promise<{ authorization: string; name?: OwnName }>;
+  readonly token?: (agent: AgentDoor) => Promise<{ authorization: string; name?: OwnName }>;
   /** detached JWS over the envelope, where the agent asks for one (A2A-External) */
-  readonly sign?: (envelope: Envelope, agent: AgentRow) => Promise<string>;
+  readonly sign?: (envelope: Envelope, agent: AgentDoor) => Promise<string>;
   readonly clock?: Clock;
 };
 
@@ -56,14 +56,14 @@ export const createAskAgent =
 class Door {
   readonly #o: AskAgentOptions;
   readonly #clock: Clock;
-  readonly #agent: AgentRow;
+  readonly #agent: AgentDoor;
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #name: OwnName;
 
   private constructor(
     options: AskAgentOptions,
-    agent: AgentRow,
+    agent: AgentDoor,
     url: string,
     token: { readonly authorization?: string; readonly name?: OwnName },
   ) {
@@ -75,9 +75,9 @@ class Door {
     this.#name = token.name ?? {};
   }
 
-  static async open(agent: AgentRow, options: AskAgentOptions): Promise<Door> {
+  static async open(agent: AgentDoor, options: AskAgentOptions): Promise<Door> {
     const { agent_id, url } = agent;
-    if (url === undefined || !URL.canParse(url))
+    if (!URL.canParse(url))
       throw new TroupeError('UNAVAILABLE', `the agent ${agent_id} has no door of its own`);
     return new Door(options, agent, url, (await options.token?.(agent)) ?? {});
   }
@@ -163,7 +163,7 @@ class Door {
 }
 
 /** @throws TroupeError as the task there ended */
-function resultOf(view: TaskView, { agent_id }: AgentRow): Answer {
+function resultOf(view: TaskView, { agent_id }: AgentDoor): Answer {
   const { state, result, resource_links, error } = view;
   if (state === 'SUCCEEDED') return { result, ...(resource_links ? { resource_links } : {}) };
   const codes: Partial<Record<TaskState, ErrorCode>> = {
@@ -179,7 +179,7 @@ function resultOf(view: TaskView, { agent_id }: AgentRow): Answer {
 }
 
 /** Its work was done before the cancel came. @throws TroupeError CONFLICT, else as it ended */
-function undoneOf(view: TaskView, agent: AgentRow): Answer {
+function undoneOf(view: TaskView, agent: AgentDoor): Answer {
   if (view.state !== 'SUCCEEDED') return resultOf(view, agent);
   const message = `the agent ${agent.agent_id} had done the work of ${view.task_id} before it was told to cancel it`;
   throw new TroupeError('CONFLICT', message, { details: { state: view.state } });
@@ -187,7 +187,7 @@ function undoneOf(view: TaskView, agent: AgentRow): Answer {
 
 function errorOf(
   { status, body, retryAfterSec }: AgentAnswer,
-  { agent_id }: AgentRow,
+  { agent_id }: AgentDoor,
 ): TroupeError {
   const given = (body as { error?: Partial<ErrorData> } | undefined)?.error;
   const code = isErrorCode(given?.code) ? given.code : codeOf(status);
@@ -198,13 +198,15 @@ function errorOf(
   });
 }
 
-/** Of an answer that some proxy on the way made. */
+/**
+ * Of an answer that some proxy on the way made. That it finds nothing says nothing of a task, least
+ * of all that there is nothing to undo.
+ */
 const codeOf = (status: number): ErrorCode => {
   if (status === 429) return 'RATE_LIMIT_EXCEEDED';
   if (status === 401) return 'UNAUTHORIZED';
   if (status === 403) return 'FORBIDDEN';
-  if (status === 404) return 'NOT_FOUND';
-  return status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT';
+  return status === 404 || status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT';
 };
 
 /** Ends after which nothing of the work is left, unless a person left it there. */

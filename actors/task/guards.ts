@@ -38,6 +38,9 @@ export const isOnce = ({ context }: OfTask) => {
   return performer.kind === 'function' && performer.class === 'once';
 };
 
+export const isOutside = ({ context }: OfTask) =>
+  work.workOf(context).terms.performer.kind === 'remote';
+
 export const isFromPerformer = ({ context, event }: Args) =>
   event.type === 'reply' && event.meta.from === work.performerOf(context)?.to;
 
@@ -64,8 +67,10 @@ export const isWithdrawable = ({ context }: OfTask) =>
   work.workOf(context).asked === true && work.performerOf(context)?.withdraws === true;
 
 export const isUndoable = ({ context }: OfTask) => {
-  const { terms, ending } = work.workOf(context);
-  return terms.compensable && !ending?.untouched;
+  const { agents, terms, ending } = work.workOf(context);
+  // Outside nothing can have been done before somebody was chosen to be asked.
+  const begun = terms.performer.kind !== 'remote' || agents !== undefined;
+  return terms.compensable && begun && !ending?.untouched;
 };
 
 export const isCancelled = ({ context }: OfTask) =>

@@ -6,10 +6,10 @@
  *    `refused`, and nothing of it stays.
  *  - `acked`: accepted, which is durable; it goes on in the same turn.
  *  - `running`: the work is carried out: an effect (`performing`), one that must never run twice in
- *    silence (`performingOnce`), or an actor that is asked (`delegating`), whose answer is checked
- *    (`checking`). What came of it is dealt with in `settling`. Between attempts it is
- *    `backingOff`; it may be `awaitingInput` of its caller. After the last attempt, or when its
- *    time is up, it is `givingUp`.
+ *    silence (`performingOnce`), an actor that is asked (`delegating`), whose answer is checked
+ *    (`checking`), or an agent outside, which is chosen first (`choosing`). What came of it is
+ *    dealt with in `settling`. Between attempts it is `backingOff`; it may be `awaitingInput` of
+ *    its caller. After the last attempt, or when its time is up, it is `givingUp`.
  *  - `unknown`: nobody knows whether the work was done; a person decides.
  *  - `ending`: it ends without success; what it may have done is undone first: by the actor that
  *    did it (`withdrawing`), or by `compensating`, where a compensation that fails is `stuck` until
@@ -19,7 +19,8 @@
  * Invariants: a final state is reached once and never left but to be forgotten; every turn that
  * changes the view projects it; whoever asked is answered exactly once, a repeat like the first;
  * cancel and completion meet here, and the first in the journal counts; an attempt that is not the
- * present one changes nothing.
+ * present one changes nothing; an agent outside is in the journal before it is asked, so that
+ * whoever was asked is asked to undo.
  */
 import { taskSetup } from './setup.ts';
 import * as requests from './requests.ts';
@@ -87,8 +88,19 @@ export const taskMachine = taskSetup.createMachine({
             { guard: 'isReported', target: 'checking' },
             { guard: 'isAskedOfActor', target: 'delegating' },
             { guard: 'isOnce', target: 'performingOnce' },
+            { guard: 'isOutside', target: 'choosing' },
             { target: 'performing' },
           ],
+        },
+        choosing: {
+          description: 'One of the agents outside is chosen, and remembered before it is asked.',
+          invoke: {
+            id: 'choose',
+            src: 'choose',
+            input: requests.performInput,
+            onDone: { target: 'performing', actions: 'takeChoice' },
+            onError: { target: 'settling', actions: 'takeOutcome' },
+          },
         },
         performing: {
           description: 'The work runs. It may run again: it has one idempotency key.',

@@ -17,7 +17,8 @@ import { evidenceRow, viewOf } from './view.ts';
 import { endingOf, evidenceOf, performerOf, workOf } from './work.ts';
 
 export const performInput = ({ context }: OfTask): PerformInput => {
-  const { envelope, terms, inputs, expiresAt, failures, error } = workOf(context);
+  const { envelope, terms, inputs, expiresAt, agents, failures, error } = workOf(context);
+  const agent = agents?.at(-1);
   return {
     taskId: context.taskId,
     idempotencyKey: idempotencyKeyOf(context),
@@ -26,6 +27,7 @@ export const performInput = ({ context }: OfTask): PerformInput => {
     attempt: viewOf(context).attempt,
     inputs,
     expiresAt,
+    ...(agent ? { agent } : {}),
     ...(error && failures > 0 ? { errorCode: error.code } : {}),
   };
 };
@@ -36,11 +38,11 @@ export const checkInput = ({ context }: OfTask): CheckInput => {
 };
 
 export const compensateInput = ({ context }: OfTask): CompensateInput => {
-  const { expiresAt: _, ...input } = performInput({ context });
-  const { failures, outcome } = workOf(context);
+  const { expiresAt: _, agent: __, ...input } = performInput({ context });
+  const { agents = [], failures, outcome } = workOf(context);
   return {
     ...input,
-    attempts: input.attempt,
+    agents,
     attempt: failures + 1,
     ...(outcome?.kind === 'failed' && outcome.returned ? { returned: outcome.returned } : {}),
   };

@@ -1,8 +1,8 @@
 /** What the effects of tasks need of the application. */
-import type { AgentRow } from '../../protocols/action.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { Artifacts } from '../../runtime/index.ts';
 import type { ActionCatalog } from './catalog.ts';
+import type { AgentDoor } from './types.ts';
 
 export type TaskServices = {
   readonly actions: ActionCatalog;
@@ -13,7 +13,7 @@ export type TaskServices = {
   readonly open: (envelope: Envelope) => Promise<Envelope>;
   /** Asks an agent outside by its door and waits for the end of its task. */
   readonly askAgent: (
-    agent: AgentRow,
+    agent: AgentDoor,
     envelope: Envelope,
     signal: AbortSignal,
   ) => Promise<{ readonly result: unknown; readonly resource_links?: readonly unknown[] }>;

@@ -8,6 +8,7 @@ import { type ActorInput, effect, hostActions } from '../../protocols/statechart
 import { TASK_RETENTION_MS } from '../../protocols/task.ts';
 import * as guards from './guards.ts';
 import type {
+  AgentDoor,
   CheckInput,
   CompensateInput,
   Outcome,
@@ -25,6 +26,7 @@ export const taskSetup = setup({
     input: {} as ActorInput,
   },
   actors: {
+    choose: effect<AgentDoor, PerformInput>(),
     perform: effect<Outcome, PerformInput>(),
     performOnce: effect<Outcome, PerformInput>(),
     check: effect<Outcome, CheckInput>(),
@@ -42,6 +44,7 @@ export const taskSetup = setup({
     noteAsked: assign(work.noteAsked),
     takeReply: assign(work.takeReply),
     takeLateReply: assign(work.takeLateReply),
+    takeChoice: assign(work.takeChoice),
     takeOutcome: assign(work.takeOutcome),
     countFailure: assign(work.countFailure),
     awaitInput: assign(work.awaitInput),
@@ -79,6 +82,7 @@ export const taskSetup = setup({
     isReported: guards.isReported,
     isAskedOfActor: guards.isAskedOfActor,
     isOnce: guards.isOnce,
+    isOutside: guards.isOutside,
     isFromPerformer: guards.isFromPerformer,
     isItsResult: guards.isItsResult,
     wantsInput: guards.wantsInput,

@@ -1,4 +1,5 @@
 /** What a task keeps between turns, what may happen to it, and what its effects take and give. */
+import type { AgentRow } from '../../protocols/action.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
@@ -21,6 +22,11 @@ export type Ending = {
   readonly untouched?: true;
 };
 
+/**
+ * An agent outside as it was when it was chosen: its id may be another's by the time of an undo.
+ */
+export type AgentDoor = Required<Pick<AgentRow, 'agent_id' | 'url'>>;
+
 /** What is needed to carry the work out; dropped as soon as the task has ended. */
 export type Work = {
   readonly envelope: Envelope;
@@ -37,6 +43,8 @@ export type Work = {
   readonly pauseMs: number;
   /** of the attempt that ended last, until it is dealt with */
   readonly outcome?: Outcome;
+  /** agents outside that were chosen, each once, the one of this attempt last */
+  readonly agents?: readonly AgentDoor[];
   /** an actor was asked and has not answered */
   readonly asked?: true;
   /** a result that came by message and is to be checked; also when it is null */
@@ -117,6 +125,8 @@ export type PerformInput = {
   readonly attempt: number;
   readonly inputs: readonly unknown[];
   readonly expiresAt: number;
+  /** outside, chosen for this attempt */
+  readonly agent?: AgentDoor;
   /** of the attempt before, for the counters */
   readonly errorCode?: ErrorCode;
 };
@@ -128,9 +138,9 @@ export type CheckInput = {
   readonly result: unknown;
 };
 
-export type CompensateInput = Omit<PerformInput, 'expiresAt'> & {
-  /** of the work that is undone */
-  readonly attempts: number;
+export type CompensateInput = Omit<PerformInput, 'expiresAt' | 'agent'> & {
+  /** outside, all that may have been asked */
+  readonly agents: readonly AgentDoor[];
   /** absent when the work returned nothing */
   readonly returned?: { readonly value: unknown };
 };

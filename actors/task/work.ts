@@ -10,6 +10,7 @@ import type { TaskCancel, TaskDecide, TaskInput, TaskSubmit } from '../../protoc
 import { isFinalCode, pauseMsOf } from './backoff.ts';
 import type {
   ActorReply,
+  AgentDoor,
   Args,
   Ending,
   OfTask,
@@ -131,6 +132,14 @@ export function takeLateReply(args: Args): Change {
   const { work } = takeReply(args);
   const { ending: _, ...rest } = work!;
   return { work: rest, view: view.resultedView(viewOf(args)) };
+}
+
+/** Of the effect that chose an agent outside. */
+export function takeChoice({ context, event }: Args): Change {
+  const { output: chosen } = event as unknown as { output: AgentDoor };
+  const { agents = [] } = workOf(context);
+  const others = agents.filter((one) => one.agent_id !== chosen.agent_id || one.url !== chosen.url);
+  return changed(context, { agents: [...others, chosen] });
 }
 
 /** Of an effect's done or error event. */

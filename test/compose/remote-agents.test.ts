@@ -21,7 +21,6 @@ import { taskRoutes } from '../../channels/http/tasks.ts';
 import { agentRequest, type AgentRequestOptions } from '../../compose/agent-request.ts';
 import { createOffers } from '../../compose/offers.ts';
 import { createAskAgent } from '../../compose/remote-agents.ts';
-import type { AgentRow } from '../../protocols/action.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TASKS_INDEX, type TaskRow } from '../../protocols/task.ts';
@@ -54,16 +53,7 @@ const ask = askWith({ allowLoopback: true });
 /** An agent that gives one answer to whatever it is asked. */
 const askWithAnswer = (status: number, body: unknown) =>
   createAskAgent({ request: () => Promise.resolve({ status, body, retryAfterSec: undefined }) });
-const rowAt = (door: string): AgentRow => ({
-  agent_id: 'tester',
-  version: '1.0.0',
-  status: 'live',
-  last_seen_at: '',
-  registered_at: '',
-  envelope_versions: ['1.0'],
-  url: door,
-  actions: [],
-});
+const rowAt = (door: string) => ({ agent_id: 'tester', url: door });
 
 beforeAll(async () => {
   outside = await openRealTasks();
@@ -269,6 +259,17 @@ describe('asking an agent outside', () => {
     const given = askWithAnswer(409, { error: { code: 'CONFLICT', message: '', details: left } });
     await expect(given(rowAt(url), cancelled, signal())).rejects.toMatchObject({
       code: 'CONFLICT',
+    });
+  });
+
+  it('takes no cancel for done where some other server says that there is nothing', async () => {
+    const cancelled = envelope({
+      action: 'test.echo_text.cancel',
+      payload: { schema_version: '1.0', idempotency_key: 'moved' },
+    });
+    const stranger = askWithAnswer(404, '<h1>Not Found</h1>');
+    await expect(stranger(rowAt(url), cancelled, signal())).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
     });
   });
 

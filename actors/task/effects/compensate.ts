@@ -7,7 +7,6 @@ import { subjectOf } from '../../../protocols/task.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { CompensateInput } from '../types.ts';
 import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
-import { agentsAsked } from './agents.ts';
 
 export const compensate: EffectDefinition<CompensateInput, null> = {
   class: 'keyed',
@@ -30,11 +29,11 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
 
 /**
  * Agents outside undo their work themselves when they are asked to cancel it: all that may have
- * had an attempt. One that never began has nothing to undo.
+ * had an attempt, at the door where they had it, whatever the registry says of them by now. One
+ * that never began has nothing to undo; one that can not be asked any more leaves it to a person.
  */
 async function undoOutside(input: CompensateInput, context: EffectContext): Promise<void> {
-  const { envelope, idempotencyKey } = input;
-  const agents = await agentsAsked(input, input.attempts, context);
+  const { agents, envelope, idempotencyKey } = input;
   const subject = subjectOf(envelope);
   const cancel = {
     ...envelope,

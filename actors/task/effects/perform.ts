@@ -9,7 +9,6 @@ import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts'
 import { type ActionDefinition, withLinks } from '../action.ts';
 import type { Outcome, PerformInput } from '../types.ts';
 import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
-import { agentFor } from './agents.ts';
 import { outcomeOf } from './work-outcome.ts';
 
 /** The task's own time is shorter, and is what counts. */
@@ -115,7 +114,8 @@ function performOf({ action, perform: run }: ActionDefinition) {
 }
 
 async function askAgent(input: PerformInput, context: EffectContext): Promise<unknown> {
-  const agent = await agentFor(input, context);
+  const { agent } = input;
+  if (!agent) throw new TroupeError('UNAVAILABLE', 'no agent outside was chosen for this attempt');
   const envelope = { ...input.envelope, idempotency_key: input.idempotencyKey };
   const answer = await servicesOf(context).askAgent(agent, envelope, context.signal);
   if (!answer.resource_links) return answer.result;

@@ -18,6 +18,7 @@ import { ActionCatalog, termsOf } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { AGENTS_INDEX, type AgentRow } from '../../../protocols/action.ts';
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
 import type { ReplyRef } from '../../../protocols/statechart.ts';
 import {
   sequenceAddress,
@@ -66,7 +67,7 @@ export class Desk {
   readonly work = new Calls();
   readonly undo = new Calls();
   /** envelopes that agents outside were asked, with the agent's id */
-  readonly outside: { agent: string; envelope: Envelope }[] = [];
+  readonly outside: { agent: string; url: string; envelope: Envelope }[] = [];
   readonly counted: string[] = [];
   /** dead letters, as the system told of them */
   readonly given: string[] = [];
@@ -102,6 +103,12 @@ export class Desk {
     }
   }
 
+  /** An agent outside leaves the registry. */
+  async leave(agentId: string): Promise<void> {
+    const projects = { index: AGENTS_INDEX, key: agentId, value: null };
+    await this.world.ask(puppet('registrar'), { type: 'do', projects });
+  }
+
   async open(options: Partial<ActionOptions>): Promise<void> {
     const path = await mkdtemp(join(tmpdir(), 'troupe-desk-'));
     onTestFinished(() => rm(path, { recursive: true, force: true }));
@@ -123,9 +130,11 @@ export class Desk {
         mimeTypes: ['application/json'],
       }),
       open: (envelope) => Promise.resolve(envelope),
-      askAgent: ({ agent_id: agent }, envelope, signal) => {
-        this.outside.push({ agent, envelope });
-        if (agent === 'silent' && !envelope.action.endsWith('.cancel'))
+      askAgent: ({ agent_id: agent, url }, envelope, signal) => {
+        this.outside.push({ agent, url, envelope });
+        if (agent === 'deaf' && envelope.action.endsWith('.cancel'))
+          return Promise.reject(new TroupeError('FORBIDDEN', 'it does not listen to us any more'));
+        if (['silent', 'deaf'].includes(agent) && !envelope.action.endsWith('.cancel'))
           return new Promise((_, reject) => {
             signal.addEventListener('abort', () => reject(signal.reason as Error));
           });

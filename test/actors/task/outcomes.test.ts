@@ -198,26 +198,49 @@ describe('work that an agent outside does', () => {
     });
   });
 
-  it('is undone by whoever may have been asked, though the registry has changed since', async () => {
+  it('is undone by the one that was asked, at its door of then, though it left the registry', async () => {
     const desk = await openDesk();
-    await desk.register({ silent: 'live' });
+    await desk.register({ silent: 'degraded' });
     const context_id = '018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f62';
     const job = desk.job({ context_id, payload: { schema_version: '1.0' } });
     await job.view({ terms: { ...job.terms(), ...remote, compensable: true } });
     await eventually(() => expect(desk.outside).toHaveLength(1));
-    await desk.register({ silent: 'degraded', another: 'live' });
+    await desk.leave('silent');
+    await desk.register({ another: 'live' });
     expect(viewIn(await job.cancel())).toMatchObject({ state: 'COMPENSATED' });
-    const cancels = desk.outside.slice(1);
-    expect(cancels.map(({ agent }) => agent).sort()).toEqual(['another', 'silent']);
     // A task there is found by what its key is scoped to, which is not in the payload only.
-    for (const { envelope } of cancels) expect(envelope.payload['subject']).toBe(context_id);
+    expect(desk.outside.slice(1)).toMatchObject([
+      {
+        agent: 'silent',
+        url: 'http://127.0.0.1/silent',
+        envelope: { payload: { subject: context_id } },
+      },
+    ]);
+  });
+
+  it('goes to a person where the one that was asked can not be asked to undo it', async () => {
+    const desk = await openDesk();
+    await desk.register({ deaf: 'live' });
+    const job = desk.job();
+    await job.view({ terms: { ...job.terms(), ...remote, compensable: true } });
+    await eventually(() => expect(desk.outside).toHaveLength(1));
+    await desk.leave('deaf');
+    void job.cancel();
+    await eventually(async () =>
+      expect(await job.view()).toMatchObject({
+        state: 'RUNNING',
+        compensating: true,
+        waiting: { for: 'decision', prompt: expect.stringMatching(/does not listen/) },
+      }),
+    );
   });
 
   it('fails for now where nobody serves the action, and is tried again', async () => {
     const desk = await openDesk(() => ({ attemptsMax: 2 }));
     await desk.register({ gone: 'gone' });
     const job = desk.job();
-    const view = await job.view({ answer: 'done', terms: { ...job.terms(), ...remote } });
+    const terms = { ...job.terms(), ...remote, compensable: true };
+    const view = await job.view({ answer: 'done', terms });
     expect(view).toMatchObject({ state: 'FAILED', attempt: 2, error: { code: 'UNAVAILABLE' } });
   });
 });

@@ -141,6 +141,7 @@ const stopping: Partial<TaskTerms> = {
   performer: { kind: 'actor', to: performer, withdraws: true },
 };
 const compensable: Partial<TaskTerms> = { compensable: true };
+const outside: Partial<TaskTerms> = { performer: { kind: 'remote' }, compensable: true };
 
 const FIRST: Readonly<Record<string, Partial<TaskSubmit>>> = {
   submit: {},
@@ -149,6 +150,7 @@ const FIRST: Readonly<Record<string, Partial<TaskSubmit>>> = {
   'submit for an actor': { terms: termsOf(actor) },
   'submit for an actor that withdraws': { terms: termsOf(stopping) },
   'submit compensable': { terms: termsOf(compensable) },
+  'submit for an agent outside': { terms: termsOf(outside) },
   'submit evidence': { terms: termsOf({ evidence: true }) },
   'submit stale': { stale: 7 },
   'submit too late': { envelope: envelopeOf({ timestamp: '1960-01-01T00:00:00Z' }) },
@@ -158,6 +160,8 @@ const FIRST: Readonly<Record<string, Partial<TaskSubmit>>> = {
     redriveOf: '0',
   },
 };
+
+const SMITH = { agent_id: 'smith', url: 'https://smith.example' };
 
 const firstMoves = (): Move[] =>
   Object.entries(FIRST).map(([name, change]) => ({ name, event: submitOf(change) }));
@@ -173,6 +177,8 @@ const laterMoves = (): Move[] => [
   { name: 'repeat', event: submitOf() },
   { name: 'repeat and wait', event: submitOf({ answer: 'done' }) },
   { name: 'repeat with other payload', event: submitOf({ payloadHash: 'h2' }) },
+  { name: 'smith is chosen', job: 'choose', output: SMITH },
+  { name: 'nobody can be chosen', job: 'choose', error: failure('UNAVAILABLE') },
   ...['perform', 'performOnce', 'check'].flatMap(jobMoves),
   { name: 'undone', job: 'compensate', output: null },
   { name: 'can not be undone now', job: 'compensate', error: failure('UNAVAILABLE') },
@@ -214,6 +220,7 @@ export const exploration: Exploration = {
       work?.ending?.outcome,
       work?.ending?.untouched,
       work?.asked,
+      work?.agents,
       (view?.attempt ?? 0) > 1,
     ];
   },
