@@ -1,12 +1,18 @@
 /**
- * Quota: envelopes per minute of a principal and of a tenant, as token buckets (EN5, EN9).
+ * Quota: requests per minute of a principal and of a tenant, as token buckets (EN5, EN9).
  *
  * A bucket holds a minute's worth and is filled evenly. The limits are of all gateways together:
  * each takes its share by the number of those that live, so that no message is needed between them.
- * Bounded: `KEYS_MAX` buckets; a full one is the same as none and leaves first.
+ *
+ * Invariants:
+ *  1. A bucket leaves only when it is full, which is the same as none: nobody gets a new minute's
+ *     worth by sending in new names.
+ *  2. Bounded: `NAMES_MAX` principals of a tenant, and as many tenants. Where all are in use, those
+ *     who come beyond share one bucket.
  */
+import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock, System } from '../../runtime/index.ts';
-import type { Caller, Quota, QuotaAnswer } from './edge.ts';
+import type { Caller, Identity, Quota, QuotaAnswer } from './edge.ts';
 
 export type QuotaLimits = {
   readonly principalPerMinute: number;
@@ -15,25 +21,71 @@ export type QuotaLimits = {
   readonly tenantPerMinute: number;
 };
 
+/** Reads, of each quota, for one envelope. */
+const READS_PER_ENVELOPE = 10;
+/** The limits of what is read, by those of envelopes. */
+export const readLimits = (limits: QuotaLimits): QuotaLimits => ({
+  principalPerMinute: limits.principalPerMinute * READS_PER_ENVELOPE,
+  externalPerMinute: limits.externalPerMinute * READS_PER_ENVELOPE,
+  tenantPerMinute: limits.tenantPerMinute * READS_PER_ENVELOPE,
+});
+
+/**
+ * Who comes, for a route that is not one for envelopes: each is taken from the quota.
+ * @throws TroupeError RATE_LIMIT_EXCEEDED, besides what `authenticate` throws
+ */
+export const metered =
+  (identity: Pick<Identity, 'authenticate'>, quota: Quota): Identity['authenticate'] =>
+  async (credentials) => {
+    const caller = await identity.authenticate(credentials);
+    takeOne(quota, caller);
+    return caller;
+  };
+
+/** @throws TroupeError RATE_LIMIT_EXCEEDED with when to come again */
+export function takeOne(quota: Quota, caller: Caller): void {
+  const { allowed, limit, retryAfterMs } = quota.take(caller, 0);
+  if (allowed) return;
+  throw new TroupeError(
+    'RATE_LIMIT_EXCEEDED',
+    `more than ${limit} such requests per minute came: wait and ask again`,
+    { retryAfterMs, details: { limit: 'quota' } },
+  );
+}
+
 type Bucket = { tokens: number; atMs: number; limit: number };
+type Tenant = { readonly all: Bucket; readonly own: Buckets };
 
 const MINUTE_MS = 60_000;
-const KEYS_MAX = 50_000;
-/** How often the gateways are counted. */
-const COUNT_MS = 1_000;
+const NAMES_MAX = 10_000;
+/** How often the gateways are counted, and full buckets looked for. */
+const LOOK_MS = 1_000;
+/** Whoever has no bucket of its own: no tenant and no principal is called so. */
+const OTHERS = '';
+/** Characters before a principal's name, which keep the two profiles apart. */
+const PREFIX = 2;
 
 export class TokenQuota implements Quota {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #tenants = new Map<string, Tenant>();
   readonly #limits: QuotaLimits;
   readonly #clock: Clock;
   readonly #nodes: System['nodes'];
+  readonly #namesMax: number;
   #gateways = 1;
-  #countedAtMs = -COUNT_MS;
+  #countedAtMs = -LOOK_MS;
+  #clearedAtMs = -LOOK_MS;
 
-  constructor(limits: QuotaLimits, system: Pick<System, 'nodes'>, clock: Clock) {
+  /** @param namesMax principals of a tenant, and tenants, that have a bucket of their own */
+  constructor(
+    limits: QuotaLimits,
+    system: Pick<System, 'nodes'>,
+    clock: Clock,
+    namesMax = NAMES_MAX,
+  ) {
     this.#limits = limits;
     this.#clock = clock;
     this.#nodes = () => system.nodes();
+    this.#namesMax = namesMax;
   }
 
   /** Takes from both buckets, or from neither. */
@@ -42,12 +94,10 @@ export class TokenQuota implements Quota {
     this.#count(nowMs);
     const { principalPerMinute, externalPerMinute, tenantPerMinute } = this.#limits;
     const external = profile === 'A2A-External';
-    const own = this.#bucket(
-      `${external ? 'x' : 'b'} ${tenant} ${sub}`,
-      external ? externalPerMinute : principalPerMinute,
-      nowMs,
-    );
-    const all = this.#bucket(`t ${tenant}`, tenantPerMinute, nowMs);
+    const { all, own: buckets } = this.#tenant(tenant, nowMs);
+    fill(all, this.#share(tenantPerMinute), nowMs);
+    const limit = this.#share(external ? externalPerMinute : principalPerMinute);
+    const own = buckets.of(`${external ? 'x' : 'b'} ${sub}`, limit, nowMs);
     const allowed = own.tokens >= 1 && all.tokens >= 1;
     if (allowed) {
       own.tokens -= 1;
@@ -62,37 +112,80 @@ export class TokenQuota implements Quota {
     };
   }
 
-  #bucket(key: string, perMinute: number, nowMs: number): Bucket {
-    const limit = Math.max(1, perMinute / this.#gateways);
-    const bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      const fresh = { tokens: limit, atMs: nowMs, limit };
-      this.#buckets.set(key, fresh);
-      if (this.#buckets.size > KEYS_MAX) this.#makeRoom(nowMs);
-      return fresh;
-    }
-    const filled = bucket.tokens + ((nowMs - bucket.atMs) / MINUTE_MS) * limit;
-    bucket.tokens = Math.min(limit, filled);
-    bucket.atMs = nowMs;
-    bucket.limit = limit;
-    return bucket;
+  #share(perMinute: number): number {
+    return Math.max(1, perMinute / this.#gateways);
+  }
+
+  #tenant(name: string, nowMs: number): Tenant {
+    const known = this.#tenants.get(name);
+    if (known) return known;
+    if (this.#tenants.size >= this.#namesMax) this.#clear(nowMs);
+    if (this.#tenants.size >= this.#namesMax && name !== OTHERS) return this.#tenant(OTHERS, nowMs);
+    const limit = this.#share(this.#limits.tenantPerMinute);
+    const tenant = { all: { tokens: limit, atMs: nowMs, limit }, own: new Buckets(this.#namesMax) };
+    this.#tenants.set(name, tenant);
+    return tenant;
   }
 
   #count(nowMs: number): void {
-    if (nowMs - this.#countedAtMs < COUNT_MS) return;
+    if (nowMs - this.#countedAtMs < LOOK_MS) return;
     this.#countedAtMs = nowMs;
     const live = this.#nodes().filter(({ role, draining }) => role === 'gateway' && !draining);
     this.#gateways = Math.max(1, live.length);
   }
 
-  #makeRoom(nowMs: number): void {
-    for (const [key, { tokens, atMs, limit }] of this.#buckets)
-      if (tokens + ((nowMs - atMs) / MINUTE_MS) * limit >= limit) this.#buckets.delete(key);
-    for (const key of this.#buckets.keys()) {
-      if (this.#buckets.size <= KEYS_MAX / 2) break;
-      this.#buckets.delete(key);
-    }
+  /** Forgets tenants of whom nobody came for a while. */
+  #clear(nowMs: number): void {
+    if (nowMs - this.#clearedAtMs < LOOK_MS) return;
+    this.#clearedAtMs = nowMs;
+    for (const [name, { all, own }] of this.#tenants)
+      if (isFull(all, nowMs) && own.clear(nowMs) === 0) this.#tenants.delete(name);
   }
+}
+
+/** Of the principals of one tenant. */
+class Buckets {
+  readonly #byName = new Map<string, Bucket>();
+  readonly #max: number;
+  #clearedAtMs = -LOOK_MS;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** As full as it is by now. */
+  of(name: string, limit: number, nowMs: number): Bucket {
+    const known = this.#byName.get(name);
+    if (known) return fill(known, limit, nowMs);
+    if (this.#byName.size >= this.#max && nowMs - this.#clearedAtMs >= LOOK_MS) {
+      this.#clearedAtMs = nowMs;
+      this.clear(nowMs);
+    }
+    const others = name.slice(0, PREFIX);
+    if (this.#byName.size >= this.#max && name !== others) return this.of(others, limit, nowMs);
+    const fresh = { tokens: limit, atMs: nowMs, limit };
+    this.#byName.set(name, fresh);
+    return fresh;
+  }
+
+  /** Forgets the full ones, and answers how many are left. */
+  clear(nowMs: number): number {
+    for (const [name, bucket] of this.#byName) if (isFull(bucket, nowMs)) this.#byName.delete(name);
+    return this.#byName.size;
+  }
+}
+
+const filled = ({ tokens, atMs }: Bucket, limit: number, nowMs: number): number =>
+  Math.min(limit, tokens + ((nowMs - atMs) / MINUTE_MS) * limit);
+
+const isFull = (bucket: Bucket, nowMs: number): boolean =>
+  filled(bucket, bucket.limit, nowMs) >= bucket.limit;
+
+function fill(bucket: Bucket, limit: number, nowMs: number): Bucket {
+  bucket.tokens = filled(bucket, limit, nowMs);
+  bucket.atMs = nowMs;
+  bucket.limit = limit;
+  return bucket;
 }
 
 /** Until there is a token. */

@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../../../channels/edge/edge.ts';
-import { type QuotaLimits, TokenQuota } from '../../../channels/edge/quota.ts';
+import { type QuotaLimits, readLimits, TokenQuota } from '../../../channels/edge/quota.ts';
 import type { Clock, NodeStatus } from '../../../runtime/index.ts';
 
 const MINUTE_MS = 60_000;
 const LIMITS = { principalPerMinute: 60, externalPerMinute: 6, tenantPerMinute: 100 };
 
-const quotaOf = (limits: Partial<QuotaLimits> = {}, gateways = 1) => {
+const quotaOf = (
+  limits: Partial<QuotaLimits> = {},
+  { gateways = 1, namesMax }: { gateways?: number; namesMax?: number } = {},
+) => {
   let nowMs = 0;
   const clock = { monotonicMs: () => nowMs } as Clock;
   const nodes: NodeStatus[] = [];
@@ -15,7 +18,7 @@ const quotaOf = (limits: Partial<QuotaLimits> = {}, gateways = 1) => {
     nodes.splice(0, nodes.length, ...Array.from({ length: count }, node));
   };
   live(gateways);
-  const quota = new TokenQuota({ ...LIMITS, ...limits }, { nodes: () => nodes }, clock);
+  const quota = new TokenQuota({ ...LIMITS, ...limits }, { nodes: () => nodes }, clock, namesMax);
   const taken = (who: Caller, times: number) =>
     Array.from({ length: times }, () => quota.take(who)).filter(({ allowed }) => allowed).length;
   return { quota, taken, live, pass: (ms: number) => (nowMs += ms) };
@@ -66,7 +69,7 @@ it('tells of the limit that is nearest', () => {
 });
 
 it('gateways share the limits by their number, as it changes', () => {
-  const { taken, live, pass } = quotaOf({}, 3);
+  const { taken, live, pass } = quotaOf({}, { gateways: 3 });
   expect(taken(caller('a'), 100)).toBe(20);
   live(1);
   pass(MINUTE_MS);
@@ -74,13 +77,35 @@ it('gateways share the limits by their number, as it changes', () => {
 });
 
 it('a limit below one per gateway still lets one through', () => {
-  const { taken } = quotaOf({ principalPerMinute: 2 }, 10);
+  const { taken } = quotaOf({ principalPerMinute: 2 }, { gateways: 10 });
   expect(taken(caller('a'), 10)).toBe(1);
 });
 
-it('a hundred thousand principals are bounded, and none gets more by it', () => {
+it('a flood of new names gives nobody a full bucket, and makes room for nobody', () => {
   const { quota, taken } = quotaOf({ tenantPerMinute: 1e9 });
-  taken(caller('a'), 59);
+  expect(taken(caller('a'), 60)).toBe(60);
   for (let n = 0; n < 40_000; n++) quota.take(caller(`p${n}`));
-  expect(taken(caller('a'), 10)).toBe(1);
+  expect(taken(caller('a'), 10)).toBe(0);
+});
+
+it('whoever comes when all names are in use shares one bucket, until others are full again', () => {
+  const { taken, pass } = quotaOf({ tenantPerMinute: 1e9 }, { namesMax: 3 });
+  for (const sub of ['a', 'b', 'c']) expect(taken(caller(sub), 60)).toBe(60);
+  expect([taken(caller('d'), 50), taken(caller('e'), 50)]).toEqual([50, 10]);
+  expect(taken(caller('f', { profile: 'A2A-External' }), 50)).toBe(6);
+  pass(MINUTE_MS);
+  expect([taken(caller('d'), 50), taken(caller('e'), 50)]).toEqual([50, 50]);
+});
+
+it('tenants beyond those that are known share one, and leave no room to others', () => {
+  const { taken, pass } = quotaOf({}, { namesMax: 2 });
+  const of = (tenant: string) => taken(caller('a', { tenant }), 60);
+  expect([of('t1'), of('t2'), of('t3'), of('t4')]).toEqual([60, 60, 60, 0]);
+  pass(MINUTE_MS);
+  expect([of('t1'), of('t5'), of('t1')]).toEqual([60, 60, 0]);
+});
+
+it('reads have ten times as much', () => {
+  const { quota } = quotaOf(readLimits(LIMITS));
+  expect(quota.take(caller('a'))).toMatchObject({ limit: 600, remaining: 599 });
 });
