@@ -6,6 +6,8 @@ import { taskAddress, type TaskView } from '../../protocols/task.ts';
 import type { SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
 import { checkRoles } from './checks.ts';
+import type { Caller } from './edge.ts';
+import { OPERATOR } from './identity/tokens.ts';
 import type { Offers } from './offers.ts';
 import type { TaskWatch } from './watch.ts';
 
@@ -14,6 +16,8 @@ export type TaskDeskOptions = {
   readonly offers: Offers;
   readonly watch: TaskWatch;
 };
+
+type Reader = Pick<Caller, 'tenant' | 'sub' | 'roles'>;
 
 export class TaskDesk {
   readonly #o: TaskDeskOptions;
@@ -29,12 +33,24 @@ export class TaskDesk {
    */
   async find(tenant: string, taskId: string): Promise<TaskView> {
     const { system, watch } = this.#o;
+    const address = addressOf(tenant, taskId);
     const seen = watch.row(tenant, taskId);
     if (seen) return seen.view;
-    await system.caughtUp(addressOf(tenant, taskId));
+    await system.caughtUp(address);
     const row = watch.row(tenant, taskId);
     if (!row) throw noSuchTask(taskId);
     return row.view;
+  }
+
+  /**
+   * A task for who asked for it, who may ask for its action, or an operator.
+   * @throws as `find`; TroupeError FORBIDDEN to others
+   */
+  async read({ tenant, ...principal }: Reader, taskId: string): Promise<TaskView> {
+    const view = await this.find(tenant, taskId);
+    const mayRead = view.principal === principal.sub || principal.roles.includes(OPERATOR);
+    if (!mayRead) this.#checkMay(view, { principal });
+    return view;
   }
 
   /**
@@ -82,7 +98,10 @@ export class TaskDesk {
   }
 
   /** Who may not ask for an action may not meddle with its tasks. */
-  #checkMay({ tenant_id, action, action_version }: TaskView, { principal }: SendOptions): void {
+  #checkMay(
+    { tenant_id, action, action_version }: TaskView,
+    { principal }: Pick<SendOptions, 'principal'>,
+  ): void {
     const found = this.#o.offers.find(tenant_id, action, action_version);
     if ('offer' in found) checkRoles(action, found.offer.spec.roles, principal.roles);
   }
