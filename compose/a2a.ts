@@ -6,7 +6,7 @@ import { createIdentity } from '../channels/edge/identity/create-identity.ts';
 import { localIssuer, localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
 import { type Operator, operatorOf } from '../channels/edge/identity/operator.ts';
 import type { Offers } from '../channels/edge/offers.ts';
-import { TokenQuota } from '../channels/edge/quota.ts';
+import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
@@ -62,11 +62,14 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     controls: CONTROL_SPECS,
     onTenant: (tenant) => beat.see(tenant),
   });
+  const taken = new TokenQuota(quota, system, systemClock);
+  const reads = new TokenQuota(readLimits(quota), system, systemClock);
   const edge = createEdge({
     system,
     offers,
     identity,
-    quota: new TokenQuota(quota, system, systemClock),
+    quota: taken,
+    reads,
     clock: systemClock,
     ...(locality === undefined ? {} : { locality }),
     outstanding,
@@ -77,7 +80,11 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     onRequest: observed(crew.metrics, systemClock),
   });
   const operator = operatorOf(identity);
-  const routes = routesOf({ ...parts, transports, edge, identity, offers, operator });
+  const metering = {
+    writer: { authenticate: metered(identity, taken) },
+    reader: { authenticate: metered(identity, reads) },
+  };
+  const routes = routesOf({ ...parts, transports, edge, identity, offers, operator, ...metering });
   const close = () => {
     beat.close();
     edge.close();
@@ -114,6 +121,9 @@ type Served = Parts & {
   readonly transports: readonly Transport[];
   readonly edge: Edge;
   readonly identity: Identity;
+  /** the same, which takes each from the quota of envelopes, and from that of reads */
+  readonly writer: Pick<Identity, 'authenticate'>;
+  readonly reader: Pick<Identity, 'authenticate'>;
   readonly offers: Offers;
   readonly operator: Operator;
 };
@@ -127,24 +137,27 @@ const routesOf = ({
   transports,
   edge,
   identity,
+  writer,
+  reader,
   offers,
   operator,
 }: Served): readonly Route[] => [
   ...envelopeRoutes(edge),
-  ...taskRoutes(edge),
-  ...evidenceRoutes({ index: system.index, identity, artifacts: tasks.services.artifacts }),
+  ...taskRoutes({ edge, identity }),
+  ...evidenceRoutes({ index: system.index, identity: reader, artifacts: tasks.services.artifacts }),
   ...artifactRoutes({
     artifacts: tasks.services.artifacts,
-    authenticate: (credentials) => identity.authenticate(credentials),
+    authenticate: writer.authenticate,
+    authenticateReader: reader.authenticate,
     publicUrl: tasks.publicUrl,
   }),
-  ...capabilityRoutes({ offers, index: system.index, identity, transports }),
-  ...registryRoutes({ offers, index: system.index, identity }),
-  ...functionRoutes({ edge, offers, identity }),
+  ...capabilityRoutes({ offers, index: system.index, identity: reader, transports }),
+  ...registryRoutes({ offers, index: system.index, identity: reader }),
+  ...functionRoutes({ edge, offers, identity: reader }),
   ...documentRoutes({
     specs: shippedSpecs(config.a2a.agents),
     offers,
-    identity,
+    identity: reader,
     version: packageJson.version,
     env: config.nats.env,
     publicUrl: tasks.publicUrl,

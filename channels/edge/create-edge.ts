@@ -49,6 +49,7 @@ import type {
 import { type EdgeFacts, factsOf, rateOf, type Seen } from './facts.ts';
 import type { Offer, Offers } from './offers.ts';
 import { Outstanding, type OutstandingLimits } from './outstanding.ts';
+import { takeOne } from './quota.ts';
 import { TaskCount } from './task-count.ts';
 import { noSuchTask, TaskDesk } from './task-desk.ts';
 import { TaskWatch } from './watch.ts';
@@ -58,6 +59,8 @@ export type EdgeOptions = {
   readonly offers: Offers;
   readonly identity: Identity;
   readonly quota: Quota;
+  /** of what is asked about tasks that are there; left out: that of envelopes */
+  readonly reads?: Quota;
   readonly clock: Clock;
   /** where this cell is; left out: nobody said */
   readonly locality?: string;
@@ -142,8 +145,10 @@ class RunningEdge implements Edge {
   }
 
   async task(taskId: string, credentials: Credentials): Promise<TaskView> {
-    const { tenant } = await this.#o.identity.authenticate(credentials);
-    return this.#desk.find(tenant, taskId);
+    const { identity, quota, reads = quota } = this.#o;
+    const caller = await identity.authenticate(credentials);
+    takeOne(reads, caller);
+    return this.#desk.read(caller, taskId);
   }
 
   async *events(
@@ -151,13 +156,14 @@ class RunningEdge implements Edge {
     credentials: Credentials,
     options: { after: number; signal: AbortSignal },
   ): AsyncGenerator<TaskEvent, void, void> {
-    const { tenant } = await this.#o.identity.authenticate(credentials);
-    await this.#desk.find(tenant, taskId);
-    yield* this.#watch.follow(tenant, taskId, options);
+    const caller = await this.#o.identity.authenticate(credentials);
+    await this.#desk.read(caller, taskId);
+    yield* this.#watch.follow(caller.tenant, taskId, options);
   }
 
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
+    takeOne(this.#o.quota, caller);
     const view = await this.#desk.find(caller.tenant, taskId);
     const principal = unsignedOf(caller, `${view.action}.cancel`);
     return this.#desk.cancel(view, reason, { principal }, SYNC_ANSWER_MS);
@@ -165,6 +171,7 @@ class RunningEdge implements Edge {
 
   async input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
+    takeOne(this.#o.quota, caller);
     const view = await this.#desk.find(caller.tenant, taskId);
     const principal = unsignedOf(caller, 'task.provide_input');
     return this.#desk.input(view, input, { principal }, SYNC_ANSWER_MS);
@@ -297,9 +304,10 @@ class RunningEdge implements Edge {
     const ttlMs = timeLeftMs(envelope, this.#o.clock.wallMs());
     this.#checkQuota(rate);
     const { tenant_id: tenant, idempotency_key: key, trace_id: traceId } = envelope;
+    const principal = principalOf(caller, envelope);
+    if (control.kind === 'status') return this.#desk.read({ tenant, ...principal }, control.taskId);
     const view = await this.#desk.find(tenant, control.taskId);
-    if (control.kind === 'status') return view;
-    const send = { principal: principalOf(caller, envelope), traceId, ttlMs };
+    const send = { principal, traceId, ttlMs };
     if (control.kind === 'input')
       return this.#desk.input(view, control.input, { ...send, key }, SYNC_ANSWER_MS);
     if (view.action !== control.action) throw noSuchTask(control.taskId);

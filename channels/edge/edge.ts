@@ -57,11 +57,16 @@ export type EdgeAnswer =
 
 export interface Edge {
   submit(request: EdgeRequest): Promise<EdgeAnswer>;
-  /** One task of the caller's tenant. @throws TroupeError UNAUTHORIZED, NOT_FOUND */
+  /**
+   * One task of the caller's tenant, for who asked for it, who may ask for its action, or an
+   * operator; taken from the quota of reads.
+   * @throws TroupeError UNAUTHORIZED, FORBIDDEN, NOT_FOUND, RATE_LIMIT_EXCEEDED
+   */
   task(taskId: string, credentials: Credentials): Promise<TaskView>;
   /**
    * What the task tells from its event `after` + 1 on, each once and in order, until it has ended
-   * or `signal` aborts. @throws as `task`
+   * or `signal` aborts. Whoever opens a stream has asked for the task before, so it is not taken
+   * from the quota. @throws as `task`
    */
   events(
     taskId: string,
@@ -69,7 +74,8 @@ export interface Edge {
     options: { after: number; signal: AbortSignal },
   ): AsyncIterable<TaskEvent>;
   /**
-   * Not for A2A-External, which sends a signed envelope instead, as of `input`.
+   * Not for A2A-External, which sends a signed envelope instead, as of `input`; both are taken from
+   * the quota of envelopes.
    * @throws as `task`; CONFLICT when it has ended otherwise
    */
   cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView>;

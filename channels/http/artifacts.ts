@@ -16,7 +16,10 @@ import { header, type Route, type RouteRequest, sendJson } from './route.ts';
 
 export type ArtifactRoutesOptions = {
   readonly artifacts: Artifacts;
+  /** takes an upload from the quota of envelopes */
   readonly authenticate: Identity['authenticate'];
+  /** takes a new URL from the quota of reads; default as an upload */
+  readonly authenticateReader?: Identity['authenticate'];
   /** where signed URLs of this gateway point to; besides it, the host that a client asked for */
   readonly publicUrl: () => string;
 };
@@ -83,10 +86,10 @@ async function store(
 }
 
 async function sign(
-  { artifacts, authenticate }: ArtifactRoutesOptions,
+  { artifacts, authenticate, authenticateReader = authenticate }: ArtifactRoutesOptions,
   incoming: RouteRequest,
 ): Promise<void> {
-  const { tenant } = await authenticate(credentialsOf(incoming));
+  const { tenant } = await authenticateReader(credentialsOf(incoming));
   refuseOtherSites(incoming.request);
   sendJson(incoming.response, 200, await artifacts.sign(tenant, incoming.params['hash']!));
 }

@@ -7,7 +7,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { TaskEvent } from '../../protocols/task.ts';
 import { Type } from '@sinclair/typebox';
 import { schemaFault } from '../edge/checks.ts';
-import type { Edge } from '../edge/edge.ts';
+import type { Edge, Identity } from '../edge/edge.ts';
 import { credentialsOf, sendTask } from './envelopes.ts';
 import { header, jsonBytes, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
@@ -21,6 +21,8 @@ const checkInput = checker(Type.Object({ input: Type.Unknown() }, closed), { sec
 const HEARTBEAT_MS = 15_000;
 /** Streams of one gateway at once; each looks at its task's row once a second. */
 const STREAMS_MAX = 10_000;
+/** of them, those of one principal. */
+const OWN_STREAMS_MAX = 1_000;
 const STREAMS_FULL_RETRY_MS = 5_000;
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -29,8 +31,16 @@ const STREAM_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-export const taskRoutes = (edge: Edge): readonly Route[] => {
-  const streams = new Streams(edge);
+export type TaskRoutesOptions = {
+  readonly edge: Edge;
+  readonly identity: Pick<Identity, 'authenticate'>;
+  /** streams at once, of this gateway and of one principal; default 10,000 and 1,000 */
+  readonly streamsMax?: { readonly all: number; readonly own: number };
+};
+
+export const taskRoutes = (options: TaskRoutesOptions): readonly Route[] => {
+  const { edge } = options;
+  const streams = new Streams(options);
   return [...taskAnswers(edge), streams.route];
 };
 
@@ -89,37 +99,49 @@ class Streams {
     handle: (incoming) => this.#open(incoming),
   };
   readonly #edge: Edge;
+  readonly #identity: Pick<Identity, 'authenticate'>;
+  readonly #max: { readonly all: number; readonly own: number };
+  readonly #byPrincipal = new Map<string, number>();
   #count = 0;
 
-  constructor(edge: Edge) {
+  constructor({ edge, identity, streamsMax }: TaskRoutesOptions) {
     this.#edge = edge;
+    this.#identity = identity;
+    this.#max = streamsMax ?? { all: STREAMS_MAX, own: OWN_STREAMS_MAX };
   }
 
   async #open(incoming: RouteRequest): Promise<void> {
     const { request, response, params } = incoming;
     const after = lastEventId(header(request, 'last-event-id'));
+    const { tenant, sub } = await this.#identity.authenticate(credentialsOf(incoming));
     await this.#edge.task(params['id']!, credentialsOf(incoming));
-    if (this.#count >= STREAMS_MAX)
-      throw new TroupeError(
-        'RATE_LIMIT_EXCEEDED',
-        `this gateway tells of ${STREAMS_MAX} tasks at once: come again, or ask for the task`,
-        { retryAfterMs: STREAMS_FULL_RETRY_MS },
-      );
-    response.writeHead(200, STREAM_HEADERS);
-    if (request.method === 'HEAD') {
-      response.end();
-      return;
-    }
-    response.flushHeaders();
-    this.#count += 1;
-    const stop = heartbeat(response);
+    const leave = this.#enter(`${tenant} ${sub}`);
     try {
-      await this.#tell(incoming, after);
+      response.writeHead(200, STREAM_HEADERS);
+      if (request.method === 'HEAD') return;
+      response.flushHeaders();
+      const stop = heartbeat(response);
+      await this.#tell(incoming, after).finally(stop);
     } finally {
-      stop();
-      this.#count -= 1;
+      leave();
       response.end();
     }
+  }
+
+  /** Returns how to leave, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  #enter(who: string): () => void {
+    const own = this.#byPrincipal.get(who) ?? 0;
+    const { all: allMax, own: ownMax } = this.#max;
+    if (this.#count >= allMax) throw tooMany(`this gateway tells of ${allMax} tasks at once`);
+    if (own >= ownMax) throw tooMany(`you have ${ownMax} streams open at this gateway`);
+    this.#count += 1;
+    this.#byPrincipal.set(who, own + 1);
+    return () => {
+      this.#count -= 1;
+      const left = this.#byPrincipal.get(who)! - 1;
+      if (left === 0) this.#byPrincipal.delete(who);
+      else this.#byPrincipal.set(who, left);
+    };
   }
 
   async #tell(incoming: RouteRequest, after: number): Promise<void> {
@@ -128,6 +150,11 @@ class Streams {
     for await (const event of events) await write(response, event, signal);
   }
 }
+
+const tooMany = (why: string): TroupeError =>
+  new TroupeError('RATE_LIMIT_EXCEEDED', `${why}: come again, or ask for the task`, {
+    retryAfterMs: STREAMS_FULL_RETRY_MS,
+  });
 
 /** Returns how to stop. */
 const heartbeat = (response: ServerResponse): (() => void) => {

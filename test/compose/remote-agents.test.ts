@@ -59,7 +59,7 @@ beforeAll(async () => {
   outside = await openRealTasks();
   const there = outside.edge();
   const listener = routeListener({
-    routes: [...envelopeRoutes(there), ...taskRoutes(there)],
+    routes: [...envelopeRoutes(there), ...taskRoutes({ edge: there, identity: namedCallers })],
     log: { error: () => {} },
   });
   server = createServer((request, response) => void listener(request, response));

@@ -25,6 +25,55 @@ const held = async (more: Partial<Envelope> = {}) => {
   return { gate, asked: whole, id: view.task_id, view };
 };
 
+describe('a task of an action that asks for a role', () => {
+  const guarded = () =>
+    envelope({
+      action: 'test.guard_door',
+      principal: { sub: 'clerk', roles: ['clerk'] },
+      payload: { schema_version: '1.0', text: 'x' },
+    });
+  const readers = {
+    'who has the role': { sub: 'eve', roles: ['clerk'] },
+    'who asked for it, without the role by now': { sub: 'clerk', roles: [] },
+    'an operator': { sub: 'op', roles: ['operator'] },
+  };
+  const edgeOf = (caller: { sub: string; roles: readonly string[] }) =>
+    real.edge({
+      identity: {
+        authenticate: () => Promise.resolve({ ...caller, tenant: 'acme', profile: 'A2A-Basic' }),
+        vouch: () => Promise.resolve(),
+      },
+    });
+  const asked = async () => {
+    const as = { authorization: 'Bearer clerk' };
+    return taskOf(await send(guarded(), as)).task_id;
+  };
+  const eventsOf = async (of: Edge, id: string) => {
+    const names: string[] = [];
+    for await (const { event } of of.events(id, {}, { after: 0, signal: AbortSignal.timeout(9e3) }))
+      names.push(event);
+    return names;
+  };
+
+  it.each(Object.entries(readers))('is read by %s', async (_, caller) => {
+    const id = await asked();
+    const of = edgeOf(caller);
+    expect(await of.task(id, {})).toMatchObject({ task_id: id });
+    expect(await eventsOf(of, id)).toContain('test.guard_door.done');
+  });
+
+  it('is not read by others, by no way', async () => {
+    const id = await asked();
+    const as = { authorization: 'Bearer alice' };
+    await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    const alice = edgeOf({ sub: 'alice', roles: ['agent'] });
+    await expect(eventsOf(alice, id)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    const payload = { schema_version: '1.0', task_id: id };
+    const status = await send(envelope({ action: 'task.get_status', payload }));
+    expect(errorOf(status).code).toBe('FORBIDDEN');
+  });
+});
+
 describe('control', () => {
   const control = (action: string, payload: object) =>
     envelope({ action, payload: { schema_version: '1.0', ...payload }, seq: 1 });
