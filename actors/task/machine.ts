@@ -8,8 +8,10 @@
  *  - `running`: the work is carried out: an effect (`performing`), one that must never run twice in
  *    silence (`performingOnce`), an actor that is asked (`delegating`), whose answer is checked
  *    (`checking`), or an agent outside, which is chosen first (`choosing`). What came of it is
- *    dealt with in `settling`. Between attempts it is `backingOff`; it may be `awaitingInput` of
- *    its caller. After the last attempt, or when its time is up, it is `givingUp`.
+ *    dealt with in `settling`. Between attempts it is `backingOff`; after the last attempt, or when
+ *    its time is up, it is `givingUp`.
+ *  - `awaitingInput`: the work needs a word of its caller. Meanwhile its own time stands still; all
+ *    that it waits is bounded by 24 hours.
  *  - `unknown`: nobody knows whether the work was done; a person decides.
  *  - `ending`: it ends without success; what it may have done is undone first: by the actor that
  *    did it (`withdrawing`), or by `compensating`, where a compensation that fails is `stuck` until
@@ -154,8 +156,8 @@ export const taskMachine = taskSetup.createMachine({
             { guard: 'isDone', target: '#task.ended.succeeded', actions: 'succeed' },
             {
               guard: 'wantsInput',
-              target: 'awaitingInput',
-              actions: ['awaitInput', { type: 'project', params: view.row }],
+              target: '#task.awaitingInput',
+              actions: 'awaitInput',
             },
             { guard: 'isLost', target: '#task.unknown' },
             { guard: 'hasExpired', target: '#task.ended.expired', actions: 'expire' },
@@ -174,24 +176,25 @@ export const taskMachine = taskSetup.createMachine({
             },
           },
         },
-        awaitingInput: {
-          description: 'The work can not go on without a word of its caller.',
-          on: {
-            'task.input': {
-              target: 'assigning',
-              actions: [
-                'takeInput',
-                { type: 'project', params: view.row },
-                { type: 'reply', params: view.answered },
-              ],
-            },
-          },
-        },
         givingUp: {
           description: 'It could not be done: its dead letter says why, and can be redriven.',
           entry: { type: 'deadLetter', params: requests.deadWork },
           always: { target: '#task.ending' },
         },
+      },
+    },
+    awaitingInput: {
+      description: 'The work can not go on without a word of its caller. Its time stands still.',
+      entry: { type: 'project', params: view.row },
+      on: {
+        'task.input': {
+          target: 'running',
+          actions: ['takeInput', { type: 'reply', params: view.answered }],
+        },
+        'task.cancel': { target: 'ending', actions: ['waitToCancel', 'endAsCancelled'] },
+      },
+      after: {
+        inputTime: { target: 'running.givingUp', actions: 'endAsUnanswered' },
       },
     },
     unknown: {

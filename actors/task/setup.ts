@@ -52,6 +52,7 @@ export const taskSetup = setup({
     noteDone: assign(work.noteDone),
     endAsFailed: assign(work.endAsFailed),
     endAsLate: assign(work.endAsLate),
+    endAsUnanswered: assign(work.endAsUnanswered),
     endAsCancelled: assign(work.endAsCancelled),
     endAsDecided: assign(work.endAsDecided),
     beginUndoing: assign(work.beginUndoing),
@@ -104,7 +105,8 @@ export const taskSetup = setup({
     acceptsCancelled: guards.acceptsCancelled,
   },
   delays: {
-    eta: ({ context }) => work.workOf(context).terms.etaSec * 1_000,
+    eta: ({ context }) => work.workOf(context).time.leftMs,
+    inputTime: ({ context }) => work.INPUT_MS_MAX - work.workOf(context).time.waitedMs,
     pause: ({ context }) => work.workOf(context).pauseMs,
     withdrawalTime: 24 * 3_600_000,
     retention: TASK_RETENTION_MS,

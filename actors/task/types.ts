@@ -52,6 +52,17 @@ export type Work = {
   /** what the work last failed of */
   readonly error?: ErrorData;
   readonly ending?: Ending;
+  readonly time: WorkTime;
+};
+
+/** Milliseconds. The work's time runs while it is `running`, and stands still while it waits. */
+export type WorkTime = {
+  /** of its eta, at `sinceMs` */
+  readonly leftMs: number;
+  /** epoch: when it began to run or to wait, whichever it does now */
+  readonly sinceMs: number;
+  /** that it waited for words of its caller, before `sinceMs` */
+  readonly waitedMs: number;
 };
 
 export type TaskContext = {

@@ -18,6 +18,7 @@ import type {
   TaskContext,
   TaskEventIn,
   Work,
+  WorkTime,
 } from './types.ts';
 import * as view from './view.ts';
 
@@ -27,6 +28,8 @@ type Change = Partial<TaskContext>;
 export const WAITERS_MAX = 16;
 /** How often work may ask its caller. */
 export const INPUTS_MAX = 32;
+/** How long it may wait for its caller's words, all together: 24 hours. */
+export const INPUT_MS_MAX = 24 * 3_600_000;
 /** Details of an error beyond this are left out of the view, characters of JSON. */
 const DETAILS_MAX = 16_384;
 /** Attempts to undo the work, before a person is asked. */
@@ -75,6 +78,7 @@ export function accept({ context, event }: Args): Change {
       inputs: [],
       failures: 0,
       pauseMs: 0,
+      time: { leftMs: terms.etaSec * 1_000, sinceMs: meta.now, waitedMs: 0 },
     },
   };
 }
@@ -92,22 +96,35 @@ export const waitToCancel = ({ context, event }: Args): Change => ({
 
 export const begin = (args: Args): Change => ({ view: view.begunView(viewOf(args), nowOf(args)) });
 
+/** Its time begins anew, all of it. */
+const timeAnew = ({ context, event }: Args): WorkTime => {
+  const { terms, time } = workOf(context);
+  return { ...time, leftMs: terms.etaSec * 1_000, sinceMs: event.meta.now };
+};
+
 /** The next attempt after one that failed. */
 export const tryAgain = (args: OfTask): Change => ({ view: view.resumedView(viewOf(args)) });
 
 /** The next attempt because somebody said so: as if none had been made before. */
-export function resume({ context }: OfTask): Change {
-  const { outcome: _, ending: __, asked: ___, ...work } = workOf(context);
-  return { view: view.resumedView(viewOf({ context })), work: { ...work, failures: 0 } };
+export function resume(args: Args): Change {
+  const { outcome: _, ending: __, asked: ___, ...work } = workOf(args.context);
+  const time = timeAnew(args);
+  return { view: view.resumedView(viewOf(args)), work: { ...work, failures: 0, time } };
 }
 
-export const takeInput = ({ context, event }: Args): Change => ({
-  view: view.resumedView(viewOf({ context })),
-  ...changed(context, {
-    inputs: [...workOf(context).inputs, (event as Delivered<TaskInput>).input],
-    failures: 0,
-  }),
-});
+export function takeInput({ context, event }: Args): Change {
+  const { inputs, time } = workOf(context);
+  const { input, meta } = event as Delivered<TaskInput>;
+  const waitedMs = time.waitedMs + meta.now - time.sinceMs;
+  return {
+    view: view.resumedView(viewOf({ context })),
+    ...changed(context, {
+      inputs: [...inputs, input],
+      failures: 0,
+      time: { leftMs: time.leftMs, sinceMs: meta.now, waitedMs },
+    }),
+  };
+}
 
 // ---- its attempts
 
@@ -131,7 +148,7 @@ export function takeReply({ context, event }: Args): Change {
 export function takeLateReply(args: Args): Change {
   const { work } = takeReply(args);
   const { ending: _, ...rest } = work!;
-  return { work: rest, view: view.resultedView(viewOf(args)) };
+  return { work: { ...rest, time: timeAnew(args) }, view: view.resultedView(viewOf(args)) };
 }
 
 /** Of the effect that chose an agent outside. */
@@ -190,7 +207,13 @@ export function awaitInput(args: Args): Change {
   const outcome = outcomeOf(args.context);
   if (outcome?.kind !== 'input') return {};
   const { kind: _, ...waiting } = outcome;
-  return { view: view.waitingView(viewOf(args), { ...waiting, state: 'RUNNING' }, nowOf(args)) };
+  const { time } = workOf(args.context);
+  const now = nowOf(args);
+  const leftMs = Math.max(0, time.leftMs - (now - time.sinceMs));
+  return {
+    view: view.waitingView(viewOf(args), { ...waiting, state: 'RUNNING' }, now),
+    ...changed(args.context, { time: { ...time, leftMs, sinceMs: now } }),
+  };
 }
 
 export function awaitDecision(args: Args): Change {
@@ -202,10 +225,11 @@ export function awaitDecision(args: Args): Change {
 }
 
 /** A person says that the work was done. */
-export function noteDone({ context, event }: Args): Change {
-  const { result = null } = event as Delivered<TaskDecide>;
-  const { outcome: _, ending: __, asked: ___, ...work } = workOf(context);
-  return { view: view.resultedView(viewOf({ context })), work: { ...work, reported: { result } } };
+export function noteDone(args: Args): Change {
+  const { result = null } = args.event as Delivered<TaskDecide>;
+  const { outcome: _, ending: __, asked: ___, ...rest } = workOf(args.context);
+  const work = { ...rest, reported: { result }, time: timeAnew(args) };
+  return { view: view.resultedView(viewOf(args)), work };
 }
 
 // ---- it ends without success
@@ -233,6 +257,13 @@ export function endAsLate({ context }: OfTask): Change {
   const { error, terms } = workOf(context);
   const before = error ? `; its last attempt failed: ${error.message}` : '';
   const message = `the task ${context.taskId} was not done within ${terms.etaSec} s${before}`;
+  return ends(context, { outcome: 'FAILED', error: { code: 'DEADLINE_EXCEEDED', message } });
+}
+
+/** Nobody gave the word that it waited for. */
+export function endAsUnanswered({ context }: OfTask): Change {
+  const asked = view.viewOf(context).waiting?.for ?? 'input';
+  const message = `the task ${context.taskId} waited for ${asked} for as long as a task may, 24 hours in all`;
   return ends(context, { outcome: 'FAILED', error: { code: 'DEADLINE_EXCEEDED', message } });
 }
 

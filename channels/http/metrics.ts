@@ -84,8 +84,7 @@ async function answer(
     throw new TroupeError('UNAUTHORIZED', 'metrics need the token of the gateway, as Bearer');
   if ((request.url ?? '').split('?', 1)[0] !== '/metrics')
     throw new TroupeError('NOT_FOUND', 'only /metrics is served here');
-  if (request.method !== 'GET' && request.method !== 'HEAD')
-    return refuseMethod(response);
+  if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response);
   send(response, metrics, await metrics.text());
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { step } from '../../../runtime/statechart/host.ts';
 import { explore, follow, stroll } from '../../charts/coverage.ts';
-import { contextOf, exploration } from './walk.ts';
+import { contextOf, exploration, self } from './walk.ts';
 
 describe('the task chart', () => {
   it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
@@ -33,4 +34,38 @@ describe('an actor that was told to stop and is silent for a day', () => {
 it('an envelope of a leap second has a time to live like any other', () => {
   const { work } = contextOf(follow(exploration, ['submit in a leap second']).live);
   expect(work?.expiresAt).toBeGreaterThan(0);
+});
+
+describe('a task that waits for a word of its caller', () => {
+  const HOUR_MS = 3_600_000;
+  const waits = () => follow(exploration, ['submit', 'wants input']);
+  const armed = (live: ReturnType<typeof waits>['live']) =>
+    Object.values(live.timers).filter(({ fired }) => !fired);
+  const after = ({ live, now }: Pick<ReturnType<typeof waits>, 'live' | 'now'>, ms: number) => {
+    const meta = { id: `m${now + ms}`, now: now + ms, self, reply: { id: 'r' } };
+    const cause = { event: { type: 'task.input', input: 'word', meta } };
+    return { live: step(exploration.machine, live, cause, meta.now).live, now: meta.now };
+  };
+
+  it('has as much time as before when it goes on', () => {
+    const before = waits();
+    const { live, now } = after(before, 5 * HOUR_MS);
+    const { leftMs } = contextOf(live).work!.time;
+    expect(leftMs).toBe(contextOf(before.live).work!.time.leftMs);
+    expect(leftMs).toBeGreaterThan(299_000);
+    expect(armed(live)).toMatchObject([{ due: now + leftMs }]);
+  });
+
+  it('waits for a day in all, and has then failed', () => {
+    const first = waits();
+    const now = first.now;
+    expect(armed(first.live)).toMatchObject([{ due: now + 24 * HOUR_MS }]);
+    const again = contextOf(after(first, 23 * HOUR_MS).live).work!.time;
+    expect(again.waitedMs).toBe(23 * HOUR_MS);
+    const late = follow(exploration, ['submit', 'wants input', 'timer:inputTime']).live;
+    expect(contextOf(late).view).toMatchObject({
+      state: 'FAILED',
+      error: { code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('24 hours') as string },
+    });
+  });
 });
