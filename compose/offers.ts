@@ -5,10 +5,12 @@
  *
  * Who serves: this code before agents outside, those that live before degraded ones, the newest
  * version that is asked for or newer of the same MAJOR. An action of this code is offered whatever
- * its row says: what is accepted waits for a worker.
+ * its row says: what is accepted waits for a worker. An action of another is served by nobody who
+ * may not (actors/listing/rights.ts).
  */
 import { createHash } from 'node:crypto';
 import type { Offer, Offers } from '../channels/edge/offers.ts';
+import { rightsAmong } from '../actors/listing/rights.ts';
 import { compileSchema, type SchemaCheck } from '../actors/listing/effects/compile-schema.ts';
 import { type ActionDefinition, specOf } from '../actors/task/action.ts';
 import { type ActionCatalog, termsOf } from '../actors/task/catalog.ts';
@@ -69,6 +71,7 @@ class TenantOffers implements Offers {
   readonly #onTenant: (tenant: string) => void;
   /** the same for all tenants, but for what their registries deprecate */
   readonly #local: readonly LocalOffer[];
+  readonly #ownNames: ReadonlySet<string>;
   readonly #tables = new Map<string, Table>();
   readonly #schemas = new SchemaChecks();
 
@@ -79,6 +82,7 @@ class TenantOffers implements Offers {
     this.#controls = controls;
     this.#onTenant = onTenant;
     this.#local = catalog.all().map((definition) => new LocalOffer(definition));
+    this.#ownNames = new Set(this.#local.map(({ spec }) => spec.action));
   }
 
   find(
@@ -127,14 +131,17 @@ class TenantOffers implements Offers {
 
   #entries(tenant: string): ReadonlyMap<string, readonly Entry[]> {
     const rows = this.#index.list<AgentRow>(AGENTS_INDEX, tenant).map(({ value }) => value);
+    const rights = rightsAmong(rows, this.#ownNames);
     const byId = new Map(rows.map((row) => [row.agent_id, row]));
     const local = this.#local.map((offer) => entryOf(offer.as(shownIn(byId, offer)), RANK.local));
     const outside = rows
       .filter(({ url }) => url !== undefined)
       .flatMap((row) =>
-        row.actions.map((spec) =>
-          entryOf(new RemoteOffer(row.agent_id, spec, this.#schemas), RANK[row.status]),
-        ),
+        row.actions
+          .filter(({ action }) => rights.mayServe(row, action))
+          .map((spec) =>
+            entryOf(new RemoteOffer(row.agent_id, spec, this.#schemas), RANK[row.status]),
+          ),
       );
     const byAction = new Map<string, Entry[]>();
     for (const entry of [...local, ...outside]) {

@@ -65,6 +65,17 @@ export type AgentRow = {
   /** of an agent outside: its own door, which takes our envelopes */
   readonly url?: string;
   readonly actions: readonly ActionSpec[];
+  /** by what right it offers them; for the cell itself, never shown outside */
+  readonly claims?: AgentClaims;
+};
+/** Of an agent outside: the name of an action belongs to who offered it first (EN14). */
+export type AgentClaims = {
+  /** `sub` of who registered it and speaks for it */
+  readonly owner: string;
+  /** by name of an action: RFC 3339, since when it offers it without a break */
+  readonly since: Readonly<Record<string, string>>;
+  /** names that an operator registered for it: it may serve them beside their owner */
+  readonly approved: readonly string[];
 };
 export const AGENTS_INDEX = 'registry';
 

@@ -10,8 +10,8 @@ import {
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import { registryAddress } from '../registry/roll.ts';
-import { stillOffered, withSunsets } from './sunsets.ts';
-import type { Asked, ListingContext, ListingEvent, Registration } from './types.ts';
+import { announced, stillOffered, withSunsets } from './sunsets.ts';
+import type { Asked, CheckInput, ListingContext, ListingEvent, Registration } from './types.ts';
 
 export const DEGRADED = DEGRADED_AFTER_MS;
 /** From degraded on. */
@@ -36,6 +36,8 @@ export const born = ({ self, tenant, key, now }: ActorInput): ListingContext => 
   status: 'live',
   registration: null,
   owner: '',
+  since: {},
+  approved: [],
   registeredAt: now,
   lastSeen: now,
   sunsets: [],
@@ -56,24 +58,49 @@ export const keepAsked = ({ event }: Args): Partial<ListingContext> => {
   const asked: Asked = {
     ...registrationOf(event),
     owner: senderOf(event),
+    byOperator: isOperator(event),
     at: event.meta.now,
     ...(reply ? { replyTo: reply } : {}),
   };
   return { asked };
 };
 
-/** The registration that was looked at becomes the agent's. */
+/**
+ * The registration that was looked at becomes the agent's. An operator's word makes no other the
+ * owner of an agent outside, and approves all its actions.
+ */
 export const take = ({ context }: State): Partial<ListingContext> => {
-  const { owner, at, replyTo: _, ...registration } = context.asked!;
+  const { owner: _, byOperator: __, at, replyTo: ___, ...registration } = context.asked!;
   const first = context.registration === null;
+  const names = registration.actions.map(({ action }) => action);
   return {
     registration,
-    owner,
+    owner: ownerAfter(context),
+    since: Object.fromEntries(names.map((name) => [name, sinceOf(context, name) ?? at])),
+    approved: approvedAfter(context).filter((name) => names.includes(name)),
     lastSeen: at,
     ...(first ? { registeredAt: at } : {}),
     sunsets: stillOffered(context.sunsets, registration.actions),
   };
 };
+
+const sinceOf = ({ since }: ListingContext, action: string): number | undefined =>
+  Object.hasOwn(since, action) ? since[action] : undefined;
+const ownerAfter = ({ registration, owner, asked }: ListingContext): string =>
+  registration?.url !== undefined && asked!.url !== undefined ? owner : asked!.owner;
+const approvedAfter = ({ approved, asked }: ListingContext): readonly string[] =>
+  asked!.byOperator ? asked!.actions.map(({ action }) => action) : approved;
+
+/** What the schemas and the names of a registration are looked at with. */
+export const checkInput = ({ context }: State): CheckInput => ({
+  agentId: context.agentId,
+  tenant: context.tenant,
+  outside: context.asked!.url !== undefined,
+  owner: ownerAfter(context),
+  approved: approvedAfter(context),
+  announced: announced(context),
+  actions: context.asked!.actions,
+});
 
 export const markSeen = ({ event }: Args): Partial<ListingContext> => ({
   lastSeen: event.meta.now,
@@ -85,7 +112,13 @@ export const markAskedSeen = ({ context }: State): Partial<ListingContext> => ({
 
 /** Fields stand in one order, in which they are also kept. */
 export const isSame = ({ context, event }: Args): boolean =>
-  JSON.stringify(context.registration) === JSON.stringify(registrationOf(event));
+  JSON.stringify(context.registration) === JSON.stringify(registrationOf(event)) &&
+  !approvesMore({ context, event });
+
+const approvesMore = ({ context, event }: Args): boolean =>
+  isOperator(event) &&
+  registrationOf(event).url !== undefined &&
+  registrationOf(event).actions.some(({ action }) => !context.approved.includes(action));
 
 export const isFresh = ({ context, event }: Args): boolean =>
   context.status === 'live' && event.meta.now - context.lastSeen < FRESH_MS;
@@ -118,7 +151,15 @@ const summary = (context: ListingContext): Omit<AgentRow, 'actions'> => ({
 });
 
 export const row = ({ context }: State): Project => {
-  const value: AgentRow = { ...summary(context), actions: withSunsets(context) };
+  const { owner, approved } = context;
+  const since = Object.fromEntries(
+    Object.entries(context.since).map(([action, ms]) => [action, time(ms)]),
+  );
+  const value: AgentRow = {
+    ...summary(context),
+    actions: withSunsets(context),
+    claims: { owner, since, approved },
+  };
   return { index: AGENTS_INDEX, key: context.agentId, value };
 };
 export const noRow = ({ context }: State): Project => ({

@@ -4,7 +4,8 @@
  *
  *  - `unlisted`: nothing is known; only a registration makes it stay;
  *  - `enrolling`: the registry says whether there is room for one more;
- *  - `checking`: the schemas of a registration are compiled, outside of the turn;
+ *  - `checking`: the schemas of a registration are compiled, and the owners of its actions looked
+ *    up, outside of the turn;
  *  - `listed`, region `life`: `live`, then `degraded` when two heartbeats were missed, `gone` after
  *    a day, and live again with the next one; a month later it is forgotten;
  *    region `notices`: while a MAJOR version has a sunset to come, it is announced at once and
@@ -12,8 +13,10 @@
  *  - `ended`: the registry takes it off the roll, and its row leaves.
  *
  * Invariants: the row (index `registry`) is what the chart says; an agent of this code and one
- * outside never share an id; only who registered an agent, or an operator, speaks for it; a
- * heartbeat within FRESH_MS of another writes nothing.
+ * outside never share an id; only who registered an agent, or an operator, speaks for it; an action
+ * of another's is registered by an operator only (rights.ts); a MAJOR version that an agent outside
+ * offers is not dropped before its announced end; a heartbeat within FRESH_MS of another writes
+ * nothing.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
@@ -53,6 +56,7 @@ export const listingMachine = setup({
     isSameAndFresh: life.isSameAndFresh,
     isSame: life.isSame,
     isFresh: life.isFresh,
+    isDropping: sunsets.isDropping,
     isNoOffer: sunsets.isNoOffer,
     isTooSoon: sunsets.isTooSoon,
     hasNotice: ({ context }) => context.notices.length > 0,
@@ -119,7 +123,7 @@ export const listingMachine = setup({
       },
     },
     checking: {
-      description: 'The schemas of a registration are compiled; what comes waits.',
+      description: 'The schemas and names of a registration are looked at; what comes waits.',
       meta: {
         defer: [
           'registry.register_agent',
@@ -131,12 +135,7 @@ export const listingMachine = setup({
       invoke: {
         id: 'checkSpecs',
         src: 'checkSpecs',
-        input: ({ context }) => ({
-          agentId: context.agentId,
-          outside: context.asked!.url !== undefined,
-          announced: sunsets.announced(context),
-          actions: context.asked!.actions,
-        }),
+        input: life.checkInput,
         onDone: [
           {
             guard: {
@@ -182,6 +181,7 @@ export const listingMachine = setup({
             'registry.register_agent': [
               { guard: 'isTakeover', actions: { type: 'reply', params: life.takenAlready } },
               { guard: 'isForbidden', actions: { type: 'reply', params: life.forbidden } },
+              { guard: 'isDropping', actions: { type: 'reply', params: sunsets.stillDue } },
               { guard: 'isSameAndFresh', actions: { type: 'reply', params: life.answer } },
               {
                 guard: 'isSame',

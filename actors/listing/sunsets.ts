@@ -1,5 +1,10 @@
 /** The pure parts of announced ends: what goes when, and who is told of it (EN15). */
-import { type ActionSpec, DEPRECATION_MS, majorOf } from '../../protocols/action.ts';
+import {
+  type ActionSpec,
+  DEPRECATION_MS,
+  majorOf,
+  type RegistryRegister,
+} from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { doorEventsTopic } from '../../protocols/task.ts';
 import type { Publish, Reply } from '../../protocols/statechart.ts';
@@ -57,6 +62,23 @@ export const announced = (context: ListingContext): readonly Sunset[] =>
     sunset_at === undefined ? [] : [{ action, major: majorOf(action_version), sunset_at }],
   );
 
+/**
+ * MAJOR versions that a new registration of an agent outside leaves out, though their announced end
+ * has not come, or none was announced. What this code offers changes as it is rolled out; an
+ * operator may take out what can not be served any more.
+ */
+const droppedBy = ({ context, event }: Args): readonly ActionSpec[] => {
+  const { url, actions } = event as unknown as RegistryRegister;
+  if (url === undefined || event.meta.principal?.roles.includes('operator')) return [];
+  return withSunsets(context)
+    .filter(({ sunset_at }) => !(Date.parse(sunset_at ?? '') <= event.meta.now))
+    .filter(({ action, action_version }) => {
+      const isIt = isOf({ action, major: majorOf(action_version) });
+      return !actions.some(isIt);
+    });
+};
+export const isDropping = (args: Args): boolean => droppedBy(args).length > 0;
+
 const toCome = (context: ListingContext, now: number): readonly Sunset[] =>
   announced(context).filter(({ sunset_at }) => Date.parse(sunset_at) > now);
 
@@ -87,6 +109,22 @@ export const notice = ({ context }: Args): Publish => {
       agent_id: context.agentId,
       ...sunset,
       ...(successor === undefined ? {} : { successor }),
+    },
+  };
+};
+
+export const stillDue = (args: Args): Reply => {
+  const [{ action, action_version, sunset_at }] = droppedBy(args) as [ActionSpec];
+  const major = majorOf(action_version);
+  const until =
+    sunset_at === undefined
+      ? 'announce its end by registry.deprecate_action at least 30 days ahead, and offer it until then'
+      : `its end was announced for ${sunset_at}: offer it until then`;
+  return {
+    to: args.event.meta.reply,
+    error: {
+      code: 'INVALID_ARGUMENT',
+      message: `version ${major} of ${action} is offered by ${args.context.agentId} and left out: ${until}`,
     },
   };
 };

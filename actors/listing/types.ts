@@ -30,6 +30,8 @@ export type Registration = {
 export type Asked = Registration & {
   /** `sub` of who asked */
   readonly owner: string;
+  /** who asked has the role `operator` */
+  readonly byOperator: boolean;
   readonly at: number;
   readonly replyTo?: ReplyRef;
 };
@@ -42,6 +44,10 @@ export type ListingContext = {
   /** null until its first registration is good */
   readonly registration: Registration | null;
   readonly owner: string;
+  /** of each action by name: epoch milliseconds, since when it is offered */
+  readonly since: Readonly<Record<string, number>>;
+  /** names of actions that an operator registered for it */
+  readonly approved: readonly string[];
   readonly registeredAt: number;
   readonly lastSeen: number;
   readonly sunsets: readonly Sunset[];
@@ -64,6 +70,11 @@ export type CheckInput = {
   readonly agentId: string;
   /** it is not of this code */
   readonly outside: boolean;
+  readonly tenant: string;
+  /** `sub` of who speaks for it */
+  readonly owner: string;
+  /** may be offered, whoever owns them */
+  readonly approved: readonly string[];
   /** ends that were announced before */
   readonly announced: readonly Sunset[];
   readonly actions: readonly ActionSpec[];

@@ -17,7 +17,7 @@ export type RegistryRoutesOptions = {
 };
 
 /** An agent as it is listed: its actions by name and version. */
-export type ListedAgent = Omit<AgentRow, 'actions'> & {
+export type ListedAgent = Omit<AgentRow, 'actions' | 'claims'> & {
   readonly actions: readonly Pick<
     ActionSpec,
     'action' | 'action_version' | 'deprecated' | 'sunset_at'
@@ -26,7 +26,7 @@ export type ListedAgent = Omit<AgentRow, 'actions'> & {
 
 /** Every agent that the tenant's registry holds, by id. */
 export const agentsOf = (index: Pick<Index, 'list'>, tenant: string): readonly ListedAgent[] =>
-  index.list<AgentRow>(AGENTS_INDEX, tenant).map(({ value: { actions, ...row } }) => ({
+  index.list<AgentRow>(AGENTS_INDEX, tenant).map(({ value: { actions, claims: _, ...row } }) => ({
     ...row,
     actions: actions.map(({ action, action_version, deprecated, sunset_at }) => ({
       action,

@@ -104,6 +104,43 @@ describe('the registry', () => {
     );
   });
 
+  it('lets nobody offer an action of another, but whom an operator registers with it', async () => {
+    const admin = { sub: 'admin', roles: ['operator'] };
+    const bob = { sub: 'bob', roles: ['agent'] };
+    const offering = (agent_id: string, actions: readonly ActionSpec[]) => ({
+      type: 'registry.register_agent',
+      agent_id,
+      version: '1.0.0',
+      actions,
+      url: `https://${agent_id}.example`,
+    });
+    await register('smith', [forge({})]);
+    for (const version of ['1.0.0', '1.9.0', '2.0.0'])
+      expect(await ask(offering('bobs', [forge({}, version)]), bob)).toMatchObject({
+        code: 'CONFLICT',
+        message: expect.stringMatching(/belongs to the agent smith/),
+        details: { owner: 'smith' },
+      });
+    expect(await ask(offering('bobs', []), bob)).toMatchObject({ agent_id: 'bobs' });
+    expect(await ask(offering('bobs', [forge({})]), admin)).toMatchObject({ agent_id: 'bobs' });
+    expect(await ask(offering('bobs', [forge({}, '1.2.0')]), bob)).toMatchObject({
+      agent_id: 'bobs',
+    });
+    expect(rowOf('bobs')?.claims).toMatchObject({ owner: 'bob', approved: ['metal.forge_nail'] });
+    expect(await register('smith2', [forge({})])).toMatchObject({ agent_id: 'smith2' });
+  });
+
+  it('keeps the actions of this code from agents outside', async () => {
+    const beat = new RegistryBeat({ system, agents: localAgents(catalog, '0.1.0') });
+    beat.see('default');
+    await eventually(() => expect(rowOf('greeter')).toBeDefined());
+    beat.close();
+    expect(await register('smith', [spec('greeter.say_hello', '3.0.0')])).toMatchObject({
+      code: 'CONFLICT',
+      details: { owner: 'greeter' },
+    });
+  });
+
   it.each([
     ['a schema that does not compile', forge({ type: 'nonsense' }), /no JSON Schema 2020-12/],
     ['a schema that refers elsewhere', forge({ $ref: 'https://example/a.json' }), /2020-12/],
@@ -332,5 +369,27 @@ describe('the offers of agents that are silent', () => {
     expect(agentOf(['a', 'gone', '1.5.0'], ['b', 'degraded', '1.0.0'])).toBe('b');
     expect(agentOf(['a', 'gone', '1.0.0'])).toBe('UNAVAILABLE');
     expect(agentOf(['a', 'live', '1.0.0'], ['b', 'live', '1.5.0'])).toBe('b');
+  });
+
+  it('use none that has no right to the action, and another one with it where its owner is silent', () => {
+    const claims = (owner: string, day: number, approved: string[] = []) => ({
+      owner,
+      since: { 'metal.forge_nail': `2026-01-0${day}T00:00:00.000Z` },
+      approved,
+    });
+    const among = (...list: [string, AgentRow['status'], AgentRow['claims']][]) => {
+      const found = list.map(([id, status, held]) => {
+        const [row] = rows([id, status, '1.0.0']);
+        return { key: id, value: { ...row!.value, claims: held } };
+      });
+      const index = { get: () => undefined, list: () => found as never };
+      const offers = createOffers({ catalog: new ActionCatalog([]), system: { index } });
+      const answer = offers.find('default', 'metal.forge_nail', '1.0.0');
+      return 'offer' in answer ? answer.offer.terms({} as Envelope, 't').agent : answer.refused;
+    };
+    const owner = ['smith', 'degraded', claims('smith', 1)] as const;
+    expect(among([...owner], ['thief', 'live', claims('thief', 2)])).toBe('smith');
+    const approved = claims('other', 2, ['metal.forge_nail']);
+    expect(among([...owner], ['other', 'live', approved])).toBe('other');
   });
 });

@@ -1,16 +1,23 @@
-/** checkSpecs: looks whether what an agent wants to register can be offered (EN14). Repeatable. */
+/**
+ * checkSpecs: looks whether what an agent wants to register can be offered, and by it (EN14).
+ * Repeatable.
+ */
 import { setImmediate } from 'node:timers/promises';
 import {
   type ActionSpec,
   ActionSpecSchema,
+  AGENTS_INDEX,
+  type AgentRow,
   DEPRECATION_MS,
   majorOf,
 } from '../../../protocols/action.ts';
 import { checker, describeErrors, SemanticVersion } from '../../../protocols/check.ts';
 import { parseAction } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import type { EffectDefinition } from '../../../runtime/index.ts';
+import type { EffectDefinition, Index } from '../../../runtime/index.ts';
 import type { CheckInput, Sunset, Verdict } from '../types.ts';
+import { AGENTS_MAX } from '../../registry/roll.ts';
+import { rightsAmong } from '../rights.ts';
 import { compileSchema } from './compile-schema.ts';
 
 export const AGENT_ACTIONS_MAX = 200;
@@ -27,6 +34,7 @@ export const checkSpecs: EffectDefinition<CheckInput, Verdict> = {
   run: async (input, context) => {
     try {
       await refuseUnfit(input, context.now());
+      if (input.outside) refuseOthers(input, await context.index());
       return {};
     } catch (error) {
       return { refused: errorData(error) };
@@ -98,6 +106,26 @@ function refuseOutside(spec: ActionSpec, announced: readonly Sunset[], now: numb
   );
   if (!isKnown)
     throw invalid(`${action}: its sunset_at must be announced at least 30 days ahead (EN15)`);
+}
+
+/** @throws TroupeError CONFLICT that names the owner of an action */
+function refuseOthers(
+  { agentId, tenant, owner, approved, actions }: CheckInput,
+  index: Pick<Index, 'list'>,
+): void {
+  const all = index.list<AgentRow>(AGENTS_INDEX, tenant, { limit: AGENTS_MAX });
+  const rows = all.map(({ value }) => value);
+  const rights = rightsAmong(rows);
+  for (const { action } of actions) {
+    const first = rights.owner(action);
+    if (!first || first.agent_id === agentId || approved.includes(action)) continue;
+    if (first.url !== undefined && first.claims?.owner === owner) continue;
+    throw new TroupeError(
+      'CONFLICT',
+      `${action} belongs to the agent ${first.agent_id}, which offered it first: take another name, or have an operator register ${agentId} with it`,
+      { details: { action, owner: first.agent_id } },
+    );
+  }
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

@@ -1,12 +1,14 @@
 /**
  * choose: an agent outside that serves an action: those that live before those that were missed,
  * and among them one that is always the same for a task and its attempt, so that a task whose agent
- * fails tries another one next (EN14).
+ * fails tries another one next (EN14). Nobody is asked who may not serve it
+ * (actors/listing/rights.ts).
  */
 import { AGENTS_INDEX, type AgentRow, serves } from '../../../protocols/action.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import { rightsAmong } from '../../listing/rights.ts';
 import { hashOf } from '../backoff.ts';
 import type { AgentDoor, PerformInput } from '../types.ts';
 
@@ -36,10 +38,12 @@ async function serversOf(
   context: Pick<EffectContext, 'index'>,
 ): Promise<readonly AgentRow[]> {
   const index = await context.index();
-  return index
+  const rows = index
     .list<AgentRow>(AGENTS_INDEX, tenant_id, { limit: AGENTS_READ_MAX })
-    .map(({ value }) => value)
-    .filter(({ url }) => url !== undefined)
+    .map(({ value }) => value);
+  const rights = rightsAmong(rows);
+  return rows
+    .filter((row) => row.url !== undefined && rights.mayServe(row, action))
     .filter(({ actions }) =>
       actions.some((spec) => spec.action === action && serves(spec.action_version, action_version)),
     );

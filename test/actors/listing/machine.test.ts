@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { listingMachine } from '../../../actors/listing/machine.ts';
 import { FRESH_MS } from '../../../actors/listing/life.ts';
-import { DEGRADED_AFTER_MS, GONE_AFTER_MS } from '../../../protocols/action.ts';
+import {
+  type AgentRow,
+  DEGRADED_AFTER_MS,
+  DEPRECATION_MS,
+  GONE_AFTER_MS,
+} from '../../../protocols/action.ts';
 import { address } from '../../../protocols/address.ts';
 import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
 import { born, type Live, settled, step, type Step } from '../../../runtime/statechart/host.ts';
@@ -96,5 +101,51 @@ describe('a listing', () => {
     const made = outside.register(1, admin);
     expect(codeOf(made)).toBeUndefined();
     expect(said<Project>(made.asks, 'project').at(-1)?.value).not.toHaveProperty('url');
+  });
+
+  it('drops no version that an agent outside offers, before the end that it announced', () => {
+    const listing = new Listing();
+    const [first, second] = [spec('metal.forge_nail'), spec('metal.forge_nail', '2.0.0')];
+    listing.register(0, ada, { url, actions: [first] });
+    const next = { url, actions: [second] };
+    const refused = said<Reply>(listing.register(1, ada, next).asks, 'reply')[0]?.error;
+    expect(refused?.code).toBe('INVALID_ARGUMENT');
+    expect(refused?.message).toMatch(/version 1 of metal.forge_nail .*deprecate_action/);
+    expect(codeOf(listing.register(2, ada, { url, actions: [first, second] }))).toBeUndefined();
+    const end = 3 + DEPRECATION_MS;
+    const sunset_at = new Date(end).toISOString();
+    const deprecate = { type: 'registry.deprecate_action', action: 'metal.forge_nail', major: 1 };
+    expect(codeOf(listing.tell(3, { ...deprecate, sunset_at }))).toBeUndefined();
+    expect(codeOf(listing.register(end - 1, ada, next))).toBe('INVALID_ARGUMENT');
+    expect(codeOf(listing.register(end, ada, next))).toBeUndefined();
+  });
+
+  it('drops what an operator takes out, and what this code no longer has', () => {
+    const outside = new Listing();
+    outside.register(0, ada, { url });
+    expect(codeOf(outside.register(1, admin, { url, actions: [] }))).toBeUndefined();
+    const local = new Listing();
+    local.register(0, ada);
+    expect(codeOf(local.register(1, ada, { actions: [] }))).toBeUndefined();
+  });
+
+  it('stays its owner’s when an operator registers it, which approves its actions', () => {
+    const listing = new Listing();
+    listing.register(0, ada, { url });
+    const rowIn = (made: Step) => said<Project>(made.asks, 'project').at(-1)?.value as AgentRow;
+    expect(rowIn(listing.register(1, admin, { url })).claims).toEqual({
+      owner: 'ada',
+      since: { 'metal.forge_nail': new Date(0).toISOString() },
+      approved: ['metal.forge_nail'],
+    });
+    const more = { url, actions: [spec('metal.forge_nail'), spec('metal.melt_ore')] };
+    expect(rowIn(listing.register(2, ada, more)).claims).toEqual({
+      owner: 'ada',
+      since: {
+        'metal.forge_nail': new Date(0).toISOString(),
+        'metal.melt_ore': new Date(2).toISOString(),
+      },
+      approved: ['metal.forge_nail'],
+    });
   });
 });
