@@ -53,6 +53,11 @@ export type Gateway = {
 
 export type CloseOptions = { readonly reason?: string; readonly restartExpectedMs?: number };
 
+/** While it stops: between two looks for connections whose answer has ended, */
+const SWEEP_MS = 20;
+/** and until whoever is still sending or reading is left. */
+const LAST_ANSWERS_MS = 2_000;
+
 /**
  * Resolves when the port is open.
  * @throws TroupeError INVALID_ARGUMENT for a public bind without authentication or a missing
@@ -125,9 +130,19 @@ const listenError = (cause: NodeJS.ErrnoException, host: string, port: number): 
   return new TroupeError('UNAVAILABLE', message, { cause, details: { port, host } });
 };
 
+/**
+ * Answers that are under way are told to their end, and their connections closed then, which would
+ * else stay for the next request. Whoever is still sending or reading after that is left.
+ */
 const stopListening = (http: Server): Promise<void> =>
   new Promise((resolve) => {
-    http.close(() => resolve());
+    const sweeping = setInterval(() => http.closeIdleConnections(), SWEEP_MS);
+    const leaving = setTimeout(() => http.closeAllConnections(), LAST_ANSWERS_MS);
+    http.close(() => {
+      clearInterval(sweeping);
+      clearTimeout(leaving);
+      resolve();
+    });
     http.closeIdleConnections();
   });
 

@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Route } from '../../../channels/http/route.ts';
 import type { Gateway } from '../../../channels/index.ts';
 import { gatewayOn } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
@@ -42,6 +44,47 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
       asked.end();
     },
   );
+
+describe('a gateway that stops', () => {
+  const stream: { end?: () => void } = {};
+  const routes: readonly Route[] = [
+    {
+      method: 'GET',
+      path: '/stream',
+      handle: ({ response }) => {
+        response.writeHead(200).write('begin ');
+        stream.end = () => response.end('end');
+      },
+    },
+    {
+      method: 'POST',
+      path: '/body',
+      handle: async (incoming) => void incoming.response.end(await incoming.body(100)),
+    },
+  ];
+
+  test('tells the answers that are under way to their end, and waits for no connection', async () => {
+    const stopping = await gatewayOn(system, { routes });
+    const answer = await fetch(`http://127.0.0.1:${stopping.port}/stream`);
+    const closed = stopping.close();
+    stream.end?.();
+    expect(await answer.text()).toBe('begin end');
+    await closed;
+  });
+
+  test('leaves a client that is still sending its body', async () => {
+    const stopping = await gatewayOn(system, { routes });
+    const socket = connect(stopping.port, '127.0.0.1').on('error', () => {});
+    const left = new Promise((resolve) => socket.once('close', resolve).resume());
+    socket.write(
+      'POST /body HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n',
+    );
+    await new Promise((resolve) => socket.once('data', resolve));
+    await stopping.close();
+    await left;
+    expect(socket.destroyed).toBe(true);
+  });
+});
 
 describe('health', () => {
   test('/healthz answers while the process lives', async () => {
