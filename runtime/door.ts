@@ -17,6 +17,7 @@ import { AppendUnknown, type Log, type Position } from './log/log.ts';
 import type { ClientAnswer } from './shard/after-commit.ts';
 import { checkLane, checkMessage, checkTtl } from './shard/fit.ts';
 import { checkClientKey } from './shard/keys.ts';
+import { roughBytes } from './shard/size.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
 import type { AskAnswer, SendOptions, ShardStatus, TellAnswer } from './system.ts';
 
@@ -224,18 +225,12 @@ export class Door {
     checkTtl(ttlMs);
     checkLane(lane);
     if (key !== undefined) checkClientKey(key);
-    const bytes = encode(event);
-    if (bytes.length > MESSAGE_BYTES_MAX)
-      throw refusal(
-        'PAYLOAD_TOO_LARGE',
-        `the message has ${bytes.length} bytes, ${MESSAGE_BYTES_MAX} are allowed`,
-      );
+    const payloadHash = key === undefined ? '' : hashOf(checkSize(encode(event)));
+    // Never below the size encoded: what is small by it needs no other look.
+    if (key === undefined && roughBytes(event) > MESSAGE_BYTES_MAX) checkSize(encode(event));
     const shard = shardOf(to, this.#o.shards);
     this.#checkShard(shard);
-    return {
-      shard,
-      payloadHash: key === undefined ? '' : createHash('sha256').update(bytes).digest('base64url'),
-    };
+    return { shard, payloadHash };
   }
 
   /**
@@ -280,5 +275,16 @@ export class Door {
 
 /** Whether a second copy of the message is known for what it is. */
 const mayRepeat = ({ key, repeatable }: SendOptions): boolean => key !== undefined || !!repeatable;
+
+const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64url');
+
+/** @throws TroupeError PAYLOAD_TOO_LARGE */
+function checkSize(bytes: Uint8Array): Uint8Array {
+  if (bytes.length <= MESSAGE_BYTES_MAX) return bytes;
+  throw refusal(
+    'PAYLOAD_TOO_LARGE',
+    `the message has ${bytes.length} bytes, ${MESSAGE_BYTES_MAX} are allowed`,
+  );
+}
 
 const refusal = (code: ErrorCode, message: string) => new TroupeError(code, message);

@@ -188,7 +188,8 @@ class Ending {
   /** The task when it ends, or as it is after `ms`; `known` is what is known of it now. */
   async within(ms: number, known: TaskView): Promise<TaskView> {
     if (isFinal(known.state)) return known;
-    if (!this.#isOver && ms > 0) await this.#over(ms);
+    if (ms <= 0) return known;
+    if (!this.#isOver) await this.#over(ms);
     if (this.#ended !== undefined) return this.#watch.whole(this.#ended);
     return this.#watch.row(known.tenant_id, known.task_id)?.view ?? known;
   }

@@ -14,12 +14,19 @@
  * is refused, and no other envelope passes under it. A timestamp ahead of time is the Edge's to
  * refuse.
  */
+import type { KeyObject } from 'node:crypto';
 import { epochMsOf } from '../../../protocols/check.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { isGoodKey, type KeyRow } from '../../../protocols/keyring.ts';
-import { SIGNATURE_HEADER, verifyKeyOf, verifySignature } from '../../../protocols/signature.ts';
+import { isGoodKey, type KeyRow, KEYS_MAX } from '../../../protocols/keyring.ts';
+import {
+  type Ed25519Jwk,
+  SIGNATURE_HEADER,
+  verifyKeyOf,
+  verifySignature,
+} from '../../../protocols/signature.ts';
 import type { Caller } from '../edge.ts';
+import { Recent } from './answers.ts';
 
 /**
  * A signature is good for so long after the envelope's `timestamp`, or its `ttl_sec` if shorter.
@@ -62,8 +69,17 @@ export async function assertSigned(
   await verifySignature(signature, envelope, (kid) => {
     const row = keys(tenant, kid);
     // One answer for a key that is unknown, over, or somebody else's.
-    return row?.sub === sub && isGoodKey(row, nowMs) ? verifyKeyOf(row.publicJwk) : undefined;
+    return row?.sub === sub && isGoodKey(row, nowMs) ? keyOf(row.publicJwk) : undefined;
   });
+}
+
+/** Making a key of a JWK costs a third of a verification. Whether it is good is asked each time. */
+const made = new Recent<KeyObject>(KEYS_MAX);
+
+function keyOf(jwk: Ed25519Jwk): KeyObject {
+  const key = made.get(jwk.x) ?? verifyKeyOf(jwk);
+  made.set(jwk.x, key);
+  return key;
 }
 
 const forbidden = (path: string, what: string) =>
