@@ -87,6 +87,22 @@ export const WaitingSchema = Type.Object(
 );
 export type Waiting = Static<typeof WaitingSchema>;
 
+/** The newest of a task that are shown; older ones stand in its journal only. */
+export const DECISIONS_SHOWN_MAX = 20;
+const DecisionSchema = Type.Object(
+  {
+    decision: Type.Unsafe<'again' | 'done' | 'failed' | 'accept'>({
+      type: 'string',
+      enum: ['again', 'done', 'failed', 'accept'],
+    }),
+    who: Type.String({ description: 'sub of the operator' }),
+    why: Type.String(),
+    at: Time,
+  },
+  closed,
+);
+export type Decision = Static<typeof DecisionSchema>;
+
 const EventEntry = Type.Object(
   {
     n: Type.Integer({ minimum: 1, description: 'from 1, without gaps' }),
@@ -118,6 +134,12 @@ export const TaskViewSchema = Type.Object(
     eta_sec: Type.Integer({ minimum: 1, description: 'the task ends within so long' }),
     attempt: Type.Integer({ minimum: 0, description: 'attempts of the work begun' }),
     waiting: Type.Optional(WaitingSchema),
+    decisions: Type.Optional(
+      Type.Array(DecisionSchema, {
+        maxItems: DECISIONS_SHOWN_MAX,
+        description: 'what operators decided about it, oldest first',
+      }),
+    ),
     compensating: Type.Optional(Type.Boolean({ description: 'the work is being undone' })),
     result: Type.Optional(Type.Unknown()),
     resource_links: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()))),

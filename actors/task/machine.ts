@@ -210,14 +210,18 @@ export const taskMachine = taskSetup.createMachine({
           {
             guard: 'decidesAgain',
             target: 'running',
-            actions: ['resume', { type: 'reply', params: view.answered }],
+            actions: ['noteDecision', 'resume', { type: 'reply', params: view.answered }],
           },
           {
             guard: 'decidesDone',
             target: 'running',
-            actions: ['noteDone', { type: 'reply', params: view.answered }],
+            actions: ['noteDecision', 'noteDone', { type: 'reply', params: view.answered }],
           },
-          { guard: 'decidesFailed', target: 'ending', actions: ['wait', 'endAsDecided'] },
+          {
+            guard: 'decidesFailed',
+            target: 'ending',
+            actions: ['noteDecision', 'wait', 'endAsDecided'],
+          },
           { actions: { type: 'reply', params: view.misplaced } },
         ],
         'task.cancel': { actions: { type: 'reply', params: view.cancelAnswered } },
@@ -299,6 +303,7 @@ export const taskMachine = taskSetup.createMachine({
                 guard: 'decidesAgain',
                 target: 'undoing',
                 actions: [
+                  'noteDecision',
                   'beginUndoing',
                   { type: 'project', params: view.row },
                   { type: 'reply', params: view.answered },
@@ -307,14 +312,18 @@ export const taskMachine = taskSetup.createMachine({
               {
                 guard: 'decidesDone',
                 target: '#task.ended.compensated',
-                actions: ['wait', 'endUndone'],
+                actions: ['noteDecision', 'wait', 'endUndone'],
               },
               {
                 guard: 'acceptsCancelled',
                 target: '#task.ended.cancelled',
-                actions: ['wait', 'endNotUndone'],
+                actions: ['noteDecision', 'wait', 'endNotUndone'],
               },
-              { guard: 'accepts', target: '#task.ended.failed', actions: ['wait', 'endNotUndone'] },
+              {
+                guard: 'accepts',
+                target: '#task.ended.failed',
+                actions: ['noteDecision', 'wait', 'endNotUndone'],
+              },
               { actions: { type: 'reply', params: view.misplaced } },
             ],
           },

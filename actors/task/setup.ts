@@ -50,6 +50,7 @@ export const taskSetup = setup({
     awaitInput: assign(work.awaitInput),
     awaitDecision: assign(work.awaitDecision),
     noteDone: assign(work.noteDone),
+    noteDecision: assign(work.noteDecision),
     endAsFailed: assign(work.endAsFailed),
     endAsLate: assign(work.endAsLate),
     endAsUnanswered: assign(work.endAsUnanswered),

@@ -8,11 +8,14 @@ import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
 import type { Delivered, Project, Publish, Reply, ReplyRef } from '../../protocols/statechart.ts';
 import {
+  type Decision,
+  DECISIONS_SHOWN_MAX,
   EVIDENCE_INDEX,
   type Evidence,
   isFinal,
   subjectOf,
   TASKS_INDEX,
+  type TaskDecide,
   type TaskEvent,
   taskEvent,
   type TaskRow,
@@ -87,6 +90,16 @@ export const waitingView = (
   state,
   waiting: { ...waiting, prompt: waiting.prompt.slice(0, 4_096), since: timeOf(now) },
 });
+
+/** An operator's word, which stays in the view with its name and reason. */
+export function decidedView(
+  view: TaskView,
+  { decision, why, meta }: Delivered<TaskDecide>,
+): TaskView {
+  const who = meta.principal?.sub ?? meta.from ?? 'nobody named';
+  const entry: Decision = { decision, who, why, at: timeOf(meta.now) };
+  return { ...view, decisions: [...(view.decisions ?? []), entry].slice(-DECISIONS_SHOWN_MAX) };
+}
 
 /** A result came, and is checked. */
 export function resultedView(view: TaskView): TaskView {

@@ -224,6 +224,11 @@ export function awaitDecision(args: Args): Change {
   return { view: view.waitingView(viewOf(args), waiting, nowOf(args)) };
 }
 
+/** Who decided what, when and why stays in the view. */
+export const noteDecision = (args: Args): Change => ({
+  view: view.decidedView(viewOf(args), args.event as Delivered<TaskDecide>),
+});
+
 /** A person says that the work was done. */
 export function noteDone(args: Args): Change {
   const { result = null } = args.event as Delivered<TaskDecide>;

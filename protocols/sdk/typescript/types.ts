@@ -83,6 +83,1943 @@ export interface Task {
   attempt: number;
   waiting?: Waiting;
   /**
+   * what operators decided about it, oldest first
+   *
+   * @maxItems 20
+   */
+  decisions?:
+    | []
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ]
+    | [
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        },
+        {
+          decision: 'again' | 'done' | 'failed' | 'accept';
+          /**
+           * sub of the operator
+           */
+          who: string;
+          why: string;
+          at: string;
+        }
+      ];
+  /**
    * the work is being undone
    */
   compensating?: boolean;

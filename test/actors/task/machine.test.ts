@@ -69,3 +69,27 @@ describe('a task that waits for a word of its caller', () => {
     });
   });
 });
+
+describe('what an operator decides', () => {
+  const viewAfter = (...moves: string[]) => contextOf(follow(exploration, moves).live).view;
+  const cases = {
+    again: ['submit once', 'lost', 'decide again'],
+    done: ['submit once', 'lost', 'decide done'],
+    failed: ['submit once', 'lost', 'decide failed'],
+    'again, of an undo': ['submit compensable', 'cancel', 'can not be undone', 'decide again'],
+    'done, of an undo': ['submit compensable', 'cancel', 'can not be undone', 'decide done'],
+    'accept, of an undo': ['submit compensable', 'cancel', 'can not be undone', 'decide accept'],
+    'accept, of an undo after a failure': [
+      'submit compensable',
+      'failed for good',
+      'can not be undone',
+      'decide accept',
+    ],
+  };
+
+  it.each(Object.entries(cases))('stays in the view: %s', (name, moves) => {
+    expect(viewAfter(...moves)?.decisions).toMatchObject([
+      { decision: name.split(',')[0], why: 'I looked', at: expect.any(String) as string },
+    ]);
+  });
+});

@@ -56,6 +56,14 @@ describe('/v1/decisions', () => {
     const done = { decision: 'done', why: 'I saw it', result: { found: true } };
     expect((await call(url, `/${job.id}`, done)).status).toBeLessThan(300);
     expect((await job.is({ state: 'SUCCEEDED' })).result).toEqual({ found: true });
+    expect((await job.view()).decisions).toEqual([
+      {
+        decision: 'done',
+        who: 'op',
+        why: 'I saw it (op)',
+        at: expect.stringMatching(/^20.*Z$/) as string,
+      },
+    ]);
     expect(desk.work.all).toHaveLength(1);
     expect((await call(url, '')).body['tasks']).toEqual([]);
     expect(await call(url, `/${job.id}`, done)).toMatchObject({

@@ -313,6 +313,23 @@ class SealedPayload:
     """compact JWE of the payload as JSON"""
 
 
+class DecisionEnum(Text):
+    ACCEPT = "accept"
+    AGAIN = "again"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass
+class DecisionElement:
+    at: str
+    decision: DecisionEnum
+    who: str
+    """sub of the operator"""
+
+    why: str
+
+
 class State(Text):
     ACKED = "ACKED"
     CANCELLED = "CANCELLED"
@@ -393,6 +410,9 @@ class Task:
     """the work is being undone"""
 
     context_id: Optional[str] = None
+    decisions: Optional[List[DecisionElement]] = None
+    """what operators decided about it, oldest first"""
+
     error: Optional[WireError] = None
     finished_at: Optional[str] = None
     outcome: Optional[Outcome] = None
