@@ -141,6 +141,16 @@ describe('the registry', () => {
     });
   });
 
+  it('bounds all actions of an agent together', async () => {
+    const large = (at: number): ActionSpec => ({
+      ...forge({ description: 'x'.repeat(60_000) }),
+      action: `metal.forge_nail_${at}`,
+    });
+    const answer = await register('smith', [1, 2, 3, 4, 5].map(large));
+    expect(answer).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    expect(await register('smith', [1, 2, 3, 4].map(large))).toMatchObject({ status: 'live' });
+  });
+
   it.each([
     ['a schema that does not compile', forge({ type: 'nonsense' }), /no JSON Schema 2020-12/],
     ['a schema that refers elsewhere', forge({ $ref: 'https://example/a.json' }), /2020-12/],

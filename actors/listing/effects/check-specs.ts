@@ -23,8 +23,11 @@ import { compileSchema } from './compile-schema.ts';
 export const AGENT_ACTIONS_MAX = 200;
 /** Schemas of one action, as JSON. */
 export const ACTION_SCHEMAS_BYTES_MAX = 65_536;
-/** All actions of one agent, as JSON: they travel in one envelope and stand in one row. */
-export const AGENT_BYTES_MAX = 917_504;
+/**
+ * All actions of one agent, as JSON. They stand in memory several times wherever they are offered:
+ * a registry that is full costs a gateway 2 GB at this bound.
+ */
+const AGENT_BYTES_MAX = 262_144;
 /** Domains whose actions are the cell's own, each with the agent that offers them. */
 const RESERVED: Readonly<Record<string, string>> = { registry: 'registry', task: 'task' };
 
