@@ -1,4 +1,5 @@
 /** The door for other programs, as a configuration says: the Edge and the routes on it. */
+import { withOpenedResults } from '../channels/edge/opened-results.ts';
 import { createEdge } from '../channels/edge/create-edge.ts';
 import { CONTROL_SPECS } from '../channels/edge/control.ts';
 import type { Edge, Identity } from '../channels/edge/edge.ts';
@@ -64,7 +65,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   });
   const taken = new TokenQuota(quota, system, systemClock);
   const reads = new TokenQuota(readLimits(quota), system, systemClock);
-  const edge = createEdge({
+  const served = createEdge({
     system,
     offers,
     identity,
@@ -79,6 +80,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     log: crew.log,
     onRequest: observed(crew.metrics, systemClock),
   });
+  const edge = withOpenedResults(served, (view) => tasks.sealer.openResult(view));
   const operator = operatorOf(identity);
   const metering = {
     writer: { authenticate: metered(identity, taken) },

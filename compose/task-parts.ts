@@ -63,6 +63,7 @@ export async function openTaskParts(
     processes: new ProcessCatalog([...shipped, ...processes], actions),
     artifacts: await openArtifacts(config, { publicUrl }),
     open: (envelope) => sealer.open(envelope),
+    seal: (value, belongsTo) => sealer.seal(value, belongsTo),
     askAgent: createAskAgent({
       request: agentRequest({ allowLoopback: LOOPBACK.includes(bindHost(config)) }),
     }),

@@ -122,7 +122,10 @@ export type ActionOptions = {
   readonly attemptsMax?: number;
   /** default { first: 1000, max: 60000 } */
   readonly backoffMs?: { readonly first: number; readonly max: number };
-  /** payloads are accepted sealed only (EN22) */
+  /**
+   * payloads are accepted sealed only, results are stored sealed, and of an error only its code is
+   * told (EN22). Its work can not ask for input
+   */
   readonly sensitive?: boolean;
   /** its result is an Evidence */
   readonly evidence?: boolean;
@@ -142,6 +145,8 @@ export function defineAction(options: ActionOptions): ActionDefinition {
   if (Object.keys(options.schemas).length === 0) wrong('give it the schema of its payload');
   if (options.class === 'once' && options.actor) wrong('class is of perform');
   if (options.sensitive && options.actor) wrong('a sealed payload is opened for perform only');
+  if (options.sensitive && options.evidence)
+    wrong('evidence is shown, and a sensitive result is not');
   if (options.reconcile && options.class !== 'once') wrong("only class 'once' is reconciled");
   return { ...options, kind: 'action' };
 }

@@ -1,5 +1,6 @@
 /** What the effects of tasks need of the application. */
 import type { Envelope } from '../../protocols/envelope.ts';
+import type { OpenResult, SealedResult } from '../../protocols/sealed-result.ts';
 import type { Artifacts } from '../../runtime/index.ts';
 import type { ActionCatalog } from './catalog.ts';
 import type { AgentDoor } from './types.ts';
@@ -11,6 +12,8 @@ export type TaskServices = {
    * Opens a sealed payload (EN22). @throws TroupeError FORBIDDEN when it is sealed to another key
    */
   readonly open: (envelope: Envelope) => Promise<Envelope>;
+  /** Seals what the work of a sensitive envelope returned, to be stored (EN22). */
+  readonly seal: (value: OpenResult, belongsTo: Envelope) => Promise<SealedResult>;
   /** Asks an agent outside by its door and waits for the end of its task. */
   readonly askAgent: (
     agent: AgentDoor,

@@ -6,6 +6,7 @@
  */
 import type { ErrorData, TroupeErrorOptions } from '../../protocols/errors.ts';
 import type { EventSuffix } from '../../protocols/envelope.ts';
+import { withoutSealedResult } from '../../protocols/sealed-result.ts';
 import type { Delivered, Project, Publish, Reply, ReplyRef } from '../../protocols/statechart.ts';
 import {
   type Decision,
@@ -162,7 +163,8 @@ function newestEvent({ taskId, view }: TaskContext): { type: 'task.event' } & Ta
   return { type: 'task.event', event, event_id: `${taskId}.${n}`, n, at, task };
 }
 
-function slim(view: TaskView): TaskView {
+function slim(whole: TaskView): TaskView {
+  const view = withoutSealedResult(whole);
   if (view.result === undefined) return view;
   if (JSON.stringify(view.result).length <= TOLD_RESULT_MAX) return view;
   const { result: _, ...rest } = view;

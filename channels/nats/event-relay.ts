@@ -27,6 +27,7 @@ import {
   taskTopic,
   type TaskView,
 } from '../../protocols/task.ts';
+import { isSealedResult, withoutSealedResult } from '../../protocols/sealed-result.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock, Pubsub, System } from '../../runtime/index.ts';
@@ -88,7 +89,11 @@ export class EventRelay {
 
   /** The last event of a task, once more, for somebody who can not be answered otherwise. */
   tellAgain(view: TaskView): void {
-    this.#tell(view, view.events.length - 1);
+    // The result may be opened for one reader (EN22): it is told where the row has it in clear.
+    const { result: _, resource_links: __, ...bare } = view;
+    const kept = this.#row(view.tenant_id, view.task_id)?.view.result;
+    const isClear = kept !== undefined && !isSealedResult(kept);
+    this.#tell(isClear ? view : bare, view.events.length - 1);
   }
 
   close(): void {
@@ -187,7 +192,7 @@ export class EventRelay {
         event_id: `${task.task_id}.${n}`,
         n,
         at,
-        task,
+        task: withoutSealedResult(task),
       });
   }
 

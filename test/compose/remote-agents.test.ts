@@ -75,6 +75,7 @@ beforeAll(async () => {
       mimeTypes: ['application/json'],
     }),
     open: (sealed) => Promise.resolve(sealed),
+    seal: () => Promise.reject(new Error('nothing here is sealed')),
     askAgent: ask,
     count: () => {},
   };

@@ -6,6 +6,7 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { subjectOf } from '../../../protocols/task.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { CompensateInput } from '../types.ts';
+import { muted } from './muted.ts';
 import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
 
 export const compensate: EffectDefinition<CompensateInput, null> = {
@@ -24,7 +25,9 @@ async function undo(input: CompensateInput, context: EffectContext): Promise<voi
   const envelope = await opened(input, services);
   const key = `${input.idempotencyKey}.undo`;
   const about = actionContext({ ...input, idempotencyKey: key }, envelope, context);
-  await run(envelope.payload, about, input.returned?.value);
+  await muted(input, context.signal, async () =>
+    run(envelope.payload, about, input.returned?.value),
+  );
 }
 
 /**

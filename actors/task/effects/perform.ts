@@ -9,6 +9,7 @@ import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts'
 import { type ActionDefinition, withLinks } from '../action.ts';
 import type { Outcome, PerformInput } from '../types.ts';
 import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
+import { muted } from './muted.ts';
 import { outcomeOf } from './work-outcome.ts';
 
 /** The task's own time is shorter, and is what counts. */
@@ -61,9 +62,9 @@ async function work(input: PerformInput, context: EffectContext): Promise<Outcom
   }
   const definition = definitionOf(input, services);
   const envelope = await opened(input, services);
-  const value = await performOf(definition)(
-    envelope.payload,
-    actionContext(input, envelope, context),
+  const run = performOf(definition);
+  const value = await muted(input, context.signal, () =>
+    run(envelope.payload, actionContext(input, envelope, context)),
   );
   return outcomeOf({ ...input, value }, definition, services);
 }
@@ -95,9 +96,9 @@ async function reconciled(
     const definition = definitionOf(input, services);
     if (!definition.reconcile) return { kind: 'lost', why };
     const envelope = await opened(input, services);
-    const found = await definition.reconcile(
-      envelope.payload,
-      actionContext(input, envelope, context),
+    const { reconcile } = definition;
+    const found = await muted(input, context.signal, () =>
+      reconcile(envelope.payload, actionContext(input, envelope, context)),
     );
     if (found === 'again') return 'again';
     if (found === 'ask') return { kind: 'lost', why };

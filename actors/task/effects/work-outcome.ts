@@ -11,6 +11,7 @@ import { type ActionDefinition, isInputRequired, isLinked } from '../action.ts';
 import { checkerOf } from '../checkers.ts';
 import type { TaskServices } from '../services.ts';
 import type { CheckInput, Outcome } from '../types.ts';
+import { mutedText } from './muted.ts';
 
 const checkEvidence = checker(EvidenceSchema);
 const checkLinks = checker(EnvelopeSchema.properties.resource_links);
@@ -29,8 +30,9 @@ type Returned = Pick<CheckInput, 'envelope' | 'terms'> & { readonly value: unkno
 export async function outcomeOf(
   { envelope, terms, value }: Returned,
   definition: ActionDefinition | undefined,
-  { artifacts }: Pick<TaskServices, 'artifacts'>,
+  { artifacts, seal }: Pick<TaskServices, 'artifacts' | 'seal'>,
 ): Promise<Outcome> {
+  if (terms.sensitive) return sealedOutcomeOf({ envelope, terms, value }, definition, seal);
   if (isInputRequired(value)) {
     const { for: what, prompt, schema } = value;
     return { kind: 'input', for: what, prompt, ...(schema ? { schema } : {}) };
@@ -59,6 +61,34 @@ export async function outcomeOf(
     ...(links ? { resourceLinks: links.map(linkOf) } : {}),
     ...(seen?.ok ? { evidence: seen.value } : {}),
   };
+}
+
+/**
+ * Of sensitive work (EN22): sealed with its links, too small for a file, and with no word of what
+ * is wrong with it. A word of its caller would not be sealed: it can not ask for one.
+ */
+async function sealedOutcomeOf(
+  { envelope, terms, value }: Returned,
+  definition: ActionDefinition | undefined,
+  seal: TaskServices['seal'],
+): Promise<Outcome> {
+  const linked = isLinked(value) ? value : undefined;
+  const text = jsonOf(linked ? linked.result : value);
+  const links = linked?.resource_links.slice(0, ENVELOPE_RESOURCE_LINKS_MAX).map(linkOf);
+  const isFit =
+    !isInputRequired(value) &&
+    typeof text === 'string' &&
+    unfitFor(JSON.parse(text), definition, terms.evidence) === undefined &&
+    (links === undefined || checkLinks(links).ok);
+  if (!isFit) return failed(new TroupeError('INTERNAL', mutedText(envelope.action)));
+  const sealed = await seal(
+    { result: JSON.parse(text), ...(links ? { resource_links: links } : {}) },
+    envelope,
+  );
+  if (Buffer.byteLength(sealed.jwe) <= TASK_RESULT_BYTES_MAX)
+    return { kind: 'done', result: sealed };
+  const message = `the sealed result of ${envelope.action} has more than ${TASK_RESULT_BYTES_MAX} bytes, and sensitive ones are kept in no file`;
+  return failed(new TroupeError('PAYLOAD_TOO_LARGE', message));
 }
 
 /** For a compensation, which may know what to do with it. */

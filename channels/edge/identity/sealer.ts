@@ -1,6 +1,7 @@
 /**
  * Sealer: opens sensitive payloads with the installation's own key (EN22): the Edge to check them,
- * a worker to do the work. What was opened is never stored: the envelope goes on as it came.
+ * a worker to do the work; and seals to it what the work returns. What was opened is never stored:
+ * the envelope goes on as it came.
  *
  * In a cluster every process needs the same key file.
  */
@@ -10,12 +11,20 @@ import {
   isSealed,
   newSealingKey,
   openPayload,
+  type SealedFor,
   sealingJwk,
   type SealingJwk,
   sealingKidOf,
   type SealingPrivateJwk,
   sealPayload,
 } from '../../../protocols/sealed.ts';
+import {
+  type OpenResult,
+  openResult,
+  type SealedResult,
+  sealResult,
+} from '../../../protocols/sealed-result.ts';
+import type { TaskView } from '../../../protocols/task.ts';
 import { type AnyJwk, keepKeyFile } from './key-file.ts';
 
 /** A key as `/.well-known/jwks.json` shows it. */
@@ -29,6 +38,10 @@ export type Sealer = {
    * unsealed, which says where the key is; FORBIDDEN as of `openPayload`
    */
   open(envelope: Envelope): Promise<Envelope>;
+  /** What the work of an envelope returned, as it is stored. */
+  seal(value: OpenResult, belongsTo: SealedFor): Promise<SealedResult>;
+  /** The view with its result opened; as it is where nothing is sealed, or to another key. */
+  openResult(view: TaskView): Promise<TaskView>;
 };
 
 export type SealerOptions = {
@@ -48,6 +61,15 @@ export async function createSealer({ file, jwksUrl }: SealerOptions): Promise<Se
     async open(envelope) {
       if (!isSealed(envelope.payload)) throw unsealed(envelope.action, jwksUrl());
       return { ...envelope, payload: await openPayload(envelope.payload, keys, envelope) };
+    },
+    seal: (value, belongsTo) => sealResult(value, first, belongsTo),
+    async openResult(view) {
+      try {
+        return await openResult(view, keys);
+      } catch (error) {
+        if (error instanceof TroupeError) return view;
+        throw error;
+      }
     },
   };
 }

@@ -10,13 +10,21 @@ import { specOf } from '../../../actors/task/action.ts';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { createEdge } from '../../../channels/edge/create-edge.ts';
+import { withOpenedResults } from '../../../channels/edge/opened-results.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import { createSealer, type Sealer } from '../../../channels/edge/identity/sealer.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { createOffers } from '../../../compose/offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { sealPayload, sealingJwk } from '../../../protocols/sealed.ts';
-import { type Evidence, EVIDENCE_INDEX, isFinal, type TaskView } from '../../../protocols/task.ts';
+import {
+  type Evidence,
+  EVIDENCE_INDEX,
+  isFinal,
+  type TaskRow,
+  TASKS_INDEX,
+  type TaskView,
+} from '../../../protocols/task.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
 import {
   type Artifacts,
@@ -52,6 +60,7 @@ beforeAll(async () => {
     actions: catalog,
     artifacts,
     open: (sealed) => sealer.open(sealed),
+    seal: (value, belongsTo) => sealer.seal(value, belongsTo),
     askAgent: () => Promise.reject(new Error('there are no agents outside')),
     count: () => {},
   };
@@ -63,7 +72,7 @@ beforeAll(async () => {
     onDeadLetter: () => void (deadLetters += 1),
   });
   const limits = { principalPerMinute: 1e6, externalPerMinute: 1e6, tenantPerMinute: 1e6 };
-  edge = createEdge({
+  const served = createEdge({
     system,
     offers: createOffers({ catalog, system }),
     identity: namedCallers,
@@ -71,6 +80,7 @@ beforeAll(async () => {
     clock: systemClock,
     open: (sealed) => sealer.open(sealed),
   });
+  edge = withOpenedResults(served, (view) => sealer.openResult(view));
 });
 afterAll(async () => {
   edge.close();
@@ -214,6 +224,14 @@ describe('the conformance agent', () => {
     const view = await ended(taskOf(await send({ ...whole, payload })));
     expect(view).toMatchObject({ state: 'SUCCEEDED', result: { characters: text.length } });
     expect(JSON.stringify(view)).not.toContain(text);
+    const row = system.index.get<TaskRow>(TASKS_INDEX, TENANT, view.task_id);
+    expect(row?.view.result).toEqual({ jwe: expect.any(String) });
+    const told = edge.events(
+      view.task_id,
+      { authorization: 'Bearer alice' },
+      { after: 0, signal: AbortSignal.timeout(20_000) },
+    );
+    for await (const { task } of told) expect(task).not.toHaveProperty('result');
   });
 
   it('takes a short text and a large file, and refuses a large text', async () => {

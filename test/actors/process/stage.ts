@@ -73,6 +73,7 @@ export class Stage {
         mimeTypes: ['application/json'],
       }),
       open: (envelope) => Promise.resolve(envelope),
+      seal: () => Promise.reject(new Error('nothing here is sealed')),
       askAgent: () => Promise.reject(new Error('there are no agents outside')),
       count: () => {},
     };

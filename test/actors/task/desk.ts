@@ -19,6 +19,8 @@ import type { TaskServices } from '../../../actors/task/services.ts';
 import { AGENTS_INDEX, type AgentRow } from '../../../protocols/action.ts';
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { newSealingKey, type SealingPrivateJwk } from '../../../protocols/sealed.ts';
+import { sealResult } from '../../../protocols/sealed-result.ts';
 import type { ReplyRef } from '../../../protocols/statechart.ts';
 import {
   sequenceAddress,
@@ -69,6 +71,8 @@ export class Desk {
   /** envelopes that agents outside were asked, with the agent's id */
   readonly outside: { agent: string; url: string; envelope: Envelope }[] = [];
   readonly counted: string[] = [];
+  /** results of sensitive work are sealed to it */
+  sealingKey!: SealingPrivateJwk;
   /** dead letters, as the system told of them */
   readonly given: string[] = [];
   world!: World;
@@ -112,6 +116,7 @@ export class Desk {
   async open(options: Partial<ActionOptions>): Promise<void> {
     const path = await mkdtemp(join(tmpdir(), 'troupe-desk-'));
     onTestFinished(() => rm(path, { recursive: true, force: true }));
+    this.sealingKey = await newSealingKey();
     this.#definition = defineAction({
       action: 'demo.do_thing',
       version: '1.0.0',
@@ -130,6 +135,7 @@ export class Desk {
         mimeTypes: ['application/json'],
       }),
       open: (envelope) => Promise.resolve(envelope),
+      seal: (value, belongsTo) => sealResult(value, this.sealingKey, belongsTo),
       askAgent: ({ agent_id: agent, url }, envelope, signal) => {
         this.outside.push({ agent, url, envelope });
         if (agent === 'deaf' && envelope.action.endsWith('.cancel'))

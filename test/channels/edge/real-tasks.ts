@@ -156,6 +156,7 @@ export const openRealTasks = async (): Promise<RealTasks> => {
       mimeTypes: ['application/json'],
     }),
     open: (envelope) => Promise.resolve(envelope),
+    seal: () => Promise.reject(new Error('nothing here is sealed')),
     askAgent: () => Promise.reject(new TroupeError('UNAVAILABLE', 'no agents outside')),
     count: () => {},
   };
