@@ -234,8 +234,11 @@ export const payloadHashOf = (canonicalPayload: string): string =>
 export const TASKS_INDEX = 'tasks';
 /** Beside the view: what a door compares and readers never see. */
 export type TaskRow = { readonly view: TaskView; readonly payloadHash: string };
-/** Index `evidence`, key `{job_id}|{task_id}`: a verifier's record (EN16). */
+/** Index `evidence`, key `evidencePrefix(job_id)` and the task's id: a verifier's record (EN16). */
 export const EVIDENCE_INDEX = 'evidence';
+/** Of the records of one job and no other, whatever its id holds. */
+export const evidencePrefix = (jobId: string): string =>
+  `${jobId.replaceAll('%', '%25').replaceAll('|', '%7C')}|`;
 
 /**
  * Bus topic of a task's events (TaskEvent, ephemeral, after the commit): the newest of each turn;

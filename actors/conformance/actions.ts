@@ -1,6 +1,8 @@
 /**
  * Conformance agent: small actions that `troupe conformance` asks, each for one promise of the door
- * (EN18). They do nothing of use, and what they do can be asked afterwards.
+ * (EN18). They do nothing of use, what they do can be asked afterwards, and what they leave is
+ * theirs: counters of their own keys, files that nothing refers to, evidence of jobs named
+ * `conformance-`.
  */
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { artifactFields } from '../../protocols/artifact.ts';
@@ -22,6 +24,9 @@ const SHORT_BACKOFF_MS = { first: 20, max: 200 };
 const SUNSET_AT = '2099-12-31T00:00:00Z';
 const SECONDS_MAX = 30;
 const LARGE_PAYLOAD_BYTES_MAX = 4_096;
+
+/** What it says of a job is no proof: it says nothing of jobs of others. */
+const JOB_ID = '^conformance-[A-Za-z0-9._-]{1,100}$';
 
 const Text = Type.String({ maxLength: 1_048_576 });
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
@@ -171,8 +176,9 @@ const fileActions = () => [
   }),
   action({
     action: 'conformance.verify_job',
-    description: 'Looks at a job, keeps what it saw as a file, and returns it as evidence.',
-    schemas: payload({ job_id: Type.String({ minLength: 1, maxLength: 128 }) }),
+    description:
+      'Looks at a job of its own, keeps what it saw as a file, and returns it as evidence.',
+    schemas: payload({ job_id: Type.String({ pattern: JOB_ID }) }),
     evidence: true,
     perform: verifyJob,
   }),

@@ -12,6 +12,7 @@ import {
   type Decision,
   DECISIONS_SHOWN_MAX,
   EVIDENCE_INDEX,
+  evidencePrefix,
   type Evidence,
   isFinal,
   subjectOf,
@@ -143,7 +144,7 @@ export const noRow = ({ context }: OfTask): Project => ({
 
 export const evidenceRow = ({ taskId }: TaskContext, evidence: Evidence): Project => ({
   index: EVIDENCE_INDEX,
-  key: `${evidence.job_id}|${taskId}`,
+  key: `${evidencePrefix(evidence.job_id)}${taskId}`,
   value: evidence,
   keepMs: EVIDENCE_KEPT_MS,
 });

@@ -3,7 +3,7 @@
  * oldest first. Their files can be read: each URL is signed anew.
  */
 import { TroupeError } from '../../protocols/errors.ts';
-import { type Evidence, EVIDENCE_INDEX } from '../../protocols/task.ts';
+import { type Evidence, EVIDENCE_INDEX, evidencePrefix } from '../../protocols/task.ts';
 import type { Artifacts, Index } from '../../runtime/index.ts';
 import type { Identity } from '../edge/edge.ts';
 import { credentialsOf } from './envelopes.ts';
@@ -30,7 +30,7 @@ export const evidenceRoutes = ({
       const { tenant } = await identity.authenticate(credentialsOf(incoming));
       const job_id = incoming.params['job_id']!;
       const rows = index.list<Evidence>(EVIDENCE_INDEX, tenant, {
-        prefix: `${job_id}|`,
+        prefix: evidencePrefix(job_id),
         limit: RECORDS_MAX,
       });
       if (rows.length === 0)

@@ -113,7 +113,7 @@ export const evidenceChecks: readonly Check[] = checksOf('evidence', {
   'evidence.record': [
     'a verifier returns evidence, /evidence/{job_id} lists it, and its file is what it says',
     async (t) => {
-      const job_id = `job-${randomUUID()}`;
+      const job_id = `conformance-${randomUUID()}`;
       const view = await t.call(t.action('verify'), { job_id });
       const evidence = view.result as Evidence;
       for (const field of [
@@ -135,7 +135,7 @@ export const evidenceChecks: readonly Check[] = checksOf('evidence', {
   'evidence.unknown': [
     'a job that nobody verified has no evidence',
     async (t) => {
-      const reply = await t.http.get(`/evidence/job-${randomUUID()}`);
+      const reply = await t.http.get(`/evidence/conformance-${randomUUID()}`);
       t.expect(reply.status === 404, '404', reply);
     },
   ],

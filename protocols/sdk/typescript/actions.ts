@@ -128,7 +128,7 @@ export const actions = (client: TroupeClient) => ({
         schemaVersion: '1.0',
         ...options,
       }),
-    /** Looks at a job, keeps what it saw as a file, and returns it as evidence. */
+    /** Looks at a job of its own, keeps what it saw as a file, and returns it as evidence. */
     verifyJob: (payload: ConformanceVerifyJob, options: CallOptions = {}): Promise<Task> =>
       client.call('conformance.verify_job', { ...payload }, {
         version: '1.0.0',

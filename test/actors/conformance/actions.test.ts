@@ -268,10 +268,10 @@ describe('the conformance agent', () => {
   });
 
   it('returns evidence, whose file is what it says, and which is listed for its job', async () => {
-    const view = await call('verify_job', { job_id: 'job-1' });
+    const view = await call('verify_job', { job_id: 'conformance-1' });
     const evidence = view.result as Evidence;
     expect(evidence).toMatchObject({
-      job_id: 'job-1',
+      job_id: 'conformance-1',
       verified: true,
       content_type: 'application/json',
       source_kind: 'document',
@@ -280,10 +280,18 @@ describe('the conformance agent', () => {
     expect(hash).toBe(evidence.artifact_hash);
     const { contents } = await artifacts.get(TENANT, hash);
     expect(JSON.parse(Buffer.from(contents).toString())).toMatchObject({
-      job_id: 'job-1',
+      job_id: 'conformance-1',
       task_id: view.task_id,
     });
-    const rows = system.index.list<Evidence>(EVIDENCE_INDEX, TENANT, { prefix: 'job-1|' });
+    const rows = system.index.list<Evidence>(EVIDENCE_INDEX, TENANT, { prefix: 'conformance-1|' });
     expect(rows.map(({ value }) => value)).toEqual([evidence]);
+  });
+
+  it('leaves no evidence of a job that is not its own', async () => {
+    for (const job_id of ['job-1', '018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f62', 'conformance-1|2'])
+      expect(errorOf(await send(asked('verify_job', { job_id })))).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        details: { errors: [{ path: '/payload/job_id' }] },
+      });
   });
 });

@@ -77,8 +77,8 @@ def large():
     refused = refusal_of(ask)
     file = client.upload(contents, "text/plain")
     task = client.call("conformance.large_payload", file)
-    job = client.call("conformance.verify_job", {"job_id": task.task_id})
-    [record] = client.evidence(task.task_id)
+    job = client.call("conformance.verify_job", {"job_id": f"conformance-{task.task_id}"})
+    [record] = client.evidence(f"conformance-{task.task_id}")
     return [refused["code"], told(task), job.state, record.verified]
 
 

@@ -106,7 +106,7 @@ class Conformance:
         return self._client.call("conformance.secret_text", payload, **options)
 
     def verify_job(self, payload: Union[ConformanceVerifyJob, Mapping[str, Any]], **options: Any) -> Task:
-        """Looks at a job, keeps what it saw as a file, and returns it as evidence."""
+        """Looks at a job of its own, keeps what it saw as a file, and returns it as evidence."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("conformance.verify_job", payload, **options)
 

@@ -1,0 +1,9 @@
+import { expect, it } from 'vitest';
+import { evidencePrefix } from '../../protocols/task.ts';
+
+it('the records of a job are not found among those of another, whatever their ids hold', () => {
+  const ids = ['a', 'a|b', 'a%7Cb', 'a|b|c', 'a%', '%', '|', 'ab'];
+  for (const one of ids)
+    for (const other of ids)
+      expect(evidencePrefix(other).startsWith(evidencePrefix(one))).toBe(one === other);
+});
