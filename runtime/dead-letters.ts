@@ -1,10 +1,14 @@
 /**
  * DeadLetterLog: messages that could not be applied or got done, with their reason, and what people
  * did about them (I9, EN11). The letters of a domain lie in a log without an owner; audits of all
- * domains in one beside them. Nothing is ever removed here.
+ * domains in one beside them.
+ *
+ * Invariants: a letter that nobody has dealt with is never removed; one that somebody has dealt
+ * with leaves 30 days later, its audits with it, once those before it have left. A list reads each
+ * audit once, and no letter that lies before the first open one.
  */
 import type { Address } from '../protocols/address.ts';
-import { decode, encode } from '../protocols/codec.ts';
+import { encode } from '../protocols/codec.ts';
 import { type ErrorData, TroupeError } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { deadLetterSubject } from '../protocols/subjects.ts';
@@ -14,16 +18,15 @@ import type { Log, LogEntry } from './log/log.ts';
 import { checkDomain } from './shard/fit.ts';
 import { decodeKept } from './shard/records.ts';
 import { DEAD_LETTER_DOMAIN, domainOf } from './shard/relay.ts';
-import type { Audit, AuditEntry, DeadLetter, DeadLetters, TellAnswer } from './system.ts';
-
-/** As audits are stored: old ones, all of the runtime's own letters, name neither of both. */
-export type StoredAudit = Omit<AuditEntry, 'domain'> & {
-  readonly domain?: string;
-  /** id of the letter, of which its log may hold a second copy */
-  readonly letter?: string;
-};
-
-type Audited = StoredAudit & Pick<AuditEntry, 'domain'>;
+import { auditsOf, DealtWith, type FirstKept, type StoredAudit } from './dealt-with.ts';
+import type {
+  Audit,
+  AuditEntry,
+  DeadLetter,
+  DeadLetterHead,
+  DeadLetters,
+  TellAnswer,
+} from './system.ts';
 
 /** Where it is kept what people did about dead letters. Its `-` keeps it apart from all domains. */
 export const auditSubject = (env: string): string =>
@@ -31,6 +34,11 @@ export const auditSubject = (env: string): string =>
 
 const OPERATOR = { sub: 'operator', roles: ['operator'] };
 const LIST_MAX = 1_000;
+/** Of a letter in a list: its reason and its error's words, characters; its details, as JSON. */
+const HEAD_MAX = { words: 1_024, details: 2_048 };
+/** What was dealt with is kept so long, and looked for so often, milliseconds. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+const TIDY_MS = 3_600_000;
 
 export type DeadLetterOptions = {
   readonly log: Log;
@@ -44,10 +52,20 @@ export type DeadLetterOptions = {
 export class DeadLetterLog implements DeadLetters {
   readonly #o: DeadLetterOptions;
   readonly #audits: string;
+  readonly #dealt: DealtWith;
+  /** by domain: where the first letter lies that may be open */
+  readonly #floors = new Map<string, number>();
+  /** how often a letter was opened again: floors that were found before mean nothing then */
+  #reopened = 0;
+  #tidiedAtMs = -TIDY_MS;
 
   constructor(options: DeadLetterOptions) {
     this.#o = options;
     this.#audits = auditSubject(options.env);
+    this.#dealt = new DealtWith(options.log, this.#audits, () => {
+      this.#reopened++;
+      this.#floors.clear();
+    });
   }
 
   async domains(): Promise<readonly string[]> {
@@ -55,15 +73,19 @@ export class DeadLetterLog implements DeadLetters {
   }
 
   async list(
-    options: { domain?: string; from?: number; limit?: number } = {},
-  ): Promise<readonly DeadLetter[]> {
-    const { domain, from = 1, limit = LIST_MAX } = options;
-    const dealt = dealtWith(await this.#audited());
-    if (domain !== undefined) return this.#open(domain, from, limit, dealt);
-    const letters: DeadLetter[] = [];
-    for (const each of await this.domains())
-      letters.push(...(await this.#open(each, from, limit, dealt)));
-    return letters.sort((a, b) => a.at - b.at).slice(0, limit);
+    options: { domain?: string; from?: number; limit?: number; dealtWith?: boolean } = {},
+  ): Promise<readonly DeadLetterHead[]> {
+    const { domain, from = 1, limit = LIST_MAX, dealtWith = false } = options;
+    await this.#tidy();
+    await this.#dealt.catchUp();
+    const wanted = { from, limit, dealtWith };
+    if (domain !== undefined) return this.#heads(domain, wanted);
+    let letters: DeadLetterHead[] = [];
+    for (const each of await this.domains()) {
+      letters.push(...(await this.#heads(each, wanted)));
+      letters = letters.sort((a, b) => a.at - b.at).slice(0, limit);
+    }
+    return letters;
   }
 
   async get(position: number, domain: string = DEAD_LETTER_DOMAIN): Promise<DeadLetter> {
@@ -100,43 +122,76 @@ export class DeadLetterLog implements DeadLetters {
 
   async audits({ domain }: { domain?: string } = {}): Promise<readonly AuditEntry[]> {
     if (domain !== undefined) checkDomain(domain);
-    const audits = (await this.#audited()).map(({ letter: _, ...audit }) => audit);
-    return domain === undefined ? audits : audits.filter((audit) => audit.domain === domain);
+    const audits: AuditEntry[] = [];
+    for await (const { letter: _, ...audit } of auditsOf(this.#o.log, this.#audits))
+      if (domain === undefined || audit.domain === domain) audits.push(audit);
+    return audits;
   }
 
-  async #audited(): Promise<readonly Audited[]> {
-    const audits: Audited[] = [];
-    for (let next = 1; ; ) {
-      const entries = await this.#o.log.read(this.#audits, next);
-      for (const { bytes } of entries)
-        audits.push({ domain: DEAD_LETTER_DOMAIN, ...decode<StoredAudit>(bytes) });
-      const last = entries.at(-1);
-      if (!last) return audits;
-      next = last.position + 1;
-    }
-  }
-
-  /** Letters of one domain that nobody has dealt with. A log without an owner may repeat one. */
-  async #open(
+  /** Letters of one domain. A log without an owner may repeat one. */
+  async #heads(
     domain: string,
-    from: number,
-    limit: number,
-    dealt: ReadonlySet<string>,
-  ): Promise<DeadLetter[]> {
+    { from, limit, dealtWith }: { from: number; limit: number; dealtWith: boolean },
+  ): Promise<DeadLetterHead[]> {
     const subject = this.#subject(domain);
-    const letters: DeadLetter[] = [];
+    const floor = dealtWith ? 1 : (this.#floors.get(domain) ?? 1);
+    const heads: DeadLetterHead[] = [];
     const seen = new Set<string>();
-    for (let next = from; letters.length < limit; ) {
+    const reopened = this.#reopened;
+    let next = Math.max(from, floor);
+    for (let isAtFloor = next === floor; heads.length < limit; ) {
       const entries = await this.#o.log.read(subject, next, { limit: LIST_MAX });
-      if (entries.length === 0) break;
       for (const entry of entries) {
         const letter = letterOf(entry);
-        if (!seen.has(letter.id) && !isDealtWith(dealt, letter)) letters.push(letter);
+        const isListed = dealtWith || this.#dealt.since(letter) === undefined;
+        if (isListed && !seen.has(letter.id)) heads.push(headOf(letter));
+        if (isListed) isAtFloor = false;
+        else if (isAtFloor && reopened === this.#reopened)
+          this.#floors.set(domain, letter.position + 1);
         seen.add(letter.id);
       }
+      if (entries.length === 0) break;
       next = entries.at(-1)!.position + 1;
     }
-    return letters.slice(0, limit);
+    return heads.slice(0, limit);
+  }
+
+  /** Now and then. What fails is done the next time: a list is right without it. */
+  async #tidy(): Promise<void> {
+    const nowMs = this.#o.clock.monotonicMs();
+    if (nowMs - this.#tidiedAtMs < TIDY_MS) return;
+    this.#tidiedAtMs = nowMs;
+    try {
+      await this.#dealt.catchUp();
+      const firsts = new Map<string, FirstKept>();
+      for (const domain of await this.domains()) {
+        const first = await this.#trim(domain);
+        if (first) firsts.set(domain, first);
+      }
+      await this.#dealt.trim((domain) => firsts.get(domain));
+    } catch {
+      // A log that is away says so to whoever lists.
+    }
+  }
+
+  /**
+   * Answers the first letter that is kept, which is the last one at least; undefined: no letter.
+   */
+  async #trim(domain: string): Promise<FirstKept | undefined> {
+    const { log, clock } = this.#o;
+    const subject = this.#subject(domain);
+    const last = await log.last(subject);
+    const dueMs = clock.wallMs() - KEPT_MS;
+    const isKept = (entry: LogEntry): boolean =>
+      entry.position === last || !((this.#dealt.since(letterOf(entry)) ?? dueMs) < dueMs);
+    for (let next = 1; ; ) {
+      const entries = await log.read(subject, next, { limit: LIST_MAX });
+      if (entries.length === 0) return undefined;
+      const first = entries.find(isKept);
+      next = first?.position ?? entries.at(-1)!.position + 1;
+      if (next > 1) await log.trim(subject, next - 1);
+      if (first) return first;
+    }
   }
 
   async #record(
@@ -156,21 +211,21 @@ export class DeadLetterLog implements DeadLetters {
   }
 }
 
-const placeOf = ({ domain, position }: { domain: string; position: number }): string =>
-  `${domain}/${position}`;
-
-/** Places, and ids: a copy further on in its log is dealt with, too. */
-function dealtWith(audits: readonly Audited[]): ReadonlySet<string> {
-  const dealt = new Set<string>();
-  for (const audit of audits)
-    for (const name of [placeOf(audit), audit.letter ?? placeOf(audit)])
-      if (audit.action === 'refused') dealt.delete(name);
-      else dealt.add(name);
-  return dealt;
+function headOf({ event, ...letter }: DeadLetter): DeadLetterHead {
+  const { code, message, details, retryAfterMs } = letter.error;
+  const isSmall = details && JSON.stringify(details).length <= HEAD_MAX.details;
+  return {
+    ...letter,
+    reason: letter.reason.slice(0, HEAD_MAX.words),
+    error: {
+      code,
+      message: message.slice(0, HEAD_MAX.words),
+      ...(isSmall ? { details } : {}),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    },
+    ...(event ? { eventType: event.type } : {}),
+  };
 }
-
-const isDealtWith = (dealt: ReadonlySet<string>, letter: DeadLetter): boolean =>
-  dealt.has(placeOf(letter)) || dealt.has(letter.id);
 
 function letterOf({ position, bytes }: LogEntry): DeadLetter {
   const kept = decodeKept(bytes);

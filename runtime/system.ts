@@ -94,6 +94,11 @@ export type DeadLetter = {
   readonly error: ErrorData;
   readonly event?: Message;
 };
+/** A letter as it is listed: without its message, and with an error of bounded size. */
+export type DeadLetterHead = Omit<DeadLetter, 'event'> & {
+  /** absent when it holds no message that could be sent again */
+  readonly eventType?: string;
+};
 export type Audit = { readonly who: string; readonly why: string };
 
 /** What a person did about a dead letter; `refused` follows a redrive that the door refused. */
@@ -115,12 +120,14 @@ export interface DeadLetters {
   /**
    * Letters that nobody has dealt with, of one domain by position, of all by time. From position
    * `from` on, default the first; of all domains `from` holds for each. `limit` defaults to 1,000.
+   * `dealtWith: true`: those that somebody has dealt with, too, while they are kept: 30 days.
    */
   list(options?: {
     domain?: string;
     from?: number;
     limit?: number;
-  }): Promise<readonly DeadLetter[]>;
+    dealtWith?: boolean;
+  }): Promise<readonly DeadLetterHead[]>;
   /** One letter, dealt with or not. @throws TroupeError NOT_FOUND */
   get(position: number, domain?: string): Promise<DeadLetter>;
   /**
@@ -128,7 +135,7 @@ export interface DeadLetters {
    * it answers the first's result.
    */
   redrive(position: number, audit: Audit, domain?: string): Promise<TellAnswer>;
-  /** Who redrove or dropped what, when and why, in this order. */
+  /** Who redrove or dropped what, when and why, in this order; kept as long as their letters. */
   audits(options?: { domain?: string }): Promise<readonly AuditEntry[]>;
   /** Marks it as dealt with without sending it. */
   drop(position: number, audit: Audit, domain?: string): Promise<void>;

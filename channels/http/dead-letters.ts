@@ -8,7 +8,7 @@ import { Type } from '@sinclair/typebox';
 import { checker } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { wireError } from '../../protocols/task.ts';
-import type { AuditEntry, DeadLetter, System } from '../../runtime/index.ts';
+import type { AuditEntry, DeadLetterHead, System } from '../../runtime/index.ts';
 import { schemaFault } from '../edge/checks.ts';
 import { parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
@@ -78,7 +78,7 @@ async function show(
   const audits = await deadLetters.audits({ domain });
   sendJson(incoming.response, 200, {
     ...rowOf(letter),
-    ...(letter.event ? { event: plain(letter.event) } : {}),
+    ...(letter.event ? { event_type: letter.event.type, event: plain(letter.event) } : {}),
     audits: audits.filter((audit) => audit.position === position).map(auditOf),
   });
 }
@@ -121,7 +121,7 @@ function numberOf(text: string | null, what: string): number | undefined {
 }
 
 /** A letter in a list: without its message, which may be large. */
-const rowOf = ({ domain, position, id, at, to, from, reason, error, event }: DeadLetter) => ({
+const rowOf = ({ domain, position, id, at, to, from, reason, error, ...more }: DeadLetterHead) => ({
   domain,
   position,
   id,
@@ -130,7 +130,7 @@ const rowOf = ({ domain, position, id, at, to, from, reason, error, event }: Dea
   ...(from ? { from } : {}),
   reason,
   error: wireError(error),
-  ...(event ? { event_type: event.type } : {}),
+  ...(more.eventType === undefined ? {} : { event_type: more.eventType }),
 });
 
 const auditOf = ({ who, why, at, action }: AuditEntry) => ({ who, why, at: timeOf(at), action });

@@ -39,7 +39,7 @@ export type SloReport = {
 
 export type SloOptions = {
   readonly index: Index;
-  readonly deadLetters: Pick<DeadLetters, 'domains' | 'list' | 'audits' | 'get'>;
+  readonly deadLetters: Pick<DeadLetters, 'domains' | 'list'>;
   readonly metrics: Pick<Metrics, 'ack'>;
   readonly tenant: string;
   /** 1 to 24: tasks are remembered for 28 hours after their end */
@@ -188,14 +188,10 @@ async function lettersOf(
   const isCounted = ({ to, at }: { to: string; at: number }): boolean =>
     at >= since && to.startsWith(`${tenant}/`);
   for (let from = 1; ; ) {
-    const letters = await deadLetters.list({ domain, from, limit: LETTERS_PAGE });
+    const page = { domain, from, limit: LETTERS_PAGE, dealtWith: true };
+    const letters = await deadLetters.list(page);
     count += letters.filter(isCounted).length;
-    if (letters.length < LETTERS_PAGE) break;
+    if (letters.length < LETTERS_PAGE) return count;
     from = letters.at(-1)!.position + 1;
   }
-  const audits = await deadLetters.audits({ domain });
-  const recent = audits.filter(({ at, action }) => at >= since && action !== 'refused');
-  for (const position of new Set(recent.map((audit) => audit.position)))
-    if (isCounted(await deadLetters.get(position, domain))) count++;
-  return count;
 }

@@ -10,19 +10,52 @@ import { puppet } from './system/world.ts';
 
 const audit = { who: 'otto', why: 'seen' };
 
-/** Letters 1 and 2 of `orders`, and each again behind them. */
-async function twice() {
+/** Letters of `orders` by their numbers; `open` is another process. */
+async function empty() {
   const clock = new VirtualClock();
   const { log } = createMemoryStore({ clock });
   const domains = async () => ['orders'];
-  const door = { tell: async () => ({ kind: 'accepted', id: 'new' }) as const };
-  const letters = new DeadLetterLog({ log, env: 'e', clock, door, domains });
-  for (const n of [1, 2, 1, 2]) {
-    const event = { type: 'deadLetter', domain: 'orders', reason: 'R', at: n, id: `id-${n}` };
-    const item = { to: puppet('a'), id: `out-${n}`, event, hops: 0 };
-    await log.append(deadLetterSubject('orders', 'e'), encodeKept(item));
-  }
-  return { letters, log };
+  const door = {
+    refuses: false,
+    /** what others do while a message is on its way */
+    during: async () => {},
+    tell: async () => {
+      await door.during();
+      const error = { code: 'UNAVAILABLE', message: 'closed' } as const;
+      if (door.refuses) return { kind: 'refused', error } as const;
+      return { kind: 'accepted', id: 'new' } as const;
+    },
+  };
+  const open = () => new DeadLetterLog({ log, env: 'e', clock, door, domains });
+  const put = async (...numbers: number[]) => {
+    for (const n of numbers) {
+      const error = {
+        code: 'INTERNAL',
+        message: 'no '.repeat(9_999),
+        details: { all: 'x'.repeat(9_000) },
+      };
+      const event = {
+        type: 'deadLetter',
+        domain: 'orders',
+        reason: 'R',
+        at: n,
+        id: `id-${n}`,
+        error,
+        event: { type: 'do', n },
+      };
+      const item = { to: puppet('a'), id: `out-${n}`, event, hops: 0 };
+      await log.append(deadLetterSubject('orders', 'e'), encodeKept(item));
+    }
+  };
+  const pass = (ms: number) => clock.run(clock.monotonicMs() + ms);
+  return { letters: open(), log, open, put, door, pass };
+}
+
+/** Letters 1 and 2, and each again behind them. */
+async function twice() {
+  const desk = await empty();
+  await desk.put(1, 2, 1, 2);
+  return desk;
 }
 
 it('a letter that its log holds twice is listed once, and dealt with once', async () => {
@@ -37,7 +70,8 @@ it('a letter that its log holds twice is listed once, and dealt with once', asyn
 
 it('an audit of an older program names a letter of the runtime’s own by its position', async () => {
   const { letters, log } = await twice();
-  const event = { type: 'deadLetter', reason: 'R', at: 1, id: 'own' };
+  const error = { code: 'INTERNAL', message: 'no' };
+  const event = { type: 'deadLetter', reason: 'R', at: 1, id: 'own', error };
   const item = { to: puppet('a'), id: 'out', event, hops: 0 };
   const own = deadLetterSubject('actors', 'e');
   await log.append(own, encodeKept(item));
@@ -48,4 +82,69 @@ it('an audit of an older program names a letter of the runtime’s own by its po
   expect(await letters.audits()).toEqual([
     { ...audit, domain: 'actors', position, at: 1, action: 'drop' },
   ]);
+});
+
+const DAY_MS = 86_400_000;
+
+it('a list has heads of bounded size, and a letter its message', async () => {
+  const { letters, put } = await empty();
+  await put(1);
+  const [head] = await letters.list();
+  expect(head).toMatchObject({ id: 'id-1', eventType: 'do', error: { code: 'INTERNAL' } });
+  expect(head).not.toHaveProperty('event');
+  expect(JSON.stringify(head).length).toBeLessThan(2_000);
+  const whole = await letters.get(1, 'orders');
+  expect(whole).toMatchObject({ event: { n: 1 } });
+  expect(whole.error.message.length).toBeGreaterThan(20_000);
+});
+
+it('what somebody dealt with leaves after 30 days, with its audit, and nothing else does', async () => {
+  const { letters, put, pass } = await empty();
+  await put(1, 2);
+  await letters.drop(1, audit, 'orders');
+  await letters.drop(2, audit, 'orders');
+  await pass(DAY_MS);
+  await put(3, 4, 5);
+  await letters.drop(4, audit, 'orders');
+  await pass(28 * DAY_MS);
+  expect(await letters.list({ domain: 'orders', dealtWith: true })).toHaveLength(5);
+  await pass(3 * DAY_MS);
+  const kept = await letters.list({ domain: 'orders', dealtWith: true });
+  expect(kept.map(({ position }) => position)).toEqual([3, 4, 5]);
+  expect((await letters.list()).map(({ position }) => position)).toEqual([3, 5]);
+  expect(await letters.audits()).toMatchObject([{ position: 4 }]);
+});
+
+it('a copy behind an open letter stays dealt with when the first one has left', async () => {
+  const { letters, put, pass, open } = await empty();
+  await put(1, 2, 1, 3);
+  await letters.drop(1, audit, 'orders');
+  await pass(31 * DAY_MS);
+  await put(4);
+  for (const one of [letters, letters, open()]) {
+    expect((await one.list()).map(({ id }) => id)).toEqual(['id-2', 'id-3', 'id-4']);
+    await pass(DAY_MS);
+  }
+  await expect(letters.get(1, 'orders')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
+it('another process sees at once what was dealt with', async () => {
+  const { letters, put, open } = await empty();
+  await put(1, 2);
+  const other = open();
+  expect(await other.list()).toHaveLength(2);
+  await letters.drop(1, audit, 'orders');
+  expect((await other.list()).map(({ id }) => id)).toEqual(['id-2']);
+  await letters.drop(2, audit, 'orders');
+  expect(await other.list()).toEqual([]);
+});
+
+it('a letter whose redrive the door refused is listed again by who had passed it', async () => {
+  const { letters, put, door } = await empty();
+  await put(1, 2);
+  door.refuses = true;
+  const ids = async () => (await letters.list()).map(({ id }) => id);
+  door.during = async () => expect(await ids()).toEqual(['id-2']);
+  expect((await letters.redrive(1, audit, 'orders')).kind).toBe('refused');
+  expect(await ids()).toEqual(['id-1', 'id-2']);
 });

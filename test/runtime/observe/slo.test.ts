@@ -53,19 +53,13 @@ const lettersOf = (letters: readonly Letter[]): SloOptions['deadLetters'] => {
   );
   return {
     domains: async () => ['actors', 'orders'],
-    list: async ({ domain, from = 1, limit = 1_000 } = {}) =>
+    list: async ({ domain, from = 1, limit = 1_000, dealtWith } = {}) =>
       domain === 'orders'
         ? all
-            .filter(({ position }) => position >= from && !letters[position - 1]!.dealt)
+            .filter(({ position }) => position >= from)
+            .filter(({ position }) => dealtWith || !letters[position - 1]!.dealt)
             .slice(0, limit)
         : [],
-    audits: async ({ domain = '' } = {}) =>
-      all
-        .filter(({ position }) => domain === 'orders' && letters[position - 1]!.dealt)
-        .map(({ position }) => {
-          return { who: 'op', why: '', domain, position, at: now, action: 'redrive' as const };
-        }),
-    get: async (position) => all[position - 1]!,
   };
 };
 

@@ -6,8 +6,16 @@ import { openWorld, puppet, type World } from './world.ts';
 
 const a = puppet('a');
 const audit = { who: 'otto', why: 'it is mended' };
-const list = (world: World, options?: { domain?: string; from?: number; limit?: number }) =>
-  world.system.deadLetters.list(options);
+/** The letters that are listed, each with its message. */
+const list = async (
+  { system: { deadLetters } }: World,
+  options?: { domain?: string; from?: number; limit?: number },
+) =>
+  Promise.all(
+    (await deadLetters.list(options)).map(({ position, domain }) =>
+      deadLetters.get(position, domain),
+    ),
+  );
 
 /** Position of the nth letter that is listed, from 1: positions rise and may have gaps. */
 const positionOf = async (world: World, nth: number): Promise<number> => {

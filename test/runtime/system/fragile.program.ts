@@ -62,7 +62,10 @@ const calls: { [Name in keyof Calls]: (...args: Calls[Name]) => unknown } = {
   tell: (...args) => system.tell(...args),
   ask: (...args) => system.ask(...args),
   inspect: (actor) => system.inspect(actor) ?? null,
-  letters: () => system.deadLetters.list(),
+  letters: async () =>
+    Promise.all(
+      (await system.deadLetters.list()).map(({ position }) => system.deadLetters.get(position)),
+    ),
   unknown: () => system.unknownEffects(),
   decide: (...args) => system.decide(...args),
   stop: () => system.stop(),

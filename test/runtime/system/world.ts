@@ -110,9 +110,10 @@ export class World {
   /** Dead letters, as soon as there are so many. */
   letters(count: number): Promise<readonly DeadLetter[]> {
     return eventually(async () => {
-      const letters = await this.system.deadLetters.list();
-      if (letters.length < count) throw new Error(`${letters.length} dead letters, not ${count}`);
-      return letters;
+      const { deadLetters } = this.system;
+      const heads = await deadLetters.list();
+      if (heads.length < count) throw new Error(`${heads.length} dead letters, not ${count}`);
+      return Promise.all(heads.map(({ position, domain }) => deadLetters.get(position, domain)));
     });
   }
 }

@@ -1,0 +1,98 @@
+/**
+ * DealtWith: which dead letters somebody has dealt with, and when, as the log of audits says: read
+ * once, then only what is new, by any number of processes.
+ *
+ * Boundary: knows letters by their place and their id only; dead-letters.ts reads them.
+ */
+import { decode } from '../protocols/codec.ts';
+import type { Log, LogEntry, Position } from './log/log.ts';
+import { DEAD_LETTER_DOMAIN } from './shard/relay.ts';
+import type { AuditEntry, DeadLetter } from './system.ts';
+
+/** As audits are stored: old ones, all of the runtime's own letters, name neither of both. */
+export type StoredAudit = Omit<AuditEntry, 'domain'> & {
+  readonly domain?: string;
+  /** id of the letter, of which its log may hold a second copy */
+  readonly letter?: string;
+};
+type Audited = StoredAudit & Pick<AuditEntry, 'domain'>;
+/** Of the letters of a domain. */
+export type FirstKept = Pick<LogEntry, 'position' | 'logTimeMs'>;
+type Place = Pick<DeadLetter, 'domain' | 'position'>;
+
+/** Audits of all domains, oldest first. */
+export async function* auditsOf(log: Pick<Log, 'read'>, subject: string): AsyncGenerator<Audited> {
+  for await (const { audit } of entriesOf(log, subject, 1)) yield audit;
+}
+
+async function* entriesOf(
+  log: Pick<Log, 'read'>,
+  subject: string,
+  from: Position,
+): AsyncGenerator<{ readonly at: Position; readonly audit: Audited }> {
+  for (let next = from; ; ) {
+    const entries = await log.read(subject, next);
+    for (const { position, bytes } of entries)
+      yield { at: position, audit: { domain: DEAD_LETTER_DOMAIN, ...decode<StoredAudit>(bytes) } };
+    const last = entries.at(-1);
+    if (!last) return;
+    next = last.position + 1;
+  }
+}
+
+export class DealtWith {
+  readonly #log: Log;
+  readonly #subject: string;
+  readonly #onReopened: () => void;
+  /** epoch milliseconds by places and ids: a copy further on in its log is dealt with, too */
+  #since = new Map<string, number>();
+  #next: Position = 1;
+  #reading: Promise<void> = Promise.resolve();
+
+  /** @param onReopened a letter that was dealt with is open again */
+  constructor(log: Log, subject: string, onReopened: () => void) {
+    this.#log = log;
+    this.#subject = subject;
+    this.#onReopened = onReopened;
+  }
+
+  /** Resolves when all is known that was recorded before the call. */
+  catchUp(): Promise<void> {
+    const read = this.#reading.catch(() => {}).then(() => this.#read());
+    this.#reading = read;
+    return read;
+  }
+
+  /** When it was dealt with, epoch milliseconds; undefined for one that is open. */
+  since(letter: Place & Pick<DeadLetter, 'id'>): number | undefined {
+    return this.#since.get(placeOf(letter)) ?? this.#since.get(letter.id);
+  }
+
+  /**
+   * Removes audits of letters that have left, and with them all that were there when somebody dealt
+   * with them, copies included; up to the first audit of which that is not so.
+   */
+  async trim(firstOf: (domain: string) => FirstKept | undefined): Promise<void> {
+    let upTo: Position = 0;
+    for await (const { at, audit } of entriesOf(this.#log, this.#subject, 1)) {
+      const first = firstOf(audit.domain);
+      if (!first || audit.position >= first.position || audit.at >= first.logTimeMs) break;
+      upTo = at;
+      this.#since.delete(placeOf(audit));
+      if (audit.letter !== undefined) this.#since.delete(audit.letter);
+    }
+    if (upTo > 0) await this.#log.trim(this.#subject, upTo);
+  }
+
+  async #read(): Promise<void> {
+    for await (const { at, audit } of entriesOf(this.#log, this.#subject, this.#next)) {
+      this.#next = at + 1;
+      for (const name of [placeOf(audit), audit.letter ?? placeOf(audit)])
+        if (audit.action === 'refused') this.#since.delete(name);
+        else this.#since.set(name, audit.at);
+      if (audit.action === 'refused') this.#onReopened();
+    }
+  }
+}
+
+const placeOf = ({ domain, position }: Place): string => `${domain}/${position}`;
