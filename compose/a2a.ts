@@ -173,6 +173,10 @@ const routesOf = ({
     system,
     operator,
     tenant: TENANT,
-    published: async () => [tasks.sealer.publicJwk, ...(await localIssuerKeys(config.home))],
+    published: async () => [
+      tasks.sealer.publicJwk,
+      tasks.signer.publicJwk,
+      ...(await localIssuerKeys(config.home)),
+    ],
   }),
 ];

@@ -28,10 +28,13 @@ export type OwnName = Partial<Pick<Envelope, 'tenant_id' | 'principal'>>;
 
 export type AskAgentOptions = {
   readonly request: AgentRequest;
-  /** `Bearer {JWT}` for this agent, and the name in it */
-  readonly token?: (agent: AgentDoor) => Promise<{ authorization: string; name?: OwnName }>;
-  /** detached JWS over the envelope, where the agent asks for one (A2A-External) */
-  readonly sign?: (envelope: Envelope, agent: AgentDoor) => Promise<string>;
+  /** `Bearer {JWT}` for this agent and envelope, and the name in it; none for who asks for none */
+  readonly token?: (
+    agent: AgentDoor,
+    envelope: Envelope,
+  ) => Promise<{ readonly authorization?: string; readonly name?: OwnName }>;
+  /** detached JWS over the envelope, for agents that ask for one (A2A-External) */
+  readonly sign?: (envelope: Envelope) => Promise<string>;
   readonly clock?: Clock;
 };
 
@@ -40,7 +43,7 @@ type Answer = Awaited<ReturnType<TaskServices['askAgent']>>;
 export const createAskAgent =
   (options: AskAgentOptions): TaskServices['askAgent'] =>
   async (agent, envelope, signal) => {
-    const door = await Door.open(agent, options);
+    const door = await Door.open(agent, envelope, options);
     try {
       const view = await door.submit(envelope, signal);
       const end = await door.untilEnd(view, signal);
@@ -75,11 +78,11 @@ class Door {
     this.#name = token.name ?? {};
   }
 
-  static async open(agent: AgentDoor, options: AskAgentOptions): Promise<Door> {
+  static async open(agent: AgentDoor, envelope: Envelope, options: AskAgentOptions): Promise<Door> {
     const { agent_id, url } = agent;
     if (!URL.canParse(url))
       throw new TroupeError('UNAVAILABLE', `the agent ${agent_id} has no door of its own`);
-    return new Door(options, agent, url, (await options.token?.(agent)) ?? {});
+    return new Door(options, agent, url, (await options.token?.(agent, envelope)) ?? {});
   }
 
   /**
@@ -136,7 +139,7 @@ class Door {
   }
 
   async #post(envelope: Envelope, signal: AbortSignal): Promise<AgentAnswer> {
-    const signature = await this.#o.sign?.(envelope, this.#agent);
+    const signature = await this.#o.sign?.(envelope);
     return this.#o.request(this.#at('/v1/envelopes'), {
       method: 'POST',
       headers: { ...this.#headers, ...(signature ? { 'x-jws-signature': signature } : {}) },

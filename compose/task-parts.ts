@@ -1,6 +1,6 @@
 /**
- * What tasks need of a process, whatever form it has: the actions of this code, the bucket, the key
- * that sealed payloads are opened with, and agents outside.
+ * What tasks need of a process, whatever form it has: the actions of this code, the bucket, the
+ * keys that sealed payloads are opened and envelopes to agents outside are signed with.
  */
 import { factoryProcesses } from '../actors/factory/factory.ts';
 import { ProcessCatalog } from '../actors/process/catalog.ts';
@@ -9,10 +9,12 @@ import type { ProcessServices } from '../actors/process/plan.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
-import { sealingKeyFile } from '../channels/edge/identity/key-file.ts';
+import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
+import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
 import { bindHost, type Config } from '../runtime/config/index.ts';
 import { shippedActions } from './actions.ts';
+import { tokenOf } from './agent-credentials.ts';
 import { agentRequest } from './agent-request.ts';
 import { gatewayUrl, openArtifacts } from './artifacts.ts';
 import type { Crew } from './crew.ts';
@@ -30,6 +32,7 @@ export type OwnAgents = {
 export type TaskParts = {
   readonly services: TaskServices & ProcessServices;
   readonly sealer: Sealer;
+  readonly signer: Signer;
   /** where others reach this cell's door, without a slash at its end */
   readonly publicUrl: () => string;
   /** Tells where the gateway of this process listens, when that was not known before. */
@@ -52,6 +55,7 @@ export async function openTaskParts(
     file: a2a.sealingKeyFile ?? sealingKeyFile(home),
     jwksUrl: () => `${url}/.well-known/jwks.json`,
   });
+  const signer = await openSigner(a2a.signingKeyFile ?? signingKeyFile(home));
   const actions = new ActionCatalog([
     ...shippedActions(a2a.agents),
     ...own,
@@ -66,12 +70,15 @@ export async function openTaskParts(
     seal: (value, belongsTo) => sealer.seal(value, belongsTo),
     askAgent: createAskAgent({
       request: agentRequest({ allowLoopback: LOOPBACK.includes(bindHost(config)) }),
+      token: tokenOf(a2a.agentsOutside),
+      sign: (envelope) => signer.sign(envelope),
     }),
     count: (_, labels) => metrics.retry(labels),
   };
   return {
     services,
     sealer,
+    signer,
     publicUrl,
     onListen(listening) {
       if (a2a.publicUrl === undefined) url = withoutSlash(listening);

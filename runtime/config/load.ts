@@ -173,7 +173,7 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     ...config,
     ...(isObject(a2a) && {
       a2a: {
-        ...absolute(a2a, 'sealingKeyFile'),
+        ...absolute(a2a, 'sealingKeyFile', 'signingKeyFile'),
         artifacts: absolute(a2a.artifacts, 'path'),
         issuers: Array.isArray(a2a.issuers)
           ? a2a.issuers.map((entry) => (isUrl(entry?.jwks) ? entry : absolute(entry, 'jwks')))

@@ -29,6 +29,20 @@ const issuer = record('one issuer of tokens (JWT)', {
   }),
 });
 
+const agentOutside = record('agents outside under one URL', {
+  url: Type.String({
+    pattern: '^https?://[^\\s/@?#]+(/[^\\s?#]*)?$',
+    'x-allowed': 'an http:// or https:// URL',
+    description: 'where their doors are: this URL, or a path below it',
+  }),
+  tenant: Type.String({
+    minLength: 1,
+    default: 'default',
+    description: 'for whose tasks; whoever registers agents there can have these doors asked',
+  }),
+  token: secret('token that they are asked with; a JWT’s `sub`, `tenant` and `roles` are who asks'),
+});
+
 const perMinute = (value: number, whose: string) =>
   Type.Integer({
     minimum: 1,
@@ -146,6 +160,15 @@ export const a2aSection = section('the door for other programs: envelopes over H
       'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder',
     ),
   ),
+  signingKeyFile: Type.Optional(
+    text(
+      'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Left out: one in the data folder',
+    ),
+  ),
+  agentsOutside: Type.Array(agentOutside, {
+    default: [],
+    description: 'how agents outside that want to know who comes are asked',
+  }),
   agents: Type.Array(oneOf(['factory', 'conformance'], { description: 'a set of them' }), {
     default: ['factory', 'conformance'],
     description:

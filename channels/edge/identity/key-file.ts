@@ -16,6 +16,10 @@ export type AnyJwk = Readonly<Record<string, unknown>>;
 export const issuerKeyFile = (home: string): string => join(home, 'a2a', 'issuer.jwk');
 /** What payloads are sealed to, unless the configuration names another file. */
 export const sealingKeyFile = (home: string): string => join(home, 'a2a', 'sealing.jwk');
+/**
+ * What envelopes to agents outside are signed with, unless the configuration names another file.
+ */
+export const signingKeyFile = (home: string): string => join(home, 'a2a', 'signing.jwk');
 
 /** The keys in a text that is a JWK or a JWKS. @throws TroupeError INVALID_ARGUMENT */
 export function jwksIn(text: string, where: string): readonly AnyJwk[] {

@@ -6,6 +6,7 @@ describe('paths of the door for programs', () => {
   it('are beside the configuration file, and URLs stay what they are', () => {
     const { config, home } = load(`{ a2a: {
       sealingKeyFile: 'seal.jwk',
+      signingKeyFile: 'sign.jwk',
       artifacts: { path: 'files' },
       issuers: [
         { issuer: 'a', jwks: 'a.json' },
@@ -13,6 +14,7 @@ describe('paths of the door for programs', () => {
       ],
     } }`);
     expect(config.a2a.sealingKeyFile).toBe(join(home, 'seal.jwk'));
+    expect(config.a2a.signingKeyFile).toBe(join(home, 'sign.jwk'));
     expect(config.a2a.artifacts.path).toBe(join(home, 'files'));
     expect(config.a2a.issuers.map(({ jwks }) => jwks)).toEqual([
       join(home, 'a.json'),

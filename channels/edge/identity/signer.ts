@@ -1,0 +1,44 @@
+/**
+ * Signer: signs envelopes that this installation sends to agents outside, as A2A-External asks for
+ * (EN12). They know its key by `/.well-known/jwks.json`.
+ *
+ * In a cluster every worker needs the same key file.
+ */
+import type { Envelope } from '../../../protocols/envelope.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import {
+  ed25519Jwk,
+  type Ed25519PrivateJwk,
+  kidOf,
+  signEnvelope,
+} from '../../../protocols/signature.ts';
+import { keepKeyFile } from './key-file.ts';
+import { newSigningKey } from './local-issuer.ts';
+import type { PublishedJwk } from './sealer.ts';
+
+export type Signer = {
+  /** what others check with; its `alg` tells it from the keys of tokens */
+  readonly publicJwk: PublishedJwk;
+  /** the detached JWS, for `x-jws-signature` */
+  sign(envelope: Envelope): Promise<string>;
+};
+
+/**
+ * @param file private key (JWK); made when there is none. Of a set the first signs
+ * @throws TroupeError INVALID_ARGUMENT when it is no private Ed25519 key, UNAVAILABLE
+ */
+export async function openSigner(file: string): Promise<Signer> {
+  const [first] = await keepKeyFile(file, () => Promise.resolve(newSigningKey()));
+  const jwk = ed25519Jwk(first);
+  const d = first?.['d'];
+  if (typeof d !== 'string')
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${file} holds a public key: the private one is needed`,
+    );
+  const key: Ed25519PrivateJwk = { ...jwk, d };
+  return {
+    publicJwk: { ...jwk, kid: kidOf(jwk), use: 'sig', alg: 'Ed25519' },
+    sign: (envelope) => signEnvelope(envelope, key),
+  };
+}
