@@ -158,11 +158,11 @@ describe('POST /v1/envelopes', () => {
   it('bounds the streams of a principal, who may open another when one has ended', async () => {
     const routes = routesOf(edge, { all: 2, own: 1 });
     const narrow = await gatewayOn(real.system, { routes });
-    const held = envelope({
+    const asked = envelope({
       action: 'test.hold_work',
       payload: { schema_version: '1.0', gate: 'streams' },
     });
-    const sent = await post('/v1/envelopes', held, { prefer: 'respond-async' }, narrow);
+    const sent = await post('/v1/envelopes', asked, { prefer: 'respond-async' }, narrow);
     const { task_id } = (await sent.json()) as { task_id: string };
     const stream = () => ask(`/v1/tasks/${task_id}/events`, {}, narrow);
     const first = await stream();
