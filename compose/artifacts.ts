@@ -24,7 +24,7 @@ export async function openArtifacts(
   options: OpenArtifactsOptions = {},
 ): Promise<Artifacts> {
   const { publicUrl, artifacts } = config.a2a;
-  const { s3, encryptionKey, mimeTypes } = artifacts;
+  const { s3, encryptionKey, mimeTypes, bytesMax, keepDays } = artifacts;
   const clock = options.clock ? { clock: options.clock } : {};
   if (s3) {
     const { accessKeyId, secretAccessKey, ...place } = s3;
@@ -36,6 +36,8 @@ export async function openArtifacts(
     path: artifactsFolder(config),
     publicUrl: base === undefined ? (options.publicUrl ?? (() => gatewayUrl(config))) : () => base,
     mimeTypes,
+    bytesMax,
+    keepDays,
     ...(encryptionKey ? { encryptionKey: encryptionKey.reveal() } : {}),
     ...clock,
   });

@@ -9,7 +9,7 @@
  *     it lets nothing be written or listed.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
@@ -32,6 +32,7 @@ import {
   sealingKey,
   unseal,
 } from './sealed-file.ts';
+import { fileOf, FolderRoom, isTaken } from './folder-room.ts';
 import { keepSigningKey } from './signing-key.ts';
 
 export type FolderArtifactsOptions = {
@@ -42,12 +43,18 @@ export type FolderArtifactsOptions = {
   readonly mimeTypes: readonly string[];
   /** 32 bytes as hex or base64; left out: files are stored as they are */
   readonly encryptionKey?: string;
+  /** bytes of one tenant's files; default 10 GiB */
+  readonly bytesMax?: number;
+  /** days after which a file leaves that nobody stored or signed; default 0: never */
+  readonly keepDays?: number;
   readonly clock?: Clock;
 };
 
 /** What was left half-written so long ago is removed at the next start. */
 const LEFT_OVER_MS = 86_400_000;
 const INCOMING = 'incoming';
+const BYTES_MAX = 10 * 2 ** 30;
+const DAY_MS = 86_400_000;
 const SIGNED =
   /^(https?:\/\/[^\s?#]+)\/v1\/artifacts\/([a-z0-9_-]+)\/([0-9a-f]{64})\?exp=(\d{10})&sig=([\w-]{43})$/;
 
@@ -71,6 +78,7 @@ class FolderArtifacts implements Artifacts {
   readonly #clock: Clock;
   readonly #signingKey: Buffer;
   readonly #sealingKey: SealingKey | undefined;
+  readonly #room: FolderRoom;
 
   constructor(options: FolderArtifactsOptions, signingKey: Buffer, key?: SealingKey) {
     this.#path = options.path;
@@ -78,6 +86,11 @@ class FolderArtifacts implements Artifacts {
     this.#clock = options.clock ?? systemClock;
     this.#signingKey = signingKey;
     this.#sealingKey = key;
+    const { bytesMax = BYTES_MAX, keepDays = 0 } = options;
+    const aside = join(this.#path, INCOMING);
+    const clock = this.#clock;
+    const keepMs = keepDays * DAY_MS;
+    this.#room = new FolderRoom({ path: this.#path, aside, bytesMax, keepMs, clock });
   }
 
   async put(
@@ -88,14 +101,30 @@ class FolderArtifacts implements Artifacts {
     const artifact = await nameContents(tenant, contents, options, this.#options.mimeTypes);
     // One that is there and sound stays, with the type of its first time; a damaged one is mended.
     const stored = await this.get(tenant, artifact.hash).catch(() => undefined);
-    if (stored) return stored.artifact;
+    if (stored && (await this.#touch(tenant, artifact.hash))) return stored.artifact;
     const file = this.#file(tenant, artifact.hash);
-    await readable(file, async () => {
-      await makeFolder(dirname(file));
-      const parts = sealedParts(artifact, contents, this.#sealingKey);
-      await writeFileDurably(file, parts, join(this.#path, INCOMING));
-    });
+    await this.#room.storing(tenant, contents.length, () =>
+      readable(file, async () => {
+        await makeFolder(dirname(file));
+        const parts = sealedParts(artifact, contents, this.#sealingKey);
+        await writeFileDurably(file, parts, join(this.#path, INCOMING));
+      }),
+    );
     return artifact;
+  }
+
+  /** It stays for another while; false when it has left. */
+  async #touch(tenant: string, hash: string): Promise<boolean> {
+    const file = this.#file(tenant, hash);
+    const now = new Date(this.#clock.wallMs());
+    const missing = absent(tenant, hash);
+    try {
+      await readable(file, () => utimes(file, now, now), missing);
+      return true;
+    } catch (error) {
+      if (error === missing) return false;
+      throw error;
+    }
   }
 
   async get(tenant: string, hash: string): Promise<{ contents: Uint8Array; artifact: Artifact }> {
@@ -111,6 +140,7 @@ class FolderArtifacts implements Artifacts {
     checkName(tenant, hash);
     const until = Math.floor((this.#clock.wallMs() + urlMs(forMs)) / 1_000);
     const { contentType } = await this.#artifact(tenant, hash);
+    if (!(await this.#touch(tenant, hash))) throw absent(tenant, hash);
     const base = this.#options.publicUrl();
     const query = `exp=${until}&sig=${this.#signature(base, tenant, hash, String(until))}`;
     return {
@@ -153,7 +183,7 @@ class FolderArtifacts implements Artifacts {
   }
 
   #file(tenant: string, hash: string): string {
-    return join(this.#path, tenant, hash.slice(0, 2), hash);
+    return fileOf(this.#path, tenant, hash);
   }
 }
 
@@ -169,6 +199,7 @@ async function clearIncoming(folder: string, clock: Clock): Promise<void> {
   for (const name of await readdir(folder)) {
     const file = join(folder, name);
     const found = await stat(file).catch(() => undefined);
+    if (isTaken(name)) continue;
     if (found && clock.wallMs() - found.mtimeMs > LEFT_OVER_MS) await rm(file, { force: true });
   }
 }

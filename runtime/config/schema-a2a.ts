@@ -111,6 +111,20 @@ const artifacts = section('files that are too large for an envelope, and evidenc
     secret('seals the files at rest: 32 bytes as 64 hex digits or base64'),
   ),
   s3: Type.Optional(s3),
+  bytesMax: Type.Integer({
+    minimum: 1_048_576,
+    maximum: 1_125_899_906_842_624,
+    default: 10_737_418_240,
+    description:
+      'bytes of the files of one tenant in a folder; what comes beyond is refused. Of a store: by its own means',
+  }),
+  keepDays: Type.Integer({
+    minimum: 0,
+    maximum: 36_500,
+    default: 90,
+    description:
+      'days after which a file leaves a folder that nobody stored or signed; 0: never. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
+  }),
   mimeTypes: Type.Array(Type.String({ pattern: '^[a-z0-9.+-]+/[a-z0-9.+*-]+$' }), {
     minItems: 1,
     default: [

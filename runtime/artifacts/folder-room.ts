@@ -1,0 +1,177 @@
+/**
+ * FolderRoom: how much of a folder of artifacts a tenant may take up, and what leaves it: files
+ * that nobody has stored or signed for a while. A file's time of change is when that was last.
+ *
+ * Any number of processes use one folder. Each counts a tenant's files when it needs to, and again
+ * now and then, so that a tenant may take more than its share by what others wrote meanwhile.
+ *
+ * Invariants: what is stored or signed while the sweep runs stays: the sweep takes a file away
+ * first, and puts it back when it was touched until then. One that was taken by a process that died
+ * is settled by the next sweep.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Clock } from '../clock/clock.ts';
+
+export type FolderRoomOptions = {
+  readonly path: string;
+  /** folder inside it, of the same file system, where taken files wait */
+  readonly aside: string;
+  /** bytes of one tenant */
+  readonly bytesMax: number;
+  /** files leave when they were untouched for so long; 0: never */
+  readonly keepMs: number;
+  readonly clock: Clock;
+};
+
+type Count = {
+  /** of the files that were there when it began */
+  readonly counted: Promise<number>;
+  readonly atMs: number;
+  /** stored since, and on their way */
+  more: number;
+};
+
+const COUNT_MS = 600_000;
+const SWEEP_MS = 6 * 3_600_000;
+const FULL_RETRY_MS = 3_600_000;
+const HASH = /^[0-9a-f]{64}$/;
+const TAKEN = /^taken\.([a-z0-9_-]+)\.([0-9a-f]{64})\.[0-9a-f]+$/;
+
+/** Whether a file aside is one that a sweep has taken, and not one that is being written. */
+export const isTaken = (name: string): boolean => TAKEN.test(name);
+
+export class FolderRoom {
+  readonly #o: FolderRoomOptions;
+  readonly #counts = new Map<string, Count>();
+  /** bytes by tenant that are being written, which a new count must not miss */
+  readonly #writing = new Map<string, number>();
+  #sweptAtMs = -SWEEP_MS;
+
+  constructor(options: FolderRoomOptions) {
+    this.#o = options;
+  }
+
+  /**
+   * Runs `write`, which stores a file of so many bytes, when there is room.
+   * @throws TroupeError RATE_LIMIT_EXCEEDED; what `write` throws
+   */
+  async storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
+    this.#sweepNowAndThen();
+    const count = this.#count(tenant);
+    count.more += bytes;
+    this.#writing.set(tenant, (this.#writing.get(tenant) ?? 0) + bytes);
+    try {
+      if ((await count.counted) + count.more > this.#o.bytesMax) throw full(this.#o.bytesMax);
+      return await write();
+    } catch (error) {
+      count.more -= bytes;
+      throw error;
+    } finally {
+      const left = this.#writing.get(tenant)! - bytes;
+      if (left === 0) this.#writing.delete(tenant);
+      else this.#writing.set(tenant, left);
+    }
+  }
+
+  /** Removes what was untouched for `keepMs`; answers how many files. */
+  async sweep(): Promise<number> {
+    const { path, aside, keepMs, clock } = this.#o;
+    if (keepMs === 0) return 0;
+    const dueMs = clock.wallMs() - keepMs;
+    let removed = 0;
+    for (const name of await readdir(aside))
+      if (TAKEN.test(name)) removed += await this.#settle(name, dueMs);
+    for await (const { tenant, hash, mtimeMs } of filesOf(path, aside)) {
+      if (mtimeMs >= dueMs) continue;
+      const name = `taken.${tenant}.${hash}.${randomBytes(8).toString('hex')}`;
+      const isTaken = await rename(fileOf(path, tenant, hash), join(aside, name)).then(
+        () => true,
+        () => false,
+      );
+      if (isTaken) removed += await this.#settle(name, dueMs);
+    }
+    if (removed > 0) this.#counts.clear();
+    return removed;
+  }
+
+  /** Of a file that was taken away: it goes, or back to its place. */
+  async #settle(name: string, dueMs: number): Promise<number> {
+    const { path, aside } = this.#o;
+    const taken = join(aside, name);
+    const found = await stat(taken).catch(() => undefined);
+    if (!found) return 0;
+    if (found.mtimeMs < dueMs) {
+      await rm(taken, { force: true });
+      return 1;
+    }
+    const [, tenant, hash] = TAKEN.exec(name)!;
+    const file = fileOf(path, tenant!, hash!);
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    // One that was stored there meanwhile is the same: its name is its contents.
+    await rename(taken, file);
+    return 0;
+  }
+
+  #sweepNowAndThen(): void {
+    const nowMs = this.#o.clock.monotonicMs();
+    if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
+    this.#sweptAtMs = nowMs;
+    // What fails is done by the next one.
+    void this.sweep().catch(() => {});
+  }
+
+  #count(tenant: string): Count {
+    const { path, aside, clock } = this.#o;
+    const known = this.#counts.get(tenant);
+    const nowMs = clock.monotonicMs();
+    if (known && nowMs - known.atMs < COUNT_MS) return known;
+    const counted = bytesOf(path, aside, tenant);
+    const fresh: Count = { counted, atMs: nowMs, more: this.#writing.get(tenant) ?? 0 };
+    counted.catch(() => this.#counts.delete(tenant));
+    this.#counts.set(tenant, fresh);
+    return fresh;
+  }
+}
+
+/** Where a file of a folder is. */
+export const fileOf = (path: string, tenant: string, hash: string): string =>
+  join(path, tenant, hash.slice(0, 2), hash);
+
+type Found = { readonly tenant: string; readonly hash: string } & {
+  readonly size: number;
+  readonly mtimeMs: number;
+};
+
+async function bytesOf(path: string, aside: string, tenant: string): Promise<number> {
+  let bytes = 0;
+  for await (const { size } of filesOf(path, aside, tenant)) bytes += size;
+  return bytes;
+}
+
+/** Files of all tenants, or of one; those that go meanwhile are left out. */
+async function* filesOf(path: string, aside: string, only?: string): AsyncGenerator<Found> {
+  for (const tenant of only === undefined ? await foldersIn(path) : [only]) {
+    if (join(path, tenant) === aside) continue;
+    for (const first of await foldersIn(join(path, tenant)))
+      for (const hash of await readdir(join(path, tenant, first)).catch(() => [])) {
+        if (!HASH.test(hash)) continue;
+        const found = await stat(fileOf(path, tenant, hash)).catch(() => undefined);
+        if (found) yield { tenant, hash, size: found.size, mtimeMs: found.mtimeMs };
+      }
+  }
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  const found = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return found.filter((one) => one.isDirectory()).map(({ name }) => name);
+}
+
+const full = (bytesMax: number): TroupeError =>
+  new TroupeError(
+    'RATE_LIMIT_EXCEEDED',
+    `the tenant’s files take up the ${bytesMax} bytes that they may (a2a.artifacts.bytesMax): they leave a2a.artifacts.keepDays after their last use`,
+    { retryAfterMs: FULL_RETRY_MS, details: { limit: 'artifacts', bytesMax } },
+  );

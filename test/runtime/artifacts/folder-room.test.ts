@@ -1,0 +1,122 @@
+/** How much of a folder a tenant may take up, and what leaves it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  type FolderArtifactsOptions,
+  openFolderArtifacts,
+} from '../../../runtime/artifacts/folder.ts';
+import { fileOf, FolderRoom } from '../../../runtime/artifacts/folder-room.ts';
+import { systemClock } from '../../../runtime/index.ts';
+import { eventually } from '../eventually.ts';
+
+const DAY_MS = 86_400_000;
+
+async function openBucket(more: Partial<FolderArtifactsOptions> = {}) {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-room-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const open = () =>
+    openFolderArtifacts({
+      path,
+      publicUrl: () => 'http://127.0.0.1:1',
+      mimeTypes: ['text/plain'],
+      ...more,
+    });
+  const artifacts = await open();
+  const put = (text: string, tenant = 'acme', to = artifacts) =>
+    to.put(tenant, Buffer.from(text), { contentType: 'text/plain' });
+  const aside = join(path, 'incoming');
+  const room = new FolderRoom({
+    path,
+    aside,
+    bytesMax: 1e9,
+    keepMs: 90 * DAY_MS,
+    clock: systemClock,
+  });
+  const age = async (hash: string, days: number) => {
+    const at = new Date(Date.now() - days * DAY_MS);
+    await utimes(fileOf(path, 'acme', hash), at, at);
+  };
+  const isThere = (hash: string) =>
+    artifacts.get('acme', hash).then(
+      () => true,
+      () => false,
+    );
+  return { artifacts, put, open, room, path, aside, age, isThere };
+}
+
+describe('the room of a tenant', () => {
+  const full = { code: 'RATE_LIMIT_EXCEEDED', details: { limit: 'artifacts' } };
+
+  it('ends at its bytes, and what is there may be stored again', async () => {
+    const { put } = await openBucket({ bytesMax: 3_000 });
+    await put('a'.repeat(2_000));
+    await expect(put('b'.repeat(2_000))).rejects.toMatchObject(full);
+    await put('a'.repeat(2_000));
+    await put('c'.repeat(500));
+    await put('b'.repeat(2_000), 'other');
+  });
+
+  it('is not taken twice by those who come at once', async () => {
+    const { put } = await openBucket({ bytesMax: 10_000 });
+    const texts = Array.from({ length: 20 }, (_, n) => String(n % 10).repeat(1_000 + n));
+    const stored = await Promise.allSettled(texts.map((text) => put(text)));
+    expect(stored.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
+  });
+
+  it('counts what was there before this process', async () => {
+    const { put, open } = await openBucket({ bytesMax: 3_000 });
+    await put('a'.repeat(2_000));
+    await expect(put('b'.repeat(2_000), 'acme', await open())).rejects.toMatchObject(full);
+  });
+});
+
+describe('a sweep', () => {
+  it('removes files that nobody stored or signed for so long, and no others', async () => {
+    const { artifacts, put, age, room, isThere, path } = await openBucket();
+    const [old, signed, again, young] = await Promise.all(['1', '2', '3', '4'].map((t) => put(t)));
+    for (const { hash } of [old!, signed!, again!]) await age(hash, 91);
+    await age(young!.hash, 89);
+    await artifacts.sign('acme', signed!.hash);
+    await put('3');
+    expect(await room.sweep()).toBe(1);
+    const there = await Promise.all([old!, signed!, again!, young!].map((a) => isThere(a.hash)));
+    expect(there).toEqual([false, true, true, true]);
+    expect(await stat(join(path, 'signing-key')).catch(() => readdir(path))).toBeTruthy();
+  });
+
+  it('never takes what is stored at the same time', async () => {
+    const { put, age, room, isThere } = await openBucket();
+    for (let round = 0; round < 100; round++) {
+      const { hash } = await put(`text ${round % 5}`);
+      await age(hash, 91);
+      await Promise.all([room.sweep(), put(`text ${round % 5}`), room.sweep()]);
+      expect([round, await isThere(hash)]).toEqual([round, true]);
+    }
+  });
+
+  it('settles what a process had taken that died', async () => {
+    const { put, age, room, isThere, path, aside } = await openBucket();
+    const [old, used] = await Promise.all([put('old'), put('used')]);
+    await age(old.hash, 91);
+    await mkdir(aside, { recursive: true });
+    for (const { hash } of [old, used])
+      await rename(fileOf(path, 'acme', hash), join(aside, `taken.acme.${hash}.00ff`));
+    expect(await room.sweep()).toBe(1);
+    expect([await isThere(old.hash), await isThere(used.hash)]).toEqual([false, true]);
+    expect(await readdir(aside)).toEqual([]);
+  });
+
+  it('runs by itself while files are stored, unless files are kept for ever', async () => {
+    for (const keepDays of [90, 0]) {
+      const { put, age, isThere, open } = await openBucket({ keepDays });
+      const { hash } = await put('old');
+      await age(hash, 91);
+      await put('new', 'acme', await open());
+      if (keepDays > 0) await eventually(async () => expect(await isThere(hash)).toBe(false));
+      else expect(await isThere(hash)).toBe(true);
+    }
+  });
+});
