@@ -22,6 +22,11 @@ export type DocumentRow = {
   /** the task that made this version */
   readonly task_id: string;
 };
+/** As it lies in the index: whoever verifies sees what was written before the present version. */
+export type DocumentIndexRow = DocumentRow & {
+  /** the last ten before it, oldest first; version 0: there was none */
+  readonly history: readonly Omit<DocumentVersion, 'document_id'>[];
+};
 
 /** SHA-256 of the UTF-8 text, lower-case hex. */
 export const contentHashOf = (content: string): string =>

@@ -5,6 +5,7 @@
 import {
   contentHashOf,
   DOCUMENT_CHARACTERS_MAX,
+  type DocumentIndexRow,
   type DocumentRead,
   type DocumentRestore,
   type DocumentRestored,
@@ -21,7 +22,7 @@ export const HISTORY_MAX = 10;
 /** Tasks that are remembered; a repeat comes within minutes. */
 export const SETTLED_MAX = 64;
 
-type Version = Pick<DocumentRow, 'version' | 'content' | 'updated_at' | 'task_id'>;
+type Version = Omit<DocumentRow, 'document_id'>;
 
 /** What a task came to; `revoked` came before its own update and forbids it. */
 type Settled = {
@@ -46,7 +47,7 @@ type Args = { context: DocumentContext; event: DocumentEvent };
 
 export const born = ({ key }: ActorInput): DocumentContext => ({
   id: key,
-  now: { version: 0, content: null, updated_at: '', task_id: '' },
+  now: { version: 0, content: null, content_hash: null, updated_at: '', task_id: '' },
   history: [],
   settled: [],
 });
@@ -74,11 +75,10 @@ export const isExpected = (args: Args): boolean => {
   return event.expected_version === undefined || event.expected_version === context.now.version;
 };
 
-const versionOf = (context: DocumentContext, { version, content }: Version): DocumentVersion => ({
-  document_id: context.id,
-  version,
-  content_hash: content === null ? null : contentHashOf(content),
-});
+const versionOf = (
+  { id }: Pick<DocumentContext, 'id'>,
+  { version, content_hash }: Version,
+): DocumentVersion => ({ document_id: id, version, content_hash });
 
 const written = (
   context: DocumentContext,
@@ -88,6 +88,7 @@ const written = (
   now: {
     version: context.now.version + 1,
     content,
+    content_hash: content === null ? null : contentHashOf(content),
     updated_at: new Date(meta.now).toISOString(),
     task_id,
   },
@@ -142,11 +143,11 @@ export const row = (context: DocumentContext): DocumentRow => ({
   task_id: context.now.task_id,
 });
 
-export const project = ({ context }: Args): Project => ({
-  index: DOCUMENTS_INDEX,
-  key: context.id,
-  value: row(context),
-});
+export const project = ({ context }: Args): Project => {
+  const history = context.history.map(({ version, content_hash }) => ({ version, content_hash }));
+  const value: DocumentIndexRow = { ...row(context), history };
+  return { index: DOCUMENTS_INDEX, key: context.id, value };
+};
 
 /** What the task came to, now or before. */
 export const settled = (args: Args): Reply => {

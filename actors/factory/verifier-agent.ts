@@ -7,7 +7,7 @@ import { Type } from '@sinclair/typebox';
 import {
   contentHashOf,
   documentAddress,
-  type DocumentRow,
+  type DocumentIndexRow,
   DOCUMENTS_INDEX,
 } from '../../protocols/document.ts';
 import type { Payload } from '../../protocols/envelope.ts';
@@ -38,7 +38,7 @@ export const verifierActions = (): readonly ActionDefinition[] => [
     action: 'verifier.verify_document',
     version: '1.0.0',
     description:
-      'Looks whether a document is there in this version, with this content (null: is not there).',
+      'Looks whether a document was written in this version, with this content (null: is not there).',
     agent: 'verifier',
     schemas: {
       '1.0': Type.Object({
@@ -76,20 +76,32 @@ const claim = <Claim>(payload: Payload): Claim => payload as unknown as Claim;
 async function verifyDocument(wanted: DocumentClaim, context: ActionContext): Promise<Evidence> {
   const { document_id: id } = wanted;
   const rows = await context.index(documentAddress(context.tenant, id));
-  const row = rows.get<DocumentRow>(DOCUMENTS_INDEX, context.tenant, id);
+  const row = rows.get<DocumentIndexRow>(DOCUMENTS_INDEX, context.tenant, id);
   const faults = documentFaults(wanted, row);
   return evidence(wanted.job_id, 'document', { claim: wanted, seen: row ?? null }, faults, context);
 }
 
-/** The content itself is counted, not what its row says its hash is. */
-function documentFaults({ version, content_hash }: DocumentClaim, row?: DocumentRow): string[] {
-  const seen = row?.version ?? 0;
-  if (seen !== version) return [`its version is ${seen}, not ${version}`];
-  const content = row?.content ?? null;
-  const hash = content === null ? null : contentHashOf(content);
+/**
+ * Whether this version was written with this content: somebody else may have written the next one
+ * since. Of the present one the content itself is counted, not what its row says its hash is.
+ */
+function documentFaults(claimed: DocumentClaim, row?: DocumentIndexRow): string[] {
+  const { version, content_hash } = claimed;
+  const newest = row?.version ?? 0;
+  if (version > newest) return [`its version is ${newest}, not ${version}`];
+  const hash = version === newest ? presentHash(row) : hashBefore(version, row);
+  if (hash === undefined) return [`its version is ${newest}, and ${version} is not kept any more`];
   if (hash === content_hash) return [];
   return [`its content is ${hash ?? 'not there'}, not ${content_hash ?? 'gone'}`];
 }
+
+function presentHash(row?: DocumentIndexRow): string | null {
+  const content = row?.content ?? null;
+  return content === null ? null : contentHashOf(content);
+}
+
+const hashBefore = (version: number, row?: DocumentIndexRow): string | null | undefined =>
+  row?.history.find((one) => one.version === version)?.content_hash;
 
 async function verifyNotification(
   wanted: NotificationClaim,

@@ -192,7 +192,7 @@ export const actions = (client: TroupeClient) => ({
   },
   verifier: {
     /**
-     * Looks whether a document is there in this version, with this content (null: is not there).
+     * Looks whether a document was written in this version, with this content (null: is not there).
      */
     verifyDocument: (payload: VerifierVerifyDocument, options: CallOptions = {}): Promise<Task> =>
       client.call('verifier.verify_document', { ...payload }, {

@@ -115,4 +115,53 @@ describe('the Verifier agent', () => {
       result: { verified: true, artifact_hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
     });
   });
+
+  it('finds a version that somebody has written over since, as long as it is kept', async () => {
+    const write = (content: string) =>
+      stage.run('agent_data.update_document', { document_id: 'd1', content }, `u${content}`);
+    const verified = async (version: number, content: string) => {
+      const content_hash = contentHashOf(content);
+      const claim = { job_id: 'j1', document_id: 'd1', version, content_hash };
+      const key = `v${version}${content}${written}`;
+      const { result } = await stage.run('verifier.verify_document', claim, key);
+      return (result as { verified: boolean }).verified;
+    };
+    let written = 0;
+    for (const content of ['a', 'b', 'c']) {
+      await write(content);
+      written++;
+    }
+    expect([await verified(1, 'a'), await verified(2, 'b'), await verified(3, 'c')]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect([await verified(1, 'b'), await verified(4, 'c')]).toEqual([false, false]);
+    for (; written < 12; written++) await write(`more ${written}`);
+    expect([await verified(1, 'a'), await verified(2, 'b')]).toEqual([false, true]);
+  });
+});
+
+describe('two processes on one document', () => {
+  it('leave to a person what one can not undo without losing the other’s words', async () => {
+    const [first, second] = await Promise.all(
+      ['one', 'two'].map((content) =>
+        stage.run(PUBLISH, { ...order, content, notify: { to: 'ada' } }, content),
+      ),
+    );
+    expect([first!.state, second!.state]).toEqual(['SUCCEEDED', 'SUCCEEDED']);
+    const mine = await stage.run(
+      'agent_data.update_document',
+      { document_id: 'd1', content: 'x' },
+      'u',
+    );
+    const theirs = { document_id: 'd1', content: 'y' };
+    await stage.run('agent_data.update_document', theirs, 'w');
+    const undo = { document_id: 'd1', update_task_id: mine.task_id };
+    expect(await stage.run('agent_data.restore_document', undo, 'r')).toMatchObject({
+      state: 'FAILED',
+      error: { code: 'CONFLICT', message: expect.stringContaining('to restore would lose it') },
+    });
+    await eventually(() => expect(documentRow()).toMatchObject({ version: 4, content: 'y' }));
+  });
 });

@@ -161,7 +161,7 @@ class Verifier:
         self._client = client
 
     def verify_document(self, payload: Union[VerifierVerifyDocument, Mapping[str, Any]], **options: Any) -> Task:
-        """Looks whether a document is there in this version, with this content (null: is not there)."""
+        """Looks whether a document was written in this version, with this content (null: is not there)."""
         options = {"version": "1.0.0", "schema_version": "1.0", **options}
         return self._client.call("verifier.verify_document", payload, **options)
 
