@@ -22,7 +22,7 @@ export const ProfileSchema = Type.Object(
         old: part('two MAJOR versions, the first deprecated'),
         secret: part('takes sealed payloads only'),
         large: part('{text} or an artifact; result {bytes, hash}; max_payload_bytes small'),
-        verify: part('{job_id}: returns evidence'),
+        verify: part('{job_id}, which begins with `conformance-`: returns evidence'),
         endToEnd: part(
           '{document_id, content, notify: {to}}: a process that is verified step by step',
         ),
