@@ -64,7 +64,9 @@ it('a program outside comes in with a token and signed envelopes only, until its
   expect(await send(good, signature)).toBe('NOT_FOUND');
   expect(await send({ ...good, seq: 3 }, signature)).toBe('UNAUTHORIZED');
   const published = await (await fetch(`${origin}/.well-known/jwks.json`)).json();
-  expect(published).toMatchObject({ keys: [{ use: 'enc' }, { use: 'sig', alg: 'Ed25519' }, { use: 'sig' }] });
+  expect(published).toMatchObject({
+    keys: [{ use: 'enc' }, { use: 'sig', alg: 'Ed25519' }, { use: 'sig' }],
+  });
 
   await run('keys', 'revoke', key.kid);
   expect(await send(good, signature)).toBe('UNAUTHORIZED');

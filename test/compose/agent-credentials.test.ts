@@ -81,7 +81,8 @@ class Cell {
 const offered = (cell: Cell) =>
   eventually(async () => {
     const { actions } = (await cell.json('/mcp/capabilities')) as { actions: ActionSpec[] };
-    if (!actions.some(({ action }) => action === ECHO.action)) throw new Error('it is not offered yet');
+    if (!actions.some(({ action }) => action === ECHO.action))
+      throw new Error('it is not offered yet');
   });
 
 describe('a troupe whose agent outside asks for a token and a signature', () => {
