@@ -87,11 +87,11 @@ export class FolderRoom {
     for await (const { tenant, hash, mtimeMs } of filesOf(path, aside)) {
       if (mtimeMs >= dueMs) continue;
       const name = `taken.${tenant}.${hash}.${randomBytes(8).toString('hex')}`;
-      const isTaken = await rename(fileOf(path, tenant, hash), join(aside, name)).then(
+      const wasThere = await rename(fileOf(path, tenant, hash), join(aside, name)).then(
         () => true,
         () => false,
       );
-      if (isTaken) removed += await this.#settle(name, dueMs);
+      if (wasThere) removed += await this.#settle(name, dueMs);
     }
     if (removed > 0) this.#counts.clear();
     return removed;

@@ -20,12 +20,9 @@ import { gatewayOn } from '../gateway/client.ts';
 let real: RealTasks;
 let edge: Edge;
 let gateway: Gateway;
-const routesOf = (
-  of: Edge,
-  streamsMax?: { readonly all: number; readonly own: number },
-): readonly Route[] => [
+const routesOf = (of: Edge): readonly Route[] => [
   ...envelopeRoutes(of),
-  ...taskRoutes({ edge: of, identity: namedCallers, ...(streamsMax ? { streamsMax } : {}) }),
+  ...taskRoutes({ edge: of, identity: namedCallers }),
   ...evidenceRoutes({
     index: real.system.index,
     identity: namedCallers,
@@ -136,42 +133,6 @@ describe('POST /v1/envelopes', () => {
     const { error } = await refusalOf(response);
     expect(error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
     expect(error.retry_after_sec).toBeGreaterThan(0);
-  });
-
-  it('bounds reads by a quota of their own', async () => {
-    const limits = { principalPerMinute: 1, externalPerMinute: 1, tenantPerMinute: 10 };
-    const reads = new TokenQuota(limits, real.system, systemClock);
-    const narrow = await gatewayOn(real.system, { routes: routesOf(real.edge({ reads })) });
-    const { task_id } = (await (await post('/v1/envelopes', envelope(), {}, narrow)).json()) as {
-      task_id: string;
-    };
-    const look = () => ask(`/v1/tasks/${task_id}`, {}, narrow);
-    expect((await look()).status).toBe(200);
-    const refused = await look();
-    expect(refused.status).toBe(429);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    const another = await post('/v1/envelopes', envelope(), {}, narrow);
-    await narrow.close();
-    expect(another.status).toBe(200);
-  });
-
-  it('bounds the streams of a principal, who may open another when one has ended', async () => {
-    const routes = routesOf(edge, { all: 2, own: 1 });
-    const narrow = await gatewayOn(real.system, { routes });
-    const asked = envelope({
-      action: 'test.hold_work',
-      payload: { schema_version: '1.0', gate: 'streams' },
-    });
-    const sent = await post('/v1/envelopes', asked, { prefer: 'respond-async' }, narrow);
-    const { task_id } = (await sent.json()) as { task_id: string };
-    const stream = () => ask(`/v1/tasks/${task_id}/events`, {}, narrow);
-    const first = await stream();
-    expect([first.status, (await stream()).status]).toEqual([200, 429]);
-    await eventually(() => expect(real.gate.begun).toContain('streams'));
-    real.gate.open('streams');
-    expect(await first.text()).toContain('test.hold_work.done');
-    expect((await stream()).status).toBe(200);
-    await narrow.close();
   });
 
   it('refuses a body that is too large, whether its length is told or not', async () => {
