@@ -11,6 +11,7 @@
  *  3. A repeat is known before its ttl, its seq and the quota are looked at (EN3, EN4).
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
+import type { CheckError } from '../../protocols/check.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import {
@@ -73,6 +74,8 @@ export type EdgeOptions = {
    * Left out: sensitive actions are refused
    */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
+  /** errors of an input against the schema that its task waits for; left out: not looked at */
+  readonly fits?: (schema: Record<string, unknown>, value: unknown) => readonly CheckError[];
   /** the bucket that files of payloads must be in (EN10); left out: their work looks itself */
   readonly artifacts?: Pick<Artifacts, 'resolve'>;
   readonly log?: { error(facts: object, message: string): void };

@@ -1,11 +1,12 @@
 /** TaskDesk: what a door does with a task that is there: find it, cancel it, give it an input. */
 import type { Address } from '../../protocols/address.ts';
+import type { CheckError } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskView } from '../../protocols/task.ts';
 import type { SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
-import { checkRoles } from './checks.ts';
+import { checkRoles, schemaFault } from './checks.ts';
 import type { Caller } from './edge.ts';
 import { OPERATOR } from './identity/tokens.ts';
 import type { Offers } from './offers.ts';
@@ -15,6 +16,8 @@ export type TaskDeskOptions = {
   readonly system: Pick<System, 'ask' | 'caughtUp'>;
   readonly offers: Offers;
   readonly watch: TaskWatch;
+  /** errors of a value against a JSON Schema; left out: an input is not looked at */
+  readonly fits?: (schema: Record<string, unknown>, value: unknown) => readonly CheckError[];
 };
 
 type Reader = Pick<Caller, 'tenant' | 'sub' | 'roles'>;
@@ -77,7 +80,10 @@ export class TaskDesk {
     }
   }
 
-  /** @throws TroupeError FORBIDDEN; CONFLICT when it waits for nothing */
+  /**
+   * @throws TroupeError FORBIDDEN; INVALID_ARGUMENT when it is not what the task waits for;
+   * CONFLICT when it waits for nothing
+   */
   async input(
     view: TaskView,
     input: unknown,
@@ -85,6 +91,13 @@ export class TaskDesk {
     waitMs: number,
   ): Promise<TaskView> {
     this.#checkMay(view, send);
+    const { schema } = this.#now(view).waiting ?? {};
+    const errors = schema === undefined ? [] : (this.#o.fits?.(schema, input) ?? []);
+    if (errors.length > 0)
+      throw schemaFault(
+        'the input is not what the task waits for',
+        errors.map((error) => ({ ...error, path: `/input${error.path}` })),
+      );
     return this.#ask(view, { type: 'task.input', input }, send, waitMs);
   }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { shippedActors } from '../../../actors/index.ts';
+import { compileSchema } from '../../../actors/listing/effects/compile-schema.ts';
 import { defineAction, inputRequired } from '../../../actors/task/action.ts';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
@@ -85,7 +86,11 @@ const actionsOf = (gate: Gate) => [
     perform: (_, { inputs }) =>
       Promise.resolve(
         inputs.length === 0
-          ? inputRequired({ for: 'input', prompt: 'which word?' })
+          ? inputRequired({
+              for: 'input',
+              prompt: 'which word?',
+              schema: { type: 'string', minLength: 1 },
+            })
           : { word: inputs[0] },
       ),
   }),
@@ -171,6 +176,7 @@ export const openRealTasks = async (): Promise<RealTasks> => {
     offers,
     edge(options = {}) {
       const edge = createEdge({
+        fits: (schema, value) => compileSchema(schema)(value),
         system,
         offers,
         identity: namedCallers,

@@ -129,6 +129,11 @@ describe('control', () => {
       const view = await edge.task(task_id, { authorization: 'Bearer alice' });
       expect(view.waiting).toMatchObject({ for: 'input', prompt: 'which word?' });
     });
+    const nothing = control('task.provide_input', { task_id, input: '' });
+    expect(errorOf(await send(nothing))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      details: { errors: [{ path: '/input' }] },
+    });
     const word = control('task.provide_input', { task_id, input: 'Wort' });
     taskOf(await send(word));
     await eventually(async () => {
