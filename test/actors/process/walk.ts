@@ -40,6 +40,13 @@ const isSurelyUndone = (event: Message): boolean => {
   return state === 'FAILED' && error?.code === 'FORBIDDEN';
 };
 
+/** Undone is what was undone, and where that is verified, what was found to be so. */
+const isProof = (name: string, phase: string | undefined, event: Message): boolean => {
+  const { result } = (event['result'] ?? {}) as { result?: { verified?: boolean } };
+  const isVerified = outline.find((step) => step.name === name)?.verifyUndo === true;
+  return isVerified ? phase === 'verifyUndo' && result?.verified === true : phase === 'undo';
+};
+
 /** A second account of what was done and undone, by the tasks' own answers. */
 class Deeds {
   /** by step, of what a task did */
@@ -83,7 +90,8 @@ class Deeds {
     const { state, decision } = (event['result'] ?? {}) as { state?: TaskState; decision?: string };
     if (decision === 'skip') this.did = new Map(this.did).set(at, 'left');
     if (phase === 'act' && !isSurelyUndone(event)) this.did = new Map(this.did).set(name, 'done');
-    if (phase === 'undo' && state === 'SUCCEEDED') this.did = new Map(this.did).set(name, 'undone');
+    if (state === 'SUCCEEDED' && isProof(name, phase, event))
+      this.did = new Map(this.did).set(name, 'undone');
   }
 
   #lastWord({ to, result, error }: Reply, context: ProcessContext): void {

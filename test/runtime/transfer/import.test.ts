@@ -234,7 +234,8 @@ describe('an import', () => {
       expect(found).toHaveLength(1);
       return found;
     });
-    expect(letters[0]).toMatchObject({ event: { n: 'short' }, error: { code: 'EXPIRED' } });
+    const letter = await there.system.deadLetters.get(letters[0]!.position);
+    expect(letter).toMatchObject({ event: { n: 'short' }, error: { code: 'EXPIRED' } });
     expect(there.known(a).seen).toEqual(['do:keyed']);
     await there.ask(a, { type: 'do', n: 'keyed' }, { key: 'k' });
     expect(there.known(a).seen).toEqual(['do:keyed']);
