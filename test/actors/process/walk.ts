@@ -56,6 +56,10 @@ class Deeds {
   row: ProcessRow | null = null;
   end: string | undefined;
   lastTask = '';
+  /** the step that a person is asked about */
+  questioned = '';
+  /** the one that answered last: what it says after that counts no more */
+  answered = '';
 
   copy(): Deeds {
     return Object.assign(new Deeds(), this);
@@ -64,7 +68,6 @@ class Deeds {
   take(happened: Happened): void {
     const { cause, meta, step } = happened;
     const before = this.lastTask;
-    const at = this.row?.step ?? '';
     for (const { to, event, ask } of said<Tell>(step.asks, 'tell')) {
       if (event.type === 'task.cancel') {
         demand(to, 'only what runs is cancelled').toBe(before);
@@ -76,19 +79,21 @@ class Deeds {
       const [name = '', phase] = to.slice(to.lastIndexOf('/') + 1).split('.');
       if (phase === 'undo') demand(this.did.get(name), 'only what was touched').toBe('done');
       this.lastTask = to;
+      if (event.type === 'approval.ask') this.questioned = outline[contextOf(step.live).at]!.name;
     }
     for (const { value } of said<Project>(step.asks, 'project')) this.row = value as ProcessRow;
-    this.#deed(cause.event, meta.from, before, at);
+    this.#deed(cause.event, meta.from, before);
     for (const reply of said<Reply>(step.asks, 'reply'))
       this.#lastWord(reply, contextOf(step.live));
   }
 
   /** What an answer that counts says of the world. */
-  #deed(event: Message, from: Address | undefined, awaited: string, at: string): void {
-    if (event.type !== 'reply' || from !== awaited) return;
+  #deed(event: Message, from: Address | undefined, awaited: string): void {
+    if (event.type !== 'reply' || from !== awaited || from === this.answered) return;
+    this.answered = from;
     const [name = '', phase] = awaited.slice(awaited.lastIndexOf('/') + 1).split('.');
     const { state, decision } = (event['result'] ?? {}) as { state?: TaskState; decision?: string };
-    if (decision === 'skip') this.did = new Map(this.did).set(at, 'left');
+    if (decision === 'skip') this.did = new Map(this.did).set(this.questioned, 'left');
     if (phase === 'act' && !isSurelyUndone(event)) this.did = new Map(this.did).set(name, 'done');
     if (state === 'SUCCEEDED' && isProof(name, phase, event))
       this.did = new Map(this.did).set(name, 'undone');
