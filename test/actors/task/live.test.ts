@@ -156,7 +156,7 @@ describe('a cancel', () => {
       run.done('done');
       const [view, answer] = await Promise.all([waiting, cancelled ?? job.cancel()]);
       winners.add(view.state);
-      expect(job.row()?.view).toEqual(view);
+      await eventually(() => expect(job.row()?.view).toEqual(view));
       if (view.state === 'CANCELLED') expect(viewIn(answer)).toEqual(view);
       else expect(errorIn(answer).details).toMatchObject({ state: 'SUCCEEDED' });
     }
@@ -170,7 +170,7 @@ describe('a cancel', () => {
     await desk.work.began(1);
     const answers = [job.cancel(), job.cancel()];
     const undo = await desk.undo.began(1);
-    expect(job.row()?.view).toMatchObject({ state: 'RUNNING', compensating: true });
+    await job.is({ state: 'RUNNING', compensating: true });
     expect(undo.context.idempotencyKey).toBe(`${job.id}.undo`);
     undo.done();
     for (const answer of await Promise.all(answers))
@@ -205,7 +205,7 @@ describe('work that fails', () => {
     expect(await job.is({ state: 'SUCCEEDED' }, `${job.id}.r1`)).toMatchObject({
       result: 'at last',
     });
-    expect(job.row()?.view.state).toBe('FAILED');
+    await job.is({ state: 'FAILED' });
   });
 
   it('of a code that no other attempt would change fails at once, and is no dead letter', async () => {
