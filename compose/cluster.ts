@@ -18,7 +18,7 @@ import {
 } from '../runtime/index.ts';
 import { registryBeat } from './a2a.ts';
 import { Attendance } from './attendance.ts';
-import { type Crew, hire, TENANT } from './crew.ts';
+import { askOf, type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { seed } from './settings.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
@@ -155,10 +155,10 @@ async function joinCluster(
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
-    const node = await createSystem({
+    const node: System = await createSystem({
       ...ports,
       ...system,
-      services: { ...services, ...tasks.services },
+      services: { ...services, ...tasks.services, ask: askOf(() => node) },
       workspaces: workspacesOf(config, { blobs, cell, node: `${role}-${name}` }),
       env: nats.env,
       cluster: {

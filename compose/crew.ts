@@ -6,7 +6,7 @@ import { builtInTools } from '../actors/agent/tools/built-in.ts';
 import { createToolRegistry } from '../actors/agent/tools/registry.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
-import { type SystemOptions, systemClock } from '../runtime/index.ts';
+import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { createLog } from './log.ts';
 import { labelsOf } from './observed.ts';
@@ -19,7 +19,8 @@ export type Crew = {
   readonly metrics: Metrics;
   readonly agents: readonly ResolvedAgent[];
   readonly fallbackModel: string;
-  readonly services: AgentServices;
+  /** all that agents need but `ask`, which is the system's */
+  readonly services: Omit<AgentServices, 'ask'>;
   readonly options: Pick<
     SystemOptions,
     | 'actors'
@@ -42,7 +43,7 @@ export function hire(config: Config): Crew {
   });
   const agents = resolveAgents(config);
   for (const { model } of agents) if (model) catalog.resolve(model);
-  const services: AgentServices = { catalog, tools: createToolRegistry(builtInTools) };
+  const services: Crew['services'] = { catalog, tools: createToolRegistry(builtInTools) };
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
   const metrics = createMetrics();
   return {
@@ -62,6 +63,16 @@ export function hire(config: Config): Crew {
     },
   };
 }
+
+/** Messages that tools send. `system` is asked for when the first one is. */
+export const askOf =
+  (system: () => Pick<System, 'ask'>): AgentServices['ask'] =>
+  (to, event, options = {}) =>
+    system().ask(to, event, { principal: AGENTS, timeoutMs: ASK_MS, ...options });
+
+/** How long a tool waits for an actor, unless it says otherwise. */
+const ASK_MS = 30_000;
+const AGENTS = { sub: 'agents', roles: [] };
 
 function offlinePace(text: string | undefined): { offlineTokensPerSecond?: number } {
   const pace = Number(text);

@@ -3,7 +3,7 @@ import { rootAddress } from '../actors/index.ts';
 import { errorData } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
-import { hire, TENANT } from './crew.ts';
+import { askOf, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
@@ -28,10 +28,10 @@ export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<
   const tasks = await openTaskParts(config, crew, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
-  const system = await createSystem({
+  const system: System = await createSystem({
     ...ports,
     ...crew.options,
-    services: { ...crew.services, ...tasks.services },
+    services: { ...crew.services, ...tasks.services, ask: askOf(() => system) },
     shards: runtime.shards,
     workspaces,
   });

@@ -4,7 +4,7 @@
  * its budgets decide.
  */
 import type { ErrorData } from './errors.ts';
-import type { Usage } from './session.ts';
+import type { QueueMode, Usage, Verbosity } from './session.ts';
 
 /**
  * What an agent is. Set by configuration at every start; runs take it as it was when they were
@@ -23,6 +23,72 @@ export type AgentSettings = {
   readonly runsMax: number;
   /** tokens (in and out) per UTC day; 0: unlimited */
   readonly tokensPerDay: number;
+  /** models to go on with, in order, when the one before can not answer (AL10) */
+  readonly fallbacks?: readonly string[];
+  readonly limits?: RunLimits;
+  readonly queue?: QueueSettings;
+  readonly tools?: ToolPolicy;
+  readonly sandbox?: SandboxPolicy;
+  readonly verbose?: Verbosity;
+  /** tokens of the model's window that are kept free for the answer; default 16,384 (AL8) */
+  readonly reserveTokens?: number;
+};
+
+/** Ceilings that really stop; absent: none, or the default that is named (AL9, AL10). */
+export type RunLimits = {
+  /** model calls of one run; default 64 */
+  readonly turnsMax?: number;
+  readonly tokensPerRun?: number;
+  readonly costPerRunUsd?: number;
+  readonly tokensPerSession?: number;
+  readonly costPerSessionUsd?: number;
+  readonly costPerDayUsd?: number;
+  /** identical calls of a tool in a row, same arguments and same result; default 4 */
+  readonly identicalCallsMax?: number;
+};
+
+/** What becomes of messages that come while a run is going (AL3). */
+export type QueueSettings = {
+  /** default `steer` */
+  readonly mode?: QueueMode;
+  /** by channel, instead of `mode` */
+  readonly byChannel?: Readonly<Record<string, QueueMode>>;
+  /** quiet before what was collected begins, milliseconds; default 500 */
+  readonly debounceMs?: number;
+  /** messages that may wait; default 20 */
+  readonly cap?: number;
+  /**
+   * past the cap: `summarize` (default) folds the oldest into a line of the next run, `old` the
+   * same without its words, `refuse` refuses the newest
+   */
+  readonly overflow?: 'summarize' | 'old' | 'refuse';
+};
+
+/** Which tools an agent has: names and `group:` names; deny wins (SX2). */
+export type ToolPolicy = {
+  /** absent or empty: all */
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly exec?: ExecPolicy;
+};
+
+/**
+ * Which commands run on the host without a question (SX3). Sandboxed ones are never asked about.
+ */
+export type ExecPolicy = {
+  /** `off`: none is asked about; `on-miss` (default): what no pattern allows; `always` */
+  readonly ask?: 'off' | 'on-miss' | 'always';
+  /** patterns of commands, as docs/sandbox.md has them */
+  readonly allow?: readonly string[];
+  /** how long a person has, milliseconds; default 1,800,000; then it is denied */
+  readonly askForMs?: number;
+};
+
+export type SandboxPolicy = {
+  readonly mode: 'none' | 'non-main' | 'always';
+  readonly workspaceAccess: 'ro' | 'rw' | 'none';
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
 };
 
 export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings };
@@ -36,6 +102,8 @@ export type AgentRelease = { type: 'agent.release'; runId: string; usage: Usage 
 export type AgentPause = { type: 'agent.pause' };
 export type AgentResume = { type: 'agent.resume' };
 export type AgentRetire = { type: 'agent.retire' };
+/** From a session: a person allowed a command for good; it is not asked about again (SX3). */
+export type AgentAllow = { type: 'agent.allow'; pattern: string; by: string };
 
 export type AgentAdmitted = { type: 'agent.admitted'; runId: string; settings: AgentSettings };
 export type AgentRefused = { type: 'agent.refused'; runId: string; error: ErrorData };
@@ -49,4 +117,7 @@ export type AgentRow = {
   waiting: number;
   day: string;
   tokensToday: number;
+  costTodayUsd?: number;
+  /** patterns of commands that people allowed for good, newest last, at most 500 */
+  allowed?: readonly { pattern: string; by: string; at: number }[];
 };

@@ -3,7 +3,22 @@
  * index rows, transcript entries, live run events. A session's address is
  * `{tenant}/session/{sessionKey}`.
  */
+import type { ImagePart } from './content.ts';
 import type { ErrorData } from './errors.ts';
+
+/**
+ * What becomes of a message that comes while a run is going (AL3):
+ *  - `steer`: it joins the run at the next boundary of a model call or a tool; when there is none
+ *    any more, it becomes a run of its own;
+ *  - `followup`: a run of its own, in order;
+ *  - `collect`: all that waits becomes one run, when nothing came for `debounceMs`;
+ *  - `interrupt`: the run is aborted and this one begins.
+ */
+export type QueueMode = 'steer' | 'followup' | 'collect' | 'interrupt';
+/**
+ * How much of its work a run shows in its reply (AL7): nothing, a line per tool, results as well.
+ */
+export type Verbosity = 'off' | 'on' | 'full';
 
 /**
  * To a session: a message of a person. The idempotency key of the request becomes `runId`. Answer:
@@ -21,6 +36,15 @@ export type SessionReceive = {
   extraSystemPrompt?: string;
   /** whole run, milliseconds; the smallest enclosing limit wins */
   timeoutMs?: number;
+  /** default the session's, then the agent's for this channel, then `steer` */
+  queue?: QueueMode;
+  /** at most IMAGES_MAX */
+  images?: readonly ImagePart[];
+  verbose?: Verbosity;
+  /** whether the reasoning is part of the reply; it is streamed anyway. Default false */
+  reasoning?: boolean;
+  /** the door it came through, for its queue mode; default `webchat` */
+  channel?: string;
 };
 export type RunAccepted = {
   runId: string;
@@ -30,6 +54,26 @@ export type RunAccepted = {
   queued: boolean;
 };
 
+/** To a session that is idle: shorten its context now. Answer: CompactionDone, or CONFLICT. */
+export type SessionCompact = { type: 'session.compact'; instructions?: string };
+export type CompactionDone = { compacted: boolean; tokensBefore: number; tokensAfter: number };
+
+/**
+ * To a session: begin anew under another session id; what goes on is aborted, what waits is ended
+ * as aborted (SE2). The transcript stays; no model sees what lies before. Answer: { sessionId }.
+ */
+export type SessionReset = { type: 'session.reset'; reason?: string };
+
+/** To a session: settings of its own, until its reset; null: as the agent has it. Answer: them. */
+export type SessionSet = {
+  type: 'session.set';
+  model?: string | null;
+  thinking?: string | null;
+  queue?: QueueMode | null;
+  verbose?: Verbosity | null;
+  reasoning?: boolean | null;
+};
+
 /**
  * To a session: stop the running or the queued run (all of them without runId). Answer: { aborted:
  * runIds }.
@@ -37,6 +81,7 @@ export type RunAccepted = {
 export type SessionAbort = { type: 'session.abort'; runId?: string };
 
 export type RunStatus = 'queued' | 'running' | 'ok' | 'error' | 'aborted' | 'timeout';
+/** `costUsd` is there when the price of every model in it is known. */
 export type Usage = { inputTokens: number; outputTokens: number; costUsd?: number };
 
 /**
@@ -55,6 +100,8 @@ export type RunRow = {
   error?: ErrorData;
   usage?: Usage;
   model?: string;
+  /** this message was taken into that run and ends with it (steer, collect) */
+  joined?: string;
 };
 
 /** Index `sessions`, key sessionKey. */
@@ -80,7 +127,39 @@ export type ToolCall = { id: string; name: string; args: unknown };
 
 /** Entries of a session's transcript; `type` names the kind. `at` is shard time. */
 export type SessionEntry =
-  | { type: 'user'; runId: string; text: string; sender?: string; at: number }
+  | {
+      type: 'user';
+      runId: string;
+      text: string;
+      sender?: string;
+      images?: readonly ImagePart[];
+      /** the message that joined this run (steer, collect): its own run id */
+      of?: string;
+      at: number;
+    }
+  /** what the model is told in front of everything; the last one before a call counts (AL5) */
+  | {
+      type: 'prompt';
+      runId: string;
+      digest: string;
+      system: string;
+      report: PromptReport;
+      at: number;
+    }
+  /** what lies before entry `keptFrom` is replaced by the summary (AL8) */
+  | {
+      type: 'compaction';
+      /** '' outside of a run */
+      runId: string;
+      summary: string;
+      /** transcript position of the first entry that models still see */
+      keptFrom: number;
+      tokensBefore: number;
+      tokensAfter: number;
+      at: number;
+    }
+  /** the session began anew: models see nothing before it */
+  | { type: 'reset'; runId: ''; sessionId: string; reason?: string; at: number }
   | {
       type: 'assistant';
       runId: string;
@@ -100,9 +179,35 @@ export type SessionEntry =
       name: string;
       result: string;
       isError: boolean;
+      images?: readonly ImagePart[];
+      /** nobody knows whether it ran: its worker died, and it may not run twice (RT9) */
+      unknown?: boolean;
+      /** what it said to people by itself: not said again in the reply (AL7) */
+      sent?: readonly SentMessage[];
       at: number;
     }
   | { type: 'run.end'; runId: string; status: RunStatus; error?: ErrorData; at: number };
+
+/** A message that a tool sent: to whom, and what. */
+export type SentMessage = { to: string; text: string };
+
+/** What a model is told, source by source: `troupe agent prompt --explain` (AL5). */
+export type PromptReport = {
+  readonly sources: readonly PromptSource[];
+  /** estimated */
+  readonly tokens: number;
+  readonly tools: readonly string[];
+  readonly skills: readonly string[];
+};
+export type PromptSource = {
+  /** `base`, `AGENTS.md`, `skills`, `runtime`, `extra`, … */
+  readonly name: string;
+  readonly characters: number;
+  /** characters of the source before it was cut */
+  readonly cutFrom?: number;
+  /** why it is not there */
+  readonly left?: 'missing' | 'empty' | 'hook' | 'limit';
+};
 
 /**
  * Live events of runs on Bus topic `runEventsTopic(tenant, sessionKey)`; ephemeral, in order per
@@ -136,7 +241,15 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
   | { stream: 'assistant'; delta: string; offset: number; call: number }
   | { stream: 'reasoning'; delta: string; offset: number; call: number }
   | { stream: 'tool'; phase: 'start'; callId: string; name: string; args: unknown }
+  /** progress: what came since the last update */
+  | { stream: 'tool'; phase: 'update'; callId: string; name: string; delta: string }
   | { stream: 'tool'; phase: 'end'; callId: string; name: string; result: string; isError: boolean }
+  /** a call waits for a person: see the approval of that id */
+  | { stream: 'tool'; phase: 'approval'; callId: string; name: string; approvalId: string }
+  /** watchers drop what they hold of call `call` and later: it is made again with less (AL8) */
+  | { stream: 'compaction'; phase: 'start' | 'end'; call: number; willRetry: boolean }
+  /** a message joined the run */
+  | { stream: 'steer'; of: string; text: string }
 );
 
 const token = (text: string) =>

@@ -52,7 +52,7 @@ function messageOf(entry: SessionEntry): ModelMessage | undefined {
       const { callId, name, result, isError } = entry;
       return { role: 'tool', callId, name, result, isError };
     }
-    case 'run.end':
+    default:
       return undefined;
   }
 }

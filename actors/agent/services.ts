@@ -1,5 +1,11 @@
 /** What the composition root gives to the effects of agents. */
 import type { ModelCatalog } from './models/catalog.ts';
 import type { ToolRegistry } from './tools/registry.ts';
+import type { ToolSystem } from './tools/tool.ts';
 
-export type AgentServices = { readonly catalog: ModelCatalog; readonly tools: ToolRegistry };
+export type AgentServices = {
+  readonly catalog: ModelCatalog;
+  readonly tools: ToolRegistry;
+  /** Messages to actors: `System.ask`, there before the first effect runs. */
+  readonly ask: ToolSystem['ask'];
+};

@@ -220,6 +220,7 @@ export function assistantEntry(
 export const toolsInput = (context: SessionContext): CallToolsInput => ({
   sessionKey: context.sessionKey,
   tenant: context.tenant,
+  agentId: context.agentId,
   runId: runOf(context).runId,
   calls: runOf(context).tools ?? [],
 });

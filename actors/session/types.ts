@@ -3,11 +3,14 @@ import type { Address } from '../../protocols/address.ts';
 import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols/agent.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type {
+  PromptReport,
   RunStatus,
+  SentMessage,
   SessionAbort,
   SessionReceive,
   ToolCall,
   Usage,
+  Verbosity,
 } from '../../protocols/session.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
 
@@ -93,6 +96,7 @@ export type CallModelOutput = {
 export type CallToolsInput = {
   readonly sessionKey: string;
   readonly tenant: string;
+  readonly agentId: string;
   readonly runId: string;
   readonly calls: readonly ToolCall[];
 };
@@ -101,4 +105,99 @@ export type ToolResult = {
   readonly name: string;
   readonly result: string;
   readonly isError: boolean;
+};
+
+// ---- of one run, between the chart and its effects
+
+/** Puts the prompt together (AL5), once per run. `repeatable`. */
+export type AssembleInput = {
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly sessionId: string;
+  readonly runId: string;
+  /** the message that began the run, for hooks */
+  readonly text: string;
+  /** `provider/model` that it will be sent to first */
+  readonly model?: string;
+  readonly settings: AgentSettings;
+  readonly extraSystemPrompt?: string;
+  /** digest of the prompt that the transcript holds since the last reset; absent: none */
+  readonly digest?: string;
+  /** the session has just begun (a hook is told) */
+  readonly isFirst: boolean;
+};
+export type AssembleOutput = {
+  readonly digest: string;
+  /** absent when the transcript holds it already */
+  readonly prompt?: { readonly system: string; readonly report: PromptReport };
+  /** what hooks put in front of the message */
+  readonly prepend?: string;
+  /** somebody wants to see the reply before it is told: the chart passes `replying` */
+  readonly replyHooks: boolean;
+};
+
+/** A call of a model, and what is decided about it before it runs. */
+export type PlannedCall = ToolCall & {
+  /** the tool's own name, where the model used an alias */
+  readonly name: string;
+  readonly class: 'repeatable' | 'keyed' | 'once';
+  readonly parallel: boolean;
+  /** it does not run: the model reads this instead */
+  readonly refused?: string;
+  /** a person is asked first (SX3); `pattern`: what `always` allows */
+  readonly question?: {
+    readonly command: string;
+    readonly detail: string;
+    readonly pattern: string;
+    readonly forMs: number;
+  };
+  readonly confinement: {
+    readonly sandboxed: boolean;
+    readonly workspaceAccess: 'ro' | 'rw' | 'none';
+  };
+};
+
+/** Shortens the context (AL8). `keyed`: the daily log is written once per key. */
+export type CompactInput = {
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  /** '' outside of a run */
+  readonly runId: string;
+  /** transcript position that models see from; the last `keptFrom` or reset */
+  readonly from: number;
+  readonly settings: AgentSettings;
+  readonly model?: string;
+  readonly instructions?: string;
+};
+export type CompactOutput = {
+  /** false: there was nothing to shorten; the other fields are as before */
+  readonly compacted: boolean;
+  readonly summary: string;
+  readonly keptFrom: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly usage: Usage;
+};
+
+/** What a reply is made of (AL7). */
+export type ReplyFacts = {
+  readonly status: RunStatus;
+  readonly text: string;
+  readonly reasoning?: string;
+  readonly showReasoning: boolean;
+  readonly verbose: Verbosity;
+  readonly tools: readonly ToolSummary[];
+  /** what messaging tools have sent to this very conversation */
+  readonly sent: readonly SentMessage[];
+  readonly error?: ErrorData;
+};
+export type ToolSummary = {
+  readonly name: string;
+  /** first words of its arguments */
+  readonly about: string;
+  readonly isError: boolean;
+  /** first words of its result; with verbose `full` */
+  readonly result?: string;
 };

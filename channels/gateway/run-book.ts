@@ -110,7 +110,7 @@ export class RunBook {
     live.heardAt = this.#clock.monotonicMs();
     if (event.stream === 'lifecycle') this.#lifecycle(live, event);
     else if (event.stream === 'tool') this.#listener.tool(live, event);
-    else {
+    else if (event.stream === 'assistant' || event.stream === 'reasoning') {
       const stream = event.stream === 'assistant' ? live.answer : live.reasoning;
       stream.apply(event.delta, event.offset);
       if (stream.pending) this.#listener.streamed(live);

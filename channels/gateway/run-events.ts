@@ -50,11 +50,7 @@ export class RunEvents implements RunListener {
   }
 
   tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void {
-    const { callId: toolCallId, name, phase } = event;
-    const data =
-      phase === 'start'
-        ? { phase, name, toolCallId, args: event.args }
-        : { phase: 'result', name, toolCallId, isError: event.isError, result: event.result };
+    const data = toolData(event);
     this.#agent(live, 'tool', data, (connection) =>
       Boolean(connection.client?.caps.has('tool-events')),
     );
@@ -151,6 +147,20 @@ export class RunEvents implements RunListener {
     }
   }
 }
+
+const toolData = (event: RunEvent & { stream: 'tool' }): object => {
+  const { callId: toolCallId, name, phase } = event;
+  switch (phase) {
+    case 'start':
+      return { phase, name, toolCallId, args: event.args };
+    case 'update':
+      return { phase, name, toolCallId, partialResult: event.delta };
+    case 'approval':
+      return { phase, name, toolCallId, approvalId: event.approvalId };
+    case 'end':
+      return { phase: 'result', name, toolCallId, isError: event.isError, result: event.result };
+  }
+};
 
 /** Short texts flow, long ones come in larger steps: each step carries the whole text. */
 const intervalFor = (characters: number): number => {

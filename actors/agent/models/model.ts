@@ -25,6 +25,7 @@
  *
  * `details.provider` always, `details.status` when there was an HTTP answer.
  */
+import type { ImagePart } from '../../../protocols/content.ts';
 import type { ToolCall } from '../../../protocols/session.ts';
 
 export type { ToolCall };
@@ -41,7 +42,7 @@ export type Continuation = {
 };
 
 export type ModelMessage =
-  | { readonly role: 'user'; readonly text: string }
+  | { readonly role: 'user'; readonly text: string; readonly images?: readonly ImagePart[] }
   | {
       readonly role: 'assistant';
       readonly text: string;
@@ -54,6 +55,7 @@ export type ModelMessage =
       readonly name: string;
       readonly result: string;
       readonly isError: boolean;
+      readonly images?: readonly ImagePart[];
     };
 
 /**
@@ -87,7 +89,12 @@ export type ModelRequest = {
  */
 export type ModelStop = 'end' | 'tools' | 'length' | 'refusal';
 
-export type ModelUsage = { readonly inputTokens: number; readonly outputTokens: number };
+export type ModelUsage = {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** of `inputTokens`, those that the provider had cached */
+  readonly cachedInputTokens?: number;
+};
 
 export type ModelDone = {
   readonly kind: 'done';
@@ -114,6 +121,17 @@ export type ModelInfo = {
   readonly contextWindow: number;
   /** most tokens of one answer */
   readonly maxTokens: number;
+  /** US dollars per million tokens; without it no cost is counted */
+  readonly price?: ModelPrice;
+  /** takes images in; a model that does not is told that there was one. Default true */
+  readonly images?: boolean;
+};
+
+export type ModelPrice = {
+  readonly input: number;
+  readonly output: number;
+  /** of tokens read from the provider's cache; default `input` */
+  readonly cachedInput?: number;
 };
 
 export type StreamOptions = {

@@ -3,6 +3,7 @@
  * together, the others in order. A tool's failure is a result that the model reads, never a failed
  * run (AL11).
  */
+import { address } from '../../../protocols/address.ts';
 import { errorData } from '../../../protocols/errors.ts';
 import { type RunEvent, runEventsTopic } from '../../../protocols/session.ts';
 import type { ToolCall } from '../../../protocols/session.ts';
@@ -39,7 +40,10 @@ async function runTool(
 ): Promise<ToolResult> {
   const { runId, sessionKey, tenant } = input;
   const tell = (
-    event: { phase: 'start'; args: unknown } | { phase: 'end'; result: string; isError: boolean },
+    event:
+      | { phase: 'start'; args: unknown }
+      | { phase: 'update'; delta: string }
+      | { phase: 'end'; result: string; isError: boolean },
   ) => {
     const about: RunEvent = {
       runId,
@@ -53,20 +57,35 @@ async function runTool(
     context.publish(runEventsTopic(tenant, sessionKey), { type: 'run', ...about });
   };
   tell({ phase: 'start', args: call.args });
-  const { text, isError = false } = await outcomeOf(call, context);
+  const { text, isError = false } = await outcomeOf(input, call, context, tell);
   tell({ phase: 'end', result: text, isError });
   return { callId: call.id, name: call.name, result: text, isError };
 }
 
 async function outcomeOf(
+  input: CallToolsInput,
   call: ToolCall,
   context: EffectContext,
+  tell: (event: { phase: 'update'; delta: string }) => void,
 ): Promise<{ text: string; isError?: boolean }> {
-  const { tools } = context.services as AgentServices;
+  const { tools, ask } = context.services as AgentServices;
+  const { tenant, agentId, sessionKey, runId } = input;
   try {
-    const idempotencyKey = `${context.id}:${call.id}`;
     return await inSpan(toolSpan(call), () =>
-      tools.run(call, { signal: context.signal, now: context.now(), idempotencyKey }),
+      tools.run(call, {
+        signal: context.signal,
+        now: context.now(),
+        idempotencyKey: `${context.id}:${call.id}`,
+        tenant,
+        agentId,
+        sessionKey,
+        runId,
+        confinement: { sandboxed: false, workspaceAccess: 'rw' },
+        workspace: () => context.workspace(address(tenant, 'agent', agentId)),
+        update: (delta) => tell({ phase: 'update', delta }),
+        system: { ask, index: () => context.index() },
+        env: {},
+      }),
     );
   } catch (error) {
     if (context.signal.aborted) throw error;

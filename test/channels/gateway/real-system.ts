@@ -22,8 +22,9 @@ export const openRealSystem = async (path: string, tokensPerSecond: number): Pro
       { clock: systemClock, offlineTokensPerSecond: tokensPerSecond },
     ),
     tools: createToolRegistry(builtInTools),
+    ask: (to, event, options = {}) => system.ask(to, event, { principal: OPERATOR, timeoutMs: 30_000, ...options }),
   };
-  const system = await createSystem({
+  const system: System = await createSystem({
     ...(await openEmbedded({ path })),
     actors: shippedActors(),
     services,

@@ -8,13 +8,10 @@ import {
   cutText,
   resultBytesMax,
 } from '../../../../actors/agent/tools/registry.ts';
-import { defineTool, type ToolContext } from '../../../../actors/agent/tools/tool.ts';
+import { defineTool } from '../../../../actors/agent/tools/tool.ts';
+import { toolContext } from './tool-context.ts';
 
-const context: ToolContext = {
-  signal: new AbortController().signal,
-  idempotencyKey: 'intent-1',
-  now: Date.UTC(2026, 2, 3, 13, 5, 9),
-};
+const context = toolContext();
 const registry = createToolRegistry(builtInTools);
 const run = (name: string, args: unknown) => registry.run({ name, args }, context);
 

@@ -1,0 +1,19 @@
+/** Content of messages beside their text: images, within bounds that every door checks. */
+import { type Static, Type } from '@sinclair/typebox';
+
+/** Images of one message, and of one tool's result. */
+export const IMAGES_MAX = 8;
+/** Of one image, bytes before base64; all images of a message together four times that. */
+export const IMAGE_BYTES_MAX = 1_048_576;
+export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+
+export const ImagePartSchema = Type.Object(
+  {
+    mimeType: Type.Union(IMAGE_TYPES.map((type) => Type.Literal(type))),
+    /** base64, without line breaks */
+    data: Type.String({ maxLength: Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 4 }),
+  },
+  { additionalProperties: false },
+);
+/** An image as models take it in. */
+export type ImagePart = Static<typeof ImagePartSchema>;
