@@ -1,5 +1,6 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
 import type { Logger } from 'pino';
+import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../actors/agent/models/catalog.ts';
 import type { AgentServices } from '../actors/agent/services.ts';
 import { builtInTools } from '../actors/agent/tools/built-in.ts';
@@ -43,7 +44,11 @@ export function hire(config: Config): Crew {
   });
   const agents = resolveAgents(config);
   for (const { model } of agents) if (model) catalog.resolve(model);
-  const services: Crew['services'] = { catalog, tools: createToolRegistry(builtInTools) };
+  const services: Crew['services'] = {
+    catalog,
+    tools: createToolRegistry(builtInTools),
+    hooks: createHooks(),
+  };
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
   const metrics = createMetrics();
   return {

@@ -1,4 +1,5 @@
 /** What the composition root gives to the effects of agents. */
+import type { Hooks } from './hooks/hooks.ts';
 import type { ModelCatalog } from './models/catalog.ts';
 import type { ToolRegistry } from './tools/registry.ts';
 import type { ToolSystem } from './tools/tool.ts';
@@ -6,6 +7,7 @@ import type { ToolSystem } from './tools/tool.ts';
 export type AgentServices = {
   readonly catalog: ModelCatalog;
   readonly tools: ToolRegistry;
+  readonly hooks: Hooks;
   /** Messages to actors: `System.ask`, there before the first effect runs. */
   readonly ask: ToolSystem['ask'];
 };

@@ -20,30 +20,48 @@ export const resultBytesMax = 64 * 1024;
 const faultsMax = 5;
 
 export type ToolRegistry = {
+  /** In order of registration. */
+  all(): readonly Tool[];
   /** What models are told, in order of registration. */
   specs(): readonly ToolSpec[];
+  /** By its name or one of its aliases. */
   get(name: string): Tool | undefined;
+  /**
+   * What is wrong with a call, in words that a model can act upon: no such tool, arguments that the
+   * schema refuses. undefined: nothing.
+   */
+  check(name: string, args: unknown): string | undefined;
   /** Runs one call. @throws what the tool throws */
   run(call: Pick<ToolCall, 'name' | 'args'>, context: ToolContext): Promise<ToolResult>;
 };
 
-/** @throws Error when two tools have one name, or a name is one that a provider would refuse */
+/**
+ * @throws Error when two tools share a name or an alias, or a name is one that a provider would
+ * refuse
+ */
 export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
   const byName = new Map<string, Tool>();
   for (const tool of tools) {
-    if (!/^[A-Za-z0-9_-]{1,64}$/.test(tool.name)) throw new Error(`Bad tool name: ${tool.name}`);
-    if (byName.has(tool.name)) throw new Error(`Two tools are named ${tool.name}`);
-    byName.set(tool.name, tool);
+    for (const name of [tool.name, ...(tool.aliases ?? [])]) {
+      if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw new Error(`Bad tool name: ${name}`);
+      if (byName.has(name)) throw new Error(`Two tools are named ${name}`);
+      byName.set(name, tool);
+    }
   }
   const specs = tools.map(specOf);
+  const check = (name: string, args: unknown): string | undefined => {
+    const tool = byName.get(name);
+    return tool ? faultIn(args, tool) : unknownTool(name, tools);
+  };
   return {
+    all: () => tools,
     specs: () => specs,
     get: (name) => byName.get(name),
+    check,
     async run({ name, args }, context) {
       const tool = byName.get(name);
-      if (!tool) return unknownTool(name, [...byName.keys()]);
-      const fault = faultIn(args, tool);
-      if (fault) return { text: fault, isError: true };
+      const fault = check(name, args);
+      if (!tool || fault) return { text: fault ?? unknownTool(name, tools), isError: true };
       const result = await tool.run(args, context);
       return { ...result, text: cutText(result.text) };
     },
@@ -57,10 +75,8 @@ const specOf = ({ name, description, parameters }: Tool): ToolSpec => ({
   parameters: JSON.parse(JSON.stringify(parameters)) as Record<string, unknown>,
 });
 
-const unknownTool = (name: string, known: readonly string[]): ToolResult => ({
-  text: `There is no tool named ${shown(name)}. Tools: ${known.join(', ') || 'none'}.`,
-  isError: true,
-});
+const unknownTool = (name: string, known: readonly Tool[]): string =>
+  `There is no tool named ${shown(name)}. Tools: ${known.map((tool) => tool.name).join(', ') || 'none'}.`;
 
 /** What is wrong with the arguments, or undefined. */
 const faultIn = (args: unknown, tool: Tool): string | undefined => {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createHooks } from '../../../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
 import { builtInTools } from '../../../actors/agent/tools/built-in.ts';
 import { createToolRegistry } from '../../../actors/agent/tools/registry.ts';
@@ -22,6 +23,7 @@ export const openRealSystem = async (path: string, tokensPerSecond: number): Pro
       { clock: systemClock, offlineTokensPerSecond: tokensPerSecond },
     ),
     tools: createToolRegistry(builtInTools),
+    hooks: createHooks(),
     ask: (to, event, options = {}) => system.ask(to, event, { principal: OPERATOR, timeoutMs: 30_000, ...options }),
   };
   const system: System = await createSystem({
