@@ -64,7 +64,7 @@ const wireOf = (
       return client.messages.create(params, { signal, headers });
     },
     read: (event, answer) =>
-      hear(event, answer, kept, { provider: connection.id, model: params.model }),
+      hear(event, answer, kept, { provider: connection.origin, model: params.model }),
   };
 };
 
@@ -93,7 +93,7 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection, most: numbe
     model: request.model,
     max_tokens: Math.min(request.maxTokens ?? most, most),
     stream: true,
-    messages: messagesOf(messages, { provider: connection.id, model: request.model }),
+    messages: messagesOf(messages, { provider: connection.origin, model: request.model }),
   };
   if (request.system !== '') params.system = request.system;
   if (request.tools.length > 0) {

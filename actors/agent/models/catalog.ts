@@ -8,6 +8,7 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import { anthropicUrl, createAnthropicProvider } from './anthropic.ts';
 import type { Connection, SecretText } from './connection.ts';
+import { CoolDowns } from './cool-down.ts';
 import { anthropicModels, openAiModels, unknownModel } from './known-models.ts';
 import type { ModelInfo, ModelProvider } from './model.ts';
 import { createOfflineProvider, offlineModel } from './offline.ts';
@@ -25,6 +26,8 @@ export type ProviderSettings = {
   /** default: the API's own address; an own address never gets a key from the environment */
   readonly baseUrl?: string;
   readonly apiKey?: SecretText;
+  /** more keys, asked in order when the one before can not (failover.ts); `apiKey` is the first */
+  readonly profiles?: readonly { readonly id: string; readonly apiKey: SecretText }[];
   readonly headers?: Readonly<Record<string, SecretText>>;
   /** more models, or other bounds of known ones */
   readonly models?: readonly (Pick<ModelInfo, 'id'> & Partial<ModelInfo>)[];
@@ -43,9 +46,15 @@ export type CatalogOptions = {
 export type ResolvedModel = {
   /** `provider/model`, to be kept where the choice is recorded */
   readonly name: string;
+  /** with its first key */
   readonly provider: ModelProvider;
   readonly model: ModelInfo;
+  /** the provider with each of its keys, in order; at least one */
+  readonly profiles: readonly Profile[];
 };
+
+/** A provider with one of its keys. `id` is '' for the key that stands beside no others. */
+export type Profile = { readonly id: string; readonly provider: ModelProvider };
 
 export type ModelCatalog = {
   /** Anthropic and OpenAI are always there; without a key their calls say which one to set. */
@@ -62,6 +71,8 @@ export type ModelCatalog = {
    * the offline model.
    */
   defaultModel(): string;
+  /** what failed lately on this worker */
+  readonly coolDowns: CoolDowns;
 };
 
 const offlineId = 'offline';
@@ -93,18 +104,33 @@ export const createModelCatalog = (
   settings: ModelSettings,
   options: CatalogOptions,
 ): ModelCatalog => {
-  const providers = new Map<string, ModelProvider>();
+  const providers = new Map<string, readonly Profile[]>();
   const keyed = new Set<string>();
   const add = (id: string, entry: ProviderSettings) => {
     const apiKey = entry.apiKey ?? keyFromEnvironment(id, entry, options.env ?? {});
-    if (apiKey !== undefined) keyed.add(id);
-    providers.set(id, createProvider(id, { ...entry, apiKey }, options));
+    if (apiKey !== undefined || entry.profiles?.length) keyed.add(id);
+    providers.set(id, profilesOf(id, { ...entry, apiKey }, options));
   };
   const entries = Object.entries(settings.providers);
   for (const [id, entry] of entries) add(id, entry);
   for (const id of [...builtInIds, offlineId]) if (!providers.has(id)) add(id, {});
   const own = entries.map(([id]) => id).filter((id) => !isBuiltIn(id) && id !== offlineId);
-  return catalogOf(providers, [...own, ...builtInIds.filter((id) => keyed.has(id))]);
+  const preferred = [...own, ...builtInIds.filter((id) => keyed.has(id))];
+  return catalogOf(providers, preferred, new CoolDowns(() => options.clock.wallMs()));
+};
+
+/** What `apiKey` is called where profiles stand beside it. */
+const firstProfileId = 'default';
+
+/** The provider once per key: `apiKey` first, then the profiles as they are written. */
+const profilesOf = (id: string, entry: ProviderSettings, options: CatalogOptions): Profile[] => {
+  const { profiles = [], apiKey } = entry;
+  if (profiles.length === 0) return [{ id: '', provider: createProvider(id, entry, options) }];
+  const first = apiKey === undefined ? [] : [{ id: firstProfileId, apiKey }];
+  return [...first, ...profiles].map((profile) => ({
+    id: profile.id,
+    provider: createProvider(id, { ...entry, apiKey: profile.apiKey }, options, profile.id),
+  }));
 };
 
 /** A key of the environment is meant for the provider's own address and goes nowhere else. */
@@ -122,6 +148,7 @@ const createProvider = (
   id: string,
   entry: ProviderSettings,
   { clock, offlineTokensPerSecond }: CatalogOptions,
+  profile?: string,
 ): ModelProvider => {
   const api = apiOf(id, entry);
   if (api === 'offline') {
@@ -129,7 +156,7 @@ const createProvider = (
   }
   const { baseUrl, apiKey, headers } = entry;
   const models = modelsOf(id, entry);
-  const connection: Connection = { id, baseUrl, apiKey, headers, models, clock };
+  const connection: Connection = { id, profile, baseUrl, apiKey, headers, models, clock };
   switch (api) {
     case 'anthropic-messages':
       return createAnthropicProvider(connection);
@@ -159,31 +186,39 @@ const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
 };
 
 const catalogOf = (
-  byId: ReadonlyMap<string, ModelProvider>,
+  byId: ReadonlyMap<string, readonly Profile[]>,
   preferred: readonly string[],
+  coolDowns: CoolDowns,
 ): ModelCatalog => {
-  const providers = [...byId.values()];
+  const providers = [...byId.values()].flatMap(([first]) => (first ? [first.provider] : []));
   const usable = providers.filter(({ id }) => preferred.includes(id) || id === offlineId);
   const names = () =>
     usable.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
+  const found = (name: string) => named(providers, name) ?? bare(name, usable, providers, names());
   return {
     providers,
+    coolDowns,
     names,
-    resolve: (name) => named(byId, name) ?? bare(name, usable, providers, names()),
+    resolve: (name) => {
+      const choice = found(name);
+      const { id } = choice.provider;
+      return { ...choice, profiles: byId.get(id) ?? [{ id: '', provider: choice.provider }] };
+    },
     defaultModel() {
-      const found = preferred.map((id) => byId.get(id)).find((one) => one?.models.length);
-      return found ? `${found.id}/${found.models[0]?.id}` : `${offlineId}/${offlineModel.id}`;
+      const first = preferred
+        .map((id) => providers.find((one) => one.id === id))
+        .find((one) => one?.models.length);
+      return first ? `${first.id}/${first.models[0]?.id}` : `${offlineId}/${offlineModel.id}`;
     },
   };
 };
 
+type Choice = Omit<ResolvedModel, 'profiles'>;
+
 /** `provider/model`; the model's own name may hold slashes as well. */
-const named = (
-  byId: ReadonlyMap<string, ModelProvider>,
-  name: string,
-): ResolvedModel | undefined => {
+const named = (providers: readonly ModelProvider[], name: string): Choice | undefined => {
   const slash = name.indexOf('/');
-  const provider = slash > 0 ? byId.get(name.slice(0, slash)) : undefined;
+  const provider = slash > 0 ? providers.find((one) => one.id === name.slice(0, slash)) : undefined;
   const id = name.slice(slash + 1);
   if (provider === undefined || id === '') return undefined;
   const known = provider.models.find((model) => model.id === id);
@@ -197,8 +232,8 @@ const bare = (
   usable: readonly ModelProvider[],
   providers: readonly ModelProvider[],
   names: readonly string[],
-): ResolvedModel => {
-  const among = (some: readonly ModelProvider[]): ResolvedModel[] =>
+): Choice => {
+  const among = (some: readonly ModelProvider[]): Choice[] =>
     some.flatMap((provider) =>
       provider.models
         .filter((model) => model.id === name)

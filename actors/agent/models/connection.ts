@@ -19,6 +19,8 @@ export type Connection = {
   /** root of the API; default the provider's own */
   readonly baseUrl?: string;
   readonly apiKey?: SecretText;
+  /** which of the provider's keys this is; absent when it has one only */
+  readonly profile?: string;
   /** sent with each request; they win over ours */
   readonly headers?: Readonly<Record<string, SecretText>>;
   readonly models: readonly ModelInfo[];
@@ -28,6 +30,9 @@ export type Connection = {
 /** A connection with its secrets revealed, for the inside of an adapter's closure. */
 export type OpenConnection = {
   readonly id: string;
+  /** who a continuation is for: sealed reasoning can be read with the same key only */
+  readonly origin: string;
+  readonly models: readonly ModelInfo[];
   readonly baseUrl: string;
   /** no other address was configured */
   readonly official: boolean;
@@ -55,6 +60,8 @@ export const openConnection = (connection: Connection, officialUrl: string): Ope
   const baseUrl = withoutSlash(connection.baseUrl ?? officialUrl);
   return {
     id: connection.id,
+    origin: connection.profile ? `${connection.id}#${connection.profile}` : connection.id,
+    models: connection.models,
     baseUrl,
     official: baseUrl === officialUrl,
     apiKey: apiKey === '' ? undefined : apiKey,

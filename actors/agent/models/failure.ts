@@ -118,9 +118,22 @@ const detailsOf = (report: Report, code: ErrorCode, context: FailureContext) => 
   };
 };
 
+/** Nobody listens there, or the name means nothing: true of every key and model at the address. */
+const notReached = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
 const notConnected = (thrown: unknown, context: FailureContext): TroupeError => {
   const reason = innermostReason(thrown);
-  return fail('UNAVAILABLE', `can not be reached or cut the connection: ${reason}`, context);
+  return fail('UNAVAILABLE', `can not be reached or cut the connection: ${reason}`, context, {
+    reason: notReached.has(reason) ? 'not_reached' : 'cut',
+  });
 };
 
 /**

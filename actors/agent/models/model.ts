@@ -94,6 +94,8 @@ export type ModelUsage = {
   readonly outputTokens: number;
   /** of `inputTokens`, those that the provider had cached */
   readonly cachedInputTokens?: number;
+  /** of `inputTokens`, those that the provider put into its cache for a price of their own */
+  readonly cacheWriteTokens?: number;
 };
 
 export type ModelDone = {
@@ -125,13 +127,26 @@ export type ModelInfo = {
   readonly price?: ModelPrice;
   /** takes images in; a model that does not is told that there was one. Default true */
   readonly images?: boolean;
+  /**
+   * whether it takes its API's parameters for reasoning; default what is known of its family
+   * (thinking.ts), and false of a family that is not known
+   */
+  readonly thinking?: boolean;
 };
 
-export type ModelPrice = {
+export type ModelPrice = TokenPrices & {
+  /** what holds for the whole call once its input is longer than so many tokens */
+  readonly above?: TokenPrices & { readonly inputTokens: number };
+};
+
+/** US dollars per million tokens. */
+export type TokenPrices = {
   readonly input: number;
   readonly output: number;
   /** of tokens read from the provider's cache; default `input` */
   readonly cachedInput?: number;
+  /** of tokens put into the provider's cache; default `input` */
+  readonly cacheWrite?: number;
 };
 
 export type StreamOptions = {

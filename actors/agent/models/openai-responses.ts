@@ -27,7 +27,7 @@ export const createOpenAiResponsesProvider = (connection: Connection): ModelProv
     models: connection.models,
     stream: (request, options) => {
       const params = paramsOf(request, open);
-      const origin = { provider: open.id, model: request.model };
+      const origin = { provider: open.origin, model: request.model };
       const wire = {
         open: async (signal: AbortSignal, fetch: typeof globalThis.fetch) => {
           const client = await connectOpenAi(open, fetch);
@@ -42,7 +42,7 @@ export const createOpenAiResponsesProvider = (connection: Connection): ModelProv
 };
 
 const paramsOf = (request: ModelRequest, connection: OpenConnection): Params => {
-  const origin = { provider: connection.id, model: request.model };
+  const origin = { provider: connection.origin, model: request.model };
   const params: Params = {
     model: request.model,
     input: mendConversation(request.messages).flatMap((message) => itemsOf(message, origin)),
