@@ -12,10 +12,9 @@ import { createRegistry } from '../runtime/actor/registry.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { Door, type DoorOptions } from '../runtime/door.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
+import { settingsOf } from './agent-settings.ts';
 import { type Crew, TENANT } from './crew.ts';
 
-/** Runs at once over all sessions of one agent. */
-const RUNS_MAX = 1_000;
 export const SYSTEM = { sub: 'system', roles: ['operator'] };
 /** How long the root may take to tell the agents their settings. */
 export const START_MS = 30_000;
@@ -109,13 +108,3 @@ export async function applySettings(
     door.close();
   }
 }
-
-const settingsOf = (agent: ResolvedAgent): AgentSettings => ({
-  agentId: agent.id,
-  timeoutMs: agent.timeoutSeconds * 1_000,
-  runsMax: RUNS_MAX,
-  tokensPerDay: 0,
-  ...(agent.model ? { model: agent.model } : {}),
-  ...(agent.purpose ? { purpose: agent.purpose } : {}),
-  ...(agent.thinkingLevel ? { thinking: agent.thinkingLevel } : {}),
-});

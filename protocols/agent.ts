@@ -25,6 +25,10 @@ export type AgentSettings = {
   readonly runsMax: number;
   /** tokens (in and out) per UTC day; 0: unlimited */
   readonly tokensPerDay: number;
+  /** US dollars per UTC day; calls of models without a price count nothing; absent: unlimited */
+  readonly costPerDayUsd?: number;
+  /** ceilings of all agents of the tenant together, the same for each; absent: there are none */
+  readonly tenant?: TenantCeilings;
   /** models to go on with, in order, when the one before can not answer (AL10) */
   readonly fallbacks?: readonly string[];
   readonly limits?: RunLimits;
@@ -44,9 +48,16 @@ export type RunLimits = {
   readonly costPerRunUsd?: number;
   readonly tokensPerSession?: number;
   readonly costPerSessionUsd?: number;
-  readonly costPerDayUsd?: number;
   /** identical calls of a tool in a row, same arguments and same result; default 4 */
   readonly identicalCallsMax?: number;
+};
+
+/** What the agents of a tenant may use together; an absent one: unlimited (AL2, AL10). */
+export type TenantCeilings = {
+  /** runs at once */
+  readonly runsMax?: number;
+  readonly tokensPerDay?: number;
+  readonly costPerDayUsd?: number;
 };
 
 /** What becomes of messages that come while a run is going (AL3). */
@@ -91,6 +102,8 @@ export type SandboxPolicy = {
   readonly workspaceAccess: 'ro' | 'rw' | 'none';
   readonly allow: readonly string[];
   readonly deny: readonly string[];
+  /** last part of the main session's key, which mode `non-main` leaves out; default `main` */
+  readonly mainKey?: string;
 };
 
 export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings };
@@ -104,8 +117,17 @@ export type AgentRelease = { type: 'agent.release'; runId: string; usage: Usage 
 export type AgentPause = { type: 'agent.pause' };
 export type AgentResume = { type: 'agent.resume' };
 export type AgentRetire = { type: 'agent.retire' };
-/** From a session: a person allowed a command for good; it is not asked about again (SX3). */
+/** Patterns that an agent keeps; the oldest leave. */
+export const ALLOWED_MAX = 500;
+/**
+ * From one of the agent's sessions or an operator: a person allowed a command for good; it is not
+ * asked about again (SX3). `by`: that person. Answer, to who asks for one: AllowedPatterns;
+ * FORBIDDEN to others.
+ */
 export type AgentAllow = { type: 'agent.allow'; pattern: string; by: string };
+
+/** `leftOut`: patterns that made room for it. */
+export type AllowedPatterns = { allowed: number; leftOut: readonly string[] };
 
 export type AgentAdmitted = { type: 'agent.admitted'; runId: string; settings: AgentSettings };
 export type AgentRefused = { type: 'agent.refused'; runId: string; error: ErrorData };

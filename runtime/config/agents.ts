@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
+import { bothAllow } from './tool-names.ts';
 
 /** Id of the agent that there is when the configuration names none. */
 export const soleAgentId = 'main';
@@ -19,9 +20,30 @@ export type ResolvedAgent = Pick<AgentConfig, 'id' | 'purpose' | 'a2a' | 'subage
   readonly timeoutSeconds: number;
   /** absolute */
   readonly workspace: string;
-  readonly sandbox: SandboxConfig;
+  readonly sandbox: SandboxConfig & { readonly mainKey: string };
+  readonly fallbacks: readonly string[];
+  readonly limits: NonNullable<AgentConfig['limits']>;
+  readonly queue: Config['messages']['queue'];
+  readonly tools: ResolvedTools;
+  readonly verbose: Config['agents']['defaults']['verbose'];
+  readonly reserveTokens: number;
+  /** 0: unlimited */
+  readonly tokensPerDay: number;
+  /** 0: unlimited */
+  readonly costPerDayUsd: number;
+  readonly runsMax: number;
+  /** ceilings of all agents together, the same for each; 0: unlimited */
+  readonly tenant: Config['budget'] & { readonly runsMax: number };
   /** exactly one agent of a configuration has true */
   readonly isDefault: boolean;
+};
+
+/** What is left of `tools` of all, of the defaults, and of one agent. */
+export type ResolvedTools = {
+  /** empty: all */
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly exec: Pick<Config['tools']['exec'], 'ask' | 'allow' | 'askForMinutes'>;
 };
 
 /** All agents in the file's order; at least one. */
@@ -39,9 +61,34 @@ export function resolveAgents(config: Config): readonly ResolvedAgent[] {
     thinkingLevel: entry.thinkingLevel ?? defaults.thinkingLevel,
     timeoutSeconds: entry.timeoutSeconds ?? defaults.timeoutSeconds,
     workspace: entry.workspace ?? join(folder, entry.id),
-    sandbox: { ...defaults.sandbox, ...entry.sandbox },
+    sandbox: { ...defaults.sandbox, ...entry.sandbox, mainKey: config.session.mainKey },
+    fallbacks: entry.fallbacks ?? defaults.fallbacks,
+    limits: { ...defaults.limits, ...entry.limits },
+    queue: { ...config.messages.queue, ...defaults.queue, ...entry.queue },
+    tools: toolsOf(config, entry),
+    verbose: entry.verbose ?? defaults.verbose,
+    reserveTokens: entry.reserveTokens ?? defaults.reserveTokens,
+    tokensPerDay: entry.tokensPerDay ?? defaults.tokensPerDay,
+    costPerDayUsd: entry.costPerDayUsd ?? defaults.costPerDayUsd,
+    runsMax: entry.runsMax ?? defaults.runsMax,
+    tenant: { ...config.budget, runsMax: config.agents.maxConcurrent },
     isDefault: entry.id === defaultId,
   }));
+}
+
+/**
+ * An agent's lists narrow those of all and never widen them: what either denies is denied, what is
+ * allowed both must allow.
+ */
+function toolsOf({ tools, agents }: Config, entry: AgentConfig): ResolvedTools {
+  const own = { ...agents.defaults.tools, ...entry.tools };
+  const both = bothAllow(tools.allow, own.allow ?? []);
+  const { ask, allow, askForMinutes } = tools.exec;
+  return {
+    allow: both ?? [],
+    deny: both ? [...new Set([...tools.deny, ...(own.deny ?? [])])] : ['*'],
+    exec: { ask, allow, askForMinutes, ...agents.defaults.tools?.exec, ...entry.tools?.exec },
+  };
 }
 
 /**

@@ -7,7 +7,7 @@ import { bindsLoopback } from './places.ts';
 import { childPointer } from './pointer.ts';
 import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.ts';
 import { natsLoginStands } from './nats.ts';
-import type { Config, SandboxConfig } from './schema.ts';
+import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
 import { toolListNames } from './tool-names.ts';
 
@@ -30,6 +30,7 @@ const rules: readonly Rule[] = [
   { reads: ['agents', 'models'], check: knownModels },
   { reads: ['agents', 'tools'], check: knownTools },
   { reads: ['models'], check: providersStand },
+  { reads: ['tools'], check: searchStands },
   { reads: ['gateway'], check: gatewayIsGuarded },
   { reads: ['gateway'], check: tailscaleFits },
   { reads: ['nats'], check: natsLoginStands },
@@ -111,8 +112,14 @@ function routeMentions(rule: unknown, pointer: string): Mention[] {
 
 function knownModels(config: Config): Finding[] {
   const { defaults, agents } = config.agents;
-  const named = agents.map(({ model }, index) => [`/agents/agents/${index}/model`, model] as const);
-  const all = [['/agents/defaults/model', defaults.model] as const, ...named];
+  const places: [string, Pick<AgentConfig, 'model' | 'fallbacks'>][] = [
+    ['/agents/defaults', defaults],
+    ...agents.map((agent, index): [string, AgentConfig] => [`/agents/agents/${index}`, agent]),
+  ];
+  const all = places.flatMap(([pointer, { model, fallbacks = [] }]) => [
+    [`${pointer}/model`, model] as const,
+    ...fallbacks.map((name, index) => [`${pointer}/fallbacks/${index}`, name] as const),
+  ]);
   return all.flatMap(([pointer, model]) => {
     const message = model && modelNameProblem(model, config.models.providers);
     return message ? [{ pointer, value: JSON.stringify(model), message }] : [];
@@ -130,9 +137,19 @@ function knownTools(config: Config): Finding[] {
       sandbox,
     ]),
   ];
+  const policies: [string, AgentConfig['tools']][] = [
+    ['/tools', config.tools],
+    ['/agents/defaults/tools', defaults.tools],
+    ...agents.map(({ tools }, index): [string, typeof tools] => [
+      `/agents/agents/${index}/tools`,
+      tools,
+    ]),
+  ];
   const lists: [string, readonly string[] | undefined][] = [
-    ['/tools/allow', config.tools.allow],
-    ['/tools/deny', config.tools.deny],
+    ...policies.flatMap(([pointer, tools]): [string, readonly string[] | undefined][] => [
+      [`${pointer}/allow`, tools?.allow],
+      [`${pointer}/deny`, tools?.deny],
+    ]),
     ...sandboxes.flatMap(([pointer, sandbox]): [string, readonly string[] | undefined][] => [
       [`${pointer}/allowlist`, sandbox?.allowlist],
       [`${pointer}/denylist`, sandbox?.denylist],
@@ -180,6 +197,23 @@ function providersStand(config: Config): Finding[] {
     });
     return findings;
   });
+}
+
+/** A search that could never answer is said at start, not to a model in the middle of a run. */
+function searchStands({ tools }: Config): Finding[] {
+  const { provider, apiKey, baseUrl } = tools.web.search;
+  const pointer = '/tools/web/search';
+  const because = `is missing: tools.web.search.provider is ${JSON.stringify(provider)}`;
+  if (provider === 'searxng' && !baseUrl) {
+    const allowed = 'an http:// or https:// URL';
+    return [{ pointer: `${pointer}/baseUrl`, message: because, allowed }];
+  }
+  if (provider !== undefined && provider !== 'searxng' && !apiKey) {
+    const allowed =
+      'a text, { env: "NAME" }, { file: "path" } or { command: ["program", "argument"] }';
+    return [{ pointer: `${pointer}/apiKey`, message: because, allowed }];
+  }
+  return [];
 }
 
 /** GW3, GW5: what is open to others needs a secret. */

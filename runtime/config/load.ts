@@ -168,7 +168,7 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     });
     return { ...owner, ...Object.fromEntries(paths) };
   };
-  const { a2a, agents, nats, runtime } = config;
+  const { a2a, agents, hooks, nats, runtime, skills, tools } = config;
   return {
     ...config,
     ...(isObject(a2a) && {
@@ -188,6 +188,11 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
           ? agents.agents.map((entry: AgentConfig) => absolute(entry, 'workspace'))
           : agents.agents,
       },
+    }),
+    ...(isObject(hooks) && { hooks: absolute(hooks, 'folder') }),
+    ...(isObject(skills) && { skills: absolute(skills, 'folder') }),
+    ...(isObject(tools) && {
+      tools: { ...tools, browser: absolute(tools.browser, 'executable') },
     }),
     ...(isObject(nats) && {
       nats: {

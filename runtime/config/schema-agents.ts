@@ -4,6 +4,7 @@
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
 import { notYetUsed, oneOf, record, section } from './fields.ts';
+import { ceilings, limits, queueOverride, toolsOverride, verbose } from './schema-runs.ts';
 
 /** Agent ids stand inside session keys and actor addresses: no colon, no slash. */
 export const agentIdPattern = '^[a-z0-9][a-z0-9_-]{0,62}$';
@@ -99,7 +100,31 @@ const defaults = section('what every agent has unless its own entry says otherwi
     description: 'how much a model that can think first does so',
     default: 'off',
   }),
-  sandbox: notYetUsed(sandboxDefaults),
+  sandbox: sandboxDefaults,
+  fallbacks: Type.Array(modelName('a model'), {
+    default: [],
+    description: 'models to go on with, in this order, when the one before can not answer',
+  }),
+  limits: Type.Optional(limits('ceilings of a run and a session; reaching one ends the run')),
+  queue: Type.Optional(queueOverride('messages.queue')),
+  tools: Type.Optional(toolsOverride('which tools agents have, within `tools` of all')),
+  verbose: oneOf(['off', 'on', 'full'], {
+    default: 'off',
+    description: 'how much of its work a run shows in its reply: nothing, a line per tool, results',
+  }),
+  reserveTokens: Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 16_384,
+    description: 'tokens of the model’s window that are kept free for the answer',
+  }),
+  ...ceilings,
+  runsMax: Type.Integer({
+    minimum: 1,
+    maximum: 1_000,
+    default: 1_000,
+    description: 'runs of one agent at once, over all its sessions; more wait in order',
+  }),
 });
 
 const historyLevel = oneOf(['none', 'summary', 'full'], {
@@ -146,7 +171,34 @@ const agent = record('one agent', {
       }),
     ),
   ),
-  sandbox: Type.Optional(notYetUsed(sandboxOverride)),
+  sandbox: Type.Optional(sandboxOverride),
+  fallbacks: Type.Optional(
+    Type.Array(modelName('a model'), { description: 'instead of `agents.defaults.fallbacks`' }),
+  ),
+  limits: Type.Optional(limits('key by key instead of `agents.defaults.limits`')),
+  queue: Type.Optional(queueOverride('agents.defaults.queue')),
+  tools: Type.Optional(toolsOverride('key by key instead of `agents.defaults.tools`')),
+  verbose: Type.Optional(verbose),
+  reserveTokens: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'instead of `agents.defaults.reserveTokens`',
+    }),
+  ),
+  tokensPerDay: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'instead of `agents.defaults.tokensPerDay`' }),
+  ),
+  costPerDayUsd: Type.Optional(
+    Type.Number({ minimum: 0, description: 'instead of `agents.defaults.costPerDayUsd`' }),
+  ),
+  runsMax: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000,
+      description: 'instead of `agents.defaults.runsMax`',
+    }),
+  ),
   a2a: Type.Optional(notYetUsed(a2a)),
   subagents: Type.Optional(
     notYetUsed(
@@ -255,6 +307,12 @@ export const agentsSection = section('the agents', {
   agents: Type.Array(agent, {
     default: [],
     description: 'the agents by name. None: one agent `main`',
+  }),
+  maxConcurrent: Type.Integer({
+    minimum: 0,
+    maximum: 100_000,
+    default: 0,
+    description: 'runs of all agents together at once; more wait in order. 0: as many as there are',
   }),
   routing,
   spawnDefaults: notYetUsed(spawnDefaults),

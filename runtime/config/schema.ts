@@ -10,6 +10,8 @@ import { type Loaded, inputForm, notYetUsed, oneOf, record, secret, section } fr
 import { a2aSection } from './schema-a2a.ts';
 import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';
+import { budgetSection, messagesSection } from './schema-runs.ts';
+import { hooksSection, skillsSection, toolsSection } from './schema-tools.ts';
 
 const auth = section('who may connect', {
   mode: oneOf(['token', 'password', 'none'], {
@@ -87,28 +89,6 @@ const session = section('sessions', {
         default: 5,
         description: 'replies that go back and forth after the first one; 5 is the hard limit',
       }),
-    }),
-  ),
-});
-
-const toolNames = (description: string) =>
-  Type.Array(Type.String({ minLength: 1 }), { description, default: [] });
-
-const tools = section('tools of all agents', {
-  allow: notYetUsed(toolNames('tools and `group:` names that may be called; empty: all')),
-  deny: notYetUsed(toolNames('tools and groups that may not; wins over `allow`')),
-  agentToAgent: notYetUsed(
-    section('access of one agent to the sessions of another', {
-      enabled: Type.Boolean({ default: false, description: 'whether there is any' }),
-      allow: Type.Optional(
-        Type.Array(
-          record('one permitted direction', {
-            from: Type.String({ minLength: 1, description: 'id of the acting agent, `*` for any' }),
-            to: Type.String({ minLength: 1, description: 'id of the other agent, `*` for any' }),
-          }),
-          { description: 'permitted pairs. Left out: all, as far as each agent’s `a2a` lets them' },
-        ),
-      ),
     }),
   ),
 });
@@ -226,7 +206,11 @@ export const loadedSchema = section('configuration of troupe', {
   agents: agentsSection,
   gateway,
   session,
-  tools,
+  messages: messagesSection,
+  tools: toolsSection,
+  hooks: hooksSection,
+  skills: skillsSection,
+  budget: budgetSection,
   models,
   runtime,
   nats: natsSection,

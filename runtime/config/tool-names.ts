@@ -28,3 +28,30 @@ export const toolListNames: readonly string[] = [
   ...Object.keys(toolAliases),
   ...Object.values(toolGroups).flat(),
 ];
+
+/** Tools that a list names; undefined: all of them. An empty list allows all. */
+function toolsNamed(list: readonly string[]): ReadonlySet<string> | undefined {
+  if (list.length === 0 || list.includes('*')) return undefined;
+  return new Set(list.flatMap(membersOf));
+}
+
+function membersOf(name: string): readonly string[] {
+  const groups: Readonly<Record<string, readonly string[]>> = toolGroups;
+  const members = name.startsWith('group:') ? groups[name.slice('group:'.length)] : undefined;
+  return members ?? [toolAliases[name] ?? name];
+}
+
+/**
+ * The list that allows what two lists both allow; empty: all. undefined when nothing is left, which
+ * no list of allowed names can say.
+ */
+export function bothAllow(
+  one: readonly string[],
+  other: readonly string[],
+): readonly string[] | undefined {
+  const tools = [toolsNamed(one), toolsNamed(other)] as const;
+  if (!tools[0]) return tools[1] ? other : [];
+  if (!tools[1]) return one;
+  const both = [...tools[0]].filter((name) => tools[1]!.has(name));
+  return both.length > 0 ? both : undefined;
+}

@@ -16,7 +16,8 @@ describe('a report', () => {
       {
         path: 'gatway',
         message: 'unknown key; did you mean gateway?',
-        allowed: 'agents, gateway, session, tools, models, runtime, nats, cluster, a2a, log',
+        allowed:
+          'agents, gateway, session, messages, tools, hooks, skills, budget, models, runtime, nats, cluster, a2a, log',
         where: 'troupe.json5:2:3',
       },
       {

@@ -1,0 +1,142 @@
+/**
+ * What runs go by: ceilings, the queue of a session, which tools there are. The same words for all
+ * agents and for one of them; an agent's own key wins (AL3, AL9, AL10, SX2, SX3).
+ *
+ * Boundary: shape only. How the layers become an agent's settings is in compose/settings.ts.
+ */
+import { Type } from '@sinclair/typebox';
+import { oneOf, record, section } from './fields.ts';
+
+const queueModes = ['steer', 'followup', 'collect', 'interrupt'] as const;
+const overflows = ['summarize', 'old', 'refuse'] as const;
+
+const modeText =
+  'what becomes of a message that comes while a run is going: it joins the run, waits for its own, ' +
+  'is taken together with others, or ends the run';
+const byChannelText = 'by channel (`webchat`, …), instead of `mode`';
+const debounceText = 'quiet before what was collected begins, milliseconds';
+const capText = 'messages that may wait in one session';
+const overflowText =
+  'past `cap`: fold the oldest into a line of the next run, the same without their words, or refuse ' +
+  'the newest';
+
+const byChannel = { 'x-allowed': 'a queue mode by name of a channel' };
+const channelModes = () =>
+  Type.Record(
+    Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }),
+    oneOf(queueModes, { description: 'its mode' }),
+    { additionalProperties: false, description: byChannelText, ...byChannel },
+  );
+const DEBOUNCE = { minimum: 0, maximum: 60_000 } as const;
+const CAP = { minimum: 1, maximum: 1_000 } as const;
+
+const queueDefaults = section('messages that come while a run is going', {
+  mode: oneOf(queueModes, { default: 'steer', description: modeText }),
+  byChannel: { ...channelModes(), default: {} },
+  debounceMs: Type.Integer({ ...DEBOUNCE, default: 500, description: debounceText }),
+  cap: Type.Integer({ ...CAP, default: 20, description: capText }),
+  overflow: oneOf(overflows, { default: 'summarize', description: overflowText }),
+});
+
+export const messagesSection = section('messages to all agents', { queue: queueDefaults });
+
+/** The same keys without defaults: what is left out comes from `otherwise`. */
+export const queueOverride = (otherwise: string) =>
+  record(`key by key instead of \`${otherwise}\``, {
+    mode: Type.Optional(oneOf(queueModes, { description: modeText })),
+    byChannel: Type.Optional(channelModes()),
+    debounceMs: Type.Optional(Type.Integer({ ...DEBOUNCE, description: debounceText })),
+    cap: Type.Optional(Type.Integer({ ...CAP, description: capText })),
+    overflow: Type.Optional(oneOf(overflows, { description: overflowText })),
+  });
+
+const tokens = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, description: `${description}. Left out: no ceiling` }));
+const money = (description: string) =>
+  Type.Optional(
+    Type.Number({
+      exclusiveMinimum: 0,
+      'x-allowed': 'a number above 0',
+      description: `${description}, US dollars; calls of models without a price count nothing. Left out: no ceiling`,
+    }),
+  );
+
+export const limits = (description: string) =>
+  record(description, {
+    turnsMax: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_000,
+        description: 'model calls of one run. Left out: 64',
+      }),
+    ),
+    tokensPerRun: tokens('input and output tokens of one run'),
+    costPerRunUsd: money('cost of one run'),
+    tokensPerSession: tokens('input and output tokens of one session'),
+    costPerSessionUsd: money('cost of one session'),
+    identicalCallsMax: Type.Optional(
+      Type.Integer({
+        minimum: 2,
+        maximum: 100,
+        description:
+          'identical tool calls in a row after which the model is told; twice as many end the run. Left out: 4',
+      }),
+    ),
+  });
+
+/** Ceilings of a UTC day. */
+export const ceilings = {
+  tokensPerDay: Type.Integer({
+    minimum: 0,
+    default: 0,
+    description:
+      'input and output tokens per UTC day, after which no run begins; those that are going end. 0: unlimited',
+  }),
+  costPerDayUsd: Type.Number({
+    minimum: 0,
+    default: 0,
+    description:
+      'cost per UTC day in US dollars, after which no run begins; models without a price count nothing. 0: unlimited',
+  }),
+};
+
+export const budgetSection = section('ceilings of all agents together', ceilings);
+
+export const verbose = oneOf(['off', 'on', 'full'], {
+  description: 'instead of `agents.defaults.verbose`',
+});
+
+const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { description });
+const askModes = ['off', 'on-miss', 'always'] as const;
+const askText =
+  'whether a person is asked before a command runs on the host: never, when no pattern allows it, ' +
+  'always. Sandboxed commands are never asked about';
+const allowText = 'patterns of commands that run on the host without a question';
+const askForText = 'how long a person has to answer, minutes; then it is denied';
+const ASK_FOR = { minimum: 1, maximum: 43_200 } as const;
+const patterns = { maxItems: 500 } as const;
+const pattern = Type.String({ minLength: 1, maxLength: 1_024 });
+
+/** Of `tools.exec`: what agents go by that say nothing else. */
+export const execPolicyDefaults = {
+  ask: oneOf(askModes, { default: 'on-miss', description: askText }),
+  allow: Type.Array(pattern, { ...patterns, default: [], description: allowText }),
+  askForMinutes: Type.Integer({ ...ASK_FOR, default: 30, description: askForText }),
+};
+
+export const toolsOverride = (description: string) =>
+  record(description, {
+    allow: Type.Optional(
+      names(
+        'tools and `group:` names that it may call. Empty or left out: all that `tools` allows',
+      ),
+    ),
+    deny: Type.Optional(names('tools and groups that it may not; wins over `allow`')),
+    exec: Type.Optional(
+      record('key by key instead of `tools.exec`', {
+        ask: Type.Optional(oneOf(askModes, { description: askText })),
+        allow: Type.Optional(Type.Array(pattern, { ...patterns, description: allowText })),
+        askForMinutes: Type.Optional(Type.Integer({ ...ASK_FOR, description: askForText })),
+      }),
+    ),
+  });
