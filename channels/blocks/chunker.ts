@@ -1,0 +1,207 @@
+/**
+ * BlockChunker: cuts an answer that is still being written into blocks that can be sent as messages
+ * of their own (AL4). Pure: text in, blocks out.
+ *
+ * Invariants:
+ *  1. Blocks follow each other without a gap: `from` of one is `to` of the one before, and all
+ *     together they are the text.
+ *  2. A block that must end inside fenced code closes the fence, and the next opens it again with
+ *     its language: every block is whole markdown. Nothing else is added or left out.
+ *  3. No cut splits what is read as one character: surrogate pairs, combining marks, joined emoji.
+ *  4. Blocks have at least `charactersMin` characters but for the last one of a text, and at most
+ *     `charactersMax` (what invariant 2 adds apart), unless there is no place to cut.
+ */
+import { afterLine, type Fence, looksLikeFence } from './fences.ts';
+
+export type BlockOptions = {
+  /**
+   * when blocks are told: `text_end` while the text is written and at its end, `message_end` all
+   * when the model has said everything of this call
+   */
+  readonly breakAt: 'text_end' | 'message_end';
+  readonly charactersMin: number;
+  readonly charactersMax: number;
+  /** where a block ends as soon as it may; the others are taken when it is full */
+  readonly prefer: 'paragraph' | 'newline' | 'sentence';
+};
+
+export const BLOCK_DEFAULTS: BlockOptions = {
+  breakAt: 'text_end',
+  charactersMin: 800,
+  charactersMax: 1_200,
+  prefer: 'paragraph',
+};
+
+export type Block = {
+  /** markdown that stands by itself */
+  readonly text: string;
+  /** characters of the answer that it holds */
+  readonly from: number;
+  readonly to: number;
+};
+
+type Kind = 'paragraph' | 'newline' | 'sentence' | 'space' | 'any';
+/** A place to cut, with what is open there. */
+type Cut = { readonly at: number; readonly fence: Fence | undefined };
+
+const ORDER: readonly Kind[] = ['paragraph', 'newline', 'sentence', 'space', 'any'];
+/** Characters after a cut that must be known: a fence's marks are three. */
+const LOOK_AHEAD = 3;
+/** Longest that a line of fence marks is waited for, in `charactersMax`. */
+const PATIENCE = 4;
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+export class BlockChunker {
+  readonly #options: BlockOptions;
+  /** of the text that is not in a block yet */
+  #rest = '';
+  #from = 0;
+  /** open where `#rest` begins */
+  #fence: Fence | undefined;
+
+  constructor(options: Partial<BlockOptions> = {}) {
+    this.#options = { ...BLOCK_DEFAULTS, ...options };
+  }
+
+  /** Characters that are in blocks. */
+  get told(): number {
+    return this.#from;
+  }
+
+  /** More of the text. Returns the blocks that are complete by it. */
+  push(text: string): readonly Block[] {
+    this.#rest += text;
+    return this.#options.breakAt === 'message_end' ? [] : this.#cutAll(false);
+  }
+
+  /** The text is at its end: the rest, in as many blocks as it needs. */
+  end(): readonly Block[] {
+    const blocks = this.#cutAll(true);
+    if (this.#rest === '') return blocks;
+    return [...blocks, this.#take({ at: this.#rest.length, fence: this.#fenceAtEnd() })];
+  }
+
+  #cutAll(isEnd: boolean): Block[] {
+    const blocks: Block[] = [];
+    for (;;) {
+      const cut = findCut(this.#rest, this.#fence, this.#options, isEnd);
+      if (cut === undefined) return blocks;
+      blocks.push(this.#take(cut));
+    }
+  }
+
+  #take({ at, fence }: Cut): Block {
+    const said = this.#rest.slice(0, at);
+    const opened = this.#fence === undefined ? '' : `${this.#fence.opening}\n`;
+    const closed =
+      fence === undefined ? '' : `${said.endsWith('\n') ? '' : '\n'}${fence.closing}\n`;
+    const block = { text: `${opened}${said}${closed}`, from: this.#from, to: this.#from + at };
+    this.#rest = this.#rest.slice(at);
+    this.#from = block.to;
+    this.#fence = fence;
+    return block;
+  }
+
+  #fenceAtEnd(): Fence | undefined {
+    let fence = this.#fence;
+    for (const line of this.#rest.split('\n')) fence = afterLine(fence, line);
+    return fence;
+  }
+}
+
+/** Where the next block ends; undefined: not yet. */
+const findCut = (
+  text: string,
+  open: Fence | undefined,
+  { charactersMin, charactersMax, prefer }: BlockOptions,
+  isEnd: boolean,
+): Cut | undefined => {
+  if (text.length <= charactersMin) return undefined;
+  const isFull = text.length > charactersMax;
+  if (!isFull && isEnd) return undefined;
+  const known = isEnd ? text.length - 1 : text.length - LOOK_AHEAD;
+  const cuts = placesOf(text, open, Math.max(1, charactersMin), known, charactersMax);
+  const preferred = cuts.find(({ kind, at, fence }) => {
+    return fence === undefined && kind === prefer && at <= charactersMax;
+  });
+  if (preferred !== undefined) return preferred;
+  if (!isFull || known < charactersMax) return undefined;
+  return bestOf(cuts, charactersMax, prefer) ?? firstAfter(cuts, charactersMax);
+};
+
+type Place = Cut & { readonly kind: Kind };
+
+/** The last place of the best kind; outside of fenced code before inside. */
+const bestOf = (cuts: readonly Place[], max: number, prefer: Kind): Place | undefined => {
+  const fitting = cuts.filter(({ at }) => at <= max);
+  const kinds = ORDER.slice(ORDER.indexOf(prefer));
+  const outside = kinds.filter((kind) => kind !== 'space' && kind !== 'any');
+  for (const kind of outside) {
+    const found = fitting.findLast((cut) => cut.fence === undefined && cut.kind === kind);
+    if (found) return found;
+  }
+  const line = fitting.findLast(({ kind }) => kind === 'newline' || kind === 'paragraph');
+  return line ?? fitting.findLast(({ kind }) => kind === 'space') ?? fitting.findLast(() => true);
+};
+
+const firstAfter = (cuts: readonly Place[], max: number): Place | undefined =>
+  cuts.find(({ at }) => at > max);
+
+/**
+ * Every place from `min` on where the text may be cut, in order. Single characters count only from
+ * where a block is full, and as far behind it as it takes to find one.
+ */
+const placesOf = (
+  text: string,
+  open: Fence | undefined,
+  min: number,
+  known: number,
+  max: number,
+): readonly Place[] => {
+  const places: Place[] = [];
+  let fence = open;
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf('\n', start);
+    const end = newline < 0 ? text.length : newline;
+    const line = text.slice(start, end);
+    if (end >= min && (!looksLikeFence(line) || line.length > max * PATIENCE)) {
+      places.push(...withinLine(text, start, end, fence, min, known));
+    }
+    if (newline < 0) break;
+    const before = fence;
+    fence = afterLine(before, line);
+    const at = newline + 1;
+    // Right behind an opening line the block would end with an empty fence.
+    const opens = fence !== undefined && before === undefined;
+    if (at >= min && at <= known && !opens) {
+      places.push({ at, fence, kind: line.trim() === '' ? 'paragraph' : 'newline' });
+    }
+    if (places.some((place) => place.at > max)) break;
+    start = at;
+  }
+  return places;
+};
+
+const SENTENCE_END = /[.!?…]["'”’)\]]*\s$|[。！？．｡][」』）”’]?$/u;
+
+/** Cuts between two characters of a line. The rest must not become a fence by standing alone. */
+const withinLine = (
+  text: string,
+  start: number,
+  end: number,
+  fence: Fence | undefined,
+  min: number,
+  known: number,
+): Place[] => {
+  const places: Place[] = [];
+  const line = text.slice(start, end);
+  for (const { index } of graphemes.segment(line)) {
+    const at = start + index;
+    if (index === 0 || at < min || at > known || looksLikeFence(line.slice(index))) continue;
+    const before = line.slice(Math.max(0, index - 8), index);
+    const kind = SENTENCE_END.test(before) ? 'sentence' : /\s$/.test(before) ? 'space' : 'any';
+    places.push({ at, fence, kind });
+  }
+  return places;
+};

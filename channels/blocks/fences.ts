@@ -1,0 +1,29 @@
+/**
+ * Fenced code in markdown (CommonMark 4.5), as far as cutting needs it: which lines open and close
+ * a fence. Pure.
+ *
+ * Any indentation is taken for a fence's, not up to three spaces only: in lists they stand deeper.
+ */
+
+/** An open fence: its opening line, and the line that closes it. */
+export type Fence = { readonly opening: string; readonly closing: string };
+
+/** Begins like a fence: cutting inside of such a line, or right before its marks, makes another. */
+const MARK = /^[ \t]*(`{3,}|~{3,})/;
+
+export const looksLikeFence = (line: string): boolean => MARK.test(line);
+
+/** The fence that is open after a line, which has no line break at its end. */
+export const afterLine = (open: Fence | undefined, line: string): Fence | undefined => {
+  const mark = MARK.exec(line);
+  if (mark === null) return open;
+  const [whole, marks] = mark as unknown as [string, string];
+  const rest = line.slice(whole.length);
+  if (open === undefined) {
+    if (marks.startsWith('`') && rest.includes('`')) return undefined;
+    return { opening: line, closing: whole };
+  }
+  const own = MARK.exec(open.closing)![1]!;
+  const closes = marks[0] === own[0] && marks.length >= own.length && rest.trim() === '';
+  return closes ? undefined : open;
+};

@@ -1,0 +1,175 @@
+/**
+ * Carries a person's command out: the message it becomes for the session, and the words it is
+ * answered with. The same for every channel.
+ *
+ * Boundary: reaches the session by `System.ask` and reads committed rows; who may give commands is
+ * the channel's to say.
+ *
+ * Invariants: what changes something travels under the command's key, so that the same command sent
+ * again changes nothing and is answered as before, also after a restart; a session that nobody has
+ * written to is not made by asking about it.
+ */
+import { address } from '../../protocols/address.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import type {
+  CompactionDone,
+  RunRow,
+  SessionCompact,
+  SessionReset,
+  SessionRow,
+  SessionSet,
+  Usage,
+} from '../../protocols/session.ts';
+import type { Principal, System } from '../../runtime/index.ts';
+import { type Command, helpText } from './parse.ts';
+
+export type CommandPlace = {
+  readonly system: Pick<System, 'ask' | 'index'>;
+  readonly tenant: string;
+  readonly principal: Principal;
+  readonly sessionKey: string;
+  readonly agentId: string;
+  /** of the agent, `provider/name`; for /status */
+  readonly model?: string;
+  /** of this command; the same again is the same command */
+  readonly key: string;
+};
+
+/** How long a session has to answer; a compaction calls a model. */
+const ANSWER_MS = 30_000;
+const COMPACT_MS = 300_000;
+
+/** The settings of a session, as `session.set` answers them. */
+type Settings = { readonly [Name in Exclude<keyof SessionSet, 'type'>]?: unknown };
+
+/**
+ * The answer's text.
+ * @throws TroupeError what the session refused with; DEADLINE_EXCEEDED when it did not answer
+ */
+export const carryOut = async (place: CommandPlace, command: Command): Promise<string> => {
+  const row = place.system.index.get<SessionRow>('sessions', place.tenant, place.sessionKey);
+  switch (command.name) {
+    case 'help':
+      return helpText();
+    case 'status':
+      return statusText(place, row, row && (await settingsOf(place)));
+    case 'usage':
+      return usageText(place, row);
+    case 'new':
+    case 'reset':
+      if (row === undefined) return 'This conversation is new already.';
+      await ask<{ sessionId: string }>(place, { type: 'session.reset', reason: command.name });
+      return 'A new conversation has begun. What was said before is kept, but not seen.';
+    case 'stop': {
+      if (row === undefined) return 'Nothing was running.';
+      const { aborted } = await ask<{ aborted: string[] }>(place, { type: 'session.abort' });
+      if (aborted.length === 0) return 'Nothing was running.';
+      return aborted.length === 1 ? 'Stopped.' : `Stopped ${aborted.length} messages.`;
+    }
+    case 'compact':
+      return row === undefined ? NOTHING_TO_SHORTEN : compact(place, command.instructions);
+    default:
+      return setting(place, row, command);
+  }
+};
+
+const NOTHING_TO_SHORTEN = 'There is nothing to shorten.';
+
+type SettingCommand = Extract<Command, { readonly value: unknown }>;
+
+const FIELDS = {
+  queue: 'queue',
+  model: 'model',
+  think: 'thinking',
+  verbose: 'verbose',
+  reasoning: 'reasoning',
+} as const satisfies Record<SettingCommand['name'], keyof SessionSet>;
+
+const setting = async (
+  place: CommandPlace,
+  row: SessionRow | undefined,
+  { name, value }: SettingCommand,
+): Promise<string> => {
+  const field = FIELDS[name];
+  if (value === undefined) {
+    const now = row === undefined ? {} : await settingsOf(place);
+    return `/${name} is ${shown(now[field])}.`;
+  }
+  const now = await ask<Settings | undefined>(place, { type: 'session.set', [field]: value });
+  return `/${name} is now ${shown((now ?? {})[field] ?? value)}.`;
+};
+
+const shown = (value: unknown): string => {
+  if (value === undefined || value === null) return 'as the agent has it';
+  return typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value);
+};
+
+const compact = async (place: CommandPlace, instructions?: string): Promise<string> => {
+  const message: SessionCompact = {
+    type: 'session.compact',
+    ...(instructions === undefined ? {} : { instructions }),
+  };
+  const done = await ask<CompactionDone>(place, message, COMPACT_MS);
+  if (!done.compacted) return NOTHING_TO_SHORTEN;
+  return `Shortened from about ${done.tokensBefore} to ${done.tokensAfter} tokens.`;
+};
+
+type CommandMessage = SessionReset | SessionCompact | SessionSet | { type: 'session.abort' };
+
+const ask = async <Result>(
+  place: CommandPlace,
+  message: CommandMessage,
+  timeoutMs = ANSWER_MS,
+): Promise<Result> => {
+  const { system, tenant, sessionKey, principal, key } = place;
+  const to = address(tenant, 'session', sessionKey);
+  const answer = await system.ask(to, message, { principal, key: `command:${key}`, timeoutMs });
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  if (answer.kind === 'timeout') {
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      'the session has the command, but has not answered yet: look at /status later',
+    );
+  }
+  return answer.result as Result;
+};
+
+/** Changes nothing and says what is set. */
+const settingsOf = async ({ system, tenant, sessionKey, principal }: CommandPlace) => {
+  const to = address(tenant, 'session', sessionKey);
+  const answer = await system.ask(to, { type: 'session.set' }, { principal, timeoutMs: ANSWER_MS });
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  return answer.kind === 'answered' ? ((answer.result ?? {}) as Settings) : {};
+};
+
+const statusText = (
+  { sessionKey, agentId, model }: CommandPlace,
+  row: SessionRow | undefined,
+  settings: Settings = {},
+): string => {
+  const waiting = row?.pending ?? 0;
+  return [
+    `session ${sessionKey}${row === undefined ? ' (nothing was said yet)' : ''}`,
+    `agent ${agentId}`,
+    `model ${shown(settings.model ?? row?.model ?? model)}`,
+    `state ${row?.status ?? 'idle'}${waiting > 0 ? `, ${waiting} waiting` : ''}`,
+    `queue ${shown(settings.queue)}`,
+    `thinking ${shown(settings.thinking)}`,
+    `verbose ${shown(settings.verbose)}`,
+    `reasoning ${shown(settings.reasoning)}`,
+  ].join('\n');
+};
+
+const usageText = ({ system, tenant }: CommandPlace, row: SessionRow | undefined): string => {
+  if (row === undefined) return 'Nothing was said yet.';
+  const lines = [`session: ${tokens(row.usage)}`];
+  const last = row.runId && system.index.get<RunRow>('runs', tenant, row.runId);
+  if (last && last.usage) {
+    lines.push(`last run: ${tokens(last.usage)}${last.model ? `, ${last.model}` : ''}`);
+  }
+  return lines.join('\n');
+};
+
+const tokens = ({ inputTokens, outputTokens, costUsd }: Usage): string =>
+  `${inputTokens} tokens in, ${outputTokens} out` +
+  (costUsd === undefined ? '' : `, ${costUsd.toFixed(4)} USD`);

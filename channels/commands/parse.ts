@@ -1,0 +1,173 @@
+/**
+ * Commands in messages: what a person writes after a `/`, read into a value. Pure, and the same for
+ * every channel.
+ *
+ * Boundary: only what people write through a door is read here; what a model says never is.
+ *
+ * Invariants: a text that is not one of these commands goes to the model as it is, unless it is so
+ * close to one that it must be a slip of the pen: then it is answered, and nothing is done.
+ */
+import type { QueueMode, Verbosity } from '../../protocols/session.ts';
+
+const QUEUE_MODES = ['steer', 'followup', 'collect', 'interrupt'] as const;
+const VERBOSITIES = ['off', 'on', 'full'] as const;
+const THINKING_LEVELS = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
+const SWITCH = ['on', 'off'] as const;
+/** Takes a setting of the session back to the agent's. */
+const DEFAULT = 'default';
+
+/** A setting's new value; null: as the agent has it; undefined: only asked for. */
+type Setting<Value> = Value | null | undefined;
+
+export type Command =
+  | { readonly name: 'new' | 'reset' | 'stop' | 'status' | 'usage' | 'help' }
+  | { readonly name: 'compact'; readonly instructions?: string }
+  | { readonly name: 'queue'; readonly value: Setting<QueueMode> }
+  | { readonly name: 'model'; readonly value: Setting<string> }
+  | { readonly name: 'think'; readonly value: Setting<string> }
+  | { readonly name: 'verbose'; readonly value: Setting<Verbosity> }
+  | { readonly name: 'reasoning'; readonly value: Setting<boolean> };
+
+export type CommandName = Command['name'];
+
+export type ReadCommand =
+  /** no command: a message for the model */
+  | { readonly kind: 'text' }
+  | { readonly kind: 'command'; readonly command: Command; readonly args: string }
+  /** it was meant as a command and is none: what to tell the person */
+  | { readonly kind: 'wrong'; readonly text: string };
+
+type Entry = {
+  readonly name: CommandName;
+  /** as /help shows it after the name */
+  readonly args: string;
+  readonly does: string;
+};
+
+/** Every command, in the order of /help. */
+export const COMMANDS: readonly Entry[] = [
+  { name: 'new', args: '', does: 'begin a new conversation; the old one is kept, but not seen' },
+  { name: 'reset', args: '', does: 'the same as /new' },
+  { name: 'stop', args: '', does: 'stop the running answer and what waits behind it' },
+  { name: 'compact', args: '[instructions]', does: 'shorten what the model has to read' },
+  { name: 'status', args: '', does: 'the session, its model and its settings' },
+  { name: 'usage', args: '', does: 'tokens and cost, of the session and its last run' },
+  {
+    name: 'queue',
+    args: '[steer|followup|collect|interrupt]',
+    does: 'what becomes of messages while an answer runs',
+  },
+  { name: 'model', args: '[provider/name]', does: 'the model of this session' },
+  { name: 'think', args: '[off|minimal|low|medium|high|…]', does: 'how long the model thinks' },
+  { name: 'verbose', args: '[off|on|full]', does: 'how much of its tools an answer shows' },
+  { name: 'reasoning', args: '[on|off]', does: 'whether an answer shows its reasoning' },
+  { name: 'help', args: '', does: 'this list' },
+];
+
+const ALIASES: Readonly<Record<string, CommandName>> = {
+  abort: 'stop',
+  thinking: 'think',
+  commands: 'help',
+};
+const NAMES = new Set<string>(COMMANDS.map(({ name }) => name));
+
+/** `/name` at the very beginning, then nothing or a space: a path such as /etc/hosts is none. */
+const SHAPE = /^\/([a-z]+)(?:\s+([\s\S]*))?$/i;
+
+export const readCommand = (message: string): ReadCommand => {
+  const shape = SHAPE.exec(message.trim());
+  if (shape === null) return { kind: 'text' };
+  const word = shape[1]!.toLowerCase();
+  const args = (shape[2] ?? '').trim();
+  const name = ALIASES[word] ?? (NAMES.has(word) ? (word as CommandName) : undefined);
+  if (name === undefined) return unknownWord(word);
+  const command = commandOf(name, args);
+  return typeof command === 'string'
+    ? { kind: 'wrong', text: command }
+    : { kind: 'command', command, args };
+};
+
+const unknownWord = (word: string): ReadCommand => {
+  const near = COMMANDS.map(({ name }) => name).find((name) => isSlip(word, name));
+  if (near === undefined) return { kind: 'text' };
+  return {
+    kind: 'wrong',
+    text: `There is no /${word}. Did you mean /${near}? Nothing was done; /help lists the commands.`,
+  };
+};
+
+/** The command, or what is wrong with what stands after its name. */
+const commandOf = (name: CommandName, args: string): Command | string => {
+  switch (name) {
+    case 'compact':
+      return args === '' ? { name } : { name, instructions: args };
+    case 'model':
+      return /\s/.test(args) ? wrongValue(name, args) : { name, value: settingOf(args) };
+    case 'queue':
+      return oneOf(QUEUE_MODES, args, (value) => ({ name, value })) ?? wrongValue(name, args);
+    case 'think':
+      return oneOf(THINKING_LEVELS, args, (value) => ({ name, value })) ?? wrongValue(name, args);
+    case 'verbose':
+      return oneOf(VERBOSITIES, args, (value) => ({ name, value })) ?? wrongValue(name, args);
+    case 'reasoning': {
+      const isOn = (value: Setting<string>) =>
+        value === null || value === undefined ? value : value === 'on';
+      const command = oneOf(SWITCH, args, (value) => ({ name, value: isOn(value) }));
+      return command ?? wrongValue(name, args);
+    }
+    default:
+      if (args === '') return { name };
+      return `/${name} takes nothing after it. Nothing was done: send /${name} alone.`;
+  }
+};
+
+const settingOf = (args: string): Setting<string> =>
+  args === '' ? undefined : args.toLowerCase() === DEFAULT ? null : args;
+
+const oneOf = <Value extends string>(
+  values: readonly Value[],
+  args: string,
+  make: (value: Setting<Value>) => Command,
+): Command | undefined => {
+  const given = settingOf(args.toLowerCase());
+  if (given === undefined || given === null) return make(given);
+  const value = values.find((each) => each === given);
+  return value === undefined ? undefined : make(value);
+};
+
+const wrongValue = (name: CommandName, args: string): string => {
+  const entry = COMMANDS.find((each) => each.name === name)!;
+  const given = args.length > 60 ? `${args.slice(0, 60)}…` : args;
+  return `/${name} does not know “${given}”. Write /${name} ${entry.args}, or /${name} ${DEFAULT}.`;
+};
+
+/** One letter wrong, missing, too many, or two that changed places. Short names forgive less. */
+const isSlip = (word: string, name: string): boolean => {
+  if (name.length < 4 || Math.abs(word.length - name.length) > 1) return false;
+  return distance(word, name) === 1;
+};
+
+/** Optimal string alignment (Damerau 1964, without transposed parts that are edited again). */
+const distance = (a: string, b: string): number => {
+  const rows: number[][] = [[...Array(b.length + 1).keys()]];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      let least = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + same);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, rows[i - 2]![j - 2]! + 1);
+      }
+      row.push(least);
+    }
+    rows.push(row);
+  }
+  return rows[a.length]![b.length]!;
+};
+
+export const helpText = (): string => {
+  const lines = COMMANDS.map(
+    ({ name, args, does }) => `/${name}${args === '' ? '' : ` ${args}`}: ${does}`,
+  );
+  return `${lines.join('\n')}\n“${DEFAULT}” after a setting takes it back to the agent’s.`;
+};
