@@ -6,7 +6,7 @@ import type { AnyStateMachine, InputFrom, OutputFrom, ProvidedActor, StateMachin
 import type { Address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Index, TranscriptEntry } from '../system.ts';
-import type { Workspace } from '../workspaces/workspaces.ts';
+import type { Peeked, Workspace } from '../workspaces/workspaces.ts';
 
 /**
  * How often the work may happen:
@@ -53,6 +53,13 @@ export type EffectContext = {
    * @throws TroupeError UNAVAILABLE when it can not be reached, or none are configured
    */
   workspace(actor?: Address): Promise<Workspace>;
+  /**
+   * Some files of an actor's workspace as they are, without opening it; see `Workspaces.peek`.
+   * undefined when none are configured.
+   *
+   * @throws TroupeError UNAVAILABLE when it can not be reached
+   */
+  peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked | undefined>;
 };
 
 export type TranscriptReader = {

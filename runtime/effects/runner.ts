@@ -280,6 +280,7 @@ export class EffectRunner {
       }),
       index,
       workspace: (actor = intent.actor) => workspaces.open(actor),
+      peek: async (...about) => this.#o.workspaces?.peek(...about),
     };
   }
 }

@@ -6,7 +6,7 @@
  * `{root}/troupe-workspaces.json` names the cell. Without it the volume is not mounted, or is
  * another one: UNAVAILABLE, at every opening and saving, for a mount can go away.
  */
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { access, mkdir, open, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -14,6 +14,7 @@ import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { folderNameOf, reaching } from './name.ts';
 import { OpenedWorkspace } from './opened.ts';
+import { NOTHING, type Peeked, peekFolder } from './peek.ts';
 import { type Place, Places } from './places.ts';
 import { readTree } from './tree.ts';
 import {
@@ -46,6 +47,7 @@ class FolderWorkspaces implements Workspaces {
   readonly #cell: string;
   readonly #limits: WorkspaceLimits;
   readonly #places: Places;
+  readonly #clock: Clock;
   #create: boolean;
 
   constructor({
@@ -60,6 +62,7 @@ class FolderWorkspaces implements Workspaces {
     this.#create = create;
     this.#limits = { ...DEFAULT_WORKSPACE_LIMITS, ...limits };
     this.#places = new Places(clock);
+    this.#clock = clock;
   }
 
   open(actor: Address, { signal }: { readonly signal: AbortSignal }): Promise<Workspace> {
@@ -75,6 +78,23 @@ class FolderWorkspaces implements Workspaces {
       }
     };
     return reaching(`the workspace of ${actor} in ${this.#root}`, opening, signal);
+  }
+
+  peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked> {
+    return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
+      // the first look reads which cell the volume is of; later ones only see that it is there
+      if (!before && !(await this.#isUnmade())) await this.#checkMounted();
+      const files = join(this.#root, folderNameOf(actor), 'files');
+      const seen = await peekFolder(files, paths, before, () => this.#clock.wallMs());
+      if (seen === NOTHING && before && !(await this.#isUnmade()))
+        await access(join(this.#root, MARKER));
+      return seen;
+    });
+  }
+
+  /** It may be made, and nobody has opened anything yet: then it is empty. */
+  async #isUnmade(): Promise<boolean> {
+    return this.#create && (await readMarker(join(this.#root, MARKER))) === undefined;
   }
 
   async #openAt(actor: Address, place: Place): Promise<Workspace> {

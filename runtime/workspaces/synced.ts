@@ -20,6 +20,8 @@ import { type Manifest, type SavedEntry, sameEntries } from './manifest.ts';
 import { folderNameOf, reaching } from './name.ts';
 import { KEPT, KeptCopies } from './kept-copies.ts';
 import { OpenedWorkspace } from './opened.ts';
+import type { Peeked } from './peek.ts';
+import { PeekSaved } from './peek-saved.ts';
 import { inParallel } from './parallel.ts';
 import { type Place, Places } from './places.ts';
 import { chunksOf, readTree } from './tree.ts';
@@ -69,6 +71,7 @@ class SyncedWorkspaces implements Workspaces {
   readonly #limits: WorkspaceLimits;
   readonly #places: Places;
   readonly #copies: KeptCopies;
+  readonly #peek: PeekSaved;
 
   constructor(options: SyncedWorkspacesOptions) {
     const { cacheFolder, limits, clock = systemClock, versionsKept = 8 } = options;
@@ -77,6 +80,7 @@ class SyncedWorkspaces implements Workspaces {
     this.#versionsKept = Math.max(2, versionsKept);
     this.#limits = { ...DEFAULT_WORKSPACE_LIMITS, ...limits };
     this.#places = new Places(clock);
+    this.#peek = new PeekSaved(clock);
     this.#copies = new KeptCopies(this.#root, this.#places, options.copiesKept ?? 256);
   }
 
@@ -103,6 +107,12 @@ class SyncedWorkspaces implements Workspaces {
       }
     };
     return reaching(`the workspace of ${actor}`, opening, signal);
+  }
+
+  peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked> {
+    const versions = new Versions(this.#o.blobs, this.#o.cell, actor);
+    const peeking = () => this.#peek.peek(actor, versions, paths, before);
+    return reaching(`the workspace of ${actor}`, peeking);
   }
 
   /**
@@ -204,7 +214,8 @@ class SyncedWorkspaces implements Workspaces {
   }
 
   /** The version counts. What a sweep that failed leaves, the next one takes. */
-  async #saved({ base, versions }: Copy): Promise<number> {
+  async #saved({ actor, base, versions }: Copy): Promise<number> {
+    this.#peek.saved(actor, base);
     if (base.version % this.#versionsKept === 0)
       await versions.sweep(base, this.#versionsKept).catch(() => {});
     return base.version;

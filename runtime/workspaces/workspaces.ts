@@ -14,6 +14,9 @@
  *  - nothing in it leads out of it: a link that could is refused when it is saved.
  */
 import type { Address } from '../../protocols/address.ts';
+import type { Peeked } from './peek.ts';
+
+export type { Peeked, PeekedFile } from './peek.ts';
 
 export interface Workspaces {
   /**
@@ -23,6 +26,16 @@ export interface Workspaces {
    * @throws TroupeError UNAVAILABLE when it can not be reached
    */
   open(actor: Address, options: { readonly signal: AbortSignal }): Promise<Workspace>;
+  /**
+   * Some files as they are, without waiting for an opener and without opening: nothing of an actor
+   * that never had a workspace. Where the folder is shared it may see a file that is being written;
+   * where it is synced it sees the last saved version, for at most a second one that another worker
+   * has replaced. `before`: what the last look answered; the same object when nothing changed.
+   *
+   * @param paths of files, relative; one step may be `*`: every folder there
+   * @throws TroupeError UNAVAILABLE when it can not be reached
+   */
+  peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked>;
 }
 
 export interface Workspace {

@@ -22,5 +22,4 @@ export function cutMiddle(text: string, max: number): string {
 const whole = (text: string): string => (/[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text);
 
 /** Without half of a character at its beginning. */
-const wholeEnd = (text: string): string =>
-  /^[\udc00-\udfff]/.test(text) ? text.slice(1) : text;
+const wholeEnd = (text: string): string => (/^[\udc00-\udfff]/.test(text) ? text.slice(1) : text);

@@ -14,9 +14,7 @@ export const marked = (source: string, text: string): string =>
 
 /** What is in the envelope; a text without one as it is. */
 export const unmarked = (text: string): string =>
-  OPEN.test(text) && text.endsWith(CLOSE)
-    ? text.replace(OPEN, '').slice(0, -CLOSE.length)
-    : text;
+  OPEN.test(text) && text.endsWith(CLOSE) ? text.replace(OPEN, '').slice(0, -CLOSE.length) : text;
 
 const attribute = (source: string): string =>
   source.replaceAll(/["<>\s]+/g, '_').slice(0, SOURCE_CHARACTERS_MAX);

@@ -42,6 +42,7 @@ const context = (allowPrivate: boolean): EffectContext => ({
   },
   index: () => Promise.reject(new Error('not asked for')),
   workspace: () => Promise.reject(new Error('not asked for')),
+  peek: () => Promise.reject(new Error('not asked for')),
 });
 
 describe('a notification that is posted', () => {

@@ -21,6 +21,7 @@ import type {
   WorkspaceLimits,
   Workspaces,
 } from '../../../runtime/workspaces/workspaces.ts';
+import { peekContract } from './peek-contract.ts';
 import { temporaryFolder } from './temporary.ts';
 
 export type WorkspacesUnderTest = {
@@ -339,5 +340,7 @@ export function workspacesContract(
         await expect(workspace.save()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
       }),
     );
+
+    peekContract(withWorkspaces);
   });
 }

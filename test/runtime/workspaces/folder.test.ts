@@ -1,5 +1,5 @@
 /** Workspaces in a folder or on a shared volume. */
-import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -63,5 +63,42 @@ it('a volume that goes away later is not made anew, though the folder could be m
   await mkdir(root);
   await expect(workspaces.open(a, patient)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await readdir(root)).toEqual([]);
+  await removeFolder(path);
+});
+
+it('a look reads nothing outside, whatever links stand in the folder', async () => {
+  const path = await temporaryFolder();
+  const workspaces = folderWorkspaces({ root: join(path, 'volume'), cell, create: true });
+  await mkdir(join(path, 'outside'));
+  await writeFile(join(path, 'outside/SKILL.md'), 'secret');
+  const workspace = await workspaces.open(a, patient);
+  const files = workspace.path;
+  await symlink(join(path, 'outside/SKILL.md'), join(files, 'AGENTS.md'));
+  await symlink(join(path, 'outside'), join(files, 'folder'));
+  await symlink('AGENTS.md', join(files, 'USER.md'));
+  await symlink('loop', join(files, 'loop'));
+  await workspace.close();
+  const seen = await workspaces.peek(a, ['AGENTS.md', 'USER.md', 'folder/SKILL.md', 'loop']);
+  expect(seen.files.map(({ path: name, left, bytes }) => [name, left, bytes])).toEqual([
+    ['AGENTS.md', 'leads out', undefined],
+    ['USER.md', 'leads out', undefined],
+    ['folder/SKILL.md', 'leads out', undefined],
+    ['loop', 'unreadable', undefined],
+  ]);
+  expect((await workspaces.peek(a, ['*/SKILL.md'])).files).toEqual([]);
+  await removeFolder(path);
+});
+
+it('a look at a volume that went away since the last one is UNAVAILABLE', async () => {
+  const path = await temporaryFolder();
+  const root = join(path, 'volume');
+  const workspaces = folderWorkspaces({ root, cell, create: true });
+  const before = await workspaces.peek(a, ['note']);
+  expect(before.files).toEqual([]);
+  await change(workspaces, a, (folder) => writeFile(join(folder, 'note'), 'x'));
+  const seen = await workspaces.peek(a, ['note'], before);
+  expect(seen.files).toHaveLength(1);
+  await rename(root, join(path, 'unmounted'));
+  await expect(workspaces.peek(a, ['note'], seen)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await removeFolder(path);
 });

@@ -1,0 +1,135 @@
+/**
+ * Peek: a look at some files of a workspace without opening it: what a prompt is made of is read
+ * before every run, and must neither wait for a tool that works in the folder nor cost a copy of
+ * it.
+ *
+ * Invariant: nothing outside of the workspace is read, whatever links stand in it and whoever
+ * changes them meanwhile: the path is resolved, opened without following a link, and where the
+ * kernel tells (Linux) the file that was opened is compared with the path again.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+
+export type PeekedFile = {
+  readonly path: string;
+  /** absent: it is there, and was not read, for `left` says why */
+  readonly bytes?: Uint8Array;
+  readonly size: number;
+  /** larger than PEEK_BYTES_MAX; a link that leads out or nowhere; a folder, a pipe, no right */
+  readonly left?: 'too large' | 'leads out' | 'unreadable';
+};
+
+/** What was seen. Given back at the next look, the same object is answered if nothing changed. */
+export type Peeked = {
+  readonly signature: string;
+  /** those that are there, in the order of the paths that were asked for, then of their names */
+  readonly files: readonly PeekedFile[];
+};
+
+/** Of one file. */
+export const PEEK_BYTES_MAX = 1024 * 1024;
+/** Folders that `*` stands for, in order of their names; more are not looked at. */
+export const PEEK_FOLDERS_MAX = 200;
+/** A file that was just written may be written again without a change of its times. */
+const UNSETTLED_MS = 50;
+const UNSETTLED = ' unsettled';
+
+export const NOTHING: Peeked = { signature: '', files: [] };
+
+/** What differs between files by what the file system tells about them; undefined: not there. */
+type Sign = { readonly path: string; readonly sign: string; readonly changedMs: number };
+
+/**
+ * @param paths relative to the folder; one step may be `*`: every folder there, no link to one
+ * @param wallMs now, by a clock that is close to the file system's
+ */
+export async function peekFolder(
+  root: string,
+  paths: readonly string[],
+  before: Peeked | undefined,
+  wallMs: () => number,
+): Promise<Peeked> {
+  const now = wallMs();
+  const wanted = (await Promise.all(paths.map((path) => expanded(root, path)))).flat();
+  const signs = (await Promise.all(wanted.map((path) => signOf(root, path)))).filter(
+    (sign) => sign !== undefined,
+  );
+  if (signs.length === 0) return NOTHING;
+  const settled = signs.every(({ changedMs }) => changedMs < now - UNSETTLED_MS);
+  const signature = signs.map(({ path, sign }) => `${path}\0${sign}`).join('\n');
+  if (settled && before?.signature === signature) return before;
+  const top = await realpath(root);
+  const files = await Promise.all(signs.map(({ path }) => readInside(top, path)));
+  return { signature: settled ? signature : signature + UNSETTLED, files };
+}
+
+/** The paths that one with `*` stands for. */
+async function expanded(root: string, path: string): Promise<string[]> {
+  const steps = path.split('/');
+  const star = steps.indexOf('*');
+  if (star < 0) return [path];
+  const folder = steps.slice(0, star).join('/');
+  try {
+    const found = await readdir(join(root, folder), { withFileTypes: true });
+    const names = found.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    return names
+      .sort()
+      .slice(0, PEEK_FOLDERS_MAX)
+      .map((name) => [...steps.slice(0, star), name, ...steps.slice(star + 1)].join('/'));
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+async function signOf(root: string, path: string): Promise<Sign | undefined> {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(join(root, path));
+    return { path, sign: `${ino} ${size} ${mtimeMs} ${ctimeMs}`, changedMs: ctimeMs };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ELOOP' || code === 'EACCES') return { path, sign: code, changedMs: 0 };
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
+const isAbsent = (error: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+async function readInside(top: string, path: string): Promise<PeekedFile> {
+  const inside = (place: string) => place.startsWith(top + sep);
+  let file: FileHandle | undefined;
+  try {
+    const place = await realpath(join(top, path));
+    if (!inside(place)) return { path, size: 0, left: 'leads out' };
+    // not to be held up by a pipe, nor to follow what has become a link since
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+    file = await open(place, flags);
+    const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => place);
+    if (!inside(opened)) return { path, size: 0, left: 'leads out' };
+    const found = await file.stat();
+    if (!found.isFile()) return { path, size: 0, left: 'unreadable' };
+    if (found.size > PEEK_BYTES_MAX) return { path, size: found.size, left: 'too large' };
+    const bytes = await readAtMost(file, PEEK_BYTES_MAX);
+    return { path, size: bytes.length, bytes };
+  } catch {
+    return { path, size: 0, left: 'unreadable' };
+  } finally {
+    await file?.close();
+  }
+}
+
+/** The file may grow while it is read. */
+async function readAtMost(file: FileHandle, max: number): Promise<Uint8Array> {
+  const { size } = await file.stat();
+  const bytes = Buffer.alloc(Math.min(size, max));
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}

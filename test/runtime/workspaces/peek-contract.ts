@@ -1,0 +1,137 @@
+/** What every provider promises of a look that opens nothing. */
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { PEEK_BYTES_MAX, type Peeked } from '../../../runtime/workspaces/peek.ts';
+import { eventually } from '../eventually.ts';
+import { change, patient, type WorkspacesUnderTest } from './contract.ts';
+
+type Test = (under: WorkspacesUnderTest) => Promise<void>;
+
+const a = address('t', 'agent', 'a');
+const b = address('t', 'agent', 'b');
+const PATHS = ['AGENTS.md', 'USER.md', 'skills/*/SKILL.md'];
+
+const textsOf = ({ files }: Peeked): Record<string, string> =>
+  Object.fromEntries(
+    files.map(({ path, bytes, left }) => [
+      path,
+      left ?? Buffer.from(bytes as Uint8Array).toString('utf8'),
+    ]),
+  );
+
+const fill = async (path: string): Promise<void> => {
+  await writeFile(join(path, 'AGENTS.md'), 'be kind');
+  await writeFile(join(path, 'other.md'), 'not asked for');
+  for (const skill of ['weather', 'mail']) {
+    await mkdir(join(path, 'skills', skill), { recursive: true });
+    await writeFile(join(path, 'skills', skill, 'SKILL.md'), skill);
+  }
+  await mkdir(join(path, 'skills/empty'));
+};
+
+export function peekContract(withWorkspaces: (test: Test) => () => Promise<void>): void {
+  it(
+    'show nothing to a look at an actor that never had one, and make nothing',
+    withWorkspaces(async (under) => {
+      const worker = under.worker();
+      const seen = await worker.peek(b, PATHS);
+      expect(seen.files).toEqual([]);
+      expect(await worker.peek(b, PATHS, seen)).toBe(seen);
+    }),
+  );
+
+  it(
+    'show the files that were asked for, in their order, and folders by name',
+    withWorkspaces(async (under) => {
+      await change(under.worker(), a, fill);
+      const seen = await under.worker().peek(a, PATHS);
+      expect(textsOf(seen)).toEqual({
+        'AGENTS.md': 'be kind',
+        'skills/mail/SKILL.md': 'mail',
+        'skills/weather/SKILL.md': 'weather',
+      });
+      expect(seen.files.map(({ path }) => path)).toEqual(Object.keys(textsOf(seen)));
+    }),
+  );
+
+  it(
+    'do not make a look wait for who has it open',
+    withWorkspaces(async (under) => {
+      const worker = under.worker();
+      await change(worker, a, fill);
+      const open = await worker.open(a, patient);
+      expect(textsOf(await worker.peek(a, PATHS))).toHaveProperty(['AGENTS.md'], 'be kind');
+      await open.close();
+    }),
+  );
+
+  it(
+    'answer the same look while nothing changes, and what its own worker saved at once',
+    withWorkspaces(async (under) => {
+      const worker = under.worker();
+      await change(worker, a, fill);
+      let seen = await worker.peek(a, PATHS);
+      await eventually(async () => {
+        const again = await worker.peek(a, PATHS, seen);
+        const same = again === seen;
+        seen = again;
+        expect(same).toBe(true);
+      });
+      await change(worker, a, async (path) => {
+        await writeFile(join(path, 'AGENTS.md'), 'be mild');
+        await rm(join(path, 'skills/mail'), { recursive: true });
+        await writeFile(join(path, 'USER.md'), 'Ann');
+      });
+      expect(textsOf(await worker.peek(a, PATHS, seen))).toEqual({
+        'AGENTS.md': 'be mild',
+        'USER.md': 'Ann',
+        'skills/weather/SKILL.md': 'weather',
+      });
+    }),
+  );
+
+  it(
+    'show what another worker saved, before long',
+    withWorkspaces(async (under) => {
+      const [one, two] = [under.worker(), under.worker()];
+      await change(one, a, fill);
+      const seen = await two.peek(a, PATHS);
+      await change(one, a, (path) => writeFile(join(path, 'AGENTS.md'), 'be brief'));
+      await eventually(async () =>
+        expect(textsOf(await two.peek(a, PATHS, seen))).toHaveProperty(['AGENTS.md'], 'be brief'),
+      );
+    }),
+  );
+
+  it(
+    'follow links within, and say of what is too large, or no file, that it was not read',
+    withWorkspaces(async (under) => {
+      const worker = under.worker();
+      await change(worker, a, async (path) => {
+        await mkdir(join(path, 'notes'));
+        await writeFile(join(path, 'notes/mine'), 'linked');
+        await symlink('notes/mine', join(path, 'AGENTS.md'));
+        await writeFile(join(path, 'USER.md'), Buffer.alloc(PEEK_BYTES_MAX + 1));
+      });
+      const seen = await worker.peek(a, ['AGENTS.md', 'USER.md', 'notes']);
+      expect(textsOf(seen)).toEqual({
+        'AGENTS.md': 'linked',
+        'USER.md': 'too large',
+        notes: 'unreadable',
+      });
+    }),
+  );
+
+  it(
+    'are UNAVAILABLE to a look, never empty, when what keeps them is out of reach',
+    withWorkspaces(async (under) => {
+      await change(under.worker(), a, fill);
+      const giveBack = await under.takeAway();
+      await expect(under.worker().peek(a, PATHS)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      await giveBack();
+      expect((await under.worker().peek(a, PATHS)).files).toHaveLength(3);
+    }),
+  );
+}
