@@ -1,0 +1,126 @@
+/**
+ * Patterns of commands: which ones run on the host without a question (SX3).
+ *
+ *     git status      this program with these very words
+ *     ls *            a `*` at the end: any words, or none
+ *     npm run *       with these words first
+ *     cat src/*       within a word: any characters but `/`; no `..`, no option in its place
+ *     cp * backup     between words: one word
+ *     git log 'a*'    quoted, a `*` is a `*`
+ *
+ * A pattern may hold several commands, as `cd web && npm test`; it allows each of them.
+ *
+ * Invariants:
+ *  1. A line is allowed when each simple command in it matches a pattern; a line that can not be
+ *     read surely matches none (`shell-line.ts`).
+ *  2. A word that the shell expands is matched by a `*` at the end only.
+ *  3. The program is never matched by a `*`, nor are variables in front of it: those stand in the
+ *     pattern as they are.
+ *  4. Programs that run other programs match patterns without `*` only (`exact-programs.ts`).
+ *  5. The pattern that `always` adds matches the commands that a person saw and no other.
+ */
+import { isNeverMatched, needsExactPattern } from './exact-programs.ts';
+import { quoted, readShellLine, type ShellWord, type SimpleCommand } from './shell-line.ts';
+
+/** Longest pattern that is made of a command that a person allowed, characters. */
+const PATTERN_CHARACTERS_MAX = 1_000;
+
+/** Whether all of the command line is covered by patterns. Pure; unreadable patterns allow none. */
+export const isAllowedCommand = (line: string, patterns: readonly string[]): boolean => {
+  const commands = readShellLine(line);
+  if (!commands) return false;
+  const known = patterns.flatMap((pattern) => readShellLine(pattern) ?? []);
+  return commands.every(
+    (command) =>
+      !isNeverMatched(command.words[0].text) && known.some((pattern) => matches(command, pattern)),
+  );
+};
+
+/**
+ * What `always` allows: exactly the commands of the line. '' when there is no such pattern, since
+ * the line can not be read surely, or is too long: then it can be allowed once only.
+ */
+export const alwaysPattern = (line: string): string => {
+  const commands = readShellLine(line) ?? [];
+  const pattern = [...new Set(commands.map(exactly))].join(' && ');
+  const isExact = pattern.length <= PATTERN_CHARACTERS_MAX && isAllowedCommand(line, [pattern]);
+  return isExact ? pattern : '';
+};
+
+/** Why a pattern matches nothing, for who wrote it; undefined when it is good. */
+export const patternFault = (pattern: string): string | undefined => {
+  const commands = readShellLine(pattern);
+  if (!commands) {
+    return 'it is no plain command: give a program and words, * for what may be anything';
+  }
+  const never = commands.find(({ words: [program] }) => isNeverMatched(program.text));
+  if (never) return `${never.words[0].text} is a word of the shell that no pattern matches`;
+  const wide = commands.find(
+    ({ words: [program, ...args] }) =>
+      args.some(hasWildcard) && needsExactPattern(program.text, args.map(textOf)),
+  );
+  return wide && `${wide.words[0].text} runs other programs: a pattern for it can have no *`;
+};
+
+const textOf = ({ text }: ShellWord): string => text;
+const hasWildcard = ({ text, bare }: ShellWord): boolean =>
+  [...bare.keys()].some((at) => text[at] === '*' && bare[at]);
+const isWildcard = (word: ShellWord): boolean => word.text === '*' && hasWildcard(word);
+
+const exactly = ({ assignments, words }: SimpleCommand): string =>
+  [...assignments.map(quotedAssignment), ...words.map(({ text }) => quoted(text))].join(' ');
+
+/** The name stays bare, or it would be the name of a program. */
+const quotedAssignment = (assignment: string): string => {
+  const sign = assignment.indexOf('=') + 1;
+  const value = assignment.slice(sign);
+  return assignment.slice(0, sign) + (value === '' ? '' : quoted(value));
+};
+
+const matches = (command: SimpleCommand, pattern: SimpleCommand): boolean => {
+  const [program, ...args] = command.words;
+  const [wanted, ...patterns] = pattern.words;
+  if (program.text !== wanted.text || !sameTexts(command.assignments, pattern.assignments))
+    return false;
+  const isExact = !patterns.some(hasWildcard);
+  const isOpen = args.some(({ expands, text }) => expands && /^[*?[]/.test(text));
+  if (!isExact && needsExactPattern(program.text, args.map(textOf), isOpen)) return false;
+  const last = patterns.at(-1);
+  const takesRest = last !== undefined && isWildcard(last);
+  const fixed = takesRest ? patterns.slice(0, -1) : patterns;
+  if (takesRest ? args.length < fixed.length : args.length !== fixed.length) return false;
+  return fixed.every((word, at) => matchesWord(args[at], word));
+};
+
+const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((text, at) => text === b[at]);
+
+const matchesWord = (word: ShellWord | undefined, pattern: ShellWord): boolean => {
+  if (!word || word.expands) return false;
+  if (!hasWildcard(pattern)) return word.text === pattern.text;
+  if (isWildcard(pattern)) return !word.text.startsWith('-');
+  if (word.text.startsWith('-') && !pattern.text.startsWith('-')) return false;
+  return !word.text.split('/').includes('..') && wildcardMatches(word.text, pattern);
+};
+
+/** Greedy with one step back, linear in both for one `*`: no pattern makes it slow. */
+const wildcardMatches = (text: string, { text: pattern, bare }: ShellWord): boolean => {
+  let at = 0;
+  let to = 0;
+  let star = -1;
+  let starAt = 0;
+  while (at < text.length) {
+    if (to < pattern.length && pattern[to] === '*' && bare[to]) {
+      star = to++;
+      starAt = at;
+    } else if (to < pattern.length && pattern[to] === text[at]) {
+      to++;
+      at++;
+    } else if (star !== -1 && text[starAt] !== '/') {
+      to = star + 1;
+      at = ++starAt;
+    } else return false;
+  }
+  while (to < pattern.length && pattern[to] === '*' && bare[to]) to++;
+  return to === pattern.length;
+};
