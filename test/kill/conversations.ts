@@ -8,6 +8,8 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { TOKEN } from './program.ts';
 
 const SESSIONS = 6;
+/** A session whose queue is full has answered some of it long before. */
+const STUCK_MS = 90_000;
 const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
 
 export type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
@@ -60,18 +62,36 @@ export class Conversations {
     }
   }
 
-  /** Sends again, under the same key, what got no answer: a client may do that at any time. */
+  /**
+   * Sends again, under the same key, what got no answer: a client may do that at any time.
+   * @throws Error with what the session's runs are doing, when it takes nothing for long
+   */
   async repeatUnanswered(client: GatewayClient): Promise<void> {
     for (const message of this.sent.filter(({ accepted }) => !accepted)) {
+      const deadline = Date.now() + STUCK_MS;
       while (!message.accepted) {
         try {
           await send(client, message);
         } catch (error) {
           if (!isBusy(error)) throw error;
+          if (Date.now() > deadline)
+            throw new Error(await this.#stateOf(message.session, client), { cause: error });
           await new Promise((resolve) => setTimeout(resolve, 200));
         }
       }
     }
+  }
+
+  /** For whoever reads a failing test. */
+  async #stateOf(sessionKey: string, client: GatewayClient): Promise<string> {
+    const open: string[] = [];
+    for (const { session, runId, accepted } of this.sent) {
+      if (session !== sessionKey || !accepted) continue;
+      const { status } = await client.request('agent.wait', { runId, timeoutMs: 0 });
+      if (status !== 'ok') open.push(`${runId} ${status}`);
+    }
+    const { messages: _, ...session } = await client.request('chat.history', { sessionKey });
+    return `${sessionKey} takes nothing: ${JSON.stringify(session)}; its runs: ${open.join(', ')}`;
   }
 }
 
