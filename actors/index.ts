@@ -17,6 +17,8 @@ import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
 import { callModel } from './session/effects/call-model.ts';
 import { callTools } from './session/effects/call-tools.ts';
+import { look } from './schedule/effects/look.ts';
+import { scheduleMachine } from './schedule/machine.ts';
 import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
@@ -83,6 +85,16 @@ const conversationActors = (): ActorDefinition[] => [
     machine: sessionMachine,
     effects: { callModel, callTools },
     idleMs: 60_000,
+  }),
+  // A job goes on from its last turn, never from nothing: it would forget that it was set.
+  defineActor({
+    type: 'schedule',
+    version: 1,
+    machine: scheduleMachine,
+    effects: { look },
+    supervision: { onThrow: 'resume' },
+    idleMs: 60_000,
+    whenDone: 'forget',
   }),
 ];
 

@@ -1,0 +1,208 @@
+/**
+ * Schedule: one job that sends a message to a session at times that were set before (AL11).
+ *
+ *  - `unknown`: nothing was set yet.
+ *  - `idle.planning`: what comes next is looked up.
+ *  - `idle.waiting`: its time is known, and a durable timer is set for it.
+ *  - `idle.due`: its time has come, or passed while nothing ran: the policy for missed times says
+ *    whether it fires.
+ *  - `idle.off`, `idle.over`: it was turned off; it has no time left.
+ *  - `running.resting`, `running.looking`: the session has the message; the run's row is looked at
+ *    now and then, until it has ended.
+ *  - `removed`, `forgotten`: the actor goes.
+ *
+ * Invariants: a due time is fired for at most once, whatever dies or moves, because the message
+ * leaves in the turn that takes the time, and its run id is made of job and time; fires of a job
+ * are serial; what is set while a run goes on holds from the next time on.
+ */
+import { assign, setup } from 'xstate';
+import { JOB_RETENTION_MS } from '../../protocols/schedule.ts';
+import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import * as job from './job.ts';
+import type { Looked, LookInput, ScheduleContext, ScheduleEvent } from './job.ts';
+
+export const scheduleMachine = setup({
+  types: { context: {} as ScheduleContext, events: {} as ScheduleEvent, input: {} as ActorInput },
+  actors: { look: effect<Looked, LookInput>() },
+  actions: {
+    ...hostActions,
+    take: assign(job.take),
+    enable: assign(job.enable),
+    skip: assign(job.skip),
+    fire: assign(job.fire),
+    fireNow: assign(job.fireNow),
+    countLook: assign(job.countLook),
+    noteRefused: assign(job.noteRefused),
+    noteEnd: assign(job.noteEnd),
+    noteLost: assign(job.noteLost),
+  },
+  guards: {
+    isFit: job.isFit,
+    isOn: job.isOn,
+    hasNext: job.hasNext,
+    isMissed: job.isMissed,
+    isRefusal: job.isRefusal,
+    isLost: job.isLost,
+    hasEnded: (_, { looked }: { looked: Looked }) => looked !== null,
+  },
+  delays: { untilDue: job.untilDueMs, untilLook: job.lookMs, retention: JOB_RETENTION_MS },
+}).createMachine({
+  id: 'schedule',
+  description: 'Sends a message to a session at times that were set before.',
+  context: ({ input }) => job.born(input),
+  initial: 'unknown',
+  options: { maxIterations: 100 },
+  states: {
+    unknown: {
+      description: 'Nothing was set yet.',
+      on: {
+        'schedule.put': [
+          {
+            guard: 'isFit',
+            target: 'idle',
+            actions: ['take', { type: 'reply', params: job.tellRow }],
+          },
+          { target: 'forgotten', actions: { type: 'reply', params: job.unfit } },
+        ],
+        'schedule.enable': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: job.unknown },
+        },
+        'schedule.run': { target: 'forgotten', actions: { type: 'reply', params: job.unknown } },
+        'schedule.runs': { target: 'forgotten', actions: { type: 'reply', params: job.unknown } },
+        'schedule.remove': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: job.unknown },
+        },
+      },
+    },
+    idle: {
+      description: 'No run of it goes on.',
+      initial: 'planning',
+      on: {
+        'schedule.put': [
+          {
+            guard: 'isFit',
+            target: '.planning',
+            actions: ['take', { type: 'reply', params: job.tellRow }],
+          },
+          { actions: { type: 'reply', params: job.unfit } },
+        ],
+        'schedule.enable': {
+          target: '.planning',
+          actions: ['enable', { type: 'reply', params: job.tellRow }],
+        },
+        'schedule.run': {
+          target: 'running',
+          actions: ['fireNow', { type: 'reply', params: job.tellRun }],
+        },
+        'schedule.runs': { actions: { type: 'reply', params: job.tellRuns } },
+        'schedule.remove': {
+          target: 'removed',
+          actions: { type: 'reply', params: job.tellRemoved },
+        },
+      },
+      states: {
+        planning: {
+          description: 'What comes next is looked up.',
+          always: [
+            { guard: 'hasNext', target: 'waiting' },
+            { guard: 'isOn', target: 'over' },
+            { target: 'off' },
+          ],
+        },
+        waiting: {
+          description: 'Its time is known.',
+          entry: { type: 'project', params: job.row },
+          after: { untilDue: 'due' },
+        },
+        due: {
+          description: 'Its time has come, or passed while nothing ran.',
+          always: [
+            { guard: 'isMissed', target: 'planning', actions: 'skip' },
+            { target: '#schedule.running', actions: 'fire' },
+          ],
+        },
+        off: {
+          description: 'It was turned off.',
+          entry: { type: 'project', params: job.row },
+        },
+        over: {
+          description: 'It has no time left; it is shown for a while.',
+          entry: { type: 'project', params: job.row },
+          after: { retention: '#schedule.removed' },
+        },
+      },
+    },
+    running: {
+      description: 'The session has the message; its run is waited for.',
+      entry: [
+        { type: 'tell', params: job.receive },
+        { type: 'project', params: job.row },
+      ],
+      initial: 'resting',
+      on: {
+        'schedule.put': [
+          {
+            guard: 'isFit',
+            actions: [
+              'take',
+              { type: 'project', params: job.row },
+              { type: 'reply', params: job.tellRow },
+            ],
+          },
+          { actions: { type: 'reply', params: job.unfit } },
+        ],
+        'schedule.enable': {
+          actions: [
+            'enable',
+            { type: 'project', params: job.row },
+            { type: 'reply', params: job.tellRow },
+          ],
+        },
+        'schedule.run': { actions: { type: 'reply', params: job.runsAlready } },
+        'schedule.runs': { actions: { type: 'reply', params: job.tellRuns } },
+        'schedule.remove': {
+          target: 'removed',
+          actions: { type: 'reply', params: job.tellRemoved },
+        },
+        reply: { guard: 'isRefusal', target: 'idle', actions: 'noteRefused' },
+        refused: { target: 'idle', actions: 'noteRefused' },
+      },
+      states: {
+        resting: {
+          description: 'The run goes on, as far as is known.',
+          after: { untilLook: 'looking' },
+        },
+        looking: {
+          description: 'The row of the run is looked at.',
+          entry: 'countLook',
+          invoke: {
+            id: 'look',
+            src: 'look',
+            input: job.lookInput,
+            onDone: [
+              {
+                guard: {
+                  type: 'hasEnded',
+                  params: ({ event }) => ({ looked: event.output }),
+                },
+                target: '#schedule.idle',
+                actions: { type: 'noteEnd', params: ({ event }) => ({ looked: event.output }) },
+              },
+              { guard: 'isLost', target: '#schedule.idle', actions: 'noteLost' },
+              { target: 'resting' },
+            ],
+            onError: { target: 'resting' },
+          },
+        },
+      },
+    },
+    removed: {
+      description: 'It was removed, or was over for long enough.',
+      entry: { type: 'project', params: job.noRow },
+      type: 'final',
+    },
+    forgotten: { description: 'It never was a job.', type: 'final' },
+  },
+});

@@ -1,0 +1,76 @@
+/**
+ * The times of a schedule: pure functions of what was set and of the time that is given. The cron
+ * expressions are read by croner, which never schedules anything here.
+ *
+ * Local times that a day has twice (clocks go back) fire once, at the first; those that a day has
+ * not (clocks go forward) fire when the clocks change. Expressions that name no hour go by elapsed
+ * time and miss nothing.
+ */
+import { Cron } from 'croner';
+import { LATE_FIRES_MAX, type When } from './schedule.ts';
+
+/**
+ * The first time after `after`; undefined when there is none. `when` is one that `faultIn` passed.
+ */
+export function nextTime(when: When, after: number): number | undefined {
+  switch (when.kind) {
+    case 'at':
+      return when.at > after ? when.at : undefined;
+    case 'every': {
+      const { everyMs, from = 0 } = when;
+      if (after < from) return from;
+      return from + (Math.floor((after - from) / everyMs) + 1) * everyMs;
+    }
+    case 'cron':
+      return cronOf(when).nextRun(new Date(after))?.getTime();
+  }
+}
+
+/**
+ * The times in (`after`, `until`], oldest first, at most the last LATE_FIRES_MAX of them; `after`
+ * is a due time itself or lies before the first one.
+ */
+export function timesBetween(when: When, after: number, until: number): readonly number[] {
+  const next = nextTime(when, after);
+  if (next === undefined || next > until) return [];
+  if (when.kind === 'cron') {
+    // The reference of croner's look back is left out of what it finds.
+    const found = cronOf(when).previousRuns(LATE_FIRES_MAX, new Date(until + 1_000));
+    return found
+      .map((date) => date.getTime())
+      .filter((time) => time > after && time <= until)
+      .toSorted((a, b) => a - b);
+  }
+  const times: number[] = [];
+  const from = when.kind === 'every' ? until - when.everyMs * LATE_FIRES_MAX : after;
+  let time = nextTime(when, Math.max(after, from));
+  for (; time !== undefined && time <= until; time = nextTime(when, time)) times.push(time);
+  return times;
+}
+
+/** What is wrong with it, in words for who set it; undefined when it has a time after `now`. */
+export function faultIn(when: When, now: number): string | undefined {
+  if (when.kind === 'at' && when.at <= now)
+    return `the time ${new Date(when.at).toISOString()} has passed: give one that is to come`;
+  try {
+    if (nextTime(when, now) !== undefined) return undefined;
+  } catch (error) {
+    return `${described(when)} can not be read: ${(error as Error).message}`;
+  }
+  return `${described(when)} never comes`;
+}
+
+/** As lists show it: `0 9 * * 1-5 (Europe/Berlin)`. */
+export function described(when: When): string {
+  switch (when.kind) {
+    case 'at':
+      return `at ${new Date(when.at).toISOString()}`;
+    case 'every':
+      return `every ${when.everyMs / 1_000} s`;
+    case 'cron':
+      return `${when.expression} (${when.timeZone ?? 'UTC'})`;
+  }
+}
+
+const cronOf = ({ expression, timeZone = 'UTC' }: When & { kind: 'cron' }): Cron =>
+  new Cron(expression, { timezone: timeZone, paused: true, mode: '5-or-6-parts' });

@@ -1,0 +1,230 @@
+import { describe, expect, it } from 'vitest';
+import { scheduleMachine } from '../../../actors/schedule/machine.ts';
+import type { ScheduleContext } from '../../../actors/schedule/job.ts';
+import {
+  JOB_RETENTION_MS,
+  type MissedPolicy,
+  RUNS_KEPT,
+  scheduleAddress,
+  type ScheduleJob,
+  type When,
+} from '../../../protocols/schedule.ts';
+import type { Message, Reply, Tell } from '../../../protocols/statechart.ts';
+import {
+  born,
+  fired,
+  type Live,
+  settled,
+  step,
+  type Step,
+} from '../../../runtime/statechart/host.ts';
+import { explore, said, stroll } from '../../charts/coverage.ts';
+import { exploration } from './walk.ts';
+
+describe('the schedule chart', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+    expect(explore(exploration).unreached).toEqual([]);
+  });
+
+  it('keeps its promises on long paths in any order', () => {
+    expect(stroll(exploration, 60)).toBe(60);
+  });
+});
+
+const START = Date.parse('2026-03-01T00:00:00Z');
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const self = scheduleAddress('default', 'mail');
+
+/** One job by hand: time passes as the test says, also while nothing runs. */
+class Hand {
+  live: Live;
+  now = START;
+  sent: Message[] = [];
+  #ids = 0;
+
+  constructor(job: Partial<ScheduleJob> & { when: When }) {
+    const input = { self, tenant: 'default', key: 'mail', now: START };
+    this.live = born(scheduleMachine, input, { id: 'm0', now: START, self }).live;
+    this.say({ type: 'schedule.put', job: { agentId: 'main', text: 'look', ...job } });
+  }
+
+  get context(): ScheduleContext {
+    return this.live.snapshot.context as ScheduleContext;
+  }
+
+  say(event: Message): Reply | undefined {
+    const meta = { ...this.#meta(), reply: { id: `a${this.#ids}` } };
+    return said<Reply>(
+      this.#take(step(scheduleMachine, this.live, { event: { ...event, meta } }, this.now)).asks,
+      'reply',
+    )[0];
+  }
+
+  /** The owner is back at `now`, or it is just that late: every timer that is due fires. */
+  comeTo(now: number): void {
+    this.now = now;
+    for (;;) {
+      const due = Object.entries(this.live.timers).find(
+        ([, timer]) => !timer.fired && timer.due <= this.now,
+      );
+      if (!due) return;
+      const cause = fired(this.live, due[0], due[1].key, this.#meta());
+      this.#take(step(scheduleMachine, this.live, cause, this.now));
+      if (this.live.jobs['look']) this.looked(null);
+    }
+  }
+
+  looked(output: unknown): void {
+    const { key } = this.live.jobs['look']!;
+    this.#take(
+      step(scheduleMachine, this.live, settled('look', key, output, this.#meta()), this.now),
+    );
+  }
+
+  /** The run that goes on ends now. */
+  end(): void {
+    while (!this.live.jobs['look']) {
+      const [id, timer] = Object.entries(this.live.timers).find(([, one]) => !one.fired)!;
+      this.now = Math.max(this.now, timer.due);
+      this.#take(
+        step(scheduleMachine, this.live, fired(this.live, id, timer.key, this.#meta()), this.now),
+      );
+    }
+    this.looked({ status: 'ok', endedAt: this.now });
+  }
+
+  get runIds(): unknown[] {
+    return this.sent.map(({ runId }) => runId);
+  }
+
+  #meta = () => ({ id: `m${++this.#ids}`, now: this.now, self });
+  #take(made: Step): Step {
+    if (made.outcome === 'failed') throw new Error(made.error?.message);
+    this.live = made.live;
+    for (const { event } of said<Tell>(made.asks, 'tell')) this.sent.push(event);
+    return made;
+  }
+}
+
+const runsOf = (hand: Hand) =>
+  (hand.say({ type: 'schedule.runs' })!.result as { runs: { dueAt?: number; status: string }[] })
+    .runs;
+
+describe('a job', () => {
+  it('fires at its time, under an id made of job and time, as a run of its own', () => {
+    const hand = new Hand({ when: { kind: 'at', at: START + HOUR } });
+    hand.comeTo(START + HOUR - 1);
+    expect(hand.sent).toEqual([]);
+    hand.comeTo(START + HOUR);
+    expect(hand.sent).toEqual([
+      {
+        type: 'session.receive',
+        runId: `mail.${START + HOUR}`,
+        text: 'look',
+        sender: 'schedule look',
+        queue: 'followup',
+        channel: 'cron',
+      },
+    ]);
+    hand.end();
+    expect(runsOf(hand)).toMatchObject([{ dueAt: START + HOUR, status: 'ok' }]);
+    expect(hand.live.snapshot.value).toEqual({ idle: 'over' });
+    hand.comeTo(hand.now + JOB_RETENTION_MS);
+    expect(hand.live.snapshot.status).toBe('done');
+  });
+
+  it('goes on by its period, and remembers the last runs only', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    for (let fire = 1; fire <= RUNS_KEPT + 5; fire++) {
+      hand.comeTo(START + fire * HOUR);
+      hand.end();
+    }
+    expect(hand.context.fires).toBe(RUNS_KEPT + 5);
+    expect(hand.context.runs).toHaveLength(RUNS_KEPT);
+    expect(hand.context.runs[0]!.dueAt).toBe(START + (RUNS_KEPT + 5) * HOUR);
+  });
+
+  const afterAnOutage = (missed: MissedPolicy, away: number): Hand => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR }, missed });
+    hand.comeTo(START + away);
+    return hand;
+  };
+
+  it('makes up for all it missed with one fire, when told `once`', () => {
+    const hand = afterAnOutage('once', 5 * HOUR + 30 * MINUTE);
+    expect(hand.runIds).toEqual([`mail.${START + 5 * HOUR}`]);
+    hand.end();
+    expect(hand.context).toMatchObject({ skipped: 4, nextAt: START + 6 * HOUR });
+  });
+
+  it('makes up for each time it missed, in order, when told `fire-late`', () => {
+    const hand = afterAnOutage('fire-late', 3 * HOUR + 30 * MINUTE);
+    for (let fire = 0; fire < 3; fire++) {
+      hand.end();
+      hand.comeTo(hand.now);
+    }
+    expect(hand.runIds).toEqual([1, 2, 3].map((n) => `mail.${START + n * HOUR}`));
+    expect(hand.context).toMatchObject({ skipped: 0, nextAt: START + 4 * HOUR });
+  });
+
+  it('goes on at its next time, when told `skip`', () => {
+    const hand = afterAnOutage('skip', 5 * HOUR + 30 * MINUTE);
+    expect(hand.sent).toEqual([]);
+    expect(hand.context).toMatchObject({ skipped: 5, nextAt: START + 6 * HOUR });
+    hand.comeTo(START + 6 * HOUR + 1_000);
+    expect(hand.runIds).toEqual([`mail.${START + 6 * HOUR}`]);
+  });
+
+  it('never fires for more than a hundred times that it missed', () => {
+    const hand = afterAnOutage('fire-late', 150 * HOUR);
+    let last = 0;
+    while (hand.context.firing) {
+      last = hand.context.firing.dueAt!;
+      hand.end();
+      hand.comeTo(hand.now);
+    }
+    expect(hand.context.fires).toBe(100);
+    expect(last).toBe(START + 150 * HOUR);
+  });
+
+  it('waits for a run that takes longer than its period, and treats what passed as missed', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: MINUTE } });
+    hand.comeTo(START + MINUTE);
+    hand.comeTo(START + 10 * MINUTE);
+    expect(hand.runIds).toHaveLength(1);
+    hand.end();
+    hand.comeTo(hand.now);
+    expect(hand.runIds).toEqual([`mail.${START + MINUTE}`, `mail.${START + 10 * MINUTE}`]);
+  });
+
+  it('gives up on a run that was not heard of for a day', () => {
+    const hand = new Hand({ when: { kind: 'at', at: START + HOUR } });
+    hand.comeTo(START + HOUR);
+    hand.comeTo(START + 27 * HOUR);
+    hand.comeTo(hand.now + MINUTE);
+    expect(hand.context.runs[0]!.status).toBe('lost');
+  });
+
+  it('goes on with the times to come when it is turned on again', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    hand.say({ type: 'schedule.enable', enabled: false });
+    hand.comeTo(START + 5 * HOUR + MINUTE);
+    hand.say({ type: 'schedule.enable', enabled: true });
+    expect(hand.sent).toEqual([]);
+    expect(hand.context.nextAt).toBe(START + 6 * HOUR);
+  });
+
+  it.each([
+    [{ kind: 'cron', expression: 'every day' }, /every day.*can not be read/],
+    [{ kind: 'cron', expression: '0 9 * * *', timeZone: 'Mars/Base' }, /Mars\/Base/],
+    [{ kind: 'cron', expression: '0 0 30 2 *' }, /never comes/],
+    [{ kind: 'at', at: START - 1 }, /has passed/],
+    [{ kind: 'every', everyMs: 10 }, /everyMs/],
+  ] as const)('is refused with %j, in words', (when, words) => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    const job = { agentId: 'main', text: 'look', when };
+    expect(hand.say({ type: 'schedule.put', job })?.error?.message).toMatch(words);
+    expect(hand.context.job?.when.kind).toBe('every');
+  });
+});

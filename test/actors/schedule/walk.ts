@@ -1,0 +1,107 @@
+/** All that may happen to a scheduled job, and what it has promised on every path. */
+import type { Looked, ScheduleContext } from '../../../actors/schedule/job.ts';
+import { scheduleMachine } from '../../../actors/schedule/machine.ts';
+import {
+  scheduleAddress,
+  type ScheduleFire,
+  type ScheduleJob,
+  type ScheduleRow,
+} from '../../../protocols/schedule.ts';
+import type { Project, Reply, Tell } from '../../../protocols/statechart.ts';
+import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
+
+/** What the world saw: messages to sessions, and the row. */
+class Seen {
+  row: ScheduleRow | null = null;
+  runIds: readonly string[] = [];
+
+  copy(): Seen {
+    return Object.assign(new Seen(), this);
+  }
+
+  take({ meta, step }: Happened): void {
+    const { firing, runs } = step.live.snapshot.context as ScheduleContext;
+    for (const { event } of said<Tell>(step.asks, 'tell')) {
+      const { runId } = event as unknown as { runId: string };
+      demand(this.runIds, 'no time is fired for twice').not.toContain(runId);
+      this.runIds = [...this.runIds, runId];
+      const { dueAt, firedAt } = firing as ScheduleFire;
+      demand(firedAt).toBe(meta.now);
+      if (dueAt !== undefined) demand(dueAt, 'never early').toBeLessThanOrEqual(firedAt);
+    }
+    for (const { value } of said<Project>(step.asks, 'project'))
+      this.row = value as ScheduleRow | null;
+    for (const { to, error } of said<Reply>(step.asks, 'reply')) {
+      if (to && !error) continue;
+      if (error) demand(error.message).toMatch(/job/);
+    }
+    if (step.live.snapshot.status === 'active' && this.row)
+      demand(this.row.state === 'running', 'the row says what is').toBe(firing !== null);
+    if (this.row?.state === 'waiting') demand(this.row.nextAt).toBeGreaterThan(0);
+    demand(runs.every(({ status }) => status !== 'running')).toBe(true);
+  }
+}
+
+const every: ScheduleJob = {
+  agentId: 'main',
+  when: { kind: 'every', everyMs: 60_000 },
+  text: 'look at the mail',
+};
+const put = (name: string, job: ScheduleJob): Move => ({
+  name,
+  event: { type: 'schedule.put', job },
+});
+const away = { code: 'UNAVAILABLE', message: 'away' } as const;
+const ended: Looked = { status: 'ok', endedAt: 5_000 };
+
+const looks = (count: number): string[] =>
+  Array.from({ length: count }, () => ['timer:untilLook', 'goes on']).flat();
+
+export const exploration: Exploration = {
+  machine: scheduleMachine,
+  self: scheduleAddress('default', 'mail'),
+  moves: (_, now) => [
+    put('put every', every),
+    put('put once', { ...every, when: { kind: 'at', at: now + 100 } }),
+    put('put a time that lies long back', { ...every, when: { kind: 'at', at: 0 } }),
+    put('put once, skip', { ...every, when: { kind: 'at', at: now + 100 }, missed: 'skip' }),
+    put('put off', { ...every, enabled: false }),
+    put('put skip', { ...every, missed: 'skip' }),
+    { name: 'on', event: { type: 'schedule.enable', enabled: true } },
+    { name: 'off', event: { type: 'schedule.enable', enabled: false } },
+    { name: 'run', event: { type: 'schedule.run' } },
+    { name: 'runs', event: { type: 'schedule.runs' } },
+    { name: 'remove', event: { type: 'schedule.remove' } },
+    { name: 'accepted', event: { type: 'reply', to: 'x', result: { runId: 'r' } }, tell: true },
+    { name: 'not accepted', event: { type: 'reply', to: 'x', error: away }, tell: true },
+    {
+      name: 'refused',
+      event: { type: 'refused', to: 'x', message: 'session.receive', error: away },
+      tell: true,
+    },
+    { name: 'ended', job: 'look', output: ended },
+    { name: 'goes on', job: 'look', output: null },
+    { name: 'not readable', job: 'look', error: away },
+  ],
+  key: ({ snapshot, jobs }) => {
+    const { job, firing, nextAt, runs } = snapshot.context as ScheduleContext;
+    return [
+      snapshot.value,
+      snapshot.status,
+      Object.keys(jobs),
+      job?.when.kind,
+      job?.enabled,
+      job?.missed,
+      nextAt === null,
+      Math.min(firing?.looks ?? 0, 1),
+      Math.min(runs.length, 1),
+    ];
+  },
+  ledger: () => new Seen(),
+  scripts: [
+    // a run takes so long that the time of the job has passed
+    ['put once, skip', 'run', ...looks(7), 'timer:untilLook', 'ended', 'timer:untilDue'],
+    // a run is not heard of for a day: 31 s, and then half a minute each
+    ['put every', 'run', ...looks(2_884)],
+  ],
+};
