@@ -12,8 +12,6 @@ import type { QueueMode, Usage, Verbosity } from './session.ts';
  */
 export type AgentSettings = {
   readonly agentId: string;
-  /** last part of the key of its main session; default `main` (SE1) */
-  readonly mainKey?: string;
   /** `provider/model`; default the catalog's */
   readonly model?: string;
   readonly thinking?: string;

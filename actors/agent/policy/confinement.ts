@@ -19,8 +19,8 @@ export const sandboxOf = ({ sandbox = SANDBOX_DEFAULT }: AgentSettings): Sandbox
  * sandboxed has the whole workspace.
  */
 export const confinementOf = (settings: AgentSettings, sessionKey: string): Confinement => {
-  const { mode, workspaceAccess } = sandboxOf(settings);
-  const isMain = sessionKey === keys.main(settings.agentId, settings.mainKey);
+  const { mode, workspaceAccess, mainKey } = sandboxOf(settings);
+  const isMain = sessionKey === keys.main(settings.agentId, mainKey);
   const sandboxed = mode === 'always' || (mode === 'non-main' && !isMain);
   return { sandboxed, workspaceAccess: sandboxed ? workspaceAccess : 'rw' };
 };

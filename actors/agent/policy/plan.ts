@@ -1,13 +1,36 @@
-/** Plans the calls of an answer: what each one may do before any of them runs. */
+/**
+ * Plans the calls of an answer: what each one may do, before any of them runs. The plan is
+ * committed with the answer, so a run that goes on elsewhere goes on with the same decisions.
+ *
+ * Per call, the first that speaks decides: its number, its name, policy (SX2), its arguments, hooks
+ * (AL6, and the arguments again when they changed them), a question to a person (SX3).
+ *
+ * Boundary: pure but for the hooks. It runs no tool and asks nobody; the chart of the session does.
+ *
+ * Invariants:
+ *  1. Each call gets exactly one plan, in the order of the calls.
+ *  2. What is refused carries words that a model can act upon, and never a question.
+ *  3. Nothing runs on arguments that the schema refuses, whoever made them.
+ *  4. A hook that fails refuses its call: no doubt is resolved in favour of running.
+ */
 import type { AgentSettings } from '../../../protocols/agent.ts';
+import { errorData } from '../../../protocols/errors.ts';
 import type { ToolCall } from '../../../protocols/session.ts';
 import type { PlannedCall } from '../../session/types.ts';
 import type { HookAbout, Hooks } from '../hooks/hooks.ts';
 import type { ToolSpec } from '../models/model.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
+import type { Tool } from '../tools/tool.ts';
 import { confinementOf } from './confinement.ts';
+import { alwaysPattern, isAllowedCommand } from './exec-patterns.ts';
+import { refusalOf } from './lists.ts';
 
 export { confinementOf } from './confinement.ts';
+
+/** Calls of one answer that may run; the model is told of the others. */
+export const CALLS_MAX = 32;
+/** How long a person has unless the policy says otherwise, milliseconds. */
+const ASK_FOR_MS_DEFAULT = 1_800_000;
 
 export type PlanContext = {
   readonly tools: ToolRegistry;
@@ -19,27 +42,111 @@ export type PlanContext = {
   readonly allowed: readonly string[];
 };
 
-/** Names, schemas, policy, hooks and questions: PlannedCall of each call, in their order. */
+/** Hooks run one after the other, in the order of the calls. Never throws for what a call is. */
 export const planCalls = async (
   calls: readonly ToolCall[],
-  { tools, settings, about }: PlanContext,
-): Promise<PlannedCall[]> =>
-  calls.map((call) => {
-    const tool = tools.get(call.name);
-    const refused = tools.check(call.name, call.args);
-    return {
-      ...call,
-      name: tool?.name ?? call.name,
-      class: tool?.class ?? 'repeatable',
-      parallel: tool?.parallel ?? true,
-      ...(refused === undefined ? {} : { refused }),
-      confinement: confinementOf(settings, about.sessionKey),
-    };
-  });
+  context: PlanContext,
+): Promise<PlannedCall[]> => {
+  const planned: PlannedCall[] = [];
+  for (const call of calls) {
+    const isOver = planned.length >= CALLS_MAX;
+    planned.push(isOver ? refused(call, context, tooMany) : await planOf(call, context));
+  }
+  return planned;
+};
+
+const tooMany =
+  `Not run: an answer may hold ${CALLS_MAX} calls, and this one comes after them. ` +
+  'Ask again for what is still needed when you have read the results.';
+
+const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall> => {
+  const tool = context.tools.get(call.name);
+  if (!tool) return refused(call, context, unknownTool(call.name, context));
+  const { settings, about } = context;
+  const why = refusalOf(tool, settings, about.sessionKey) ?? tool.unavailable?.();
+  if (why !== undefined) return refused(call, context, notAllowed(tool, why));
+  const fault = context.tools.check(tool.name, call.args);
+  if (fault !== undefined) return refused(call, context, fault);
+  const { args, block } = await hooked(tool, call, context);
+  if (block !== undefined) return refused(call, context, block);
+  return {
+    id: call.id,
+    name: tool.name,
+    args,
+    class: tool.classOf?.(args) ?? tool.class,
+    parallel: tool.parallel,
+    ...questionOf(tool, args, context),
+    confinement: confinementOf(settings, about.sessionKey),
+  };
+};
+
+const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall => ({
+  id: call.id,
+  name: context.tools.get(call.name)?.name ?? call.name,
+  args: call.args,
+  class: 'repeatable',
+  parallel: true,
+  refused: why,
+  confinement: confinementOf(context.settings, context.about.sessionKey),
+});
+
+const notAllowed = ({ name }: Tool, why: string): string =>
+  `${name} can not be used here: ${why}. Go on without it, or say what you would need it for.`;
+
+/** Names only what the model may use: a hidden tool stays hidden. */
+const unknownTool = (name: string, { tools, settings, about }: PlanContext): string => {
+  const known = offeredTools(tools, settings, about.sessionKey).map((spec) => spec.name);
+  const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
+  return `There is no tool named ${shown}. Tools: ${known.join(', ') || 'none'}.`;
+};
+
+type Hooked = { readonly args: unknown; readonly block?: string };
+
+/** The arguments as hooks leave them, or why the call does not run. */
+const hooked = async (tool: Tool, call: ToolCall, context: PlanContext): Promise<Hooked> => {
+  const { args, id: callId } = call;
+  if (!context.hooks.has('before_tool_call')) return { args };
+  const event = { name: tool.name, callId, args };
+  try {
+    const result = await context.hooks.run('before_tool_call', event, context.about);
+    if (result?.block !== undefined) return { args, block: `Not run: ${result.block}` };
+    if (result?.args === undefined) return { args };
+    const fault = context.tools.check(tool.name, result.args);
+    return fault === undefined
+      ? { args: result.args }
+      : { args, block: `Not run: a hook of this installation changed the call. ${fault}` };
+  } catch (error) {
+    return { args, block: `Not run: ${errorData(error).message}` };
+  }
+};
+
+/** What a person is asked first; sandboxed calls are never asked about. */
+const questionOf = (
+  tool: Tool,
+  args: unknown,
+  { settings, about, allowed }: PlanContext,
+): Pick<PlannedCall, 'question'> => {
+  const { ask = 'on-miss', allow = [], askForMs = ASK_FOR_MS_DEFAULT } = settings.tools?.exec ?? {};
+  if (ask === 'off' || confinementOf(settings, about.sessionKey).sandboxed) return {};
+  const question = tool.question?.(args);
+  if (!question) return {};
+  const { command, detail } = question;
+  if (ask === 'on-miss' && isAllowedCommand(command, [...allow, ...allowed])) return {};
+  const pattern = ask === 'always' ? '' : alwaysPattern(command);
+  return { question: { command, detail, pattern, forMs: askForMs } };
+};
 
 /** What the models of a session are told of: what policy leaves and what can run here. */
 export const offeredTools = (
   tools: ToolRegistry,
-  _settings: AgentSettings,
-  _sessionKey: string,
-): readonly ToolSpec[] => tools.specs();
+  settings: AgentSettings,
+  sessionKey: string,
+): readonly ToolSpec[] => {
+  const specs = new Map(tools.specs().map((spec) => [spec.name, spec]));
+  return tools.all().flatMap((tool) => {
+    const spec = specs.get(tool.name);
+    const isOffered =
+      refusalOf(tool, settings, sessionKey) === undefined && tool.unavailable?.() === undefined;
+    return spec && isOffered ? [spec] : [];
+  });
+};

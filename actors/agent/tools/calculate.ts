@@ -5,6 +5,7 @@ import { defineTool } from './tool.ts';
 
 export const calculateTool = defineTool({
   name: 'calculate',
+  groups: ['basic'],
   description:
     'Calculates an arithmetic expression: numbers, + - * / % ^, parentheses, pi, e, and the functions ' +
     'sqrt, cbrt, abs, round, floor, ceil, ln, log10, log2, exp, sin, cos, tan (radians), min, max, sum.',

@@ -7,6 +7,7 @@ import { defineTool } from './tool.ts';
 
 export const clockTool = defineTool({
   name: 'clock',
+  groups: ['basic'],
   description: 'Tells the current date and time, with weekday and UTC offset, in a time zone.',
   parameters: Type.Object(
     {
