@@ -1,4 +1,5 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../actors/agent/models/catalog.ts';
@@ -48,6 +49,8 @@ export function hire(config: Config): Crew {
     catalog,
     tools: createToolRegistry(builtInTools),
     hooks: createHooks(),
+    skillsFolder: config.skills.folder ?? join(config.home, 'skills'),
+    skillsEnv: config.skills.env,
   };
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
   const metrics = createMetrics();

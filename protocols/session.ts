@@ -198,6 +198,8 @@ export type PromptReport = {
   readonly tokens: number;
   readonly tools: readonly string[];
   readonly skills: readonly string[];
+  /** skills that are not there, and why */
+  readonly problems?: readonly string[];
 };
 export type PromptSource = {
   /** `base`, `AGENTS.md`, `skills`, `runtime`, `extra`, … */
@@ -206,7 +208,7 @@ export type PromptSource = {
   /** characters of the source before it was cut */
   readonly cutFrom?: number;
   /** why it is not there */
-  readonly left?: 'missing' | 'empty' | 'hook' | 'limit';
+  readonly left?: 'missing' | 'empty' | 'unreadable' | 'hook' | 'limit';
 };
 
 /**

@@ -1,7 +1,7 @@
 /** The runtime's public door: what actors, channels and the composition root may use of it. */
 export { defineActor, type ActorDefinition, type ActorOptions } from './actor/define-actor.ts';
 export type { EffectContext, EffectDefinition, TranscriptReader } from './actor/effect.ts';
-export type { Peeked, PeekedFile } from './workspaces/workspaces.ts';
+export { type Peeked, peekFolder } from './workspaces/peek.ts';
 export type { Clock } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';
 export { createSystem, type SystemOptions, type Store } from './create-system.ts';

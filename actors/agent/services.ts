@@ -1,10 +1,11 @@
 /** What the composition root gives to the effects of agents. */
 import type { Hooks } from './hooks/hooks.ts';
 import type { ModelCatalog } from './models/catalog.ts';
+import type { SkillSettings } from './prompt/agent-files.ts';
 import type { ToolRegistry } from './tools/registry.ts';
 import type { ToolSystem } from './tools/tool.ts';
 
-export type AgentServices = {
+export type AgentServices = SkillSettings & {
   readonly catalog: ModelCatalog;
   readonly tools: ToolRegistry;
   readonly hooks: Hooks;

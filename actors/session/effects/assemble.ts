@@ -1,10 +1,135 @@
-/** assemble: puts the prompt of a run together (AL5). */
-import { TroupeError } from '../../../protocols/errors.ts';
-import type { EffectDefinition } from '../../../runtime/index.ts';
+/**
+ * assemble: puts the prompt of a run together (AL5), once, and asks the hooks that may change it.
+ * `repeatable`: it changes nothing; hooks that are asked again must bear it (AL6).
+ *
+ * Cheap, for it stands before every run: an unchanged workspace costs a few `stat`, and the prompt
+ * that was made of it last is used again.
+ */
+import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
+import { confinementOf, offeredTools } from '../../agent/policy/plan.ts';
+import { AgentFiles, type AgentParts } from '../../agent/prompt/agent-files.ts';
+import { composePrompt, type Prompt, replaced } from '../../agent/prompt/compose.ts';
+import type { FoundFile, PromptFacts } from '../../agent/prompt/sources.ts';
+import type { AgentServices } from '../../agent/services.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
 export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
   class: 'repeatable',
   workspace: 'discard',
-  run: () => Promise.reject(new TroupeError('UNAVAILABLE', 'the prompt can not be made yet')),
+  async run(input, context) {
+    const { hooks } = context.services as AgentServices;
+    const { tenant, agentId, sessionKey, runId } = input;
+    const about: HookAbout = { tenant, agentId, sessionKey, runId };
+    if (input.isFirst && hooks.has('session_start'))
+      await hooks.run('session_start', { sessionId: input.sessionId }, about);
+    const made = await promptFor(input, context, about);
+    const { prompt, prepend } = await begun(made, input, hooks, about);
+    const { system, report, digest } = prompt;
+    return {
+      digest,
+      ...(digest === input.digest ? {} : { prompt: { system, report } }),
+      ...(prepend === undefined ? {} : { prepend }),
+      replyHooks: hooks.has('message_sending') || hooks.has('message_sent'),
+    };
+  },
 };
+
+/** What the prompt of a session would be now, and what it is made of. */
+export async function promptFor(
+  input: Pick<
+    AssembleInput,
+    'tenant' | 'agentId' | 'sessionKey' | 'model' | 'settings' | 'extraSystemPrompt'
+  >,
+  context: Pick<EffectContext, 'services' | 'peek' | 'now'>,
+  about: HookAbout,
+): Promise<Prompt> {
+  const services = context.services as AgentServices;
+  const { hooks } = services;
+  const found = await filesOf(services).look(input.tenant, input.agentId, context);
+  const facts = factsOf(input, services, context.now());
+  if (!hooks.has('agent:bootstrap')) return remembered(facts, found);
+  return composePrompt(facts, await bootstrapped(found, hooks, about));
+}
+
+function factsOf(
+  input: Parameters<typeof promptFor>[0],
+  { catalog, tools }: AgentServices,
+  now: number,
+): PromptFacts {
+  const { settings, sessionKey, agentId, extraSystemPrompt } = input;
+  const { name, model } = catalog.resolve(input.model ?? settings.model ?? catalog.defaultModel());
+  return {
+    agentId,
+    settings,
+    model: name,
+    window: model.contextWindow,
+    confinement: confinementOf(settings, sessionKey),
+    now,
+    tools: offeredTools(tools, settings, sessionKey).map((tool) => tool.name),
+    ...(extraSystemPrompt === undefined ? {} : { extraSystemPrompt }),
+  };
+}
+
+/** Hooks see the files that can be read; those that they took away are reported so. */
+async function bootstrapped(
+  found: AgentParts,
+  hooks: Hooks,
+  about: HookAbout,
+): Promise<AgentParts> {
+  const files = found.files.flatMap(({ name, text }) =>
+    text === undefined ? [] : [{ name, text }],
+  );
+  const changed = await hooks.run('agent:bootstrap', { files }, about);
+  if (!changed) return found;
+  const names = new Set(changed.files.map(({ name }) => name));
+  const others: FoundFile[] = found.files
+    .filter(({ name }) => !names.has(name))
+    .map(({ name, left }) => ({ name, left: left ?? 'hook' }));
+  return { ...found, files: [...changed.files, ...others] };
+}
+
+async function begun(
+  prompt: Prompt,
+  input: AssembleInput,
+  hooks: Hooks,
+  about: HookAbout,
+): Promise<{ prompt: Prompt; prepend?: string }> {
+  if (!hooks.has('before_agent_start')) return { prompt };
+  const event = { prompt: input.text, system: prompt.system };
+  const { system, prependContext } = (await hooks.run('before_agent_start', event, about)) ?? {};
+  return {
+    prompt: system === undefined || system === prompt.system ? prompt : replaced(prompt, system),
+    ...(prependContext ? { prepend: prependContext } : {}),
+  };
+}
+
+// ---- what was read and made last, per process
+
+const files = new WeakMap<AgentServices, AgentFiles>();
+
+/** One per composition: its workspaces are the same ones as long as it lives. */
+export function filesOf(services: AgentServices): AgentFiles {
+  let known = files.get(services);
+  if (!known) files.set(services, (known = new AgentFiles(services)));
+  return known;
+}
+
+/** Prompts made of the same files for other sessions, models or days. */
+const PROMPTS_MAX = 8;
+const prompts = new WeakMap<AgentParts, Map<string, Prompt>>();
+
+function remembered(facts: PromptFacts, parts: AgentParts): Prompt {
+  const { now, settings, ...rest } = facts;
+  const quarter = Math.floor(now / 900_000); // a day begins on a quarter of an hour in every zone
+  const key = JSON.stringify([quarter, settings.purpose, rest]);
+  const known = prompts.get(parts) ?? new Map<string, Prompt>();
+  prompts.set(parts, known);
+  let prompt = known.get(key);
+  if (!prompt) {
+    prompt = composePrompt(facts, parts);
+    if (known.size >= PROMPTS_MAX) known.delete(known.keys().next().value!);
+    known.set(key, prompt);
+  }
+  return prompt;
+}

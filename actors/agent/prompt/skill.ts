@@ -1,0 +1,119 @@
+/**
+ * Skill: a folder with a SKILL.md, whose front matter says what it is for (AL5). Pure but for the
+ * look for programs that it needs. Loaded when there is the first skill: the YAML parser is not
+ * small.
+ */
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { parse } from 'yaml';
+
+export type Skill = {
+  readonly name: string;
+  /** one line */
+  readonly description: string;
+  /** as the read tool takes it */
+  readonly path: string;
+  /** names of environment variables that its commands get */
+  readonly env: readonly string[];
+};
+
+/** A skill, or why there is none, for the report. */
+export type ReadSkill = { readonly skill: Skill } | { readonly problem: string };
+
+const FRONT_MATTER = /^\uFEFF?---\r?\n([^]*?)\r?\n---(?:\r?\n|$)/;
+const FRONT_MATTER_CHARACTERS_MAX = 16_384;
+const DESCRIPTION_CHARACTERS_MAX = 1_024;
+const NAMES_MAX = 32;
+const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$/u;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const PROGRAM = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
+
+export type SkillSurroundings = {
+  /** names of the variables that the configuration has values for */
+  readonly env: ReadonlySet<string>;
+  /** where programs are looked for: `PATH` */
+  readonly path: string;
+};
+
+/** @param text of the SKILL.md; `path`: where the model finds it */
+export function readSkill(path: string, text: string, around: SkillSurroundings): ReadSkill {
+  const problem = (why: string): ReadSkill => ({ problem: `${path}: ${why}` });
+  const matter = FRONT_MATTER.exec(text)?.[1];
+  if (matter === undefined)
+    return problem(
+      'does not begin with front matter: a line ---, name and description, a line ---',
+    );
+  if (matter.length > FRONT_MATTER_CHARACTERS_MAX)
+    return problem(`its front matter is longer than ${FRONT_MATTER_CHARACTERS_MAX} characters`);
+  let fields: Fields;
+  try {
+    fields = fieldsOf(matter);
+  } catch (error) {
+    return problem((error as Error).message.split('\n')[0]!);
+  }
+  const missing = fields.always ? undefined : missingOf(fields, around);
+  if (missing !== undefined) return problem(missing);
+  const { name, description, env } = fields;
+  return { skill: { name, description, path, env } };
+}
+
+type Fields = Omit<Skill, 'path'> & { readonly bins: readonly string[]; readonly always: boolean };
+
+/** @throws Error that says which field is wrong */
+function fieldsOf(matter: string): Fields {
+  // without aliases no small text becomes a large value
+  const top = recordOf(parse(matter, { maxAliasCount: 0, logLevel: 'silent' }));
+  // where other runtimes keep what is not part of the common format
+  const { openclaw } = recordOf(top['metadata']);
+  const own = { ...recordOf(openclaw), ...top };
+  const requires = recordOf(own['requires']);
+  const name = textOf(top['name'], 'name');
+  if (!NAME.test(name))
+    throw new Error('name: at most 64 letters, digits, spaces, dots, dashes and underscores');
+  return {
+    name,
+    description: textOf(top['description'], 'description').slice(0, DESCRIPTION_CHARACTERS_MAX),
+    env: [...namesOf(own['env'], 'env', VARIABLE), ...namesOf(requires['env'], 'env', VARIABLE)],
+    bins: namesOf(requires['bins'], 'requires.bins', PROGRAM),
+    always: own['always'] === true,
+  };
+}
+
+const recordOf = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+
+function textOf(value: unknown, field: string): string {
+  const text = typeof value === 'string' ? value.replaceAll(/\s+/g, ' ').trim() : '';
+  if (text === '') throw new Error(`${field}: is missing; it is a text`);
+  return text;
+}
+
+function namesOf(value: unknown, field: string, pattern: RegExp): string[] {
+  if (value === undefined || value === null) return [];
+  const names = Array.isArray(value) ? value : [value];
+  const right = names.every((name) => typeof name === 'string' && pattern.test(name));
+  if (!right || names.length > NAMES_MAX)
+    throw new Error(`${field}: is no list of at most ${NAMES_MAX} names`);
+  return names as string[];
+}
+
+function missingOf({ bins, env }: Fields, around: SkillSurroundings): string | undefined {
+  const bin = bins.find((one) => !isProgram(one, around.path));
+  if (bin !== undefined) return `left out: it needs the program ${bin}, which is not in PATH`;
+  const variable = env.find((one) => !around.env.has(one));
+  if (variable !== undefined)
+    return `left out: it needs ${variable}; set skills.env.${variable} in the configuration`;
+  return undefined;
+}
+
+const isProgram = (name: string, path: string): boolean =>
+  path.split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
