@@ -17,7 +17,7 @@ import type { Readable, Writable } from 'node:stream';
 export type SandboxLimits = {
   /** longest, milliseconds */
   readonly timeoutMs: number;
-  /** of all its processes; default 1 GiB */
+  /** of all its processes, without temporary files; default 1 GiB */
   readonly memoryBytesMax: number;
   /** processes and threads at once; default 256 */
   readonly processesMax: number;
@@ -45,7 +45,7 @@ export type SandboxedCommand = {
 export type CommandEnd = {
   /** null when a signal ended it */
   readonly code: number | null;
-  readonly ended: 'exit' | 'signal' | 'timeout' | 'aborted' | 'memory';
+  readonly ended: 'exit' | 'signal' | 'timeout' | 'aborted' | 'memory' | 'processes';
 };
 
 export type RunningCommand = {
@@ -60,7 +60,8 @@ export type RunningCommand = {
 };
 
 export interface Boundary {
-  readonly kind: 'bubblewrap' | 'docker' | 'host';
+  /** `auto`: the first of bubblewrap and Docker that works here */
+  readonly kind: 'bubblewrap' | 'docker' | 'host' | 'auto';
   /**
    * @throws TroupeError UNAVAILABLE when it can not be used here: what, and what to install or
    * grant

@@ -1,0 +1,103 @@
+/**
+ * Bubblewrap: a command in namespaces of its own, without daemon and without root
+ * (github.com/containers/bubblewrap). It sees /usr, a handful of files of /etc, its workspace, and
+ * temporary folders; other processes, the network and the rest of the disk are not there.
+ *
+ * How it ends: the first process of its pid namespace is killed from outside, and the kernel kills
+ * everything in the namespace before that one is gone. bwrap itself, which is told to die with its
+ * parent, ends after it; so when bwrap has ended and its child too, nothing is left.
+ */
+import { statSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
+import { bubblewrapArguments, DESCRIPTORS, MADE_FILES } from './bubblewrap-arguments.ts';
+import { isAlive, killNow } from './process-tree.ts';
+import { DEFAULT_LIMITS, settled, startPiped, supervise } from './supervised.ts';
+
+const PROGRAM = 'bwrap';
+const PROBE_MS = 10_000;
+
+/** Does not look whether it works here: `probeBubblewrap` does. */
+export const createBubblewrap = (): Boundary => ({ kind: 'bubblewrap', run });
+
+async function run(command: SandboxedCommand): Promise<RunningCommand> {
+  checkWorkspace(command);
+  const child = await startPiped(PROGRAM, bubblewrapArguments(command), {
+    // bwrap itself needs to find programs and nothing else
+    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  const { info, passwd, group, hosts } = DESCRIPTORS;
+  giveFile(child.stdio[passwd], MADE_FILES.passwd);
+  giveFile(child.stdio[group], MADE_FILES.group);
+  giveFile(child.stdio[hosts], MADE_FILES.hosts);
+  const first = firstProcess(child.stdio[info] as Readable);
+  let firstPid: number | undefined;
+  void first.then((pid) => (firstPid = pid));
+  return supervise(child, {
+    limits: command.limits,
+    signal: command.signal,
+    sampled: true,
+    kill: () => void first.then((pid) => killNow(pid ?? child.pid)),
+    gone: async () => {
+      const pid = firstPid;
+      if (pid !== undefined) await settled(() => !isAlive(pid));
+    },
+  });
+}
+
+/** The first process of the sandbox as this process sees it; undefined when there never was one. */
+async function firstProcess(info: Readable): Promise<number | undefined> {
+  const told = await text(info).catch(() => '');
+  const pid = Number(/"child-pid":\s*(\d+)/.exec(told)?.[1]);
+  return Number.isInteger(pid) ? pid : undefined;
+}
+
+function giveFile(descriptor: unknown, content: string): void {
+  // right because these descriptors were asked for as pipes
+  const to = descriptor as Writable;
+  to.on('error', () => {});
+  to.end(content);
+}
+
+function checkWorkspace({ workspace, access }: SandboxedCommand): void {
+  if (workspace === undefined || access === 'none') return;
+  if (statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new TroupeError('UNAVAILABLE', `The workspace is not there: ${workspace}`);
+}
+
+/** Why bubblewrap can not be used here and what to do; undefined when it can: it was tried. */
+export async function probeBubblewrap(): Promise<string | undefined> {
+  try {
+    const running = await run({
+      argv: ['true'],
+      access: 'none',
+      limits: { ...DEFAULT_LIMITS, timeoutMs: PROBE_MS },
+      signal: new AbortController().signal,
+    });
+    running.stdin.end();
+    running.stdout.resume();
+    const [said, { code }] = await Promise.all([text(running.stderr), running.end]);
+    return code === 0 ? undefined : remedyFor(said.trim());
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    return 'bubblewrap is not installed: apt-get install bubblewrap';
+  }
+}
+
+/** Foreign words, read in this one place. */
+export function remedyFor(said: string): string {
+  const what = `bubblewrap does not work here (${said || 'it ended without a word'})`;
+  if (/unknown option/i.test(said)) return `${what}: version 0.8 or newer is needed`;
+  if (/prlimit/.test(said)) return `${what}: install util-linux, which has prlimit`;
+  if (/namespace|not permitted|mount proc|uid map|denied/i.test(said)) {
+    return (
+      `${what}: user namespaces are forbidden. On a machine: sysctl ` +
+      'kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap. In a container: ' +
+      'docs/sandbox.md says what to grant'
+    );
+  }
+  return what;
+}

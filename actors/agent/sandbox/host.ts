@@ -1,0 +1,58 @@
+/**
+ * The host boundary: none. A command has the rights of the user who runs troupe, and the network.
+ * It gets the environment that it is given and nothing of troupe's own, so keys do not reach it.
+ *
+ * Kept of the contract: it ends, with all that it started, when the time is up, the signal is
+ * aborted, this process dies, or its first process ends. Who it started is known by process group,
+ * parentage and a mark in the environment; a process that leaves all three on purpose stays: that
+ * is what sandboxes are for.
+ */
+import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
+import { isAlive, killNow, marked, processesUnder } from './process-tree.ts';
+import { settled, startPiped, supervise } from './supervised.ts';
+import { whenThisProcessDies } from './watchdog.ts';
+
+/** Inherited by all that a command starts. */
+const MARK = 'TROUPE_COMMAND_ID';
+
+export const createHostBoundary = (): Boundary => ({ kind: 'host', run });
+
+async function run(command: SandboxedCommand): Promise<RunningCommand> {
+  const id = randomUUID();
+  const [program = '', ...argv] = command.argv;
+  const child = await startPiped(program, argv, {
+    cwd: resolve(command.workspace ?? homedir(), command.cwd ?? '.'),
+    env: {
+      PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
+      HOME: homedir(),
+      LANG: 'C.UTF-8',
+      ...command.env,
+      [MARK]: id,
+    },
+    // a process group of its own
+    detached: true,
+  });
+  const callOff = whenThisProcessDies('kill -9 -- "-$1"', [String(child.pid)]);
+  const kill = () => {
+    for (const pid of processesUnder(child.pid, Infinity)) killNow(pid);
+    killNow(-child.pid);
+  };
+  return supervise(child, {
+    limits: command.limits,
+    signal: command.signal,
+    sampled: process.platform === 'linux',
+    kill,
+    async gone() {
+      killNow(-child.pid);
+      await settled(() => {
+        const left = marked(MARK, id).filter(isAlive);
+        for (const pid of left) killNow(pid);
+        return left.length === 0;
+      });
+      callOff();
+    },
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * Paths that a model writes, as files of the workspace (SX2).
+ *
+ * Invariants:
+ *  1. Nothing outside the workspace's folder is opened: not by `..`, not by an absolute path, not
+ *     through a link, in the workspace or out of it.
+ *  2. Only plain files and folders are opened: no device, no pipe, no socket.
+ *
+ * How: the deepest part of the path that exists is resolved first and must lie in the workspace;
+ * the file is then opened without following a link (O_NOFOLLOW) and, once open, is asked by its
+ * descriptor where it is. What another process changes in between is therefore seen: a folder that
+ * became a link is found by the second look, before a byte was read or written. Where there is no
+ * /proc, only the first look is taken. A hard link is the file itself, and can not be told from
+ * it: the sandbox can not make one to a file that it does not see.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
+import { WORKSPACE } from '../sandbox/bubblewrap-arguments.ts';
+
+/** The path can not be used; the message is for the model. */
+export class PathRefused extends Error {
+  override readonly name = 'PathRefused';
+}
+
+export type WorkspacePath = {
+  /** real path on this machine; no part of it that exists is a link */
+  readonly path: string;
+  /** as the model sees it, relative to the workspace; '' is its top */
+  readonly shown: string;
+};
+
+/**
+ * Where `given` leads: relative to the workspace, or absolute inside it or inside `/workspace`.
+ *
+ * @throws PathRefused
+ */
+export async function workspacePath(root: string, given: string): Promise<WorkspacePath> {
+  if (given.includes('\0')) throw new PathRefused('The path holds a zero byte.');
+  const realRoot = await realpath(root);
+  const wanted = normalize(join(root, relativeTo(given, [root, realRoot, WORKSPACE])));
+  if (!isWithin(root, wanted)) throw outside(given);
+  const inside = relative(root, wanted);
+  const path = await resolvedUnder(realRoot, inside, given);
+  return { path, shown: inside.split(sep).join('/') };
+}
+
+const relativeTo = (given: string, roots: readonly string[]): string => {
+  const path = normalize(given);
+  if (!isAbsolute(path)) return path;
+  const root = roots.find((each) => isWithin(each, path));
+  if (root === undefined) throw outside(given);
+  return relative(root, path);
+};
+
+/** `inside` with every link of its existing part resolved; the rest is made of plain names. */
+async function resolvedUnder(root: string, inside: string, given: string): Promise<string> {
+  const missing: string[] = [];
+  for (let path = resolve(root, inside); ; path = dirname(path)) {
+    const real = await realpath(path).catch((error: unknown) => absent(error, given));
+    if (real !== undefined) {
+      if (!isWithin(root, real)) throw outside(given);
+      return join(real, ...missing);
+    }
+    if (await isDanglingLink(path)) throw outside(given);
+    missing.unshift(basename(path));
+  }
+}
+
+/** A link to nowhere would be written through. */
+const isDanglingLink = (path: string): Promise<boolean> =>
+  readlink(path).then(
+    () => true,
+    () => false,
+  );
+
+const absent = (error: unknown, given: string): undefined => {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return undefined;
+  if (code === 'ENOTDIR') throw new PathRefused(`A part of ${given} is a file, not a folder.`);
+  if (code === 'ELOOP') throw new PathRefused(`${given} is a link that leads to itself.`);
+  if (code === 'ENAMETOOLONG') throw new PathRefused('The path is too long.');
+  throw error;
+};
+
+/** Opens a plain file for reading. @throws PathRefused for what is none, or is not there */
+export async function openToRead(root: string, { path, shown }: WorkspacePath) {
+  // without O_NONBLOCK a pipe would be waited for
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((error: unknown) => {
+    throw refusalOf(error, shown);
+  });
+  return checked(file, root, shown);
+}
+
+/** Opens a file that must not be there yet. @throws PathRefused */
+export async function openNew(root: string, path: string, shown: string, mode: number) {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode).catch(
+    (error: unknown) => {
+      throw refusalOf(error, shown);
+    },
+  );
+  return checked(file, root, shown);
+}
+
+/** The second look: what is open is a plain file, and lies in the workspace. */
+async function checked(file: FileHandle, root: string, shown: string): Promise<FileHandle> {
+  try {
+    if (!(await file.stat()).isFile()) {
+      throw new PathRefused(`${shown || 'The path'} is not a plain file.`);
+    }
+    const real = await readlink(`/proc/self/fd/${file.fd}`).catch(() => undefined);
+    if (real !== undefined && !isWithin(await realpath(root), real)) throw outside(shown);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** What the system said, in words for the model; what it can do nothing about stays an error. */
+export function refusalOf(error: unknown, shown: string): unknown {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+      return new PathRefused(`There is no file ${shown}.`);
+    case 'ELOOP':
+    case 'EMLINK':
+      return outside(shown);
+    case 'EISDIR':
+      return new PathRefused(`${shown || 'The path'} is a folder.`);
+    case 'ENXIO':
+    case 'EOPNOTSUPP':
+    case 'ENODEV':
+      return new PathRefused(`${shown} is not a plain file.`);
+    case 'EACCES':
+    case 'EPERM':
+      return new PathRefused(`${shown} may not be opened: its rights forbid it.`);
+    default:
+      return error;
+  }
+}
+
+const outside = (given: string): PathRefused =>
+  new PathRefused(
+    `${given} is not in the workspace. Use a path relative to the workspace, or under ${WORKSPACE}.`,
+  );
+
+export const isWithin = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+/** A folder of the workspace, by its real path; undefined when it is no folder. */
+export const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );

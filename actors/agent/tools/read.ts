@@ -1,0 +1,130 @@
+/** `read`: a text file by lines, a folder's names, or an image, from the workspace. */
+import type { FileHandle } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
+import { Type } from '@sinclair/typebox';
+import { IMAGE_BYTES_MAX, type ImagePart } from '../../../protocols/content.ts';
+import { orRefusal, workspaceFor } from './file-access.ts';
+import { isFolder, openToRead, PathRefused, workspacePath } from './paths.ts';
+import { defineTool, type Tool, type ToolResult } from './tool.ts';
+
+/** Largest text file that is read at all, bytes. */
+export const TEXT_BYTES_MAX = 32 * 1024 * 1024;
+const LINES_DEFAULT = 2_000;
+/** Of the result, below the registry's bound: the note about the rest must fit too. */
+const CHARACTERS_MAX = 48 * 1024;
+const LINE_CHARACTERS_MAX = 2_000;
+const NAMES_MAX = 500;
+
+export const createReadTool = (): Tool =>
+  defineTool({
+    name: 'read',
+    groups: ['fs'],
+    description:
+      'Reads a file of the workspace: text with line numbers, images as images. ' +
+      'Of a folder, the names in it. Use offset and limit for long files.',
+    parameters: Type.Object(
+      {
+        path: Type.String({
+          minLength: 1,
+          maxLength: 4_096,
+          description: 'relative to the workspace',
+        }),
+        offset: Type.Optional(
+          Type.Integer({ minimum: 1, description: 'first line, from 1; default 1' }),
+        ),
+        limit: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: 100_000, description: 'lines; default 2000' }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    class: 'repeatable',
+    parallel: true,
+    run: ({ path: given, offset = 1, limit = LINES_DEFAULT }, context) =>
+      orRefusal(async () => {
+        const root = await workspaceFor('read', context);
+        const at = await workspacePath(root, given);
+        if (await isFolder(at.path)) return { text: await namesIn(at.path, at.shown) };
+        const bytes = await contentOf(await openToRead(root, at), at.shown);
+        const image = imageOf(bytes);
+        if (image) return seen(image, bytes, at.shown);
+        return { text: linesOf(textOf(bytes, at.shown), offset, limit) };
+      }),
+  });
+
+async function namesIn(folder: string, shown: string): Promise<string> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const names = entries
+    .map((entry) => entry.name + (entry.isDirectory() ? '/' : entry.isSymbolicLink() ? '@' : ''))
+    .sort();
+  const rest = names.length - NAMES_MAX;
+  return [
+    `${shown || 'The workspace'} is a folder of ${names.length}:`,
+    ...names.slice(0, NAMES_MAX),
+    ...(rest > 0 ? [`[and ${rest} more]`] : []),
+  ].join('\n');
+}
+
+async function contentOf(file: FileHandle, shown: string): Promise<Buffer> {
+  try {
+    const { size } = await file.stat();
+    if (size > TEXT_BYTES_MAX) {
+      throw new PathRefused(`${shown} has ${size} bytes, more than read takes. Use exec on it.`);
+    }
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+const magic: readonly (readonly [ImagePart['mimeType'], number, string])[] = [
+  ['image/png', 0, '89504e470d0a1a0a'],
+  ['image/jpeg', 0, 'ffd8ff'],
+  ['image/gif', 0, '474946383'],
+  ['image/webp', 8, '57454250'],
+];
+
+/** By content: a name says what somebody called it. */
+const imageOf = (bytes: Buffer): ImagePart['mimeType'] | undefined =>
+  magic.find(([, at, hex]) => bytes.toString('hex', at, at + 16).startsWith(hex))?.[0];
+
+function seen(mimeType: ImagePart['mimeType'], bytes: Buffer, shown: string): ToolResult {
+  const text = `${shown}: ${mimeType}, ${bytes.length} bytes`;
+  return bytes.length > IMAGE_BYTES_MAX
+    ? {
+        text: `${text}; at most ${IMAGE_BYTES_MAX} bytes can be seen. Make it smaller.`,
+        isError: true,
+      }
+    : { text, images: [{ mimeType, data: bytes.toString('base64') }] };
+}
+
+function textOf(bytes: Buffer, shown: string): string {
+  if (!bytes.subarray(0, 8_192).includes(0)) return bytes.toString('utf8');
+  throw new PathRefused(`${shown} is a binary file of ${bytes.length} bytes; read takes text.`);
+}
+
+/** Lines `offset` to `offset + limit - 1` with their numbers, and what was left out. */
+export function linesOf(text: string, offset: number, limit: number): string {
+  if (text === '') return '[the file is empty]';
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  if (offset > lines.length) return `[the file has ${lines.length} lines]`;
+  const shown: string[] = [];
+  let characters = 0;
+  for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
+    const numbered = `${String(offset + index).padStart(5)}  ${cutLine(line)}`;
+    characters += numbered.length + 1;
+    if (characters > CHARACTERS_MAX && shown.length > 0) break;
+    shown.push(numbered);
+  }
+  const next = offset + shown.length;
+  if (next <= lines.length) {
+    shown.push(`[lines ${next} to ${lines.length} are left out: read with offset ${next}]`);
+  }
+  return shown.join('\n');
+}
+
+const cutLine = (line: string): string =>
+  line.length > LINE_CHARACTERS_MAX
+    ? `${line.slice(0, LINE_CHARACTERS_MAX)} [cut: the line has ${line.length} characters]`
+    : line;

@@ -1,0 +1,48 @@
+/**
+ * Tells watchers the output of a command while it comes: at most ten times a second, and not more
+ * each time than a person can follow. A flood costs the run nothing.
+ */
+import { StringDecoder } from 'node:string_decoder';
+import { stripVTControlCharacters } from 'node:util';
+
+const EVERY_MS = 100;
+const CHARACTERS_MAX = 4_096;
+
+export class ToldOutput {
+  readonly #tell: (delta: string) => void;
+  readonly #decoders = [new StringDecoder('utf8'), new StringDecoder('utf8')];
+  #waiting = '';
+  #skipped = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(tell: (delta: string) => void) {
+    this.#tell = tell;
+  }
+
+  /** `stream`: 0 standard output, 1 standard error */
+  add(stream: 0 | 1, chunk: Buffer): void {
+    const decoder = this.#decoders[stream];
+    this.#waiting += decoder?.write(chunk) ?? '';
+    const over = this.#waiting.length - CHARACTERS_MAX;
+    if (over > 0) {
+      this.#skipped += over;
+      this.#waiting = this.#waiting.slice(over);
+    }
+    this.#timer ??= setTimeout(() => this.#flush(), EVERY_MS);
+  }
+
+  /** Tells what is left; nothing is told after it. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#flush();
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    const note = this.#skipped > 0 ? `[${this.#skipped} characters more]\n` : '';
+    const delta = note + stripVTControlCharacters(this.#waiting);
+    this.#waiting = '';
+    this.#skipped = 0;
+    if (delta !== '') this.#tell(delta);
+  }
+}
