@@ -170,7 +170,7 @@ const unknownTool = (pointer: string, name: string): Finding => ({
 });
 
 function providersStand(config: Config): Finding[] {
-  return Object.entries(config.models.providers).flatMap(([id, { models, baseUrl }]) => {
+  return Object.entries(config.models.providers).flatMap(([id, { models, baseUrl, profiles }]) => {
     const pointer = childPointer('/models/providers', id);
     const findings: Finding[] = [];
     if (id === offlineProvider) {
@@ -182,10 +182,23 @@ function providersStand(config: Config): Finding[] {
     if (!baseUrl && !isKnownProvider(id)) {
       findings.push({
         pointer: `${pointer}/baseUrl`,
-        message: 'is missing: only anthropic and openai are known by their name',
+        message: 'is missing: only anthropic, openai and google are known by their name',
         allowed: 'an http:// or https:// URL',
       });
     }
+    profiles.forEach(({ id: profile }, index) => {
+      const first = profiles.findIndex((other) => other.id === profile);
+      if (profile === 'default' || first < index) {
+        findings.push({
+          pointer: `${pointer}/profiles/${index}/id`,
+          value: JSON.stringify(profile),
+          message:
+            profile === 'default'
+              ? 'this name belongs to `apiKey`; take another'
+              : 'this provider has a profile of this name already',
+        });
+      }
+    });
     models.forEach(({ id: model }, index) => {
       if (models.findIndex((other) => other.id === model) < index) {
         findings.push({

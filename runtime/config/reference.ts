@@ -110,7 +110,7 @@ A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`
 error, or the output of a command.
 
 A **model** is named \`provider/model\`; a bare name will do when exactly one provider has it. The providers
-\`anthropic\` and \`openai\` need a key and nothing else. \`${offlineProvider}\` comes with troupe and needs no
+\`anthropic\`, \`openai\` and \`google\` need a key and nothing else. \`${offlineProvider}\` comes with troupe and needs no
 key and no network.`;
 
 const toolTable = () =>

@@ -10,6 +10,7 @@ import { type Loaded, inputForm, notYetUsed, oneOf, record, secret, section } fr
 import { a2aSection } from './schema-a2a.ts';
 import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';
+import { modelsSection } from './schema-models.ts';
 import { budgetSection, messagesSection } from './schema-runs.ts';
 import { hooksSection, skillsSection, toolsSection } from './schema-tools.ts';
 
@@ -93,57 +94,6 @@ const session = section('sessions', {
   ),
 });
 
-const idField = (description: string) => Type.String({ minLength: 1, description });
-
-const model = record('one model', {
-  id: idField('name that the provider gives it'),
-  contextWindow: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'tokens that fit in one request' }),
-  ),
-  maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'most tokens of one answer' })),
-});
-
-/** `default: {}` so that defaults are filled inside each provider. */
-const provider = section('one provider of models', {
-  baseUrl: Type.Optional(
-    Type.String({
-      pattern: '^https?://[^\\s/]+',
-      'x-allowed': 'an http:// or https:// URL',
-      description: 'where its API is; `anthropic` and `openai` have their own',
-    }),
-  ),
-  apiKey: Type.Optional(
-    secret(
-      'its key. `anthropic` and `openai` at their own address take ANTHROPIC_API_KEY and ' +
-        'OPENAI_API_KEY by themselves',
-    ),
-  ),
-  api: oneOf(['openai-completions', 'openai-responses', 'anthropic-messages'], {
-    description: 'which protocol it speaks; known for `anthropic` and `openai`',
-  }),
-  headers: Type.Record(
-    Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
-    secret('a value'),
-    {
-      default: {},
-      additionalProperties: false,
-      description: 'more headers to send with each request',
-    },
-  ),
-  models: Type.Array(model, {
-    default: [],
-    description: 'its models, the first one its standard; any other may be named as well',
-  }),
-});
-
-const models = section('where models run', {
-  providers: Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }), provider, {
-    default: {},
-    additionalProperties: false,
-    description: 'by the name that stands before the slash in `provider/model`',
-  }),
-});
-
 const runtime = section('the actor runtime', {
   shards: Type.Integer({
     minimum: 1,
@@ -211,7 +161,7 @@ export const loadedSchema = section('configuration of troupe', {
   hooks: hooksSection,
   skills: skillsSection,
   budget: budgetSection,
-  models,
+  models: modelsSection,
   runtime,
   nats: natsSection,
   cluster: clusterSection,

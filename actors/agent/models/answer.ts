@@ -4,12 +4,22 @@
  *
  * Invariant: `done().text` is the concatenation of every text delta handed out (model.ts, 1).
  */
-import type { Continuation, ModelDone, ModelEvent, ModelStop, ToolCall } from './model.ts';
+import type {
+  Continuation,
+  ModelDone,
+  ModelEvent,
+  ModelStop,
+  ModelUsage,
+  ToolCall,
+} from './model.ts';
 
 /** An event whose form the protocol does not know. */
 export class MalformedEvent extends Error {
   override readonly name = 'MalformedEvent';
 }
+
+/** What a provider counted, as far as it said so. */
+export type HeardUsage = { readonly [Count in keyof ModelUsage]: number | null | undefined };
 
 type OpenCall = { id: string; name: string; json: string };
 
@@ -18,8 +28,7 @@ export class Answer {
   #heard: ModelEvent[] = [];
   #calls = new Map<string | number, OpenCall>();
   #stop: ModelStop = 'end';
-  #inputTokens = 0;
-  #outputTokens = 0;
+  #usage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
   #continuation: Continuation | undefined;
   #ended = false;
 
@@ -62,9 +71,9 @@ export class Answer {
   }
 
   /** Later numbers replace earlier ones; undefined and null keep them. */
-  usage(inputTokens: number | null | undefined, outputTokens: number | null | undefined): void {
-    this.#inputTokens = inputTokens ?? this.#inputTokens;
-    this.#outputTokens = outputTokens ?? this.#outputTokens;
+  usage(heard: Partial<HeardUsage>): void {
+    const said = Object.entries(heard).filter(([, count]) => typeof count === 'number');
+    this.#usage = { ...this.#usage, ...Object.fromEntries(said) };
   }
 
   stop(stop: ModelStop): void {
@@ -95,7 +104,7 @@ export class Answer {
       calls,
       // some servers say "stop" although they ask for tools
       stop: whole ? (calls.length > 0 ? 'tools' : 'end') : this.#stop,
-      usage: { inputTokens: this.#inputTokens, outputTokens: this.#outputTokens },
+      usage: withoutZeros(this.#usage),
       ...(this.#continuation === undefined ? {} : { continuation: this.#continuation }),
     };
   }
@@ -107,6 +116,17 @@ export class Answer {
     return call;
   }
 }
+
+/** Nothing cached is nothing to say. */
+const withoutZeros = ({
+  cachedInputTokens,
+  cacheWriteTokens,
+  ...usage
+}: ModelUsage): ModelUsage => ({
+  ...usage,
+  ...(cachedInputTokens ? { cachedInputTokens } : {}),
+  ...(cacheWriteTokens ? { cacheWriteTokens } : {}),
+});
 
 const closeCall = ({ id, name, json }: OpenCall): ToolCall => ({ id, name, args: parseArgs(json) });
 

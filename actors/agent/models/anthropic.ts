@@ -9,15 +9,19 @@
  * therefore of class `repeatable`, never `keyed`.
  */
 import type Anthropic from '@anthropic-ai/sdk';
+import type { ImagePart } from '../../../protocols/content.ts';
 import type { Answer } from './answer.ts';
 import {
   authentication,
   type Connection,
+  modelOf,
   type OpenConnection,
   openConnection,
 } from './connection.ts';
 import { argsObject, blocksFor, mendConversation, type Origin } from './conversation.ts';
+import { imagesFor } from './images.ts';
 import type {
+  ModelInfo,
   ModelMessage,
   ModelProvider,
   ModelRequest,
@@ -26,6 +30,7 @@ import type {
   ThinkingLevel,
 } from './model.ts';
 import { type Fetch, streamAnswer, type Wire } from './stream.ts';
+import { anthropicEffort, anthropicThinking, thinkingBudgets } from './thinking.ts';
 
 type Params = Anthropic.MessageCreateParamsStreaming;
 type Block = Anthropic.ContentBlockParam;
@@ -89,11 +94,13 @@ const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthro
 
 const paramsOf = (request: ModelRequest, connection: OpenConnection, most: number): Params => {
   const messages = mendConversation(request.messages);
+  const model = modelOf(connection, request.model);
+  const origin = { provider: connection.origin, model: request.model };
   const params: Params = {
     model: request.model,
     max_tokens: Math.min(request.maxTokens ?? most, most),
     stream: true,
-    messages: messagesOf(messages, { provider: connection.origin, model: request.model }),
+    messages: messagesOf(messages, origin, model),
   };
   if (request.system !== '') params.system = request.system;
   if (request.tools.length > 0) {
@@ -106,73 +113,49 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection, most: numbe
   // marks the end of the history as cacheable: the next round of the loop reads it at a tenth of
   // the price
   if (connection.official) params.cache_control = { type: 'ephemeral' };
-  return { ...params, ...thinkingOf(request, params.max_tokens, messages) };
+  return { ...params, ...thinkingOf(request, model, params.max_tokens, messages, origin) };
 };
-
-type Generation = 'none' | 'budget' | 'adaptive';
-
-/**
- * Which form of thinking a model takes: before 3.7 none, to 4.5 a budget, since 4.6 `adaptive` with
- * an effort (newer models refuse the budget). A name without a version gets none.
- * Ids write the version after the family (claude-sonnet-4-6) or before it
- * (claude-3-7-sonnet-20250219).
- */
-export const thinkingGeneration = (model: string): Generation => {
-  if (!/claude/i.test(model)) return 'none';
-  const found = /(?:^|[^\d])(\d{1,2})(?:[-.](\d{1,2}))?(?=$|[^\d])/.exec(model);
-  if (found === null) return 'none';
-  const version = Number(found[1]) + Number(found[2] ?? 0) / 100;
-  if (version >= 4.06) return 'adaptive';
-  return version >= 3.07 ? 'budget' : 'none';
-};
-
-const budgets = { minimal: 1_024, low: 2_048, medium: 8_192, high: 16_384, xhigh: 24_576 } as const;
-// `xhigh` is not taken by every model of the generation
-const efforts = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-} as const;
 
 /** `off` sends nothing: some models refuse `disabled`. */
 const thinkingOf = (
   request: ModelRequest,
+  model: ModelInfo,
   maxTokens: number,
   messages: readonly ModelMessage[],
+  origin: Origin,
 ): Pick<Params, 'thinking' | 'output_config'> => {
   const level: ThinkingLevel = request.thinking ?? 'off';
-  const generation = thinkingGeneration(request.model);
-  if (level === 'off' || generation === 'none') return {};
-  if (generation === 'adaptive') {
+  const form = anthropicThinking(model);
+  if (level === 'off' || form === 'none') return {};
+  if (form === 'adaptive') {
     return {
       thinking: { type: 'adaptive', display: 'summarized' },
-      output_config: { effort: efforts[level] },
+      output_config: { effort: anthropicEffort(level) },
     };
   }
-  const budget = Math.min(budgets[level], maxTokens - 1);
+  const budget = Math.min(thinkingBudgets[level], maxTokens - 1);
   // with a budget, an answer to tool results must begin with the thinking that led to the calls
-  if (budget < 1_024 || !carriesThinking(messages)) return {};
+  if (budget < 1_024 || !carriesThinking(messages, origin)) return {};
   return { thinking: { type: 'enabled', budget_tokens: budget } };
 };
 
-const carriesThinking = (messages: readonly ModelMessage[]): boolean => {
+const carriesThinking = (messages: readonly ModelMessage[], origin: Origin): boolean => {
   const asked = messages.findLastIndex((message) => message.role === 'user');
   return messages
     .slice(asked + 1)
-    .every((message) => message.role !== 'assistant' || message.continuation !== undefined);
+    .every((message) => message.role !== 'assistant' || blocksFor(message, origin) !== undefined);
 };
 
 /** The results of one assistant message stand together in one user message, as the API demands. */
 const messagesOf = (
   messages: readonly ModelMessage[],
   origin: Origin,
+  model: ModelInfo,
 ): Anthropic.MessageParam[] => {
   const sent: Anthropic.MessageParam[] = [];
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user';
-    const blocks = blocksOf(message, origin);
+    const blocks = blocksOf(message, origin, model);
     const last = sent.at(-1);
     if (message.role === 'tool' && last?.role === 'user' && Array.isArray(last.content)) {
       last.content.push(...blocks);
@@ -181,20 +164,34 @@ const messagesOf = (
   return sent;
 };
 
-const blocksOf = (message: ModelMessage, origin: Origin): Block[] => {
+const blocksOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Block[] => {
   if (message.role === 'tool') {
-    const { callId, result, isError } = message;
-    return [{ type: 'tool_result', tool_use_id: callId, content: result, is_error: isError }];
+    const { callId, isError } = message;
+    const { shown, text } = imagesFor(message, message.result, model);
+    const content =
+      shown.length === 0 ? text : [...textOf(text), ...shown.map((image) => imageOf(image))];
+    return [{ type: 'tool_result', tool_use_id: callId, content, is_error: isError }];
   }
-  const text: Block[] = message.text.trim() === '' ? [] : [{ type: 'text', text: message.text }];
-  if (message.role === 'user') return text;
+  if (message.role === 'user') {
+    const { shown, text } = imagesFor(message, message.text, model);
+    return [...shown.map((image) => imageOf(image)), ...textOf(text)];
+  }
   const own = blocksFor(message, origin);
   if (own) return [...own] as Block[];
   const calls = (message.calls ?? []).map(
     ({ id, name, args }): Block => ({ type: 'tool_use', id, name, input: argsObject(args) }),
   );
-  return [...text, ...calls];
+  return [...textOf(message.text), ...calls];
 };
+
+/** The API refuses a block of text that says nothing. */
+const textOf = (text: string): Anthropic.TextBlockParam[] =>
+  text.trim() === '' ? [] : [{ type: 'text', text }];
+
+const imageOf = ({ mimeType, data }: ImagePart): Anthropic.ImageBlockParam => ({
+  type: 'image',
+  source: { type: 'base64', media_type: mimeType, data },
+});
 
 /** The answer's blocks as they must be sent back if the model thought. */
 type Kept = { blocks: Map<number, Record<string, unknown>>; thought: boolean };
@@ -234,9 +231,20 @@ const hearUsage = (
   answer: Answer,
 ): void => {
   if (!usage) return;
-  const cached = (usage.cache_creation_input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
-  const input = usage.input_tokens == null ? undefined : usage.input_tokens + cached;
-  answer.usage(input, usage.output_tokens);
+  // here the input is what was neither written to the cache nor read from it
+  const written = usage.cache_creation_input_tokens ?? 0;
+  const read = usage.cache_read_input_tokens ?? 0;
+  const { input_tokens: fresh, output_tokens: outputTokens } = usage;
+  answer.usage({
+    outputTokens,
+    ...(fresh == null
+      ? {}
+      : {
+          inputTokens: fresh + written + read,
+          cachedInputTokens: read,
+          cacheWriteTokens: written,
+        }),
+  });
 };
 
 const hearBlock = (

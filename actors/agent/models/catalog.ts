@@ -9,7 +9,8 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { anthropicUrl, createAnthropicProvider } from './anthropic.ts';
 import type { Connection, SecretText } from './connection.ts';
 import { CoolDowns } from './cool-down.ts';
-import { anthropicModels, openAiModels, unknownModel } from './known-models.ts';
+import { createGoogleProvider, googleUrl } from './google.ts';
+import { anthropicModels, googleModels, openAiModels, unknownModel } from './known-models.ts';
 import type { ModelInfo, ModelProvider } from './model.ts';
 import { createOfflineProvider, offlineModel } from './offline.ts';
 import { createOpenAiCompletionsProvider } from './openai-completions.ts';
@@ -17,11 +18,16 @@ import { openAiUrl } from './openai-connect.ts';
 import { createOpenAiResponsesProvider } from './openai-responses.ts';
 import type { CallClock } from './stream.ts';
 
-export type ModelApi = 'offline' | 'anthropic-messages' | 'openai-responses' | 'openai-completions';
+export type ModelApi =
+  | 'offline'
+  | 'anthropic-messages'
+  | 'openai-responses'
+  | 'openai-completions'
+  | 'google-generative-ai';
 
 /** One entry of `models.providers`. */
 export type ProviderSettings = {
-  /** mandatory, except where the provider's name tells it: anthropic, openai, offline */
+  /** mandatory, except where the provider's name tells it: anthropic, openai, google, offline */
   readonly api?: ModelApi;
   /** default: the API's own address; an own address never gets a key from the environment */
   readonly baseUrl?: string;
@@ -29,6 +35,8 @@ export type ProviderSettings = {
   /** more keys, asked in order when the one before can not (failover.ts); `apiKey` is the first */
   readonly profiles?: readonly { readonly id: string; readonly apiKey: SecretText }[];
   readonly headers?: Readonly<Record<string, SecretText>>;
+  /** Chat Completions only; see Connection.streamOptions */
+  readonly streamOptions?: boolean;
   /** more models, or other bounds of known ones */
   readonly models?: readonly (Pick<ModelInfo, 'id'> & Partial<ModelInfo>)[];
 };
@@ -36,7 +44,7 @@ export type ProviderSettings = {
 export type ModelSettings = { readonly providers: Readonly<Record<string, ProviderSettings>> };
 
 export type CatalogOptions = {
-  /** read for ANTHROPIC_API_KEY and OPENAI_API_KEY; default empty */
+  /** read for ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY; default empty */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly clock: CallClock;
   /** pace of the offline model; default 200, 0 as fast as possible */
@@ -57,7 +65,7 @@ export type ResolvedModel = {
 export type Profile = { readonly id: string; readonly provider: ModelProvider };
 
 export type ModelCatalog = {
-  /** Anthropic and OpenAI are always there; without a key their calls say which one to set. */
+  /** Anthropic, OpenAI and Google are always there; without a key their calls say which to set. */
   readonly providers: readonly ModelProvider[];
   /** Known models of the providers that can be used now, as `provider/model`. */
   names(): readonly string[];
@@ -68,7 +76,7 @@ export type ModelCatalog = {
   resolve(name: string): ResolvedModel;
   /**
    * The first own provider's first model, else Anthropic's when there is a key, else OpenAI's, else
-   * the offline model.
+   * Google's, else the offline model.
    */
   defaultModel(): string;
   /** what failed lately on this worker */
@@ -82,18 +90,24 @@ const builtIn = {
   anthropic: {
     api: 'anthropic-messages',
     url: anthropicUrl,
-    variable: 'ANTHROPIC_API_KEY',
+    variables: ['ANTHROPIC_API_KEY'],
     models: anthropicModels,
   },
   openai: {
     api: 'openai-responses',
     url: openAiUrl,
-    variable: 'OPENAI_API_KEY',
+    variables: ['OPENAI_API_KEY'],
     models: openAiModels,
+  },
+  google: {
+    api: 'google-generative-ai',
+    url: googleUrl,
+    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    models: googleModels,
   },
 } as const satisfies Record<
   string,
-  { api: ModelApi; url: string; variable: string; models: readonly ModelInfo[] }
+  { api: ModelApi; url: string; variables: readonly string[]; models: readonly ModelInfo[] }
 >;
 type BuiltInId = keyof typeof builtIn;
 const builtInIds = Object.keys(builtIn) as BuiltInId[];
@@ -141,7 +155,8 @@ const keyFromEnvironment = (
 ): string | undefined => {
   if (!isBuiltIn(id)) return undefined;
   const official = (entry.baseUrl ?? builtIn[id].url).replace(/\/+$/, '') === builtIn[id].url;
-  return official ? env[builtIn[id].variable] || undefined : undefined;
+  if (!official) return undefined;
+  return builtIn[id].variables.map((name) => env[name]).find((key) => key);
 };
 
 const createProvider = (
@@ -154,9 +169,18 @@ const createProvider = (
   if (api === 'offline') {
     return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
   }
-  const { baseUrl, apiKey, headers } = entry;
+  const { baseUrl, apiKey, headers, streamOptions } = entry;
   const models = modelsOf(id, entry);
-  const connection: Connection = { id, profile, baseUrl, apiKey, headers, models, clock };
+  const connection: Connection = {
+    id,
+    profile,
+    baseUrl,
+    apiKey,
+    headers,
+    streamOptions,
+    models,
+    clock,
+  };
   switch (api) {
     case 'anthropic-messages':
       return createAnthropicProvider(connection);
@@ -164,6 +188,8 @@ const createProvider = (
       return createOpenAiResponsesProvider(connection);
     case 'openai-completions':
       return createOpenAiCompletionsProvider(connection);
+    case 'google-generative-ai':
+      return createGoogleProvider(connection);
   }
 };
 

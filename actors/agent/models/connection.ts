@@ -7,6 +7,7 @@
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type FailureContext, missingKey } from './failure.ts';
+import { unknownModel } from './known-models.ts';
 import type { ModelInfo } from './model.ts';
 import type { CallClock } from './stream.ts';
 
@@ -21,6 +22,11 @@ export type Connection = {
   readonly apiKey?: SecretText;
   /** which of the provider's keys this is; absent when it has one only */
   readonly profile?: string;
+  /**
+   * Chat Completions only: whether the server takes `stream_options`, which asks it to count
+   * tokens; without it they are estimated. Default true
+   */
+  readonly streamOptions?: boolean;
   /** sent with each request; they win over ours */
   readonly headers?: Readonly<Record<string, SecretText>>;
   readonly models: readonly ModelInfo[];
@@ -75,6 +81,10 @@ export const openConnection = (connection: Connection, officialUrl: string): Ope
     },
   };
 };
+
+/** What is known of a model, or what is assumed of one that nobody described. */
+export const modelOf = ({ models }: OpenConnection, id: string): ModelInfo =>
+  models.find((model) => model.id === id) ?? { id, ...unknownModel };
 
 /**
  * The headers for an SDK. Without a key its own one (it insists on some) is taken out again with

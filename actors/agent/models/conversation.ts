@@ -32,7 +32,8 @@ export const mendConversation = (messages: readonly ModelMessage[]): ModelMessag
 };
 
 const saysSomething = (message: Exclude<ModelMessage, ToolMessage>): boolean =>
-  message.text.trim() !== '' || (message.role === 'assistant' && (message.calls?.length ?? 0) > 0);
+  message.text.trim() !== '' ||
+  (message.role === 'assistant' ? (message.calls?.length ?? 0) : (message.images?.length ?? 0)) > 0;
 
 /**
  * The results that stand before the next assistant message, one per call, in the order of the

@@ -60,8 +60,10 @@ export const pauseFor = ({ code, details }: TroupeError): Pause | undefined => {
     case 'UNAUTHORIZED':
       return keyRefused;
     case 'FORBIDDEN':
-      // 403 is about what was asked for; a bill that is not paid is about the key
-      return details?.status === 403 ? modelForbidden : keyRefused;
+      // 403 and a day's quota are about the model; a bill that is not paid is about the key
+      return details?.status === 403 || details?.type === 'quota_per_day'
+        ? modelForbidden
+        : keyRefused;
     case 'UNAVAILABLE':
       return details?.reason === 'not_reached' ? notReached : overloaded;
     case 'DEADLINE_EXCEEDED':

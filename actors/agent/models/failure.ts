@@ -35,6 +35,8 @@ type Report = {
   kinds: string[];
   message: string;
   headers?: Headers;
+  /** a wait that stands in the error itself */
+  retryAfterMs?: number;
 };
 
 const contextPattern = /context[ _](length|window)|prompt is too long|maximum context/i;
@@ -42,8 +44,15 @@ const contextPattern = /context[ _](length|window)|prompt is too long|maximum co
 /** Longest text taken over from a provider, characters. */
 const messageCharactersMax = 1_000;
 
-/** The TroupeError for anything thrown while a stream was opened or read. */
-export const failureOf = (thrown: unknown, context: FailureContext): TroupeError => {
+/**
+ * The TroupeError for anything thrown while a stream was opened or read. `headers`: of the HTTP
+ * answer, for an SDK whose errors do not carry them.
+ */
+export const failureOf = (
+  thrown: unknown,
+  context: FailureContext,
+  headers?: Headers,
+): TroupeError => {
   if (thrown instanceof TroupeError) return withProvider(thrown, context);
   if (thrown instanceof MalformedEvent || thrown instanceof SyntaxError) {
     return fail(
@@ -53,7 +62,8 @@ export const failureOf = (thrown: unknown, context: FailureContext): TroupeError
     );
   }
   const report = reportOf(thrown);
-  return report === undefined ? notConnected(thrown, context) : refused(report, context);
+  if (report === undefined) return notConnected(thrown, context);
+  return refused({ ...(headers === undefined ? {} : { headers }), ...report }, context);
 };
 
 /** The stream ended although the answer had not. */
@@ -101,7 +111,7 @@ const refused = (report: Report, context: FailureContext): TroupeError => {
   }
   const status = report.status === undefined ? '' : ` (HTTP ${report.status})`;
   const said = report.message.slice(0, messageCharactersMax);
-  const retryAfterMs = retryAfterOf(report.headers, context.wallMs);
+  const retryAfterMs = retryAfterOf(report.headers, context.wallMs) ?? report.retryAfterMs;
   return fail(code, `answered${status}: ${said}`, context, details, retryAfterMs);
 };
 
@@ -152,6 +162,9 @@ const codesByKind: Readonly<Record<string, ErrorCode>> = {
   invalid_prompt: 'INVALID_ARGUMENT',
   context_length_exceeded: 'INVALID_ARGUMENT',
   not_found_error: 'INVALID_ARGUMENT',
+  // Google's: a wrong key comes as 400, and a day's quota as 429 with a wait that will not do
+  API_KEY_INVALID: 'UNAUTHORIZED',
+  quota_per_day: 'FORBIDDEN',
 };
 
 const codesByStatus: Readonly<Record<number, ErrorCode>> = {
@@ -166,7 +179,8 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
 };
 
 /**
- * A status decides, except that a used-up quota comes as 429 and waiting does not help. Without one
+ * A status decides, except that a used-up quota comes as 429 and waiting does not help, and a
+ * refused key may come as 400. Without one
  * the error came within a stream that had begun well: then an unknown type is the server's trouble.
  */
 const codeOf = ({ status, kinds }: Report): ErrorCode => {
@@ -174,6 +188,7 @@ const codeOf = ({ status, kinds }: Report): ErrorCode => {
   if (status === undefined) return byKind ?? 'UNAVAILABLE';
   if (status >= 500) return 'UNAVAILABLE';
   if (status === 429 && byKind === 'FORBIDDEN') return byKind;
+  if (status === 400 && byKind === 'UNAUTHORIZED') return byKind;
   return codesByStatus[status] ?? 'INVALID_ARGUMENT';
 };
 
@@ -181,6 +196,7 @@ const reportOf = (thrown: unknown): Report | undefined => {
   if (thrown instanceof ReportedError) return { kinds: [thrown.kind], message: thrown.message };
   if (!isRecord(thrown) || !(thrown instanceof Error)) return undefined;
   const status = typeof thrown.status === 'number' ? thrown.status : undefined;
+  if (thrown.name === 'ApiError' && status !== undefined) return googleReport(thrown, status);
   const body = isRecord(thrown.error) ? thrown.error : undefined;
   if (status === undefined && body === undefined) return undefined;
   // Anthropic's SDK keeps the whole body { type, error: {…} }, OpenAI's only the inner object
@@ -192,6 +208,36 @@ const reportOf = (thrown: unknown): Report | undefined => {
     message: typeof inner.message === 'string' ? inner.message : thrown.message,
     ...(thrown.headers instanceof Headers ? { headers: thrown.headers } : {}),
   };
+};
+
+/** Google's SDK keeps the body as JSON in the message, at times behind a few words. */
+const googleReport = ({ message }: Error, status: number): Report => {
+  const error = parsed(message.slice(Math.max(0, message.indexOf('{'))));
+  const details = (Array.isArray(error.details) ? error.details : []).filter(isRecord);
+  const reasons = details.map(({ reason }) => reason);
+  const perDay = details.some(({ violations }) => /PerDay/.test(JSON.stringify(violations) ?? ''));
+  const [seconds] = details.flatMap(
+    ({ retryDelay }) => /^([\d.]+)s$/.exec(String(retryDelay))?.[1] ?? [],
+  );
+  return {
+    status,
+    kinds: [...(perDay ? ['quota_per_day'] : []), ...reasons, error.status].filter(
+      (kind) => typeof kind === 'string',
+    ),
+    message: typeof error.message === 'string' ? error.message : message,
+    ...(seconds === undefined ? {} : { retryAfterMs: Math.ceil(Number(seconds) * 1_000) }),
+  };
+};
+
+/** The `error` of a JSON text; empty when it is none. */
+const parsed = (json: string): Record<string, unknown> => {
+  try {
+    const body: unknown = JSON.parse(json);
+    const error = isRecord(body) ? body.error : undefined;
+    return isRecord(error) ? error : {};
+  } catch {
+    return {};
+  }
 };
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

@@ -1,34 +1,110 @@
 /**
- * Models that are known by name without configuration. Only a help for choosing and for bare names:
- * a model that is missing here works as `provider/model`. The numbers are bounds that the model
- * keeps, not always its greatest; `models.providers.<id>.models` overrides them.
+ * Models that are known by name without configuration. Only a help for choosing, for bare names and
+ * for costs: a model that is missing here works as `provider/model`. The numbers are bounds that
+ * the model keeps, not always its greatest; `models.providers.<id>.models` overrides them.
+ *
+ * Prices are list prices in US dollars per million tokens as they were published on 2026-11-21: the
+ * standard tier, without batch discounts; they change, and the configuration's `price` wins.
+ * `cacheWrite` of Anthropic is that of the five-minute cache, the one that we ask for.
  */
-import type { ModelInfo } from './model.ts';
+import type { ModelInfo, ModelPrice } from './model.ts';
 
-const info = (contextWindow: number, maxTokens: number, ...ids: string[]): ModelInfo[] =>
-  ids.map((id) => ({ id, contextWindow, maxTokens }));
+const info = (
+  contextWindow: number,
+  maxTokens: number,
+  prices: Readonly<Record<string, ModelPrice | undefined>>,
+): ModelInfo[] =>
+  Object.entries(prices).map(([id, price]) => ({
+    id,
+    contextWindow,
+    maxTokens,
+    ...(price === undefined ? {} : { price }),
+  }));
 
-export const anthropicModels: readonly ModelInfo[] = info(
-  200_000,
-  32_000,
-  'claude-opus-5-5',
-  'claude-sonnet-5-5',
-  'claude-haiku-5-5',
-  'claude-opus-5',
-  'claude-sonnet-5',
-  'claude-opus-4-8',
-  'claude-opus-4-6',
-  'claude-sonnet-4-6',
-  'claude-haiku-4-5',
-);
+const opus: ModelPrice = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 };
+
+export const anthropicModels: readonly ModelInfo[] = info(200_000, 32_000, {
+  'claude-opus-5-5': { input: 4, output: 20, cachedInput: 0.2, cacheWrite: 5 },
+  'claude-sonnet-5-5': { input: 2, output: 10, cachedInput: 0.1, cacheWrite: 2.5 },
+  'claude-haiku-5-5': {
+    input: 0.1,
+    output: 0.5,
+    cachedInput: 0.01,
+    cacheWrite: 0.125,
+    above: {
+      inputTokens: 100_000,
+      input: 0.5,
+      output: 2.5,
+      cachedInput: 0.05,
+      cacheWrite: 0.625,
+    },
+  },
+  'claude-opus-5': opus,
+  'claude-sonnet-5': { input: 2, output: 10, cachedInput: 0.2, cacheWrite: 2.5 },
+  'claude-opus-4-8': opus,
+  'claude-opus-4-6': opus,
+  'claude-sonnet-4-6': { input: 3, output: 15, cachedInput: 0.3, cacheWrite: 3.75 },
+  'claude-haiku-4-5': { input: 1, output: 5, cachedInput: 0.1, cacheWrite: 1.25 },
+});
+
+/** Past 272,000 tokens of input OpenAI's large models cost twice the input and half more output. */
+const withLongInput = (price: ModelPrice): ModelPrice => ({
+  ...price,
+  above: {
+    inputTokens: 272_000,
+    input: price.input * 2,
+    output: price.output * 1.5,
+    cachedInput: (price.cachedInput ?? price.input) * 2,
+  },
+});
+
+const gpt5: ModelPrice = { input: 1.25, output: 10, cachedInput: 0.125 };
 
 export const openAiModels: readonly ModelInfo[] = [
-  ...info(400_000, 128_000, 'gpt-5.5', 'gpt-5.4', 'gpt-5.4-mini', 'gpt-5.4-nano', 'gpt-5.2'),
-  ...info(400_000, 128_000, 'gpt-5.1', 'gpt-5', 'gpt-5-mini', 'gpt-5-nano'),
-  ...info(1_000_000, 32_000, 'gpt-4.1', 'gpt-4.1-mini'),
-  ...info(128_000, 16_000, 'gpt-4o', 'gpt-4o-mini'),
-  ...info(200_000, 100_000, 'o3', 'o4-mini'),
+  ...info(400_000, 128_000, {
+    'gpt-5.5': withLongInput({ input: 5, output: 30, cachedInput: 0.5 }),
+    'gpt-5.4': withLongInput({ input: 2.5, output: 15, cachedInput: 0.25 }),
+    'gpt-5.4-mini': { input: 0.75, output: 4.5, cachedInput: 0.075 },
+    'gpt-5.4-nano': { input: 0.2, output: 1.25, cachedInput: 0.02 },
+    'gpt-5.2': { input: 1.75, output: 14, cachedInput: 0.175 },
+    'gpt-5.1': gpt5,
+    'gpt-5': gpt5,
+    'gpt-5-mini': { input: 0.25, output: 2, cachedInput: 0.025 },
+    'gpt-5-nano': { input: 0.05, output: 0.4, cachedInput: 0.005 },
+  }),
+  ...info(1_000_000, 32_000, {
+    'gpt-4.1': { input: 2, output: 8, cachedInput: 0.5 },
+    'gpt-4.1-mini': { input: 0.4, output: 1.6, cachedInput: 0.1 },
+  }),
+  ...info(128_000, 16_000, {
+    'gpt-4o': { input: 2.5, output: 10, cachedInput: 1.25 },
+    'gpt-4o-mini': { input: 0.15, output: 0.6, cachedInput: 0.075 },
+  }),
+  ...info(200_000, 100_000, {
+    o3: { input: 2, output: 8, cachedInput: 0.5 },
+    'o4-mini': { input: 1.1, output: 4.4, cachedInput: 0.275 },
+  }),
 ];
+
+export const googleModels: readonly ModelInfo[] = info(1_000_000, 64_000, {
+  // half of its price is a discount until the end of 2026: the lower one would overrun budgets then
+  'gemini-3.8-flash': { input: 1.5, output: 7.5, cachedInput: 0.15 },
+  'gemini-3.1-pro-preview': {
+    input: 2,
+    output: 12,
+    cachedInput: 0.2,
+    above: { inputTokens: 200_000, input: 4, output: 18, cachedInput: 0.4 },
+  },
+  'gemini-3.1-flash-lite': { input: 0.25, output: 1.5, cachedInput: 0.025 },
+  'gemini-2.5-pro': {
+    input: 1.25,
+    output: 10,
+    cachedInput: 0.125,
+    above: { inputTokens: 200_000, input: 2.5, output: 15, cachedInput: 0.25 },
+  },
+  'gemini-2.5-flash': { input: 0.3, output: 2.5, cachedInput: 0.03 },
+  'gemini-2.5-flash-lite': { input: 0.1, output: 0.4, cachedInput: 0.01 },
+});
 
 /** What is assumed of a model that nobody described. */
 export const unknownModel = { contextWindow: 128_000, maxTokens: 16_000 } as const;

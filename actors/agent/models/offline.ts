@@ -122,7 +122,7 @@ const hear = (event: OfflineEvent, answer: Answer): void => {
       answer.openCall(at, id, name);
       answer.wholeCallArgs(at, JSON.stringify(args));
     }
-    answer.usage(inputTokens, tokens.length + reasoning.length);
+    answer.usage({ inputTokens, outputTokens: tokens.length + reasoning.length });
     answer.stop(stop);
     answer.end();
   }

@@ -1,7 +1,6 @@
 /** The client of OpenAI's SDK for one call, loaded when first needed; both of its APIs use it. */
 import type OpenAI from 'openai';
 import { authentication, type OpenConnection } from './connection.ts';
-import type { ThinkingLevel } from './model.ts';
 import type { Fetch } from './stream.ts';
 
 export const openAiUrl = 'https://api.openai.com/v1';
@@ -28,13 +27,3 @@ export const connectOpenAi = async (connection: OpenConnection, fetch: Fetch): P
     fetch,
   });
 };
-
-/** Three levels that every reasoning model takes; `minimal` and `xhigh` are refused by some. */
-export const effortOf = (thinking: Exclude<ThinkingLevel, 'off'>): 'low' | 'medium' | 'high' =>
-  (({ minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' }) as const)[
-    thinking
-  ];
-
-/** Which of OpenAI's models reason: the o series and gpt-5 and later, except the chat variants. */
-export const reasons = (model: string): boolean =>
-  /(^|\/)(o\d|gpt-([5-9]|\d\d)|codex)/.test(model) && !/-chat\b/.test(model);

@@ -9,13 +9,16 @@
  * therefore of class `repeatable`, never `keyed`.
  */
 import type { Responses } from 'openai/resources/responses/responses';
+import type { ImagePart } from '../../../protocols/content.ts';
 import type { Answer } from './answer.ts';
-import { type Connection, type OpenConnection, openConnection } from './connection.ts';
+import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import { blocksFor, mendConversation, type Origin } from './conversation.ts';
 import { ReportedError } from './failure.ts';
-import type { ModelMessage, ModelProvider, ModelRequest } from './model.ts';
-import { connectOpenAi, effortOf, openAiUrl, reasons } from './openai-connect.ts';
+import { dataUrl, imagesFor } from './images.ts';
+import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
+import { connectOpenAi, openAiUrl } from './openai-connect.ts';
 import { streamAnswer } from './stream.ts';
+import { openAiEffort } from './thinking.ts';
 
 type Params = Responses.ResponseCreateParamsStreaming;
 type Item = Responses.ResponseInputItem;
@@ -43,9 +46,10 @@ export const createOpenAiResponsesProvider = (connection: Connection): ModelProv
 
 const paramsOf = (request: ModelRequest, connection: OpenConnection): Params => {
   const origin = { provider: connection.origin, model: request.model };
+  const model = modelOf(connection, request.model);
   const params: Params = {
     model: request.model,
-    input: mendConversation(request.messages).flatMap((message) => itemsOf(message, origin)),
+    input: mendConversation(request.messages).flatMap((message) => itemsOf(message, origin, model)),
     stream: true,
     store: false,
   };
@@ -60,20 +64,25 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection): Params => 
       strict: false, // strict mode takes only a part of JSON schema
     }));
   }
-  if (request.thinking && request.thinking !== 'off' && reasons(request.model)) {
-    params.reasoning = { effort: effortOf(request.thinking), summary: 'auto' };
+  const effort = openAiEffort(model, request.thinking);
+  if (effort !== undefined) {
+    params.reasoning = { effort, summary: 'auto' };
     params.include = ['reasoning.encrypted_content'];
   }
   return params;
 };
 
-const itemsOf = (message: ModelMessage, origin: Origin): Item[] => {
-  if (message.role === 'user') return [{ role: 'user', content: message.text }];
+const itemsOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Item[] => {
+  if (message.role === 'user') {
+    const { shown, text } = imagesFor(message, message.text, model);
+    return [{ role: 'user', content: shown.length === 0 ? text : contentOf(text, shown) }];
+  }
   if (message.role === 'tool') {
-    const { callId, result, isError } = message;
+    const { shown, text } = imagesFor(message, message.result, model);
     // the protocol has no flag for a failed call
-    const output = isError ? `Error: ${result}` : result;
-    return [{ type: 'function_call_output', call_id: callId, output }];
+    const said = message.isError ? `Error: ${text}` : text;
+    const output = shown.length === 0 ? said : contentOf(said, shown);
+    return [{ type: 'function_call_output', call_id: message.callId, output }];
   }
   const own = blocksFor(message, origin);
   if (own) return [...own] as Item[];
@@ -88,6 +97,18 @@ const itemsOf = (message: ModelMessage, origin: Origin): Item[] => {
   );
   return [...text, ...calls];
 };
+
+const contentOf = (
+  text: string,
+  images: readonly ImagePart[],
+): (Responses.ResponseInputText | Responses.ResponseInputImage)[] => [
+  ...(text === '' ? [] : [{ type: 'input_text' as const, text }]),
+  ...images.map((image) => ({
+    type: 'input_image' as const,
+    image_url: dataUrl(image),
+    detail: 'auto' as const,
+  })),
+];
 
 const hear = (event: Event, answer: Answer, origin: Origin): void => {
   switch (event.type) {
@@ -131,7 +152,11 @@ const hear = (event: Event, answer: Answer, origin: Origin): void => {
 };
 
 const hearEnd = (response: Responses.Response, answer: Answer, origin: Origin): void => {
-  answer.usage(response.usage?.input_tokens, response.usage?.output_tokens);
+  answer.usage({
+    inputTokens: response.usage?.input_tokens,
+    outputTokens: response.usage?.output_tokens,
+    cachedInputTokens: response.usage?.input_tokens_details?.cached_tokens,
+  });
   const cut = response.incomplete_details?.reason;
   if (response.status === 'incomplete')
     answer.stop(cut === 'content_filter' ? 'refusal' : 'length');

@@ -60,7 +60,9 @@ export async function* streamAnswer<Event>(
     }
   } catch (thrown) {
     // whatever happens after the end event, the answer is whole
-    if (!answer.ended || options.signal.aborted) throw failureOf(wait.verdict ?? thrown, context);
+    if (!answer.ended || options.signal.aborted) {
+      throw failureOf(wait.verdict ?? thrown, context, wait.headers);
+    }
   } finally {
     wait.close();
   }
@@ -91,6 +93,7 @@ class Wait {
   #disarm: (() => void) | undefined;
   #interrupt: ((why: TroupeError) => void) | undefined;
   #verdict: TroupeError | undefined;
+  #headers: Headers | undefined;
 
   constructor({ signal, idleTimeoutMs }: StreamOptions, clock: CallClock) {
     this.#caller = signal;
@@ -109,10 +112,16 @@ class Wait {
     return this.#verdict;
   }
 
+  /** Of the last answer. */
+  get headers(): Headers | undefined {
+    return this.#headers;
+  }
+
   /** Global fetch, with every byte of the body counted as life. */
   readonly fetch: Fetch = async (url, init) => {
     const response = await globalThis.fetch(url, init);
     this.#touch();
+    this.#headers = response.headers;
     if (response.body === null) return response;
     const seen = new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, out) => {

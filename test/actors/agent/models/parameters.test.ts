@@ -1,9 +1,7 @@
 /** What the adapters send: everything the provider needs, and nothing that a provider refuses. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import {
-  createAnthropicProvider,
-  thinkingGeneration,
-} from '../../../../actors/agent/models/anthropic.ts';
+import { createAnthropicProvider } from '../../../../actors/agent/models/anthropic.ts';
+import { anthropicThinking } from '../../../../actors/agent/models/thinking.ts';
 import type { ModelRequest } from '../../../../actors/agent/models/model.ts';
 import { createOpenAiCompletionsProvider } from '../../../../actors/agent/models/openai-completions.ts';
 import { createOpenAiResponsesProvider } from '../../../../actors/agent/models/openai-responses.ts';
@@ -148,7 +146,7 @@ describe('the Anthropic adapter', () => {
     ['claude-mythos-preview', 'none'],
     ['minimax-m2', 'none'],
   ])('knows the form of thinking of %s: %s', (model, generation) => {
-    expect(thinkingGeneration(model)).toBe(generation);
+    expect(anthropicThinking({ id: model, contextWindow: 1, maxTokens: 1 })).toBe(generation);
   });
 
   it('asks for thinking in the form of the model’s generation, and for none when it is off', async () => {
@@ -232,7 +230,7 @@ describe('the adapter of OpenAI’s Responses', () => {
 
   it('asks only models that reason for reasoning', async () => {
     const reasoning = await sent('responses', { model: 'gpt-5.5', thinking: 'xhigh' });
-    expect(reasoning.body.reasoning).toEqual({ effort: 'high', summary: 'auto' });
+    expect(reasoning.body.reasoning).toEqual({ effort: 'xhigh', summary: 'auto' });
     expect(reasoning.body.include).toEqual(['reasoning.encrypted_content']);
     for (const asked of [
       { model: 'gpt-4.1', thinking: 'high' as const },

@@ -1,0 +1,123 @@
+/**
+ * Which parameters for reasoning a model takes, by its family (AL10). A provider refuses a request
+ * with a parameter that its model does not know, so what is not known is not sent; `thinking` of
+ * the model's entry in the configuration says otherwise where this table does not know better.
+ *
+ * Pure. The levels were read in the providers' documentation in November 2026.
+ */
+import type { ModelInfo, ThinkingLevel } from './model.ts';
+
+/** A level that asks for something. */
+export type Effort = Exclude<ThinkingLevel, 'off'>;
+
+const order: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh'];
+
+/** The level among those a model takes that is nearest to the wanted one, rather less than more. */
+const nearest = <Level extends Effort>(
+  taken: readonly Level[],
+  wanted: Effort,
+): Level | undefined => {
+  const place = (level: Effort) => order.indexOf(level);
+  return taken.filter((level) => place(level) <= place(wanted)).at(-1) ?? taken[0];
+};
+
+// Anthropic
+
+export type AnthropicThinking = 'none' | 'budget' | 'adaptive';
+
+/**
+ * Which form of thinking a model of Anthropic takes: before 3.7 none, to 4.5 a budget, since 4.6
+ * `adaptive` with an effort (newer models refuse the budget). A name without a version gets none.
+ * Ids write the version after the family (claude-sonnet-4-6) or before it
+ * (claude-3-7-sonnet-20250219).
+ */
+export const anthropicThinking = ({ id, thinking }: ModelInfo): AnthropicThinking => {
+  if (thinking === false) return 'none';
+  const known = anthropicGeneration(id);
+  return known === 'none' && thinking ? 'budget' : known;
+};
+
+const anthropicGeneration = (model: string): AnthropicThinking => {
+  if (!/claude/i.test(model)) return 'none';
+  const found = /(?:^|[^\d])(\d{1,2})(?:[-.](\d{1,2}))?(?=$|[^\d])/.exec(model);
+  if (found === null) return 'none';
+  const version = Number(found[1]) + Number(found[2] ?? 0) / 100;
+  if (version >= 4.06) return 'adaptive';
+  return version >= 3.07 ? 'budget' : 'none';
+};
+
+/** Tokens of a thinking budget, for Anthropic's older models and Google's. */
+export const thinkingBudgets: Readonly<Record<Effort, number>> = {
+  minimal: 1_024,
+  low: 2_048,
+  medium: 8_192,
+  high: 16_384,
+  xhigh: 24_576,
+};
+
+/** `xhigh` is not taken by every model of Anthropic's generation. */
+export const anthropicEffort = (level: Effort): 'low' | 'medium' | 'high' =>
+  nearest(['low', 'medium', 'high'], level) ?? 'low';
+
+// OpenAI
+
+const threeLevels = ['low', 'medium', 'high'] as const;
+
+/** The first row that matches; a name may carry a vendor in front, as gateways write it. */
+const openAiFamilies: readonly (readonly [RegExp, readonly Effort[]])[] = [
+  [/-chat\b|o1-(mini|preview)|-(audio|image|realtime|search|transcribe|tts)\b/, []],
+  [/deep-research/, ['medium']],
+  [/(^|\/)o\d/, threeLevels],
+  [/(^|\/)codex/, threeLevels],
+  [/(^|\/)gpt-5-pro/, ['high']],
+  [/(^|\/)gpt-5\.([2-9]|\d\d)-pro/, ['medium', 'high', 'xhigh']],
+  [/(^|\/)gpt-5-codex/, threeLevels],
+  [/(^|\/)gpt-5(-(mini|nano))?(-\d{4}|$)/, ['minimal', ...threeLevels]],
+  [/(^|\/)gpt-5\.1-codex-max/, [...threeLevels, 'xhigh']],
+  [/(^|\/)gpt-5\.([2-9]|\d\d)/, [...threeLevels, 'xhigh']],
+  [/(^|\/)gpt-([5-9]|\d\d)/, threeLevels],
+];
+
+/** The effort to ask a model of OpenAI for; undefined where it would be refused. */
+export const openAiEffort = (
+  { id, thinking }: ModelInfo,
+  wanted: ThinkingLevel | undefined,
+): Effort | undefined => {
+  if (wanted === undefined || wanted === 'off' || thinking === false) return undefined;
+  const known = openAiFamilies.find(([family]) => family.test(id))?.[1];
+  return nearest(known ?? (thinking ? threeLevels : []), wanted);
+};
+
+// Google
+
+export type GoogleThinking =
+  | { readonly includeThoughts: true; readonly thinkingBudget: number }
+  | { readonly includeThoughts: true; readonly thinkingLevel: 'LOW' | 'MEDIUM' | 'HIGH' };
+
+/**
+ * Gemini 2.5 takes a budget, Gemini 3 and later a level (the first of them only two), others
+ * nothing. Both in one request are refused.
+ */
+export const googleThinking = (
+  { id, thinking }: ModelInfo,
+  wanted: ThinkingLevel | undefined,
+): GoogleThinking | undefined => {
+  if (wanted === undefined || wanted === 'off' || thinking === false) return undefined;
+  const generation = geminiGeneration(id);
+  if (generation >= 3) {
+    const level = nearest(/gemini-3-pro/.test(id) ? ['low', 'high'] : threeLevels, wanted);
+    return {
+      includeThoughts: true,
+      thinkingLevel:
+        level === 'low' || level === undefined ? 'LOW' : level === 'medium' ? 'MEDIUM' : 'HIGH',
+    };
+  }
+  if (generation < 2.5 && !thinking) return undefined;
+  return { includeThoughts: true, thinkingBudget: thinkingBudgets[wanted] };
+};
+
+/** 2.5 of gemini-2.5-pro; 0 of what is no thinking Gemini. */
+export const geminiGeneration = (model: string): number => {
+  if (/-(image|tts|live|audio|embedding)\b/.test(model)) return 0;
+  return Number(/gemini-(\d+(?:\.\d+)?)/.exec(model)?.[1] ?? 0);
+};
