@@ -238,6 +238,15 @@ const clockToleranceMs = 60_000;
 /** This program was not written before. */
 const builtAfter = Date.UTC(2025, 0, 1);
 
+/** Sandboxed sessions are refused commands where nothing keeps them apart (SX2). */
+export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
+  const { findSandbox } = await import('../actors/agent/sandbox/choose.ts');
+  const found = await findSandbox({ boundary: exec.boundary, image: exec.image });
+  return 'boundary' in found
+    ? ok('sandbox', `commands of sandboxed sessions run in ${found.boundary.kind}`)
+    : warn('sandbox', 'sandboxed sessions can not run commands here', found.missing);
+}
+
 export async function testTools(): Promise<Finding> {
   const { missingHere } = await import('../tools/machine.mjs');
   const [missing] = missingHere();

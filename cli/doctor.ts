@@ -49,6 +49,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.storedData(config);
     yield await checks.port(config);
     yield* await checks.models(config, process.env);
+    yield await checks.sandbox(config);
     yield checks.clock(config, Date.now());
   }
   yield await checks.testTools();

@@ -54,7 +54,7 @@ const NAMESAKES_MAX = 100;
  * @throws TroupeError when NATS refuses it, or what `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const crew = hire(config);
+  const crew = hire(config, true);
   const tasks = await openTaskParts(config, crew, options.own);
   const attendance = new Attendance();
   const onEvent = (event: PlacementEvent) => attendance.heard(event);
@@ -86,7 +86,7 @@ export async function startClusterGateway(
   config: Config,
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
-  const crew = hire(config);
+  const crew = hire(config, true);
   const tasks = await openTaskParts(config, crew, options.own);
   const joined = await joinCluster(config, 'gateway', { crew, tasks }, options);
   const { system, id, name, pubsub } = joined;

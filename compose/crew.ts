@@ -10,6 +10,7 @@ import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { labelsOf } from './observed.ts';
 
@@ -35,8 +36,11 @@ export type Crew = {
   >;
 };
 
-/** @throws TroupeError when an agent's model means nothing */
-export function hire(config: Config): Crew {
+/**
+ * `clustered`: for a process of a cluster; default false.
+ * @throws TroupeError when an agent's model means nothing
+ */
+export function hire(config: Config, clustered = false): Crew {
   const log = createLog(config.log.level);
   const catalog = createModelCatalog(config.models, {
     env: process.env,
@@ -47,7 +51,7 @@ export function hire(config: Config): Crew {
   for (const { model } of agents) if (model) catalog.resolve(model);
   const services: Crew['services'] = {
     catalog,
-    tools: createToolRegistry(builtInTools),
+    tools: createToolRegistry([...builtInTools, ...hostToolsOf(config, clustered)]),
     hooks: createHooks(),
     skillsFolder: config.skills.folder ?? join(config.home, 'skills'),
     skillsEnv: config.skills.env,

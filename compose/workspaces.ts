@@ -21,9 +21,21 @@ export function workspacesOf(
   { home, runtime: { workspaces } }: Config,
   { blobs, cell, node }: WorkspacesFor,
 ): Workspaces {
-  const { provider = node === undefined ? 'folder' : 'synced' } = workspaces;
+  const provider = providerOf(workspaces, node !== undefined);
   const root = workspaces.path ?? join(home, 'workspaces');
   return provider === 'folder'
     ? folderWorkspaces({ root, cell, create: node === undefined })
     : syncedWorkspaces({ blobs, cell, cacheFolder: join(root, node ?? 'local') });
 }
+
+/**
+ * Whether an agent's folder stays what it is after it was closed, so that a command may go on in it
+ * in the background. A synced one is a copy.
+ */
+export const staysInPlace = ({ runtime: { workspaces } }: Config, clustered: boolean): boolean =>
+  providerOf(workspaces, clustered) === 'folder';
+
+const providerOf = (
+  { provider }: Config['runtime']['workspaces'],
+  clustered: boolean,
+): 'folder' | 'synced' => provider ?? (clustered ? 'synced' : 'folder');

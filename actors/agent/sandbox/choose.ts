@@ -11,7 +11,7 @@ import { createDocker, probeDocker } from './docker.ts';
 export type SandboxOptions = {
   /** default `auto` */
   readonly boundary?: 'auto' | 'bubblewrap' | 'docker';
-  /** image of Docker's containers; default `debian:bookworm-slim` */
+  /** image of Docker's containers; default `debian:12-slim` */
   readonly image?: string;
 };
 

@@ -17,7 +17,7 @@ import { whenThisProcessDies } from './watchdog.ts';
 
 const PROGRAM = 'docker';
 const CALL_MS = 20_000;
-export const DOCKER_IMAGE_DEFAULT = 'debian:bookworm-slim';
+export const DOCKER_IMAGE_DEFAULT = 'debian:12-slim';
 
 export const createDocker = (options: { readonly image?: string } = {}): Boundary => ({
   kind: 'docker',

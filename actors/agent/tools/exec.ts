@@ -10,7 +10,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { stripVTControlCharacters } from 'node:util';
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { Boundary, SandboxedCommand } from '../sandbox/boundary.ts';
+import type { Boundary, SandboxedCommand, SandboxLimits } from '../sandbox/boundary.ts';
 import { DEFAULT_LIMITS } from '../sandbox/supervised.ts';
 import { orRefusal } from './file-access.ts';
 import { isFolder, PathRefused, workspacePath } from './paths.ts';
@@ -29,7 +29,7 @@ export type ExecOptions = {
   readonly network?: boolean;
   /** how long a command runs unless its call says otherwise; default 120 */
   readonly timeoutSeconds?: number;
-  /** of all processes of a command; default 1,024 */
+  /** of all processes of a sandboxed command; default 1,024; on the host none is set */
   readonly memoryMb?: number;
   /**
    * The workspace's folder stays the agent's after a call has ended; default true. false: it is a
@@ -43,6 +43,13 @@ const BACKGROUND_SECONDS = 3_600;
 const BACKGROUND_SECONDS_MAX = 86_400;
 /** Of the output, for the model; below the registry's bound, so that the end is what stays. */
 const SHOWN_BYTES_MAX = 60 * 1024;
+
+/** On the host a command is bounded by the user's own rights; only a runaway is stopped. */
+const HOST_LIMITS: SandboxLimits = {
+  ...DEFAULT_LIMITS,
+  memoryBytesMax: Infinity,
+  processesMax: 4_096,
+};
 
 const Parameters = Type.Object(
   {
@@ -160,25 +167,29 @@ class ExecCall {
 
   async #sandboxed(): Promise<SandboxedCommand> {
     const { confinement, env } = this.#context;
-    const { background = false, yieldMs, timeoutSec } = this.#args;
-    const seconds =
-      background || yieldMs !== undefined
-        ? BACKGROUND_SECONDS
-        : (this.#options.timeoutSeconds ?? DEFAULT_LIMITS.timeoutMs / 1_000);
-    const { memoryMb } = this.#options;
     return {
       argv: ['/bin/sh', '-c', SHELL, 'sh', this.#args.command],
       ...(await this.#folder()),
       access: this.#access(),
       env,
       network: confinement.sandboxed && (this.#options.network ?? false),
-      limits: {
-        ...DEFAULT_LIMITS,
-        timeoutMs: (timeoutSec ?? seconds) * 1_000,
-        ...(memoryMb === undefined ? {} : { memoryBytesMax: memoryMb * 1024 ** 2 }),
-      },
+      limits: this.#limits(),
       signal: this.#stop.signal,
     };
+  }
+
+  #limits(): SandboxLimits {
+    const { background = false, yieldMs, timeoutSec } = this.#args;
+    const { timeoutSeconds = DEFAULT_LIMITS.timeoutMs / 1_000, memoryMb } = this.#options;
+    const mayStay = background || yieldMs !== undefined;
+    const standard = mayStay
+      ? BACKGROUND_SECONDS
+      : Math.min(timeoutSeconds, FOREGROUND_SECONDS_MAX);
+    const timeoutMs = (timeoutSec ?? standard) * 1_000;
+    if (!this.#context.confinement.sandboxed) return { ...HOST_LIMITS, timeoutMs };
+    const memoryBytesMax =
+      memoryMb === undefined ? DEFAULT_LIMITS.memoryBytesMax : memoryMb * 1024 ** 2;
+    return { ...DEFAULT_LIMITS, memoryBytesMax, timeoutMs };
   }
 
   #access(): SandboxedCommand['access'] {

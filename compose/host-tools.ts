@@ -1,0 +1,19 @@
+/** The tools that touch this machine, by configuration: files, and commands behind a boundary. */
+import { createSandbox } from '../actors/agent/sandbox/choose.ts';
+import { createHostBoundary } from '../actors/agent/sandbox/host.ts';
+import { createHostTools } from '../actors/agent/tools/host-tools.ts';
+import type { Tool } from '../actors/agent/tools/tool.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { staysInPlace } from './workspaces.ts';
+
+/** Starts nothing and looks at nothing: the sandbox is tried when the first command needs it. */
+export function hostToolsOf(config: Config, clustered: boolean): readonly Tool[] {
+  const { boundary, image, network, timeoutSeconds, memoryMb } = config.tools.exec;
+  return createHostTools({
+    boundaries: { sandbox: createSandbox({ boundary, image }), host: createHostBoundary() },
+    network,
+    timeoutSeconds,
+    memoryMb,
+    workspacesShared: staysInPlace(config, clustered),
+  });
+}
