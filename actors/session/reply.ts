@@ -1,6 +1,102 @@
-/** What a run says to people in the end (AL7). Pure. */
-import type { ReplyFacts } from './types.ts';
+/**
+ * Reply: what a run says to people in the end (AL7): the reasoning where it is asked for, a line per
+ * tool where work is shown, the answer; an error in words when the run failed. Pure.
+ *
+ * Invariants: NO_REPLY is never told; what a messaging tool has sent is not said again; a run that
+ * has nothing to say although a tool failed says so, unless something was sent that people can see.
+ */
+import type { ErrorData } from '../../protocols/errors.ts';
+import { cutMiddle } from '../agent/context/cut.ts';
+import type { ReplyFacts, ToolSummary } from './types.ts';
 
+/** `silent`: nothing is told; the text is '' then. */
 export type ShapedReply = { readonly text: string; readonly silent: boolean };
 
-export const shapeReply = ({ text }: ReplyFacts): ShapedReply => ({ text, silent: text === '' });
+const SILENT = 'NO_REPLY';
+const ABOUT_CHARACTERS_MAX = 120;
+const RESULT_CHARACTERS_MAX = 1_000;
+const SEPARATOR = '\n\n';
+
+export function shapeReply(facts: ReplyFacts): ShapedReply {
+  const answer = withoutSent(spoken(facts.text), facts);
+  const { status, error } = facts;
+  if (status === 'error' || status === 'timeout')
+    return told([...shown(facts), answer, failureText(status, error)]);
+  if (answer !== '') return told([...shown(facts), answer]);
+  return told([fallbackText(facts)]);
+}
+
+const told = (parts: readonly string[]): ShapedReply => {
+  const text = parts.filter((part) => part !== '').join(SEPARATOR);
+  return { text, silent: text === '' };
+};
+
+/** The token at the beginning and at the end, with what usually stands around it. */
+const AT_START = new RegExp(`^[\\s*_\`"']*${SILENT}(?![\\p{L}\\p{N}_])[\\s*_\`"'.:,-]*`, 'u');
+const AT_END = new RegExp(`(?:^|[\\s*_\`"'(]+)${SILENT}[\\s*_\`"').]*$`, 'u');
+
+/** The answer without the token that stands for silence. */
+function spoken(text: string): string {
+  let rest = text.trim();
+  for (;;) {
+    const next = rest.replace(AT_START, '').replace(AT_END, '').trim();
+    if (next === rest) return rest;
+    rest = next;
+  }
+}
+
+/** Case, marks and spaces aside: a model seldom repeats itself to the letter. */
+const normalized = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}\p{S}]+/gu, ' ')
+    .trim();
+
+/** '' when the whole was sent; paragraphs that were sent are left out. */
+function withoutSent(answer: string, { sent }: ReplyFacts): string {
+  const told = new Set(
+    sent.flatMap(({ text }) => [text, ...text.split(/\n{2,}/)].map(normalized)),
+  );
+  told.delete('');
+  if (told.size === 0) return answer;
+  if (told.has(normalized(answer))) return '';
+  const paragraphs = answer.split(/\n{2,}/);
+  const left = paragraphs.filter((one) => !told.has(normalized(one)));
+  return left.length === paragraphs.length ? answer : left.join(SEPARATOR).trim();
+}
+
+/** What stands in front of the answer. */
+function shown({ reasoning, showReasoning, verbose, tools }: ReplyFacts): string[] {
+  const thought = showReasoning ? (reasoning ?? '').trim() : '';
+  const lines = verbose === 'off' ? [] : tools.map((tool) => toolLine(tool, verbose === 'full'));
+  return [
+    ...(thought ? [`Reasoning:\n${thought.replaceAll(/^/gm, '> ')}`] : []),
+    ...(lines.length ? [lines.join('\n')] : []),
+  ];
+}
+
+function toolLine({ name, about, isError, result }: ToolSummary, withResult: boolean): string {
+  const what = oneLine(about);
+  const line = `- ${name}${what ? `: ${what}` : ''}${isError ? ' (failed)' : ''}`;
+  const full = withResult ? (result ?? '').trim() : '';
+  if (!full) return line;
+  return `${line}\n${cutMiddle(full, RESULT_CHARACTERS_MAX).replaceAll(/^/gm, '  ')}`;
+}
+
+const oneLine = (text: string): string =>
+  cutMiddle(text.replaceAll(/\s+/g, ' ').trim(), ABOUT_CHARACTERS_MAX).replaceAll('\n', ' ');
+
+/** Nothing is left to say: only a failure that nobody has heard of is told. */
+function fallbackText({ tools, sent, status }: ReplyFacts): string {
+  if (status !== 'ok') return '';
+  const failed = tools.findLast(({ isError }) => isError);
+  if (!failed || sent.some(({ text }) => normalized(text) !== '')) return '';
+  const about = oneLine(failed.about);
+  return `The tool ${failed.name} failed${about ? ` (${about})` : ''}, and there is no answer. Ask again, or look at the run for what it said.`;
+}
+
+function failureText(status: ReplyFacts['status'], error: ErrorData | undefined): string {
+  if (error) return `The run failed: ${error.message}`;
+  return status === 'timeout' ? 'The run took longer than it may.' : 'The run failed.';
+}

@@ -42,10 +42,10 @@ export function conversationFrom(
   entries: readonly TranscriptEntry[],
   { window, reserveTokens, prepend }: ConversationOptions,
 ): Conversation {
-  const { system, summary, shown } = shownOf(entries);
+  const { system, summary, entries: shown } = shownOf(entries);
   const said = mendConversation([
     ...(summary === undefined ? [] : [summaryMessage(summary)]),
-    ...shown.flatMap((entry) => messageOf(entry, prepend)),
+    ...shown.flatMap(({ entry }) => messageOf(entry, prepend)),
   ]);
   const systemTokens = tokensOf(system);
   const room = window - reserveTokens - systemTokens;
@@ -59,40 +59,44 @@ export function conversationFrom(
 export type Shown = {
   readonly system: string;
   readonly summary?: string;
-  readonly shown: readonly SessionEntry[];
+  readonly entries: readonly ShownEntry[];
 };
+export type ShownEntry = { readonly position: number; readonly entry: SessionEntry };
 
-function shownOf(entries: readonly TranscriptEntry[]): Shown {
+/** What stands after the last reset, and from the last compaction's `keptFrom` on. */
+export function shownOf(entries: readonly TranscriptEntry[]): Shown {
   let system = '';
   let summary: string | undefined;
-  let shown: TranscriptEntry[] = [];
-  for (const one of entries) {
-    const entry = one.entry as unknown as SessionEntry;
+  let shown: ShownEntry[] = [];
+  for (const { position, entry: stored } of entries) {
+    const entry = stored as unknown as SessionEntry;
     if (entry.type === 'reset') {
       [system, summary, shown] = ['', undefined, []];
     } else if (entry.type === 'prompt') {
       system = entry.system;
     } else if (entry.type === 'compaction') {
       summary = entry.summary;
-      shown = shown.filter(({ position }) => position >= entry.keptFrom);
+      shown = shown.filter((one) => one.position >= entry.keptFrom);
     } else {
-      shown.push(one);
+      shown.push({ position, entry });
     }
   }
-  const kept = shown.map(({ entry }) => entry as unknown as SessionEntry);
-  return { system, ...(summary === undefined ? {} : { summary }), shown: kept };
+  return { system, ...(summary === undefined ? {} : { summary }), entries: shown };
 }
 
 /** Begins the message that stands for what was summarized. */
-export const SUMMARY_MARK =
-  '<summary>\nThis conversation was longer. What came before, summed up:\n\n';
+const SUMMARY_MARK = '<summary>\nThis conversation was longer. What came before, summed up:\n\n';
 
-const summaryMessage = (summary: string): ModelMessage => ({
+export const summaryMessage = (summary: string): ModelMessage => ({
   role: 'user',
   text: `${SUMMARY_MARK}${summary}\n</summary>`,
 });
 
-function messageOf(entry: SessionEntry, prepend: ConversationOptions['prepend']): ModelMessage[] {
+/** None for entries that are not said. */
+export function messageOf(
+  entry: SessionEntry,
+  prepend?: ConversationOptions['prepend'],
+): ModelMessage[] {
   switch (entry.type) {
     case 'user': {
       const isFirst = prepend?.runId === entry.runId && entry.of === undefined;

@@ -1,9 +1,193 @@
-/** compact: shortens the context of a session (AL8). */
+/**
+ * compact: shortens the context of a session (AL8): notes worth keeping go to the agent's daily log
+ * first, then the older part becomes a summary by the model, or by rule when no model can.
+ *
+ * `keyed`: a repeat asks the model again, which costs, and writes the log once, by the effect's id.
+ */
+import { address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { EffectDefinition } from '../../../runtime/index.ts';
+import type { Usage } from '../../../protocols/session.ts';
+import type { EffectContext, EffectDefinition, TranscriptEntry } from '../../../runtime/index.ts';
+import { messageOf, shownOf, summaryMessage } from '../../agent/context/conversation.ts';
+import { cutMiddle } from '../../agent/context/cut.ts';
+import { logNotes } from '../../agent/context/daily-log.ts';
+import { type Kept, kept } from '../../agent/context/keep.ts';
+import * as words from '../../agent/context/summary.ts';
+import { messagesTokens, tokensOf } from '../../agent/context/tokens.ts';
+import type { HookAbout } from '../../agent/hooks/hooks.ts';
+import { confinementOf } from '../../agent/policy/plan.ts';
+import type { AgentServices } from '../../agent/services.ts';
 import type { CompactInput, CompactOutput } from '../types.ts';
+import { Writer } from './writer.ts';
+
+const RESERVE_TOKENS_DEFAULT = 16_384;
+const PAGE = 1_000;
+/** Of what fits: stays as it is, and what one question to the model may take. */
+const KEPT_SHARE = 0.3;
+const KEPT_TOKENS_MAX = 20_000;
+const PIECE_SHARE = 0.6;
+/** Pieces that are smaller by half each time, when the model finds them too long. */
+const HALVINGS_MAX = 3;
+/** Of the person's own words, where the cut is within their turn. */
+const QUESTION_CHARACTERS_MAX = 20_000;
+const NO_NOTES = 'NO_REPLY';
+const ROOM_TOKENS_MIN = 1_000;
 
 export const compact: EffectDefinition<CompactInput, CompactOutput> = {
   class: 'keyed',
-  run: () => Promise.reject(new TroupeError('UNAVAILABLE', 'nothing can be compacted yet')),
+  async run(input, context) {
+    const { hooks } = context.services as AgentServices;
+    const { tenant, agentId, sessionKey, runId } = input;
+    const about: HookAbout = { tenant, agentId, sessionKey, ...(runId ? { runId } : {}) };
+    const writer = new Writer(input, context);
+    const reserve = input.settings.reserveTokens ?? RESERVE_TOKENS_DEFAULT;
+    const room = Math.max(ROOM_TOKENS_MIN, writer.window - reserve);
+    const before = await conversationAt(input, context, room);
+    if (before.kept === undefined) return unchanged(before, input.from);
+    await hooks.run(
+      'before_compaction',
+      { entries: before.kept.old.length, tokens: before.tokens },
+      about,
+    );
+    const parts: Parts = { ...before, kept: before.kept, room };
+    const notes = await notesOf(parts, input, context, writer);
+    const summary = [await summaryOf(parts, input, writer), ...questionOf(parts), ...notes].join(
+      '\n\n',
+    );
+    const tokensAfter =
+      before.kept.keptTokens + before.systemTokens + messagesTokens([summaryMessage(summary)]);
+    await hooks.run('after_compaction', { summary, tokens: tokensAfter }, about);
+    return {
+      compacted: true,
+      summary,
+      keptFrom: before.kept.keptFrom,
+      tokensBefore: before.tokens,
+      tokensAfter,
+      usage: writer.usage,
+    };
+  },
 };
+
+type Before = {
+  readonly summary?: string;
+  /** estimated, with the system prompt and without pruning */
+  readonly tokens: number;
+  readonly systemTokens: number;
+  readonly kept?: Kept;
+};
+type Parts = Before & { readonly kept: Kept; readonly room: number };
+
+const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
+
+const unchanged = ({ summary = '', tokens }: Before, from: number): CompactOutput => ({
+  compacted: false,
+  summary,
+  keptFrom: from,
+  tokensBefore: tokens,
+  tokensAfter: tokens,
+  usage: NO_USAGE,
+});
+
+/** What models see now, and what of it would stay. */
+async function conversationAt(
+  { from, runId }: CompactInput,
+  context: EffectContext,
+  room: number,
+): Promise<Before> {
+  const { system, summary, entries } = shownOf(await transcriptFrom(from, context));
+  const said = messagesTokens(entries.flatMap(({ entry }) => messageOf(entry)));
+  const first = summary === undefined ? 0 : messagesTokens([summaryMessage(summary)]);
+  const systemTokens = tokensOf(system);
+  const keep = kept(entries, {
+    // less than there is, for the estimate may be wrong: who asks has been told that it is too long
+    keepTokens: runId === '' ? 0 : Math.min(KEPT_TOKENS_MAX, KEPT_SHARE * Math.min(room, said)),
+    turnTokensMax: runId === '' ? Infinity : room / 2,
+  });
+  return {
+    ...(summary === undefined ? {} : { summary }),
+    tokens: systemTokens + first + said,
+    systemTokens,
+    ...(keep ? { kept: keep } : {}),
+  };
+}
+
+async function transcriptFrom(start: number, context: EffectContext): Promise<TranscriptEntry[]> {
+  const entries: TranscriptEntry[] = [];
+  for (let from = start; ; ) {
+    const page = await context.transcript().read({ from, limit: PAGE });
+    entries.push(...page);
+    if (page.length < PAGE) return entries;
+    from = page.at(-1)!.position + 1;
+  }
+}
+
+// ---- the summary
+
+/** Piece by piece, each with the summary so far; smaller pieces when they are too long. */
+async function summaryOf(parts: Parts, input: CompactInput, writer: Writer): Promise<string> {
+  const { room, summary: previous } = parts;
+  const entries = parts.kept.old.map(({ entry }) => entry);
+  const lines = words.linesOf(entries);
+  const request = words.summaryRequest(input.instructions);
+  for (let halving = 0; halving <= HALVINGS_MAX; halving++) {
+    const pieceTokens = Math.floor((room * PIECE_SHARE) / 2 ** halving);
+    try {
+      let summary = previous;
+      for (const piece of words.piecesOf(lines, pieceTokens)) {
+        const material =
+          summary === undefined ? piece : `${words.previousText(summary)}\n\n${piece}`;
+        summary = await writer.write(words.SUMMARY_SYSTEM, material, request);
+        if (summary === '') return words.mechanicalSummary(previous, entries);
+      }
+      return cutMiddle(summary ?? '', words.SUMMARY_CHARACTERS_MAX);
+    } catch (error) {
+      if (!mayBeShortened(error)) break;
+    }
+  }
+  return words.mechanicalSummary(previous, entries);
+}
+
+/** @throws what may pass: the effect, or the run, tries again */
+function mayBeShortened(error: unknown): boolean {
+  if (!(error instanceof TroupeError)) throw error;
+  if (error.code === 'PAYLOAD_TOO_LARGE' || error.details?.['reason'] === 'context_length')
+    return true;
+  if (PASSING.has(error.code)) throw error;
+  return false;
+}
+
+const PASSING: ReadonlySet<string> = new Set([
+  'UNAVAILABLE',
+  'RATE_LIMIT_EXCEEDED',
+  'DEADLINE_EXCEEDED',
+  'CANCELLED',
+]);
+
+const questionOf = ({ kept: { question } }: Parts): string[] =>
+  question === undefined
+    ? []
+    : [`The message that is being worked on:\n${cutMiddle(question, QUESTION_CHARACTERS_MAX)}`];
+
+// ---- the daily log
+
+/** Writes it. What could not be written there stays in the summary. */
+async function notesOf(
+  { kept: { old }, room }: Parts,
+  input: CompactInput,
+  context: EffectContext,
+  writer: Writer,
+): Promise<string[]> {
+  const agent = address(input.tenant, 'agent', input.agentId);
+  const { workspaceAccess } = confinementOf(input.settings, input.sessionKey);
+  if (workspaceAccess !== 'rw' || (await context.peek(agent, [])) === undefined) return [];
+  const lines = words.linesOf(old.map(({ entry }) => entry));
+  const newest = words.piecesOf(lines, Math.floor(room * PIECE_SHARE)).at(-1) ?? '';
+  const text = await writer
+    .write(words.NOTES_SYSTEM, newest, words.NOTES_REQUEST)
+    .catch((error: unknown) => (mayBeShortened(error), ''));
+  if (text === '' || text.includes(NO_NOTES)) return [];
+  const { path } = await context.workspace(agent);
+  const { sessionKey } = input;
+  const isWritten = await logNotes(path, { id: context.id, sessionKey, text, at: context.now() });
+  return isWritten ? [] : [`Notes that could not be written to memory/:\n${text}`];
+}
