@@ -35,7 +35,7 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
     // a process group of its own
     detached: true,
   });
-  const callOff = whenThisProcessDies('kill -9 -- "-$1"', [String(child.pid)]);
+  const callOff = whenThisProcessDies('kill -KILL "-$1"', [String(child.pid)]);
   const kill = () => {
     for (const pid of processesUnder(child.pid, Infinity)) killNow(pid);
     killNow(-child.pid);
