@@ -8,14 +8,19 @@
  *     - `open`: nobody waits;
  *     - `crowded`: some wait for a slot;
  *     - `resting`: one turn has answered as many as it may, the next goes on.
+ *     (a ceiling on the runs of all agents: each waits for one of the tenant's places as well)
  *  - `paused`: runs wait until it is resumed.
  *  - `retired`: no more runs; those that wait are refused.
  *
  * Invariants: every run that asks is answered once, unless it is released before; never more than
- * `runsMax` slots are held; a slot whose session is gone comes free by itself.
+ * `runsMax` slots are held; a slot whose session is gone comes free by itself. What is used is
+ * known when a run ends: past a budget goes at most what the runs use that were going when it was
+ * spent.
  */
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
+import * as allowed from './allowed.ts';
+import * as shared from './shared.ts';
 import * as slots from './slots.ts';
 import type { AgentContext, AgentEvent } from './types.ts';
 
@@ -29,17 +34,34 @@ export const agentMachine = setup({
     newTurn: assign(slots.newTurn),
     promote: assign(slots.promote),
     refuseFirst: assign(slots.refuseFirst),
+    allow: assign(allowed.allow),
+    noteAsked: assign(shared.noteAsked),
+    askAgain: assign(shared.askAgain),
+    unaskFirst: assign(shared.unaskFirst),
+    unaskAwaited: assign(shared.unaskAwaited),
+    promoteAwaited: assign(shared.promoteAwaited),
+    dropAwaited: assign(shared.dropAwaited),
+    noteVerdict: assign(shared.noteVerdict),
   },
   guards: {
     isFromNobody: slots.isFromNobody,
     runsAlready: slots.runsAlready,
     waitsAlready: slots.waitsAlready,
     queueIsFull: ({ context }) => context.waiting.length >= slots.WAITING_MAX,
-    budgetSpent: ({ context, event }) => slots.budgetSpent(context, event.meta.now),
+    budgetSpent: ({ context, event }) => slots.overBudget(context, event.meta.now) !== undefined,
     somebodyWaits: ({ context }) => context.waiting.length > 0,
     turnIsFull: ({ context }) => slots.turnIsFull(context),
     nextIsOverBudget: slots.nextIsOverBudget,
-    nextMayRun: slots.nextMayRun,
+    nextMayRun: shared.nextMayRun,
+    nextMayAsk: shared.nextMayAsk,
+    nextGivesBack: (args) => slots.nextIsOverBudget(args) && shared.firstAsked(args),
+    firstAsked: shared.firstAsked,
+    isAwaited: shared.isAwaited,
+    concernsTenant: shared.concernsTenant,
+    hasCeilings: shared.hasCeilings,
+    mayNotAllow: allowed.mayNotAllow,
+    isNoPattern: allowed.isNoPattern,
+    mayAllow: (args) => !allowed.mayNotAllow(args) && !allowed.isNoPattern(args),
   },
   delays: { lease: slots.leaseMs, nextTurn: 0 },
 }).createMachine({
@@ -48,14 +70,32 @@ export const agentMachine = setup({
   context: ({ input }) => slots.born(input),
   initial: 'unknown',
   options: { maxIterations: 1_000 },
+  on: {
+    'agent.allow': [
+      { guard: 'mayNotAllow', actions: { type: 'reply', params: allowed.forbidden } },
+      { guard: 'isNoPattern', actions: { type: 'reply', params: allowed.noPattern } },
+      { actions: { type: 'reply', params: allowed.notConfigured } },
+    ],
+  },
   states: {
     unknown: {
       description: 'Nothing is configured under this id; every run is refused.',
       on: {
-        'agent.configure': {
-          target: 'active',
-          actions: ['configure', { type: 'reply', params: slots.configured }],
-        },
+        'agent.configure': [
+          {
+            guard: 'concernsTenant',
+            target: 'active',
+            actions: [
+              { type: 'tell', params: shared.configured },
+              'configure',
+              { type: 'reply', params: slots.configured },
+            ],
+          },
+          {
+            target: 'active',
+            actions: ['configure', { type: 'reply', params: slots.configured }],
+          },
+        ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
           {
@@ -68,10 +108,21 @@ export const agentMachine = setup({
       description: 'Runs are admitted up to runsMax at once; more wait in order.',
       initial: 'admitting',
       on: {
-        'agent.configure': {
-          target: '.admitting',
-          actions: ['configure', { type: 'reply', params: slots.configured }],
-        },
+        'agent.configure': [
+          {
+            guard: 'concernsTenant',
+            target: '.admitting',
+            actions: [
+              { type: 'tell', params: shared.configured },
+              'configure',
+              { type: 'reply', params: slots.configured },
+            ],
+          },
+          {
+            target: '.admitting',
+            actions: ['configure', { type: 'reply', params: slots.configured }],
+          },
+        ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
           {
@@ -81,7 +132,7 @@ export const agentMachine = setup({
           { guard: 'waitsAlready' },
           {
             guard: 'budgetSpent',
-            actions: { type: 'tell', params: (args) => slots.refused(args, slots.OVER_BUDGET) },
+            actions: { type: 'tell', params: slots.refusedNow },
           },
           {
             guard: 'queueIsFull',
@@ -89,7 +140,31 @@ export const agentMachine = setup({
           },
           { target: '.admitting', actions: 'wait' },
         ],
-        'agent.release': { target: '.admitting', actions: 'release' },
+        'agent.release': [
+          {
+            guard: 'hasCeilings',
+            target: '.admitting',
+            actions: ['release', { type: 'tell', params: shared.released }],
+          },
+          { target: '.admitting', actions: 'release' },
+        ],
+        'agent.allow': {
+          guard: 'mayAllow',
+          target: '.admitting',
+          actions: [{ type: 'reply', params: allowed.answered }, 'allow'],
+        },
+        'budget.taken': {
+          guard: 'isAwaited',
+          target: '.admitting',
+          actions: [{ type: 'tell', params: shared.admittedWithPlace }, 'promoteAwaited'],
+        },
+        'budget.refused': {
+          guard: 'isAwaited',
+          target: '.admitting',
+          actions: [{ type: 'tell', params: shared.refusedByTenant }, 'dropAwaited'],
+        },
+        'budget.spent': { target: '.admitting', actions: 'noteVerdict' },
+        'budget.opened': { target: '.admitting', actions: 'noteVerdict' },
         'agent.pause': { target: 'paused' },
         'agent.retire': { target: 'retired' },
       },
@@ -100,14 +175,16 @@ export const agentMachine = setup({
           always: [
             { guard: 'turnIsFull', target: 'resting' },
             {
+              guard: 'nextGivesBack',
+              actions: [{ type: 'tell', params: shared.firstGivenBack }, 'unaskFirst'],
+            },
+            {
               guard: 'nextIsOverBudget',
-              actions: [
-                {
-                  type: 'tell',
-                  params: (args) => slots.refusedFirst(args, slots.OVER_BUDGET),
-                },
-                'refuseFirst',
-              ],
+              actions: [{ type: 'tell', params: slots.refusedFirstNow }, 'refuseFirst'],
+            },
+            {
+              guard: 'nextMayAsk',
+              actions: [{ type: 'tell', params: shared.takes }, 'noteAsked'],
             },
             {
               guard: 'nextMayRun',
@@ -124,7 +201,7 @@ export const agentMachine = setup({
         crowded: {
           description: 'Some wait for a slot; one that its session lost comes free by itself.',
           entry: { type: 'project', params: (args) => slots.row(args, 'active') },
-          after: { lease: { target: 'admitting' } },
+          after: { lease: { target: 'admitting', actions: 'askAgain' } },
         },
         resting: {
           description: 'This turn has answered as many as it may.',
@@ -137,11 +214,23 @@ export const agentMachine = setup({
       description: 'Runs wait until it is resumed; what runs goes on.',
       entry: { type: 'project', params: (args) => slots.row(args, 'paused') },
       on: {
-        'agent.configure': {
-          target: 'paused',
-          reenter: true,
-          actions: ['configure', { type: 'reply', params: slots.configured }],
-        },
+        'agent.configure': [
+          {
+            guard: 'concernsTenant',
+            target: 'paused',
+            reenter: true,
+            actions: [
+              { type: 'tell', params: shared.configured },
+              'configure',
+              { type: 'reply', params: slots.configured },
+            ],
+          },
+          {
+            target: 'paused',
+            reenter: true,
+            actions: ['configure', { type: 'reply', params: slots.configured }],
+          },
+        ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
           {
@@ -155,7 +244,28 @@ export const agentMachine = setup({
           },
           { target: 'paused', reenter: true, actions: 'wait' },
         ],
-        'agent.release': { target: 'paused', reenter: true, actions: 'release' },
+        'agent.release': [
+          {
+            guard: 'hasCeilings',
+            target: 'paused',
+            reenter: true,
+            actions: ['release', { type: 'tell', params: shared.released }],
+          },
+          { target: 'paused', reenter: true, actions: 'release' },
+        ],
+        'agent.allow': {
+          guard: 'mayAllow',
+          target: 'paused',
+          reenter: true,
+          actions: [{ type: 'reply', params: allowed.answered }, 'allow'],
+        },
+        'budget.taken': {
+          guard: 'isAwaited',
+          actions: [{ type: 'tell', params: shared.awaitedGivenBack }, 'unaskAwaited'],
+        },
+        'budget.refused': { guard: 'isAwaited', actions: 'unaskAwaited' },
+        'budget.spent': { actions: 'noteVerdict' },
+        'budget.opened': { actions: 'noteVerdict' },
         'agent.resume': { target: 'active' },
         'agent.retire': { target: 'retired' },
       },
@@ -169,11 +279,34 @@ export const agentMachine = setup({
           { guard: 'waitsAlready' },
           { actions: { type: 'tell', params: (args) => slots.refused(args, slots.RETIRED) } },
         ],
-        'agent.release': { target: '.refusing', actions: 'release' },
-        'agent.configure': {
-          target: 'active',
-          actions: ['configure', { type: 'reply', params: slots.configured }],
+        'agent.release': [
+          {
+            guard: 'hasCeilings',
+            target: '.refusing',
+            actions: ['release', { type: 'tell', params: shared.released }],
+          },
+          { target: '.refusing', actions: 'release' },
+        ],
+        'agent.allow': {
+          guard: 'mayAllow',
+          target: '.refusing',
+          actions: [{ type: 'reply', params: allowed.answered }, 'allow'],
         },
+        'agent.configure': [
+          {
+            guard: 'concernsTenant',
+            target: 'active',
+            actions: [
+              { type: 'tell', params: shared.configured },
+              'configure',
+              { type: 'reply', params: slots.configured },
+            ],
+          },
+          {
+            target: 'active',
+            actions: ['configure', { type: 'reply', params: slots.configured }],
+          },
+        ],
       },
       states: {
         refusing: {
@@ -181,6 +314,10 @@ export const agentMachine = setup({
           entry: 'newTurn',
           always: [
             { guard: 'turnIsFull', target: 'resting' },
+            {
+              guard: 'firstAsked',
+              actions: [{ type: 'tell', params: shared.firstGivenBack }, 'unaskFirst'],
+            },
             {
               guard: 'somebodyWaits',
               actions: [

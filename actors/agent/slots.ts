@@ -15,7 +15,9 @@ import type { AgentContext, AgentEvent, Held, Slot } from './types.ts';
 /** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
 /** A slot whose run is past its time by so much was lost with its session. */
-const LEASE_GRACE_MS = 60_000;
+export const LEASE_GRACE_MS = 60_000;
+/** A run that waits for one of the tenant's places asks again after so long. */
+const ASK_AGAIN_MS = 60_000;
 /** Sessions that one turn answers, well below what a turn may send; the others are next. */
 export const ANSWERS_PER_TURN = 32;
 
@@ -28,11 +30,17 @@ export const born = ({ self, now }: ActorInput): AgentContext => ({
   waiting: [],
   day: dayOf(now),
   tokensToday: 0,
+  costToday: 0,
+  allowed: [],
+  tenantSpent: null,
   answered: 0,
 });
 
-export const configure = ({ event }: Args): Partial<AgentContext> =>
-  event.type === 'agent.configure' ? { settings: event.settings } : {};
+export function configure({ context, event }: Args): Partial<AgentContext> {
+  if (event.type !== 'agent.configure') return {};
+  const { settings } = event;
+  return { settings, tenantSpent: settings.tenant ? context.tenantSpent : null };
+}
 
 /** Told to the root, which waits for it before doors open. */
 export const configured = ({ context, event }: Args): Reply => ({
@@ -41,27 +49,41 @@ export const configured = ({ context, event }: Args): Reply => ({
 });
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10);
-const tokensOn = (context: AgentContext, now: number): number =>
-  context.day === dayOf(now) ? context.tokensToday : 0;
+
+/** Sums of the day that it is now. */
+function sumsOn({ day, tokensToday, costToday }: AgentContext, now: number) {
+  return day === dayOf(now) ? { tokensToday, costToday } : { tokensToday: 0, costToday: 0 };
+}
 
 const leaseEnd = (context: AgentContext, { at }: Held): number =>
   at + context.settings!.timeoutMs + LEASE_GRACE_MS;
 
 /** Slots of runs that may still be going. */
-const held = (context: AgentContext, now: number): readonly Held[] =>
+export const held = (context: AgentContext, now: number): readonly Held[] =>
   context.running.filter((slot) => now < leaseEnd(context, slot));
 
 const hasSlot = (context: AgentContext, now: number): boolean =>
   held(context, now).length < context.settings!.runsMax;
 
-/** Until a slot is free at the latest, whatever has become of its session. */
+/**
+ * Until a slot is free at the latest, whatever has become of its session, or until those who asked
+ * for a place of the tenant's ask again.
+ */
 export const leaseMs = ({ context, event }: Args): number => {
-  const ends = held(context, event.meta.now).map((slot) => leaseEnd(context, slot));
-  return Math.max(0, Math.min(...ends) - event.meta.now);
+  const { now } = event.meta;
+  const ends = held(context, now).map((slot) => leaseEnd(context, slot));
+  const again = context.waiting.some(({ asked }) => asked) ? [now + ASK_AGAIN_MS] : [];
+  return Math.max(0, Math.min(...ends, ...again) - now);
 };
 
-export const budgetSpent = (context: AgentContext, now: number): boolean =>
-  context.settings!.tokensPerDay > 0 && tokensOn(context, now) >= context.settings!.tokensPerDay;
+/** Why no run may begin today; undefined: they may. */
+export function overBudget(context: AgentContext, now: number): ErrorData | undefined {
+  const { tokensPerDay, costPerDayUsd } = context.settings!;
+  const { tokensToday, costToday } = sumsOn(context, now);
+  if (tokensPerDay > 0 && tokensToday >= tokensPerDay) return OVER_TOKENS;
+  if (costPerDayUsd && costToday >= costPerDayUsd) return OVER_COST;
+  return context.tenantSpent?.day === dayOf(now) ? context.tenantSpent.error : undefined;
+}
 
 /** Runs are admitted to sessions; nobody else could be answered. */
 export const isFromNobody = ({ event }: Args): boolean => event.meta.from === undefined;
@@ -95,9 +117,9 @@ export const newTurn = (): Partial<AgentContext> => ({ answered: 0 });
 export const turnIsFull = ({ waiting, answered }: AgentContext): boolean =>
   waiting.length > 0 && answered >= ANSWERS_PER_TURN;
 
-/** The first has come when the day's tokens were not yet spent. */
+/** The first has come when the day's budget was not yet spent. */
 export const nextIsOverBudget = ({ context, event }: Args): boolean =>
-  context.waiting.length > 0 && budgetSpent(context, event.meta.now);
+  context.waiting.length > 0 && overBudget(context, event.meta.now) !== undefined;
 
 export const nextMayRun = ({ context, event }: Args): boolean =>
   context.waiting.length > 0 && hasSlot(context, event.meta.now);
@@ -107,11 +129,13 @@ export function release({ context, event }: Args): Partial<AgentContext> {
   if (event.type !== 'agent.release') return {};
   const { runId, usage, meta } = event;
   const not = (slot: Held) => slot.runId !== runId;
+  const { tokensToday, costToday } = sumsOn(context, meta.now);
   return {
     running: context.running.filter(not),
     waiting: context.waiting.filter(not),
     day: dayOf(meta.now),
-    tokensToday: tokensOn(context, meta.now) + usage.inputTokens + usage.outputTokens,
+    tokensToday: tokensToday + usage.inputTokens + usage.outputTokens,
+    costToday: costToday + (usage.costUsd ?? 0),
   };
 }
 
@@ -128,7 +152,7 @@ export const refuseFirst = ({ context }: Args): Partial<AgentContext> => ({
   answered: context.answered + 1,
 });
 
-const admitted = (context: AgentContext, { runId, session }: Slot): Tell => {
+export const admitted = (context: AgentContext, { runId, session }: Slot): Tell => {
   const event: AgentAdmitted = {
     type: 'agent.admitted',
     runId,
@@ -146,7 +170,7 @@ export const refused = (args: Args, error: ErrorData): Tell => refusal(slotOf(ar
 export const refusedFirst = ({ context }: Args, error: ErrorData): Tell =>
   refusal(context.waiting[0]!, error);
 
-function refusal({ runId, session }: Slot, error: ErrorData): Tell {
+export function refusal({ runId, session }: Slot, error: ErrorData): Tell {
   const event: AgentRefused = { type: 'agent.refused', runId, error };
   return { to: session, event };
 }
@@ -155,10 +179,19 @@ export const unknown = ({ context }: Args): ErrorData => ({
   code: 'NOT_FOUND',
   message: `no agent '${keyOf(context)}' is configured (agents.agents)`,
 });
-export const OVER_BUDGET: ErrorData = {
+const OVER_TOKENS: ErrorData = {
   code: 'RATE_LIMIT_EXCEEDED',
   message: "the agent's tokens of today are spent (agents.agents[].tokensPerDay)",
 };
+const OVER_COST: ErrorData = {
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: "the agent's money of today is spent (agents.agents[].costPerDayUsd)",
+};
+/** Told to the one that asks while the day's budget is spent. */
+export const refusedNow = (args: Args): Tell => refused(args, spentNow(args));
+/** Told to the one that waited longest. */
+export const refusedFirstNow = (args: Args): Tell => refusedFirst(args, spentNow(args));
+const spentNow = ({ context, event }: Args): ErrorData => overBudget(context, event.meta.now)!;
 export const QUEUE_FULL: ErrorData = {
   code: 'RATE_LIMIT_EXCEEDED',
   message: `${WAITING_MAX} runs wait for this agent, which is its limit`,
@@ -168,19 +201,22 @@ export const RETIRED: ErrorData = { code: 'FORBIDDEN', message: 'the agent is re
 // ---- what others see
 
 export function row({ context, event }: Args, status: AgentRow['status']): Project {
-  const { settings, running, waiting } = context;
+  const { settings, running, waiting, allowed } = context;
   const now = event.meta.now;
+  const { tokensToday, costToday } = sumsOn(context, now);
   const value: AgentRow = {
     agentId: keyOf(context),
     status,
     running: running.length,
     waiting: waiting.length,
     day: dayOf(now),
-    tokensToday: tokensOn(context, now),
+    tokensToday,
+    ...(costToday > 0 ? { costTodayUsd: costToday } : {}),
     ...(settings?.model ? { model: settings.model } : {}),
+    ...(allowed.length > 0 ? { allowed } : {}),
   };
   return { index: 'agents', key: value.agentId, value };
 }
 
-const keyOf = ({ self }: AgentContext): string =>
+export const keyOf = ({ self }: AgentContext): string =>
   self.slice(self.indexOf('/', self.indexOf('/') + 1) + 1);

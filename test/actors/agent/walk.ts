@@ -1,33 +1,57 @@
 /** All that may happen to the agent, and what it has promised on every path. */
 import { agentMachine } from '../../../actors/agent/machine.ts';
+import { ASKED_MAX } from '../../../actors/agent/shared.ts';
 import { ANSWERS_PER_TURN, WAITING_MAX } from '../../../actors/agent/slots.ts';
 import type { AgentContext } from '../../../actors/agent/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow, AgentSettings } from '../../../protocols/agent.ts';
+import {
+  budgetAddress,
+  type BudgetConfigure,
+  type BudgetRelease,
+  type BudgetTake,
+} from '../../../protocols/budget.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import { demand, type Exploration, type Happened, said } from '../../charts/coverage.ts';
+import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
 const self = address('default', 'agent', 'main');
+const budget = budgetAddress('default');
 const contextOf = (live: Live) => live.snapshot.context as AgentContext;
 
-const settings = (runsMax: number, tokensPerDay = 0): AgentSettings => ({
+const settings = (runsMax: number, more: Partial<AgentSettings> = {}): AgentSettings => ({
   agentId: 'main',
   timeoutMs: 1_000,
   runsMax,
-  tokensPerDay,
+  tokensPerDay: 0,
+  ...more,
 });
+/** By the name of the move that configures them. */
+const configurations: Readonly<Record<string, AgentSettings>> = {
+  '1': settings(1),
+  '2': settings(2),
+  '1 poor': settings(1, { tokensPerDay: 100 }),
+  '100': settings(100),
+  '1 dear': settings(1, { costPerDayUsd: 1 }),
+  '2 with others': settings(2, { tenant: { runsMax: 1, tokensPerDay: 1_000 } }),
+  '100 with others': settings(100, { tenant: { runsMax: 10 } }),
+};
+
+type BudgetEvent = BudgetConfigure | BudgetTake | BudgetRelease;
 
 /** What the agent owes to those who asked it, and what it has shown. */
 class Slots {
   /** runs that asked and have neither an answer nor been released */
   readonly open: Set<string>;
   readonly admitted: Set<string>;
+  /** places that were asked for and neither given back nor used up */
+  readonly places: Set<string>;
   row: AgentRow | undefined;
 
   constructor(from?: Slots) {
     this.open = new Set(from?.open);
     this.admitted = new Set(from?.admitted);
+    this.places = new Set(from?.places);
     this.row = from?.row;
   }
 
@@ -38,7 +62,10 @@ class Slots {
   take({ cause, meta, step }: Happened): void {
     const event = cause.event as Message & { runId: string };
     const context = contextOf(step.live);
-    const tells = said<Tell>(step.asks, 'tell');
+    const all = said<Tell>(step.asks, 'tell');
+    const tells = all.filter(({ to }) => to !== budget);
+    for (const told of all) if (told.to === budget) this.#account(told.event as BudgetEvent);
+    if (event.type === 'budget.refused') this.places.delete(event.runId);
     const asksAgain = this.open.has(event.runId) || this.admitted.has(event.runId);
     if (event.type === 'agent.admit' && meta.from && !asksAgain) this.open.add(event.runId);
     if (event.type === 'agent.release' && step.outcome !== 'ignored') {
@@ -53,14 +80,29 @@ class Slots {
       if (!isAgain) demand(this.open.delete(runId), `an answer to ${runId}`).toBe(true);
       if (told.type === 'agent.admitted') this.admitted.add(runId);
     }
-    demand(tells.length).toBeLessThanOrEqual(ANSWERS_PER_TURN + 1);
+    demand(all.length).toBeLessThanOrEqual(ANSWERS_PER_TURN + 1);
+    demand(context.waiting.filter(({ asked }) => asked).length).toBeLessThanOrEqual(ASKED_MAX);
+    // Nobody keeps a place of the tenant's that is not needed.
+    if (context.settings?.tenant?.runsMax) {
+      const needed = new Set([...this.open, ...this.admitted]);
+      demand([...this.places].filter((runId) => !needed.has(runId))).toEqual([]);
+    }
     demand(context.waiting.map(({ runId }) => runId)).toEqual([...this.open]);
     demand(new Set(context.running.map(({ runId }) => runId)).size).toBe(context.running.length);
     this.#checkRow(step);
     const asked = said<Reply>(step.asks, 'reply').filter(({ to }) => to?.id === meta.id);
     const wantsReply =
-      event.type === 'agent.configure' || (event.type === 'agent.admit' && !meta.from);
+      event.type === 'agent.configure' ||
+      (event.type === 'agent.allow' && meta.reply !== undefined) ||
+      (event.type === 'agent.admit' && !meta.from);
     demand(asked.length).toBe(wantsReply ? 1 : 0);
+  }
+
+  #account(event: BudgetEvent): void {
+    if (event.type === 'budget.take') this.places.add(event.runId);
+    if (event.type === 'budget.release') this.places.delete(event.runId);
+    // The tenant forgets places when there is no ceiling on runs any more.
+    if (event.type === 'budget.configure' && !event.ceilings.runsMax) this.places.clear();
   }
 
   #checkRow({ live, asks }: Happened['step']): void {
@@ -76,8 +118,45 @@ class Slots {
 const release = (runId: string, inputTokens = 1): Message => ({
   type: 'agent.release',
   runId,
-  usage: { inputTokens, outputTokens: 0 },
+  usage: { inputTokens, outputTokens: 0, ...(inputTokens > 1 ? { costUsd: 1 } : {}) },
 });
+
+const ownSession = address('default', 'session', 'agent:main:main');
+const allow = (name: string, more: Partial<Move & { event: Message }> = {}): Move =>
+  ({
+    name: `allow ${name}`,
+    event: { type: 'agent.allow', pattern: 'git status', by: 'op' },
+    from: ownSession,
+    ...more,
+  }) as Move;
+
+/** A person's word about commands. */
+const allowances: readonly Move[] = [
+  allow('by an own session'),
+  allow('nothing', { event: { type: 'agent.allow', pattern: ' ', by: 'op' } }),
+  allow('by the session of another', {
+    from: address('default', 'session', 'agent:other:main'),
+  }),
+];
+
+/** What the tenant's budget says, to a run or to all. */
+const fromTenant = (name: string, event: Message): Move => ({
+  name: `tenant: ${name}`,
+  event,
+  from: budget,
+  tell: true,
+});
+const error = { code: 'RATE_LIMIT_EXCEEDED', message: 'spent' };
+
+const tenantMoves = ({ waiting }: AgentContext): Move[] => {
+  const asked = waiting.find((slot) => slot.asked)?.runId ?? 'gone';
+  return [
+    fromTenant('taken', { type: 'budget.taken', runId: asked }),
+    fromTenant('refused', { type: 'budget.refused', runId: asked, error }),
+    fromTenant('spent', { type: 'budget.spent', day: '1970-01-01', error }),
+    fromTenant('opened', { type: 'budget.opened' }),
+  ];
+};
 
 export const exploration: Exploration = {
   machine: agentMachine,
@@ -94,16 +173,18 @@ export const exploration: Exploration = {
     const first = running[0]?.runId;
     const last = waiting.at(-1)?.runId;
     return [
-      ...[settings(1), settings(2), settings(1, 100), settings(100)].map((one) => ({
-        name: `configure ${one.runsMax}${one.tokensPerDay ? ' poor' : ''}`,
+      ...Object.entries(configurations).map(([name, one]) => ({
+        name: `configure ${name}`,
         event: { type: 'agent.configure', settings: one },
       })),
+      ...allowances,
+      ...(set?.tenant ? tenantMoves(contextOf(live)) : []),
       ask(`r${live.seq}`),
       { name: 'admit from nobody', event: { type: 'agent.admit', runId: 'x' } },
       ...(first ? [{ ...ask(first), name: 'admit again' }] : []),
       ...(last ? [{ ...ask(last), name: 'admit again while waiting' }] : []),
       ...(first ? [{ name: 'release', event: release(first), tell: true as const }] : []),
-      ...(first && set?.tokensPerDay
+      ...(first && (set?.tokensPerDay || set?.costPerDayUsd)
         ? [{ name: 'release with all tokens', event: release(first, 100), tell: true as const }]
         : []),
       ...(last ? [{ name: 'give up', event: release(last, 0), tell: true as const }] : []),
@@ -115,18 +196,20 @@ export const exploration: Exploration = {
     ];
   },
   key: (live) => {
-    const { running, waiting, settings: set, tokensToday } = contextOf(live);
+    const { running, waiting, settings: set, tokensToday, tenantSpent } = contextOf(live);
     const { value } = live.snapshot;
+    const asked = waiting.filter((slot) => slot.asked).length;
     if (waiting.length > 2)
-      return [value, waiting.length >= WAITING_MAX, waiting.length > ANSWERS_PER_TURN];
-    const spent = Boolean(set?.tokensPerDay) && tokensToday >= 100;
+      return [value, waiting.length >= WAITING_MAX, waiting.length > ANSWERS_PER_TURN, asked > 0];
+    const spent = Boolean(set?.tokensPerDay || set?.costPerDayUsd) && tokensToday >= 100;
     return [
       value,
       Math.min(running.length, 3),
       waiting.length,
-      set?.runsMax,
-      set?.tokensPerDay,
+      Object.values(configurations).findIndex((one) => JSON.stringify(one) === JSON.stringify(set)),
       spent,
+      asked,
+      tenantSpent !== null,
     ];
   },
   scripts: [

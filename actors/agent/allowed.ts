@@ -1,0 +1,85 @@
+/**
+ * Allowed: commands that people allowed for good, which an agent keeps (SX3). Pure parts of its
+ * chart.
+ */
+import { parseAddress } from '../../protocols/address.ts';
+import { ALLOWED_MAX, type AllowedPatterns } from '../../protocols/agent.ts';
+import { APPROVER_ROLE } from '../../protocols/approval.ts';
+import type { Reply } from '../../protocols/statechart.ts';
+import { keyOf, unknown } from './slots.ts';
+import type { AgentContext, AgentEvent, Allowed } from './types.ts';
+
+/** Of all patterns together: they are written with every turn of the agent. */
+export const ALLOWED_CHARACTERS_MAX = 65_536;
+const PATTERN_CHARACTERS_MAX = 1_024;
+
+type Args = { context: AgentContext; event: AgentEvent };
+
+/** A session of the agent, or an operator at a door; no other actor in an operator's name. */
+export function mayNotAllow({ context, event }: Args): boolean {
+  const { from, principal } = event.meta;
+  if (from === undefined) return principal?.roles.includes(APPROVER_ROLE) !== true;
+  const own = parseAddress(context.self);
+  const sender = parseAddress(from);
+  const isOwn = sender.type === 'session' && sender.key.startsWith(`agent:${own.key}:`);
+  return !isOwn || sender.tenant !== own.tenant;
+}
+
+/** Told to whom it does not concern. */
+export const forbidden = ({ context, event }: Args): Reply => ({
+  to: event.meta.reply,
+  error: {
+    code: 'FORBIDDEN',
+    message: `commands of agent '${keyOf(context)}' are allowed by its own sessions and operators`,
+  },
+});
+
+export const isNoPattern = ({ event }: Args): boolean => {
+  const { pattern } = event as { pattern?: unknown };
+  return typeof pattern !== 'string' || !pattern.trim() || pattern.length > PATTERN_CHARACTERS_MAX;
+};
+
+export const noPattern = ({ event }: Args): Reply => ({
+  to: event.meta.reply,
+  error: {
+    code: 'INVALID_ARGUMENT',
+    message: `a pattern of commands has 1 to ${PATTERN_CHARACTERS_MAX} characters`,
+  },
+});
+
+export const notConfigured = (args: Args): Reply => ({
+  to: args.event.meta.reply,
+  error: unknown(args),
+});
+
+/** With the pattern of the event as the newest, and without what it displaces. */
+function withPattern({ context, event }: Args): readonly Allowed[] {
+  if (event.type !== 'agent.allow') return context.allowed;
+  const { pattern, by, meta } = event;
+  // An operator is named by the door, whatever the message says.
+  const name = meta.from ? by : (meta.principal?.sub ?? by);
+  const all = [
+    ...context.allowed.filter((one) => one.pattern !== pattern),
+    { pattern, by: name, at: meta.now },
+  ].slice(-ALLOWED_MAX);
+  let characters = 0;
+  const first = all.findLastIndex((one) => {
+    characters += one.pattern.length;
+    return characters > ALLOWED_CHARACTERS_MAX;
+  });
+  return all.slice(first + 1);
+}
+
+export const allow = (args: Args): Partial<AgentContext> => ({ allowed: withPattern(args) });
+
+/** Before `allow`: it compares with what was allowed until then. */
+export function answered(args: Args): Reply {
+  const after = withPattern(args);
+  const kept = new Set(after.map(({ pattern }) => pattern));
+  const leftOut = args.context.allowed.filter(({ pattern }) => !kept.has(pattern));
+  const result: AllowedPatterns = {
+    allowed: after.length,
+    leftOut: leftOut.map(({ pattern }) => pattern),
+  };
+  return { to: args.event.meta.reply, result };
+}

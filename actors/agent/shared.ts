@@ -1,0 +1,146 @@
+/**
+ * Shared: what an agent has together with the others of its tenant: the budget of the day, and
+ * places for runs. Pure parts of its chart; the tenant's budget actor is on the other side.
+ *
+ * A run that waits asks for a place when the agent has a slot for it, ASKED_MAX of them at once; a
+ * place that is not needed is given back. Without ceilings of the tenant nobody is asked or told.
+ */
+import { parseAddress } from '../../protocols/address.ts';
+import type { TenantCeilings } from '../../protocols/agent.ts';
+import {
+  budgetAddress,
+  type BudgetConfigure,
+  type BudgetRelease,
+  type BudgetTake,
+} from '../../protocols/budget.ts';
+import type { Usage } from '../../protocols/session.ts';
+import type { Message, Tell } from '../../protocols/statechart.ts';
+import { admitted, held, LEASE_GRACE_MS, nextMayRun as slotIsFree, refusal } from './slots.ts';
+import type { AgentContext, AgentEvent, Held, Slot } from './types.ts';
+
+/** Runs of one agent that ask for a place at once: they wait here, not all with the tenant. */
+export const ASKED_MAX = 32;
+const NOTHING: Usage = { inputTokens: 0, outputTokens: 0 };
+
+type Args = { context: AgentContext; event: AgentEvent };
+
+const told = ({ self }: AgentContext, event: Message): Tell => ({
+  to: budgetAddress(parseAddress(self).tenant),
+  event,
+});
+
+/** Whether the event's settings have ceilings of the tenant, or take those away that there are. */
+export const concernsTenant = ({ context, event }: Args): boolean =>
+  event.type === 'agent.configure' &&
+  (event.settings.tenant !== undefined || hasCeilings({ context }));
+
+export const hasCeilings = ({ context }: Pick<Args, 'context'>): boolean =>
+  context.settings?.tenant !== undefined;
+
+/** Told to the tenant's budget. */
+export const configured = ({ context, event }: Args): Tell => {
+  const ceilings: TenantCeilings =
+    event.type === 'agent.configure' ? (event.settings.tenant ?? {}) : {};
+  const configure: BudgetConfigure = { type: 'budget.configure', ceilings };
+  return told(context, configure);
+};
+
+/** What the run of the event used; its place is free. */
+export const released = ({ context, event }: Args): Tell => {
+  const { runId, usage } = event as { runId: string; usage: Usage };
+  const release: BudgetRelease = { type: 'budget.release', runId, usage };
+  return told(context, release);
+};
+
+// ---- places
+
+const hasLane = ({ settings }: AgentContext): boolean => Boolean(settings?.tenant?.runsMax);
+
+/** It needs no place of the tenant's. */
+export const nextMayRun = (args: Args): boolean => !hasLane(args.context) && slotIsFree(args);
+
+export const nextMayAsk = ({ context, event }: Args): boolean => {
+  if (!hasLane(context)) return false;
+  const asked = context.waiting.filter((slot) => slot.asked).length;
+  const used = held(context, event.meta.now).length + asked;
+  const someoneCould = context.waiting.length > asked;
+  return someoneCould && asked < ASKED_MAX && used < context.settings!.runsMax;
+};
+
+/** The first that has not asked yet. */
+export const takes = ({ context }: Args): Tell => {
+  const { runId } = context.waiting.find(({ asked }) => !asked)!;
+  const forMs = context.settings!.timeoutMs + LEASE_GRACE_MS;
+  const take: BudgetTake = { type: 'budget.take', runId, forMs };
+  return told(context, take);
+};
+
+export const noteAsked = ({ context }: Args): Partial<AgentContext> => {
+  const next = context.waiting.findIndex(({ asked }) => !asked);
+  return {
+    waiting: context.waiting.map((slot, index) =>
+      index === next ? { ...slot, asked: true } : slot,
+    ),
+    answered: context.answered + 1,
+  };
+};
+
+/** After a while without an answer: a repeat changes nothing for the one that has its place. */
+export const askAgain = ({ context }: Args): Partial<AgentContext> => ({
+  waiting: context.waiting.map(({ asked: _, ...slot }) => slot),
+});
+
+const runOf = ({ event }: Args): string => (event as { runId: string }).runId;
+const ofEvent = (args: Args) => args.context.waiting.find(({ runId }) => runId === runOf(args));
+
+/** The answer is about a run that still waits. */
+export const isAwaited = (args: Args): boolean => ofEvent(args) !== undefined;
+
+/** Told to the run that has got its place. */
+export const admittedWithPlace = (args: Args): Tell => admitted(args.context, ofEvent(args)!);
+
+export const promoteAwaited = (args: Args): Partial<AgentContext> => {
+  const { context, event } = args;
+  const place: Held = { runId: runOf(args), at: event.meta.now };
+  return { ...dropAwaited(args), running: [...held(context, event.meta.now), place] };
+};
+
+/** Told to the run that the tenant refused. */
+export const refusedByTenant = (args: Args): Tell => {
+  const { event } = args;
+  const error = event.type === 'budget.refused' ? event.error : UNSAID;
+  return refusal(ofEvent(args)!, error);
+};
+const UNSAID = { code: 'RATE_LIMIT_EXCEEDED', message: 'the tenant has no place' } as const;
+
+export const dropAwaited = (args: Args): Partial<AgentContext> => ({
+  waiting: args.context.waiting.filter(({ runId }) => runId !== runOf(args)),
+});
+
+/** It waits on, and asks anew when it is its turn. */
+export const unaskAwaited = (args: Args): Partial<AgentContext> => ({
+  waiting: args.context.waiting.map(({ asked, ...slot }) =>
+    asked && slot.runId !== runOf(args) ? { ...slot, asked } : slot,
+  ),
+});
+
+const givenBack = (context: AgentContext, runId: string): Tell => {
+  const release: BudgetRelease = { type: 'budget.release', runId, usage: NOTHING };
+  return told(context, release);
+};
+export const awaitedGivenBack = (args: Args): Tell => givenBack(args.context, runOf(args));
+
+/** The one that waited longest is to be refused, and has asked for a place. */
+export const firstAsked = ({ context }: Args): boolean => context.waiting[0]?.asked === true;
+export const firstGivenBack = ({ context }: Args): Tell =>
+  givenBack(context, context.waiting[0]!.runId);
+export const unaskFirst = ({ context }: Args): Partial<AgentContext> => {
+  const [{ asked: _, ...first }, ...rest] = context.waiting as [Slot, ...Slot[]];
+  return { waiting: [first, ...rest], answered: context.answered + 1 };
+};
+
+// ---- the tenant's verdict of the day
+
+export const noteVerdict = ({ event }: Args): Partial<AgentContext> => ({
+  tenantSpent: event.type === 'budget.spent' ? { day: event.day, error: event.error } : null,
+});

@@ -1,0 +1,39 @@
+/** What a tenant's budget keeps between turns. */
+import type { Address } from '../../protocols/address.ts';
+import type { TenantCeilings } from '../../protocols/agent.ts';
+import type {
+  BudgetConfigure,
+  BudgetRelease,
+  BudgetRow,
+  BudgetTake,
+} from '../../protocols/budget.ts';
+import type { Delivered } from '../../protocols/statechart.ts';
+
+/** A run that holds a place until it is released, at the latest until then. */
+export type Place = { readonly runId: string; readonly until: number };
+/** A run that waits for a place, and its agent. */
+export type Asker = { readonly runId: string; readonly agent: Address; readonly forMs: number };
+
+export type BudgetContext = {
+  readonly self: Address;
+  readonly ceilings: TenantCeilings;
+  /** agents that were configured with ceilings, oldest first */
+  readonly agents: readonly Address[];
+  /** UTC day that the sums count */
+  readonly day: string;
+  readonly tokensToday: number;
+  readonly costToday: number;
+  readonly running: readonly Place[];
+  readonly waiting: readonly Asker[];
+  /** the ceiling that was reached */
+  readonly spent: NonNullable<BudgetRow['spent']> | null;
+  /** agents that do not know the newest verdict yet */
+  readonly untold: readonly Address[];
+  /** agents that the present turn has told something */
+  readonly answered: number;
+};
+
+export type BudgetEvent =
+  | Delivered<BudgetConfigure>
+  | Delivered<BudgetTake>
+  | Delivered<BudgetRelease>;

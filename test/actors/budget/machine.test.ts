@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { explore, follow, stroll } from '../../charts/coverage.ts';
+import { contextOf, exploration } from './walk.ts';
+
+describe('the budget chart', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+    expect(explore(exploration).unreached).toEqual([]);
+  });
+
+  it('keeps its promises on long paths in any order', () => {
+    expect(stroll(exploration, 100)).toBe(100);
+  });
+
+  it('counts money and tokens of one UTC day, and begins anew with the next', () => {
+    const spent = follow(exploration, ['configure both by a', 'use all money']);
+    expect(contextOf(spent.live)).toMatchObject({ spent: 'costPerDayUsd', costToday: 2 });
+    const next = follow(exploration, ['configure both by a', 'use all money', 'timer:dayEnd']);
+    expect(contextOf(next.live)).toMatchObject({ spent: null });
+    const again = ['configure both by a', 'use all money', 'timer:dayEnd', 'use some'];
+    expect(contextOf(follow(exploration, again).live)).toMatchObject({
+      day: '1970-01-02',
+      tokensToday: 1,
+      costToday: 0,
+    });
+  });
+});
