@@ -1,6 +1,7 @@
 /** Anthropic's Messages API (version 2026-10-21), streaming, on 127.0.0.1. */
 import {
   type Plan,
+  pieces,
   type Protocol,
   type ScriptedServer,
   type SeenRequest,
@@ -14,17 +15,27 @@ export const startAnthropicServer = (options: ServerOptions = {}): Promise<Scrip
 
 type SentMessage = { role: string; content: string | { type: string; [field: string]: unknown }[] };
 
+const known = [
+  ...['model', 'max_tokens', 'stream', 'messages', 'system', 'tools', 'cache_control'],
+  ...['thinking', 'output_config'],
+];
+
 /** The rules of the real API that a careless client breaks. */
 const refuses = ({ body, headers }: SeenRequest): string | undefined => {
-  for (const field of ['temperature', 'top_p', 'top_k']) {
-    if (field in body) return `${field}: Extra inputs are not permitted`;
+  for (const field of Object.keys(body)) {
+    if (!known.includes(field)) return `${field}: Extra inputs are not permitted`;
   }
   if (headers['anthropic-version'] !== '2026-10-21') return 'anthropic-version: unknown version';
   if (typeof body.max_tokens !== 'number') return 'max_tokens: Field required';
+  const model = String(body.model);
   const thinking = body.thinking as { type: string; budget_tokens?: number } | undefined;
+  const adaptive = /claude-[a-z]+-(4-[6-9]|[5-9])/.test(model);
+  if (thinking && !/claude-(3-7|[a-z]+-[4-9])/.test(model)) return 'thinking: not supported';
+  if (!adaptive && (thinking?.type === 'adaptive' || 'output_config' in body)) {
+    return 'output_config.effort: not supported by this model';
+  }
   if (thinking?.type === 'enabled') {
-    if (/claude-[a-z]+-(4-[6-9]|[5-9])/.test(String(body.model)))
-      return 'thinking.type.enabled is not supported';
+    if (adaptive) return 'thinking.type.enabled is not supported';
     const budget = thinking.budget_tokens ?? 0;
     if (budget < 1_024 || budget >= body.max_tokens) return 'thinking.budget_tokens: out of range';
   }
@@ -104,7 +115,7 @@ const finish = async (
   for (const { id, name, args } of plan.calls ?? []) {
     const index = await into(send, request, 'tool_use', { type: 'tool_use', id, name, input: {} });
     const json = typeof args === 'string' ? args : JSON.stringify(args);
-    for (const part of halves(json)) {
+    for (const part of pieces(json, plan.pieces)) {
       await delta(send, index, { type: 'input_json_delta', partial_json: part });
     }
   }
@@ -116,11 +127,6 @@ const finish = async (
     usage: { output_tokens: plan.usage?.outputTokens ?? 7 },
   });
   await send('message_stop', { type: 'message_stop' });
-};
-
-export const halves = (text: string): [string, string] => {
-  const middle = Math.floor(text.length / 2);
-  return [text.slice(0, middle), text.slice(middle)];
 };
 
 const protocol: Protocol = {

@@ -1,7 +1,7 @@
 /** OpenAI's Responses API and Chat Completions, streaming, on one address of 127.0.0.1. */
-import { halves } from './anthropic-server.ts';
 import {
   type Plan,
+  pieces,
   type Protocol,
   type ScriptedServer,
   type SeenRequest,
@@ -33,8 +33,16 @@ type ChatMessage = {
   tool_call_id?: string;
 };
 
+const knownOfChat = [
+  ...['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'tools', 'reasoning_effort'],
+];
+
 const chatRefuses = ({ body }: SeenRequest): string | undefined => {
-  if ('max_completion_tokens' in body) return 'max_completion_tokens: unknown parameter here';
+  const unknown = Object.keys(body).find((field) => !knownOfChat.includes(field));
+  if (unknown) return `${unknown}: unknown parameter here`;
+  if ('reasoning_effort' in body && !/gpt-[5-9]|o[134]/.test(String(body.model))) {
+    return 'reasoning_effort: not supported by this model';
+  }
   const messages = body.messages as ChatMessage[];
   const open = new Set<string>();
   for (const message of messages) {
@@ -73,14 +81,13 @@ const finishReasons = {
 
 const finishChat = async (send: Send, request: SeenRequest, plan: Answer): Promise<void> => {
   for (const [index, { id, name, args }] of (plan.calls ?? []).entries()) {
-    const [first, second] = halves(argsText(args));
+    const [first, ...others] = pieces(argsText(args), plan.pieces);
     const begun = { index, id, type: 'function', function: { name, arguments: first } };
     await chunk(send, request, choice({ tool_calls: [begun] }));
-    await chunk(
-      send,
-      request,
-      choice({ tool_calls: [{ index, function: { arguments: second } }] }),
-    );
+    for (const more of others) {
+      const grown = { tool_calls: [{ index, function: { arguments: more } }] };
+      await chunk(send, request, choice(grown));
+    }
   }
   const stop = plan.stop ?? (plan.calls?.length ? 'tools' : 'end');
   await chunk(send, request, choice({}, finishReasons[stop]));
@@ -91,6 +98,7 @@ const finishChat = async (send: Send, request: SeenRequest, plan: Answer): Promi
       prompt_tokens: inputTokens,
       completion_tokens: outputTokens,
       total_tokens: total,
+      prompt_tokens_details: { cached_tokens: plan.cachedTokens ?? 0 },
     };
     await chunk(send, request, [], usage);
   }
@@ -111,9 +119,25 @@ const chat: Protocol = {
 
 // Responses
 
+const knownOfResponses = [
+  ...['model', 'input', 'stream', 'store', 'instructions', 'max_output_tokens', 'tools'],
+  ...['reasoning', 'include'],
+];
+
+/** The efforts that a model takes, as its documentation has them. */
+const efforts = (model: string): string[] => {
+  if (/^gpt-4|-chat/.test(model)) return [];
+  if (/^gpt-5-pro/.test(model)) return ['high'];
+  if (/^gpt-5(-mini|-nano)?$/.test(model)) return ['minimal', 'low', 'medium', 'high'];
+  return ['low', 'medium', 'high', ...(/^gpt-5\.[2-9]/.test(model) ? ['xhigh'] : [])];
+};
+
 const responsesRefuses = ({ body }: SeenRequest): string | undefined => {
-  if (body.reasoning && String(body.model).startsWith('gpt-4')) {
-    return "Unsupported parameter: 'reasoning.effort' is not supported with this model";
+  const unknown = Object.keys(body).find((field) => !knownOfResponses.includes(field));
+  if (unknown) return `Unknown parameter: '${unknown}'`;
+  const effort = (body.reasoning as { effort: string } | undefined)?.effort;
+  if (effort !== undefined && !efforts(String(body.model)).includes(effort)) {
+    return `Unsupported value: 'reasoning.effort' does not support '${effort}' with this model`;
   }
   if (body.store !== false) return 'store: this server keeps nothing';
   const items = body.input as { type?: string; call_id?: string }[];
@@ -181,7 +205,7 @@ const finishResponse = async (send: Send, request: SeenRequest, plan: Answer): P
     };
     const { at, open } = await item(send, request, fresh);
     const place = { output_index: at, item_id: open.id };
-    for (const delta of halves(text)) {
+    for (const delta of pieces(text, plan.pieces)) {
       await emit(send, request, 'response.function_call_arguments.delta', { ...place, delta });
     }
     Object.assign(open, { arguments: text, status: 'completed' });
@@ -197,7 +221,8 @@ const finishResponse = async (send: Send, request: SeenRequest, plan: Answer): P
 
 const end = (send: Send, request: SeenRequest, plan: Answer): Promise<void> => {
   const { inputTokens = 11, outputTokens = 7 } = plan.usage ?? {};
-  const usage = { input_tokens: inputTokens, output_tokens: outputTokens };
+  const input_tokens_details = { cached_tokens: plan.cachedTokens ?? 0 };
+  const usage = { input_tokens: inputTokens, output_tokens: outputTokens, input_tokens_details };
   const { items } = said(request);
   if (plan.stop === 'length' || plan.stop === 'refusal') {
     const reason = plan.stop === 'length' ? 'max_output_tokens' : 'content_filter';

@@ -18,6 +18,14 @@ export type Plan =
       /** default `tools` with calls, else `end` */
       stop?: 'end' | 'tools' | 'length' | 'refusal';
       usage?: { inputTokens: number; outputTokens: number };
+      /** of the input, what came from the cache */
+      cachedTokens?: number;
+      /** the arguments of a call come in so many events; default 2 */
+      pieces?: number;
+      /** waited before the first event, milliseconds: the time that a model thinks */
+      thinkMs?: number;
+      /** the body is written so many bytes at a time; default each event whole */
+      bytesAtOnce?: number;
       /** the socket stays open after the end event */
       hold?: boolean;
       /** waited before each event, milliseconds; for demonstrations and load */
@@ -41,6 +49,8 @@ export type Plan =
   | { kind: 'malformed'; deltas: readonly string[]; form: 'json' | 'shape' }
   /** deltas, then an error as an event */
   | { kind: 'errorEvent'; deltas: readonly string[]; type: string; message: string }
+  /** events as they stand, then the end of the body */
+  | { kind: 'raw'; events: readonly unknown[] }
   /** headers never come */
   | { kind: 'silent' };
 
@@ -72,6 +82,8 @@ export type Protocol = {
   errorBody(status: number, type: string | undefined, message: string): unknown;
   /** JSON, but nothing that the protocol knows */
   wrongShape: unknown;
+  /** an event whose data is no JSON; default one that has a name */
+  brokenEvent?: string;
 };
 export type Send = (event: string | undefined, data: unknown) => Promise<void>;
 
@@ -175,7 +187,13 @@ const play = async (
     return void response.end(JSON.stringify(body));
   }
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
-  const send = sender(response, plan.kind === 'answer' ? (plan.delayMs ?? 0) : 0);
+  if (plan.kind === 'raw') {
+    for (const data of plan.events) await sender(response, {})(undefined, data);
+    return void response.end();
+  }
+  const pace: Pace = plan.kind === 'answer' ? plan : {};
+  if (pace.thinkMs) await new Promise((resolve) => setTimeout(resolve, pace.thinkMs));
+  const send = sender(response, pace);
   await protocol.begin(send, request);
   for (const text of (plan.kind === 'answer' && plan.reasoning) || []) {
     await protocol.reasoning(send, request, text);
@@ -185,7 +203,7 @@ const play = async (
 };
 
 const conclude = async (
-  plan: Exclude<Plan, { kind: 'silent' | 'refuse' }>,
+  plan: Exclude<Plan, { kind: 'silent' | 'refuse' | 'raw' }>,
   protocol: Protocol,
   request: SeenRequest,
   response: ServerResponse,
@@ -202,8 +220,9 @@ const conclude = async (
     case 'endEarly':
       return void response.end();
     case 'malformed':
-      if (plan.form === 'json') response.write('event: message_delta\ndata: {"type": "mess\n\n');
-      else await send('content_block_delta', protocol.wrongShape);
+      if (plan.form === 'json') response.write(protocol.brokenEvent ?? brokenEvent);
+      else
+        await send(protocol.brokenEvent ? undefined : 'content_block_delta', protocol.wrongShape);
       return void response.end();
     case 'errorEvent':
       await protocol.errorEvent(send, request, plan.type, plan.message);
@@ -229,10 +248,28 @@ const ping = async (
   response.end();
 };
 
-const sender = (response: ServerResponse, delayMs: number): Send => {
+const brokenEvent = 'event: message_delta\ndata: {"type": "mess\n\n';
+
+type Pace = { thinkMs?: number; delayMs?: number; bytesAtOnce?: number };
+
+const sender = (response: ServerResponse, { delayMs = 0, bytesAtOnce = 0 }: Pace): Send => {
   return async (event, data) => {
     if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
     const text = typeof data === 'string' ? data : JSON.stringify(data);
-    response.write(`${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`);
+    const block = `${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`;
+    if (bytesAtOnce === 0) return void response.write(block);
+    const bytes = Buffer.from(block);
+    for (let at = 0; at < bytes.length && !response.destroyed; at += bytesAtOnce) {
+      // the next ones go only when these have gone, so that they do not leave together
+      await new Promise((resolve) => response.write(bytes.subarray(at, at + bytesAtOnce), resolve));
+    }
   };
+};
+
+/** `text` in so many parts, of which the last may be longer. */
+export const pieces = (text: string, count = 2): string[] => {
+  const size = Math.max(1, Math.floor(text.length / count));
+  return Array.from({ length: count }, (_, at) =>
+    text.slice(at * size, at === count - 1 ? undefined : (at + 1) * size),
+  );
 };

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createAnthropicProvider } from '../../../../actors/agent/models/anthropic.ts';
 import type { Connection } from '../../../../actors/agent/models/connection.ts';
+import { createGoogleProvider } from '../../../../actors/agent/models/google.ts';
 import type { ModelProvider } from '../../../../actors/agent/models/model.ts';
 import { createOfflineProvider } from '../../../../actors/agent/models/offline.ts';
 import { createOpenAiCompletionsProvider } from '../../../../actors/agent/models/openai-completions.ts';
 import { createOpenAiResponsesProvider } from '../../../../actors/agent/models/openai-responses.ts';
 import { systemClock } from '../../../../runtime/clock/clock.ts';
 import { startAnthropicServer } from '../../../servers/anthropic-server.ts';
+import { startGoogleServer } from '../../../servers/google-server.ts';
 import { startOpenAiServer } from '../../../servers/openai-server.ts';
 import type { Plan, ScriptedServer } from '../../../servers/scripted-server.ts';
 import { ManualClock, until } from './manual-clock.ts';
@@ -24,6 +26,8 @@ type Remote = {
   model: string;
   create: (connection: Connection) => ModelProvider;
   start: () => Promise<ScriptedServer>;
+  /** arguments are objects in this protocol, never texts */
+  objectsOnly?: true;
 };
 
 const remotes: Remote[] = [
@@ -44,6 +48,13 @@ const remotes: Remote[] = [
     model: 'local-model',
     create: createOpenAiCompletionsProvider,
     start: startOpenAiServer,
+  },
+  {
+    name: 'google-generative-ai',
+    model: 'gemini-3.1-pro-preview',
+    create: createGoogleProvider,
+    start: startGoogleServer,
+    objectsOnly: true,
   },
 ];
 
@@ -134,7 +145,7 @@ for (const remote of remotes) {
         const heard = await call(rig, { kind: 'answer', deltas });
         const texts = heard.events.flatMap((event) => (event.kind === 'text' ? [event.delta] : []));
         expect(texts).toEqual(deltas);
-        expect(heard.done[0]?.usage).toEqual({ inputTokens: 11, outputTokens: 7 });
+        expect(heard.done[0]?.usage).toMatchObject({ inputTokens: 11, outputTokens: 7 });
       }));
 
     it('sends the key, the idempotency key and the configured headers', () =>
@@ -165,6 +176,7 @@ for (const remote of remotes) {
         expect(heard.error).toBeUndefined();
         expect(server.requests[0]?.headers).not.toHaveProperty('authorization');
         expect(server.requests[0]?.headers).not.toHaveProperty('x-api-key');
+        expect(server.requests[0]?.headers).not.toHaveProperty('x-goog-api-key');
       }));
 
     it('asks for a key, naming where to put it, before it goes to the provider’s own address', async () => {
@@ -172,7 +184,7 @@ for (const remote of remotes) {
       const { error } = await hearAll(provider.stream(request({ model: remote.model }), options()));
       expect(error?.code).toBe('UNAUTHORIZED');
       expect(error?.message).toContain('models.providers.acme.apiKey');
-      expect(error?.message).toMatch(/ANTHROPIC_API_KEY|OPENAI_API_KEY/);
+      expect(error?.message).toMatch(/ANTHROPIC_API_KEY|OPENAI_API_KEY|GEMINI_API_KEY/);
     });
 
     it('names the place of a refused key and nothing that the provider said about it', () =>
@@ -326,14 +338,15 @@ for (const remote of remotes) {
         expect(rig.server.requests.some((seen) => seen.aborted)).toBe(false);
       }));
 
-    it('hands on arguments that are no JSON as the text they are', () =>
+    it.skipIf(remote.objectsOnly)('hands on arguments that are no JSON as the text they are', () =>
       withRig(async (rig) => {
         const calls = [{ id: 'c1', name: 'calculate', args: '{"expression": 2+' }];
         const heard = await call(rig, { kind: 'answer', calls });
         expect(heard.done[0]?.calls).toEqual([
           { id: 'c1', name: 'calculate', args: '{"expression": 2+' },
         ]);
-      }));
+      }),
+    );
 
     it('hands out several calls of one answer in order', () =>
       withRig(async (rig) => {
