@@ -6,9 +6,9 @@
  * hooks again: what a hook does outside must bear that.
  *
  * Invariants: hooks of one name run in order of `priority`, then of registration, each on what the
- * one before returned; none runs longer than its time; one that fails is reported (log, metric, and
- * `troupe hooks list`) and then does what its contract says: `open` goes on as if it were not
- * there, `closed` refuses what it was asked about.
+ * one before returned; none runs longer than its time; one that fails is reported (log and metric)
+ * and then does what its contract says: `open` goes on as if it were not there, `closed` refuses
+ * what it was asked about. Files that can not be loaded are in `troupe hooks list`.
  */
 import type { ImagePart } from '../../../protocols/content.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
@@ -120,9 +120,10 @@ export interface Hooks {
   names(): readonly HookName[];
   /**
    * Runs all hooks of the name, each result laid over the one before (`agent:bootstrap`,
-   * `before_tool_call`, … see the changed event). undefined when nobody changed anything.
+   * `before_tool_call`, … see the changed event); `block`, `refuse` and `cancel` end the row.
+   * undefined when nobody changed anything. Events are JSON; hooks get copies.
    *
-   * @throws TroupeError FORBIDDEN when one that fails closed failed, or blocked
+   * @throws TroupeError FORBIDDEN when one that fails closed failed
    */
   run<Name extends HookName>(
     name: Name,
