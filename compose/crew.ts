@@ -13,6 +13,7 @@ import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { labelsOf } from './observed.ts';
+import { webToolsOf } from './web-tools.ts';
 
 /** Whoever comes through the doors of this version. */
 export const TENANT = 'default';
@@ -51,7 +52,11 @@ export function hire(config: Config, clustered = false): Crew {
   for (const { model } of agents) if (model) catalog.resolve(model);
   const services: Crew['services'] = {
     catalog,
-    tools: createToolRegistry([...builtInTools, ...hostToolsOf(config, clustered)]),
+    tools: createToolRegistry([
+      ...builtInTools,
+      ...hostToolsOf(config, clustered),
+      ...webToolsOf(config),
+    ]),
     hooks: createHooks(),
     skillsFolder: config.skills.folder ?? join(config.home, 'skills'),
     skillsEnv: config.skills.env,

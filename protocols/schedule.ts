@@ -73,8 +73,14 @@ export const ScheduleJobSchema = Type.Object(
 );
 export type ScheduleJob = Static<typeof ScheduleJobSchema>;
 
-/** Sets a job, new or instead of the one there is; its history stays. Answer: ScheduleRow. */
-export type SchedulePut = { readonly type: 'schedule.put'; readonly job: ScheduleJob };
+/**
+ * Sets a job, new or instead of the one there is, or changes some of what is set; its history
+ * stays. Answer: ScheduleRow.
+ */
+export type SchedulePut = { readonly type: 'schedule.put' } & (
+  | { readonly job: ScheduleJob; readonly changes?: undefined }
+  | { readonly changes: Partial<ScheduleJob>; readonly job?: undefined }
+);
 /** Turns it on or off; what runs goes on. Answer: ScheduleRow. */
 export type ScheduleEnable = { readonly type: 'schedule.enable'; readonly enabled: boolean };
 /** Fires now, beside its times. Answer: { runId }, or CONFLICT while it runs. */

@@ -1,7 +1,8 @@
 /**
  * Builds the program and its web page into dist/.
  *
- *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy)
+ *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy), and
+ *                   dist/page-reader.js, the thread that reads large pages
  *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied)
  *   protocols/sdk/ -> dist/sdk/    (copied, and the TypeScript one as JavaScript beside)
  *
@@ -20,8 +21,8 @@ const dist = join(root, 'dist');
 const record = join(dist, 'build.json');
 export const bundle = join(dist, 'troupe.js');
 
-/** Not bundled: they load native code by a path beside their own files. */
-const native = ['lmdb', 'msgpackr', 'bufferutil', 'utf-8-validate'];
+/** Not bundled: they load native code, or programs, by a path beside their own files. */
+const native = ['lmdb', 'msgpackr', 'bufferutil', 'utf-8-validate', 'playwright-core'];
 
 /** CommonJS packages inside an ES module bundle still call require(). */
 const requireBanner =
@@ -45,7 +46,7 @@ export const nodeBundle = {
 
 const program = {
   ...nodeBundle,
-  entryPoints: { troupe: 'cli/main.ts' },
+  entryPoints: { troupe: 'cli/main.ts', 'page-reader': 'actors/agent/tools/net/page-reader.ts' },
   outdir: 'dist',
   splitting: true,
   chunkNames: '[name]-[hash]',

@@ -88,21 +88,29 @@ export const born = ({ key, tenant, now }: ActorInput): ScheduleContext => ({
 
 const checkJob = checker(ScheduleJobSchema);
 
-function problemOf({ context, event }: Args): string | undefined {
+/** The job as it would be. */
+const jobAfter = ({ context }: State, { job, changes }: Delivered<SchedulePut>): unknown =>
+  job ?? { ...context.job, ...changes };
+
+function problemOf(args: Args): string | undefined {
+  const { context, event } = args;
   if (event.type !== 'schedule.put') return undefined;
   if (!JOB_ID.test(context.jobId)) return `the id of a job matches ${JOB_ID.source}`;
-  const answer = checkJob(event.job);
+  if (event.changes && !context.job) return 'there is none of this id to change';
+  const answer = checkJob(jobAfter(args, event));
   if (!answer.ok) return describeErrors(answer.errors);
-  return event.job.enabled === false ? undefined : faultIn(event.job.when, event.meta.now);
+  const { enabled, when } = answer.value;
+  return enabled === false ? undefined : faultIn(when, event.meta.now);
 }
 export const isFit = (args: Args): boolean => problemOf(args) === undefined;
 
-export function take({ context, event }: Args): Partial<ScheduleContext> {
+export function take(args: Args): Partial<ScheduleContext> {
+  const { context, event } = args;
   if (event.type !== 'schedule.put') return {};
   const { now } = event.meta;
-  const { when } = event.job;
-  const job =
-    when.kind === 'every' ? { ...event.job, when: { ...when, from: when.from ?? now } } : event.job;
+  const set = jobAfter(args, event) as ScheduleJob;
+  const { when } = set;
+  const job = when.kind === 'every' ? { ...set, when: { ...when, from: when.from ?? now } } : set;
   const createdAt = context.job ? context.createdAt : now;
   return planned({ ...context, job, createdAt, updatedAt: now, cursor: now });
 }

@@ -1,0 +1,65 @@
+/**
+ * Which addresses tools may speak to: those of the public internet, and the hosts that the
+ * configuration names (`tools.web.allowPrivate`).
+ *
+ * Boundary: pure; who connects asks for each address that a name resolves to, and connects to the
+ * very one that was asked about (`lookup.ts`).
+ */
+import ipaddr from 'ipaddr.js';
+import { TroupeError } from '../../../../protocols/errors.ts';
+
+/**
+ * Whether an address is of the public internet: not loopback, private, link-local (where clouds
+ * keep their metadata), carrier-grade NAT, multicast, reserved or unspecified. An IPv4 address in
+ * IPv6 form counts as what it is inside.
+ */
+export function isPublicAddress(text: string): boolean {
+  const bare = text.replace(/%.*$/, '');
+  if (!ipaddr.isValid(bare)) return false;
+  const address = ipaddr.process(bare);
+  if (address.range() !== 'unicast') return false;
+  return !(address instanceof ipaddr.IPv6) || isGlobal(address);
+}
+
+/** 2000::/3 is what is given out; NAT64, 6to4 and Teredo lie in ranges of their own. */
+const isGlobal = (address: ipaddr.IPv6): boolean => address.parts[0]! >> 13 === 1;
+
+/** Hosts beside the public ones: names or addresses, each with or without a port. */
+export type AllowedHosts = readonly string[];
+
+/** Whether the configuration names this host, or this host and port. */
+export const isAllowedHost = (url: URL, allowed: AllowedHosts): boolean => {
+  const host = hostOf(url);
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return allowed.includes(host) || allowed.includes(`${host}:${port}`);
+};
+
+/** Without the brackets of an IPv6 address. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
+/**
+ * The URL of what may be fetched.
+ *
+ * @throws TroupeError INVALID_ARGUMENT (no http or https URL, or one with a user), FORBIDDEN (an
+ * address that is not public)
+ */
+export function checkedUrl(text: string, allowed: AllowedHosts): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${JSON.stringify(text.slice(0, 200))} is no http or https URL`,
+    );
+  if (url.username !== '' || url.password !== '')
+    throw new TroupeError('INVALID_ARGUMENT', 'a URL with a user name or password is not fetched');
+  const host = hostOf(url);
+  if (ipaddr.isValid(host) && !isPublicAddress(host) && !isAllowedHost(url, allowed))
+    throw notPublic(host);
+  return url;
+}
+
+export const notPublic = (host: string): TroupeError =>
+  new TroupeError(
+    'FORBIDDEN',
+    `${host} is not on the public internet, so it is not fetched; \`tools.web.allowPrivate\` names hosts that are`,
+  );

@@ -1,0 +1,20 @@
+/** The tools that reach out, as the configuration has them. */
+import type { Tool } from '../actors/agent/tools/tool.ts';
+import { createWebTools } from '../actors/agent/tools/web-tools.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { systemClock } from '../runtime/index.ts';
+
+export function webToolsOf({ tools: { web, browser } }: Config): readonly Tool[] {
+  const { provider, apiKey, baseUrl } = web.search;
+  return createWebTools({
+    clock: systemClock,
+    search: {
+      ...(provider === undefined ? {} : { provider }),
+      ...(apiKey === undefined ? {} : { apiKey: apiKey.reveal() }),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+    },
+    allowPrivate: web.allowPrivate,
+    bytesMax: web.maxBytes,
+    browser,
+  });
+}
