@@ -1,9 +1,10 @@
 /**
- * Reply: what a run says to people in the end (AL7): the reasoning where it is asked for, a line per
- * tool where work is shown, the answer; an error in words when the run failed. Pure.
+ * Reply: what a run says to people in the end (AL7): the reasoning where it is asked for, a line
+ * per tool where work is shown, the answer; an error in words when the run failed. Pure.
  *
- * Invariants: NO_REPLY is never told; what a messaging tool has sent is not said again; a run that
- * has nothing to say although a tool failed says so, unless something was sent that people can see.
+ * Invariants: NO_REPLY, alone or at an edge of the answer, is never told; what a messaging tool has
+ * sent is not said again; a run that has nothing to say although a tool failed says so, unless
+ * something was sent that people can see.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import { cutMiddle } from '../agent/context/cut.ts';
@@ -55,14 +56,14 @@ const normalized = (text: string): string =>
 
 /** '' when the whole was sent; paragraphs that were sent are left out. */
 function withoutSent(answer: string, { sent }: ReplyFacts): string {
-  const told = new Set(
+  const known = new Set(
     sent.flatMap(({ text }) => [text, ...text.split(/\n{2,}/)].map(normalized)),
   );
-  told.delete('');
-  if (told.size === 0) return answer;
-  if (told.has(normalized(answer))) return '';
+  known.delete('');
+  if (known.size === 0) return answer;
+  if (known.has(normalized(answer))) return '';
   const paragraphs = answer.split(/\n{2,}/);
-  const left = paragraphs.filter((one) => !told.has(normalized(one)));
+  const left = paragraphs.filter((one) => !known.has(normalized(one)));
   return left.length === paragraphs.length ? answer : left.join(SEPARATOR).trim();
 }
 

@@ -3,9 +3,10 @@
  *
  * Latin letters, digits and ASCII signs: 4 characters each; everything else (Chinese, Japanese,
  * Korean, Vietnamese letters with two marks, combining marks, other scripts): 1.5 characters each.
- * Compared with the tokenizers of today's models the estimate is within about 25 % for English and
- * code, too high by up to a half for scripts that a tokenizer knows well, and never less than half.
- * So it decides early rather than late; what a provider refuses as too long is compacted anyway.
+ * A rule of thumb, not a count: tokenizers take 3 to 5 characters of English or code per token, so
+ * the estimate may be off by about a quarter either way there; of scripts that a tokenizer knows
+ * well it says too much, up to twice. What a provider refuses as too long is compacted all the
+ * same.
  */
 import type { ModelMessage } from '../models/model.ts';
 

@@ -53,7 +53,7 @@ export class Writer {
         this.#count({
           inputTokens,
           outputTokens,
-          ...('costUsd' in event ? { costUsd: event.costUsd as number } : {}),
+          ...('costUsd' in event ? { costUsd: event.costUsd } : {}),
         });
         return event.stop === 'refusal' ? '' : event.text.trim();
       }

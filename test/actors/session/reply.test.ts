@@ -1,0 +1,142 @@
+/** What a run says in the end (AL7). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { shapeReply } from '../../../actors/session/reply.ts';
+import type { ReplyFacts, ToolSummary } from '../../../actors/session/types.ts';
+
+const facts = (some: Partial<ReplyFacts>): ReplyFacts => ({
+  status: 'ok',
+  text: 'Done.',
+  showReasoning: false,
+  verbose: 'off',
+  tools: [],
+  sent: [],
+  ...some,
+});
+const tool = (some: Partial<ToolSummary> = {}): ToolSummary => ({
+  name: 'exec',
+  about: 'ls -l',
+  isError: false,
+  ...some,
+});
+const failed = tool({ isError: true });
+const sent = (text: string) => [{ to: 'ann', text }];
+
+describe('the reply of a run', () => {
+  const cases: [string, Partial<ReplyFacts>, string][] = [
+    ['is the answer', { text: ' Done. \n' }, 'Done.'],
+    ['does not show reasoning unasked', { reasoning: 'hm' }, 'Done.'],
+    [
+      'has the reasoning in front where it is asked for',
+      { reasoning: 'one\ntwo', showReasoning: true },
+      'Reasoning:\n> one\n> two\n\nDone.',
+    ],
+    [
+      'has a line per tool when work is shown',
+      { verbose: 'on', tools: [tool({ result: 'a.txt' }), failed] },
+      '- exec: ls -l\n- exec: ls -l (failed)\n\nDone.',
+    ],
+    [
+      'has results as well when all is shown',
+      { verbose: 'full', tools: [tool({ result: 'a.txt\nb.txt\n' })] },
+      '- exec: ls -l\n  a.txt\n  b.txt\n\nDone.',
+    ],
+    ['is silent for NO_REPLY', { text: 'NO_REPLY' }, ''],
+    ['is silent for NO_REPLY with marks around it', { text: ' **NO_REPLY.** ' }, ''],
+    ['is silent for NO_REPLY said twice', { text: 'NO_REPLY\n\nNO_REPLY' }, ''],
+    [
+      'is silent for NO_REPLY though work is shown',
+      { text: 'NO_REPLY', verbose: 'on', tools: [tool()] },
+      '',
+    ],
+    ['loses the token at its end', { text: 'All is well.\n\nNO_REPLY' }, 'All is well.'],
+    ['loses the token at its beginning', { text: 'NO_REPLY: all is well.' }, 'all is well.'],
+    [
+      'keeps the token where it is spoken of',
+      { text: 'Answer NO_REPLY to be silent.' },
+      'Answer NO_REPLY to be silent.',
+    ],
+    ['keeps a longer word', { text: 'NO_REPLYING is no word' }, 'NO_REPLYING is no word'],
+    ['does not say again what was sent', { text: 'Hello, Ann!', sent: sent('hello Ann') }, ''],
+    [
+      'leaves out the paragraph that was sent',
+      { text: 'Hello Ann.\n\nI told her.', sent: sent('Hello Ann') },
+      'I told her.',
+    ],
+    [
+      'says more than what was sent',
+      { text: 'Hello Ann and Bob', sent: sent('Hello Ann') },
+      'Hello Ann and Bob',
+    ],
+    [
+      'names the tool that failed when there is no answer',
+      { text: '', tools: [tool({ name: 'read' }), failed] },
+      'The tool exec failed (ls -l), and there is no answer. Ask again, or look at the run for what it said.',
+    ],
+    [
+      'says nothing of the tool when something was sent',
+      { text: 'NO_REPLY', tools: [failed], sent: sent('It did not work') },
+      '',
+    ],
+    ['says nothing of a tool that failed when there is an answer', { tools: [failed] }, 'Done.'],
+    ['is silent when there is nothing at all', { text: '' }, ''],
+    [
+      'says what went wrong',
+      { status: 'error', text: '', error: { code: 'UNAVAILABLE', message: 'no model answers' } },
+      'The run failed: no model answers',
+    ],
+    [
+      'has the words that were there before it went wrong',
+      { status: 'timeout', text: 'So far' },
+      'So far\n\nThe run took longer than it may.',
+    ],
+    ['is what was said before it was stopped', { status: 'aborted', text: 'So f' }, 'So f'],
+    [
+      'is silent when it was stopped with a failed tool',
+      { status: 'aborted', text: '', tools: [failed] },
+      '',
+    ],
+  ];
+  it.each(cases)('%s', (_, some, text) => {
+    expect(shapeReply(facts(some))).toEqual({ text, silent: text === '' });
+  });
+
+  const anyText = fc.string({ unit: 'binary' });
+  it('never begins or ends with the token, is silent exactly when empty, and says an answer once', () => {
+    const token = fc.constantFrom('', 'NO_REPLY', '**NO_REPLY**', 'NO_REPLY\n');
+    fc.assert(
+      fc.property(
+        token,
+        anyText,
+        token,
+        fc.array(anyText, { maxLength: 3 }),
+        (a, text, b, said) => {
+          const reply = shapeReply(
+            facts({
+              text: `${a}\n${text}\n${b}`,
+              sent: said.map((one) => ({ to: 'x', text: one })),
+            }),
+          );
+          expect(reply.silent).toBe(reply.text === '');
+          expect(reply.text).not.toMatch(/^NO_REPLY\b|\bNO_REPLY$/);
+        },
+      ),
+    );
+  });
+
+  it('never repeats what was sent, however it is spaced and cased', () => {
+    const word = fc.stringMatching(/^[a-z]{1,8}$/);
+    fc.assert(
+      fc.property(
+        fc.array(word, { minLength: 1 }),
+        fc.constantFrom(' ', '  ', ', ', ' - '),
+        (list, gap) => {
+          const reply = shapeReply(
+            facts({ text: list.join(' ').toUpperCase(), sent: sent(`${list.join(gap)}!`) }),
+          );
+          expect(reply.silent).toBe(true);
+        },
+      ),
+    );
+  });
+});
