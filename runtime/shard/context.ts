@@ -3,7 +3,7 @@
  * answer, tell back or dead-letter is here, so that nothing is ever just gone (I9).
  */
 import type { Address } from '../../protocols/address.ts';
-import { ERRORS, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
+import { ERRORS, isErrorData, type ErrorCode, type ErrorData } from '../../protocols/errors.ts';
 import type { Message, Meta, ReplyRef } from '../../protocols/statechart.ts';
 import type { ActorDefinition } from '../actor/define-actor.ts';
 import type { Registry } from '../actor/registry.ts';
@@ -116,7 +116,6 @@ export type Refusal = {
 export function refuse(t: TurnContext, item: OutItem, input: string, refusal: Refusal): void {
   const { result, code, message, resident, kept = false } = refusal;
   if (resident?.unsaved) t.residents.drop(resident.address);
-  if (item.reply?.key && ERRORS[code].retriable) t.residents.keys.forget(t, item.reply.key);
   const error = { code, message };
   if (!tellSender(t, item, error) && !kept) deadLetter(t, item, 'REFUSED', error);
   const machine = resident?.actor.machine ?? '';
@@ -142,15 +141,20 @@ export function tellSender(t: TurnContext, item: OutItem, error: ErrorData): boo
 /** A message that was accepted and will not be applied after all: kept, and its sender is told. */
 export function giveUp(t: TurnContext, item: OutItem, reason: string, error: ErrorData): void {
   deadLetter(t, item, reason, error);
-  if (item.reply?.key && ERRORS[error.code].retriable) t.residents.keys.forget(t, item.reply.key);
   tellSender(t, item, error);
 }
 
-/** Answers a request. The first answer of a keyed request is kept with its key (F3). */
+/**
+ * Answers a request. The first answer of a keyed request is kept with its key (F3), but for a
+ * refusal that may pass later, be it the host's or the machine's.
+ */
 export function reply(t: TurnContext, from: Address, to: ReplyRef, given: Given): void {
   if (to.actor)
     return tellBack(t, from, to.actor, { type: 'reply', to: to.id, ...given }, to.hops ?? 0);
-  if (to.key) t.residents.keys.done(t, to.key, given);
+  if (to.key) {
+    if (mayPass(given)) t.residents.keys.forget(t, to.key);
+    else t.residents.keys.done(t, to.key, given);
+  }
   if (to.inbox)
     t.draft.after.push({
       kind: 'respond',
@@ -160,6 +164,8 @@ export function reply(t: TurnContext, from: Address, to: ReplyRef, given: Given)
       ...given,
     });
 }
+
+const mayPass = ({ error }: Given): boolean => isErrorData(error) && ERRORS[error.code].retriable;
 
 function tellBack(t: TurnContext, from: Address, to: Address, event: Message, hops: number): void {
   sendTo(t, { to, id: outId(t), event, from, hops: hops + 1 });

@@ -62,12 +62,13 @@ export class Keys implements KeyStore {
 
   /**
    * A refusal that may succeed later is not the key's result: the client sends again under the same
-   * key.
+   * key. What has its first answer keeps it.
    */
   forget(t: TurnContext, rowKey: string): void {
     const { keyRetentionMs } = t.world.limits;
     const expiry = ({ firstAt }: KeyRow) => expiryOf(TABLE.key, rowKey, firstAt + keyRetentionMs);
     const written = t.draft.puts.get(`${TABLE.key}\0${rowKey}`)?.[2];
+    if ((written ? read(written) : this.#read(rowKey))?.answer) return;
     if (written) {
       const [table, key] = expiry(read(written));
       t.draft.puts.delete(`${TABLE.key}\0${rowKey}`);

@@ -6,4 +6,4 @@
  */
 import { runOnNats } from '../on-nats.ts';
 
-runOnNats('delivery', 'mailbox', 'order', 'dead-letters');
+runOnNats('delivery', 'keys', 'mailbox', 'order', 'dead-letters');

@@ -24,6 +24,8 @@ export type Do = Message & {
   readonly tells?: readonly unknown[];
   /** the answer; default what it has seen. `never` keeps the asker waiting */
   readonly answer?: unknown;
+  /** the answer in place of it, until it has seen so many messages */
+  readonly refuses?: { readonly error: ErrorData; readonly until: number };
   readonly appends?: readonly Message[];
   readonly publishes?: unknown;
   readonly projects?: unknown;
@@ -116,8 +118,10 @@ const setupPuppet = setup({
         enqueue({ type: 'tell', params: { to, event: handed } });
       }
       if (odd) doOdd(enqueue as never, context.self, odd);
-      const { answer = context.seen } = doing(event);
+      const { answer = context.seen, refuses } = doing(event);
       if (answer === 'never') return;
+      if (refuses && context.seen.length < refuses.until)
+        return enqueue({ type: 'reply', params: { to: meta.reply, error: refuses.error } });
       if (answer === 'later' && meta.reply) enqueue.assign({ owed: [...context.owed, meta.reply] });
       else enqueue({ type: 'reply', params: { to: replyTo ?? meta.reply, result: answer } });
     }),
