@@ -20,6 +20,7 @@ import { registryBeat } from './a2a.ts';
 import { Attendance } from './attendance.ts';
 import { askOf, type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
+import { withHooks } from './hooks.ts';
 import { seed } from './settings.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
@@ -54,7 +55,7 @@ const NAMESAKES_MAX = 100;
  * @throws TroupeError when NATS refuses it, or what `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const crew = hire(config, true);
+  const crew = await withHooks(config, hire(config, true));
   const tasks = await openTaskParts(config, crew, options.own);
   const attendance = new Attendance();
   const onEvent = (event: PlacementEvent) => attendance.heard(event);
@@ -86,7 +87,7 @@ export async function startClusterGateway(
   config: Config,
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
-  const crew = hire(config, true);
+  const crew = await withHooks(config, hire(config, true));
   const tasks = await openTaskParts(config, crew, options.own);
   const joined = await joinCluster(config, 'gateway', { crew, tasks }, options);
   const { system, id, name, pubsub } = joined;

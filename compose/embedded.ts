@@ -5,6 +5,7 @@ import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { askOf, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
+import { withHooks } from './hooks.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import { START_MS, startRoot, SYSTEM } from './settings.ts';
@@ -22,7 +23,7 @@ export type Troupe = {
  * again
  */
 export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<Troupe> {
-  const crew = hire(config);
+  const crew = await withHooks(config, hire(config));
   const { log, agents } = crew;
   const { runtime } = config;
   const tasks = await openTaskParts(config, crew, own);

@@ -9,6 +9,7 @@ import { type System, systemClock } from '../runtime/index.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
 import { type Crew, TENANT } from './crew.ts';
+import { doorHooks, toldTo } from './hooks.ts';
 import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
 import type { TaskParts } from './task-parts.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -22,11 +23,12 @@ export async function openGateway(
   cluster?: ClusterDoor,
 ): Promise<Gateway> {
   crew.metrics.watch(system, cluster?.node);
-  if (!config.a2a.enabled) return listen(config, system, crew, []);
+  const { hooks } = crew.services;
+  if (!config.a2a.enabled) return toldTo(hooks, TENANT, await listen(config, system, crew, []));
   const transports = cluster ? TRANSPORTS : (['http'] as const);
   const a2a = openA2a({ config, system, crew, tasks }, transports);
   try {
-    const gateway = await listen(config, system, crew, a2a.routes);
+    const gateway = await toldTo(hooks, TENANT, await listen(config, system, crew, a2a.routes));
     tasks.onListen(gateway.url);
     const { edge } = a2a;
     const nats = cluster && openNatsDoor(config, { system, crew, edge }, cluster);
@@ -47,7 +49,7 @@ export async function openGateway(
 function listen(
   config: Config,
   system: System,
-  { agents, fallbackModel, log }: Crew,
+  { agents, fallbackModel, log, services }: Crew,
   routes: readonly Route[],
 ): Promise<Gateway> {
   const { mode, token, password } = config.gateway.auth;
@@ -67,6 +69,7 @@ function listen(
     agents: agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel })),
     version: packageJson.version,
     ...pageFolder(),
+    ...doorHooks(services.hooks, TENANT),
     log,
     clock: systemClock,
   });

@@ -22,7 +22,7 @@ const record = join(dist, 'build.json');
 export const bundle = join(dist, 'troupe.js');
 
 /** Not bundled: they load native code, or programs, by a path beside their own files. */
-const native = ['lmdb', 'msgpackr', 'bufferutil', 'utf-8-validate', 'playwright-core'];
+const native = ['esbuild', 'lmdb', 'msgpackr', 'bufferutil', 'utf-8-validate', 'playwright-core'];
 
 /** CommonJS packages inside an ES module bundle still call require(). */
 const requireBanner =

@@ -1,0 +1,79 @@
+/** Hooks of an installation: loaded at the start of a process, and called by its doors (AL6). */
+import { join } from 'node:path';
+import { createHooks, type HookFailure } from '../actors/agent/hooks/create-hooks.ts';
+import type { HookAbout, Hooks } from '../actors/agent/hooks/hooks.ts';
+import { type HookFault, loadHooks } from '../actors/agent/hooks/load.ts';
+import type { Gateway, GatewayOptions } from '../channels/index.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import type { Config } from '../runtime/config/index.ts';
+import type { Crew } from './crew.ts';
+
+export const hooksFolder = ({ home, hooks }: Config): string => hooks.folder ?? join(home, 'hooks');
+
+/**
+ * The crew with the hooks of its configuration. Files that can not be loaded are told of.
+ * @throws TroupeError INVALID_ARGUMENT when they are, and `hooks.required` says that they may not
+ */
+export async function withHooks(config: Config, crew: Crew): Promise<Crew> {
+  const folder = hooksFolder(config);
+  const { loaded, faults } = await loadHooks({ folder, disabled: config.hooks.disabled });
+  if (faults.length > 0 && config.hooks.required) throw notLoaded(faults);
+  for (const { file, why } of faults)
+    crew.log.error({ alarm: true }, `hooks: ${file} is left out: ${why}`);
+  if (loaded.length === 0) return crew;
+  let failures = 0;
+  crew.metrics.gauge(
+    'troupe_hook_failures',
+    'Hooks of this process that threw, were late or answered what they may not, since its start',
+    () => failures,
+  );
+  const hooks = createHooks({
+    modules: loaded.map(({ module }) => module),
+    onFailure: () => failures++,
+    report: (failure) => crew.log.warn({ alarm: true, ...factsOf(failure) }, failure.why),
+  });
+  crew.log.info({ folder, hooks: hooks.names() }, `hooks: ${loaded.length} loaded`);
+  return { ...crew, services: { ...crew.services, hooks } };
+}
+
+const notLoaded = (faults: readonly HookFault[]): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `${faults.map(({ file, why }) => `${file}: ${why}`).join('; ')}. ` +
+      'Mend it, name it in hooks.disabled, or set hooks.required to false',
+  );
+
+const factsOf = ({ module, hook, about, untold }: HookFailure) => ({
+  module,
+  hook,
+  session: about.sessionKey,
+  ...(untold === 0 ? {} : { untold }),
+});
+
+/** What a gateway calls while it is open. */
+export const doorHooks = (
+  hooks: Hooks,
+  tenant: string,
+): Pick<GatewayOptions, 'onCommand' | 'onMessage'> => ({
+  ...(hooks.has('command') && {
+    onCommand: (command, about) => hooks.run('command', command, { ...about, tenant }),
+  }),
+  ...(hooks.has('message_received') && {
+    onMessage: (message, about) => hooks.run('message_received', message, { ...about, tenant }),
+  }),
+});
+
+/** The gateway, whose start hooks are told of now, and its end before clients are. */
+export async function toldTo(hooks: Hooks, tenant: string, gateway: Gateway): Promise<Gateway> {
+  const about: HookAbout = { tenant, agentId: '', sessionKey: '' };
+  await hooks.run('gateway_start', { port: gateway.port }, about);
+  let stopping: Promise<unknown> | undefined;
+  return {
+    ...gateway,
+    async close(options = {}) {
+      const { reason = 'stopped' } = options;
+      await (stopping ??= hooks.run('gateway_stop', { reason }, about));
+      return gateway.close(options);
+    },
+  };
+}
