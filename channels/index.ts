@@ -1,4 +1,6 @@
 /** Public door of channels. */
+export type { OnCommand } from './gateway/command-desk.ts';
+export type { OnMessage } from './gateway/door.ts';
 export type { GatewayAuth } from './gateway/access.ts';
 export {
   type CloseOptions,

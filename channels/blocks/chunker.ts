@@ -82,6 +82,11 @@ export class BlockChunker {
     return [...blocks, this.#take({ at: this.#rest.length, fence: this.#fenceAtEnd() })];
   }
 
+  /** Forgets what is in no block yet: the text goes on otherwise from `told`. */
+  forgetRest(): void {
+    this.#rest = '';
+  }
+
   #cutAll(isEnd: boolean): Block[] {
     const blocks: Block[] = [];
     for (;;) {

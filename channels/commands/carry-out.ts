@@ -40,7 +40,8 @@ const ANSWER_MS = 30_000;
 const COMPACT_MS = 300_000;
 
 /** The settings of a session, as `session.set` answers them. */
-type Settings = { readonly [Name in Exclude<keyof SessionSet, 'type'>]?: unknown };
+type Settings = { readonly [Name in Exclude<keyof SessionSet, 'type'>]?: Value };
+type Value = string | boolean | null;
 
 /**
  * The answer's text.
@@ -99,9 +100,9 @@ const setting = async (
   return `/${name} is now ${shown((now ?? {})[field] ?? value)}.`;
 };
 
-const shown = (value: unknown): string => {
+const shown = (value: Value | undefined): string => {
   if (value === undefined || value === null) return 'as the agent has it';
-  return typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value);
+  return typeof value === 'boolean' ? (value ? 'on' : 'off') : value;
 };
 
 const compact = async (place: CommandPlace, instructions?: string): Promise<string> => {

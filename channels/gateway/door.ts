@@ -1,10 +1,29 @@
 /** What every part of the gateway shares: the system behind it and the facts a client is told. */
+import type { ImagePart } from '../../protocols/content.ts';
 import type { Logger } from './log.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
+import type { ApprovalBook } from './approval-book.ts';
+import type { CommandDesk } from './command-desk.ts';
+import type { MessageCounts } from './message-counts.ts';
 import type { Presence } from './presence.ts';
+import type { RunBlocks } from './run-blocks.ts';
 import type { RunBook } from './run-book.ts';
 import type { AgentNames } from './session-key.ts';
+
+/**
+ * Hears of a message before its session does (AL6): it may be changed, or refused with a reason.
+ * Does not throw. A message that is sent again is heard of again.
+ */
+export type OnMessage = (
+  message: {
+    readonly text: string;
+    readonly channel: string;
+    readonly sender?: string;
+    readonly images: readonly ImagePart[];
+  },
+  about: { readonly agentId: string; readonly sessionKey: string; readonly runId: string },
+) => Promise<{ readonly text?: string; readonly refuse?: string } | undefined>;
 
 export type Door = {
   readonly system: System;
@@ -16,6 +35,11 @@ export type Door = {
   readonly log: Logger;
   readonly runs: RunBook;
   readonly presence: Presence;
+  readonly approvals: ApprovalBook;
+  readonly blocks: RunBlocks;
+  readonly commands: CommandDesk;
+  readonly counts: MessageCounts;
+  readonly onMessage?: OnMessage | undefined;
   /** names this run of the gateway; differs after a restart */
   readonly bootId: string;
   /** monotonic milliseconds */

@@ -16,10 +16,14 @@ import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
 import type { Route } from '../http/route.ts';
 import { assertAuthFits, type GatewayAuth } from './access.ts';
 import { type Connection, eventHead } from './connection.ts';
-import type { Door } from './door.ts';
+import { ApprovalBook } from './approval-book.ts';
+import { CommandDesk, type OnCommand } from './command-desk.ts';
+import { type Door, type OnMessage, OPERATOR } from './door.ts';
 import { httpListener } from './http.ts';
 import type { Logger } from './log.ts';
+import { MessageCounts } from './message-counts.ts';
 import { Presence } from './presence.ts';
+import { RunBlocks } from './run-blocks.ts';
 import { RunBook } from './run-book.ts';
 import { RunEvents } from './run-events.ts';
 import type { AgentNames } from './session-key.ts';
@@ -39,6 +43,10 @@ export type GatewayOptions = AgentNames & {
   readonly webRoot?: string;
   /** plain HTTP beside the page */
   readonly routes?: readonly Route[];
+  /** hooks of commands (AL6) */
+  readonly onCommand?: OnCommand;
+  /** hooks of messages (AL6) */
+  readonly onMessage?: OnMessage;
   readonly log: Logger;
   readonly clock: Clock;
 };
@@ -68,22 +76,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   assertAuthFits(options.auth, options.host);
   const { system, clock, tenant, log } = options;
   const ready = new Set<Connection>();
-  const events = new RunEvents(ready, clock);
-  const runs = new RunBook(system.index, tenant, clock, events);
-  const presence = new Presence(ready, clock);
-  const door: Door = {
-    system,
-    tenant,
-    names: options,
-    authMode: options.auth.mode,
-    version: options.version,
-    clock,
-    log,
-    runs,
-    presence,
-    bootId: randomUUID(),
-    startedAt: clock.monotonicMs(),
-  };
+  const { door, close: closeDoor } = openDoor(options, ready);
   const sockets = new SocketServer(door, options.auth, ready);
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
@@ -95,7 +88,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const port = await listen(http, options);
   // The type of what travels on this topic is a contract of protocols/session.ts.
   const unsubscribe = system.bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
-    runs.heard(payload as RunEvent),
+    hear(door, payload as RunEvent),
   );
   const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, ready);
   log.info({ port, host: options.host, auth: options.auth.mode }, 'gateway: listening');
@@ -108,11 +101,63 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const payload = { reason, ...(restartExpectedMs === undefined ? {} : { restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
     for (const connection of ready) connection.event(head);
-    for (const part of [events, runs, presence]) part.close();
+    closeDoor();
     await sockets.close(reason);
     await stopped;
   };
   return { port, url: urlOf(options.host, port), close: (how = {}) => (closed ??= close(how)) };
+};
+
+/** What the methods share. `ready`: the connections that get events, as they come and go. */
+const openDoor = (
+  options: GatewayOptions,
+  ready: ReadonlySet<Connection>,
+): { readonly door: Door; readonly close: () => void } => {
+  const { system, clock, tenant, log } = options;
+  const blocks = new RunBlocks(clock);
+  const events = new RunEvents(ready, clock, blocks);
+  const runs = new RunBook(system.index, tenant, clock, events);
+  const presence = new Presence(ready, clock);
+  const approvals = new ApprovalBook(system.index, tenant, clock, ready);
+  const commands = new CommandDesk({
+    system,
+    tenant,
+    names: options,
+    clock,
+    log,
+    runs,
+    principal: OPERATOR,
+    connections: ready,
+    tell: (end, connections) => events.tellEnd(end, connections),
+    onCommand: options.onCommand,
+  });
+  const door: Door = {
+    system,
+    tenant,
+    names: options,
+    authMode: options.auth.mode,
+    version: options.version,
+    clock,
+    log,
+    runs,
+    presence,
+    approvals,
+    blocks,
+    commands,
+    counts: new MessageCounts(),
+    onMessage: options.onMessage,
+    bootId: randomUUID(),
+    startedAt: clock.monotonicMs(),
+  };
+  const close = () => {
+    for (const part of [events, runs, presence, approvals]) part.close();
+  };
+  return { door, close };
+};
+
+const hear = ({ runs, approvals }: Door, event: RunEvent): void => {
+  runs.heard(event);
+  if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);
 };
 
 const listen = (http: Server, { host, port }: GatewayOptions): Promise<number> =>

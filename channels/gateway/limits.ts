@@ -56,6 +56,23 @@ export const STREAM_INTERVAL_LONG_MS = 150;
 /** Characters at which the interval has reached its longest. */
 export const STREAM_LONG_CHARACTERS = 32_768;
 
+/** What a tool says of its progress is joined as deltas are; of one interval the end is kept. */
+export const TOOL_UPDATE_CHARACTERS_MAX = 65_536;
+
+/** Answers of commands remembered, for clients that ask again under the same key. */
+export const COMMANDS_KEPT_MAX = 1_000;
+/** Runs whose blocks somebody asked for. */
+export const BLOCK_RUNS_MAX = 1_000;
+/** How long `sessions.compact` waits: a model is called. */
+export const COMPACT_TIMEOUT_MS = 300_000;
+
+/** Interval in which questions that wait are looked at, while one does. */
+export const APPROVAL_POLL_MS = 500;
+/** Looks for a question that a run has told of, before it is given up. */
+export const APPROVAL_LOOKS_MAX = 60;
+/** Rows of approvals that are read for a list. */
+export const APPROVALS_READ_MAX = 10_000;
+
 /** Presence is told at most once per this interval. */
 export const PRESENCE_INTERVAL_MS = 100;
 
@@ -63,6 +80,10 @@ export const PRESENCE_INTERVAL_MS = 100;
 export const HISTORY_LIMIT = 200;
 /** Characters of one text in `chat.history` when it is not told; the rest is cut. */
 export const HISTORY_TEXT_CHARACTERS_MAX = 500_000;
+/** Transcript entries read at once, from the end. */
+export const HISTORY_WINDOW = 400;
+/** Sessions whose messages are counted from where they were counted last. */
+export const HISTORY_COUNTS_MAX = 1_000;
 /** Sessions read for lists and counts; beyond it the list says so by `hasMore`. */
 export const SESSIONS_READ_MAX = 10_000;
 

@@ -9,9 +9,11 @@
  *  1. Of one run at most one end is told, however often and by whichever way it comes.
  *  2. A waiter is called exactly once, also when the Bus lost the end: rows are polled each second.
  *  3. Nothing is held of a run that ended, but its id, for a bounded while.
+ *  4. The text that is held is that of one model call: a new call, or one that is made again with a
+ *     shorter context, begins with none.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { RunEvent, RunRow, Usage } from '../../protocols/session.ts';
+import type { RunEvent, RunRow, Usage, Verbosity } from '../../protocols/session.ts';
 import type { Clock, Index } from '../../runtime/index.ts';
 import {
   ENDED_RUNS_MAX,
@@ -28,12 +30,20 @@ export type LiveRun = {
   startedAt: number | undefined;
   readonly answer: TextStream;
   readonly reasoning: TextStream;
+  /** model call that the texts are of */
+  call: number;
+  /** progress of tools that was not told yet, by call id */
+  readonly updates: Map<string, ToolUpdate>;
+  /** as the request said; undefined: it did not */
+  verbose: Verbosity | undefined;
   /** of the events told about this run */
   seq: number;
   /** monotonic milliseconds: no delta is told before it */
   quietUntil: number;
   heardAt: number;
 };
+
+export type ToolUpdate = { readonly name: string; readonly delta: string };
 
 export type RunEnd = {
   readonly runId: string;
@@ -45,6 +55,8 @@ export type RunEnd = {
   readonly error: ErrorData | undefined;
   readonly usage: Usage | undefined;
   readonly model: string | undefined;
+  /** the message was taken into that run, and ended with it */
+  readonly joined: string | undefined;
 };
 
 /** What the book tells. `live` is the run as it is now. */
@@ -53,6 +65,12 @@ export type RunListener = {
   /** its streams have something pending */
   streamed(live: LiveRun): void;
   tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void;
+  /** what the model is told was made shorter; the texts were dropped where the call is repeated */
+  compacted(live: LiveRun, event: RunEvent & { stream: 'compaction' }): void;
+  /** a message joined the run */
+  steered(live: LiveRun, event: RunEvent & { stream: 'steer' }): void;
+  /** tells at once what waits to be told */
+  flush(live: LiveRun): void;
   ended(live: LiveRun, end: RunEnd): void;
 };
 
@@ -74,6 +92,7 @@ export const endOfRow = (row: RunRow): RunEnd | undefined => {
     error: row.error,
     usage: row.usage,
     model: row.model,
+    joined: row.joined,
   };
 };
 
@@ -84,6 +103,10 @@ export class RunBook {
   readonly #listener: RunListener;
   readonly #live = new Map<string, LiveRun>();
   readonly #ended = new Set<string>();
+  /** what requests said of runs that have not begun to be heard */
+  readonly #verbose = new Map<string, Verbosity>();
+  /** runs that messages were taken into, by the message's own run id */
+  readonly #joined = new Map<string, string>();
   readonly #waiting = new Map<string, Waiting>();
   #cancelPoll: (() => void) | undefined;
   #closed = false;
@@ -103,18 +126,57 @@ export class RunBook {
     return this.#live.get(runId);
   }
 
+  /** How much of its tools the events of a run show; before it begins. */
+  show(runId: string, verbose: Verbosity): void {
+    this.#verbose.set(runId, verbose);
+    if (this.#verbose.size > LIVE_RUNS_MAX) dropOldest(this.#verbose);
+  }
+
+  /**
+   * The answer so far of a live run. Everything of it has been told to every watcher by then: what
+   * is told later goes on from this text.
+   */
+  textOf(runId: string): string {
+    const live = this.#live.get(runId);
+    if (live === undefined) return '';
+    this.#listener.flush(live);
+    return live.answer.text;
+  }
+
   /** Takes one event from the Bus. */
   heard(event: RunEvent): void {
     if (this.#ended.has(event.runId)) return;
     const live = this.#live.get(event.runId) ?? this.#begin(event);
     live.heardAt = this.#clock.monotonicMs();
-    if (event.stream === 'lifecycle') this.#lifecycle(live, event);
-    else if (event.stream === 'tool') this.#listener.tool(live, event);
-    else if (event.stream === 'assistant' || event.stream === 'reasoning') {
-      const stream = event.stream === 'assistant' ? live.answer : live.reasoning;
-      stream.apply(event.delta, event.offset);
-      if (stream.pending) this.#listener.streamed(live);
+    switch (event.stream) {
+      case 'lifecycle':
+        return this.#lifecycle(live, event);
+      case 'tool':
+        return this.#listener.tool(live, event);
+      case 'compaction':
+        if (event.willRetry && live.call >= event.call) dropTexts(live);
+        return this.#listener.compacted(live, event);
+      case 'steer':
+        this.#join(event);
+        return this.#listener.steered(live, event);
+      default:
+        return this.#said(live, event);
     }
+  }
+
+  #said(live: LiveRun, event: RunEvent & { stream: 'assistant' | 'reasoning' }): void {
+    if (event.call !== live.call) {
+      dropTexts(live);
+      live.call = event.call;
+    }
+    const stream = event.stream === 'assistant' ? live.answer : live.reasoning;
+    stream.apply(event.delta, event.offset);
+    if (stream.pending) this.#listener.streamed(live);
+  }
+
+  #join({ of, runId }: { of: string; runId: string }): void {
+    this.#joined.set(of, runId);
+    if (this.#joined.size > ENDED_RUNS_MAX) dropOldest(this.#joined);
   }
 
   /**
@@ -154,10 +216,14 @@ export class RunBook {
       startedAt: undefined,
       answer: new TextStream(),
       reasoning: new TextStream(),
+      call: 0,
+      updates: new Map(),
+      verbose: this.#verbose.get(event.runId),
       seq: 0,
       quietUntil: 0,
       heardAt: this.#clock.monotonicMs(),
     };
+    this.#verbose.delete(event.runId);
     this.#live.set(event.runId, live);
     if (this.#live.size > LIVE_RUNS_MAX) dropOldest(this.#live);
     this.#poll();
@@ -173,6 +239,7 @@ export class RunBook {
       return;
     }
     live.startedAt ??= event.startedAt;
+    const row = this.row(event.runId);
     this.#end(live, {
       runId: event.runId,
       sessionKey: event.sessionKey,
@@ -182,12 +249,14 @@ export class RunBook {
       text: event.text ?? '',
       error: event.phase === 'error' ? event.error : undefined,
       usage: event.phase === 'end' ? event.usage : undefined,
-      model: this.row(event.runId)?.model,
+      model: row?.model,
+      joined: row?.joined ?? this.#joined.get(event.runId),
     });
   }
 
   #end(live: LiveRun, end: RunEnd): void {
     this.#live.delete(end.runId);
+    this.#joined.delete(end.runId);
     this.#ended.add(end.runId);
     if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
     this.#listener.ended(live, end);
@@ -236,6 +305,11 @@ export class RunBook {
     }
   }
 }
+
+const dropTexts = (live: LiveRun): void => {
+  live.answer.apply('', 0);
+  live.reasoning.apply('', 0);
+};
 
 const dropOldest = (kept: Map<string, unknown> | Set<string>): void => {
   const oldest = kept.keys().next();

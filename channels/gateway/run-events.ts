@@ -7,15 +7,21 @@
  *  2. Deltas are joined: of one run at most one per interval, whatever the model's rhythm. The last
  *     ones come before the end, so appending every delta gives the whole text.
  *  3. An event is encoded once for all connections.
- *  4. A lagging client misses deltas, never an end; when it keeps up again it gets the whole text
- *     so far.
+ *  4. A lagging client misses deltas and progress of tools, never an end; when it keeps up again it
+ *     gets the whole text so far. The run never waits for it.
  */
 import { ERRORS } from '../../protocols/errors.ts';
 import type { ChatEvent } from '../../protocols/gateway/index.ts';
 import type { RunEvent, Usage } from '../../protocols/session.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { type Connection, eventHead } from './connection.ts';
-import { STREAM_INTERVAL_LONG_MS, STREAM_INTERVAL_MS, STREAM_LONG_CHARACTERS } from './limits.ts';
+import {
+  STREAM_INTERVAL_LONG_MS,
+  STREAM_INTERVAL_MS,
+  STREAM_LONG_CHARACTERS,
+  TOOL_UPDATE_CHARACTERS_MAX,
+} from './limits.ts';
+import type { RunBlocks } from './run-blocks.ts';
 import type { LiveRun, RunEnd, RunListener } from './run-book.ts';
 import { agentOf } from './session-key.ts';
 
@@ -25,14 +31,16 @@ type News = { readonly text: string; readonly delta: string; readonly replace: b
 export class RunEvents implements RunListener {
   readonly #connections: ReadonlySet<Connection>;
   readonly #clock: Clock;
+  readonly #blocks: RunBlocks;
   /** runs with something to tell that were told something a moment ago */
   readonly #held = new Set<LiveRun>();
   #cancelTimer: (() => void) | undefined;
 
   /** `connections`: those that get events; the set may change at any time. */
-  constructor(connections: ReadonlySet<Connection>, clock: Clock) {
+  constructor(connections: ReadonlySet<Connection>, clock: Clock, blocks: RunBlocks) {
     this.#connections = connections;
     this.#clock = clock;
+    this.#blocks = blocks;
   }
 
   started(live: LiveRun): void {
@@ -41,24 +49,44 @@ export class RunEvents implements RunListener {
   }
 
   streamed(live: LiveRun): void {
-    if (this.#clock.monotonicMs() >= live.quietUntil) {
-      this.#flush(live);
-      return;
-    }
-    this.#held.add(live);
-    this.#arm();
+    this.#blocks.follow(live);
+    this.#hold(live);
   }
 
+  /** What was said before comes before it; progress is joined as deltas are. */
   tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void {
-    const data = toolData(event);
-    this.#agent(live, 'tool', data, (connection) =>
-      Boolean(connection.client?.caps.has('tool-events')),
-    );
+    if (event.phase === 'update') {
+      const { callId, name, delta } = event;
+      const joined = (live.updates.get(callId)?.delta ?? '') + delta;
+      live.updates.set(callId, { name, delta: joined.slice(-TOOL_UPDATE_CHARACTERS_MAX) });
+      this.#hold(live);
+      return;
+    }
+    if (event.phase === 'start') this.#blocks.textEnded(live);
+    this.flush(live);
+    this.#agent(live, 'tool', toolData(event, showsResults(live)), wantsTools);
+  }
+
+  compacted(live: LiveRun, { phase, willRetry }: RunEvent & { stream: 'compaction' }): void {
+    this.flush(live);
+    this.#agent(live, 'compaction', { phase, willRetry });
+  }
+
+  steered(live: LiveRun, { of, text }: RunEvent & { stream: 'steer' }): void {
+    this.flush(live);
+    this.#agent(live, 'steer', { of, text });
+  }
+
+  /** An end that is no run's: what a command was answered. */
+  tellEnd(end: RunEnd, connections: Iterable<Connection>): void {
+    const head = eventHead('chat', chatEnd({ ...end, seq: 0 }, end, ''));
+    for (const connection of connections) connection.event(head);
   }
 
   ended(live: LiveRun, end: RunEnd): void {
     this.#held.delete(live);
-    this.#flush(live);
+    this.flush(live);
+    this.#blocks.ended(live, end);
     const { startedAt, endedAt, status, error } = end;
     const failed = status === 'error' || status === 'timeout';
     this.#agent(live, 'lifecycle', {
@@ -69,7 +97,7 @@ export class RunEvents implements RunListener {
       ...(failed ? { error: error?.message ?? `the run ended by ${status}` } : {}),
       ...(end.usage ? { usage: clientUsage(end.usage) } : {}),
     });
-    const head = eventHead('chat', chatEnd(live, end));
+    const head = eventHead('chat', chatEnd(live, end, live.answer.text));
     for (const connection of this.#connections) {
       connection.missed.delete(live.runId);
       connection.event(head);
@@ -79,6 +107,16 @@ export class RunEvents implements RunListener {
   close(): void {
     this.#cancelTimer?.();
     this.#held.clear();
+    this.#blocks.close();
+  }
+
+  #hold(live: LiveRun): void {
+    if (this.#clock.monotonicMs() >= live.quietUntil) {
+      this.flush(live);
+      return;
+    }
+    this.#held.add(live);
+    this.#arm();
   }
 
   #arm(): void {
@@ -88,19 +126,28 @@ export class RunEvents implements RunListener {
       for (const live of this.#held) {
         if (now < live.quietUntil) continue;
         this.#held.delete(live);
-        this.#flush(live);
+        this.flush(live);
       }
       if (this.#held.size > 0) this.#arm();
     });
   }
 
-  #flush(live: LiveRun): void {
+  flush(live: LiveRun): void {
     live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
     if (live.reasoning.pending) {
       const news = { text: live.reasoning.text, ...live.reasoning.take() };
       this.#deltas(live, [this.#agentText(live, 'reasoning', news)]);
     }
-    if (!live.answer.pending) return;
+    if (live.answer.pending) this.#answer(live);
+    for (const [toolCallId, { name, delta }] of live.updates) {
+      const data = { phase: 'update', name, toolCallId };
+      const told = showsResults(live) ? { ...data, partialResult: delta } : data;
+      this.#agent(live, 'tool', told, (each) => wantsTools(each) && !each.lagging);
+    }
+    live.updates.clear();
+  }
+
+  #answer(live: LiveRun): void {
     const news = { text: live.answer.text, ...live.answer.take() };
     this.#deltas(live, this.#answerHeads(live, news), () => {
       const { text } = news;
@@ -148,17 +195,28 @@ export class RunEvents implements RunListener {
   }
 }
 
-const toolData = (event: RunEvent & { stream: 'tool' }): object => {
+const wantsTools = ({ client }: Connection): boolean => client?.caps.has('tool-events') === true;
+
+/** A request that asks for less than everything gets no results, as OpenClaw has it. */
+const showsResults = ({ verbose }: LiveRun): boolean => verbose === undefined || verbose === 'full';
+
+type ToolStep = Exclude<RunEvent & { stream: 'tool' }, { phase: 'update' }>;
+
+const toolData = (event: ToolStep, withResult: boolean): object => {
   const { callId: toolCallId, name, phase } = event;
   switch (phase) {
     case 'start':
       return { phase, name, toolCallId, args: event.args };
-    case 'update':
-      return { phase, name, toolCallId, partialResult: event.delta };
     case 'approval':
       return { phase, name, toolCallId, approvalId: event.approvalId };
     case 'end':
-      return { phase: 'result', name, toolCallId, isError: event.isError, result: event.result };
+      return {
+        phase: 'result',
+        name,
+        toolCallId,
+        isError: event.isError,
+        ...(withResult ? { result: event.result } : {}),
+      };
   }
 };
 
@@ -176,7 +234,9 @@ const agentPayload = (live: LiveRun, ts: number, stream: string, data: object) =
   data,
 });
 
-const aboutChat = (live: LiveRun) => ({
+type Told = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
+
+const aboutChat = (live: Told) => ({
   runId: live.runId,
   sessionKey: live.sessionKey,
   agentId: agentOf(live.sessionKey),
@@ -197,10 +257,14 @@ const chatDelta = (live: LiveRun, now: number, { text, delta, replace }: News): 
   message: message(text, live.startedAt ?? now),
 });
 
-const chatEnd = (live: LiveRun, end: RunEnd): ChatEvent => {
+const chatEnd = (live: Told, end: RunEnd, streamed: string): ChatEvent => {
   const about = aboutChat(live);
+  // The run that took it in tells the text; telling it here as well would show it twice.
+  if (end.joined !== undefined && end.status === 'ok') {
+    return { ...about, state: 'final', stopReason: 'joined' };
+  }
   // An answer that was cut off is in no transcript: what was streamed of it is all there is.
-  const text = end.text || live.answer.text;
+  const text = end.joined === undefined ? end.text || streamed : '';
   const said = text === '' ? {} : { message: message(text, end.endedAt) };
   if (end.status === 'ok') {
     const usage = end.usage ? { usage: clientUsage(end.usage) } : {};
@@ -223,8 +287,12 @@ const chatEnd = (live: LiveRun, end: RunEnd): ChatEvent => {
   };
 };
 
-const errorKind = ({ status, error }: RunEnd): 'timeout' | 'rate_limit' | 'unknown' => {
+type ErrorKind = 'timeout' | 'rate_limit' | 'context_length' | 'refusal' | 'unknown';
+
+const errorKind = ({ status, error }: RunEnd): ErrorKind => {
   if (status === 'timeout' || error?.code === 'DEADLINE_EXCEEDED') return 'timeout';
+  const reason = error?.details?.['reason'];
+  if (reason === 'context_length' || reason === 'refusal') return reason;
   return error && ERRORS[error.code].http === 429 ? 'rate_limit' : 'unknown';
 };
 

@@ -2,10 +2,13 @@
  * Reading a session's transcript from its end, and its entries as the messages clients show.
  */
 import { address } from '../../protocols/address.ts';
+import type { ImagePart } from '../../protocols/content.ts';
 import type { ChatMessage } from '../../protocols/gateway/index.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import type { TranscriptEntry } from '../../runtime/index.ts';
 import type { Door } from './door.ts';
+import { HISTORY_WINDOW } from './limits.ts';
+import { isMessage } from './message-counts.ts';
 import type { RunEnd } from './run-book.ts';
 import { clientUsage } from './run-events.ts';
 
@@ -33,6 +36,35 @@ export const readLast = async (
   return [];
 };
 
+type MessagePage = { readonly limit: number; readonly offset: number; readonly maxChars: number };
+
+/**
+ * `limit` messages, oldest first, which have `offset` messages after them, and how many there are
+ * in all.
+ */
+export const readMessages = async (
+  door: Pick<Door, 'system' | 'tenant' | 'counts'>,
+  sessionKey: string,
+  { limit, offset, maxChars }: MessagePage,
+): Promise<{ readonly messages: readonly ChatMessage[]; readonly total: number }> => {
+  const actor = address(door.tenant, 'session', sessionKey);
+  const last = await door.system.transcripts.last(actor);
+  const total = await door.counts.total(door, actor, last);
+  let entries: readonly TranscriptEntry[] = [];
+  for (let to = last; to > 0 && entries.length < limit + offset; ) {
+    const from = Math.max(1, to - HISTORY_WINDOW + 1);
+    const read = await door.system.transcripts.read(actor, { from, limit: to - from + 1 });
+    const fresh = read.filter(
+      ({ position, entry }) => position <= to && isMessage(entry as SessionEntry),
+    );
+    entries = [...fresh, ...entries];
+    to = from - 1;
+  }
+  const end = entries.length - offset;
+  const shown = end <= 0 ? [] : entries.slice(Math.max(0, end - limit), end);
+  return { messages: shown.flatMap((entry) => messageOf(entry, maxChars) ?? []), total };
+};
+
 /** The run's answer, from the transcript where the row has only its beginning. */
 export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
   if (end.text.length < ROW_TEXT_SURELY_WHOLE) return end.text;
@@ -43,10 +75,8 @@ export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
   return said?.type === 'assistant' && said.text.startsWith(end.text) ? said.text : end.text;
 };
 
-/**
- * One entry as a message; undefined for what is not shown (a run that ended well has its answer).
- */
-export const messageOf = (
+/** One entry as a message; undefined for what is not shown. */
+const messageOf = (
   { position, entry }: TranscriptEntry,
   textCharactersMax: number,
 ): ChatMessage | undefined => {
@@ -56,10 +86,9 @@ export const messageOf = (
     type: 'text',
     text: whole.length > textCharactersMax ? `${whole.slice(0, textCharactersMax)}…` : whole,
   });
-  const sender = said.type === 'user' && said.sender ? { senderLabel: said.sender } : {};
   switch (said.type) {
     case 'user':
-      return { role: 'user', content: [text(said.text)], ...about, ...sender };
+      return userMessage(said, about, text);
     case 'assistant':
       return assistantMessage(said, about, text);
     case 'tool':
@@ -68,13 +97,50 @@ export const messageOf = (
         toolCallId: said.callId,
         toolName: said.name,
         isError: said.isError,
-        content: [text(said.result)],
+        content: [text(said.result), ...(said.images ?? []).map(imageShown)],
         ...about,
       } as ChatMessage;
+    case 'compaction':
+      return markerOf('compaction', 'Compaction', about);
+    case 'reset':
+      return markerOf('reset', 'New conversation', about);
+    case 'prompt':
+      return undefined;
     case 'run.end':
-      return endMessage(said, about);
+      return isMessage(said) ? endMessage(said, about) : undefined;
   }
 };
+
+/** A line between messages, as OpenClaw marks them. */
+const markerOf = (kind: string, label: string, about: { id: string; timestamp: number }) =>
+  ({
+    role: 'system',
+    content: [{ type: 'text', text: label }],
+    ...about,
+    __openclaw: { kind, id: about.id },
+  }) as ChatMessage;
+
+/** A message that joined a run is shown under its own id, with the run's beside it. */
+const userMessage = (
+  said: SessionEntry & { type: 'user' },
+  about: object,
+  text: (whole: string) => { type: string; text: string },
+) =>
+  ({
+    role: 'user',
+    content: [text(said.text), ...(said.images ?? []).map(imageShown)],
+    ...about,
+    ...(said.of === undefined ? {} : { runId: said.of, joined: said.runId }),
+    ...(said.sender ? { senderLabel: said.sender } : {}),
+  }) as ChatMessage;
+
+/** Its bytes stay where they are: a history is read often. */
+const imageShown = ({ mimeType, data }: ImagePart) => ({
+  type: 'image',
+  mimeType,
+  bytes: Math.floor((data.length * 3) / 4),
+  omitted: true,
+});
 
 const assistantMessage = (
   said: SessionEntry & { type: 'assistant' },
@@ -99,14 +165,11 @@ const assistantMessage = (
     ...(said.usage ? { usage: clientUsage(said.usage) } : {}),
   }) as ChatMessage;
 
-const endMessage = (said: SessionEntry & { type: 'run.end' }, about: object) => {
-  if (said.status === 'ok' || said.status === 'running' || said.status === 'queued')
-    return undefined;
-  return {
+const endMessage = (said: SessionEntry & { type: 'run.end' }, about: object) =>
+  ({
     role: 'assistant',
     content: [],
     ...about,
     stopReason: said.status,
     ...(said.error ? { errorMessage: said.error.message } : {}),
-  } as ChatMessage;
-};
+  }) as ChatMessage;

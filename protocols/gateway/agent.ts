@@ -5,6 +5,24 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
+/**
+ * An image of a message; other kinds are refused. Open, as in the protocol, whose `agent` admits
+ * anything: it is checked by the method.
+ */
+export const Attachment = Type.Object({
+  type: Optional(Text),
+  mimeType: Optional(Text),
+  fileName: Optional(Text),
+  /** base64, or a data URL */
+  content: Optional(Type.Unknown()),
+  sizeBytes: Optional(Type.Number()),
+});
+export type Attachment = Static<typeof Attachment>;
+
+export const QueueModeSchema = oneOf(['steer', 'followup', 'collect', 'interrupt']);
+/** `on`: the connection that asked is told blocks of the answer, as stream `block` of `agent`. */
+export const BlockStreaming = oneOf(['on', 'off']);
+
 export const InputProvenance = Type.Object(
   {
     kind: oneOf(['external_user', 'inter_session', 'internal_system']),
@@ -18,7 +36,8 @@ export const InputProvenance = Type.Object(
 
 /**
  * Closed as in the protocol: what a client asks for and we do not know is refused, not silently
- * left out. `verbose` is ours. `timeout` is in seconds, 0 = none.
+ * left out. `verbose`, `reasoning`, `queueMode` and `blockStreaming` are ours. `timeout` is in
+ * seconds, 0 = none.
  */
 export const AgentParams = Type.Object(
   {
@@ -41,6 +60,9 @@ export const AgentParams = Type.Object(
     bootstrapContextRunKind: Optional(oneOf(['default', 'heartbeat', 'cron'])),
     cwd: Optional(NonEmpty),
     attachments: Optional(Type.Array(Type.Unknown())),
+    queueMode: Optional(QueueModeSchema),
+    reasoning: Optional(Type.Boolean()),
+    blockStreaming: Optional(BlockStreaming),
     inputProvenance: Optional(InputProvenance),
     // where the answer goes
     deliver: Optional(Type.Boolean()),
@@ -103,6 +125,8 @@ export const RunResult = Type.Object({
   payloads: Type.Array(Type.Object({ text: Optional(Text), mediaUrl: Optional(Nullable(Text)) })),
   meta: Type.Object({
     durationMs: Count,
+    /** ours: the message was taken into that run, whose text this is */
+    joined: Optional(NonEmpty),
     aborted: Optional(Type.Boolean()),
     agentMeta: Optional(
       Type.Object({

@@ -3,19 +3,13 @@
  * shows it.
  */
 import { type Static, Type } from '@sinclair/typebox';
-import { InputProvenance } from './agent.ts';
+import { Attachment, BlockStreaming, InputProvenance, QueueModeSchema } from './agent.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
-export const ChatAttachment = Type.Object({
-  type: Optional(Text),
-  mimeType: Optional(Text),
-  fileName: Optional(Text),
-  /** base64 */
-  content: Optional(Type.Unknown()),
-  sizeBytes: Optional(Type.Number()),
-});
-
-/** The idempotency key becomes the run's id. `timeoutMs` bounds the run, 0 = none. */
+/**
+ * The idempotency key becomes the run's id. `timeoutMs` bounds the run, 0 = none. `model`,
+ * `verbose`, `reasoning` and `blockStreaming` are ours.
+ */
 export const ChatSendParams = Type.Object(
   {
     sessionKey: Type.String({ minLength: 1, maxLength: 512 }),
@@ -24,9 +18,13 @@ export const ChatSendParams = Type.Object(
     agentId: Optional(NonEmpty),
     sessionId: Optional(NonEmpty),
     thinking: Optional(Text),
-    queueMode: Optional(oneOf(['steer', 'followup', 'collect', 'interrupt'])),
+    queueMode: Optional(QueueModeSchema),
+    model: Optional(NonEmpty),
+    verbose: Optional(Type.Union([Type.Boolean(), Text])),
+    reasoning: Optional(Type.Boolean()),
+    blockStreaming: Optional(BlockStreaming),
     timeoutMs: Optional(Count),
-    attachments: Optional(Type.Array(ChatAttachment)),
+    attachments: Optional(Type.Array(Attachment)),
     deliver: Optional(Type.Boolean()),
     replyToId: Optional(NonEmpty),
     originatingChannel: Optional(Text),

@@ -1,13 +1,15 @@
 /** Events the gateway pushes, apart from `chat` (chat.ts) and the challenge (connect.ts). */
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { ExecApproval, ExecApprovalResolved } from './approvals.ts';
 import { ChatEvent } from './chat.ts';
 import { ConnectChallenge, Health, PresenceEntry } from './connect.ts';
 import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
 
 /**
- * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, usage or
- * compaction; `data` belongs to the stream. `seq` rises within a run. The published schema
- * (2026.9.1) lacks the three session fields that OpenClaw sends and its clients read.
+ * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, compaction,
+ * steer or block (docs/streaming.md); `data` belongs to the stream. `seq` rises within a run. The
+ * published schema (2026.9.1) lacks the three session fields that OpenClaw sends and its clients
+ * read.
  */
 export const AgentEvent = Type.Object(
   {
@@ -45,6 +47,8 @@ export const GatewayEvents = {
   'connect.challenge': ConnectChallenge,
   agent: AgentEvent,
   chat: ChatEvent,
+  'exec.approval.requested': ExecApproval,
+  'exec.approval.resolved': ExecApprovalResolved,
   presence: PresenceEvent,
   health: Health,
   tick: TickEvent,

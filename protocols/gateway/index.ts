@@ -1,4 +1,5 @@
 export * from './agent.ts';
+export * from './approvals.ts';
 export * from './chat.ts';
 export * from './connect.ts';
 export * from './events.ts';

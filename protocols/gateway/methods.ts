@@ -2,6 +2,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { type CheckAnswer, checker } from '../check.ts';
 import * as agent from './agent.ts';
+import * as approvals from './approvals.ts';
 import * as chat from './chat.ts';
 import { ConnectParams, Health, HelloOk, type Scope } from './connect.ts';
 import * as sessions from './sessions.ts';
@@ -45,6 +46,36 @@ export const GatewayMethods = {
     params: sessions.SessionsListParams,
     result: sessions.SessionsListResult,
     scope: 'operator.read',
+  },
+  'sessions.reset': {
+    params: sessions.SessionsResetParams,
+    result: sessions.SessionsResetResult,
+    scope: 'operator.admin',
+  },
+  'sessions.compact': {
+    params: sessions.SessionsCompactParams,
+    result: sessions.SessionsCompactResult,
+    scope: 'operator.admin',
+  },
+  'sessions.patch': {
+    params: sessions.SessionsPatchParams,
+    result: sessions.SessionsPatchResult,
+    scope: 'operator.write',
+  },
+  'exec.approval.list': {
+    params: approvals.ExecApprovalListParams,
+    result: approvals.ExecApprovalListResult,
+    scope: 'operator.approvals',
+  },
+  'exec.approval.get': {
+    params: approvals.ExecApprovalGetParams,
+    result: approvals.ExecApprovalGetResult,
+    scope: 'operator.approvals',
+  },
+  'exec.approval.resolve': {
+    params: approvals.ExecApprovalResolveParams,
+    result: approvals.ExecApprovalResolveResult,
+    scope: 'operator.approvals',
   },
   health: { params: sessions.HealthParams, result: Health, scope: 'operator.read' },
   status: { params: sessions.StatusParams, result: sessions.StatusResult, scope: 'operator.read' },

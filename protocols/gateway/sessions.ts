@@ -1,8 +1,9 @@
 /**
- * `sessions.list`, `health` and `status`: what an operator reads. Answered from committed rows
- * (RT14).
+ * `sessions.list`, `health` and `status`: what an operator reads, answered from committed rows
+ * (RT14); and `sessions.reset`, `sessions.compact`, `sessions.patch`, which ask the session.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { QueueModeSchema } from './agent.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 /** Rows when `limit` is not given, and the most that are given. */
@@ -86,6 +87,61 @@ export const SessionsListResult = Type.Object({
   sessions: Type.Array(SessionsListRow),
 });
 export type SessionsListResult = Static<typeof SessionsListResult>;
+
+export const SessionsResetParams = Type.Object(
+  { key: NonEmpty, agentId: Optional(NonEmpty), reason: Optional(oneOf(['new', 'reset'])) },
+  closed,
+);
+export type SessionsResetParams = Static<typeof SessionsResetParams>;
+export const SessionsResetResult = Type.Object({
+  ok: Type.Literal(true),
+  key: NonEmpty,
+  entry: Type.Object({ sessionId: NonEmpty }),
+});
+
+/** `maxLines` is of transcripts in files: refused. `instructions` is ours. */
+export const SessionsCompactParams = Type.Object(
+  {
+    key: NonEmpty,
+    agentId: Optional(NonEmpty),
+    maxLines: Optional(Type.Integer({ minimum: 1 })),
+    instructions: Optional(NonEmpty),
+  },
+  closed,
+);
+export type SessionsCompactParams = Static<typeof SessionsCompactParams>;
+export const SessionsCompactResult = Type.Object({
+  ok: Type.Literal(true),
+  key: NonEmpty,
+  compacted: Type.Boolean(),
+  tokensBefore: Count,
+  tokensAfter: Count,
+});
+
+/**
+ * Settings of a session, until its reset; null clears. Of the published fields those that a session
+ * here has, and `queueMode`, which is ours; any other is refused.
+ */
+export const SessionsPatchParams = Type.Object(
+  {
+    key: NonEmpty,
+    agentId: Optional(NonEmpty),
+    model: Optional(Nullable(NonEmpty)),
+    thinkingLevel: Optional(Nullable(NonEmpty)),
+    verboseLevel: Optional(Nullable(oneOf(['off', 'on', 'full']))),
+    reasoningLevel: Optional(Nullable(oneOf(['off', 'on', 'stream']))),
+    queueMode: Optional(Nullable(QueueModeSchema)),
+  },
+  closed,
+);
+export type SessionsPatchParams = Static<typeof SessionsPatchParams>;
+export const SessionsPatchResult = Type.Object({
+  ok: Type.Literal(true),
+  path: Text,
+  key: NonEmpty,
+  /** the settings as they are now */
+  entry: AnyObject,
+});
 
 /** Open: operators' tools send hints (`probe`, `verbose`, …) which are ignored. */
 export const HealthParams = AnyObject;

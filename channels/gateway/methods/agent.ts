@@ -19,14 +19,18 @@ import type { RunEnd } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { wholeText } from '../transcript.ts';
 import { ANSWERED, refuse, type Request, respond } from './request.ts';
-import { accept, endOf, refuseAttachments, refuseEmpty } from './run.ts';
+import { accept, commandOf, endOf, refuseEmpty, wishesOf } from './run.ts';
 import { keyOfSessionId } from './sessions.ts';
 
 export const agent = async (request: Request, params: AgentParams): Promise<typeof ANSWERED> => {
-  refuseAttachments(params.attachments);
   refuseEmpty(params.message);
   const { sessionKey, agentId } = sessionFor(request.door, params);
-  const { runId, acceptedAt } = await accept(request, sessionKey, messageOf(params));
+  const { idempotencyKey, message: text, attachments } = params;
+  const written = { runId: idempotencyKey, sessionKey, agentId, text };
+  const command = commandOf(request, written, attachments);
+  const { runId, acceptedAt } = command
+    ? { runId: idempotencyKey, acceptedAt: command.acceptedAt }
+    : await accept(request, sessionKey, messageOf(request, params));
   respond(request, { runId, sessionKey, agentId, status: 'accepted', acceptedAt });
   const end = await endOf(request, runId);
   if (end === 'given-up') return ANSWERED;
@@ -49,15 +53,15 @@ const sessionFor = (door: Door, { sessionKey, sessionId, agentId }: AgentParams)
   return fullSessionKey(door.names, { sessionKey: keyOfSessionId(door, sessionId), agentId });
 };
 
-const messageOf = (params: AgentParams): Omit<SessionReceive, 'type'> => {
-  const { idempotencyKey, message, thinking, extraSystemPrompt, timeout } = params;
+const messageOf = (request: Request, params: AgentParams): Omit<SessionReceive, 'type'> => {
+  const { idempotencyKey, message, extraSystemPrompt, timeout } = params;
   const model =
     params.provider && params.model ? `${params.provider}/${params.model}` : params.model;
   return {
     runId: idempotencyKey,
     text: message,
     ...(model ? { model } : {}),
-    ...(thinking ? { thinking } : {}),
+    ...wishesOf(request, idempotencyKey, params),
     ...(extraSystemPrompt ? { extraSystemPrompt } : {}),
     ...(timeout ? { timeoutMs: timeout * 1000 } : {}),
   };
@@ -67,16 +71,18 @@ const finalOf = async (door: Door, end: RunEnd): Promise<AgentFinal> => {
   const session = door.system.index.get<SessionRow>('sessions', door.tenant, end.sessionKey);
   const slash = end.model?.indexOf('/') ?? -1;
   const text = await wholeText(door, end);
+  const { joined } = end;
   return {
     runId: end.runId,
     status: end.status === 'aborted' ? 'error' : end.status,
-    summary: SUMMARIES[end.status],
+    summary: joined === undefined ? SUMMARIES[end.status] : `joined run ${joined}`,
     sessionKey: end.sessionKey,
     result: {
       payloads: text === '' ? [] : [{ text, mediaUrl: null }],
       meta: {
         durationMs: Math.max(0, end.endedAt - (end.startedAt ?? end.endedAt)),
         ...(end.status === 'aborted' ? { aborted: true } : {}),
+        ...(joined === undefined ? {} : { joined }),
         agentMeta: {
           ...(session ? { sessionId: session.sessionId } : {}),
           ...(end.model && slash > 0 ? { provider: end.model.slice(0, slash) } : {}),

@@ -12,21 +12,31 @@ import { type Door, OPERATOR } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../limits.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
-import { messageOf, readLast } from '../transcript.ts';
+import { readMessages } from '../transcript.ts';
 import type { Request } from './request.ts';
-import { accept, refuseAttachments, refuseEmpty } from './run.ts';
+import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
 
 /** The answer comes as `chat` events. `queued` and `acceptedAt` are ours. */
 export const chatSend = async (request: Request, params: ChatSendParams) => {
-  refuseAttachments(params.attachments);
   refuseEmpty(params.message);
-  const { sessionKey } = fullSessionKey(request.door.names, params);
+  const { sessionKey, agentId } = fullSessionKey(request.door.names, params);
+  const { message: text, idempotencyKey, attachments } = params;
+  if (params.suppressCommandInterpretation !== true) {
+    const written = { runId: idempotencyKey, sessionKey, agentId, text };
+    const command = commandOf(request, written, attachments);
+    if (command !== undefined) {
+      const { acceptedAt, isRepeated } = command;
+      const status = isRepeated ? 'ok' : 'started';
+      return { runId: idempotencyKey, status, queued: false, acceptedAt };
+    }
+  }
   const before = request.door.runs.row(params.idempotencyKey);
-  const { thinking, timeoutMs } = params;
+  const { model, timeoutMs } = params;
   const message: Omit<SessionReceive, 'type'> = {
-    runId: params.idempotencyKey,
-    text: params.message,
-    ...(thinking ? { thinking } : {}),
+    runId: idempotencyKey,
+    text,
+    ...wishesOf(request, idempotencyKey, params),
+    ...(model === undefined ? {} : { model }),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
   const { runId, queued, acceptedAt } = await accept(request, sessionKey, message);
@@ -45,16 +55,15 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
   if (params.cursor !== undefined) return { kind: 'reset' };
   const { sessionKey, agentId } = fullSessionKey(door.names, params);
   const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
-  const entries = await readLast(door, sessionKey, limit + offset);
-  const shown = offset === 0 ? entries : entries.slice(0, -offset);
+  const { messages, total } = await readMessages(door, sessionKey, { limit, offset, maxChars });
   // After the transcript, so that an answer is in one of the two: a run ends in both at once.
   const row = sessionRow(door, sessionKey);
   return {
     sessionKey,
     ...(row ? { sessionId: row.sessionId } : {}),
-    messages: shown.flatMap((entry) => messageOf(entry, maxChars) ?? []),
-    totalMessages: row?.messages ?? entries.length,
-    hasMore: (row?.messages ?? 0) > entries.length,
+    messages,
+    totalMessages: total,
+    hasMore: total > offset + messages.length,
     pendingInputs: { items: [], total: row?.pending ?? 0 },
     ...inFlightOf(door, row),
     defaults: { model: door.names.agents.find(({ id }) => id === agentId)?.model ?? null },
@@ -77,7 +86,7 @@ const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
   return {
     inFlightRun: {
       runId: row.runId,
-      text: live?.answer.text ?? '',
+      text: runs.textOf(row.runId),
       ...(startedAt === undefined ? {} : { startedAt }),
     },
   };

@@ -19,9 +19,11 @@ import type { Connection } from '../connection.ts';
 import type { Door } from '../door.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
 import { agent, agentWait } from './agent.ts';
+import { approvalGet, approvalList, approvalResolve } from './approvals.ts';
 import { chatAbort, chatHistory, chatSend } from './chat.ts';
 import { agentsList, health, modelsList, status, systemPresence } from './health.ts';
 import { ANSWERED, type Request } from './request.ts';
+import { sessionsCompact, sessionsPatch, sessionsReset } from './session-settings.ts';
 import { sessionsList } from './sessions.ts';
 
 type Method = {
@@ -66,6 +68,12 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   published('chat.history', chatHistory),
   published('chat.abort', chatAbort),
   published('sessions.list', sessionsList),
+  published('sessions.reset', sessionsReset),
+  published('sessions.compact', sessionsCompact),
+  published('sessions.patch', sessionsPatch),
+  published('exec.approval.list', approvalList),
+  published('exec.approval.get', approvalGet),
+  published('exec.approval.resolve', approvalResolve),
   published('health', health),
   published('status', status),
   reading('agents.list', NoParams, agentsList),

@@ -4,8 +4,17 @@
  */
 import { address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { RunAccepted, SessionReceive } from '../../../protocols/session.ts';
-import { OPERATOR } from '../door.ts';
+import { parseSessionKey } from '../../../protocols/session-key.ts';
+import type {
+  QueueMode,
+  RunAccepted,
+  SessionReceive,
+  Verbosity,
+} from '../../../protocols/session.ts';
+import { readCommand } from '../../commands/parse.ts';
+import { imagesOf } from '../attachments.ts';
+import type { Taken, Written } from '../command-desk.ts';
+import { type Door, OPERATOR } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../limits.ts';
 import type { RunEnd } from '../run-book.ts';
 import type { Request } from './request.ts';
@@ -22,12 +31,7 @@ export const accept = async (
   message: Omit<SessionReceive, 'type'>,
 ): Promise<RunAccepted> => {
   const { runId } = message;
-  if (runId.length > RUN_ID_CHARACTERS_MAX) {
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      `the idempotencyKey has ${runId.length} characters, at most ${RUN_ID_CHARACTERS_MAX} are allowed`,
-    );
-  }
+  checkRunId(runId);
   const known = door.runs.row(runId);
   if (known && known.sessionKey !== sessionKey) {
     throw new TroupeError(
@@ -35,9 +39,10 @@ export const accept = async (
       'this idempotencyKey was used for a message to another session',
     );
   }
+  const text = await heard(door, sessionKey, message);
   const answer = await door.system.ask(
     address(door.tenant, 'session', sessionKey),
-    { type: 'session.receive', ...message },
+    { type: 'session.receive', ...message, text },
     {
       principal: OPERATOR,
       key: runId,
@@ -55,6 +60,29 @@ export const accept = async (
   return answer.result as RunAccepted;
 };
 
+/** What the session gets. @throws TroupeError FORBIDDEN when a hook refuses the message */
+const heard = async (
+  { onMessage }: Door,
+  sessionKey: string,
+  { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
+): Promise<string> => {
+  if (!onMessage) return text;
+  const parts = parseSessionKey(sessionKey);
+  const agentId = 'agentId' in parts ? parts.agentId : '';
+  const message = { text, channel, images, ...(sender === undefined ? {} : { sender }) };
+  const result = await onMessage(message, { agentId, sessionKey, runId });
+  if (result?.refuse !== undefined) throw new TroupeError('FORBIDDEN', result.refuse);
+  return result?.text ?? text;
+};
+
+const checkRunId = (runId: string): void => {
+  if (runId.length <= RUN_ID_CHARACTERS_MAX) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the idempotencyKey has ${runId.length} characters, at most ${RUN_ID_CHARACTERS_MAX} are allowed`,
+  );
+};
+
 /**
  * The run's end; `gone` when its record went away before anybody saw the end, `given-up` when the
  * connection ended or the time was up. Giving up does not stop the run (AL9).
@@ -65,6 +93,8 @@ export const endOf = (
   timeoutMs?: number,
 ): Promise<RunEnd | 'gone' | 'given-up'> =>
   new Promise((resolve) => {
+    const command = door.commands.end(runId);
+    if (command !== undefined) return void command.then(resolve);
     const settle = (outcome: RunEnd | 'gone' | 'given-up') => {
       cancelTimer?.();
       stopWaiting?.();
@@ -79,10 +109,59 @@ export const endOf = (
     stopWaiting = door.runs.wait(runId, (end) => settle(end ?? 'gone'));
   });
 
-/** Neither is carried to the model yet, and leaving them out silently would be a lie. */
-export const refuseAttachments = (attachments: readonly unknown[] | undefined): void => {
-  if (attachments === undefined || attachments.length === 0) return;
-  throw new TroupeError('INVALID_ARGUMENT', '/attachments are not supported yet: send text only');
+/** What `agent` and `chat.send` may say about how a message is answered. */
+type Wishes = {
+  readonly attachments?: readonly unknown[];
+  readonly verbose?: boolean | string;
+  readonly reasoning?: boolean;
+  readonly thinking?: string;
+  readonly queueMode?: QueueMode;
+  readonly blockStreaming?: 'on' | 'off';
+};
+
+/**
+ * The parts of the message that both methods have. What is asked of its events is noted.
+ * @throws TroupeError INVALID_ARGUMENT for what can not be carried
+ */
+export const wishesOf = ({ door, connection }: Request, runId: string, wishes: Wishes) => {
+  const images = imagesOf(wishes.attachments);
+  const verbose = verbosityOf(wishes.verbose);
+  const { reasoning, thinking, queueMode } = wishes;
+  if (wishes.blockStreaming === 'on') door.blocks.want(runId, connection);
+  if (verbose !== undefined) door.runs.show(runId, verbose);
+  return {
+    ...(images.length === 0 ? {} : { images }),
+    ...(verbose === undefined ? {} : { verbose }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(thinking ? { thinking } : {}),
+    ...(queueMode === undefined ? {} : { queue: queueMode }),
+  };
+};
+
+const VERBOSITIES = ['off', 'on', 'full'] as const;
+
+const verbosityOf = (verbose: boolean | string | undefined): Verbosity | undefined => {
+  if (verbose === undefined || verbose === '') return undefined;
+  if (typeof verbose === 'boolean') return verbose ? 'on' : 'off';
+  const found = VERBOSITIES.find((each) => each === verbose);
+  if (found !== undefined) return found;
+  throw new TroupeError('INVALID_ARGUMENT', `/verbose is one of ${VERBOSITIES.join(', ')}`);
+};
+
+/**
+ * Takes the message if it is a command; undefined: it is one for the model.
+ * @throws TroupeError INVALID_ARGUMENT for a command with attachments
+ */
+export const commandOf = (
+  { door, connection }: Request,
+  written: Written,
+  attachments: readonly unknown[] = [],
+): Taken | undefined => {
+  checkRunId(written.runId);
+  if (attachments.length > 0 && readCommand(written.text).kind !== 'text') {
+    throw new TroupeError('INVALID_ARGUMENT', '/attachments can not go with a command');
+  }
+  return door.commands.take(connection, written);
 };
 
 export const refuseEmpty = (message: string): void => {

@@ -86,6 +86,8 @@ export class FakeSessionSystem implements System {
   readonly asked: { to: Address; event: Message; options: SendOptions }[] = [];
   /** true: every run answers by itself with `echo: {text}`, word by word */
   echo: boolean;
+  /** what actors answer to other messages than those of sessions' runs, by type */
+  readonly others: Record<string, (event: Message, to: Address) => AskAnswer> = {};
   shards: ShardStatus[] = [
     {
       shard: 0,
@@ -160,10 +162,14 @@ export class FakeSessionSystem implements System {
       return refused({ code: 'CONFLICT', message: 'this key was used with another payload' });
     }
     if (known) return { kind: 'answered', result: known.result };
+    const other = this.others[event.type]?.(event, to);
+    if (other !== undefined && other.kind !== 'answered') return other;
     const result =
-      event.type === 'session.receive'
-        ? this.#receive(to, event as SessionReceive)
-        : this.#abort(to, event['runId'] as string | undefined);
+      other !== undefined
+        ? other.result
+        : event.type === 'session.receive'
+          ? this.#receive(to, event as SessionReceive)
+          : this.#abort(to, event['runId'] as string | undefined);
     if (options.key !== undefined) this.kept.keys.set(scope, { payload, result });
     return { kind: 'answered', result };
   }
@@ -175,22 +181,22 @@ export class FakeSessionSystem implements System {
 
   say(sessionKey: string, delta: string, offset = this.#said.get(sessionKey) ?? 0): void {
     this.#said.set(sessionKey, offset + delta.length);
-    this.#live(sessionKey, { stream: 'assistant', delta, offset, call: 0 });
+    this.live(sessionKey, { stream: 'assistant', delta, offset, call: 0 });
   }
 
   think(sessionKey: string, delta: string): void {
-    this.#live(sessionKey, { stream: 'reasoning', delta, offset: 0, call: 0 });
+    this.live(sessionKey, { stream: 'reasoning', delta, offset: 0, call: 0 });
   }
 
   /** The model said `text`, called a tool and got its result: its next call begins at offset 0. */
   tool(sessionKey: string, call: ToolCall, result: string, text = ''): void {
     const { id: callId, name, args } = call;
     this.#said.delete(sessionKey);
-    this.#live(sessionKey, { stream: 'tool', phase: 'start', callId, name, args });
-    this.#live(sessionKey, { stream: 'tool', phase: 'end', callId, name, result, isError: false });
+    this.live(sessionKey, { stream: 'tool', phase: 'start', callId, name, args });
+    this.live(sessionKey, { stream: 'tool', phase: 'end', callId, name, result, isError: false });
     const runId = this.running(sessionKey)!;
     const at = this.#now();
-    this.#append(sessionKey, {
+    this.commit(sessionKey, {
       type: 'assistant',
       runId,
       text,
@@ -199,14 +205,14 @@ export class FakeSessionSystem implements System {
       stop: 'toolUse',
       at,
     });
-    this.#append(sessionKey, { type: 'tool', runId, callId, name, result, isError: false, at });
+    this.commit(sessionKey, { type: 'tool', runId, callId, name, result, isError: false, at });
   }
 
   finish(sessionKey: string, text: string): void {
     const usage = { inputTokens: 3, outputTokens: 7 };
     const at = this.#now();
     const runId = this.running(sessionKey)!;
-    this.#append(sessionKey, {
+    this.commit(sessionKey, {
       type: 'assistant',
       runId,
       text,
@@ -267,11 +273,11 @@ export class FakeSessionSystem implements System {
       model: 'offline/echo',
     });
     if (!this.kept.running.has(sessionKey)) {
-      this.#append(sessionKey, { type: 'user', runId, text, at: startedAt });
+      this.commit(sessionKey, { type: 'user', runId, text, at: startedAt });
     }
     this.kept.running.set(sessionKey, message);
     this.#project(sessionKey);
-    this.#live(sessionKey, { stream: 'lifecycle', phase: 'start', startedAt });
+    this.live(sessionKey, { stream: 'lifecycle', phase: 'start', startedAt });
     if (this.echo) setImmediate(() => this.#echo(sessionKey, message));
   }
 
@@ -288,7 +294,7 @@ export class FakeSessionSystem implements System {
     if (current === undefined || (runId !== undefined && runId !== current)) return { aborted: [] };
     const at = this.#now();
     const row = this.#closeRun(sessionKey, { status: 'aborted', endedAt: at });
-    this.#append(sessionKey, { type: 'run.end', runId: current, status: 'aborted', at });
+    this.commit(sessionKey, { type: 'run.end', runId: current, status: 'aborted', at });
     this.#tell(row, {
       stream: 'lifecycle',
       phase: 'end',
@@ -334,14 +340,15 @@ export class FakeSessionSystem implements System {
     table.set(sessionKey, row);
   }
 
-  #append(sessionKey: string, entry: SessionEntry): void {
+  commit(sessionKey: string, entry: SessionEntry): void {
     const actor = `default/session/${sessionKey}`;
     const entries = this.kept.transcripts.get(actor) ?? [];
     entries.push({ position: entries.length + 1, at: entry.at, entry });
     this.kept.transcripts.set(actor, entries);
   }
 
-  #live(sessionKey: string, event: LiveEvent): void {
+  /** Tells watchers of the run that the session is in. */
+  live(sessionKey: string, event: LiveEvent): void {
     this.#tell({ runId: this.running(sessionKey) ?? '', sessionKey }, event);
   }
 
@@ -355,7 +362,7 @@ export class FakeSessionSystem implements System {
   }
 }
 
-type LiveEvent = DistributiveOmit<RunEvent, 'runId' | 'sessionKey' | 'at'>;
+export type LiveEvent = DistributiveOmit<RunEvent, 'runId' | 'sessionKey' | 'at'>;
 type DistributiveOmit<T, K extends keyof T> = T extends unknown ? Omit<T, K> : never;
 
 const refused = (error: ErrorData): AskAnswer => ({ kind: 'refused', error });

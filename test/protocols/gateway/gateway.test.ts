@@ -114,6 +114,10 @@ describe('what clients send', () => {
     ['chat.history', 'ChatHistoryParams'],
     ['chat.abort', 'ChatAbortParams'],
     ['sessions.list', 'SessionsListParams'],
+    ['sessions.reset', 'SessionsResetParams'],
+    ['sessions.compact', 'SessionsCompactParams'],
+    ['exec.approval.get', 'ExecApprovalGetParams'],
+    ['exec.approval.resolve', 'ExecApprovalResolveParams'],
   ];
   it.each(taken)(
     'as params of %s is accepted whenever the published %s admits it',

@@ -1,0 +1,83 @@
+/** `exec.approval.*`: commands that wait for a person's word (SX3). The first answer counts. */
+import { type ApprovalRow, approvalAddress } from '../../../protocols/approval.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import {
+  EXEC_DECISIONS,
+  type ExecApproval,
+  type ExecApprovalGetParams,
+  type ExecApprovalGetResult,
+  type ExecApprovalResolveParams,
+} from '../../../protocols/gateway/index.ts';
+import { approvalOf, decisionOf } from '../approval-book.ts';
+import { type Door, OPERATOR } from '../door.ts';
+import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import type { Request } from './request.ts';
+
+export const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
+
+export const approvalGet = (
+  { door }: Request,
+  { id }: ExecApprovalGetParams,
+): ExecApprovalGetResult => {
+  const { request, expiresAtMs } = approvalOf(rowOf(door, id));
+  return {
+    id,
+    commandText: request.command,
+    commandPreview: request.detail === '' ? null : request.detail,
+    allowedDecisions: request.allowedDecisions,
+    host: request.host,
+    nodeId: null,
+    agentId: request.agentId,
+    expiresAtMs,
+  };
+};
+
+/** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
+export const approvalResolve = async (
+  { door, connection }: Request,
+  { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
+): Promise<{ ok: true }> => {
+  if (grantExpiresInDays !== undefined) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      '/grantExpiresInDays is not supported: what is allowed always stays until it is taken back',
+    );
+  }
+  if (decisionOf(decision) === null) {
+    throw new TroupeError('INVALID_ARGUMENT', `/decision is one of ${EXEC_DECISIONS.join(', ')}`);
+  }
+  rowOf(door, id);
+  const by = reviewer === undefined ? connection.client?.params.client : undefined;
+  const who = reviewer
+    ? `${reviewer.channel}:${reviewer.senderId}`
+    : (by?.displayName ?? by?.id ?? 'a client');
+  const answer = await door.system.ask(
+    approvalAddress(door.tenant, id),
+    { type: 'approval.answer', decision, why: `answered by ${who}` },
+    { principal: OPERATOR, timeoutMs: ACCEPT_TIMEOUT_MS },
+  );
+  door.approvals.lookAgain();
+  if (answer.kind === 'refused') throw decided(door, id, TroupeError.from(answer.error));
+  if (answer.kind === 'timeout') {
+    throw new TroupeError('DEADLINE_EXCEEDED', `approval ${id} has not answered: look at the list`);
+  }
+  return { ok: true };
+};
+
+const rowOf = ({ approvals }: Door, id: string): ApprovalRow => {
+  const row = approvals.row(id);
+  if (row !== undefined) return row;
+  throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {
+    details: { code: 'APPROVAL_NOT_FOUND' },
+  });
+};
+
+/** Who comes late is told who was first. */
+const decided = ({ approvals }: Door, id: string, refusal: TroupeError): TroupeError => {
+  const row = approvals.row(id);
+  if (refusal.code !== 'CONFLICT' || row === undefined || row.state === 'asked') return refusal;
+  const { decision = null, decided_by: decidedBy = null, state } = row;
+  return new TroupeError('CONFLICT', errorData(refusal).message, {
+    details: { ...refusal.details, decision, decidedBy, state },
+  });
+};

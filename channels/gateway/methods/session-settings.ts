@@ -1,0 +1,92 @@
+/** `sessions.reset`, `sessions.compact`, `sessions.patch`: what a session is asked to do or be. */
+import { address } from '../../../protocols/address.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type {
+  SessionsCompactParams,
+  SessionsPatchParams,
+  SessionsResetParams,
+} from '../../../protocols/gateway/index.ts';
+import type {
+  CompactionDone,
+  SessionCompact,
+  SessionReset,
+  SessionRow,
+  SessionSet,
+} from '../../../protocols/session.ts';
+import { OPERATOR } from '../door.ts';
+import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../limits.ts';
+import { fullSessionKey } from '../session-key.ts';
+import type { Request } from './request.ts';
+import { SESSIONS_PATH } from './sessions.ts';
+
+export const sessionsReset = async (request: Request, params: SessionsResetParams) => {
+  const key = existing(request, params);
+  const { reason = 'reset' } = params;
+  const entry = await ask<{ sessionId: string }>(request, key, { type: 'session.reset', reason });
+  return { ok: true, key, entry };
+};
+
+export const sessionsCompact = async (request: Request, params: SessionsCompactParams) => {
+  if (params.maxLines !== undefined) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      '/maxLines is of transcripts in files: leave it out, the model sums up',
+    );
+  }
+  const key = existing(request, params);
+  const { instructions } = params;
+  const message: SessionCompact = {
+    type: 'session.compact',
+    ...(instructions === undefined ? {} : { instructions }),
+  };
+  const done = await ask<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
+  const { compacted, tokensBefore, tokensAfter } = done;
+  return { ok: true, key, compacted, tokensBefore, tokensAfter };
+};
+
+export const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
+  const { sessionKey: key } = fullSessionKey(request.door.names, keyOf(params));
+  const { model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
+  const message: SessionSet = {
+    type: 'session.set',
+    ...(model === undefined ? {} : { model }),
+    ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
+    ...(verboseLevel === undefined ? {} : { verbose: verboseLevel }),
+    ...(reasoningLevel === undefined
+      ? {}
+      : { reasoning: reasoningLevel === null ? null : reasoningLevel !== 'off' }),
+    ...(queueMode === undefined ? {} : { queue: queueMode }),
+  };
+  const entry = (await ask<object | undefined>(request, key, message)) ?? {};
+  return { ok: true, path: SESSIONS_PATH, key, entry };
+};
+
+const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
+  sessionKey: key,
+  ...(agentId === undefined ? {} : { agentId }),
+});
+
+/** @throws TroupeError NOT_FOUND: a message would make the session */
+const existing = ({ door }: Request, params: { key: string; agentId?: string }): string => {
+  const { sessionKey } = fullSessionKey(door.names, keyOf(params));
+  if (door.system.index.get<SessionRow>('sessions', door.tenant, sessionKey)) return sessionKey;
+  throw new TroupeError('NOT_FOUND', `nobody has written to the session ${sessionKey} yet`);
+};
+
+const ask = async <Result>(
+  { door }: Request,
+  sessionKey: string,
+  message: SessionReset | SessionCompact | SessionSet,
+  timeoutMs = ACCEPT_TIMEOUT_MS,
+): Promise<Result> => {
+  const to = address(door.tenant, 'session', sessionKey);
+  const answer = await door.system.ask(to, message, { principal: OPERATOR, timeoutMs });
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  if (answer.kind === 'timeout') {
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      'the session has the request, but has not answered yet: it will still do it',
+    );
+  }
+  return answer.result as Result;
+};

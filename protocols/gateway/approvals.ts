@@ -1,0 +1,73 @@
+/**
+ * `exec.approval.*`: questions about commands, for operators to answer from any client (SX3). The
+ * names, params and decisions are the published ones; the published document has no schema for the
+ * results and the events, which follow what its clients read.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+
+export const EXEC_DECISIONS = ['allow-once', 'allow-always', 'deny'] as const;
+export type ExecDecision = (typeof EXEC_DECISIONS)[number];
+
+/** What is asked. */
+export const ExecApprovalRequest = Type.Object({
+  command: Text,
+  host: Nullable(Text),
+  agentId: Nullable(Text),
+  sessionKey: Nullable(Text),
+  /** ours: what a person reads beside the command */
+  detail: Text,
+  allowedDecisions: Type.Array(oneOf(EXEC_DECISIONS)),
+});
+
+/** Payload of `exec.approval.requested`, and one of `exec.approval.list`. Times: epoch ms. */
+export const ExecApproval = Type.Object({
+  id: NonEmpty,
+  request: ExecApprovalRequest,
+  createdAtMs: Count,
+  expiresAtMs: Count,
+});
+export type ExecApproval = Static<typeof ExecApproval>;
+
+/** Payload of `exec.approval.resolved`. `decision` null: nobody answered in time. */
+export const ExecApprovalResolved = Type.Object({
+  id: NonEmpty,
+  decision: Nullable(oneOf(EXEC_DECISIONS)),
+  resolvedBy: Nullable(Text),
+  ts: Count,
+  request: ExecApprovalRequest,
+});
+export type ExecApprovalResolved = Static<typeof ExecApprovalResolved>;
+
+export const ExecApprovalListParams = Type.Object({}, closed);
+export type ExecApprovalListParams = Static<typeof ExecApprovalListParams>;
+export const ExecApprovalListResult = Type.Array(ExecApproval);
+
+export const ExecApprovalGetParams = Type.Object({ id: NonEmpty }, closed);
+export type ExecApprovalGetParams = Static<typeof ExecApprovalGetParams>;
+export const ExecApprovalGetResult = Type.Object({
+  id: NonEmpty,
+  commandText: Text,
+  commandPreview: Nullable(Text),
+  allowedDecisions: Type.Array(oneOf(EXEC_DECISIONS)),
+  host: Nullable(Text),
+  nodeId: Nullable(Text),
+  agentId: Nullable(Text),
+  expiresAtMs: Count,
+});
+export type ExecApprovalGetResult = Static<typeof ExecApprovalGetResult>;
+
+/** `grantExpiresInDays` is refused: what is allowed for good stays until it is taken back. */
+export const ExecApprovalResolveParams = Type.Object(
+  {
+    id: NonEmpty,
+    decision: NonEmpty,
+    reviewer: Optional(
+      Type.Object({ channel: NonEmpty, accountId: NonEmpty, senderId: NonEmpty }, closed),
+    ),
+    grantExpiresInDays: Optional(Type.Integer({ minimum: 1, maximum: 3650 })),
+  },
+  closed,
+);
+export type ExecApprovalResolveParams = Static<typeof ExecApprovalResolveParams>;
+export const ExecApprovalResolveResult = Type.Object({ ok: Type.Literal(true) });

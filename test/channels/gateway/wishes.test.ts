@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { imagesOf, IMAGES_BYTES_MAX } from '../../../channels/gateway/attachments.ts';
+import { IMAGE_BYTES_MAX } from '../../../protocols/content.ts';
+import { MAIN } from './client.ts';
+import { closeAll, openAll } from './opened.ts';
+
+afterEach(closeAll);
+
+const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(9)]);
+const png = (bytes = PNG) => bytes.toString('base64');
+const attachment = { type: 'image', mimeType: 'image/png', fileName: 'a.png', content: png() };
+
+describe('what a message asks for', () => {
+  const wishes = { verbose: 'full', reasoning: true, queueMode: 'collect', thinking: 'high' };
+  const carried = {
+    verbose: 'full',
+    reasoning: true,
+    queue: 'collect',
+    thinking: 'high',
+    model: 'offline/echo',
+    images: [{ mimeType: 'image/png', data: png() }],
+  };
+
+  test.each(['agent', 'chat.send'])('is carried to the session by %s', async (method) => {
+    const { client, system } = await openAll();
+    const session = method === 'agent' ? { agentId: 'main' } : { sessionKey: MAIN };
+    const answer = await client.call(method, {
+      ...session,
+      ...wishes,
+      message: 'look',
+      idempotencyKey: 'r',
+      model: 'offline/echo',
+      attachments: [attachment],
+    });
+    expect(answer.ok).toBe(true);
+    expect(system.asked.at(-1)?.event).toEqual({
+      type: 'session.receive',
+      runId: 'r',
+      text: 'look',
+      ...carried,
+    });
+  });
+
+  test('that nobody knows is refused', async () => {
+    const { client } = await openAll();
+    const about = { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' };
+    const verbose = await client.call('chat.send', { ...about, verbose: 'loud' });
+    expect(verbose.error?.message).toBe('/verbose is one of off, on, full');
+    const withCommand = await client.call('chat.send', {
+      ...about,
+      message: '/new',
+      attachments: [attachment],
+    });
+    expect(withCommand.error?.message).toContain('can not go with a command');
+  });
+});
+
+describe('attachments', () => {
+  const data = (beginning: string) => png(Buffer.from(`${beginning}${'00'.repeat(18)}`, 'hex'));
+
+  test('are known by their first bytes, whatever they are called', () => {
+    const webp = '52494646000000005745425056503820';
+    const contents = [
+      data('ffd8ffe0'),
+      data('474946383961'),
+      data(webp),
+      `data:image/png;base64,${png()}`,
+    ];
+    const types = imagesOf(contents.map((content) => ({ content, mimeType: 'image/png' })));
+    expect(types.map(({ mimeType }) => mimeType)).toEqual([
+      'image/jpeg',
+      'image/gif',
+      'image/webp',
+      'image/png',
+    ]);
+    expect(types[3]?.data).toBe(png());
+  });
+
+  const large = png(Buffer.concat([PNG, Buffer.alloc(IMAGE_BYTES_MAX)]));
+  const nearly = png(Buffer.concat([PNG, Buffer.alloc(IMAGE_BYTES_MAX - 40)]));
+  test.each([
+    ['too many', Array.from({ length: 9 }, () => attachment), '/attachments are 9'],
+    ['no object', [5], '/attachments/0 has no content'],
+    ['nothing', [null], '/attachments/0 has no content'],
+    ['no content', [attachment, { mimeType: 'image/png' }], '/attachments/1 has no content'],
+    ['other bytes', [{ content: 'not base64!' }], '/attachments/0 is not base64'],
+    ['a file', [{ content: btoa('%PDF-1.7 abcde'), mimeType: 'application/pdf' }], 'is no image'],
+    ['too large', [{ content: large }], `at most ${IMAGE_BYTES_MAX} are allowed`],
+    ['too large together', Array(5).fill({ content: nearly }), `at most ${IMAGES_BYTES_MAX}`],
+  ])('are refused with their place and why: %s', (_what, attachments, message) => {
+    expect(() => imagesOf(attachments)).toThrow(message);
+  });
+
+  test('that are not there are no images', () => {
+    expect(imagesOf(undefined)).toEqual([]);
+    expect(imagesOf([])).toEqual([]);
+  });
+});
