@@ -1,0 +1,137 @@
+/** Commands that wait for a person's word, over the gateway (SX3). */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ApprovalRow } from '../../../protocols/approval.ts';
+import type { FakeSessionSystem } from './fake-session-system.ts';
+import { MAIN } from './client.ts';
+import { closeAll, openAll, openClient } from './opened.ts';
+
+afterEach(closeAll);
+
+const OPTIONS = ['allow-once', 'allow-always', 'deny'].map((name) => ({
+  name,
+  means: name === 'deny' ? ('denied' as const) : ('allowed' as const),
+}));
+
+const asked = (id: string, more: Partial<ApprovalRow> = {}): ApprovalRow => ({
+  id,
+  asked_at: '2026-01-01T00:00:00.000Z',
+  expires_at: '2026-01-01T00:30:00.000Z',
+  by: `default/session/${MAIN}`,
+  title: 'main wants to run: rm -r build',
+  detail: 'in /work',
+  options: OPTIONS,
+  state: 'asked',
+  ...more,
+});
+
+const keep = (system: FakeSessionSystem, row: ApprovalRow) =>
+  system.kept.table<ApprovalRow>('approvals').set(row.id, row);
+
+/** The run of the session waits for this approval. */
+const waitFor = (system: FakeSessionSystem, approvalId: string) =>
+  system.live(MAIN, { stream: 'tool', phase: 'approval', callId: 'c', name: 'exec', approvalId });
+
+/** Answers as the approval actor does: the first counts. */
+const decideFirst = (system: FakeSessionSystem) => {
+  system.others['approval.answer'] = ({ decision }, to) => {
+    const id = to.split('/').at(-1)!;
+    const row = system.kept.table<ApprovalRow>('approvals').get(id)!;
+    if (row.state !== 'asked') {
+      const message = `approval ${id} was decided already: ${row.decision} by ${row.decided_by}`;
+      return { kind: 'refused', error: { code: 'CONFLICT', message } };
+    }
+    const state = decision === 'deny' ? 'denied' : 'allowed';
+    keep(system, { ...row, state, decision: decision as string, decided_by: 'operator' });
+    return { kind: 'answered', result: {} };
+  };
+};
+
+describe('a command that waits for a person', () => {
+  test('is told to operators who may answer, and to nobody else', async () => {
+    const { client, system, gateway } = await openAll();
+    const reader = await openClient(gateway, { scopes: ['operator.read', 'operator.write'] });
+    await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+    keep(system, asked('r.c'));
+    waitFor(system, 'r.c');
+    const { payload } = await client.frame(({ event }) => event === 'exec.approval.requested');
+    expect(payload).toEqual({
+      id: 'r.c',
+      request: {
+        command: 'rm -r build',
+        detail: 'in /work',
+        host: 'gateway',
+        agentId: 'main',
+        sessionKey: MAIN,
+        allowedDecisions: ['allow-once', 'allow-always', 'deny'],
+      },
+      createdAtMs: Date.parse('2026-01-01T00:00:00Z'),
+      expiresAtMs: Date.parse('2026-01-01T00:30:00Z'),
+    });
+    const refused = await reader.call('exec.approval.list');
+    expect(refused.error?.details).toMatchObject({ missingScope: 'operator.approvals' });
+    expect(reader.events('exec.approval.requested')).toEqual([]);
+  });
+
+  test('is told also when its row comes after the run has said so', async () => {
+    const { client, system } = await openAll();
+    await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+    waitFor(system, 'late');
+    await client.frame(({ payload }) => payload?.data?.approvalId === 'late');
+    keep(system, asked('late'));
+    const told = await client.frame(({ event }) => event === 'exec.approval.requested');
+    expect(told.payload.id).toBe('late');
+  });
+
+  test('is listed, read and answered; every operator is told who decided, once', async () => {
+    const { client, system, gateway } = await openAll();
+    decideFirst(system);
+    keep(system, asked('a'));
+    keep(system, asked('b', { asked_at: '2025-12-31T00:00:00.000Z' }));
+    keep(system, asked('done', { state: 'allowed', decision: 'allow-once' }));
+    keep(system, asked('other', { options: [{ name: 'allow', means: 'allowed' }] }));
+    const second = await openClient(gateway);
+    const { payload } = await client.call('exec.approval.list');
+    expect(payload.map(({ id }: { id: string }) => id)).toEqual(['b', 'a']);
+    const got = await client.call('exec.approval.get', { id: 'a' });
+    expect(got.payload).toMatchObject({ commandText: 'rm -r build', commandPreview: 'in /work' });
+
+    const yes = await client.call('exec.approval.resolve', { id: 'a', decision: 'allow-always' });
+    expect(yes.payload).toEqual({ ok: true });
+    const late = await second.call('exec.approval.resolve', { id: 'a', decision: 'deny' });
+    expect(late.error).toMatchObject({
+      message: 'approval a was decided already: allow-always by operator',
+      details: { decision: 'allow-always', decidedBy: 'operator', state: 'allowed' },
+    });
+    for (const each of [client, second]) {
+      const told = await each.frame(({ event }) => event === 'exec.approval.resolved');
+      expect(told.payload).toMatchObject({
+        id: 'a',
+        decision: 'allow-always',
+        resolvedBy: 'operator',
+      });
+      expect(each.events('exec.approval.resolved').length).toBe(1);
+    }
+  });
+
+  test('that nobody answered in time is told as ended without a decision', async () => {
+    const { client, system } = await openAll();
+    keep(system, asked('a'));
+    await client.call('exec.approval.list');
+    keep(system, asked('a', { state: 'expired' }));
+    const told = await client.frame(({ event }) => event === 'exec.approval.resolved');
+    expect(told.payload).toMatchObject({ id: 'a', decision: null, resolvedBy: null });
+  });
+
+  test.each([
+    [{ id: 'none', decision: 'deny' }, 'no command waits'],
+    [{ id: 'a', decision: 'maybe' }, '/decision is one of'],
+    [{ id: 'a', decision: 'deny', grantExpiresInDays: 3 }, '/grantExpiresInDays'],
+  ])('is not answered by %o', async (params, message) => {
+    const { client, system } = await openAll();
+    decideFirst(system);
+    keep(system, asked('a'));
+    const refused = await client.call('exec.approval.resolve', params);
+    expect(refused.error?.message).toContain(message);
+    expect(system.kept.table<ApprovalRow>('approvals').get('a')?.state).toBe('asked');
+  });
+});

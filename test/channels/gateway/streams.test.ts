@@ -1,0 +1,281 @@
+/** What a run does, as it is told while it does it (AL4). */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { LiveEvent } from './fake-session-system.ts';
+import { type Client, type Frame, MAIN } from './client.ts';
+import { closeAll, openAll, openClient, openGateway } from './opened.ts';
+import { FakeSessionSystem } from './fake-session-system.ts';
+
+afterEach(closeAll);
+
+const send = (client: Client, idempotencyKey: string, more: object = {}) =>
+  client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey, ...more });
+
+const agentEvents = (client: Client, stream: string) =>
+  client.events('agent').filter(({ payload }) => payload.stream === stream);
+
+const streamFrame = (client: Client, stream: string, fits: (data: Data) => boolean = () => true) =>
+  client.frame(({ event, payload }) => {
+    return event === 'agent' && payload.stream === stream && fits(payload.data);
+  });
+type Data = Frame['payload'];
+
+/** What a client that appends deltas, and begins again from `replace`, holds at last. */
+const appended = (frames: readonly Frame[], start = '') => {
+  let text = start;
+  for (const { payload } of frames) {
+    if (payload?.state === 'delta')
+      text = payload.replace ? payload.deltaText : text + payload.deltaText;
+  }
+  return text;
+};
+
+const toolStart: LiveEvent = {
+  stream: 'tool',
+  phase: 'start',
+  callId: 'c',
+  name: 'exec',
+  args: { command: 'ls' },
+};
+const update = (delta: string): LiveEvent => ({
+  stream: 'tool',
+  phase: 'update',
+  callId: 'c',
+  name: 'exec',
+  delta,
+});
+const toolEnd: LiveEvent = {
+  stream: 'tool',
+  phase: 'end',
+  callId: 'c',
+  name: 'exec',
+  result: 'done',
+  isError: false,
+};
+
+describe('the streams of a run', () => {
+  test('tell tools in order: what was said before, start, progress in one, result', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r');
+    system.say(MAIN, 'I look.');
+    system.live(MAIN, toolStart);
+    for (let line = 0; line < 100; line++) system.live(MAIN, update(`${line}\n`));
+    system.live(MAIN, toolEnd);
+    const result = await streamFrame(client, 'tool', ({ phase }) => phase === 'result');
+    expect(result.payload.data).toMatchObject({ result: 'done', isError: false });
+    const order = client.events('agent').map(({ payload }) => payload.data.phase ?? payload.stream);
+    expect(order.slice(0, 3)).toEqual(['start', 'assistant', 'start']);
+    const updates = agentEvents(client, 'tool').filter(
+      ({ payload }) => payload.data.phase === 'update',
+    );
+    expect(updates.length).toBeLessThan(10);
+    const told = updates.map(({ payload }) => payload.data.partialResult).join('');
+    expect(told).toBe(Array.from({ length: 100 }, (_, line) => `${line}\n`).join(''));
+  });
+
+  test('keep results of tools to themselves when the request wants less than everything', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r', { verbose: 'on' });
+    for (const event of [toolStart, update('half'), toolEnd]) system.live(MAIN, event);
+    const result = await streamFrame(client, 'tool', ({ phase }) => phase === 'result');
+    expect(result.payload.data).toEqual({
+      phase: 'result',
+      name: 'exec',
+      toolCallId: 'c',
+      isError: false,
+    });
+    for (const { payload } of agentEvents(client, 'tool')) {
+      expect(payload.data.partialResult).toBeUndefined();
+    }
+  });
+
+  test('drop and replace the deltas of a call that is made again with a shorter context', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r');
+    system.say(MAIN, 'Half of a long ans');
+    await client.chat('delta');
+    system.live(MAIN, { stream: 'compaction', phase: 'start', call: 0, willRetry: true });
+    system.live(MAIN, { stream: 'compaction', phase: 'end', call: 0, willRetry: true });
+    await streamFrame(client, 'compaction', ({ phase }) => phase === 'end');
+    expect(appended(client.events('chat'))).toBe('');
+    system.say(MAIN, 'Another answer', 0);
+    system.finish(MAIN, 'Another answer');
+    await client.chat('final');
+    expect(appended(client.events('chat'))).toBe('Another answer');
+  });
+
+  test('never mix two model calls, also when the first words of one were lost', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r');
+    system.say(MAIN, 'The first call said this');
+    await client.chat('delta');
+    system.live(MAIN, { stream: 'assistant', call: 1, offset: 6, delta: 'second' });
+    await client.chat('delta', 2);
+    expect(appended(client.events('chat'))).toBe('…second');
+  });
+
+  test('tell who joined the run; the joined message ends without a second text', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r');
+    system.live(MAIN, { stream: 'steer', of: 'joined', text: 'faster' });
+    const steer = await streamFrame(client, 'steer');
+    expect(steer.payload).toMatchObject({ runId: 'r', data: { of: 'joined', text: 'faster' } });
+    const end = {
+      stream: 'lifecycle',
+      phase: 'end',
+      startedAt: 1,
+      endedAt: 2,
+      text: 'all',
+    } as const;
+    const usage = { inputTokens: 1, outputTokens: 1 };
+    system.bus.publish('run.default.x', {
+      runId: 'joined',
+      sessionKey: MAIN,
+      at: 2,
+      ...end,
+      usage,
+      status: 'ok',
+    });
+    const final = await client.frame(({ payload }) => payload?.runId === 'joined' && payload.state);
+    expect(final.payload).toMatchObject({ state: 'final', stopReason: 'joined' });
+    expect(final.payload.message).toBeUndefined();
+    const waited = client.request('agent.wait', { runId: 'joined', timeoutMs: 0 });
+    await client.frame(({ id }) => id === waited);
+    system.finish(MAIN, 'all');
+    const own = await client.frame(
+      ({ payload }) => payload?.runId === 'r' && payload.state === 'final',
+    );
+    expect(own.payload.message.content[0].text).toBe('all');
+  });
+
+  test('say why a run failed in the kinds that clients know', async () => {
+    const { client, system } = await openAll();
+    const details = { reason: 'context_length' };
+    await send(client, 'r');
+    system.fail(MAIN, { code: 'INVALID_ARGUMENT', message: 'too long', details });
+    expect((await client.chat('error')).payload).toMatchObject({ errorKind: 'context_length' });
+  });
+});
+
+describe('a client that comes back', () => {
+  test('in the middle of an answer has every character once, whenever it comes', async () => {
+    const system = new FakeSessionSystem();
+    const gateway = await openGateway(system);
+    const first = await openClient(gateway);
+    const answer = Array.from({ length: 400 }, (_, at) => `từ ${at} 漢字 `).join('');
+    await send(first, 'r');
+    let said = 0;
+    const say = (characters: number) => {
+      system.say(MAIN, answer.slice(said, said + characters));
+      said += characters;
+    };
+    const back: { client: Client; text: string; from: number }[] = [];
+    while (said < answer.length) {
+      say(7);
+      if (said % 350 !== 0) continue;
+      // Cut off without a word, in the middle of deltas that are still on their way.
+      back.at(-1)?.client.ws.terminate();
+      const client = await openClient(gateway);
+      say(7);
+      const { payload } = await client.call('chat.history', { sessionKey: MAIN });
+      const from = client.frames.findIndex(({ payload: told }) => told === payload);
+      back.push({ client, text: payload.inFlightRun.text, from });
+      say(7);
+    }
+    const { client, text, from } = back.at(-1)!;
+    await client.frame(({ payload }) => payload?.message?.content[0].text === answer);
+    expect(appended(client.frames.slice(from), text)).toBe(answer);
+    expect(back.length).toBeGreaterThan(5);
+    system.finish(MAIN, answer);
+    await client.chat('final');
+    expect(appended(client.frames.slice(from), text)).toBe(answer);
+  });
+
+  test('does not hold up the run or the others while it does not read', async () => {
+    const system = new FakeSessionSystem();
+    const gateway = await openGateway(system);
+    const slow = await openClient(gateway);
+    const quick = await openClient(gateway);
+    await send(quick, 'r');
+    slow.ws.pause();
+    system.live(MAIN, toolStart);
+    // More progress than any socket buffers, slower than the interval in which it is joined.
+    const line = 'p'.repeat(60_000);
+    const updatesOf = (client: Client) =>
+      agentEvents(client, 'tool').filter(({ payload }) => payload.data.phase === 'update');
+    for (let at = 1; at <= 150; at++) {
+      system.live(MAIN, update(line));
+      if (at % 10 === 0) await streamFrame(quick, 'tool', ({ phase }) => phase === 'update');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    system.live(MAIN, { ...toolEnd, result: 'the whole' } as LiveEvent);
+    system.finish(MAIN, 'ended');
+    await quick.chat('final');
+    expect(slow.events('chat')).toEqual([]);
+    slow.ws.resume();
+    await slow.chat('final');
+    const result = await streamFrame(slow, 'tool', ({ phase }) => phase === 'result');
+    expect(result.payload.data.result).toBe('the whole');
+    expect(updatesOf(slow).length).toBeLessThanOrEqual(updatesOf(quick).length);
+    expect(slow.closed).toBeUndefined();
+  });
+});
+
+describe('blocks', () => {
+  const paragraph = (at: number) => `${`Paragraph ${at} says something. `.repeat(30)}\n\n`;
+  const blocksOf = (client: Client) =>
+    agentEvents(client, 'block').map(({ payload }) => payload.data);
+
+  test('go to the connection that asked for them, and together are the answer', async () => {
+    const { client, system, gateway } = await openAll();
+    const other = await openClient(gateway);
+    await send(client, 'r', { blockStreaming: 'on' });
+    const answer = Array.from({ length: 6 }, (_, at) => paragraph(at)).join('');
+    for (let at = 0; at < answer.length; at += 50) system.say(MAIN, answer.slice(at, at + 50));
+    await streamFrame(client, 'block');
+    system.finish(MAIN, answer);
+    await client.chat('final');
+    await other.chat('final');
+    const blocks = blocksOf(client);
+    expect(blocks.length).toBeGreaterThan(1);
+    expect(blocks.map(({ text }) => text).join('')).toBe(answer);
+    expect(blocks.map(({ index }) => index)).toEqual(blocks.map((_, at) => at));
+    expect(blocksOf(other)).toEqual([]);
+  });
+
+  test('that were told are not told again by a call that is made again', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r', { blockStreaming: 'on' });
+    const told = paragraph(0) + paragraph(1) + paragraph(2);
+    system.say(MAIN, `${told}and then it di`);
+    await streamFrame(client, 'block');
+    system.say(MAIN, `${told}and on`, 0);
+    system.finish(MAIN, `${told}and on`);
+    await client.chat('final');
+    const blocks = blocksOf(client);
+    expect(blocks.map(({ text }) => text).join('')).toBe(`${told}and on`);
+    expect(blocks.some(({ replace }) => replace)).toBe(false);
+  });
+
+  test('begin again when the call that is made again says other words', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r', { blockStreaming: 'on' });
+    system.say(MAIN, paragraph(0) + paragraph(1) + paragraph(2));
+    await streamFrame(client, 'block');
+    system.say(MAIN, 'No.', 0);
+    system.finish(MAIN, 'No.');
+    await client.chat('final');
+    expect(blocksOf(client).at(-1)).toMatchObject({ text: 'No.', from: 0, replace: true });
+  });
+
+  test('end where tools begin, and are none of a silent reply', async () => {
+    const { client, system } = await openAll();
+    await send(client, 'r', { blockStreaming: 'on' });
+    system.say(MAIN, 'I look first.');
+    system.live(MAIN, toolStart);
+    expect((await streamFrame(client, 'block')).payload.data.text).toBe('I look first.');
+    system.live(MAIN, { stream: 'assistant', call: 1, offset: 0, delta: 'NO_REPLY' });
+    system.finish(MAIN, '');
+    await client.chat('final');
+    expect(blocksOf(client).length).toBe(1);
+  });
+});
