@@ -71,7 +71,10 @@ function jsonOf(text: string): Readable {
 }
 
 function htmlOf(html: string): Readable {
-  const { document } = parseHTML(html);
+  // A fragment has no document of its own.
+  const { document } = parseHTML(
+    /<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`,
+  );
   const title = document.querySelector('title')?.textContent?.trim();
   const named = title ? { title } : {};
   const body = () => document.querySelector('body') ?? document.documentElement;
@@ -93,7 +96,11 @@ const MAIN_CHARACTERS_MIN = 200;
 
 function markdownOf(html: string): string {
   const { document } = parseHTML(`<html><body>${html}</body></html>`);
-  const service = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced' });
+  const service = new TurndownService({
+    headingStyle: 'atx',
+    codeBlockStyle: 'fenced',
+    bulletListMarker: '-',
+  });
   service.remove(['script', 'style', 'noscript']);
   return spaced(service.turndown(document.body as unknown as HTMLElement));
 }
