@@ -12,7 +12,7 @@ import type { ToolContext } from './tool.ts';
 /** At once, of one session. */
 export const RUNNING_MAX = 16;
 /** Of all sessions of a worker, ended ones included. */
-const KNOWN_MAX = 512;
+const KNOWN_MAX = 128;
 /** Kept of the output of each. */
 const OUTPUT_BYTES_MAX = 256 * 1024;
 
