@@ -310,7 +310,7 @@ export const agentsSection = section('the agents', {
   }),
   maxConcurrent: Type.Integer({
     minimum: 0,
-    maximum: 100_000,
+    maximum: 1_000,
     default: 0,
     description: 'runs of all agents together at once; more wait in order. 0: as many as there are',
   }),

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
-import { account, connectTo, Conversations, randomOf } from './conversations.ts';
+import { account, connectTo, Conversations, OWN_RUNS, randomOf } from './conversations.ts';
 import { freePort, kill, type Program, startGateway, startWorker } from './program.ts';
 
 const KILLS = Number(process.env['TROUPE_CLUSTER_KILLS'] ?? 8);
@@ -35,7 +35,7 @@ afterAll(async () => {
 function folderOf(name: string): string {
   const folder = join(data, name);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'troupe.json5'), '{ cluster: { shards: 8 } }');
+  writeFileSync(join(folder, 'troupe.json5'), `{ cluster: { shards: 8 }, ${OWN_RUNS} }`);
   return folder;
 }
 

@@ -12,6 +12,12 @@ const SESSIONS = 6;
 const STUCK_MS = 90_000;
 const MESSAGE = 'Tell me something. [[words:60]] [[pace:300]]';
 
+/**
+ * Of the program's configuration: every message becomes a run of its own and has an answer of its
+ * own, and what a full session does not take is refused.
+ */
+export const OWN_RUNS = `messages: { queue: { mode: 'followup', cap: 100, overflow: 'refuse' } }`;
+
 export type Sent = { readonly session: string; readonly runId: string; accepted: boolean };
 
 export const connectTo = (url: string): Promise<GatewayClient> =>

@@ -4,11 +4,11 @@
  * first result. `TROUPE_KILLS=100` kills more often; a failing run prints its seed
  * (`TROUPE_KILL_SEED`).
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { account, connectTo, Conversations, randomOf } from './conversations.ts';
+import { account, connectTo, Conversations, OWN_RUNS, randomOf } from './conversations.ts';
 import { freePort, kill, type Program, startProgram } from './program.ts';
 
 const KILLS = Number(process.env['TROUPE_KILLS'] ?? 30);
@@ -20,6 +20,7 @@ const SEED = Number(process.env['TROUPE_KILL_SEED'] ?? Math.floor(Math.random() 
 const KILL_WITHIN_MS = 600;
 
 const data = mkdtempSync(join(tmpdir(), 'troupe-kill-'));
+writeFileSync(join(data, 'troupe.json5'), `{ ${OWN_RUNS} }`);
 let running: Program | undefined;
 
 afterAll(async () => {

@@ -122,21 +122,17 @@ const release = (runId: string, inputTokens = 1): Message => ({
 });
 
 const ownSession = address('default', 'session', 'agent:main:main');
-const allow = (name: string, more: Partial<Move & { event: Message }> = {}): Move =>
-  ({
-    name: `allow ${name}`,
-    event: { type: 'agent.allow', pattern: 'git status', by: 'op' },
-    from: ownSession,
-    ...more,
-  }) as Move;
+const allow = (name: string, from = ownSession, pattern = 'git status'): Move => ({
+  name: `allow ${name}`,
+  event: { type: 'agent.allow', pattern, by: 'op' },
+  from,
+});
 
 /** A person's word about commands. */
 const allowances: readonly Move[] = [
   allow('by an own session'),
-  allow('nothing', { event: { type: 'agent.allow', pattern: ' ', by: 'op' } }),
-  allow('by the session of another', {
-    from: address('default', 'session', 'agent:other:main'),
-  }),
+  allow('nothing', ownSession, ' '),
+  allow('by the session of another', address('default', 'session', 'agent:other:main')),
 ];
 
 /** What the tenant's budget says, to a run or to all. */

@@ -1,0 +1,143 @@
+/** What an agent keeps of the commands that people allowed, and rows of older versions. */
+import { describe, expect, it } from 'vitest';
+import { ALLOWED_CHARACTERS_MAX } from '../../../actors/agent/allowed.ts';
+import { agentMachine } from '../../../actors/agent/machine.ts';
+import { withCosts } from '../../../actors/agent/migrate.ts';
+import type { AgentContext } from '../../../actors/agent/types.ts';
+import { type Address, address } from '../../../protocols/address.ts';
+import { ALLOWED_MAX, type AgentRow } from '../../../protocols/agent.ts';
+import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
+import { checkRow } from '../../../runtime/statechart/check.ts';
+import { born, type Live, load, save, type Step, step } from '../../../runtime/statechart/host.ts';
+import { said } from '../../charts/coverage.ts';
+
+const self = address('default', 'agent', 'main');
+const own = address('default', 'session', 'agent:main:main');
+const operator = { sub: 'ada', roles: ['operator'] };
+const settings = { agentId: 'main', timeoutMs: 1_000, runsMax: 1, tokensPerDay: 0 };
+
+class Agent {
+  live: Live;
+  #now = 1_000;
+
+  constructor(live?: Live) {
+    const meta = { id: 'm0', now: this.#now, self };
+    const input = { self, tenant: 'default', key: 'main', now: this.#now };
+    this.live = live ?? born(agentMachine, input, meta).live;
+  }
+
+  take(event: Message, about: Partial<Meta> = {}): Step {
+    const id = `m${++this.#now}`;
+    const meta = { id, now: this.#now, self, reply: { id }, ...about };
+    const made = step(agentMachine, this.live, { event: { ...event, meta } }, this.#now);
+    this.live = made.live;
+    return made;
+  }
+
+  allow(pattern: string, about: Partial<Meta> = { from: own }): Reply {
+    const made = this.take({ type: 'agent.allow', pattern, by: 'bo' }, about);
+    return said<Reply>(made.asks, 'reply')[0]!;
+  }
+
+  get context(): AgentContext {
+    return this.live.snapshot.context as AgentContext;
+  }
+}
+
+const configured = () => {
+  const agent = new Agent();
+  agent.take({ type: 'agent.configure', settings });
+  return agent;
+};
+
+describe('commands that people allowed', () => {
+  it('are kept with who allowed them, and shown in the row', () => {
+    const agent = configured();
+    const made = agent.take({ type: 'agent.allow', pattern: 'ls', by: 'bo' }, { from: own });
+    const [row] = said<Project>(made.asks, 'project').map(({ value }) => value as AgentRow);
+    expect(row?.allowed).toMatchObject([{ pattern: 'ls', by: 'bo' }]);
+    agent.allow('git status', { principal: operator });
+    expect(agent.context.allowed).toMatchObject([
+      { pattern: 'ls', by: 'bo' },
+      { pattern: 'git status', by: 'ada' },
+    ]);
+    agent.allow('ls');
+    expect(agent.context.allowed.map(({ pattern }) => pattern)).toEqual(['git status', 'ls']);
+  });
+
+  it('make room for the newest, and who allowed it is told which left', () => {
+    const agent = configured();
+    for (let n = 0; n < ALLOWED_MAX; n++) agent.allow(`run ${n}`);
+    expect(agent.allow('one more').result).toEqual({ allowed: ALLOWED_MAX, leftOut: ['run 0'] });
+    const long = configured();
+    const size = 1_000;
+    const fits = Math.floor(ALLOWED_CHARACTERS_MAX / size);
+    for (let n = 0; n < fits; n++) long.allow(String(n).padEnd(size, 'x'));
+    const { result } = long.allow('y'.repeat(size));
+    expect(result).toEqual({ allowed: fits, leftOut: ['0'.padEnd(size, 'x')] });
+  });
+
+  it.each<[string, Partial<Meta>]>([
+    ['nobody', {}],
+    ['a person without the role', { principal: { sub: 'eve', roles: ['viewer'] } }],
+    [
+      'the session of another agent in the name of an operator',
+      { from: address('default', 'session', 'agent:main2:main'), principal: operator },
+    ],
+    ['another tenant', { from: address('other', 'session', 'agent:main:main') }],
+    ['another actor', { from: self as Address, principal: operator }],
+  ])('are not taken from %s', (_, about) => {
+    const agent = configured();
+    expect(agent.allow('rm -rf', about).error).toMatchObject({ code: 'FORBIDDEN' });
+    expect(agent.context.allowed).toEqual([]);
+  });
+
+  it('are patterns of a bounded length', () => {
+    const agent = configured();
+    for (const pattern of ['', '  ', 'x'.repeat(1_025)])
+      expect(agent.allow(pattern).error).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(agent.take({ type: 'agent.allow' }, { from: own }).outcome).not.toBe('failed');
+    expect(new Agent().allow('ls').error).toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('money of a day', () => {
+  it('is counted where it is known, and refuses runs when it is spent', () => {
+    const agent = new Agent();
+    agent.take({ type: 'agent.configure', settings: { ...settings, costPerDayUsd: 1 } });
+    const release = (costUsd?: number) =>
+      agent.take({
+        type: 'agent.release',
+        runId: 'r0',
+        usage: { inputTokens: 10, outputTokens: 1, ...(costUsd ? { costUsd } : {}) },
+      });
+    release();
+    release(0.75);
+    expect(agent.context).toMatchObject({ tokensToday: 22, costToday: 0.75 });
+    const row = said<Project>(release(0.25).asks, 'project')[0]!.value as AgentRow;
+    expect(row).toMatchObject({ costTodayUsd: 1 });
+    const { asks } = agent.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
+    expect(JSON.stringify(asks)).toContain('costPerDayUsd');
+    expect(agent.context.running).toEqual([]);
+  });
+});
+
+describe('an agent that was stored by version 1', () => {
+  it('goes on with its slots and the tokens of its day', () => {
+    const before = configured();
+    before.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
+    const row = JSON.parse(JSON.stringify(save(before.live))) as ReturnType<typeof save>;
+    const { costToday: _, allowed: __, tenantSpent: ___, ...old } = row.snap.c as AgentContext;
+    const migrated = withCosts({ ...row, snap: { ...row.snap, c: old } } as never) as typeof row;
+    expect(checkRow(agentMachine, migrated)).toEqual([]);
+    const agent = new Agent(load(agentMachine, migrated));
+    agent.allow('ls');
+    agent.take({
+      type: 'agent.release',
+      runId: 'r1',
+      usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 },
+    });
+    expect(agent.context).toMatchObject({ running: [], tokensToday: 2, costToday: 2 });
+    expect(agent.context.allowed).toHaveLength(1);
+  });
+});

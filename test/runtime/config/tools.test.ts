@@ -1,0 +1,93 @@
+/** The sections for tools, hooks, skills, queues and budgets: what is taken and what is refused. */
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../runtime/config/index.ts';
+import { load, problemsOf } from './folder.ts';
+
+const paths = (text: string) => problemsOf(text).map(({ path }) => path);
+
+describe('the tools', () => {
+  it('have a default for everything that agents need', () => {
+    const { tools, hooks, skills, messages, budget } = load('{}').config;
+    expect(tools.exec).toMatchObject({ boundary: 'auto', network: false, ask: 'on-miss' });
+    expect(tools.web).toMatchObject({ search: {}, allowPrivate: [] });
+    expect(tools.browser).toEqual({ headless: true, evaluate: false });
+    expect(hooks).toEqual({ disabled: [], required: false });
+    expect(skills).toEqual({ env: {} });
+    expect(messages.queue).toMatchObject({ mode: 'steer', cap: 20, overflow: 'summarize' });
+    expect(budget).toEqual({ tokensPerDay: 0, costPerDayUsd: 0 });
+  });
+
+  it('keep secrets of searches and skills as secrets', () => {
+    const { tools, skills } = load(
+      `{ tools: { web: { search: { provider: 'brave', apiKey: { env: 'KEY' } } } },
+         skills: { env: { API_KEY: { env: 'KEY' } } } }`,
+      { env: { KEY: 'hush' } },
+    ).config;
+    expect(tools.web.search.apiKey).toBeInstanceOf(Secret);
+    expect(skills.env['API_KEY']?.reveal()).toBe('hush');
+    expect(JSON.stringify({ tools, skills })).not.toContain('hush');
+  });
+
+  it('refuse values that mean nothing, and say what is allowed', () => {
+    expect(
+      problemsOf("{ tools: { exec: { boundary: 'jail', timeoutSeconds: 0, ask: 'maybe' } } }"),
+    ).toMatchObject([
+      {
+        path: 'tools.exec.boundary',
+        value: '"jail"',
+        allowed: '"auto", "bubblewrap", "docker"',
+      },
+      { path: 'tools.exec.timeoutSeconds', allowed: 'a whole number from 1 to 86400' },
+      { path: 'tools.exec.ask', allowed: '"off", "on-miss", "always"' },
+    ]);
+    expect(
+      problemsOf("{ messages: { queue: { mode: 'push', byChannel: { webchat: 'x' }, cap: 0 } } }"),
+    ).toMatchObject([
+      { path: 'messages.queue.mode', allowed: '"steer", "followup", "collect", "interrupt"' },
+      { path: 'messages.queue.byChannel.webchat' },
+      { path: 'messages.queue.cap', allowed: 'a whole number from 1 to 1000' },
+    ]);
+    expect(
+      paths('{ agents: { defaults: { limits: { costPerRunUsd: 0, tokensPerDay: 4 } } } }'),
+    ).toEqual(['agents.defaults.limits.tokensPerDay', 'agents.defaults.limits.costPerRunUsd']);
+    expect(paths("{ skills: { env: { 'A=B': 'x' } } }")).toEqual(['skills.env["A=B"]']);
+  });
+
+  it('refuse names that no tool has, wherever a list stands', () => {
+    expect(
+      problemsOf(`{
+  tools: { deny: ['exce'] },
+  agents: {
+    defaults: { tools: { allow: ['group:net'] } },
+    agents: [{ id: 'a', tools: { deny: ['Read'] } }],
+  },
+}`),
+    ).toMatchObject([
+      { path: 'tools.deny[0]', message: expect.stringContaining('did you mean exec?') },
+      { path: 'agents.defaults.tools.allow[0]', value: '"group:net"' },
+      { path: 'agents.agents[0].tools.deny[0]', allowed: expect.stringContaining('group:fs') },
+    ]);
+  });
+
+  it('need what a search provider can not do without', () => {
+    const search = (text: string) => paths(`{ tools: { web: { search: ${text} } } }`);
+    expect(search("{ provider: 'searxng' }")).toEqual(['tools.web.search.baseUrl']);
+    expect(search("{ provider: 'tavily' }")).toEqual(['tools.web.search.apiKey']);
+    expect(search("{ provider: 'searxng', baseUrl: 'http://127.0.0.1:1' }")).toEqual([]);
+    expect(search("{ provider: 'brave', apiKey: 'k' }")).toEqual([]);
+  });
+
+  it('know the models to go on with', () => {
+    expect(
+      paths("{ agents: { agents: [{ id: 'a', fallbacks: ['offline/echo', 'nowhere/x'] }] } }"),
+    ).toEqual(['agents.agents[0].fallbacks[1]']);
+  });
+
+  it('have their folders where the file is', () => {
+    const { hooks, skills } = load("{ hooks: { folder: 'h' }, skills: { folder: 's' } }").config;
+    expect([hooks.folder, skills.folder]).toEqual([
+      expect.stringMatching(/^\/.*\/h$/),
+      expect.stringMatching(/^\/.*\/s$/),
+    ]);
+  });
+});
