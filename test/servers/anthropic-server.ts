@@ -131,7 +131,7 @@ const finish = async (
 
 const protocol: Protocol = {
   refuses,
-  keyOf: (headers) => headers['x-api-key'],
+  keyOf: (headers) => headers.authorization?.replace('Bearer ', ''),
   wrongShape: { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 42 } },
   async begin(send, { body }) {
     await send('message_start', {

@@ -15,6 +15,7 @@ import type {
   GenerateContentParameters,
   GenerateContentResponse,
   GoogleGenAI,
+  HttpOptions,
   Part,
   ThinkingLevel,
 } from '@google/genai';
@@ -43,6 +44,7 @@ const foreignSignature = 'skip_thought_signature_validator';
 
 export const createGoogleProvider = (connection: Connection): ModelProvider => {
   const open = openConnection(connection, googleUrl);
+  const client = clientOf(open);
   return {
     id: connection.id,
     models: connection.models,
@@ -52,9 +54,10 @@ export const createGoogleProvider = (connection: Connection): ModelProvider => {
       const heard: Heard = { parts: [], calls: 0, prefix: options.idempotencyKey };
       const wire: Wire<GenerateContentResponse> = {
         async open(abortSignal, fetch) {
-          const client = await connect(open, fetch, options.idempotencyKey);
-          const config = { ...params.config, abortSignal };
-          return client.models.generateContentStream({ ...params, config });
+          const { models, httpOptionsFor } = await client();
+          const httpOptions = httpOptionsFor(fetch, options.idempotencyKey);
+          const config = { ...params.config, abortSignal, httpOptions };
+          return models.generateContentStream({ ...params, config });
         },
         read: (event, answer) => hear(event, answer, heard, origin),
       };
@@ -65,36 +68,51 @@ export const createGoogleProvider = (connection: Connection): ModelProvider => {
 
 const keyHeader = 'x-goog-api-key';
 
+type Client = {
+  readonly models: GoogleGenAI['models'];
+  readonly httpOptionsFor: (fetch: Fetch, idempotencyKey: string) => HttpOptions;
+};
+
 /**
- * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
- * call's. Everything is said, so that the SDK takes nothing out of the environment.
+ * One client for all calls, made by the first: the SDK writes to the console when it is made while
+ * both variables of the environment hold a key, although it is told everything and takes neither.
  */
+const clientOf = (connection: OpenConnection): (() => Promise<Client>) => {
+  let made: Promise<Client> | undefined;
+  return async () => {
+    const proof = authentication(connection, [keyHeader, 'authorization'], 'GEMINI_API_KEY');
+    made ??= connect(connection, proof);
+    return made;
+  };
+};
+
 const connect = async (
   connection: OpenConnection,
-  fetch: Fetch,
-  idempotencyKey: string,
-): Promise<GoogleGenAI> => {
-  const proof = authentication(connection, [keyHeader, 'authorization'], 'GEMINI_API_KEY');
+  proof: ReturnType<typeof authentication>,
+): Promise<Client> => {
   const { GoogleGenAI: Sdk } = await import('@google/genai');
-  const headers: Record<string, string> = { 'Idempotency-Key': idempotencyKey };
+  const own: Record<string, string> = {};
   const without: string[] = [];
   for (const [name, value] of Object.entries(proof.headers)) {
     if (value === null) without.push(name);
-    else headers[name] = value;
+    else own[name] = value;
   }
   // the version stands in the path; people write it into baseUrl as well
   const [, root, apiVersion = 'v1beta'] = /^(.*?)(?:\/(v\d\w*))?$/.exec(connection.baseUrl) ?? [];
-  return new Sdk({
+  const { models } = new Sdk({
     apiKey: proof.apiKey,
     enterprise: false,
     vertexai: false,
     apiVersion,
-    httpOptions: {
-      baseUrl: root ?? connection.baseUrl,
-      headers,
-      fetch: leavingOut(without, fetch),
-    },
+    httpOptions: { baseUrl: root ?? connection.baseUrl },
   });
+  return {
+    models,
+    httpOptionsFor: (fetch, idempotencyKey) => ({
+      headers: { 'Idempotency-Key': idempotencyKey, ...own },
+      fetch: leavingOut(without, fetch),
+    }),
+  };
 };
 
 /** The SDK insists on sending a key; a server that needs none gets none. */
@@ -218,7 +236,7 @@ const hear = (
   const [candidate] = event.candidates ?? [];
   for (const part of candidate?.content?.parts ?? []) hearPart(part, answer, heard);
   const reason = candidate?.finishReason;
-  if (reason) hearEnd(reason, candidate.finishMessage, answer);
+  if (reason) hearEnd(reason, answer);
   else if (event.promptFeedback?.blockReason) {
     answer.stop('refusal');
     answer.end();
@@ -268,10 +286,10 @@ const keep = (part: Part, parts: Part[]): void => {
 };
 
 /** What is no answer and no refusal, such as a call that is none, is worth another try. */
-const hearEnd = (reason: string, message: string | undefined, answer: Answer): void => {
+const hearEnd = (reason: string, answer: Answer): void => {
   const stop = stops[reason];
   if (stop === undefined) {
-    throw new ReportedError(reason.toLowerCase(), message ?? `the answer ended with ${reason}`);
+    throw new ReportedError(reason.toLowerCase(), `the answer ended with ${reason}`);
   }
   answer.stop(stop);
   answer.end();

@@ -5,7 +5,7 @@ import { createModelCatalog, type ModelSettings } from '../../../../actors/agent
 import { systemClock as clock } from '../../../../runtime/clock/clock.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import { startOpenAiServer } from '../../../servers/openai-server.ts';
-import { hearAll, options, request } from './provider-contract.ts';
+import { hearAll, patient, request } from './provider-contract.ts';
 
 const none: ModelSettings = { providers: {} };
 const local: ModelSettings = {
@@ -79,7 +79,7 @@ describe('resolving a model’s name', () => {
     const keyless = createModelCatalog(none, { clock });
     for (const name of ['claude-opus-5-5', 'anthropic/claude-opus-5-5']) {
       const { provider, model } = keyless.resolve(name);
-      const heard = await hearAll(provider.stream(request({ model: model.id }), options()));
+      const heard = await hearAll(provider.stream(request({ model: model.id }), patient()));
       expect(heard.error?.code).toBe('UNAUTHORIZED');
       expect(heard.error?.message).toContain('ANTHROPIC_API_KEY');
     }
@@ -152,7 +152,7 @@ describe('secrets of the catalog', () => {
         { clock, env: { OPENAI_API_KEY: secret } },
       );
       const { provider } = catalog.resolve('openai/gpt-5.5');
-      const heard = await hearAll(provider.stream(request({ model: 'gpt-5.5' }), options()));
+      const heard = await hearAll(provider.stream(request({ model: 'gpt-5.5' }), patient()));
       expect(heard.error).toBeUndefined();
       expect(JSON.stringify(server.requests[0]?.headers)).not.toContain(secret);
     } finally {

@@ -8,7 +8,7 @@ import {
 } from '../../../../actors/agent/models/known-models.ts';
 import { systemClock as clock } from '../../../../runtime/clock/clock.ts';
 import { startAnthropicServer } from '../../../servers/anthropic-server.ts';
-import { hearAll, options, request } from './provider-contract.ts';
+import { hearAll, patient, request } from './provider-contract.ts';
 
 const million = 1_000_000;
 const price = { input: 4, output: 20, cachedInput: 0.4, cacheWrite: 5 };
@@ -51,7 +51,7 @@ it('counts what Anthropic read from its cache and wrote into it as parts of the 
   try {
     const { baseUrl } = server;
     const provider = createAnthropicProvider({ id: 'a', baseUrl, models: [], clock });
-    const heard = await hearAll(provider.stream(request(), options()));
+    const heard = await hearAll(provider.stream(request(), patient()));
     expect(heard.done[0]?.usage).toEqual({
       inputTokens: 11, // 5 fresh, 4 written, 2 read
       outputTokens: 7,

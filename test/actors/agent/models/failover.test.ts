@@ -82,7 +82,8 @@ const run = async (
   return told;
 };
 
-const keysSeen = () => first.requests.map(({ headers }) => headers['x-api-key']);
+const keysSeen = () =>
+  first.requests.map(({ headers }) => headers.authorization?.replace('Bearer ', ''));
 
 describe('failover', () => {
   it('asks the first model alone when it answers, and says what the answer cost', async () => {

@@ -2,30 +2,36 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAnthropicProvider } from '../../../../actors/agent/models/anthropic.ts';
 import { anthropicThinking } from '../../../../actors/agent/models/thinking.ts';
+import { createGoogleProvider } from '../../../../actors/agent/models/google.ts';
 import type { ModelRequest } from '../../../../actors/agent/models/model.ts';
 import { createOpenAiCompletionsProvider } from '../../../../actors/agent/models/openai-completions.ts';
 import { createOpenAiResponsesProvider } from '../../../../actors/agent/models/openai-responses.ts';
 import { systemClock as clock } from '../../../../runtime/clock/clock.ts';
 import { startAnthropicServer } from '../../../servers/anthropic-server.ts';
+import { startGoogleServer } from '../../../servers/google-server.ts';
 import { startOpenAiServer } from '../../../servers/openai-server.ts';
 import type { ScriptedServer } from '../../../servers/scripted-server.ts';
-import { calculateSpec, hearAll, options, request } from './provider-contract.ts';
+import { calculateSpec, hearAll, patient, request } from './provider-contract.ts';
 
 let anthropic: ScriptedServer;
 let openai: ScriptedServer;
+let google: ScriptedServer;
 beforeAll(async () => {
   anthropic = await startAnthropicServer();
   openai = await startOpenAiServer();
+  google = await startGoogleServer();
 });
 afterAll(async () => {
   await anthropic.close();
   await openai.close();
+  await google.close();
 });
 
 const kinds = {
   anthropic: () => ({ server: anthropic, create: createAnthropicProvider }),
   responses: () => ({ server: openai, create: createOpenAiResponsesProvider }),
   completions: () => ({ server: openai, create: createOpenAiCompletionsProvider }),
+  google: () => ({ server: google, create: createGoogleProvider }),
 };
 
 const models = [{ id: 'claude-small', contextWindow: 10_000, maxTokens: 4_000 }];
@@ -40,7 +46,7 @@ const sent = async (kind: keyof typeof kinds, asked: Partial<ModelRequest>) => {
     models,
     clock,
   });
-  const heard = await hearAll(provider.stream(request(asked), options()));
+  const heard = await hearAll(provider.stream(request(asked), patient()));
   expect(heard.error?.message).toBeUndefined();
   return { body: server.requests.at(-1)?.body ?? {}, done: heard.done[0] };
 };
@@ -63,7 +69,7 @@ const talk = {
 } satisfies Partial<ModelRequest>;
 
 describe('every adapter', () => {
-  it.each(['anthropic', 'responses', 'completions'] as const)(
+  it.each(['anthropic', 'responses', 'completions', 'google'] as const)(
     'sends no sampling parameter (%s)',
     async (kind) => {
       const { body } = await sent(kind, { thinking: 'high', maxTokens: 2_000 });
@@ -71,13 +77,14 @@ describe('every adapter', () => {
     },
   );
 
-  it.each(['anthropic', 'responses', 'completions'] as const)(
+  it.each(['anthropic', 'responses', 'completions', 'google'] as const)(
     'leaves an empty system prompt and an empty list of tools away (%s)',
     async (kind) => {
       const { body } = await sent(kind, { system: '', tools: [] });
       expect(body).not.toHaveProperty('tools');
       expect(body).not.toHaveProperty('system');
       expect(body).not.toHaveProperty('instructions');
+      expect(body).not.toHaveProperty('systemInstruction');
       expect(JSON.stringify(body.messages ?? [])).not.toContain('"system"');
     },
   );
@@ -86,7 +93,7 @@ describe('every adapter', () => {
     // the SDKs print broken events, which hold the conversation, unless they are told not to
     const printed = ['log', 'error', 'warn', 'info', 'debug'] as const;
     const spies = printed.map((name) => vi.spyOn(console, name).mockImplementation(() => {}));
-    for (const kind of ['anthropic', 'responses', 'completions'] as const) {
+    for (const kind of ['anthropic', 'responses', 'completions', 'google'] as const) {
       const { server, create } = kinds[kind]();
       server.script({ kind: 'malformed', deltas: ['a'], form: 'json' });
       const provider = create({
@@ -96,7 +103,7 @@ describe('every adapter', () => {
         models,
         clock,
       });
-      expect((await hearAll(provider.stream(request(), options()))).error?.code).toBe('INTERNAL');
+      expect((await hearAll(provider.stream(request(), patient()))).error?.code).toBe('INTERNAL');
     }
     for (const spy of spies) {
       expect(spy).not.toHaveBeenCalled();

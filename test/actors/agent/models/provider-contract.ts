@@ -53,6 +53,9 @@ export const options = (more: Partial<StreamOptions> = {}): StreamOptions => ({
   ...more,
 });
 
+/** For a real clock: loading an SDK on a busy machine takes its time. */
+export const patient = (): StreamOptions => options({ idleTimeoutMs: 60_000 });
+
 export type Heard = {
   events: ModelEvent[];
   text: string;

@@ -15,6 +15,7 @@ import { ManualClock, until } from './manual-clock.ts';
 import {
   hearAll,
   options,
+  patient,
   providerContract,
   request,
   type Rig,
@@ -158,7 +159,7 @@ for (const remote of remotes) {
           models: [],
           clock: systemClock,
         });
-        await hearAll(provider.stream(request({ model: remote.model }), options()));
+        await hearAll(provider.stream(request({ model: remote.model }), patient()));
         const [seen] = server.requests;
         expect(JSON.stringify(seen?.headers)).toContain(secretKey);
         expect(seen?.headers).toMatchObject({ 'idempotency-key': 'intent-1', 'x-team': 'blue' });
@@ -172,7 +173,7 @@ for (const remote of remotes) {
           models: [],
           clock: systemClock,
         });
-        const heard = await hearAll(provider.stream(request({ model: remote.model }), options()));
+        const heard = await hearAll(provider.stream(request({ model: remote.model }), patient()));
         expect(heard.error).toBeUndefined();
         expect(server.requests[0]?.headers).not.toHaveProperty('authorization');
         expect(server.requests[0]?.headers).not.toHaveProperty('x-api-key');
@@ -181,7 +182,7 @@ for (const remote of remotes) {
 
     it('asks for a key, naming where to put it, before it goes to the provider’s own address', async () => {
       const provider = remote.create({ id: 'acme', models: [], clock: systemClock });
-      const { error } = await hearAll(provider.stream(request({ model: remote.model }), options()));
+      const { error } = await hearAll(provider.stream(request({ model: remote.model }), patient()));
       expect(error?.code).toBe('UNAUTHORIZED');
       expect(error?.message).toContain('models.providers.acme.apiKey');
       expect(error?.message).toMatch(/ANTHROPIC_API_KEY|OPENAI_API_KEY|GEMINI_API_KEY/);
@@ -212,7 +213,7 @@ for (const remote of remotes) {
         const message = 'no tool_choice here; you sent token-token-token and side-secret';
         server.script({ kind: 'refuse', status: 400, message });
         const { error } = await hearAll(
-          provider.stream(request({ model: remote.model }), options()),
+          provider.stream(request({ model: remote.model }), patient()),
         );
         expect(error?.message).toContain('no tool_choice here; you sent *** and ***');
       }));

@@ -12,7 +12,7 @@ import {
   startModelServer,
 } from '../../../servers/model-server.ts';
 import type { PlannedCall, ScriptedServer } from '../../../servers/scripted-server.ts';
-import { type Heard, hearAll, options, request } from './provider-contract.ts';
+import { type Heard, hearAll, patient, request } from './provider-contract.ts';
 
 const models: Readonly<Record<ServedApi, string>> = {
   'anthropic-messages': 'claude-sonnet-5-5',
@@ -30,7 +30,7 @@ const hear = async (api: ServedApi, shape: Shape): Promise<Heard> => {
   const catalog = createModelCatalog({ providers: { p: { api, baseUrl } } }, { clock });
   const { provider, model } = catalog.resolve(`p/${models[api]}`);
   const asked = request({ model: model.id, thinking: 'high' });
-  return hearAll(provider.stream(asked, options({ idleTimeoutMs: 30_000 })));
+  return hearAll(provider.stream(asked, patient()));
 };
 
 const text = 'The actor reads mail.';
