@@ -2,7 +2,9 @@
 import { type Address, address } from '../protocols/address.ts';
 import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMachine } from './agent/machine.ts';
+import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
+import { budgetMachine } from './budget/machine.ts';
 import { counterMachine } from './counter/machine.ts';
 import { documentMachine } from './document/machine.ts';
 import { keyringMachine } from './keyring/machine.ts';
@@ -15,12 +17,17 @@ import { processMachine } from './process/machine.ts';
 import { conclude, plan } from './process/plan.ts';
 import { rootMachine } from './root/machine.ts';
 import { withPlacement } from './root/migrate.ts';
+import { assemble } from './session/effects/assemble.ts';
 import { callModel } from './session/effects/call-model.ts';
-import { callTools } from './session/effects/call-tools.ts';
+import { callOnce } from './session/effects/call-once.ts';
+import { callKeyed, callTools } from './session/effects/call-tools.ts';
+import { compact } from './session/effects/compact.ts';
+import { reply } from './session/effects/reply.ts';
 import { look } from './schedule/effects/look.ts';
 import { scheduleMachine } from './schedule/machine.ts';
 import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
+import { withAgentLoop } from './session/migrate.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
 import { check } from './task/effects/check.ts';
 import { choose } from './task/effects/choose.ts';
@@ -78,12 +85,20 @@ const conversationActors = (): ActorDefinition[] => [
     idleMs: 86_400_000,
   }),
   defineActor({ type: 'supervisor', version: 1, machine: supervisorMachine }),
-  defineActor({ type: 'agent', version: 1, machine: agentMachine }),
+  defineActor({ type: 'agent', version: 2, machine: agentMachine, migrate: { 1: withCosts } }),
+  // It never begins again from nothing, which would give the day's budget a second time.
+  defineActor({
+    type: 'budget',
+    version: 1,
+    machine: budgetMachine,
+    supervision: { onThrow: 'resume' },
+  }),
   defineActor({
     type: 'session',
-    version: 1,
+    version: 2,
     machine: sessionMachine,
-    effects: { callModel, callTools },
+    migrate: { 1: withAgentLoop },
+    effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply },
     idleMs: 60_000,
   }),
   // A job goes on from its last turn, never from nothing: it would forget that it was set.

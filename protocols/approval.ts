@@ -51,6 +51,12 @@ export type ApprovalAnswer = {
   readonly why: string;
 };
 
+/**
+ * To an approval, by who asked: nobody waits for the answer any more. It expires at once, and whoever
+ * answers later is told so. One that is decided stays as it is.
+ */
+export type ApprovalWithdraw = { readonly type: 'approval.withdraw'; readonly why: string };
+
 export type ApprovalDecision = {
   readonly state: 'allowed' | 'denied' | 'expired';
   /** name of the option; absent when the time was up */

@@ -27,9 +27,11 @@ export const approvalMachine = setup({
     keepAsker: assign(question.keepAsker),
     decide: assign(question.decide),
     expire: assign(question.expire),
+    withdraw: assign(question.withdraw),
   },
   guards: {
     isFit: question.isFit,
+    isByAsker: question.isByAsker,
     operatorAllows: (args) => question.means(args, 'allowed'),
     operatorDenies: (args) => question.means(args, 'denied'),
   },
@@ -60,6 +62,10 @@ export const approvalMachine = setup({
       after: { answerTime: { target: 'decided.expired', actions: 'expire' } },
       on: {
         'approval.ask': { actions: 'keepAsker' },
+        'approval.withdraw': [
+          { guard: 'isByAsker', target: 'decided.expired', actions: 'withdraw' },
+          { actions: { type: 'reply', params: question.unasked } },
+        ],
         'approval.answer': [
           {
             guard: 'operatorAllows',

@@ -12,6 +12,7 @@ import {
   type ApprovalRow,
   APPROVALS_INDEX,
   APPROVER_ROLE,
+  type ApprovalWithdraw,
 } from '../../protocols/approval.ts';
 import { checker, describeErrors } from '../../protocols/check.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
@@ -31,7 +32,10 @@ export type ApprovalContext = {
   /** of the newest question */
   readonly asker: ReplyRef | null;
 };
-export type ApprovalEvent = Delivered<ApprovalAsk> | Delivered<ApprovalAnswer>;
+export type ApprovalEvent =
+  | Delivered<ApprovalAsk>
+  | Delivered<ApprovalAnswer>
+  | Delivered<ApprovalWithdraw>;
 type Args = { context: ApprovalContext; event: ApprovalEvent };
 
 export const born = ({ key }: ActorInput): ApprovalContext => ({
@@ -100,6 +104,21 @@ export const decide = (args: Args): Partial<ApprovalContext> => {
 
 export const expire = ({ context, event }: Args): Partial<ApprovalContext> =>
   context.row ? { row: { ...context.row, state: 'expired', decided_at: iso(event.meta.now) } } : {};
+
+/** Only who asked may take the question back. */
+export const isByAsker = ({ context, event: { meta } }: Args): boolean =>
+  meta.from !== undefined && meta.from === context.row?.by;
+
+export const withdraw = (args: Args): Partial<ApprovalContext> => {
+  const { row } = expire(args);
+  const { event } = args;
+  return event.type === 'approval.withdraw' && row
+    ? { row: { ...row, why: event.why.slice(0, 4_096) } }
+    : {};
+};
+
+export const unasked = (args: Args): Reply =>
+  refusal(args, 'NOT_FOUND', `approval ${args.context.id} was not asked for by you`);
 
 // ---- what is told
 

@@ -1,49 +1,113 @@
-/** Abort: the pure parts of stopping runs that go and messages that wait. */
-import type { Publish, Reply } from '../../protocols/statechart.ts';
-import { type Args, NO_USAGE, nowOf, published } from './run.ts';
-import type { Pending, SessionContext, SessionEvent } from './types.ts';
+/** Abort: stopping runs that go and messages that wait, and beginning anew. Pure. */
+import type { Project } from '../../protocols/statechart.ts';
+import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, type Told } from './deed.ts';
+import * as rows from './rows.ts';
+import { ended } from './run.ts';
+import type { Joined, SessionContext } from './types.ts';
 
-export const waits = (context: SessionContext, runId: string | undefined): boolean =>
-  context.queue.some((pending) => runId === undefined || pending.runId === runId);
+/** The run an abort names, if it names one. */
+const namedBy = (event: unknown): string | undefined => (event as { runId?: string }).runId;
 
-/** Removes waiting messages: the one that is named, or all. */
-export const unqueue = (
-  context: SessionContext,
-  runId: string | undefined,
-): Partial<SessionContext> => ({
-  queue: runId === undefined ? [] : context.queue.filter((pending) => pending.runId !== runId),
-});
+export const abortsAll = ({ event }: At): boolean => namedBy(event) === undefined;
 
-/** The waiting message that an abort ends: the one it names, else the first. */
-export const abortedPending = (context: SessionContext, event: SessionEvent): Pending => {
-  const named = event.type === 'session.abort' ? event.runId : undefined;
-  return context.queue.find(({ runId }) => runId === named) ?? context.queue[0]!;
+/** Also one that has joined it: it can not be taken out again. */
+export const abortsTheRun = (at: At): boolean => {
+  const { run } = at.context;
+  if (!run) return false;
+  return abortsAll(at) || [run, ...run.joined].some(({ runId }) => runId === namedBy(at.event));
 };
 
-/** Tells those who wait for a message that never became a run. */
-export function waitingAborted(context: SessionContext, event: SessionEvent): Publish {
-  const { runId, acceptedAt } = abortedPending(context, event);
-  const at = nowOf(event);
-  return published(context, {
-    runId,
-    sessionKey: context.sessionKey,
-    at,
-    stream: 'lifecycle',
-    phase: 'end',
-    startedAt: acceptedAt,
-    endedAt: at,
-    text: '',
-    usage: NO_USAGE,
-    status: 'aborted',
-  });
+/** What waits and is named; all without a name. */
+const waitingNamed = ({ queue, folded }: SessionContext, runId?: string): readonly Joined[] =>
+  [...folded, ...queue].filter((one) => runId === undefined || one.runId === runId);
+
+/** Ends messages that never became runs: their rows and their events. */
+function endWaiting(context: SessionContext, ending: readonly Joined[], now: number) {
+  const isLeft = (one: Joined) => !ending.some(({ runId }) => runId === one.runId);
+  return {
+    change: { queue: context.queue.filter(isLeft), folded: context.folded.filter(isLeft) },
+    rows: ending.map(
+      (one): Project => rows.waitingRow(context, one, { status: 'aborted', endedAt: now }),
+    ),
+    events: ending.map(
+      ({ runId, acceptedAt }): Told => ({
+        runId,
+        stream: 'lifecycle',
+        phase: 'end',
+        startedAt: acceptedAt,
+        endedAt: now,
+        text: '',
+        usage: NO_USAGE,
+        status: 'aborted',
+      }),
+    ),
+  };
 }
 
-export function aborted({ context, event }: Args): Reply {
-  const runId = event.type === 'session.abort' ? event.runId : undefined;
-  const named = (id: string) => runId === undefined || id === runId;
-  const running = context.run && named(context.run.runId) ? [context.run.runId] : [];
+/** Answers with what it ends; the run's own end comes with the state `ending`. */
+export function abort(at: At): Deed {
+  const { context, event } = at;
+  const { run, compaction } = context;
+  const ending = waitingNamed(context, namedBy(event));
+  const waiting = endWaiting(context, ending, nowOf(event));
+  const goes = abortsTheRun(at);
+  const running = goes ? [run!, ...run!.joined].map(({ runId }) => runId) : [];
+  const change = {
+    ...waiting.change,
+    ...(goes ? ended(context, 'aborted') : {}),
+    ...(compaction && abortsAll(at) ? { compaction: null } : {}),
+  };
+  const aborted = [...running, ...ending.map(({ runId }) => runId)];
   return {
-    to: event.meta.reply,
-    result: { aborted: [...running, ...context.queue.map((p) => p.runId).filter(named)] },
+    ...waiting,
+    change,
+    rows: [...waiting.rows, rows.sessionRow({ ...context, ...change })],
+    answer: { to: metaOf(event).reply, result: { aborted } },
+  };
+}
+
+/** The message that interrupts waits already; the run ends for it. */
+export const endInterrupted = ({ context }: At): Deed => ({ change: ended(context, 'aborted') });
+
+// ---- beginning anew
+
+/** All ends as aborted; the session begins anew when that is done. */
+export function askReset({ context, event }: At): Deed {
+  const { reply, id } = metaOf(event);
+  const { reason } = event as { reason?: string };
+  const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
+  return {
+    ...waiting,
+    change: {
+      ...waiting.change,
+      ...(context.run ? ended(context, 'aborted') : {}),
+      compaction: null,
+      reset: { reply: reply ?? null, sessionId: id, ...defined({ reason }) },
+    },
+  };
+}
+
+export const resetAsked = ({ context }: At): boolean => context.reset !== null;
+
+/** Another session id, none of the old words, settings or counts; the transcript goes on. */
+export function renew({ context, event }: At): Deed {
+  const { reply, sessionId, reason } = context.reset!;
+  const now = nowOf(event);
+  const change = {
+    reset: null,
+    sessionId,
+    own: {},
+    digest: null,
+    isFresh: true,
+    usage: NO_USAGE,
+    lastMessage: '',
+    length: context.length + 1,
+    updatedAt: now,
+  };
+  return {
+    change,
+    entries: [{ type: 'reset', runId: '', sessionId, at: now, ...defined({ reason }) }],
+    rows: [rows.sessionRow({ ...context, ...change })],
+    answer: { to: reply ?? undefined, result: { sessionId } },
   };
 }

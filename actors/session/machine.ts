@@ -1,373 +1,279 @@
 /**
  * Session: one conversation of an agent (AL1, AL2, AL9). Messages of people come in, each becomes a
- * run, and runs are serial: what comes while one is going waits in order (queue mode followup).
+ * run or joins one (AL3); runs are serial.
  *
  *  - `idle`: nobody waits for an answer.
- *  - `running.admitting`: the agent is asked whether and when the run may begin, and asked again
- *    each minute, should it have forgotten.
- *  - `running.working.thinking`: the model is called with the transcript so far.
- *  - `running.working.backingOff`: the call failed in a way that may pass; it is made again later.
- *  - `running.working.acting`: the tools that the model asked for run.
- *  - `clearing`: all was aborted; the messages that waited end first.
- *  - `ending`: the run has its one end (ok, error, aborted, timeout), all who wait are told, the
- *    next begins.
+ *  - `collecting`: messages wait until nothing has come for a while; then they are one run.
+ *  - `compacting`: a person asked that the conversation be shortened.
+ *  - `running`: one run goes. `admitting`: the agent is asked, and asked again each minute, should
+ *    it have forgotten. `working`: the agent loop: `assembling` the prompt, `deciding` whether the
+ *    model is called, `thinking`, `backingOff`, `compacting`, `acting`, until it is `over`.
+ *    `replying`: hooks see the reply before it is told.
+ *  - `ending`: the run has its one end (ok, error, aborted, timeout).
+ *  - `between`: what comes next?
  *
- * Invariants: exactly one `run.end` entry and one end or error event per run; the transcript is
- * appended in the turn that makes it true; a run's id never changes, whatever dies (AL12).
+ * Invariants: every accepted message ends exactly once, by itself or with the run it joined, with
+ * one end or error event; one `run.end` entry per run; the transcript is appended in the turn that
+ * makes it true; a run's id never changes, whatever dies (AL12).
  */
-import { assign, setup } from 'xstate';
-import type { ErrorData } from '../../protocols/errors.ts';
-import type { AgentSettings } from '../../protocols/agent.ts';
-import type { RunStatus } from '../../protocols/session.ts';
-import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
-import * as abort from './abort.ts';
-import * as rows from './rows.ts';
-import * as run from './run.ts';
-import type {
-  CallModelInput,
-  CallModelOutput,
-  CallToolsInput,
-  SessionContext,
-  SessionEvent,
-  ToolResult,
-} from './types.ts';
+import { toolsInput } from './batch.ts';
+import { compactInput } from './compaction.ts';
+import { assembleInput, born, modelInput, replyInput } from './run.ts';
+import { sessionSetup } from './setup.ts';
 
-/** Messages that may wait for their run (AL3). */
-export const QUEUE_MAX = 20;
-/** Model calls of one run. */
-export const CALLS_MAX = 32;
-/** Attempts of one model call. */
-export const ATTEMPTS_MAX = 5;
-
-export const sessionMachine = setup({
-  types: {
-    context: {} as SessionContext,
-    events: {} as SessionEvent,
-    input: {} as ActorInput,
-  },
-  actors: {
-    callModel: effect<CallModelOutput, CallModelInput>(),
-    callTools: effect<readonly ToolResult[], CallToolsInput>(),
-  },
-  actions: {
-    ...hostActions,
-    enqueue: assign(run.enqueue),
-    begin: assign(({ context, event }) => run.begin(context, run.nowOf(event))),
-    admit: assign(({ context }, p: { settings: AgentSettings }) => run.admit(context, p.settings)),
-    takeAnswer: assign(({ context, event }, p: { output: CallModelOutput }) =>
-      run.tookAnswer(context, { output: p.output, now: run.nowOf(event) }),
-    ),
-    takeResults: assign(({ context }, p: { results: readonly ToolResult[] }) =>
-      run.tookResults(context, p.results),
-    ),
-    countAttempt: assign(({ context }, p: { error: ErrorData }) =>
-      run.countAttempt(context, p.error),
-    ),
-    ends: assign(({ context }, p: { status: RunStatus; error?: ErrorData }) =>
-      run.ends(context, p.status, p.error),
-    ),
-    unqueue: assign(({ context, event }) =>
-      abort.unqueue(context, event.type === 'session.abort' ? event.runId : undefined),
-    ),
-    afterRun: assign(({ context, event }) => run.afterRun(context, run.nowOf(event))),
-    dropFirst: assign(({ context }) => ({ queue: context.queue.slice(1) })),
-  },
-  guards: {
-    queueHasRoom: ({ context }) => context.queue.length < QUEUE_MAX,
-    somebodyWaits: ({ context }) => context.queue.length > 0,
-    abortsAll: ({ context, event }) =>
-      event.type === 'session.abort' && event.runId === undefined && context.queue.length > 0,
-    abortsTheRun: ({ context, event }) =>
-      event.type === 'session.abort' &&
-      (event.runId === undefined || event.runId === context.run?.runId),
-    abortsQueued: ({ context, event }) =>
-      event.type === 'session.abort' && abort.waits(context, event.runId),
-    isOurRun: ({ context, event }) => 'runId' in event && event.runId === context.run?.runId,
-    admissionRefused: ({ event }) => event.type === 'refused' && event.message === 'agent.admit',
-    wantsTools: ({ context }, p: { calls: number }) =>
-      p.calls > 0 && (context.run?.calls ?? 0) + 1 < CALLS_MAX,
-    wantsTooMuch: (_, p: { calls: number }) => p.calls > 0,
-    mayPass: ({ context }, p: { error: unknown }) =>
-      run.isRetriable(p.error) && (context.run?.attempt ?? 0) + 1 < ATTEMPTS_MAX,
-  },
-  delays: {
-    runTimeout: ({ context }) => run.runTimeoutMs(context),
-    retryBackoff: ({ context }) => run.retryBackoffMs(context),
-    admissionPatience: 60_000,
-  },
-}).createMachine({
+export const sessionMachine = sessionSetup.createMachine({
   id: 'session',
-  context: ({ input }) => run.born(input),
+  description: 'One conversation of an agent.',
+  context: ({ input }) => born(input),
   initial: 'idle',
-  options: { maxIterations: 100 },
+  options: { maxIterations: 200 },
+  on: {
+    'session.set': { actions: 'set' },
+    'session.compact': { actions: 'refuseCompaction' },
+    'session.abort': { actions: 'abort' },
+  },
   states: {
     idle: {
       description: 'Nobody waits for an answer.',
       on: {
-        'session.receive': {
-          target: 'running',
-          actions: ['enqueue', { type: 'reply', params: (args) => run.accepted(args, false) }],
+        'session.receive': { target: 'running', actions: 'receive' },
+        'session.compact': [
+          { guard: 'knowsSettings', target: 'compacting', actions: 'askCompaction' },
+          { actions: 'answerNothing' },
+        ],
+        'session.reset': { target: 'between', actions: 'askReset' },
+      },
+    },
+    collecting: {
+      description: 'Messages wait until nothing has come for a while; then they are one run.',
+      after: { quiet: { target: 'running' } },
+      on: {
+        'session.receive': [
+          { guard: 'interrupts', target: 'running', actions: 'waitFirst' },
+          { guard: 'hasRoom', target: 'between', actions: 'wait' },
+          { actions: 'refuseMessage' },
+        ],
+        'session.abort': { target: 'between', actions: 'abort' },
+        'session.reset': { target: 'between', actions: 'askReset' },
+      },
+    },
+    compacting: {
+      description: 'A person asked that the conversation be shortened; messages wait.',
+      invoke: {
+        id: 'compaction',
+        src: 'compact',
+        input: compactInput,
+        onDone: { target: 'between', actions: 'takeCompaction' },
+        onError: { target: 'between', actions: 'takeCompactionFailure' },
+      },
+      on: {
+        'session.receive': [{ guard: 'hasRoom', actions: 'wait' }, { actions: 'refuseMessage' }],
+        'session.abort': {
+          guard: 'abortsAll',
+          target: 'between',
+          actions: ['cancelCompaction', 'abort'],
         },
-        'session.abort': { actions: { type: 'reply', params: abort.aborted } },
+        'session.reset': { target: 'between', actions: ['cancelCompaction', 'askReset'] },
       },
     },
     running: {
-      description: 'One run is going; what comes now waits for its turn.',
-      entry: [
-        'begin',
-        {
-          type: 'append',
-          params: ({ context, event }) => run.userEntry(context, run.nowOf(event)),
-        },
-        { type: 'tell', params: ({ context }) => run.askAdmission(context) },
-        { type: 'project', params: ({ context, event }) => rows.runRow(context, run.nowOf(event)) },
-        { type: 'project', params: ({ context }) => rows.sessionRow(context) },
-      ],
+      description: 'One run is going; what comes now joins it or waits.',
+      entry: 'begin',
       initial: 'admitting',
       on: {
         'session.receive': [
-          {
-            guard: 'queueHasRoom',
-            actions: [
-              'enqueue',
-              { type: 'reply', params: (args) => run.accepted(args, true) },
-              { type: 'project', params: ({ context }) => rows.queuedRow(context) },
-              { type: 'project', params: ({ context }) => rows.sessionRow(context) },
-            ],
-          },
-          { actions: { type: 'reply', params: run.queueFull } },
+          { guard: 'interrupts', target: 'ending', actions: ['waitFirst', 'endInterrupted'] },
+          { guard: 'hasRoom', actions: 'wait' },
+          { actions: 'refuseMessage' },
         ],
-        'session.abort': [
-          {
-            guard: 'abortsAll',
-            target: 'clearing',
-            actions: [
-              { type: 'reply', params: abort.aborted },
-              { type: 'ends', params: { status: 'aborted' } },
-            ],
-          },
-          {
-            guard: 'abortsTheRun',
-            target: 'ending',
-            actions: [
-              { type: 'reply', params: abort.aborted },
-              { type: 'ends', params: { status: 'aborted' } },
-            ],
-          },
-          {
-            guard: 'abortsQueued',
-            actions: [
-              { type: 'reply', params: abort.aborted },
-              { type: 'project', params: ({ context, event }) => rows.abortedRow(context, event) },
-              {
-                type: 'publish',
-                params: ({ context, event }) => abort.waitingAborted(context, event),
-              },
-              'unqueue',
-              { type: 'project', params: ({ context }) => rows.sessionRow(context) },
-            ],
-          },
-          { actions: { type: 'reply', params: abort.aborted } },
-        ],
-        'agent.refused': {
-          guard: 'isOurRun',
-          target: 'ending',
-          actions: {
-            type: 'ends',
-            params: ({ event }) => ({ status: 'error', error: event.error }),
-          },
-        },
+        'session.abort': { guard: 'abortsTheRun', target: 'ending', actions: 'abort' },
+        'session.reset': { target: 'ending', actions: 'askReset' },
+        'agent.refused': { guard: 'isOurRun', target: 'ending', actions: 'endFailed' },
       },
       states: {
         admitting: {
           description: 'The agent is asked whether and when the run may begin.',
           on: {
-            'agent.admitted': {
-              guard: 'isOurRun',
-              target: 'working',
-              actions: { type: 'admit', params: ({ event }) => ({ settings: event.settings }) },
-            },
+            'agent.admitted': { guard: 'isOurRun', target: 'working', actions: 'admit' },
             refused: {
               guard: 'admissionRefused',
               target: '#session.ending',
-              actions: {
-                type: 'ends',
-                params: ({ event }) => ({ status: 'error', error: event.error }),
-              },
+              actions: 'endFailed',
             },
           },
           after: {
-            admissionPatience: {
-              target: 'admitting',
-              reenter: true,
-              actions: { type: 'tell', params: ({ context }) => run.askAdmission(context) },
-            },
+            admissionPatience: { target: 'admitting', reenter: true, actions: 'askAdmission' },
           },
         },
         working: {
           description:
             'The agent loop: the model thinks, tools act, until there is an answer or the time is up.',
-          entry: {
-            type: 'publish',
-            params: ({ context, event }) => run.runStarted(context, run.nowOf(event)),
-          },
-          after: {
-            runTimeout: {
-              target: '#session.ending',
-              actions: {
-                type: 'ends',
-                params: ({ context }) => ({ status: 'timeout', error: run.timedOut(context) }),
+          after: { runTimeout: { target: '.over', actions: 'endLate' } },
+          initial: 'assembling',
+          states: {
+            assembling: {
+              description: 'What the model is told is put together: files, skills, hooks.',
+              invoke: {
+                id: 'prompt',
+                src: 'assemble',
+                input: assembleInput,
+                onDone: { target: 'deciding', actions: 'takePrompt' },
+                onError: [
+                  { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
+                  { target: 'over', actions: 'endFailed' },
+                ],
               },
             },
-          },
-          initial: 'thinking',
-          states: {
+            deciding: {
+              description: 'Before each model call: is there room for one, and did somebody speak?',
+              always: [
+                { guard: 'isAtCeiling', target: 'over', actions: 'endAtCeiling' },
+                { guard: 'somebodySteers', target: 'thinking', actions: 'steer' },
+                { target: 'thinking' },
+              ],
+            },
             thinking: {
-              description: 'The model is called with the transcript so far.',
+              description: 'The model is called with what it may see of the transcript.',
               invoke: {
                 id: 'model',
                 src: 'callModel',
-                input: ({ context }) => run.modelInput(context),
+                input: modelInput,
                 onDone: [
-                  {
-                    guard: {
-                      type: 'wantsTools',
-                      params: ({ event }) => ({ calls: event.output.calls.length }),
-                    },
-                    target: 'acting',
-                    actions: [
-                      {
-                        type: 'append',
-                        params: ({ context, event }) =>
-                          run.assistantEntry(context, event.output, run.nowOf(event)),
-                      },
-                      { type: 'takeAnswer', params: ({ event }) => ({ output: event.output }) },
-                      { type: 'project', params: ({ context }) => rows.sessionRow(context) },
-                    ],
-                  },
-                  {
-                    guard: {
-                      type: 'wantsTooMuch',
-                      params: ({ event }) => ({ calls: event.output.calls.length }),
-                    },
-                    target: '#session.ending',
-                    actions: [
-                      {
-                        type: 'append',
-                        params: ({ context, event }) =>
-                          run.assistantEntry(context, event.output, run.nowOf(event)),
-                      },
-                      { type: 'takeAnswer', params: ({ event }) => ({ output: event.output }) },
-                      {
-                        type: 'ends',
-                        params: () => ({ status: 'error', error: run.tooManyCalls(CALLS_MAX) }),
-                      },
-                    ],
-                  },
-                  {
-                    target: '#session.ending',
-                    actions: [
-                      {
-                        type: 'append',
-                        params: ({ context, event }) =>
-                          run.assistantEntry(context, event.output, run.nowOf(event)),
-                      },
-                      { type: 'takeAnswer', params: ({ event }) => ({ output: event.output }) },
-                      { type: 'ends', params: { status: 'ok' } },
-                    ],
-                  },
+                  { guard: 'wantsTools', target: 'acting', actions: 'takeAnswer' },
+                  { target: 'over', actions: ['takeAnswer', 'endOk'] },
                 ],
                 onError: [
-                  {
-                    guard: { type: 'mayPass', params: ({ event }) => ({ error: event.error }) },
-                    target: 'backingOff',
-                    actions: {
-                      type: 'countAttempt',
-                      params: ({ event }) => ({ error: run.errorOf(event.error) }),
-                    },
-                  },
-                  {
-                    target: '#session.ending',
-                    actions: {
-                      type: 'ends',
-                      params: ({ event }) => ({ status: 'error', error: run.errorOf(event.error) }),
-                    },
-                  },
+                  { guard: 'isTooLong', target: 'compacting' },
+                  { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
+                  { target: 'over', actions: 'endFailed' },
                 ],
               },
             },
             backingOff: {
               description:
-                'The call failed in a way that may pass; it is made again after a growing wait.',
-              after: { retryBackoff: { target: 'thinking' } },
+                'It failed in a way that may pass; it is tried again after a growing wait.',
+              after: {
+                retryBackoff: [
+                  { guard: 'isAssembled', target: 'deciding' },
+                  { target: 'assembling' },
+                ],
+              },
+            },
+            compacting: {
+              description:
+                'The conversation is too long: it is shortened, and the call made again.',
+              entry: 'beginCompaction',
+              invoke: {
+                id: 'shortening',
+                src: 'compact',
+                input: compactInput,
+                onDone: [
+                  { guard: 'hasShortened', target: 'deciding', actions: 'shorten' },
+                  { target: 'over', actions: 'giveUpCompaction' },
+                ],
+                onError: [
+                  { guard: 'mayPass', target: 'backingOff', actions: 'countAttempt' },
+                  { target: 'over', actions: 'failCompaction' },
+                ],
+              },
             },
             acting: {
-              description:
-                'The tools that the model asked for run; their results go into the transcript.',
-              invoke: {
-                id: 'tools',
-                src: 'callTools',
-                input: ({ context }) => run.toolsInput(context),
-                onDone: {
-                  target: 'thinking',
-                  actions: [
+              description: 'The calls of one answer, batch by batch, in order.',
+              initial: 'choosing',
+              states: {
+                choosing: {
+                  description: 'Which calls are next; who speaks now is heard before them.',
+                  always: [
                     {
-                      type: 'append',
-                      params: ({ context, event }) =>
-                        run.toolEntries(context, event.output, run.nowOf(event)),
+                      guard: 'isCircling',
+                      target: '#session.running.working.over',
+                      actions: 'endCircling',
                     },
-                    { type: 'takeResults', params: ({ event }) => ({ results: event.output }) },
-                    { type: 'project', params: ({ context }) => rows.sessionRow(context) },
+                    { guard: 'skipsCalls', actions: 'skip' },
+                    { guard: 'isNotToRun', actions: 'tellInstead' },
+                    { guard: 'needsPerson', target: 'asking' },
+                    { guard: 'isOnce', target: 'runningOnce' },
+                    { guard: 'isKeyed', target: 'runningKeyed' },
+                    { guard: 'hasCalls', target: 'running' },
+                    { target: '#session.running.working.deciding' },
                   ],
                 },
-                onError: {
-                  target: '#session.ending',
-                  actions: {
-                    type: 'ends',
-                    params: ({ event }) => ({ status: 'error', error: run.errorOf(event.error) }),
+                asking: {
+                  description: 'A person is asked whether the next call may run.',
+                  entry: 'askPerson',
+                  on: {
+                    reply: [
+                      { guard: 'isAllowed', target: 'choosing', actions: 'allow' },
+                      { guard: 'isFromAsked', target: 'choosing', actions: 'deny' },
+                    ],
+                  },
+                },
+                running: {
+                  description: 'Calls that may be repeated run, together where they may.',
+                  invoke: {
+                    id: 'tools',
+                    src: 'callTools',
+                    input: toolsInput,
+                    onDone: { target: 'choosing', actions: 'takeResults' },
+                    onError: { target: 'choosing', actions: 'takeFailure' },
+                  },
+                },
+                runningKeyed: {
+                  description: 'Calls run whose receivers know a repeat by its key.',
+                  invoke: {
+                    id: 'keyed',
+                    src: 'callKeyed',
+                    input: toolsInput,
+                    onDone: { target: 'choosing', actions: 'takeResults' },
+                    onError: { target: 'choosing', actions: 'takeFailure' },
+                  },
+                },
+                runningOnce: {
+                  description: 'A call runs that may not run twice, whatever dies.',
+                  invoke: {
+                    id: 'once',
+                    src: 'callOnce',
+                    input: toolsInput,
+                    onDone: { target: 'choosing', actions: 'takeResults' },
+                    onError: { target: 'choosing', actions: 'takeFailure' },
                   },
                 },
               },
             },
+            over: {
+              description: 'How the run ends is known; hooks may want to see its reply.',
+              always: [
+                { guard: 'hasReplyHooks', target: '#session.running.replying' },
+                { target: '#session.ending' },
+              ],
+            },
+          },
+        },
+        replying: {
+          description: 'Hooks see the reply before it is told; they may change or withhold it.',
+          invoke: {
+            id: 'reply',
+            src: 'reply',
+            input: replyInput,
+            onDone: { target: '#session.ending', actions: 'takeReply' },
+            onError: { target: '#session.ending', actions: 'withholdReply' },
           },
         },
       },
     },
-    clearing: {
-      description: 'All was aborted: the messages that waited end one by one, then the run does.',
-      always: [
-        {
-          guard: 'somebodyWaits',
-          actions: [
-            { type: 'project', params: ({ context, event }) => rows.abortedRow(context, event) },
-            {
-              type: 'publish',
-              params: ({ context, event }) => abort.waitingAborted(context, event),
-            },
-            'dropFirst',
-          ],
-        },
-        { target: 'ending' },
-      ],
-    },
     ending: {
-      description:
-        'The run has its one end: it is written down, told to all who wait, and the next one begins.',
-      entry: [
-        {
-          type: 'append',
-          params: ({ context, event }) => run.runEndEntry(context, run.nowOf(event)),
-        },
-        {
-          type: 'publish',
-          params: ({ context, event }) => run.runEnded(context, run.nowOf(event)),
-        },
-        { type: 'tell', params: ({ context }) => run.releaseSlot(context) },
-        { type: 'project', params: ({ context, event }) => rows.runRow(context, run.nowOf(event)) },
-        'afterRun',
-        { type: 'project', params: ({ context }) => rows.sessionRow(context) },
+      description: 'The run has its one end: it is written down and told to all who wait.',
+      entry: 'end',
+      always: { target: 'between' },
+    },
+    between: {
+      description: 'What comes next: a new beginning, what was collected, the next run, or rest.',
+      always: [
+        { guard: 'resetAsked', actions: 'renew' },
+        { guard: 'nextCollects', target: 'collecting' },
+        { guard: 'somebodyWaits', target: 'running' },
+        { target: 'idle' },
       ],
-      always: [{ guard: 'somebodyWaits', target: 'running' }, { target: 'idle' }],
     },
   },
 });

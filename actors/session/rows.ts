@@ -1,12 +1,11 @@
 /**
  * Rows: what a session leaves in the indexes `runs` and `sessions` for those who read without
- * waking it (RT14).
+ * waking it (RT14). Pure.
  */
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { Project } from '../../protocols/statechart.ts';
-import { abortedPending } from './abort.ts';
-import { defined, nowOf, runOf } from './run.ts';
-import type { SessionContext, SessionEvent } from './types.ts';
+import { defined, firstOf, runOf } from './deed.ts';
+import type { Joined, SessionContext } from './types.ts';
 
 /**
  * The row of a run that ended stays as long as its idempotency key does: a repeat finds its result.
@@ -14,49 +13,36 @@ import type { SessionContext, SessionEvent } from './types.ts';
 const RUN_KEPT_MS = 28 * 3_600_000;
 const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
 
-export function queuedRow(context: SessionContext): Project {
-  const { runId, acceptedAt } = context.queue.at(-1)!;
-  return projectedRun({ runId, sessionKey: context.sessionKey, status: 'queued', acceptedAt });
-}
-
-/** The row of the waiting message that an abort ends. */
-export function abortedRow(context: SessionContext, event: SessionEvent): Project {
-  const { runId, acceptedAt } = abortedPending(context, event);
-  const { sessionKey } = context;
-  return projectedRun({ runId, sessionKey, status: 'aborted', acceptedAt, endedAt: nowOf(event) });
-}
+/** The row of a message that waits, joined a run, or ended with one. */
+export const waitingRow = (
+  { sessionKey }: SessionContext,
+  { runId, acceptedAt }: Joined,
+  fields: Pick<RunRow, 'status'> & Partial<RunRow>,
+): Project => projectedRun({ runId, sessionKey, acceptedAt, ...fields });
 
 export function runRow(context: SessionContext, now: number): Project {
-  const { runId, acceptedAt, startedAt, status, usage, answer, error, usedModel } = runOf(context);
-  return projectedRun({
-    runId,
-    sessionKey: context.sessionKey,
-    status,
-    acceptedAt,
-    startedAt,
-    ...(status === 'running'
-      ? {}
-      : {
-          endedAt: now,
-          usage,
-          ...defined({ text: answer?.slice(0, ROW_TEXT_CHARACTERS_MAX), error, model: usedModel }),
-        }),
-  });
+  const { runId, acceptedAt, startedAt, status } = runOf(context);
+  const { sessionKey } = context;
+  const row = { runId, sessionKey, status, acceptedAt, startedAt };
+  return projectedRun(status === 'running' ? row : { ...row, ...endOf(context, now) });
+}
+
+function endOf(context: SessionContext, now: number): Partial<RunRow> {
+  const { usage, reply, error, usedModel } = runOf(context);
+  const text = reply === undefined ? undefined : firstOf(reply, ROW_TEXT_CHARACTERS_MAX);
+  return { endedAt: now, usage, ...defined({ text, error, model: usedModel }) };
+}
+
+/** A message that joined the run ends as that does; its usage is part of the run's. */
+export function joinedEndRow(context: SessionContext, joined: Joined, now: number): Project {
+  const { usage: _, ...end } = endOf(context, now);
+  const { runId, status, startedAt } = runOf(context);
+  return waitingRow(context, joined, { ...end, status, startedAt, joined: runId });
 }
 
 export function sessionRow(context: SessionContext): Project {
-  const {
-    sessionKey,
-    sessionId,
-    agentId,
-    updatedAt,
-    createdAt,
-    length,
-    queue,
-    run,
-    usage,
-    lastMessage,
-  } = context;
+  const { sessionKey, sessionId, agentId, updatedAt, createdAt } = context;
+  const { length, queue, folded, run, usage, lastMessage, own } = context;
   const value: SessionRow = {
     sessionKey,
     sessionId,
@@ -65,11 +51,10 @@ export function sessionRow(context: SessionContext): Project {
     updatedAt,
     createdAt,
     messages: length,
-    pending: queue.length,
+    pending: queue.length + folded.length,
     usage,
     lastMessage,
-    ...(run ? { runId: run.runId } : {}),
-    ...defined({ model: run?.usedModel }),
+    ...defined({ model: run?.usedModel ?? own.model, runId: run?.runId }),
   };
   return { index: 'sessions', key: sessionKey, value };
 }

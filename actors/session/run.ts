@@ -1,49 +1,48 @@
 /**
- * Run: the pure parts of the session's chart: how its context changes and what it says to whom.
- * Every function is a function of context and event; the chart says when.
+ * Run: one run from its admission to its end: what is asked of the agent, the prompt, the model and
+ * hooks, and what their outcomes change. Pure; the chart says when.
  */
-import { type Address, address } from '../../protocols/address.ts';
 import { ERRORS, type ErrorData } from '../../protocols/errors.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
-import {
-  type RunAccepted,
-  type RunEvent,
-  type RunStatus,
-  type SessionEntry,
-  type SessionReceive,
-  type Usage,
-  runEventsTopic,
-} from '../../protocols/session.ts';
+import type { RunStatus, SessionEntry } from '../../protocols/session.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
+import type { ActorInput, Tell } from '../../protocols/statechart.ts';
+import { CALLS_PER_ANSWER_MAX, withdrawal } from './batch.ts';
+import {
+  agentAddress,
+  type At,
+  type Deed,
+  defined,
+  errorOf,
+  firstOf,
+  NO_USAGE,
+  nowOf,
+  outputOf,
+  runOf,
+  sum,
+  withRun,
+} from './deed.ts';
+import { ceilingOf, circling } from './limits.ts';
+import { planOf } from './migrate.ts';
+import { shapeReply } from './reply.ts';
+import * as rows from './rows.ts';
 import type {
-  ActorInput,
-  Append,
-  Delivered,
-  Meta,
-  Publish,
-  Reply,
-  Tell,
-} from '../../protocols/statechart.ts';
-import type {
+  AssembleInput,
+  AssembleOutput,
   CallModelInput,
   CallModelOutput,
-  CallToolsInput,
-  Pending,
+  ReplyInput,
+  ReplyOutput,
   Run,
   SessionContext,
-  SessionEvent,
-  ToolResult,
 } from './types.ts';
 
 const RUN_TIMEOUT_MS = 600_000;
 const RETRY_MS = { first: 1_000, max: 30_000 };
 const PREVIEW_CHARACTERS = 120;
-export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
-
-export type Args = { context: SessionContext; event: SessionEvent };
-
-/** Time of any event: the host sends `meta` with every one, also with outcomes and timers. */
-export const nowOf = (event: unknown): number => (event as { meta: Meta }).meta.now;
+const PREPEND_CHARACTERS_MAX = 32_768;
+/** Attempts of one model call. */
+export const ATTEMPTS_MAX = 5;
 
 export function born({ self, tenant, key, now }: ActorInput): SessionContext {
   return {
@@ -55,8 +54,16 @@ export function born({ self, tenant, key, now }: ActorInput): SessionContext {
     createdAt: now,
     updatedAt: now,
     length: 0,
+    contextFrom: 1,
+    digest: null,
+    isFresh: true,
+    settings: null,
+    own: {},
     queue: [],
+    folded: [],
     run: null,
+    compaction: null,
+    reset: null,
     usage: NO_USAGE,
     lastMessage: '',
   };
@@ -71,142 +78,145 @@ function agentOf(sessionKey: string): string {
   }
 }
 
-const agentAddress = ({ tenant, agentId }: SessionContext): Address =>
-  address(tenant, 'agent', agentId);
-/** The run; asked for only in states that have one. */
-export const runOf = ({ run }: SessionContext): Run => run!;
+// ---- admission
 
-// ---- taking messages in
+export const isOurRun = ({ context, event }: At): boolean =>
+  (event as { runId?: string }).runId === runOf(context).runId;
 
-/** Puts a message at the end of the queue. */
-export function enqueue({ context, event }: Args): Partial<SessionContext> {
-  const { meta, type: _, ...message } = event as Delivered<SessionReceive>;
-  const pending: Pending = { ...message, acceptedAt: meta.now };
-  return {
-    queue: [...context.queue, pending],
-    sessionId: context.sessionId || meta.id,
-    updatedAt: meta.now,
-  };
-}
+export const admissionRefused = ({ event }: At): boolean =>
+  (event as { message?: string }).message === 'agent.admit';
 
-export function accepted({ context, event }: Args, queued: boolean): Reply {
-  const { meta, runId } = event as Delivered<SessionReceive>;
-  const result: RunAccepted = {
-    runId,
-    sessionKey: context.sessionKey,
-    status: 'accepted',
-    acceptedAt: meta.now,
-    queued,
-  };
-  return { to: meta.reply, result };
-}
-
-export function queueFull({ context, event }: Args): Reply {
-  const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, which is its limit; send again when one is answered`;
-  return { to: event.meta.reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } };
-}
-
-// ---- a run begins
-
-/** The oldest waiting message becomes the run. */
-export function begin(context: SessionContext, now: number): Partial<SessionContext> {
-  const [next, ...queue] = context.queue;
-  const run: Run = {
-    ...next!,
-    startedAt: now,
-    status: 'running',
-    entries: 1,
-    calls: 0,
-    attempt: 0,
-    usage: NO_USAGE,
-  };
-  return { queue, run, updatedAt: now, length: context.length + 1, lastMessage: preview(run.text) };
-}
-
-export function userEntry(context: SessionContext, now: number): Append {
-  const { runId, text, sender } = runOf(context);
-  return entries({ type: 'user', runId, text, at: now, ...(sender ? { sender } : {}) });
-}
-
-export const askAdmission = (context: SessionContext): Tell => ({
-  to: agentAddress(context),
-  event: { type: 'agent.admit', runId: runOf(context).runId },
+export const askAdmission = ({ context }: At): Deed => ({
+  tells: [
+    { to: agentAddress(context), event: { type: 'agent.admit', runId: runOf(context).runId } },
+  ],
 });
 
-export const admit = (
-  context: SessionContext,
-  settings: AgentSettings,
-): Partial<SessionContext> => ({ run: { ...runOf(context), settings } });
+/** The agent's settings as they are now hold for the whole run. */
+export function admit({ context, event }: At): Deed {
+  const { settings } = event as { settings: AgentSettings };
+  const { startedAt } = runOf(context);
+  return {
+    change: { settings },
+    events: [{ stream: 'lifecycle', phase: 'start', startedAt }],
+  };
+}
 
 /** The smallest enclosing limit wins (AL9). */
 export const runTimeoutMs = (context: SessionContext): number =>
   Math.min(
     runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,
-    runOf(context).settings?.timeoutMs ?? RUN_TIMEOUT_MS,
+    context.settings?.timeoutMs ?? RUN_TIMEOUT_MS,
   );
 
-export const runStarted = (context: SessionContext, now: number): Publish =>
-  published(context, {
-    ...about(context, now),
-    stream: 'lifecycle',
-    phase: 'start',
-    startedAt: runOf(context).startedAt,
-  });
+// ---- the prompt
 
-// ---- calls of the model and of tools
+const modelOf = ({ run, own, settings }: SessionContext): string | undefined =>
+  run?.model ?? own.model ?? settings?.model;
 
-export function modelInput(context: SessionContext): CallModelInput {
-  const { runId, entries, calls, model, thinking, extraSystemPrompt, settings } = runOf(context);
-  const { sessionKey, tenant, agentId } = context;
+export const assembleInput = ({ context }: { context: SessionContext }): AssembleInput => {
+  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh } = context;
+  const { runId, text, extraSystemPrompt } = runOf(context);
+  return {
+    tenant,
+    agentId,
+    sessionKey,
+    sessionId,
+    runId,
+    text,
+    settings: settings!,
+    isFirst: isFresh,
+    ...defined({ model: modelOf(context), extraSystemPrompt, digest }),
+  };
+};
+
+export function takePrompt({ context, event }: At): Deed {
+  const { digest, prompt, prepend, replyHooks } = outputOf<AssembleOutput>(event);
+  const now = nowOf(event);
+  const added = prompt ? 1 : 0;
+  const { runId, entries } = runOf(context);
+  const change = {
+    digest,
+    isFresh: false,
+    length: context.length + added,
+    ...withRun(context, {
+      text: '',
+      isAssembled: true,
+      attempt: 0,
+      replyHooks,
+      entries: entries + added,
+      ...(prepend ? { prepend: firstOf(prepend, PREPEND_CHARACTERS_MAX) } : {}),
+    }),
+  };
+  if (!prompt) return { change };
+  return {
+    change,
+    entries: [{ type: 'prompt', runId, digest, ...prompt, at: now }],
+    rows: [rows.sessionRow({ ...context, ...change })],
+  };
+}
+
+// ---- the model
+
+export function modelInput({ context }: { context: SessionContext }): CallModelInput {
+  const { sessionKey, tenant, agentId, contextFrom, own, settings } = context;
+  const { runId, entries, calls, compactions, prepend, thinking } = runOf(context);
   return {
     sessionKey,
     tenant,
     agentId,
     runId,
+    from: contextFrom,
     entries,
+    isCompacted: compactions > 0,
     call: calls,
+    settings: settings!,
     ...defined({
-      model: model ?? settings?.model,
-      thinking: thinking ?? settings?.thinking,
-      purpose: settings?.purpose,
-      extraSystemPrompt,
+      model: modelOf(context),
+      thinking: thinking ?? own.thinking ?? settings?.thinking,
+      prepend,
     }),
   };
 }
 
+export const wantsTools = ({ event }: At): boolean =>
+  planOf(outputOf<CallModelOutput>(event)).length > 0;
+
 /** The model has answered: its words are part of the conversation from this turn on. */
-export function tookAnswer(
-  context: SessionContext,
-  { output, now }: { output: CallModelOutput; now: number },
-): Partial<SessionContext> {
+export function takeAnswer({ context, event }: At): Deed {
+  const output = outputOf<CallModelOutput>(event);
   const run = runOf(context);
-  return {
+  const now = nowOf(event);
+  const change = {
     length: context.length + 1,
     updatedAt: now,
+    contextFrom: output.from ?? context.contextFrom,
     usage: sum(context.usage, output.usage),
-    lastMessage: preview(output.text || context.lastMessage),
+    lastMessage: firstOf(output.text || context.lastMessage, PREVIEW_CHARACTERS),
     run: {
       ...run,
       entries: run.entries + 1,
       calls: run.calls + 1,
       attempt: 0,
       usage: sum(run.usage, output.usage),
-      tools: output.calls,
+      planned: planOf(output).slice(0, CALLS_PER_ANSWER_MAX),
       answer: output.text,
       usedModel: output.model,
+      ...(showsReasoning(context) ? defined({ reasoningText: output.reasoning }) : {}),
     },
+  };
+  return {
+    change,
+    entries: [assistantEntry(run, output, now)],
+    rows: [rows.sessionRow({ ...context, ...change })],
   };
 }
 
-export function assistantEntry(
-  context: SessionContext,
-  output: CallModelOutput,
-  now: number,
-): Append {
+function assistantEntry({ runId }: Run, output: CallModelOutput, now: number): SessionEntry {
   const { text, model, usage, stop, calls } = output;
-  return entries({
+  return {
     type: 'assistant',
-    runId: runOf(context).runId,
+    runId,
     text,
     model,
     usage,
@@ -214,63 +224,29 @@ export function assistantEntry(
     at: now,
     ...(calls.length > 0 ? { calls } : {}),
     ...defined({ reasoning: output.reasoning, continuation: output.continuation }),
-  });
+  };
 }
 
-export const toolsInput = (context: SessionContext): CallToolsInput => ({
-  sessionKey: context.sessionKey,
-  tenant: context.tenant,
-  agentId: context.agentId,
-  runId: runOf(context).runId,
-  calls: runOf(context).tools ?? [],
-});
+const showsReasoning = ({ run, own }: SessionContext): boolean =>
+  run?.reasoning ?? own.reasoning ?? false;
 
-export const tookResults = (
-  context: SessionContext,
-  results: readonly ToolResult[],
-): Partial<SessionContext> => {
-  const run = runOf(context);
-  return {
-    length: context.length + results.length,
-    run: { ...run, entries: run.entries + results.length, tools: [] },
-  };
-};
-
-export const toolEntries = (
-  context: SessionContext,
-  results: readonly ToolResult[],
-  now: number,
-): Append => ({
-  entries: results.map((result) => ({
-    type: 'tool',
-    runId: runOf(context).runId,
-    ...result,
-    at: now,
-  })),
-});
-
-// ---- failures
-
-/** Effects fail with ErrorData: the runtime makes it of whatever was thrown. */
-export const errorOf = (error: unknown): ErrorData => error as ErrorData;
+// ---- failures that may pass
 
 /** Longest wait that a provider may ask for; a session does not stand still for longer. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-export function isRetriable(error: unknown): boolean {
-  const { code, retryAfterMs = 0 } = error as ErrorData;
-  return (ERRORS[code]?.retriable ?? false) && retryAfterMs <= RETRY_AFTER_MAX_MS;
-}
+export const mayPass = ({ context, event }: At): boolean => {
+  const { code, retryAfterMs = 0 } = errorOf(event);
+  const isRetriable = (ERRORS[code]?.retriable ?? false) && retryAfterMs <= RETRY_AFTER_MAX_MS;
+  return isRetriable && runOf(context).attempt + 1 < ATTEMPTS_MAX;
+};
 
-export const countAttempt = (
-  context: SessionContext,
-  error: ErrorData,
-): Partial<SessionContext> => ({
-  run: { ...runOf(context), attempt: runOf(context).attempt + 1, error },
+export const countAttempt = ({ context, event }: At): Deed => ({
+  change: withRun(context, { attempt: runOf(context).attempt + 1, error: errorOf(event) }),
 });
 
 /** Doubling, or what the provider asked for where that is longer. */
-export function retryBackoffMs(context: SessionContext): number {
+export function retryBackoffMs({ context }: { context: SessionContext }): number {
   const { attempt, error } = runOf(context);
   const doubled = Math.min(RETRY_MS.first * 2 ** (attempt - 1), RETRY_MS.max);
   return Math.max(doubled, error?.retryAfterMs ?? 0);
@@ -278,101 +254,111 @@ export function retryBackoffMs(context: SessionContext): number {
 
 // ---- a run ends
 
-/** Every way to end says how, here. */
-export function ends(
+/** Every way to end says how, here; what is told follows from it. */
+export function ended(
   context: SessionContext,
   status: RunStatus,
   error?: ErrorData,
 ): Partial<SessionContext> {
-  const { error: _, ...run } = runOf(context);
-  return { run: { ...run, status, ...(error ? { error } : {}) } };
-}
-
-export const timedOut = (context: SessionContext): ErrorData => ({
-  code: 'DEADLINE_EXCEEDED',
-  message: `the run took longer than ${runTimeoutMs(context)} ms`,
-});
-
-export const tooManyCalls = (max: number): ErrorData => ({
-  code: 'RATE_LIMIT_EXCEEDED',
-  message: `the run called the model ${max} times without an answer, which is its limit`,
-});
-
-export const releaseSlot = (context: SessionContext): Tell => ({
-  to: agentAddress(context),
-  event: { type: 'agent.release', runId: runOf(context).runId, usage: runOf(context).usage },
-});
-
-export function runEndEntry(context: SessionContext, now: number): Append {
-  const { runId, status, error } = runOf(context);
-  return entries({ type: 'run.end', runId, status, at: now, ...(error ? { error } : {}) });
-}
-
-export function runEnded(context: SessionContext, now: number): Publish {
-  const { startedAt, usage, status, answer = '', error } = runOf(context);
-  const times = { startedAt, endedAt: now };
-  if (status === 'ok' || status === 'aborted') {
-    return published(context, {
-      ...about(context, now),
-      stream: 'lifecycle',
-      phase: 'end',
-      ...times,
-      text: answer,
-      usage,
-      status,
-    });
-  }
-  const failure = error ?? { code: 'INTERNAL', message: 'the run failed without a reason' };
-  return published(context, {
-    ...about(context, now),
-    stream: 'lifecycle',
-    phase: 'error',
-    ...times,
-    error: failure,
-    status: status as 'error' | 'timeout',
+  const { error: _, ...rest } = runOf(context);
+  const run: Run = { ...rest, status, ...(error ? { error } : {}) };
+  const { answer: text = '', reasoningText, verbose, tools, sent } = run;
+  const { text: reply } = shapeReply({
+    status,
+    text,
+    showReasoning: showsReasoning(context),
+    verbose: verbose ?? context.own.verbose ?? context.settings?.verbose ?? 'off',
+    tools,
+    sent: sent.filter(({ to }) => to === context.sessionKey),
+    ...defined({ reasoning: reasoningText, error }),
   });
+  return { run: { ...run, reply } };
 }
 
-export const afterRun = (context: SessionContext, now: number): Partial<SessionContext> => ({
-  run: null,
-  length: context.length + 1,
-  updatedAt: now,
+export const endOk = ({ context }: At): Deed => ({ change: ended(context, 'ok') });
+export const endFailed = ({ context, event }: At): Deed => ({
+  change: ended(context, 'error', errorOf(event)),
 });
-
-// ---- shapes
-
-const entries = (entry: SessionEntry): Append => ({ entries: [entry] });
-
-const about = (context: SessionContext, at: number) => ({
-  runId: runOf(context).runId,
-  sessionKey: context.sessionKey,
-  at,
+export const endAtCeiling = ({ context }: At): Deed => ({
+  change: ended(context, 'error', ceilingOf(context)),
 });
-
-export const published = ({ tenant, sessionKey }: SessionContext, event: RunEvent): Publish => ({
-  topic: runEventsTopic(tenant, sessionKey),
-  event: { type: 'run', ...event },
+export const endCircling = ({ context }: At): Deed => ({
+  change: ended(context, 'error', circling(context)),
 });
-
-const sum = (a: Usage, b: Usage): Usage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  ...(a.costUsd === undefined && b.costUsd === undefined
-    ? {}
-    : { costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0) }),
-});
-
-/** The first words; a character beyond the basic plane is never cut in half. */
-const preview = (text: string): string => {
-  const cut = text.slice(0, PREVIEW_CHARACTERS);
-  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut;
+export const endLate = ({ context }: At): Deed => {
+  const message = `the run took longer than ${runTimeoutMs(context)} ms`;
+  const { asked: _, ...run } = runOf(context);
+  return {
+    change: ended({ ...context, run }, 'timeout', { code: 'DEADLINE_EXCEEDED', message }),
+    tells: withdrawal(context),
+  };
 };
 
-/** The fields that have a value: rows and entries hold no undefined. */
-export function defined<T extends Record<string, unknown>>(
-  fields: T,
-): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
-  ) as never;
+// ---- hooks see the reply
+
+export const hasReplyHooks = ({ context }: At): boolean => runOf(context).replyHooks;
+
+export function replyInput({ context }: { context: SessionContext }): ReplyInput {
+  const { tenant, agentId, sessionKey, contextFrom } = context;
+  const { runId, status, reply = '', usage, startedAt, error } = runOf(context);
+  const about = { tenant, agentId, sessionKey, runId };
+  const outcome = { status, text: reply, usage, startedAt, from: contextFrom };
+  return { ...about, ...outcome, ...defined({ error }) };
 }
+
+export const takeReply = ({ context, event }: At): Deed => ({
+  change: withRun(context, { reply: outputOf<ReplyOutput>(event).text }),
+});
+
+/** A hook that must see the reply did not: nothing of it is told. A run that failed says why. */
+export const withholdReply = ({ context, event }: At): Deed => {
+  const { status } = runOf(context);
+  const failed = status === 'ok' ? { status: 'error' as const, error: errorOf(event) } : {};
+  return { change: withRun(context, { ...failed, reply: '' }) };
+};
+
+// ---- the one end
+
+/** It is written down and told to all who wait for it, or for a message that joined it. */
+export function end({ context, event }: At): Deed {
+  const now = nowOf(event);
+  const { runId, status, error, usage, joined } = runOf(context);
+  const release: Tell = {
+    to: agentAddress(context),
+    event: { type: 'agent.release', runId, usage },
+  };
+  const change = { run: null, length: context.length + 1, updatedAt: now };
+  return {
+    change,
+    entries: [{ type: 'run.end', runId, status, at: now, ...defined({ error }) }],
+    events: [endEvent(context, now), ...joined.map((one) => joinedEnd(context, one.runId, now))],
+    tells: [release, ...withdrawal(context)],
+    rows: [
+      rows.runRow(context, now),
+      ...joined.map((one) => rows.joinedEndRow(context, one, now)),
+      rows.sessionRow({ ...context, ...change }),
+    ],
+  };
+}
+
+type EndEvent = NonNullable<Deed['events']>[number];
+
+function endEvent(context: SessionContext, endedAt: number): EndEvent {
+  const { startedAt, usage, status, reply = '', error } = runOf(context);
+  if (status === 'ok' || status === 'aborted')
+    return { stream: 'lifecycle', phase: 'end', startedAt, endedAt, text: reply, usage, status };
+  return {
+    stream: 'lifecycle',
+    phase: 'error',
+    startedAt,
+    endedAt,
+    error: error ?? { code: 'INTERNAL', message: 'the run failed without a reason' },
+    status: status as 'error' | 'timeout',
+    ...(reply ? { text: reply } : {}),
+  };
+}
+
+const joinedEnd = (context: SessionContext, runId: string, now: number): EndEvent => {
+  const event = endEvent(context, now);
+  return 'usage' in event ? { ...event, runId, usage: NO_USAGE } : { ...event, runId };
+};

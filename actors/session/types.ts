@@ -1,46 +1,85 @@
 /** What a session keeps between turns. Small: the conversation itself is the transcript. */
 import type { Address } from '../../protocols/address.ts';
 import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols/agent.ts';
+import type { ImagePart } from '../../protocols/content.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type {
   PromptReport,
+  QueueMode,
   RunStatus,
   SentMessage,
   SessionAbort,
+  SessionCompact,
   SessionReceive,
+  SessionReset,
+  SessionSet,
   ToolCall,
   Usage,
   Verbosity,
 } from '../../protocols/session.ts';
-import type { Delivered } from '../../protocols/statechart.ts';
+import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 
-/** A message that waits for its run, and the run once it has begun. */
+/** A message that waits: for a run of its own, or for one to join. */
 export type Pending = {
   readonly runId: string;
   readonly text: string;
   readonly sender?: string;
+  readonly images?: readonly ImagePart[];
   readonly model?: string;
   readonly thinking?: string;
   readonly extraSystemPrompt?: string;
   readonly timeoutMs?: number;
+  readonly verbose?: Verbosity;
+  readonly reasoning?: boolean;
+  readonly mode: QueueMode;
   readonly acceptedAt: number;
 };
 
-export type Run = Pending & {
+/** An accepted message that ends with the run it joined. */
+export type Joined = { readonly runId: string; readonly acceptedAt: number };
+/** One that was folded into a line of the next run, since too many waited. */
+export type Folded = Joined & { readonly line: string };
+
+export type Run = Omit<Pending, 'images' | 'mode'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
-  readonly settings?: AgentSettings;
-  /** of this run in the transcript, so far */
+  readonly joined: readonly Joined[];
+  /** of this run in the transcript, from its `user` entry or its last `compaction` entry on */
   readonly entries: number;
+  readonly compactions: number;
   /** model calls answered so far; part of the ceiling on turns */
   readonly calls: number;
   /** failed attempts of the present call */
   readonly attempt: number;
   readonly usage: Usage;
-  readonly tools?: readonly ToolCall[];
+  readonly isAssembled: boolean;
+  readonly prepend?: string;
+  readonly replyHooks: boolean;
+  /** calls of the last answer that have no result yet, in order */
+  readonly planned: readonly PlannedCall[];
+  /** the open question about the first of them */
+  readonly asked?: string;
+  readonly repeats?: Repeats;
+  readonly tools: readonly ToolSummary[];
+  readonly sent: readonly SentMessage[];
   readonly answer?: string;
+  readonly reasoningText?: string;
   readonly usedModel?: string;
   readonly error?: ErrorData;
+  /** what is told at its end (AL7) */
+  readonly reply?: string;
+};
+
+/** How often the last call was made in a row with one result; digests, not texts. */
+export type Repeats = { readonly call: string; readonly result: string; readonly times: number };
+
+/** What people set for this session; absent: as the agent has it. */
+export type OwnSettings = {
+  readonly model?: string;
+  readonly thinking?: string;
+  readonly queue?: QueueMode;
+  readonly verbose?: Verbosity;
+  readonly reasoning?: boolean;
 };
 
 export type SessionContext = {
@@ -53,8 +92,25 @@ export type SessionContext = {
   readonly updatedAt: number;
   /** transcript entries appended so far */
   readonly length: number;
+  /** transcript position that models see from, as far as it is known */
+  readonly contextFrom: number;
+  /** of the prompt that the transcript holds; null: none that models would see */
+  readonly digest: string | null;
+  /** no run has been assembled since it began or was reset */
+  readonly isFresh: boolean;
+  /** the agent's, as they were when the last run was admitted */
+  readonly settings: AgentSettings | null;
+  readonly own: OwnSettings;
   readonly queue: readonly Pending[];
+  readonly folded: readonly Folded[];
   readonly run: Run | null;
+  /** a person asked for it and is answered */
+  readonly compaction: { readonly reply: ReplyRef | null; readonly instructions?: string } | null;
+  readonly reset: {
+    readonly reply: ReplyRef | null;
+    readonly sessionId: string;
+    readonly reason?: string;
+  } | null;
   readonly usage: Usage;
   readonly lastMessage: string;
 };
@@ -62,8 +118,12 @@ export type SessionContext = {
 export type SessionEvent =
   | Delivered<SessionReceive>
   | Delivered<SessionAbort>
+  | Delivered<SessionReset>
+  | Delivered<SessionSet>
+  | Delivered<SessionCompact>
   | Delivered<AgentAdmitted>
   | Delivered<AgentRefused>
+  | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>
   | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;
 
 export type CallModelInput = {
@@ -71,41 +131,71 @@ export type CallModelInput = {
   readonly tenant: string;
   readonly agentId: string;
   readonly runId: string;
+  /** transcript position to read from */
+  readonly from: number;
   /**
-   * entries of this run, the first of which is its `user` entry: the call reads up to the last of
+   * entries of this run that the call must see, the first of which is its `user` entry, or the
+   * `compaction` entry that keeps from `from` when `isCompacted`: the call reads up to the last of
    * them, whatever a relay is still carrying and whatever came before the session was restarted
    */
   readonly entries: number;
+  readonly isCompacted: boolean;
   /** number of this call in the run, from 0 */
   readonly call: number;
+  /** `provider/model` to ask first; default the catalog's */
   readonly model?: string;
   readonly thinking?: string;
-  readonly purpose?: string;
-  readonly extraSystemPrompt?: string;
+  /** stands in front of the run's message */
+  readonly prepend?: string;
+  readonly settings: AgentSettings;
 };
 export type CallModelOutput = {
   readonly text: string;
   readonly reasoning?: string;
+  /** as the model wrote them */
   readonly calls: readonly ToolCall[];
+  /** as they are to be run */
+  readonly planned: readonly PlannedCall[];
   readonly stop: string;
   readonly usage: Usage;
   readonly model: string;
   /** what the provider wants back with this answer; opaque */
   readonly continuation?: unknown;
+  /** models see nothing before this transcript position: later than the input's `from` */
+  readonly from?: number;
 };
 export type CallToolsInput = {
   readonly sessionKey: string;
   readonly tenant: string;
   readonly agentId: string;
   readonly runId: string;
-  readonly calls: readonly ToolCall[];
+  readonly calls: readonly PlannedCall[];
 };
 export type ToolResult = {
   readonly callId: string;
   readonly name: string;
   readonly result: string;
   readonly isError: boolean;
+  readonly images?: readonly ImagePart[];
+  readonly unknown?: boolean;
+  readonly sent?: readonly SentMessage[];
 };
+
+/** Shows hooks the reply before it is told, and the end. `repeatable`. */
+export type ReplyInput = {
+  readonly tenant: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly runId: string;
+  readonly status: RunStatus;
+  readonly text: string;
+  readonly usage: Usage;
+  readonly startedAt: number;
+  /** transcript position to read the run's entries from */
+  readonly from: number;
+  readonly error?: ErrorData;
+};
+export type ReplyOutput = { readonly text: string };
 
 // ---- of one run, between the chart and its effects
 

@@ -1,10 +1,13 @@
 /**
- * callModel: one call of a language model over the session's transcript (AL4, AL10). `repeatable`:
- * it changes nothing outside but the bill; after a crash it runs again under the same run id, and
- * its deltas begin again at offset 0, which tells watchers to replace what they have (AL12).
+ * callModel: one call of a language model over what the session's transcript shows it (AL4, AL10),
+ * and the plan of the calls that it wants. `repeatable`: it changes nothing outside but the bill;
+ * after a crash it runs again under the same run id, and its deltas begin again at offset 0, which
+ * tells watchers to replace what they have (AL12).
  */
+import { address } from '../../../protocols/address.ts';
+import type { AgentRow } from '../../../protocols/agent.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { type RunEvent, type SessionEntry, runEventsTopic } from '../../../protocols/session.ts';
+import { type RunEvent, runEventsTopic, type ToolCall } from '../../../protocols/session.ts';
 import {
   chatSpan,
   type EffectContext,
@@ -12,90 +15,151 @@ import {
   inSpan,
   usageAttributes,
 } from '../../../runtime/index.ts';
+import { conversationFrom } from '../../agent/context/conversation.ts';
+import { streamWithFailover } from '../../agent/models/failover.ts';
+import type { ModelRequest } from '../../agent/models/model.ts';
+import { offeredTools, planCalls } from '../../agent/policy/plan.ts';
 import type { AgentServices } from '../../agent/services.ts';
-import { conversationOf, systemPrompt } from '../../agent/prompt.ts';
-import type { CallModelInput, CallModelOutput } from '../types.ts';
+import { modelCallOf } from '../migrate.ts';
+import type { CallModelInput, CallModelOutput, PlannedCall } from '../types.ts';
+import { readConversation } from './transcript.ts';
 
-/** How long the transcript may lag behind the turn that asked (only where messages are relayed). */
-const TRANSCRIPT_WAIT_MS = 10_000;
-const TRANSCRIPT_POLL_MS = 20;
 /** A model that sends nothing for so long is given up. */
 const IDLE_TIMEOUT_MS = 120_000;
-const PAGE = 1_000;
+/** Tokens of the window that are kept free for the answer (AgentSettings.reserveTokens). */
+const RESERVE_TOKENS = 16_384;
+
+type Answer = Omit<CallModelOutput, 'planned' | 'from'>;
 
 export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
   class: 'repeatable',
-  async run(input, context) {
-    const { catalog, tools } = context.services as AgentServices;
-    const { provider, model, name } = catalog.resolve(input.model ?? catalog.defaultModel());
-    const entries = await readTranscript(input, context);
-    const request = {
-      model: model.id,
-      system: systemPrompt(input, name),
-      messages: conversationOf(entries),
-      tools: tools.specs(),
-      ...(input.thinking ? { thinking: input.thinking as never } : {}),
-    };
-    return inSpan(chatSpan({ provider: provider.id, model: model.id }), async (span) => {
-      const stream = provider.stream(request, {
-        signal: context.signal,
-        idempotencyKey: context.id,
-        idleTimeoutMs: IDLE_TIMEOUT_MS,
-      });
-      const watchers = new Watchers(input, context);
-      for await (const event of stream) {
-        if (event.kind !== 'done') {
-          watchers.tell(event.kind === 'text' ? 'assistant' : 'reasoning', event.delta);
-          continue;
-        }
-        const { text, calls, stop, usage, continuation } = event;
-        span.setAttributes(usageAttributes(usage));
-        return { text, calls, stop, usage, model: name, ...(continuation ? { continuation } : {}) };
-      }
-      throw new TroupeError('UNAVAILABLE', `${name}: the stream ended without its end event`);
+  async run(recorded, context) {
+    const input = modelCallOf(recorded);
+    const { catalog } = context.services as AgentServices;
+    const names = [input.model ?? catalog.defaultModel(), ...(input.settings.fallbacks ?? [])];
+    const first = catalog.resolve(names[0]!);
+    const { entries, from } = await readConversation(input, context);
+    const request = requestOf(input, context, {
+      window: first.model.contextWindow,
+      entries,
     });
+    const answer = await inSpan(
+      chatSpan({ provider: first.provider.id, model: first.model.id }),
+      async (span) => {
+        const { answer: told, cachedInputTokens } = await ask(names, request, input, context);
+        span.setAttributes(
+          usageAttributes({ ...told.usage, ...(cachedInputTokens ? { cachedInputTokens } : {}) }),
+        );
+        return told;
+      },
+    );
+    const planned = await planOf(answer.calls, input, context);
+    return { ...answer, planned, ...(from === input.from ? {} : { from }) };
   },
 };
 
-/** Everything up to what the asking turn knew: the last of the run's own entries (AL12). */
-async function readTranscript(
-  { runId, entries: ofRun }: CallModelInput,
-  context: EffectContext,
-): Promise<SessionEntry[]> {
-  const transcript = context.transcript();
-  const deadline = context.now() + TRANSCRIPT_WAIT_MS;
-  const entries: SessionEntry[] = [];
-  for (let from = 1; ; ) {
-    const page = await transcript.read({ from, limit: PAGE });
-    for (const { entry, position } of page) {
-      entries.push(entry as unknown as SessionEntry);
-      from = position + 1;
-    }
-    const begin = entries.findIndex((entry) => entry.type === 'user' && entry.runId === runId);
-    const end = begin + ofRun;
-    if (begin >= 0 && entries.length >= end) return entries.slice(0, end);
-    if (page.length > 0) continue;
-    if (context.now() > deadline || context.signal.aborted) {
-      throw new TroupeError(
-        'UNAVAILABLE',
-        `the transcript does not hold the run's ${ofRun} entries yet`,
-      );
-    }
-    await new Promise((resolve) => setTimeout(resolve, TRANSCRIPT_POLL_MS));
-  }
+function requestOf(
+  { settings, sessionKey, runId, thinking, prepend }: CallModelInput,
+  { services }: EffectContext,
+  { window, entries }: { window: number; entries: Parameters<typeof conversationFrom>[0] },
+): Omit<ModelRequest, 'model'> {
+  const { tools } = services as AgentServices;
+  const reserveTokens = Math.min(settings.reserveTokens ?? RESERVE_TOKENS, Math.floor(window / 2));
+  const { system, messages } = conversationFrom(entries, {
+    window,
+    reserveTokens,
+    ...(prepend === undefined ? {} : { prepend: { runId, text: prepend } }),
+  });
+  return {
+    system,
+    messages,
+    tools: offeredTools(tools, settings, sessionKey),
+    ...(thinking ? { thinking: thinking as NonNullable<ModelRequest['thinking']> } : {}),
+  };
 }
+
+async function ask(
+  names: readonly string[],
+  request: Omit<ModelRequest, 'model'>,
+  input: CallModelInput,
+  context: EffectContext,
+): Promise<{ answer: Answer; cachedInputTokens?: number }> {
+  const { catalog } = context.services as AgentServices;
+  const stream = streamWithFailover(catalog, names, request, {
+    signal: context.signal,
+    idempotencyKey: context.id,
+    idleTimeoutMs: IDLE_TIMEOUT_MS,
+  });
+  const watchers = new Watchers(input, context);
+  for await (const event of stream) {
+    if (event.kind === 'restart') watchers.restart();
+    else if (event.kind === 'text') watchers.tell('assistant', event.delta);
+    else if (event.kind === 'reasoning') watchers.tell('reasoning', event.delta);
+    else {
+      const { text, calls, stop, continuation, model, costUsd } = event;
+      const { inputTokens, outputTokens, cachedInputTokens } = event.usage;
+      const usage = { inputTokens, outputTokens, ...(costUsd === undefined ? {} : { costUsd }) };
+      const reasoning = watchers.reasoning;
+      const answer: Answer = {
+        text,
+        calls,
+        stop,
+        usage,
+        model,
+        ...(reasoning ? { reasoning } : {}),
+        ...(continuation ? { continuation } : {}),
+      };
+      return { answer, ...(cachedInputTokens === undefined ? {} : { cachedInputTokens }) };
+    }
+  }
+  throw new TroupeError('UNAVAILABLE', `${names[0]}: the stream ended without its end event`);
+}
+
+/** What may become of each call: policy, arguments, hooks, questions. */
+async function planOf(
+  calls: readonly ToolCall[],
+  { tenant, agentId, sessionKey, runId, settings }: CallModelInput,
+  context: EffectContext,
+): Promise<readonly PlannedCall[]> {
+  if (calls.length === 0) return [];
+  const { tools, hooks } = context.services as AgentServices;
+  const mayAsk = calls.some(({ name }) => tools.get(name)?.question !== undefined);
+  const row = mayAsk
+    ? (await context.index(address(tenant, 'agent', agentId))).get<AgentRow>(
+        'agents',
+        tenant,
+        agentId,
+      )
+    : undefined;
+  const allowed = (row?.allowed ?? []).map(({ pattern }) => pattern);
+  const about = { tenant, agentId, sessionKey, runId };
+  return planCalls(calls, { tools, hooks, settings, about, allowed });
+}
+
+/** What is kept of a model's reasoning in the transcript. */
+const REASONING_CHARACTERS_MAX = 32_768;
 
 /** Tells watchers what the model says, as it says it. */
 class Watchers {
   readonly #input: CallModelInput;
   readonly #context: EffectContext;
   readonly #topic: string;
-  readonly #offset = { assistant: 0, reasoning: 0 };
+  #offset = { assistant: 0, reasoning: 0 };
+  /** what it thought, its beginning */
+  reasoning = '';
 
   constructor(input: CallModelInput, context: EffectContext) {
     this.#input = input;
     this.#context = context;
     this.#topic = runEventsTopic(input.tenant, input.sessionKey);
+  }
+
+  /** Another model begins: its first delta replaces what was told. */
+  restart(): void {
+    this.#offset = { assistant: 0, reasoning: 0 };
+    this.reasoning = '';
+    this.tell('assistant', '');
+    this.tell('reasoning', '');
   }
 
   tell(stream: 'assistant' | 'reasoning', delta: string): void {
@@ -110,6 +174,8 @@ class Watchers {
       call,
     };
     this.#offset[stream] += delta.length;
+    if (stream === 'reasoning' && this.reasoning.length < REASONING_CHARACTERS_MAX)
+      this.reasoning = (this.reasoning + delta).slice(0, REASONING_CHARACTERS_MAX);
     this.#context.publish(this.#topic, { type: 'run', ...event });
   }
 }

@@ -42,6 +42,8 @@ class Decided {
         decided_by: this.decision.decided_by,
       });
     }
+    if (event.type === 'approval.withdraw' && meta.from !== asker)
+      demand(said<Project>(step.asks, 'project'), 'only who asked takes it back').toEqual([]);
     if (this.row && this.row.state !== 'asked') demand(this.decision).toBeDefined();
   }
 }
@@ -54,6 +56,17 @@ const answer = (name: string, decision: string, principal: typeof operator): Mov
 
 const moves: Move[] = [
   { name: 'ask', event: { type: 'approval.ask', title: 'May I?' }, from: asker },
+  {
+    name: 'take it back',
+    event: { type: 'approval.withdraw', why: 'it is over' },
+    from: asker,
+    tell: true,
+  },
+  {
+    name: 'take back what others asked',
+    event: { type: 'approval.withdraw', why: 'no' },
+    from: address('default', 'process', 'p2'),
+  },
   { name: 'ask for nothing', event: { type: 'approval.ask', title: '' }, from: asker },
   answer('allow', 'allow', operator),
   answer('deny', 'deny', operator),

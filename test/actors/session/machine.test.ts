@@ -3,11 +3,13 @@ import { explore, stroll } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the session chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+    timeout: 60_000,
+  }, () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
-  it('keeps its promises on long paths in any order', () => {
-    expect(stroll(exploration, 100)).toBe(100);
+  it('keeps its promises on long paths in any order', { timeout: 60_000 }, () => {
+    expect(stroll(exploration, 200)).toBe(200);
   });
 });

@@ -1,243 +1,272 @@
-/** All that may happen to a session, and what it has promised on every path. */
-import {
-  ATTEMPTS_MAX,
-  CALLS_MAX,
-  QUEUE_MAX,
-  sessionMachine,
-} from '../../../actors/session/machine.ts';
-import type { CallModelOutput, SessionContext } from '../../../actors/session/types.ts';
-import { address } from '../../../protocols/address.ts';
-import type { ErrorData } from '../../../protocols/errors.ts';
-import type { RunEvent, RunRow, SessionEntry, SessionRow } from '../../../protocols/session.ts';
+/** All that may happen to a session; what it has promised on every path is in account.ts. */
+import { batchOf } from '../../../actors/session/batch.ts';
+import { COMPACTIONS_MAX } from '../../../actors/session/compaction.ts';
+import { sessionMachine } from '../../../actors/session/machine.ts';
+import { ATTEMPTS_MAX } from '../../../actors/session/run.ts';
 import type {
-  Append,
-  Message,
-  Project,
-  Publish,
-  Reply,
-  Tell,
-} from '../../../protocols/statechart.ts';
+  CallModelOutput,
+  CompactOutput,
+  PlannedCall,
+  ToolResult,
+} from '../../../actors/session/types.ts';
+import { address } from '../../../protocols/address.ts';
+import type { AgentSettings } from '../../../protocols/agent.ts';
+import { approvalAddress } from '../../../protocols/approval.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { Message } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
-import {
-  demand,
-  type Exploration,
-  type Happened,
-  type Ledger,
-  said,
-} from '../../charts/coverage.ts';
+import type { Exploration, Move } from '../../charts/coverage.ts';
+import { Account, agent, contextOf } from './account.ts';
 
 const self = address('default', 'session', 'agent:main:main');
-const agent = address('default', 'agent', 'main');
-const contextOf = (live: Live) => live.snapshot.context as SessionContext;
+const CAP = 2;
+const TURNS = 4;
 
-/** What became of one run, as the world saw it. */
-type Seen = {
-  begun: number;
-  entries: number;
-  ends: number;
-  starts: number;
-  told: number;
-  released: number;
-};
-const UNSEEN: Seen = { begun: 0, entries: 0, ends: 0, starts: 0, told: 0, released: 0 };
-
-/** An account of every run of a session: what was written, told, released and shown. */
-class Runs implements Ledger {
-  readonly seen: Map<string, Seen>;
-  readonly rows: Map<string, RunRow>;
-  /** accepted and not yet at their end */
-  readonly owed: Set<string>;
-  row: SessionRow | undefined;
-  appended: number;
-
-  constructor(from?: Runs) {
-    this.seen = new Map(from?.seen);
-    this.rows = new Map(from?.rows);
-    this.owed = new Set(from?.owed);
-    this.row = from?.row;
-    this.appended = from?.appended ?? 0;
-  }
-
-  copy(): Ledger {
-    return new Runs(this);
-  }
-
-  take({ cause, meta, step }: Happened): void {
-    const { asks, live } = step;
-    for (const { entries } of said<Append>(asks, 'append')) this.#write(entries as SessionEntry[]);
-    for (const { event } of said<Publish>(asks, 'publish'))
-      this.#hear(event as unknown as RunEvent);
-    for (const { to, event } of said<Tell>(asks, 'tell')) {
-      demand(to).toBe(agent);
-      if (event.type === 'agent.release') this.#note(event['runId'] as string, 'released');
-    }
-    for (const project of said<Project>(asks, 'project')) this.#show(project);
-    this.#checkReplies(cause.event, said<Reply>(asks, 'reply'), meta.id);
-    this.#checkContext(contextOf(live));
-  }
-
-  #note(runId: string, what: keyof Seen): void {
-    const seen = this.seen.get(runId) ?? UNSEEN;
-    this.seen.set(runId, { ...seen, [what]: seen[what] + 1 });
-  }
-
-  #write(entries: readonly SessionEntry[]): void {
-    this.appended += entries.length;
-    for (const { type, runId } of entries) {
-      this.#note(runId, 'entries');
-      if (type === 'user') this.#note(runId, 'begun');
-      if (type === 'run.end') this.#note(runId, 'ends');
-    }
-  }
-
-  #hear(event: RunEvent): void {
-    if (event.stream !== 'lifecycle') return;
-    this.#note(event.runId, event.phase === 'start' ? 'starts' : 'told');
-  }
-
-  #show({ index, key, value }: Project): void {
-    if (index === 'sessions') this.row = value as SessionRow;
-    else if (value === null) this.rows.delete(key);
-    else this.rows.set(key, value as RunRow);
-  }
-
-  #checkReplies(event: Message, replies: readonly Reply[], id: string): void {
-    const asked = event.type === 'session.receive' || event.type === 'session.abort';
-    demand(replies.map(({ to }) => to?.id)).toEqual(asked ? [id] : []);
-    const [answer] = replies;
-    if (event.type === 'session.receive' && answer?.result) this.owed.add(event['runId'] as string);
-    if (event.type !== 'session.abort') return;
-    for (const runId of (answer!.result as { aborted: string[] }).aborted) {
-      demand(this.rows.get(runId)?.status, `row of the aborted ${runId}`).toBe('aborted');
-    }
-  }
-
-  #checkContext({ length, run, queue }: SessionContext): void {
-    demand(this.appended, 'entries').toBe(length);
-    const waiting = new Set(queue.map(({ runId }) => runId));
-    if (run) {
-      const seen = this.seen.get(run.runId);
-      demand(seen).toMatchObject({ begun: 1, entries: run.entries, ends: 0, told: 0, released: 0 });
-      demand(this.rows.get(run.runId)?.status).toBe('running');
-    }
-    for (const runId of waiting) demand(this.rows.get(runId)?.status).toBe('queued');
-    for (const runId of this.owed) {
-      if (runId === run?.runId || waiting.has(runId)) continue;
-      const { begun, ends, told, released, starts } = this.seen.get(runId) ?? UNSEEN;
-      demand({ ends, told, released }, `ends of ${runId}`).toEqual({
-        ends: begun,
-        told: 1,
-        released: begun,
-      });
-      demand(starts, `starts of ${runId}`).toBeLessThanOrEqual(begun);
-      demand(this.rows.get(runId)?.status, `row of ${runId}`).toMatch(/ok|error|aborted|timeout/);
-      this.owed.delete(runId);
-    }
-    if (!this.row) return;
-    const status = run ? 'running' : 'idle';
-    demand(this.row).toMatchObject({ messages: length, pending: queue.length, status });
-  }
-}
-
-const answer = (calls: number): CallModelOutput => ({
-  text: 'so it is',
-  calls: Array.from({ length: calls }, (_, n) => ({ id: `c${n}`, name: 'clock', args: {} })),
-  stop: calls > 0 ? 'tools' : 'end',
-  usage: { inputTokens: 3, outputTokens: 2 },
-  model: 'offline/echo',
-});
-const failure = (code: ErrorData['code'], retryAfterMs?: number): ErrorData => ({
+const failure = (code: ErrorData['code'], more: Partial<ErrorData> = {}): ErrorData => ({
   code,
   message: 'the provider said so',
-  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  ...more,
 });
-const settings = { agentId: 'main', timeoutMs: 100_000, runsMax: 1, tokensPerDay: 0 };
+
+// ---- what models and tools say
+
+const call = (id: string, more: Partial<PlannedCall> = {}): PlannedCall => ({
+  id,
+  name: 'look',
+  args: { at: id },
+  class: 'repeatable',
+  parallel: true,
+  confinement: { sandboxed: true, workspaceAccess: 'rw' },
+  ...more,
+});
+const question = { command: 'rm -rf /', detail: 'on the host', pattern: 'rm *', forMs: 1_000 };
+const usage = { inputTokens: 3, outputTokens: 2 };
+
+const answer = (planned: readonly PlannedCall[], from?: number): CallModelOutput => ({
+  text: planned.length > 0 ? '' : 'so it is',
+  calls: planned.map(({ id, name, args }) => ({ id, name, args })),
+  planned,
+  stop: planned.length > 0 ? 'tools' : 'end',
+  usage,
+  model: 'offline/echo',
+  ...(from === undefined ? {} : { from }),
+});
+
+const mixed = [
+  call('a'),
+  call('b', { refused: 'The policy does not allow it.' }),
+  call('c', { class: 'keyed' }),
+  call('d', { class: 'once', parallel: false }),
+];
+
+const shorter = (compacted: boolean): CompactOutput => ({
+  compacted,
+  summary: 'They said hello.',
+  keptFrom: 7,
+  tokensBefore: 900,
+  tokensAfter: 90,
+  usage,
+});
+
+/** A result of each call of the batch that runs. */
+const resultsFor = (live: Live, more: Partial<ToolResult> = {}): ToolResult[] => {
+  const context = contextOf(live);
+  const batch = context.run ? batchOf(context) : [];
+  return batch.map(({ id, name }) => ({
+    callId: id,
+    name,
+    result: '12:00',
+    isError: false,
+    ...more,
+  }));
+};
+
+const jobs = (live: Live): Move[] => [
+  { name: 'prompt', job: 'prompt', output: { digest: 'd1', replyHooks: false } },
+  {
+    name: 'prompt with hooks',
+    job: 'prompt',
+    output: {
+      digest: 'd2',
+      prompt: { system: 'Be.', report: { sources: [], tokens: 1, tools: [], skills: [] } },
+      prepend: 'Remember.',
+      replyHooks: true,
+    },
+  },
+  { name: 'no prompt yet', job: 'prompt', error: failure('UNAVAILABLE') },
+  { name: 'no prompt', job: 'prompt', error: failure('INTERNAL') },
+  { name: 'answer', job: 'model', output: answer([]) },
+  { name: 'tools, please', job: 'model', output: answer([call('a'), call('b')]) },
+  { name: 'the same, please', job: 'model', output: answer([call('s', { args: {} })], 3) },
+  { name: 'all kinds, please', job: 'model', output: answer(mixed) },
+  { name: 'may I', job: 'model', output: answer([call('q', { question }), call('z')]) },
+  { name: 'try later', job: 'model', error: failure('UNAVAILABLE') },
+  {
+    name: 'try much later',
+    job: 'model',
+    error: failure('RATE_LIMIT_EXCEEDED', { retryAfterMs: 60_000 }),
+  },
+  { name: 'never', job: 'model', error: failure('INVALID_ARGUMENT') },
+  {
+    name: 'too long',
+    job: 'model',
+    error: failure('INVALID_ARGUMENT', { details: { reason: 'context_length' } }),
+  },
+  ...['tools', 'keyed', 'once'].flatMap((job): Move[] => [
+    { name: `${job} ran`, job, output: resultsFor(live) },
+    { name: `${job} failed`, job, error: failure('INTERNAL') },
+  ]),
+  {
+    name: 'nobody knows',
+    job: 'once',
+    output: resultsFor(live, { isError: true, unknown: true }),
+  },
+  ...['shortening', 'compaction'].flatMap((job): Move[] => [
+    { name: `${job}: shorter`, job, output: shorter(true) },
+    { name: `${job}: nothing to shorten`, job, output: shorter(false) },
+    { name: `${job} later`, job, error: failure('UNAVAILABLE') },
+    { name: `${job} failed`, job, error: failure('INTERNAL') },
+  ]),
+  { name: 'hooks saw it', job: 'reply', output: { text: 'so it is, friend' } },
+  { name: 'a hook failed', job: 'reply', error: failure('FORBIDDEN') },
+];
+
+// ---- what people, the agent and approvals say
+
+const settings = (overflow: 'summarize' | 'old' | 'refuse'): AgentSettings => ({
+  agentId: 'main',
+  timeoutMs: 100_000,
+  runsMax: 1,
+  tokensPerDay: 0,
+  limits: { turnsMax: TURNS, identicalCallsMax: 1 },
+  queue: { cap: CAP, overflow, byChannel: { irc: 'collect' } },
+});
+
+const told = (name: string, event: Message, from = agent): Move => ({
+  name,
+  event,
+  from,
+  tell: true,
+});
+
+const decided = (live: Live, name: string, result: unknown, error?: ErrorData): Move => {
+  const asked = contextOf(live).run?.asked ?? 'none';
+  const event = { type: 'reply', to: 'm1', ...(error ? { error } : { result }) };
+  return told(name, event, approvalAddress('default', asked));
+};
+const decision = (state: string, name?: string) => ({
+  state,
+  decided_at: '2026-01-01T00:00:00.000Z',
+  ...(name ? { decision: name, decided_by: 'ada', why: 'because' } : {}),
+});
+
+const people = (live: Live): Move[] => {
+  const { run, queue } = contextOf(live);
+  const receive = (name: string, more: object): Move => ({
+    name,
+    event: { type: 'session.receive', runId: `r${live.seq}`, text: 'hello', ...more },
+  });
+  const abort = (name: string, runId?: string): Move => ({
+    name,
+    event: { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
+  });
+  return [
+    receive('steer', {}),
+    receive('follow up', { queue: 'followup' }),
+    receive('collect', { channel: 'irc', sender: 'Ada' }),
+    receive('interrupt', { queue: 'interrupt' }),
+    receive('wishes', {
+      model: 'offline/echo',
+      thinking: 'high',
+      extraSystemPrompt: 'Be brief.',
+      timeoutMs: 700,
+      images: [{ mimeType: 'image/png', data: 'AAAA' }],
+      verbose: 'full',
+      reasoning: true,
+    }),
+    abort('abort all'),
+    abort('abort the run', run?.runId ?? 'none'),
+    abort('abort who joined', run?.joined[0]?.runId ?? 'none'),
+    abort('abort what waits', queue.at(-1)?.runId ?? 'none'),
+    { name: 'reset', event: { type: 'session.reset', reason: 'enough' } },
+    { name: 'set', event: { type: 'session.set', model: 'offline/echo', queue: 'followup' } },
+    { name: 'set back', event: { type: 'session.set', model: null, queue: null } },
+    { name: 'compact', event: { type: 'session.compact', instructions: 'Keep names.' } },
+  ];
+};
+
+const others = (live: Live): Move[] => {
+  const runId = contextOf(live).run?.runId ?? 'none';
+  const refused = (message: string) => ({
+    type: 'refused',
+    to: 'm1',
+    message,
+    error: failure('UNAVAILABLE'),
+  });
+  return [
+    told('admitted', { type: 'agent.admitted', runId, settings: settings('summarize') }),
+    told('admitted, old', { type: 'agent.admitted', runId, settings: settings('old') }),
+    told('admitted, refuse', { type: 'agent.admitted', runId, settings: settings('refuse') }),
+    told('admitted too late', {
+      type: 'agent.admitted',
+      runId: 'gone',
+      settings: settings('refuse'),
+    }),
+    told('refused by the agent', { type: 'agent.refused', runId, error: failure('FORBIDDEN') }),
+    told('refused too late', { type: 'agent.refused', runId: 'gone', error: failure('FORBIDDEN') }),
+    told('no agent', refused('agent.admit')),
+    told('release is refused', refused('agent.release')),
+    decided(live, 'allow once', decision('allowed', 'allow-once')),
+    decided(live, 'allow always', decision('allowed', 'allow-always')),
+    decided(live, 'deny', decision('denied', 'deny')),
+    decided(live, 'expired', decision('expired')),
+    decided(live, 'nobody can be asked', undefined, failure('UNAVAILABLE')),
+    told('another answer', { type: 'reply', to: 'm1', result: decision('allowed') }),
+  ];
+};
 
 export const exploration: Exploration = {
   machine: sessionMachine,
   self,
-  ledger: () => new Runs(),
-  moves: (live) => {
-    const { run, queue } = contextOf(live);
-    const runId = run?.runId ?? 'none';
-    const told = (name: string, event: Message) => ({
-      name,
-      event,
-      from: agent,
-      tell: true as const,
-    });
-    const refusal = { to: 'm1', error: failure('UNAVAILABLE') };
-    return [
-      { name: 'receive', event: { type: 'session.receive', runId: `r${live.seq}`, text: 'hello' } },
-      {
-        name: 'receive with wishes',
-        event: {
-          type: 'session.receive',
-          runId: `r${live.seq}`,
-          text: 'hello',
-          sender: 'Ada',
-          model: 'offline/echo',
-          thinking: 'high',
-          extraSystemPrompt: 'Be brief.',
-          timeoutMs: 700,
-        },
-      },
-      { name: 'abort all', event: { type: 'session.abort' } },
-      { name: 'abort the run', event: { type: 'session.abort', runId } },
-      {
-        name: 'abort what waits',
-        event: { type: 'session.abort', runId: queue.at(-1)?.runId ?? 'none' },
-      },
-      { name: 'abort nothing', event: { type: 'session.abort', runId: 'unknown' } },
-      told('admitted', { type: 'agent.admitted', runId, settings }),
-      told('admitted too late', { type: 'agent.admitted', runId: 'gone', settings }),
-      told('refused by the agent', { type: 'agent.refused', runId, error: failure('FORBIDDEN') }),
-      told('refused too late', {
-        type: 'agent.refused',
-        runId: 'gone',
-        error: failure('FORBIDDEN'),
-      }),
-      told('no agent', { type: 'refused', message: 'agent.admit', ...refusal }),
-      told('release is refused', { type: 'refused', message: 'agent.release', ...refusal }),
-      { name: 'answer', job: 'model', output: answer(0) },
-      { name: 'tools, please', job: 'model', output: answer(2) },
-      { name: 'try later', job: 'model', error: failure('UNAVAILABLE') },
-      { name: 'try much later', job: 'model', error: failure('RATE_LIMIT_EXCEEDED', 60_000) },
-      { name: 'never', job: 'model', error: failure('INVALID_ARGUMENT') },
-      {
-        name: 'results',
-        job: 'tools',
-        output: answer(2).calls.map(({ id, name }) => ({
-          callId: id,
-          name,
-          result: '12:00',
-          isError: false,
-        })),
-      },
-      { name: 'tools fail', job: 'tools', error: failure('INTERNAL') },
-    ];
-  },
+  ledger: () => new Account(),
+  moves: (live) => [...people(live), ...others(live), ...jobs(live)],
   key: (live) => {
-    const { run, queue } = contextOf(live);
+    const { run, queue, settings: known } = contextOf(live);
+    const [head] = run?.planned ?? [];
     return [
       live.snapshot.value,
-      queue.length >= QUEUE_MAX ? 'full' : Math.min(queue.length, 2),
-      run?.attempt ?? 0,
-      (run?.calls ?? 0) + 1 >= CALLS_MAX ? 'last' : Math.min(run?.calls ?? 0, 2),
-      run?.settings?.timeoutMs,
+      queue.length >= CAP ? 'full' : queue.length,
+      queue[0]?.mode === 'collect',
+      known === null ? 'unknown' : known.queue?.overflow === 'refuse',
+      run && [
+        run.attempt + 1 >= ATTEMPTS_MAX,
+        run.calls + 1 >= TURNS,
+        run.compactions >= COMPACTIONS_MAX,
+        run.isAssembled && run.replyHooks,
+        head && [head.class, head.name, head.refused, head.question],
+        run.joined.length > 0,
+      ],
     ];
   },
   scripts: [
-    Array<string>(QUEUE_MAX + 1).fill('receive'),
     [
-      'receive',
+      'steer',
       'admitted',
-      ...Array.from({ length: CALLS_MAX - 1 }, () => ['tools, please', 'results']).flat(),
+      'prompt',
+      ...Array.from({ length: TURNS - 1 }, () => ['tools, please', 'tools ran']).flat(),
+    ],
+    ['steer', 'admitted', 'prompt', 'the same, please', 'tools ran', 'the same, please'],
+    [
+      'steer',
+      'admitted',
+      'prompt',
+      ...Array.from({ length: ATTEMPTS_MAX - 1 }, () => ['try later', 'timer:retryBackoff']).flat(),
     ],
     [
-      'receive',
+      'steer',
       'admitted',
-      ...Array.from({ length: ATTEMPTS_MAX - 1 }, () => ['try later', 'timer:retryBackoff']).flat(),
+      'prompt',
+      ...Array.from({ length: COMPACTIONS_MAX }, () => ['too long', 'shortening: shorter']).flat(),
     ],
   ],
 };

@@ -1,0 +1,26 @@
+/**
+ * callOnce: a call that may not run twice. When its worker dies on it, it is not run again, and no
+ * person need be asked: the model reads that nobody knows, and looks before it goes on (RT9).
+ */
+import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
+import { BATCH_TIMEOUT_MS } from './call-tools.ts';
+import { runTool, teller } from './run-tool.ts';
+
+export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> = {
+  class: 'once',
+  timeoutMs: BATCH_TIMEOUT_MS,
+  run: (input, context) => Promise.all(input.calls.map((call) => runTool(input, call, context))),
+  reconcile: async (input, context) => ({
+    outcome: input.calls.map((call) => unknown(input, call, context)),
+  }),
+};
+
+function unknown(input: CallToolsInput, call: PlannedCall, context: EffectContext): ToolResult {
+  const result =
+    `Unknown: the worker that ran ${call.name} died before it could say what came of it. It may ` +
+    'have had its effect, in whole, in part or not at all. It was not run again. Look what is ' +
+    'there before you try it again.';
+  teller(input, call, context)({ phase: 'end', result, isError: true });
+  return { callId: call.id, name: call.name, result, isError: true, unknown: true };
+}

@@ -1,0 +1,52 @@
+/**
+ * reply: shows hooks the reply before it is told, and the end of the run (AL6, AL7). Runs only
+ * where somebody has such a hook. `repeatable`: hooks that are asked again must bear it.
+ */
+import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
+import type { AgentServices } from '../../agent/services.ts';
+import type { ReplyInput, ReplyOutput } from '../types.ts';
+import { entryOf } from './transcript.ts';
+
+/** All hooks of an end together; the reply waits for them. */
+const TIMEOUT_MS = 60_000;
+const PAGE = 1_000;
+
+export const reply: EffectDefinition<ReplyInput, ReplyOutput> = {
+  class: 'repeatable',
+  timeoutMs: TIMEOUT_MS,
+  async run(input, context) {
+    const { hooks } = context.services as AgentServices;
+    const { tenant, agentId, sessionKey, runId } = input;
+    const about: HookAbout = { tenant, agentId, sessionKey, runId };
+    if (hooks.has('agent_end')) await tellEnd(input, hooks, about, context);
+    const text = await sent(input.text, hooks, about);
+    if (text !== '' && hooks.has('message_sent')) await hooks.run('message_sent', { text }, about);
+    return { text };
+  },
+};
+
+/** The reply as the hooks leave it. @throws TroupeError FORBIDDEN when one failed */
+async function sent(text: string, hooks: Hooks, about: HookAbout): Promise<string> {
+  if (text === '' || !hooks.has('message_sending')) return text;
+  const changed = await hooks.run('message_sending', { text }, about);
+  return changed?.cancel ? '' : (changed?.text ?? text);
+}
+
+async function tellEnd(
+  { status, usage, startedAt, error, runId, from }: ReplyInput,
+  hooks: Hooks,
+  about: HookAbout,
+  context: EffectContext,
+): Promise<void> {
+  const entries = [];
+  for (let next = from; ; ) {
+    const page = await context.transcript().read({ from: next, limit: PAGE });
+    entries.push(...page.map(entryOf).filter((entry) => entry.runId === runId));
+    if (page.length < PAGE) break;
+    next = page.at(-1)!.position + 1;
+  }
+  const durationMs = Math.max(0, context.now() - startedAt);
+  const event = { status, entries, usage, durationMs, ...(error ? { error } : {}) };
+  await hooks.run('agent_end', event, about);
+}

@@ -1,0 +1,122 @@
+/**
+ * runTool: one planned call, told to watchers from its beginning to its end. A tool's failure is a
+ * result that the model reads, never a failed run (AL11).
+ */
+import { address } from '../../../protocols/address.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import { type RunEvent, runEventsTopic } from '../../../protocols/session.ts';
+import { type EffectContext, inSpan, toolSpan } from '../../../runtime/index.ts';
+import type { HookAbout } from '../../agent/hooks/hooks.ts';
+import type { AgentServices } from '../../agent/services.ts';
+import type { ToolResult as Outcome } from '../../agent/tools/tool.ts';
+import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
+import { filesOf } from './assemble.ts';
+
+/** Longest that a call may take which does not say (Tool.timeoutMs). */
+const TIMEOUT_MS = 120_000;
+
+type ToolEvent = Extract<RunEvent, { stream: 'tool' }>;
+type Phase<Name> = Omit<
+  Extract<ToolEvent, { phase: Name }>,
+  'runId' | 'sessionKey' | 'at' | 'stream' | 'callId' | 'name'
+>;
+
+/** Tells those who watch the session what becomes of a call. */
+export const teller =
+  ({ tenant, sessionKey, runId }: CallToolsInput, call: PlannedCall, context: EffectContext) =>
+  (event: Phase<'start'> | Phase<'update'> | Phase<'end'>): void => {
+    const about = { runId, sessionKey, at: context.now(), callId: call.id, name: call.name };
+    const told: RunEvent = { ...about, stream: 'tool', ...event };
+    context.publish(runEventsTopic(tenant, sessionKey), { type: 'run', ...told });
+  };
+
+/** @throws TroupeError CANCELLED when the run does not want it any more */
+export async function runTool(
+  input: CallToolsInput,
+  call: PlannedCall,
+  context: EffectContext,
+): Promise<ToolResult> {
+  const tell = teller(input, call, context);
+  tell({ phase: 'start', args: call.args });
+  const outcome = await outcomeOf(input, call, context, (delta) =>
+    tell({ phase: 'update', delta }),
+  );
+  const { images, sent, isError = false } = outcome;
+  const result = await afterHooks(input, call, { ...outcome, isError }, context);
+  tell({ phase: 'end', result, isError });
+  return {
+    callId: call.id,
+    name: call.name,
+    result,
+    isError,
+    ...(images?.length ? { images } : {}),
+    ...(sent?.length ? { sent } : {}),
+  };
+}
+
+async function outcomeOf(
+  input: CallToolsInput,
+  call: PlannedCall,
+  context: EffectContext,
+  update: (delta: string) => void,
+): Promise<Outcome> {
+  const services = context.services as AgentServices;
+  const { tools, ask } = services;
+  const { tenant, agentId, sessionKey, runId } = input;
+  const limitMs = tools.get(call.name)?.timeoutMs ?? TIMEOUT_MS;
+  const late = AbortSignal.timeout(limitMs);
+  try {
+    const env = await filesOf(services).environment(tenant, agentId, context);
+    return await inSpan(toolSpan(call), () =>
+      within(
+        late,
+        tools.run(call, {
+          signal: AbortSignal.any([context.signal, late]),
+          now: context.now(),
+          idempotencyKey: `${context.id}:${call.id}`,
+          tenant,
+          agentId,
+          sessionKey,
+          runId,
+          confinement: call.confinement,
+          workspace: () => context.workspace(address(tenant, 'agent', agentId)),
+          update,
+          system: { ask, index: () => context.index() },
+          env,
+        }),
+      ),
+    );
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    if (late.aborted)
+      return { text: `${call.name} took longer than ${limitMs} ms and was ended.`, isError: true };
+    return { text: errorData(error).message, isError: true };
+  }
+}
+
+/** Also a tool that does not listen is left when its time is up. */
+const within = <Value>(late: AbortSignal, work: Promise<Value>): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    const leave = () => reject(new TroupeError('DEADLINE_EXCEEDED', 'the time of the call is up'));
+    late.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => late.removeEventListener('abort', leave));
+  });
+
+/** What hooks make of the result, as it is written to the transcript (AL6). */
+async function afterHooks(
+  { tenant, agentId, sessionKey, runId }: CallToolsInput,
+  { id: callId, name, args }: PlannedCall,
+  { text: result, isError }: { text: string; isError: boolean },
+  context: EffectContext,
+): Promise<string> {
+  const { hooks } = context.services as AgentServices;
+  const about: HookAbout = { tenant, agentId, sessionKey, runId };
+  if (hooks.has('after_tool_call'))
+    await hooks.run('after_tool_call', { name, callId, args, result, isError }, about);
+  if (!hooks.has('tool_result_persist')) return result;
+  try {
+    return hooks.persisted({ name, callId, result, isError }, about);
+  } catch (error) {
+    return `The result of ${name} is withheld: ${errorData(error).message}`;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Migrate: sessions as version 1 wrote them, made to what the present one reads (RT12). Its runs go
+ * on: also effects that it recorded and that run again now, and outcomes that its workers report.
+ */
+import type { AgentSettings } from '../../protocols/agent.ts';
+import type { ToolCall } from '../../protocols/session.ts';
+import type { ActorDefinition } from '../../runtime/index.ts';
+import type {
+  CallModelInput,
+  CallModelOutput,
+  CallToolsInput,
+  Pending,
+  PlannedCall,
+  Run,
+  SessionContext,
+} from './types.ts';
+
+type Migrate = ActorDefinition['migrate'][number];
+
+type Pending1 = Omit<Pending, 'mode'>;
+type Run1 = Pending1 &
+  Pick<Run, 'startedAt' | 'status' | 'entries' | 'calls' | 'attempt' | 'usage'> &
+  Partial<Pick<Run, 'answer' | 'usedModel' | 'error'>> & {
+    readonly settings?: AgentSettings;
+    readonly tools?: readonly ToolCall[];
+  };
+type Context1 = Omit<SessionContext, 'queue' | 'run'> & {
+  readonly queue: readonly Pending1[];
+  readonly run: Run1 | null;
+};
+
+/** Version 1 knew no plan of calls, no prompt in the transcript, and one queue mode. */
+export const withAgentLoop: Migrate = (row) => {
+  const before = row.snap.c as Context1;
+  const state = row.snap.v as { running?: { working?: unknown } | string };
+  const working = typeof state.running === 'object' ? state.running.working : undefined;
+  const context: SessionContext = {
+    ...before,
+    contextFrom: 1,
+    digest: null,
+    isFresh: before.length === 0,
+    settings: before.run?.settings ?? null,
+    own: {},
+    queue: before.queue.map((pending) => ({ ...pending, mode: 'followup' })),
+    folded: [],
+    run: before.run ? runFrom(before.run, working !== undefined) : null,
+    compaction: null,
+    reset: null,
+  };
+  const value = working === 'acting' ? { running: { working: { acting: 'running' } } } : row.snap.v;
+  return { ...row, snap: { ...row.snap, v: value, c: context } };
+};
+
+const runFrom = ({ settings: _, tools = [], ...run }: Run1, isAssembled: boolean): Run => ({
+  ...run,
+  joined: [],
+  compactions: 0,
+  isAssembled,
+  replyHooks: false,
+  planned: tools.map(planOf1),
+  tools: [],
+  sent: [],
+});
+
+/** What version 1 could call touched nothing; whatever this is, it gets nothing to touch. */
+const planOf1 = (call: ToolCall): PlannedCall => ({
+  ...call,
+  class: 'repeatable',
+  parallel: true,
+  confinement: { sandboxed: true, workspaceAccess: 'none' },
+});
+
+/** The input of a model call as it is, or as version 1 recorded it. */
+export const modelCallOf = (input: Since2<CallModelInput>): CallModelInput => ({
+  ...input,
+  from: input.from ?? 1,
+  isCompacted: input.isCompacted ?? false,
+  settings: input.settings ?? {
+    agentId: input.agentId,
+    timeoutMs: 600_000,
+    runsMax: 1,
+    tokensPerDay: 0,
+  },
+});
+type Since2<Input extends CallModelInput> = Omit<Input, 'from' | 'isCompacted' | 'settings'> &
+  Partial<Input>;
+
+export const toolCallsOf = (input: CallToolsInput): CallToolsInput => ({
+  ...input,
+  calls: input.calls.map((call) => (call.confinement ? call : planOf1(call))),
+});
+
+/** The plan of an answer; a worker of version 1 has made none, and the model asks again. */
+export const planOf = ({ planned, calls }: CallModelOutput): readonly PlannedCall[] =>
+  planned ??
+  calls.map((call) => ({
+    ...planOf1(call),
+    refused: 'Not run: the program has changed. Call it again.',
+  }));

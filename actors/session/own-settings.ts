@@ -1,0 +1,18 @@
+/** Own settings: what people set for one session, until its reset (`session.set`). Pure. */
+import type { SessionSet } from '../../protocols/session.ts';
+import { type At, type Deed, defined, metaOf } from './deed.ts';
+import * as rows from './rows.ts';
+import type { OwnSettings } from './types.ts';
+
+/** A field that is null is as the agent has it again; one that is absent stays. */
+export function set({ context, event }: At): Deed {
+  const { model, thinking, queue, verbose, reasoning } = event as SessionSet;
+  const given = { model, thinking, queue, verbose, reasoning };
+  const named = Object.entries(given).filter(([, value]) => value !== undefined);
+  const own: OwnSettings = defined({ ...context.own, ...Object.fromEntries(named) });
+  return {
+    change: { own },
+    rows: [rows.sessionRow({ ...context, own })],
+    answer: { to: metaOf(event).reply, result: own },
+  };
+}

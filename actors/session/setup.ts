@@ -1,0 +1,161 @@
+/**
+ * Setup: the names that the session's chart is written in: its types, effects, actions, guards and
+ * delays. An action is a deed of run.ts, queue.ts, batch.ts, compaction.ts, abort.ts or
+ * own-settings.ts.
+ */
+import { enqueueActions, setup } from 'xstate';
+import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import * as abort from './abort.ts';
+import * as batch from './batch.ts';
+import * as compaction from './compaction.ts';
+import { type At, type Deed, nowOf, published } from './deed.ts';
+import * as limits from './limits.ts';
+import * as own from './own-settings.ts';
+import * as queue from './queue.ts';
+import * as run from './run.ts';
+import type {
+  AssembleInput,
+  AssembleOutput,
+  CallModelInput,
+  CallModelOutput,
+  CallToolsInput,
+  CompactInput,
+  CompactOutput,
+  ReplyInput,
+  ReplyOutput,
+  SessionContext,
+  SessionEvent,
+  ToolResult,
+} from './types.ts';
+
+/** Carries a deed out: its asks in the order of `Deed`, then its change. */
+const does = (deed: (at: At) => Deed) =>
+  enqueueActions<
+    SessionContext,
+    SessionEvent,
+    undefined,
+    SessionEvent,
+    never,
+    HostAsk,
+    never,
+    never,
+    never
+  >(({ context, event, enqueue }) => {
+    const {
+      change,
+      entries = [],
+      events = [],
+      rows = [],
+      tells = [],
+      answer,
+    } = deed({ context, event });
+    if (entries.length > 0) enqueue({ type: 'append', params: { entries } });
+    for (const told of events)
+      enqueue({ type: 'publish', params: published(context, told, nowOf(event)) });
+    for (const tell of tells) enqueue({ type: 'tell', params: tell });
+    for (const row of rows) enqueue({ type: 'project', params: row });
+    if (answer) enqueue({ type: 'reply', params: answer });
+    if (change) enqueue.assign(change);
+  });
+type HostAsk = {
+  [Name in keyof typeof hostActions]: {
+    type: Name;
+    params: Parameters<(typeof hostActions)[Name]>[1];
+  };
+}[keyof typeof hostActions];
+
+export const sessionSetup = setup({
+  types: {
+    context: {} as SessionContext,
+    events: {} as SessionEvent,
+    input: {} as ActorInput,
+  },
+  actors: {
+    assemble: effect<AssembleOutput, AssembleInput>(),
+    callModel: effect<CallModelOutput, CallModelInput>(),
+    callTools: effect<readonly ToolResult[], CallToolsInput>(),
+    callKeyed: effect<readonly ToolResult[], CallToolsInput>(),
+    callOnce: effect<readonly ToolResult[], CallToolsInput>(),
+    compact: effect<CompactOutput, CompactInput>(),
+    reply: effect<ReplyOutput, ReplyInput>(),
+  },
+  actions: {
+    ...hostActions,
+    receive: does(queue.receive),
+    wait: does(queue.wait),
+    waitFirst: does(queue.waitFirst),
+    refuseMessage: does(queue.refuse),
+    begin: does(queue.begin),
+    steer: does(queue.steer),
+    askAdmission: does(run.askAdmission),
+    admit: does(run.admit),
+    takePrompt: does(run.takePrompt),
+    takeAnswer: does(run.takeAnswer),
+    countAttempt: does(run.countAttempt),
+    takeReply: does(run.takeReply),
+    withholdReply: does(run.withholdReply),
+    endOk: does(run.endOk),
+    endFailed: does(run.endFailed),
+    endLate: does(run.endLate),
+    endAtCeiling: does(run.endAtCeiling),
+    endCircling: does(run.endCircling),
+    endInterrupted: does(abort.endInterrupted),
+    end: does(run.end),
+    skip: does(batch.skip),
+    tellInstead: does(batch.tellInstead),
+    askPerson: does(batch.ask),
+    allow: does(batch.allow),
+    deny: does(batch.deny),
+    takeResults: does(batch.takeResults),
+    takeFailure: does(batch.takeFailure),
+    beginCompaction: does(compaction.begin),
+    shorten: does(compaction.shorten),
+    giveUpCompaction: does(compaction.giveUp),
+    failCompaction: does(compaction.fail),
+    askCompaction: does(compaction.ask),
+    answerNothing: does(compaction.answerNothing),
+    refuseCompaction: does(compaction.refuse),
+    takeCompaction: does(compaction.take),
+    takeCompactionFailure: does(compaction.takeFailure),
+    cancelCompaction: does(compaction.cancel),
+    abort: does(abort.abort),
+    askReset: does(abort.askReset),
+    renew: does(abort.renew),
+    set: does(own.set),
+  },
+  guards: {
+    hasRoom: queue.hasRoom,
+    interrupts: queue.interrupts,
+    somebodySteers: queue.somebodySteers,
+    nextCollects: queue.nextCollects,
+    somebodyWaits: ({ context }) => context.queue.length > 0,
+    abortsAll: abort.abortsAll,
+    abortsTheRun: abort.abortsTheRun,
+    resetAsked: abort.resetAsked,
+    isOurRun: run.isOurRun,
+    admissionRefused: run.admissionRefused,
+    isAssembled: ({ context }) => context.run?.isAssembled ?? false,
+    isAtCeiling: limits.isAtCeiling,
+    isCircling: limits.isCircling,
+    wantsTools: run.wantsTools,
+    isTooLong: compaction.isTooLong,
+    mayPass: run.mayPass,
+    hasShortened: compaction.hasShortened,
+    knowsSettings: compaction.knowsSettings,
+    hasCalls: batch.hasCalls,
+    skipsCalls: (at) => batch.hasCalls(at) && queue.somebodySteers(at),
+    isNotToRun: batch.isNotToRun,
+    needsPerson: batch.needsPerson,
+    isOnce: batch.isOnce,
+    isKeyed: batch.isKeyed,
+    isAllowed: batch.isAllowed,
+    isFromAsked: batch.isFromAsked,
+    hasReplyHooks: run.hasReplyHooks,
+  },
+  delays: {
+    runTimeout: ({ context }) => run.runTimeoutMs(context),
+    retryBackoff: run.retryBackoffMs,
+    quiet: queue.quietMs,
+    admissionPatience: 60_000,
+  },
+});

@@ -1,0 +1,165 @@
+/** An account of every run of a session: what was written, told, asked, released and shown. */
+import type { SessionContext } from '../../../actors/session/types.ts';
+import { address } from '../../../protocols/address.ts';
+import type { RunEvent, RunRow, SessionEntry, SessionRow } from '../../../protocols/session.ts';
+import type {
+  Append,
+  Message,
+  Project,
+  Publish,
+  Reply,
+  Tell,
+} from '../../../protocols/statechart.ts';
+import type { Live } from '../../../runtime/statechart/host.ts';
+import { demand, type Happened, type Ledger, said } from '../../charts/coverage.ts';
+
+export const agent = address('default', 'agent', 'main');
+export const contextOf = (live: Live) => live.snapshot.context as SessionContext;
+
+/** What became of one run, as the world saw it. */
+type Seen = {
+  begun: number;
+  ends: number;
+  starts: number;
+  told: number;
+  released: number;
+  /** entries since its message, or since its last compaction */
+  entries: number;
+};
+const UNSEEN: Seen = { begun: 0, ends: 0, starts: 0, told: 0, released: 0, entries: 0 };
+
+export class Account implements Ledger {
+  readonly seen: Map<string, Seen>;
+  readonly rows: Map<string, RunRow>;
+  /** accepted and not yet at their end */
+  readonly owed: Set<string>;
+  /** calls that have no result yet, in order */
+  calls: readonly string[];
+  /** questions that nobody answered or took back */
+  readonly asked: Set<string>;
+  row: SessionRow | undefined;
+  appended: number;
+
+  constructor(from?: Account) {
+    this.seen = new Map(from?.seen);
+    this.rows = new Map(from?.rows);
+    this.owed = new Set(from?.owed);
+    this.asked = new Set(from?.asked);
+    this.calls = from?.calls ?? [];
+    this.row = from?.row;
+    this.appended = from?.appended ?? 0;
+  }
+
+  copy(): Ledger {
+    return new Account(this);
+  }
+
+  take({ cause, meta, step }: Happened): void {
+    const { asks, live } = step;
+    if (cause.event.type === 'reply' && meta.from) this.asked.delete(meta.from);
+    for (const { entries } of said<Append>(asks, 'append'))
+      for (const entry of entries as SessionEntry[]) this.#write(entry);
+    for (const { event } of said<Publish>(asks, 'publish'))
+      this.#hear(event as unknown as RunEvent);
+    for (const tell of said<Tell>(asks, 'tell')) this.#tell(tell);
+    for (const project of said<Project>(asks, 'project')) this.#show(project);
+    this.#checkReplies(cause.event, said<Reply>(asks, 'reply'), meta.id);
+    this.#checkContext(contextOf(live));
+    this.#checkOwed(contextOf(live));
+  }
+
+  #note(runId: string, what: keyof Seen, to?: number): void {
+    const seen = this.seen.get(runId) ?? UNSEEN;
+    this.seen.set(runId, { ...seen, [what]: to ?? seen[what] + 1 });
+  }
+
+  #write(entry: SessionEntry): void {
+    this.appended++;
+    this.#note(entry.runId, 'entries');
+    if (entry.type === 'user' && entry.of === undefined) this.#note(entry.runId, 'begun');
+    if (entry.type === 'user' && entry.of !== undefined)
+      demand(this.rows.get(entry.of)?.status, 'who steers waited').toBe('queued');
+    if (entry.type === 'compaction') this.#note(entry.runId, 'entries', 1);
+    if (entry.type === 'run.end') {
+      this.#note(entry.runId, 'ends');
+      this.calls = [];
+    }
+    if (entry.type === 'assistant') {
+      demand(this.calls, 'every call has its result before the model is called').toEqual([]);
+      this.calls = (entry.calls ?? []).map(({ id }) => id);
+    }
+    if (entry.type === 'tool') {
+      const [next, ...others] = this.calls;
+      demand(entry.callId, 'results come in the order of the calls').toBe(next);
+      this.calls = others;
+    }
+  }
+
+  #hear(event: RunEvent): void {
+    if (event.stream !== 'lifecycle') return;
+    this.#note(event.runId, event.phase === 'start' ? 'starts' : 'told');
+  }
+
+  #tell({ to, event }: Tell): void {
+    if (event.type === 'agent.release') this.#note(event['runId'] as string, 'released');
+    if (event.type === 'approval.ask') this.asked.add(to);
+    else if (event.type === 'approval.withdraw') demand(this.asked.delete(to)).toBe(true);
+    else demand(to).toBe(agent);
+  }
+
+  #show({ index, key, value }: Project): void {
+    if (index === 'sessions') this.row = value as SessionRow;
+    else this.rows.set(key, value as RunRow);
+  }
+
+  #checkReplies(event: Message, replies: readonly Reply[], id: string): void {
+    const atOnce = ['receive', 'abort', 'set', 'reset'].map((name) => `session.${name}`);
+    const mine = replies.filter(({ to }) => to?.id === id);
+    if (atOnce.includes(event.type)) demand(mine.length, 'answers').toBe(1);
+    const [answer] = mine;
+    if (event.type === 'session.receive' && answer?.result) this.owed.add(event['runId'] as string);
+    if (event.type !== 'session.abort') return;
+    for (const runId of (answer!.result as { aborted: string[] }).aborted) {
+      demand(this.rows.get(runId)?.status, `row of the aborted ${runId}`).toBe('aborted');
+    }
+  }
+
+  #checkContext({ length, run, queue, folded }: SessionContext): void {
+    demand(this.appended, 'entries').toBe(length);
+    if (run) {
+      const { runId, entries, asked } = run;
+      const seen = this.seen.get(runId);
+      demand(seen).toMatchObject({ begun: 1, entries, ends: 0, told: 0, released: 0 });
+      demand(this.rows.get(runId)?.status).toBe('running');
+      for (const joined of run.joined)
+        demand(this.rows.get(joined.runId)).toMatchObject({ status: 'running', joined: runId });
+      demand(this.asked.size, 'open questions').toBe(asked === undefined ? 0 : 1);
+    } else demand([...this.asked], 'open questions').toEqual([]);
+    for (const { runId } of [...queue, ...folded])
+      demand(this.rows.get(runId)?.status).toBe('queued');
+    if (!this.row) return;
+    const status = run ? 'running' : 'idle';
+    const pending = queue.length + folded.length;
+    demand(this.row).toMatchObject({ messages: length, pending, status });
+  }
+
+  /** What neither waits nor runs nor has joined has ended, once, and like the run it joined. */
+  #checkOwed({ run, queue, folded }: SessionContext): void {
+    const going = run ? [run, ...run.joined] : [];
+    const open = new Set([...queue, ...folded, ...going].map(({ runId }) => runId));
+    for (const runId of this.owed) {
+      if (open.has(runId)) continue;
+      const { begun, ends, told, released, starts } = this.seen.get(runId) ?? UNSEEN;
+      demand({ ends, told, released }, `ends of ${runId}`).toEqual({
+        ends: begun,
+        told: 1,
+        released: begun,
+      });
+      demand(starts, `starts of ${runId}`).toBeLessThanOrEqual(begun);
+      const row = this.rows.get(runId)!;
+      demand(row.status, `row of ${runId}`).toMatch(/ok|error|aborted|timeout/);
+      if (row.joined) demand(this.rows.get(row.joined)?.status).toBe(row.status);
+      this.owed.delete(runId);
+    }
+  }
+}
