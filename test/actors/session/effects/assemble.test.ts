@@ -1,0 +1,152 @@
+/** The prompt of a run, from files, skills and hooks (AL5, AL6). */
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { assemble, filesOf } from '../../../../actors/session/effects/assemble.ts';
+import type { AssembleInput, AssembleOutput } from '../../../../actors/session/types.ts';
+import { eventually } from '../../../runtime/eventually.ts';
+import { temporaryFolder } from '../../../runtime/workspaces/temporary.ts';
+import { session, stage, type StageOptions } from './stage.ts';
+
+const input: AssembleInput = { ...session, text: 'hello', isFirst: false };
+
+async function onStage(options: StageOptions = {}) {
+  const on = await stage(options);
+  return {
+    ...on,
+    make: (some: Partial<AssembleInput> = {}) =>
+      on.run((context) => assemble.run({ ...input, ...some }, context)),
+    end: () => rm(on.folder, { recursive: true, force: true }),
+  };
+}
+
+const leftOf = ({ prompt }: AssembleOutput): Record<string, unknown> =>
+  Object.fromEntries(prompt!.report.sources.map(({ name, left }) => [name, left]));
+const skill = (name: string) => `---\nname: ${name}\ndescription: Does ${name}.\n---\n`;
+
+describe('a prompt', () => {
+  it('is made where the agent has no workspace, and where none are configured', async () => {
+    for (const hasWorkspaces of [true, false]) {
+      const { make, end } = await onStage({ hasWorkspaces });
+      const made = await make();
+      expect(leftOf(made)).toMatchObject({ 'AGENTS.md': 'missing', 'USER.md': 'missing' });
+      expect(made.prompt?.report.tools).toContain('clock');
+      await end();
+    }
+  });
+
+  it('holds the files of the workspace as they are now, and comes once', async () => {
+    const { make, inWorkspace, end } = await onStage();
+    await inWorkspace((path) => writeFile(join(path, 'AGENTS.md'), 'Feed the cat.'));
+    const first = await make();
+    expect(first.prompt?.system).toContain('# AGENTS.md\n\nFeed the cat.');
+    expect((await make({ digest: first.digest })).prompt).toBeUndefined();
+    await inWorkspace((path) => writeFile(join(path, 'AGENTS.md'), 'Feed the dog.'));
+    const next = await make({ digest: first.digest });
+    expect(next.prompt?.system).toContain('Feed the dog.');
+    expect(next.digest).not.toBe(first.digest);
+    await end();
+  });
+
+  it('is made while a tool works in the workspace', async () => {
+    const { make, inWorkspace, end } = await onStage();
+    await inWorkspace(async (path) => {
+      await writeFile(join(path, 'SOUL.md'), 'Kind.');
+      expect((await make()).prompt?.system).toContain('Kind.');
+    });
+    await end();
+  });
+
+  it('leaves out, and reports, what is no text or leads out of the workspace', async () => {
+    const { make, inWorkspace, folder, end } = await onStage();
+    await writeFile(join(folder, 'secret'), 'the secret');
+    await inWorkspace(async (path) => {
+      await writeFile(join(path, 'AGENTS.md'), Buffer.from([0xff, 0xfe, 0xfd]));
+      await writeFile(join(path, 'SOUL.md'), 'a\0b');
+      await symlink(join(folder, 'secret'), join(path, 'USER.md'));
+    });
+    const made = await make();
+    const left = 'unreadable';
+    expect(leftOf(made)).toMatchObject({ 'AGENTS.md': left, 'SOUL.md': left, 'USER.md': left });
+    expect(made.prompt?.system).not.toContain('the secret');
+    await end();
+  });
+
+  it('lists the skills of the agent and of all agents, and says which are wrong', async () => {
+    const shared = await temporaryFolder();
+    for (const name of ['mail', 'news']) {
+      await mkdir(join(shared, name));
+      await writeFile(join(shared, name, 'SKILL.md'), skill(name));
+    }
+    const env = { TOKEN: { reveal: () => 'abc' }, OTHER: { reveal: () => 'def' } };
+    const { make, run, inWorkspace, services, end } = await onStage({
+      skills: { skillsFolder: shared, skillsEnv: env },
+    });
+    await inWorkspace(async (path) => {
+      for (const name of ['mail', 'broken', 'token'])
+        await mkdir(join(path, 'skills', name), { recursive: true });
+      await writeFile(join(path, 'skills/mail/SKILL.md'), skill('mail'));
+      await writeFile(join(path, 'skills/broken/SKILL.md'), 'no front matter');
+      const token = skill('token').replace('\n---\n', '\nenv: [TOKEN]\n---\n');
+      await writeFile(join(path, 'skills/token/SKILL.md'), token);
+    });
+    const { prompt } = await make();
+    expect(prompt?.report.skills).toEqual(['mail', 'news', 'token']);
+    expect(prompt?.report.problems).toEqual([expect.stringContaining('skills/broken/SKILL.md')]);
+    expect(prompt?.system).toContain('- mail: Does mail. (skills/mail/SKILL.md)');
+    expect(prompt?.system).toContain('- news: Does news. (/skills/news/SKILL.md)');
+    const given = await run((context) => filesOf(services).environment('default', 'main', context));
+    expect(given).toEqual({ TOKEN: 'abc' });
+    await writeFile(join(shared, 'news/SKILL.md'), skill('olds'));
+    await eventually(async () => expect((await make()).prompt?.report.skills).toContain('olds'));
+    await rm(shared, { recursive: true });
+    await end();
+  });
+
+  it('is changed by hooks: files before it is made, the whole of it and the message after', async () => {
+    const seen: unknown[] = [];
+    const { make, inWorkspace, end } = await onStage({
+      hooks: {
+        name: 'ours',
+        hooks: {
+          session_start: (event) => void seen.push(event),
+          'agent:bootstrap': ({ files }) => ({
+            files: [
+              ...files.filter(({ name }) => name !== 'SOUL.md'),
+              { name: 'HOUSE.md', text: 'House rules.' },
+            ],
+          }),
+          before_agent_start: ({ prompt, system }) => ({
+            system: `${system}\n\nAsked: ${prompt}`,
+            prependContext: 'It rains.',
+          }),
+          message_sending: () => undefined,
+        },
+      },
+    });
+    await inWorkspace(async (path) => {
+      await writeFile(join(path, 'AGENTS.md'), 'Feed the cat.');
+      await writeFile(join(path, 'SOUL.md'), 'Kind.');
+    });
+    const made = await make({ isFirst: true });
+    expect(seen).toEqual([{ sessionId: 's' }]);
+    expect(made).toMatchObject({ prepend: 'It rains.', replyHooks: true });
+    expect(made.prompt?.system).toMatch(/Feed the cat\.[^]*House rules\.[^]*Asked: hello$/);
+    expect(made.prompt?.system).not.toContain('Kind.');
+    expect(leftOf(made)).toMatchObject({ 'SOUL.md': 'hook', 'HOUSE.md': undefined });
+    await make();
+    expect(seen).toHaveLength(1);
+    await end();
+  });
+
+  it('says to many who ask at once what was there when they asked', async () => {
+    const { make, inWorkspace, end } = await onStage();
+    const texts = ['one', 'two', 'three', 'four'];
+    for (const text of texts) {
+      await inWorkspace((path) => writeFile(join(path, 'AGENTS.md'), text));
+      const made = await Promise.all([make(), make(), make()]);
+      for (const { prompt } of made) expect(prompt?.system).toContain(`# AGENTS.md\n\n${text}\n`);
+    }
+    await end();
+  });
+});

@@ -1,0 +1,110 @@
+/**
+ * Stage: what an effect of a session is given, of real parts: a workspace in a folder, hooks, the
+ * catalog; the transcript is a list.
+ */
+import { join } from 'node:path';
+import type { HookModule } from '../../../../actors/agent/hooks/define-hooks.ts';
+import { createHooks } from '../../../../actors/agent/hooks/create-hooks.ts';
+import { createModelCatalog, type ModelSettings } from '../../../../actors/agent/models/catalog.ts';
+import type { SkillSettings } from '../../../../actors/agent/prompt/agent-files.ts';
+import type { AgentServices } from '../../../../actors/agent/services.ts';
+import { builtInTools } from '../../../../actors/agent/tools/built-in.ts';
+import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
+import { type Address, address } from '../../../../protocols/address.ts';
+import type { AgentSettings } from '../../../../protocols/agent.ts';
+import type { SessionEntry } from '../../../../protocols/session.ts';
+import { type EffectContext, systemClock } from '../../../../runtime/index.ts';
+import { folderWorkspaces } from '../../../../runtime/workspaces/folder.ts';
+import { WorkspacesOfEffect } from '../../../../runtime/workspaces/of-effect.ts';
+import { temporaryFolder } from '../../../runtime/workspaces/temporary.ts';
+
+export const AGENT: Address = address('default', 'agent', 'main');
+export const settings: AgentSettings = {
+  agentId: 'main',
+  timeoutMs: 60_000,
+  runsMax: 1,
+  tokensPerDay: 0,
+};
+export const session = {
+  tenant: 'default',
+  agentId: 'main',
+  sessionKey: 'agent:main:main',
+  sessionId: 's',
+  runId: 'r',
+  settings,
+};
+
+export type StageOptions = {
+  readonly hooks?: HookModule;
+  readonly models?: ModelSettings;
+  readonly skills?: SkillSettings;
+  readonly entries?: readonly SessionEntry[];
+  /** default true */
+  readonly hasWorkspaces?: boolean;
+};
+
+export async function stage(options: StageOptions = {}) {
+  const folder = await temporaryFolder();
+  const root = join(folder, 'workspaces');
+  const provider =
+    options.hasWorkspaces === false
+      ? undefined
+      : folderWorkspaces({ root, cell: 'cell', create: true });
+  const services: AgentServices = {
+    catalog: createModelCatalog(options.models ?? { providers: {} }, {
+      clock: systemClock,
+      offlineTokensPerSecond: 0,
+    }),
+    tools: createToolRegistry(builtInTools),
+    hooks: createHooks(options.hooks ? { modules: [options.hooks] } : {}),
+    ask: () => Promise.reject(new Error('not asked for')),
+    ...options.skills,
+  };
+  const { signal } = new AbortController();
+  const stored = (options.entries ?? []).map((entry, at) => ({
+    position: at + 1,
+    at: 0,
+    entry: entry as never,
+  }));
+  const context = (id: string, workspaces: WorkspacesOfEffect): EffectContext => ({
+    id,
+    attempt: 1,
+    actor: address('default', 'session', session.sessionKey),
+    signal,
+    publish: () => {},
+    now: () => Date.now(),
+    services,
+    transcript: () => ({
+      read: ({ from = 1, limit = 1_000 } = {}) =>
+        Promise.resolve(stored.slice(from - 1, from - 1 + limit)),
+      last: () => Promise.resolve(stored.length),
+    }),
+    index: () => Promise.reject(new Error('not asked for')),
+    workspace: (actor = AGENT) => workspaces.open(actor),
+    peek: async (...about) => provider?.peek(...about),
+  });
+  return {
+    folder,
+    services,
+    /** Runs an effect as the host does: its workspaces are saved when it ends well. */
+    run: async <T>(
+      work: (context: EffectContext) => Promise<T>,
+      id = 'effect-1',
+    ): Promise<T> => {
+      const workspaces = new WorkspacesOfEffect(provider, signal);
+      try {
+        const outcome = await work(context(id, workspaces));
+        await workspaces.save();
+        return outcome;
+      } finally {
+        await workspaces.close();
+      }
+    },
+    /** Works in the agent's folder. */
+    inWorkspace: async (work: (path: string) => Promise<void>): Promise<void> => {
+      const workspace = await provider!.open(AGENT, { signal });
+      await work(workspace.path);
+      await workspace.close();
+    },
+  };
+}
