@@ -3,6 +3,7 @@
  * Tests ask `chromiumPath()`; `npm test` prints what is missing.
  */
 import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { natsMissing } from './nats.mjs';
 
 const chromiumPlaces = [
@@ -26,5 +27,11 @@ export function missingHere() {
       'tests of the web page need Chromium: apt-get install chromium, or set CHROMIUM_PATH',
     );
   }
+  if (!hasBubblewrap()) {
+    lines.push('tests of the sandbox need bubblewrap: apt-get install bubblewrap');
+  }
   return lines;
 }
+
+const hasBubblewrap = () =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'bwrap')));

@@ -1,0 +1,28 @@
+/**
+ * What a container is granted for bubblewrap, without an engine: the image has it, the override
+ * grants to a service that there is what the page says, and nothing more.
+ */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+
+const shipped = (name: string): string =>
+  readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+
+it('the grants of the override are those that the page names, for workers only', () => {
+  const override = shipped('deploy/sandbox.yml');
+  const granted = [...override.matchAll(/^ {6}- (\S+)$/gm)].map(([, grant]) => grant);
+  const page = shipped('docs/sandbox.md');
+  const named = [...page.matchAll(/--security-opt (\S+)/g)].map(([, grant]) => grant);
+  expect(granted).toEqual(named);
+  expect(granted).toHaveLength(3);
+  const services = [...override.matchAll(/^ {2}(\w+):$/gm)].map(([, service]) => service);
+  expect(services).toEqual(['worker']);
+  expect(shipped('docker-compose.yml')).toMatch(/^ {2}worker:$/m);
+  expect(override).not.toMatch(/privileged|cap_add/);
+});
+
+it('the image has bubblewrap, and continuous integration too', () => {
+  const [, image] = shipped('deploy/Dockerfile').split(/^FROM (?=.*$(?![^]*^FROM))/m);
+  expect(image).toMatch(/apt-get install .*bubblewrap/);
+  expect(shipped('.ci/run')).toContain('absent+=(bubblewrap)');
+});
