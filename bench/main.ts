@@ -18,6 +18,7 @@ import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
 import { clusterLatency } from './cluster-latency.ts';
+import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
@@ -37,6 +38,7 @@ const scenarios: readonly Scenario[] = [
   idle,
   start,
   run,
+  crowd,
   edge,
   sagas,
   proofs,

@@ -1,0 +1,105 @@
+/**
+ * A thousand conversations at once, each with a model that takes a second: what of the end of the
+ * last one is troupe. Once with the offline model, once by a provider's real SDK over HTTP to a
+ * server of this process; and what memory the program has after many runs.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { GatewayClient } from '../cli/gateway-client.ts';
+import { startModelServer } from '../test/servers/model-server.ts';
+import { memoryOf } from './harness/computer.ts';
+import { startProgram } from './harness/program.ts';
+import { defineScenario } from './harness/scenario.ts';
+import { inParallel } from './harness/system.ts';
+
+const MODEL_MS = 1_000;
+/** Four tokens at four a second. */
+const OFFLINE = { message: '[[words:4]] [[pace:4]]' };
+const BY_SDK = { message: 'say something', model: 'served/model' };
+const RUNS_AT_ONCE = 100;
+
+export const crowd = defineScenario({
+  name: 'crowd',
+  question: 'how soon are 1,000 sessions answered at once, and what memory do many runs keep?',
+  needsProgram: true,
+  secondsMax: 240,
+  figures: {
+    offlineS: { label: 'all answered, offline model that takes 1 s', unit: 's', limit: 'modelS' },
+    sdkS: { label: 'all answered, model of 1 s by SDK and HTTP', unit: 's', limit: 'modelS' },
+    modelS: { label: '  limit: the model alone', unit: 's' },
+    failed: { label: 'runs that did not end well', unit: 'count' },
+    restedMb: { label: 'memory after the first fifth of the runs', unit: 'MB' },
+    grownMb: { label: '  grown after all of them', unit: 'MB' },
+  },
+  async measure({ folder, pick }) {
+    const server = await startModelServer({ api: 'openai-completions', delayMs: MODEL_MS });
+    configure(folder, server.baseUrl);
+    const program = await startProgram(folder);
+    const client = await program.connect();
+    const size = pick(1_000, 1_000, 10);
+    const all = { failed: 0 };
+    try {
+      await together(client, pick(200, 200, 5), { message: 'echo ok' }, all);
+      const offlineS = await together(client, size, OFFLINE, all);
+      const sdkS = await together(client, size, BY_SDK, all);
+      const runs = pick(10_000, 2_000, 20);
+      await many(client, runs / 5, all);
+      const restedMb = memoryOf(program.pid, 'RssAnon');
+      await many(client, (runs * 4) / 5, all);
+      const grownMb = Math.max(0, memoryOf(program.pid, 'RssAnon') - restedMb);
+      return { offlineS, sdkS, modelS: MODEL_MS / 1_000, ...all, restedMb, grownMb };
+    } finally {
+      client.close();
+      await program.stop();
+      await server.close();
+    }
+  },
+});
+
+function configure(folder: string, url: string): void {
+  const served = {
+    api: 'openai-completions',
+    baseUrl: url,
+    apiKey: 'no-secret',
+    models: [{ id: 'model' }],
+  };
+  // The agents' model stays the offline one: the served one is asked for by name.
+  const config = {
+    models: { providers: { served } },
+    agents: { defaults: { model: 'offline/troupe-offline' } },
+  };
+  mkdirSync(join(folder, 'data'), { recursive: true });
+  writeFileSync(join(folder, 'data', 'troupe.json5'), JSON.stringify(config));
+}
+
+type Asked = { readonly message: string; readonly model?: string };
+
+/** One run in each of so many new sessions, all sent at once; seconds until the last has ended. */
+async function together(
+  client: GatewayClient,
+  sessions: number,
+  asked: Asked,
+  all: { failed: number },
+): Promise<number> {
+  const crowdId = randomUUID();
+  const begun = performance.now();
+  await inParallel(sessions, sessions, (at) => one(client, `${crowdId}-${at}`, asked, all));
+  return (performance.now() - begun) / 1_000;
+}
+
+const many = (client: GatewayClient, runs: number, all: { failed: number }): Promise<void> =>
+  inParallel(runs, RUNS_AT_ONCE, (at) =>
+    one(client, `many-${at % RUNS_AT_ONCE}`, { message: 'echo ok' }, all),
+  );
+
+async function one(
+  client: GatewayClient,
+  sessionKey: string,
+  asked: Asked,
+  all: { failed: number },
+): Promise<void> {
+  const params = { ...asked, sessionKey, idempotencyKey: randomUUID() };
+  const { status } = await client.request('agent', params, { expectFinal: true });
+  if (status !== 'ok') all.failed++;
+}
