@@ -19,14 +19,17 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance-commands.ts';
+import { addCronCommands } from './cron-commands.ts';
 import { addDecisionsCommands } from './decisions-commands.ts';
 import { addDlqCommands } from './dlq-commands.ts';
+import { addHooksCommands } from './hooks-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionsOptions } from './sessions.ts';
 import { addSloCommand } from './slo-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
+import { addUsageCommand } from './usage-commands.ts';
 import { version } from './version.ts';
 
 export function buildProgram(finish: Finish): Command {
@@ -45,11 +48,14 @@ export function buildProgram(finish: Finish): Command {
     addChat,
     addAgent,
     addSessions,
+    addUsageCommand,
     addAgentsCommands,
     addDlqCommands,
     addApprovalsCommands,
+    addCronCommands,
     addDecisionsCommands,
     addKeysCommands,
+    addHooksCommands,
     addSloCommand,
     addConformance,
     addSdkCommand,
@@ -88,6 +94,7 @@ function addChat(program: Command, finish: Finish): void {
     .description('talk with an agent in the terminal')
     .option('--session <key>', 'session; default the main one')
     .option('--agent <id>', 'agent; default the default one')
+    .option('--blocks', 'print answers by paragraphs instead of words')
     .addHelpText(
       'after',
       examples('troupe chat', 'troupe chat --session work', "printf 'hello\\n' | troupe chat"),
@@ -106,6 +113,7 @@ function addAgent(program: Command, finish: Finish): void {
     .option('--model <name>', 'model as provider/model')
     .option('--thinking <level>', 'off, minimal, low, medium, high or xhigh')
     .option('--timeout <seconds>', 'longest the run may take; default the agent’s own', wholeNumber)
+    .option('--image <file...>', 'images that go with the message')
     .option('--run-id <id>', 'id of the run: the same one again gives the first result')
     .addHelpText(
       'after',
