@@ -6,7 +6,7 @@
  * `{root}/troupe-workspaces.json` names the cell. Without it the volume is not mounted, or is
  * another one: UNAVAILABLE, at every opening and saving, for a mount can go away.
  */
-import { access, mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -14,7 +14,7 @@ import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { folderNameOf, reaching } from './name.ts';
 import { OpenedWorkspace } from './opened.ts';
-import { NOTHING, type Peeked, peekFolder } from './peek.ts';
+import { isAbsent, NOTHING, type Peeked, peekFolder } from './peek.ts';
 import { type Place, Places } from './places.ts';
 import { readTree } from './tree.ts';
 import {
@@ -83,18 +83,24 @@ class FolderWorkspaces implements Workspaces {
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked> {
     return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
       // the first look reads which cell the volume is of; later ones only see that it is there
-      if (!before && !(await this.#isUnmade())) await this.#checkMounted();
+      if (!before && (await this.#isThere())) await this.#checkMounted();
       const files = join(this.#root, folderNameOf(actor), 'files');
-      const seen = await peekFolder(files, paths, before, () => this.#clock.wallMs());
-      if (seen === NOTHING && before && !(await this.#isUnmade()))
-        await access(join(this.#root, MARKER));
+      const had = before !== undefined && before !== NOTHING;
+      const seen =
+        had || (await exists(files))
+          ? await peekFolder(files, paths, before, () => this.#clock.wallMs())
+          : NOTHING;
+      if (seen === NOTHING && before) await this.#isThere();
       return seen;
     });
   }
 
-  /** It may be made, and nobody has opened anything yet: then it is empty. */
-  async #isUnmade(): Promise<boolean> {
-    return this.#create && (await readMarker(join(this.#root, MARKER))) === undefined;
+  /** False where the volume may be made, and nobody has opened anything yet: then it is empty. */
+  async #isThere(): Promise<boolean> {
+    const marker = join(this.#root, MARKER);
+    if (await exists(marker)) return true;
+    if (this.#create) return false;
+    throw unavailable(`${marker} is missing: the volume is not mounted`);
   }
 
   async #openAt(actor: Address, place: Place): Promise<Workspace> {
@@ -140,12 +146,21 @@ class FolderWorkspaces implements Workspaces {
   }
 }
 
+const exists = async (path: string): Promise<boolean> => {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+};
+
 const readMarker = async (marker: string): Promise<string | undefined> => {
   try {
     return await readFile(marker, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if (isAbsent(error)) return undefined;
     throw error;
   }
 };

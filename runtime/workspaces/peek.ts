@@ -95,7 +95,8 @@ async function signOf(root: string, path: string): Promise<Sign | undefined> {
   }
 }
 
-const isAbsent = (error: unknown): boolean =>
+/** There is nothing of that name. */
+export const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 async function readInside(top: string, path: string): Promise<PeekedFile> {
