@@ -22,6 +22,8 @@ import { keyRoutes } from '../channels/http/keys.ts';
 import { metricsRoutes } from '../channels/http/metrics.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
+import { scheduleRoutes } from '../channels/http/schedules.ts';
+import { usageRoutes } from '../channels/http/usage.ts';
 import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import type { Transport } from '../protocols/action.ts';
@@ -168,6 +170,8 @@ const routesOf = ({
   }),
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
+  ...scheduleRoutes({ system, operator }),
+  ...usageRoutes({ system, operator, now: () => systemClock.wallMs() }),
   ...decisionRoutes({ system, operator, tenant: TENANT }),
   ...metricsRoutes({ metrics, operator }),
   ...sloRoutes({ system, metrics, operator, tenant: TENANT, now: () => systemClock.wallMs() }),

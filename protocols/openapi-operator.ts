@@ -37,6 +37,20 @@ export const operatorPaths = (): Schema => ({
   ...keyPaths(),
   ...deadLetterPaths(),
   ...decisionPaths(),
+  ...schedulePaths(),
+  '/v1/usage': {
+    get: job({
+      id: 'getUsage',
+      summary: 'Tokens and money: the day of all agents, or an agent’s sessions',
+      parameters: [
+        queryParameter('agent', 'One, with its sessions'),
+        queryParameter('session', 'One, with its agent'),
+        tenant,
+      ],
+      answers: { 200: answered('The report', row) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+    }),
+  },
   '/v1/slo': {
     get: job({
       id: 'getSlo',
@@ -168,6 +182,55 @@ const deadLetterPaths = (): Schema => ({
       body: json(why),
       answers: { 200: answered('Done', row) },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT'],
+    }),
+  },
+});
+
+const jobId = pathParameter('id', 'The job');
+
+const schedulePaths = (): Schema => ({
+  '/v1/schedules': {
+    get: job({
+      id: 'listSchedules',
+      summary: 'Messages to sessions at later times',
+      parameters: [queryParameter('agent', 'Of one agent only'), tenant],
+      answers: { 200: answered('The next first', object({ schedules: listOf(row) })) },
+      errors: ['INVALID_ARGUMENT'],
+    }),
+    post: job({
+      id: 'setSchedule',
+      summary: 'Set a job, new or instead of the one of that id',
+      parameters: [tenant],
+      body: json(object({ jobId: text('default a new one'), job: row }, ['job'])),
+      answers: { 200: answered('The job as it is then', row) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/schedules/{id}': {
+    delete: job({
+      id: 'removeSchedule',
+      summary: 'Take a job away; what runs goes on',
+      parameters: [jobId, tenant],
+      answers: { 200: answered('Done', object({ removed: text() })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/schedules/{id}/run': {
+    post: job({
+      id: 'runSchedule',
+      summary: 'Fire a job now, beside its times',
+      parameters: [jobId, tenant],
+      answers: { 200: answered('The run', object({ runId: text(), sessionKey: text() })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/schedules/{id}/runs': {
+    get: job({
+      id: 'listScheduleRuns',
+      summary: 'The last runs of a job, the newest first',
+      parameters: [jobId, tenant],
+      answers: { 200: answered('At most 50', object({ runs: listOf(row) })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
     }),
   },
 });

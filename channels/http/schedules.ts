@@ -1,0 +1,122 @@
+/**
+ * `/v1/schedules`: messages to sessions at later times, for operators: looked at, set, fired and
+ * removed (AL11).
+ *
+ * Boundary: who is an operator is the caller's to say; nothing is read before that is known. The
+ * schedule actor has the last word about what it is set to.
+ */
+import { randomUUID } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import { checker } from '../../protocols/check.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import {
+  JOB_ID,
+  JOBS_MAX,
+  scheduleAddress,
+  ScheduleJobSchema,
+  type ScheduleRow,
+  SCHEDULES_INDEX,
+} from '../../protocols/schedule.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { System } from '../../runtime/index.ts';
+import { schemaFault } from '../edge/checks.ts';
+import { parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
+
+export type ScheduleRouteOptions = {
+  readonly system: Pick<System, 'index' | 'ask'>;
+  /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless an operator asks */
+  readonly operator: (
+    request: RouteRequest,
+  ) => Promise<{ readonly sub: string /** default `default` */; readonly tenant?: string }>;
+};
+
+const BODY_BYTES_MAX = 65_536;
+const ANSWER_MS = 20_000;
+
+const checkSet = checker(
+  Type.Object(
+    { jobId: Type.Optional(Type.String({ pattern: JOB_ID.source })), job: ScheduleJobSchema },
+    { additionalProperties: false },
+  ),
+);
+
+export const scheduleRoutes = (options: ScheduleRouteOptions): readonly Route[] => [
+  { method: 'GET', path: '/v1/schedules', handle: (request) => list(options, request) },
+  { method: 'POST', path: '/v1/schedules', handle: (request) => set(options, request) },
+  {
+    method: 'DELETE',
+    path: '/v1/schedules/{id}',
+    handle: (request) => tell(options, request, { type: 'schedule.remove' }),
+  },
+  {
+    method: 'POST',
+    path: '/v1/schedules/{id}/run',
+    handle: (request) => tell(options, request, { type: 'schedule.run' }),
+  },
+  {
+    method: 'GET',
+    path: '/v1/schedules/{id}/runs',
+    handle: (request) => tell(options, request, { type: 'schedule.runs' }),
+  },
+];
+
+/** Those that fire next first; `?agent=` for those of one. */
+async function list({ system, operator }: ScheduleRouteOptions, incoming: RouteRequest) {
+  const tenant = tenantOf(await operator(incoming), incoming);
+  const agent = incoming.query.get('agent');
+  const schedules = rows(system, tenant)
+    .filter(({ agentId }) => agent === null || agentId === agent)
+    .toSorted((a, b) => (a.nextAt ?? Infinity) - (b.nextAt ?? Infinity));
+  sendJson(incoming.response, 200, { schedules });
+}
+
+const rows = ({ index }: ScheduleRouteOptions['system'], tenant: string): ScheduleRow[] =>
+  index.list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX }).map(({ value }) => value);
+
+/** New, or instead of the job of that id. */
+async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRequest) {
+  const who = await operator(incoming);
+  const tenant = tenantOf(who, incoming);
+  const body = checkSet(parseJson(await incoming.body(BODY_BYTES_MAX)));
+  if (!body.ok) throw schemaFault('give a job: agentId, when and text', body.errors);
+  const { jobId = `job-${randomUUID().slice(0, 13)}`, job } = body.value;
+  if (system.index.get('agents', tenant, job.agentId) === undefined)
+    throw new TroupeError('NOT_FOUND', `there is no agent ${job.agentId}`);
+  const isNew = system.index.get(SCHEDULES_INDEX, tenant, jobId) === undefined;
+  if (isNew && rows(system, tenant).length >= JOBS_MAX)
+    throw new TroupeError('RATE_LIMIT_EXCEEDED', `there are ${JOBS_MAX} jobs already: remove one first`);
+  const result = await asked(system, tenant, jobId, who.sub, { type: 'schedule.put', job });
+  sendJson(incoming.response, 200, result);
+}
+
+async function tell(
+  { system, operator }: ScheduleRouteOptions,
+  incoming: RouteRequest,
+  event: Message,
+): Promise<void> {
+  const who = await operator(incoming);
+  const tenant = tenantOf(who, incoming);
+  const id = incoming.params['id']!;
+  sendJson(incoming.response, 200, await asked(system, tenant, id, who.sub, event));
+}
+
+async function asked(
+  system: ScheduleRouteOptions['system'],
+  tenant: string,
+  jobId: string,
+  sub: string,
+  event: Message,
+): Promise<unknown> {
+  const options = { principal: { sub, roles: ['operator'] }, timeoutMs: ANSWER_MS };
+  const answer = await system.ask(scheduleAddress(tenant, jobId), event, options);
+  if (answer.kind === 'answered') return answer.result;
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  throw new TroupeError('DEADLINE_EXCEEDED', `job ${jobId} did not answer; look at the list`);
+}
+
+/** `?tenant=`: operators look after every tenant. @throws TroupeError INVALID_ARGUMENT */
+function tenantOf({ tenant = 'default' }: { tenant?: string }, { query }: RouteRequest): string {
+  const named = query.get('tenant') ?? tenant;
+  scheduleAddress(named, 'any');
+  return named;
+}
