@@ -1,0 +1,87 @@
+/** `/v1/schedules`: messages at later times, over real HTTP. */
+import { describe, expect, it } from 'vitest';
+import type { ScheduleRow } from '../../../protocols/schedule.ts';
+import { openSchedules, type ScheduleDoor, SECRET } from './schedule-door.ts';
+
+async function call(
+  { url }: ScheduleDoor,
+  method: string,
+  path: string,
+  { body, secret = SECRET }: { body?: unknown; secret?: string } = {},
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}/v1/schedules${path}`, {
+    method,
+    headers: { authorization: `Bearer ${secret}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const hourly = { agentId: 'main', when: { kind: 'every', everyMs: 3_600_000 }, text: 'look' };
+const set = (door: ScheduleDoor, jobId: string, job: object = hourly) =>
+  call(door, 'POST', '', { body: { jobId, job } });
+const listed = async (door: ScheduleDoor, query = '') =>
+  ((await call(door, 'GET', query)).body['schedules'] as ScheduleRow[]).map(({ jobId }) => jobId);
+
+describe('/v1/schedules', () => {
+  it('lists those that fire next first, and those of one agent', async () => {
+    const door = await openSchedules();
+    expect(await listed(door)).toEqual([]);
+    await set(door, 'late', { ...hourly, when: { kind: 'every', everyMs: 7_200_000 } });
+    await set(door, 'off', { ...hourly, enabled: false });
+    await set(door, 'soon', { ...hourly, agentId: 'second' });
+    expect(await listed(door)).toEqual(['soon', 'late', 'off']);
+    expect(await listed(door, '?agent=second')).toEqual(['soon']);
+    expect(await listed(door, '?tenant=acme')).toEqual([]);
+  });
+
+  it('sets a job instead of the one of that id, and makes an id where there is none', async () => {
+    const door = await openSchedules();
+    await set(door, 'a');
+    expect((await set(door, 'a', { ...hourly, text: 'look again' })).body).toMatchObject({
+      jobId: 'a',
+      text: 'look again',
+      state: 'waiting',
+    });
+    const { body } = await call(door, 'POST', '', { body: { job: hourly } });
+    expect(body['jobId']).toMatch(/^job-/);
+    expect(await listed(door)).toHaveLength(2);
+  });
+
+  it('fires, tells the runs, and removes', async () => {
+    const door = await openSchedules();
+    await set(door, 'a');
+    const { body } = await call(door, 'POST', '/a/run');
+    expect(body).toMatchObject({ sessionKey: 'agent:main:cron:a' });
+    expect((await call(door, 'GET', '/a/runs')).body).toMatchObject({
+      runs: [{ runId: body['runId'], status: 'running' }],
+    });
+    expect((await call(door, 'POST', '/a/run')).status).toBe(409);
+    expect((await call(door, 'DELETE', '/a')).body).toEqual({ removed: 'a' });
+    expect(await listed(door)).toEqual([]);
+  });
+
+  it.each([
+    ['POST', '', { jobId: 'a b', job: hourly }, 400, /jobId/],
+    ['POST', '', { job: { ...hourly, when: { kind: 'cron', expression: 'x' } } }, 400, /x \(UTC\)/],
+    ['POST', '', { job: { ...hourly, agentId: 'nobody' } }, 404, /no agent nobody/],
+    ['POST', '', { job: { agentId: 'main' } }, 400, /give a job/],
+    ['POST', '/a/run', undefined, 404, /troupe cron list/],
+    ['DELETE', '/a', undefined, 404, /no job a/],
+    ['GET', '/a/runs', undefined, 404, /no job a/],
+  ] as const)('%s %s with %j is refused in words', async (method, path, body, status, words) => {
+    const door = await openSchedules();
+    const answer = await call(door, method, path, { body });
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body)).toMatch(words);
+    expect(await listed(door)).toEqual([]);
+  });
+
+  it('is for operators only', async () => {
+    const door = await openSchedules();
+    const secret = 'of-somebody';
+    expect((await call(door, 'GET', '', { secret })).status).toBe(403);
+    expect((await call(door, 'POST', '', { secret, body: { job: hourly } })).status).toBe(403);
+    expect(await listed(door)).toEqual([]);
+  });
+});
