@@ -20,12 +20,15 @@ export function addApprovalsCommands(program: Command, finish: Finish): void {
     });
   withTenant(withJson(withClient(approvals.command('answer'))))
     .argument('<id>', 'the approval')
-    .argument('<decision>', 'one of its options, as allow or deny')
+    .argument('<decision>', 'one of its answers, as allow, deny or allow-always')
     .requiredOption('--why <text>', 'the reason; it is recorded')
     .description('decide one: the first answer counts')
     .addHelpText(
       'after',
-      examples("troupe approvals answer 7f3c.1 skip --why 'the mail can not be taken back'"),
+      examples(
+        "troupe approvals answer 7f3c.1 skip --why 'the mail can not be taken back'",
+        "troupe approvals answer r8.call_1 allow-always --why 'it only reads'",
+      ),
     )
     .action(async (id: string, decision: string, options: AnswerOptions) => {
       finish(await (await import('./approvals.ts')).answer(id, decision, options));

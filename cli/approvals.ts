@@ -19,8 +19,14 @@ export async function list(options: ApprovalsOptions): Promise<number> {
   if (options.json) printJson(listed);
   else if (approvals.length === 0) process.stdout.write('nothing waits for a person\n');
   else {
-    const head = ['approval', 'state', 'asked', 'options', 'title'];
-    process.stdout.write(table(head, approvals.map(cells)));
+    const head = ['approval', 'state', 'asked', 'until', 'by', 'answers', 'title'];
+    const now = Date.now();
+    process.stdout.write(
+      table(
+        head,
+        approvals.map((row) => cells(row, now)),
+      ),
+    );
     for (const { id, detail } of approvals)
       if (detail) process.stdout.write(`\n${id}\n${indented(detail)}\n`);
   }
@@ -46,12 +52,23 @@ export async function answer(
 const queryOf = ({ tenant }: OfTenant, more: Record<string, string> = {}): string =>
   new URLSearchParams({ ...more, ...(tenant === undefined ? {} : { tenant }) }).toString();
 
-const cells = ({ id, state, asked_at, options, title }: ApprovalRow): string[] => [
-  id,
-  state,
-  ago(Date.now() - Date.parse(asked_at)),
-  options.map(({ name }) => name).join(', '),
-  title,
+const cells = (row: ApprovalRow, now: number): string[] => [
+  row.id,
+  row.state,
+  `${ago(now - Date.parse(row.asked_at))} ago`,
+  row.state === 'asked' ? `in ${ago(Date.parse(row.expires_at) - now)}` : '',
+  askerOf(row),
+  row.state === 'asked' ? row.options.map(({ name }) => name).join(', ') : decisionOf(row),
+  row.title.replaceAll(/\s+/g, ' '),
 ];
+
+/** An actor by its type and key: `session agent:main:main`; a person as the door knows them. */
+function askerOf({ by }: ApprovalRow): string {
+  const [, type, ...key] = by.split('/');
+  return type === undefined ? by : `${type} ${key.join('/')}`;
+}
+
+const decisionOf = ({ decision, decided_by }: ApprovalRow): string =>
+  decision === undefined ? '' : `${decision} by ${decided_by}`;
 
 const indented = (text: string): string => text.replaceAll(/^/gm, '  ');

@@ -14,8 +14,10 @@ it('troupe approvals lists what waits, answers it once, and says whose word coun
   });
   const { answer } = await door.ask('pay', { detail: 'the bank is away' });
   const { stdout } = await approvals(door, 'list');
-  expect(stdout).toMatch(/^APPROVAL +STATE +ASKED +OPTIONS +TITLE\n/);
-  expect(stdout).toMatch(/pay +asked .* allow, deny +May I pay\?\n\npay\n {2}the bank is away\n/);
+  expect(stdout).toMatch(/^APPROVAL +STATE +ASKED +UNTIL +BY +ANSWERS +TITLE\n/);
+  expect(stdout).toMatch(
+    /pay +asked +\d+ s ago +in (23 h|1 d) +ada +allow, deny +May I pay\?\n\npay\n {2}the bank is away\n/,
+  );
   const done = await approvals(door, 'answer', 'pay', 'allow', '--why', 'fine');
   expect(done).toMatchObject({ code: 0, stdout: 'pay is allowed: allow by op\n' });
   expect(await answer).toMatchObject({ result: { state: 'allowed', why: 'fine' } });
@@ -30,4 +32,28 @@ it('troupe approvals answer is not run without a reason', async () => {
   const door = await openApprovals();
   const ended = await approvals(door, 'answer', 'pay', 'allow');
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('--why') });
+});
+
+it('troupe approvals shows a command that waits, whose it is and until when, and every answer to it', async () => {
+  const door = await openApprovals();
+  const { answer } = await door.ask('r1.call_1', {
+    title: 'main wants to run: git push',
+    detail: 'git push\nin /workspace',
+    forMs: 1_800_000,
+    options: [
+      { name: 'allow-once', means: 'allowed' },
+      { name: 'allow-always', means: 'allowed' },
+      { name: 'deny', means: 'denied' },
+    ],
+  });
+  const { stdout } = await approvals(door, 'list');
+  expect(stdout).toMatch(
+    /r1\.call_1 +asked .* in (29|30) min +ada +allow-once, allow-always, deny +main wants to run: git push\n/,
+  );
+  expect(stdout).toContain('\nr1.call_1\n  git push\n  in /workspace\n');
+  const done = await approvals(door, 'answer', 'r1.call_1', 'allow-always', '--why', 'it is fine');
+  expect(done.stdout).toBe('r1.call_1 is allowed: allow-always by op\n');
+  expect(await answer).toMatchObject({ result: { decision: 'allow-always' } });
+  const all = await approvals(door, 'list', '--state', 'allowed');
+  expect(all.stdout).toMatch(/r1\.call_1 +allowed .* ada +allow-always by op +main wants to run/);
 });

@@ -4,7 +4,7 @@ import { ALLOWED_CHARACTERS_MAX } from '../../../actors/agent/allowed.ts';
 import { agentMachine } from '../../../actors/agent/machine.ts';
 import { withCosts } from '../../../actors/agent/migrate.ts';
 import type { AgentContext } from '../../../actors/agent/types.ts';
-import { type Address, address } from '../../../protocols/address.ts';
+import { address } from '../../../protocols/address.ts';
 import { ALLOWED_MAX, type AgentRow } from '../../../protocols/agent.ts';
 import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
@@ -85,7 +85,7 @@ describe('commands that people allowed', () => {
       { from: address('default', 'session', 'agent:main2:main'), principal: operator },
     ],
     ['another tenant', { from: address('other', 'session', 'agent:main:main') }],
-    ['another actor', { from: self as Address, principal: operator }],
+    ['another actor', { from: self, principal: operator }],
   ])('are not taken from %s', (_, about) => {
     const agent = configured();
     expect(agent.allow('rm -rf', about).error).toMatchObject({ code: 'FORBIDDEN' });
@@ -128,7 +128,7 @@ describe('an agent that was stored by version 1', () => {
     before.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
     const row = JSON.parse(JSON.stringify(save(before.live))) as ReturnType<typeof save>;
     const { costToday: _, allowed: __, tenantSpent: ___, ...old } = row.snap.c as AgentContext;
-    const migrated = withCosts({ ...row, snap: { ...row.snap, c: old } } as never) as typeof row;
+    const migrated = withCosts({ ...row, snap: { ...row.snap, c: old } });
     expect(checkRow(agentMachine, migrated)).toEqual([]);
     const agent = new Agent(load(agentMachine, migrated));
     agent.allow('ls');
