@@ -3,7 +3,7 @@ import type { Project } from '../../protocols/statechart.ts';
 import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, type Told } from './deed.ts';
 import * as rows from './rows.ts';
 import { ended } from './run.ts';
-import type { Joined, SessionContext } from './types.ts';
+import type { EndedSession, Joined, SessionContext } from './types.ts';
 
 /** The run an abort names, if it names one. */
 const namedBy = (event: unknown): string | undefined => (event as { runId?: string }).runId;
@@ -89,6 +89,11 @@ export function askReset({ context, event }: At): Deed {
 
 export const resetAsked = ({ context }: At): boolean => context.reset !== null;
 
+const endedOf = ({ sessionId, reset }: SessionContext): EndedSession => ({
+  sessionId,
+  reason: reset?.reason ?? 'reset',
+});
+
 /** Another session id, none of the old words, settings or counts; the transcript goes on. */
 export function renew({ context, event }: At): Deed {
   const { reply, sessionId, reason } = context.reset!;
@@ -99,6 +104,7 @@ export function renew({ context, event }: At): Deed {
     own: {},
     digest: null,
     isFresh: true,
+    ...(context.isFresh ? {} : { ended: endedOf(context) }),
     usage: NO_USAGE,
     lastMessage: '',
     length: context.length + 1,

@@ -172,14 +172,14 @@ function approvalId(context: SessionContext): string {
 
 export function ask({ context }: At): Deed {
   const { id: callId, name, question } = headOf(context)!;
-  const { command, detail, forMs } = question!;
+  const { command, detail, pattern, forMs } = question!;
   const id = approvalId(context);
   const title = firstOf(`${context.agentId} wants to run: ${command}`, 256);
   const event: ApprovalAsk = {
     type: 'approval.ask',
     title,
     detail: firstOf(`${detail}\n\nsession ${context.sessionKey}`.trim(), 8_192),
-    options: [...OPTIONS],
+    options: OPTIONS.filter(({ name: option }) => pattern !== '' || option !== 'allow-always'),
     forMs,
   };
   return {

@@ -115,7 +115,7 @@ const modelOf = ({ run, own, settings }: SessionContext): string | undefined =>
   run?.model ?? own.model ?? settings?.model;
 
 export const assembleInput = ({ context }: { context: SessionContext }): AssembleInput => {
-  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh } = context;
+  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh, ended } = context;
   const { runId, text, extraSystemPrompt } = runOf(context);
   return {
     tenant,
@@ -126,7 +126,7 @@ export const assembleInput = ({ context }: { context: SessionContext }): Assembl
     text,
     settings: settings!,
     isFirst: isFresh,
-    ...defined({ model: modelOf(context), extraSystemPrompt, digest }),
+    ...defined({ model: modelOf(context), extraSystemPrompt, digest, ended }),
   };
 };
 
@@ -138,6 +138,7 @@ export function takePrompt({ context, event }: At): Deed {
   const change = {
     digest,
     isFresh: false,
+    ...(context.ended ? { ended: null } : {}),
     length: context.length + added,
     ...withRun(context, {
       text: '',

@@ -82,6 +82,8 @@ export type OwnSettings = {
   readonly reasoning?: boolean;
 };
 
+export type EndedSession = { readonly sessionId: string; readonly reason: string };
+
 export type SessionContext = {
   readonly self: Address;
   readonly tenant: string;
@@ -98,6 +100,8 @@ export type SessionContext = {
   readonly digest: string | null;
   /** no run has been assembled since it began or was reset */
   readonly isFresh: boolean;
+  /** what a reset ended; hooks are told of it with the next run (AL6) */
+  readonly ended?: EndedSession | null;
   /** the agent's, as they were when the last run was admitted */
   readonly settings: AgentSettings | null;
   readonly own: OwnSettings;
@@ -216,6 +220,8 @@ export type AssembleInput = {
   readonly digest?: string;
   /** the session has just begun (a hook is told) */
   readonly isFirst: boolean;
+  /** the session that was reset before it (a hook is told) */
+  readonly ended?: EndedSession;
 };
 export type AssembleOutput = {
   readonly digest: string;
@@ -235,7 +241,7 @@ export type PlannedCall = ToolCall & {
   readonly parallel: boolean;
   /** it does not run: the model reads this instead */
   readonly refused?: string;
-  /** a person is asked first (SX3); `pattern`: what `always` allows */
+  /** a person is asked first (SX3); `pattern`: what `always` allows, '' when nothing can be */
   readonly question?: {
     readonly command: string;
     readonly detail: string;

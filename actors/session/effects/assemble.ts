@@ -14,6 +14,9 @@ import type { FoundFile, PromptFacts } from '../../agent/prompt/sources.ts';
 import type { AgentServices } from '../../agent/services.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
+/** What looks at the end of a run: the effect `reply` runs them. */
+const replyNames = ['agent_end', 'message_sending', 'message_sent'] as const;
+
 export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
   class: 'repeatable',
   workspace: 'discard',
@@ -21,6 +24,7 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
     const { hooks } = context.services as AgentServices;
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, runId };
+    if (input.ended && hooks.has('session_end')) await hooks.run('session_end', input.ended, about);
     if (input.isFirst && hooks.has('session_start'))
       await hooks.run('session_start', { sessionId: input.sessionId }, about);
     const made = await promptFor(input, context, about);
@@ -30,7 +34,7 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
       digest,
       ...(digest === input.digest ? {} : { prompt: { system, report } }),
       ...(prepend === undefined ? {} : { prepend }),
-      replyHooks: hooks.has('message_sending') || hooks.has('message_sent'),
+      replyHooks: replyNames.some((name) => hooks.has(name)),
     };
   },
 };
