@@ -6,7 +6,7 @@
  * from is in load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type Loaded, inputForm, notYetUsed, oneOf, record, secret, section } from './fields.ts';
+import { type Loaded, inputForm, notYetUsed, oneOf, secret, section } from './fields.ts';
 import { a2aSection } from './schema-a2a.ts';
 import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';

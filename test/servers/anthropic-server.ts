@@ -15,10 +15,8 @@ export const startAnthropicServer = (options: ServerOptions = {}): Promise<Scrip
 
 type SentMessage = { role: string; content: string | { type: string; [field: string]: unknown }[] };
 
-const known = [
-  ...['model', 'max_tokens', 'stream', 'messages', 'system', 'tools', 'cache_control'],
-  ...['thinking', 'output_config'],
-];
+const known =
+  'model max_tokens stream messages system tools cache_control thinking output_config'.split(' ');
 
 /** The rules of the real API that a careless client breaks. */
 const refuses = ({ body, headers }: SeenRequest): string | undefined => {

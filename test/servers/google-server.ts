@@ -19,7 +19,7 @@ type Part = {
   thought?: boolean;
   thoughtSignature?: string;
   inlineData?: { mimeType: string };
-  functionCall?: { id?: string; name: string };
+  functionCall?: { id?: string; name: string; args: unknown };
   functionResponse?: { id?: string; name: string };
 };
 type Content = { role: string; parts: Part[] };
@@ -105,8 +105,7 @@ const finish = async (
   }
   const signed = thought.has(request) ? { thoughtSignature: 'c2lnbmVk' } : {};
   for (const [at, { id, name, args }] of calls.entries()) {
-    const functionCall = { id, name, args } as Part['functionCall'];
-    await chunk(send, request, [{ functionCall, ...(at === 0 ? signed : {}) } as Part]);
+    await chunk(send, request, [{ functionCall: { id, name, args }, ...(at === 0 ? signed : {}) }]);
   }
   const { inputTokens = 11, outputTokens = 7 } = plan.usage ?? {};
   const thoughts = thought.has(request) ? 2 : 0;

@@ -33,9 +33,9 @@ type ChatMessage = {
   tool_call_id?: string;
 };
 
-const knownOfChat = [
-  ...['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'tools', 'reasoning_effort'],
-];
+const knownOfChat = 'model messages stream stream_options max_tokens tools reasoning_effort'.split(
+  ' ',
+);
 
 const chatRefuses = ({ body }: SeenRequest): string | undefined => {
   const unknown = Object.keys(body).find((field) => !knownOfChat.includes(field));
@@ -119,15 +119,13 @@ const chat: Protocol = {
 
 // Responses
 
-const knownOfResponses = [
-  ...['model', 'input', 'stream', 'store', 'instructions', 'max_output_tokens', 'tools'],
-  ...['reasoning', 'include'],
-];
+const knownOfResponses =
+  'model input stream store instructions max_output_tokens tools reasoning include'.split(' ');
 
 /** The efforts that a model takes, as its documentation has them. */
 const efforts = (model: string): string[] => {
   if (/^gpt-4|-chat/.test(model)) return [];
-  if (/^gpt-5-pro/.test(model)) return ['high'];
+  if (model.startsWith('gpt-5-pro')) return ['high'];
   if (/^gpt-5(-mini|-nano)?$/.test(model)) return ['minimal', 'low', 'medium', 'high'];
   return ['low', 'medium', 'high', ...(/^gpt-5\.[2-9]/.test(model) ? ['xhigh'] : [])];
 };

@@ -143,6 +143,8 @@ export const startScriptedServer = async (
     // a client that went away is no fault of this server
     answer(incoming, response).catch((error: unknown) => response.destroy(error as Error));
   });
+  // longer than any test: a connection that ends just as it is used again is another test's matter
+  server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));

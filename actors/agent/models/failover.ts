@@ -66,7 +66,7 @@ export async function* streamWithFailover(
   const attempts: Attempt[] = [];
   let last: { candidate: Candidate; error: TroupeError; told: boolean } | undefined;
   for (const candidate of chain) {
-    if (attempts.some((attempt) => settles(attempt, candidate))) continue;
+    if (attempts.some((before) => settles(before, candidate))) continue;
     const coolsMs = catalog.coolDowns.remainingMs(candidate.place);
     if (coolsMs > 0 && candidate !== soonest(catalog, chain)) {
       attempts.push({ model: candidate.name, profile: candidate.place.profile, coolsMs });

@@ -119,7 +119,7 @@ class Wait {
 
   /** Global fetch, with every byte of the body counted as life. */
   readonly fetch: Fetch = async (url, init) => {
-    const response = await globalThis.fetch(url, init);
+    const response = await this.#ask(url, init);
     this.#touch();
     this.#headers = response.headers;
     if (response.body === null) return response;
@@ -131,6 +131,21 @@ class Wait {
     });
     return new Response(response.body.pipeThrough(seen), response);
   };
+
+  /**
+   * A connection of the pool may have been closed at the other end just as the request went out on
+   * it: then nobody answered, and it goes out once more. A model call may be repeated.
+   */
+  async #ask(...[url, init]: Parameters<Fetch>): Promise<Response> {
+    try {
+      return await globalThis.fetch(url, init);
+    } catch (thrown) {
+      const { cause } = thrown as { cause?: { code?: string } };
+      const unanswered = cause?.code === 'UND_ERR_SOCKET' && !this.#request.signal.aborted;
+      if (!unanswered || typeof init?.body !== 'string') throw thrown;
+      return globalThis.fetch(url, init);
+    }
+  }
 
   shorten(idleTimeoutMs: number): void {
     this.#idleTimeoutMs = Math.min(this.#idleTimeoutMs, idleTimeoutMs);

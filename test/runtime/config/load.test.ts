@@ -154,13 +154,38 @@ describe('models', () => {
     expect(config.models.providers).toEqual({});
   });
 
-  it('of anthropic and openai need neither an address nor the name of their API', () => {
+  it('of anthropic, openai and google need neither an address nor the name of their API', () => {
     const { providers } = load(
-      "{ models: { providers: { openai: { apiKey: 'k' }, anthropic: {} } } }",
+      "{ models: { providers: { openai: { apiKey: 'k' }, anthropic: {}, google: {} } } }",
     ).config.models;
+    expect(providers.google).toMatchObject({ api: 'google-generative-ai' });
     expect(providers.openai).toMatchObject({ api: 'openai-responses' });
     expect(providers.openai?.baseUrl).toBeUndefined();
     expect(providers.anthropic).toMatchObject({ api: 'anthropic-messages', models: [] });
+  });
+
+  it('may have several keys, prices, and what they take in', () => {
+    const { local } = load(
+      `{ models: { providers: { local: {
+        baseUrl: 'http://h/v1', api: 'openai-completions', streamOptions: false,
+        profiles: [{ id: 'spare', apiKey: { env: 'SPARE' } }],
+        models: [{ id: 'm', images: false, thinking: true,
+          price: { input: 1, output: 2, above: { inputTokens: 9, input: 3, output: 4 } } }],
+      } } } }`,
+      { env: { SPARE: 'a spare key' } },
+    ).config.models.providers;
+    expect(local?.profiles[0]?.apiKey.reveal()).toBe('a spare key');
+    expect(local?.streamOptions).toBe(false);
+    expect(local?.models[0]).toMatchObject({ images: false, thinking: true, price: { output: 2 } });
+  });
+
+  it('may not have two keys of one name', () => {
+    const twice = (id: string) =>
+      `{ models: { providers: { openai: {
+        profiles: [{ id: 'a', apiKey: 'x' }, { id: '${id}', apiKey: 'y' }],
+      } } } }`;
+    expect(() => load(twice('a'))).toThrow(/profiles\[1\]\.id/);
+    expect(() => load(twice('default'))).toThrow(/belongs to `apiKey`/);
   });
 
   it('may be named bare, by provider, and by a listed name that holds a slash', () => {

@@ -17,7 +17,11 @@ const local: ModelSettings = {
     },
   },
 };
-const keys = { ANTHROPIC_API_KEY: 'sk-ant-key-in-env', OPENAI_API_KEY: 'sk-key-in-env' };
+const keys = {
+  ANTHROPIC_API_KEY: 'sk-ant-key-in-env',
+  OPENAI_API_KEY: 'sk-key-in-env',
+  GEMINI_API_KEY: 'gem-key-in-env',
+};
 
 const refusal = (act: () => unknown): TroupeError => {
   try {
@@ -40,6 +44,14 @@ describe('the default model', () => {
       'openai/gpt-5.5',
     );
     expect(createModelCatalog(local, { clock, env: keys }).defaultModel()).toBe('local/qwen');
+    const { GEMINI_API_KEY } = keys;
+    expect(createModelCatalog(none, { clock, env: { GEMINI_API_KEY } }).defaultModel()).toBe(
+      'google/gemini-3.8-flash',
+    );
+    const GOOGLE_API_KEY = GEMINI_API_KEY;
+    expect(createModelCatalog(none, { clock, env: { GOOGLE_API_KEY } }).defaultModel()).toBe(
+      'google/gemini-3.8-flash',
+    );
     const keyless: ModelSettings = { providers: { anthropic: { api: 'anthropic-messages' } } };
     expect(createModelCatalog(keyless, { clock }).defaultModel()).toBe('offline/troupe-offline');
   });
@@ -161,6 +173,34 @@ describe('secrets of the catalog', () => {
   });
 });
 
+describe('the profiles of a provider', () => {
+  const entry = { api: 'openai-completions', baseUrl: 'http://127.0.0.1:9/v1' } as const;
+  const profiles = [
+    { id: 'work', apiKey: 'key-of-work' },
+    { id: 'spare', apiKey: 'key-of-spare' },
+  ];
+  const idsOf = (settings: ModelSettings) =>
+    createModelCatalog(settings, { clock })
+      .resolve('p/m')
+      .profiles.map(({ id, provider }) => `${provider.id}:${id}`);
+
+  it('are its keys in order, of which apiKey is the first', () => {
+    expect(idsOf({ providers: { p: entry } })).toEqual(['p:']);
+    expect(idsOf({ providers: { p: { ...entry, apiKey: 'a-key', profiles } } })).toEqual([
+      'p:default',
+      'p:work',
+      'p:spare',
+    ]);
+    expect(idsOf({ providers: { p: { ...entry, profiles } } })).toEqual(['p:work', 'p:spare']);
+  });
+
+  it('make a known provider usable, and are in no error', () => {
+    const settings: ModelSettings = { providers: { openai: { profiles } } };
+    expect(createModelCatalog(settings, { clock }).defaultModel()).toBe('openai/gpt-5.5');
+    expect(inspect(createModelCatalog(settings, { clock }), { depth: 9 })).not.toContain('key-of');
+  });
+});
+
 it('loads an SDK only with the first call that needs it', async () => {
   const { metafile } = await build({
     entryPoints: ['actors/agent/models/catalog.ts'],
@@ -173,7 +213,13 @@ it('loads an SDK only with the first call that needs it', async () => {
     logLevel: 'silent',
   });
   const external = Object.values(metafile.outputs).flatMap(({ imports }) => imports);
-  const sdks = external.filter(({ path }) => ['openai', '@anthropic-ai/sdk'].includes(path));
-  expect(sdks.map(({ path }) => path).sort()).toEqual(['@anthropic-ai/sdk', 'openai']);
+  const sdks = external.filter(({ path }) =>
+    ['openai', '@anthropic-ai/sdk', '@google/genai'].includes(path),
+  );
+  expect(sdks.map(({ path }) => path).sort()).toEqual([
+    '@anthropic-ai/sdk',
+    '@google/genai',
+    'openai',
+  ]);
   expect(sdks.every(({ kind }) => kind === 'dynamic-import')).toBe(true);
 });

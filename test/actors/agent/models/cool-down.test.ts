@@ -151,13 +151,13 @@ describe('whatever happens', () => {
     'INVALID_ARGUMENT',
     'CANCELLED',
   ];
-  const place = fc.record({
+  const anyPlace = fc.record({
     provider: fc.constantFrom('p', 'q'),
     profile: fc.constantFrom('a', 'b'),
     model: fc.constantFrom('m', 'n'),
   });
   const step = fc.oneof(
-    fc.record({ kind: fc.constant('begin' as const), place }),
+    fc.record({ kind: fc.constant('begin' as const), place: anyPlace }),
     fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 2 * hour }) }),
     fc.record({
       kind: fc.constant('end' as const),

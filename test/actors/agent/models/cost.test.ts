@@ -38,11 +38,13 @@ describe('the cost of a call', () => {
   });
 
   it('is known for every model that is known by name, and the cache is never dearer', () => {
-    for (const { id, price } of [...anthropicModels, ...openAiModels, ...googleModels]) {
-      expect(price?.input, id).toBeGreaterThan(0);
-      expect(price?.output, id).toBeGreaterThan(price?.input ?? 0);
-      expect(price?.cachedInput, id).toBeLessThan(price?.input ?? 0);
-    }
+    const known = [...anthropicModels, ...openAiModels, ...googleModels];
+    const odd = known.filter(
+      ({ price: { input = 0, output = 0, cachedInput = input } = {} as never }) => {
+        return !(input > 0 && output > input && cachedInput < input);
+      },
+    );
+    expect(odd).toEqual([]);
   });
 });
 

@@ -63,7 +63,7 @@ describe('thinking of Google’s models', () => {
       'gemini-2.5-flash-image',
       'gemma-3',
     ]) {
-      expect(googleThinking(model(id), 'high'), id).toBeUndefined();
+      expect([id, googleThinking(model(id), 'high')]).toEqual([id, undefined]);
     }
     expect(googleThinking(model('gemini-3.8-flash'), 'off')).toBeUndefined();
     expect(googleThinking(model('gemini-3.8-flash', false), 'high')).toBeUndefined();
