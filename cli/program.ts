@@ -4,6 +4,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import type { AgentOptions } from './agent.ts';
+import { addAgentPrompt } from './agent-prompt-command.ts';
 import { addAgentsCommands } from './agents-commands.ts';
 import { addApprovalsCommands } from './approvals-commands.ts';
 import type { ChartFormat } from './charts.ts';
@@ -105,9 +106,9 @@ function addChat(program: Command, finish: Finish): void {
 }
 
 function addAgent(program: Command, finish: Finish): void {
-  withJson(withClient(program.command('agent')))
+  const agent = withJson(withClient(program.command('agent')))
     .description('give an agent one message and print its answer')
-    .requiredOption('-m, --message <text>', 'the message; - reads it from stdin')
+    .option('-m, --message <text>', 'the message; - reads it from stdin')
     .option('--session <key>', 'session; default the main one')
     .option('--agent <id>', 'agent; default the default one')
     .option('--model <name>', 'model as provider/model')
@@ -123,9 +124,13 @@ function addAgent(program: Command, finish: Finish): void {
         'git diff | troupe agent -m - --run-id review-42',
       ),
     )
-    .action(async (options: AgentOptions) => {
-      finish(await (await import('./agent.ts')).agent(options));
+    .action(async ({ message, ...options }: Partial<AgentOptions>) => {
+      // not required by commander, which would ask for it below `agent` as well
+      if (message === undefined)
+        agent.error(`error: required option '-m, --message <text>' not specified`);
+      finish(await (await import('./agent.ts')).agent({ message: message!, ...options }));
     });
+  addAgentPrompt(agent, finish);
 }
 
 function addSessions(program: Command, finish: Finish): void {

@@ -1,0 +1,24 @@
+/** The command `troupe agent prompt`, below `troupe agent`. */
+import { type Command } from 'commander';
+import type { AgentPromptOptions } from './agent-prompt.ts';
+import { examples, type Finish } from './command-parts.ts';
+
+/** Options that both have are read by the command above; `optsWithGlobals` has them. */
+export function addAgentPrompt(agent: Command, finish: Finish): void {
+  agent
+    .command('prompt')
+    .description('print what the agent’s models are told, as the next run would be')
+    .option('--explain', 'a table of its sources instead: how much of each, what is missing')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe agent prompt',
+        'troupe agent prompt --explain',
+        'troupe agent prompt --agent main --session work --json',
+      ),
+    )
+    .action(async (_: object, command: Command) => {
+      const options = command.optsWithGlobals<AgentPromptOptions>();
+      finish(await (await import('./agent-prompt.ts')).agentPrompt(options));
+    });
+}

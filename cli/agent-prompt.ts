@@ -1,0 +1,128 @@
+/**
+ * `troupe agent prompt`: what an agent's models would be told now, made of the same sources as for
+ * a run (AL5), and where it comes from. Asks no gateway: it reads configuration, hooks, skills and
+ * the workspace, which may be open elsewhere. Hooks of `agent:bootstrap` are asked, those of
+ * `before_agent_start` are not: they belong to a run.
+ */
+import { join } from 'node:path';
+import type { PromptReport, PromptSource } from '../protocols/session.ts';
+import { type Config, defaultAgent, natsServers, resolveAgents } from '../runtime/config/index.ts';
+import type { Peeked } from '../runtime/index.ts';
+import { exitCodes } from './exit.ts';
+import { type CommonOptions, loadFrom } from './options.ts';
+import { printJson, table } from './output.ts';
+import { untilSignal } from './signals.ts';
+
+export type AgentPromptOptions = CommonOptions & {
+  readonly agent?: string;
+  readonly session?: string;
+  readonly explain?: boolean;
+};
+
+/** @throws TroupeError for an agent that there is not, and UNAVAILABLE as workspaces do */
+export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
+  const { config } = await loadFrom(options);
+  const [crews, hooks, settings, keys, effects] = await Promise.all([
+    import('../compose/crew.ts'),
+    import('../compose/hooks.ts'),
+    import('../compose/agent-settings.ts'),
+    import('../channels/gateway/session-key.ts'),
+    import('../actors/session/effects/assemble.ts'),
+  ]);
+  const names = {
+    defaultAgentId: defaultAgent(config).id,
+    mainKey: config.session.mainKey,
+    agents: resolveAgents(config).map(({ id }) => ({ id, model: '' })),
+  };
+  const given = { sessionKey: options.session, agentId: options.agent };
+  const { sessionKey, agentId } = keys.fullSessionKey(names, given);
+  const crew = await hooks.withHooks(config, crews.hire(config));
+  const resolved = crew.agents.find(({ id }) => id === agentId)!;
+  const workspaces = await peekingOf(config);
+  const about = { tenant: crews.TENANT, agentId, sessionKey };
+  try {
+    const prompt = await effects.promptFor(
+      { ...about, settings: settings.settingsOf(resolved) },
+      { services: crew.services, peek: workspaces.peek, now: () => Date.now() },
+      about,
+    );
+    print({ agentId, sessionKey, ...prompt }, options);
+    return exitCodes.ok;
+  } finally {
+    await workspaces.close();
+  }
+}
+
+type Shown = {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly digest: string;
+  readonly system: string;
+  readonly report: PromptReport;
+};
+
+function print(shown: Shown, { json = false, explain = false }: AgentPromptOptions): void {
+  if (json) return printJson(shown);
+  process.stdout.write(explain ? explained(shown) : `${shown.system}\n`);
+}
+
+function explained({ agentId, sessionKey, report, system }: Shown): string {
+  const { sources, tokens, tools, skills, problems = [] } = report;
+  return [
+    table(['source', 'characters', 'of', 'note'], sources.map(cells)).trimEnd(),
+    '',
+    `${agentId} in ${sessionKey}: ${system.length} characters, about ${tokens} tokens`,
+    `tools: ${tools.join(', ') || 'none'}`,
+    `skills: ${skills.join(', ') || 'none'}`,
+    ...problems.map((problem) => `problem: ${problem}`),
+    '',
+  ].join('\n');
+}
+
+const NOTES: Record<NonNullable<PromptSource['left']>, string> = {
+  missing: 'there is none',
+  empty: 'is empty',
+  unreadable: 'left out: no text, too large, or a link out of the workspace',
+  hook: 'taken away by a hook',
+  limit: 'left out: the prompt is full',
+};
+
+const cells = ({ name, characters, cutFrom, left }: PromptSource): string[] => [
+  name,
+  left ? '' : String(characters),
+  cutFrom === undefined ? '' : String(cutFrom),
+  left ? NOTES[left] : cutFrom === undefined ? '' : 'cut in its middle',
+];
+
+type Peeking = {
+  readonly peek: (
+    actor: string,
+    paths: readonly string[],
+    before?: Peeked,
+  ) => Promise<Peeked | undefined>;
+  readonly close: () => Promise<void>;
+};
+
+/** Workspaces of this installation, without opening its store: it may be running. */
+async function peekingOf(config: Config): Promise<Peeking> {
+  const clustered = natsServers(config.nats).length > 0;
+  const { provider = clustered ? 'synced' : 'folder', path } = config.runtime.workspaces;
+  const root = path ?? join(config.home, 'workspaces');
+  if (provider === 'folder' || !clustered) {
+    const [{ peekFolder }, { folderNameOf }] = await Promise.all([
+      import('../runtime/index.ts'),
+      import('../runtime/workspaces/name.ts'),
+    ]);
+    const peek: Peeking['peek'] = (actor, paths, before) =>
+      peekFolder(join(root, folderNameOf(actor as never), 'files'), paths, before, Date.now);
+    return { peek, close: () => Promise.resolve() };
+  }
+  const [{ linkCluster }, { syncedWorkspaces }] = await Promise.all([
+    import('./cluster-link.ts'),
+    import('../runtime/workspaces/synced.ts'),
+  ]);
+  const { store, blobs } = await linkCluster(config, untilSignal());
+  const workspaces = syncedWorkspaces({ blobs, cell: store.cell, cacheFolder: root });
+  const peek: Peeking['peek'] = (actor, ...about) => workspaces.peek(actor as never, ...about);
+  return { peek, close: () => store.close() };
+}

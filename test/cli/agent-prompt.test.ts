@@ -1,0 +1,58 @@
+/** `troupe agent prompt`: what a model would be told, and where it comes from. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { address } from '../../protocols/address.ts';
+import { folderNameOf } from '../../runtime/workspaces/name.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+import { runProgram } from './program.ts';
+
+/** An installation whose agent has instructions, and a skill for all agents. */
+function installation(): string {
+  const home = scratchFolder();
+  const data = join(home, '.troupe');
+  const agent = address('default', 'agent', 'main');
+  const files = join(data, 'workspaces', folderNameOf(agent), 'files');
+  mkdirSync(files, { recursive: true });
+  writeFileSync(join(files, 'AGENTS.md'), 'Feed the cat at eight.');
+  mkdirSync(join(data, 'skills/news'), { recursive: true });
+  writeFileSync(
+    join(data, 'skills/news/SKILL.md'),
+    '---\nname: news\ndescription: Reads the news.\n---\n',
+  );
+  return home;
+}
+
+describe('troupe agent prompt', () => {
+  it('prints what the next run would be told', async () => {
+    const { code, stdout } = await runProgram(['agent', 'prompt'], { home: installation() });
+    expect(code).toBe(0);
+    expect(stdout).toContain('# AGENTS.md\n\nFeed the cat at eight.');
+    expect(stdout).toContain('Commands: on the host');
+  });
+
+  it('explains where it comes from', async () => {
+    const { stdout } = await runProgram(['agent', 'prompt', '--explain'], { home: installation() });
+    expect(stdout).toMatch(/^AGENTS\.md +\d+/m);
+    expect(stdout).toMatch(/^USER\.md +there is none/m);
+    expect(stdout).toMatch(/^skills: news$/m);
+    expect(stdout).toContain('agent:main:main');
+  });
+
+  it('is of the agent and the session that are asked for', async () => {
+    const args = ['agent', 'prompt', '--agent', 'main', '--session', 'work', '--json'];
+    const { stdout } = await runProgram(args, { home: installation() });
+    expect(JSON.parse(stdout)).toMatchObject({
+      sessionKey: 'agent:main:work',
+      report: { skills: ['news'] },
+      system: expect.stringContaining('Commands: in a sandbox'),
+    });
+    const unknown = await runProgram(['agent', 'prompt', '--agent', 'nobody']);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody') });
+  });
+
+  it('leaves the message mandatory where one is given', async () => {
+    const { code, stderr } = await runProgram(['agent']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--message')]);
+  });
+});
