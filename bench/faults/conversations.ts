@@ -80,7 +80,10 @@ class Program {
     this.#port = port;
     this.url = `ws://127.0.0.1:${port}`;
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'troupe.json5'), '{ cluster: { shards: 12 } }');
+    // every message is a run of its own, and what a full session does not take is refused
+    const queue = `{ mode: 'followup', cap: 100, overflow: 'refuse' }`;
+    const config = `{ cluster: { shards: 12 }, messages: { queue: ${queue} } }`;
+    writeFileSync(join(folder, 'troupe.json5'), config);
   }
 
   async start(name: string): Promise<void> {
