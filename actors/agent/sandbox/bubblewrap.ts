@@ -14,7 +14,8 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
 import { bubblewrapArguments, DESCRIPTORS, MADE_FILES } from './bubblewrap-arguments.ts';
 import { isAlive, killNow } from './process-tree.ts';
-import { DEFAULT_LIMITS, settled, startPiped, supervise } from './supervised.ts';
+import { startPiped } from './start-piped.ts';
+import { DEFAULT_LIMITS, settled, supervise } from './supervised.ts';
 
 const PROGRAM = 'bwrap';
 const PROBE_MS = 10_000;
@@ -24,23 +25,25 @@ export const createBubblewrap = (): Boundary => ({ kind: 'bubblewrap', run });
 
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
   checkWorkspace(command);
-  const child = await startPiped(PROGRAM, bubblewrapArguments(command), {
+  const started = await startPiped(PROGRAM, bubblewrapArguments(command), {
     // bwrap itself needs to find programs and nothing else
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    more: Object.keys(DESCRIPTORS).length,
   });
+  const { pid: bwrap } = started;
+  const descriptors: readonly unknown[] = started.child.stdio;
   const { info, passwd, group, hosts } = DESCRIPTORS;
-  giveFile(child.stdio[passwd], MADE_FILES.passwd);
-  giveFile(child.stdio[group], MADE_FILES.group);
-  giveFile(child.stdio[hosts], MADE_FILES.hosts);
-  const first = firstProcess(child.stdio[info] as Readable);
+  giveFile(descriptors[passwd], MADE_FILES.passwd);
+  giveFile(descriptors[group], MADE_FILES.group);
+  giveFile(descriptors[hosts], MADE_FILES.hosts);
+  const first = firstProcess(descriptors[info] as Readable);
   let firstPid: number | undefined;
   void first.then((pid) => (firstPid = pid));
-  return supervise(child, {
+  return supervise(started, {
     limits: command.limits,
     signal: command.signal,
     sampled: true,
-    kill: () => void first.then((pid) => killNow(pid ?? child.pid)),
+    kill: () => void first.then((pid) => killNow(pid ?? bwrap)),
     gone: async () => {
       const pid = firstPid;
       if (pid !== undefined) await settled(() => !isAlive(pid));

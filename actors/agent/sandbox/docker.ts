@@ -6,13 +6,14 @@
  * process dies, and by `timeout` inside when neither could. Memory past the limit is the engine's
  * to end: exit code 137.
  */
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { text } from 'node:stream/consumers';
-import { TroupeError } from '../../../protocols/errors.ts';
+import { promisify } from 'node:util';
 import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
 import { CLIENT_VARIABLES, dockerArguments } from './docker-arguments.ts';
 import { killNow } from './process-tree.ts';
-import { startPiped, supervise } from './supervised.ts';
+import { startPiped } from './start-piped.ts';
+import { supervise } from './supervised.ts';
 import { whenThisProcessDies } from './watchdog.ts';
 
 const PROGRAM = 'docker';
@@ -27,15 +28,15 @@ export const createDocker = (options: { readonly image?: string } = {}): Boundar
 async function run(command: SandboxedCommand, image: string): Promise<RunningCommand> {
   const name = `troupe-${randomUUID()}`;
   const user = `${process.getuid?.() ?? 1000}:${process.getgid?.() ?? 1000}`;
-  const child = await startPiped(PROGRAM, dockerArguments(command, { name, image, user }), {
+  const started = await startPiped(PROGRAM, dockerArguments(command, { name, image, user }), {
     env: { ...command.env, ...clientEnv() },
   });
   const callOff = whenThisProcessDies('docker rm --force "$1"', [name]);
   let removed: Promise<unknown> | undefined;
   const remove = () => {
-    removed ??= call(['rm', '--force', name]).finally(() => killNow(child.pid));
+    removed ??= call(['rm', '--force', name]).finally(() => killNow(started.pid));
   };
-  return supervise(child, {
+  return supervise(started, {
     limits: command.limits,
     signal: command.signal,
     sampled: false,
@@ -72,14 +73,15 @@ export async function probeDocker(image = DOCKER_IMAGE_DEFAULT): Promise<string 
 /** Runs the client to its end; undefined when there is none. */
 async function call(
   argv: readonly string[],
-): Promise<{ readonly code: number | null; readonly said: string } | undefined> {
+): Promise<{ readonly code: number; readonly said: string } | undefined> {
   try {
-    const child = await startPiped(PROGRAM, argv, { timeout: CALL_MS, killSignal: 'SIGKILL' });
-    const code = new Promise<number | null>((resolve) => child.once('exit', resolve));
-    const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    return { code: await code, said: (error || out).trim().slice(0, 400) };
+    const options = { timeout: CALL_MS, killSignal: 'SIGKILL' } as const;
+    const { stdout } = await promisify(execFile)(PROGRAM, argv, options);
+    return { code: 0, said: stdout.trim() };
   } catch (error) {
-    if (error instanceof TroupeError) return undefined;
-    throw error;
+    // of a failed start, a number of an exit, null of a signal
+    const { code, stderr = '' } = error as { code?: string | number | null; stderr?: string };
+    if (code === 'ENOENT') return undefined;
+    return { code: Number(code) || 1, said: stderr.trim().slice(0, 400) || 'it did not answer' };
   }
 }

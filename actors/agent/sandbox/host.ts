@@ -12,7 +12,8 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
 import { isAlive, killNow, marked, processesUnder } from './process-tree.ts';
-import { settled, startPiped, supervise } from './supervised.ts';
+import { startPiped } from './start-piped.ts';
+import { settled, supervise } from './supervised.ts';
 import { whenThisProcessDies } from './watchdog.ts';
 
 /** Inherited by all that a command starts. */
@@ -23,7 +24,7 @@ export const createHostBoundary = (): Boundary => ({ kind: 'host', run });
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
   const id = randomUUID();
   const [program = '', ...argv] = command.argv;
-  const child = await startPiped(program, argv, {
+  const started = await startPiped(program, argv, {
     cwd: resolve(command.workspace ?? homedir(), command.cwd ?? '.'),
     env: {
       PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
@@ -32,21 +33,20 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
       ...command.env,
       [MARK]: id,
     },
-    // a process group of its own
     detached: true,
   });
-  const callOff = whenThisProcessDies('kill -KILL "-$1"', [String(child.pid)]);
+  const callOff = whenThisProcessDies('kill -KILL "-$1"', [String(started.pid)]);
   const kill = () => {
-    for (const pid of processesUnder(child.pid, Infinity)) killNow(pid);
-    killNow(-child.pid);
+    for (const pid of processesUnder(started.pid, Infinity)) killNow(pid);
+    killNow(-started.pid);
   };
-  return supervise(child, {
+  return supervise(started, {
     limits: command.limits,
     signal: command.signal,
     sampled: process.platform === 'linux',
     kill,
     async gone() {
-      killNow(-child.pid);
+      killNow(-started.pid);
       await settled(() => {
         const left = marked(MARK, id).filter(isAlive);
         for (const pid of left) killNow(pid);

@@ -10,11 +10,9 @@
  * own, which neither a container nor a user's session hands out. What may come between two samples
  * is bounded by the limits per process that the boundaries set.
  */
-import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
-import { TroupeError } from '../../../protocols/errors.ts';
 import type { CommandEnd, RunningCommand, SandboxLimits } from './boundary.ts';
 import { processesUnder, useOf } from './process-tree.ts';
+import type { Started } from './start-piped.ts';
 
 export const DEFAULT_LIMITS: SandboxLimits = {
   timeoutMs: 120_000,
@@ -40,33 +38,8 @@ export type Supervision = {
   readonly sampled: boolean;
 };
 
-type Piped = Omit<ChildProcess, 'stdin' | 'stdout' | 'stderr' | 'pid' | 'stdio'> & {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly stdio: readonly unknown[];
-  readonly pid: number;
-};
-
-/** Starts a process with its three streams as pipes. @throws TroupeError UNAVAILABLE */
-export async function startPiped(
-  program: string,
-  argv: readonly string[],
-  options: SpawnOptions,
-): Promise<Piped> {
-  const child = spawn(program, argv, { ...options, stdio: options.stdio ?? 'pipe' });
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (cause) =>
-      reject(new TroupeError('UNAVAILABLE', `${program}: ${cause.message}`, { cause })),
-    );
-  });
-  // a process that ends before it has read its input is nobody's failure
-  child.stdin?.on('error', () => {});
-  return child as Piped;
-}
-
-export function supervise(child: Piped, supervision: Supervision): RunningCommand {
+export function supervise(started: Started, supervision: Supervision): RunningCommand {
+  const { child, pid, stdin, stdout, stderr } = started;
   const { limits, signal } = supervision;
   let why: CommandEnd['ended'] | undefined;
   let running = true;
@@ -78,7 +51,7 @@ export function supervise(child: Piped, supervision: Supervision): RunningComman
   };
   const onAbort = () => stop('aborted');
   const timer = setTimeout(() => stop('timeout'), limits.timeoutMs);
-  const endSampling = supervision.sampled ? sample(child.pid, limits, stop) : () => {};
+  const endSampling = supervision.sampled ? sample(pid, limits, stop) : () => {};
   const exited = new Promise<{ code: number | null }>((resolve) => {
     child.once('exit', (code) => {
       running = false;
@@ -94,7 +67,6 @@ export function supervise(child: Piped, supervision: Supervision): RunningComman
   });
   if (signal.aborted) onAbort();
   else signal.addEventListener('abort', onAbort, { once: true });
-  const { pid, stdin, stdout, stderr } = child;
   return { pid, stdin, stdout, stderr, end, kill: () => stop('signal') };
 }
 

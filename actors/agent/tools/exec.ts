@@ -168,7 +168,7 @@ class ExecCall {
   async #sandboxed(): Promise<SandboxedCommand> {
     const { confinement, env } = this.#context;
     return {
-      argv: ['/bin/sh', '-c', SHELL, 'sh', this.#args.command],
+      argv: ['/bin/sh', '-c', shell(this.#args.background), 'sh', this.#args.command],
       ...(await this.#folder()),
       access: this.#access(),
       env,
@@ -258,8 +258,14 @@ class ExecCall {
   }
 }
 
-/** bash where there is one: models write for it. */
-const SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; fi; exec sh -c "$1"';
+/** bash where there is one: models write for it. What can not be written to has no input. */
+const shell = (background = false): string => {
+  const input = background ? '' : ' </dev/null';
+  return (
+    `if command -v bash >/dev/null 2>&1; then exec bash -c "$1"${input}; fi; ` +
+    `exec sh -c "$1"${input}`
+  );
+};
 
 /** The end of the output, and how much of its beginning is missing. */
 function shownOutput({ output }: StartedCommand): string {

@@ -47,6 +47,12 @@ describe.each(here)('exec %s', (_, over) => {
     }
   });
 
+  it('has streams that a shell can open again, and reads no .bashrc for them', async () => {
+    const command = 'cat /dev/stdin; echo a | tee /dev/stderr; test -p /dev/stdout && echo pipe';
+    const { text } = await exec({ command }, over);
+    expect(text.split('\n').sort()).toEqual(['[exit code 0]', 'a', 'a', 'pipe']);
+  });
+
   it('keeps the end of a flood, counts the rest, and does not drown who watches', async () => {
     let told = 0;
     const update = (delta: string) => (told += delta.length);
