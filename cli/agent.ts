@@ -1,7 +1,9 @@
 /**
  * `troupe agent`: one message, one answer. Streams it to stdout, or prints the result as JSON.
  */
-import type { TroupeError } from '../protocols/errors.ts';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { TroupeError } from '../protocols/errors.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
@@ -16,11 +18,14 @@ export type AgentOptions = ClientOptions & {
   /** seconds */
   readonly timeout?: number;
   readonly runId?: string;
+  /** files of images that go with the message */
+  readonly image?: readonly string[];
 };
 
 /** Returns the exit code. @throws TroupeError when the message could not be given or followed */
 export async function agent(options: AgentOptions): Promise<number> {
-  const request = requestOf(options, await messageOf(options.message));
+  const attachments = await Promise.all((options.image ?? []).map(attachmentOf));
+  const request = requestOf(options, await messageOf(options.message), attachments);
   const outcome = await withGateway(options, async (client) => {
     if (options.json) return runAgent(client, request);
     const printer = new AnswerPrinter((text) => process.stdout.write(text));
@@ -39,7 +44,23 @@ async function messageOf(message: string): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function requestOf(options: AgentOptions, message: string): RunRequest {
+/** @throws TroupeError INVALID_ARGUMENT when the file can not be read */
+async function attachmentOf(path: string) {
+  try {
+    const content = (await readFile(path)).toString('base64');
+    return { type: 'image', fileName: basename(path), content };
+  } catch (cause) {
+    throw new TroupeError('INVALID_ARGUMENT', `--image ${path}: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+function requestOf(
+  options: AgentOptions,
+  message: string,
+  attachments: readonly object[],
+): RunRequest {
   const { session, agent: agentId, model, thinking, timeout, runId } = options;
   return {
     message,
@@ -49,6 +70,7 @@ function requestOf(options: AgentOptions, message: string): RunRequest {
     ...(thinking !== undefined && { thinking }),
     ...(timeout !== undefined && { timeout }),
     ...(runId !== undefined && { runId }),
+    ...(attachments.length > 0 && { attachments: [...attachments] }),
   };
 }
 

@@ -1,21 +1,27 @@
 /**
  * `troupe chat`: a conversation in the terminal. Each line is a message; answers stream.
  *
- * A line typed while an answer runs is sent at once and waits its turn in the session, not here: it
- * is answered even when this terminal goes away. Ctrl-C stops the running answer, a second one
- * leaves. With stdin from a pipe each line is a message, and the end of the input ends the chat
- * after the last answer.
+ * A line typed while an answer runs is sent at once and steers it, or waits its turn in the
+ * session, not here: it is answered even when this terminal goes away. What begins with a / is a
+ * command of the session. Ctrl-C stops the running answer, a second one leaves. With stdin from a
+ * pipe each line is a message, and the end of the input ends the chat after the last answer.
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
 import { TroupeError } from '../protocols/errors.ts';
 import { AnswerPrinter } from './answer-printer.ts';
+import { ChatApprovals } from './chat-approvals.ts';
 import { exitCodes } from './exit.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { type ClientOptions, connect } from './options.ts';
 import { type RunOutcome, runAgent } from './run-agent.ts';
 
-export type ChatOptions = ClientOptions & { readonly session?: string; readonly agent?: string };
+export type ChatOptions = ClientOptions & {
+  readonly session?: string;
+  readonly agent?: string;
+  /** print answers by blocks instead of words */
+  readonly blocks?: boolean;
+};
 
 export async function chat(options: ChatOptions): Promise<number> {
   const client = await connect(options);
@@ -26,15 +32,16 @@ export async function chat(options: ChatOptions): Promise<number> {
   }
 }
 
-const help = `/help   this text
-/abort  stop the running answer (Ctrl-C does the same)
-/quit   leave (Ctrl-D does the same); what runs goes on without you
+const help = `/quit: leave (Ctrl-D does the same); what runs goes on without you
+/abort: stop the running answer (Ctrl-C does the same)
 `;
 
 /** One message on its way; `latest` is what its answer said so far. */
 type Turn = {
   readonly runId: string;
   latest: string;
+  /** with `--blocks`: characters of it that may be printed */
+  whole: number;
   printer?: AnswerPrinter;
   readonly outcome: Promise<RunOutcome | { readonly failure: TroupeError }>;
 };
@@ -43,6 +50,7 @@ class Chat {
   readonly #client: GatewayClient;
   readonly #options: ChatOptions;
   readonly #lines: Interface;
+  readonly #approvals: ChatApprovals;
   readonly #interactive = process.stdin.isTTY;
   readonly #left = new AbortController();
   /** messages that are not answered yet, in the order they were sent */
@@ -58,6 +66,11 @@ class Chat {
     this.#client = client;
     this.#options = options;
     this.#sessionKey = options.session;
+    this.#approvals = new ChatApprovals(
+      client,
+      (sessionKey) => this.#isHere(sessionKey),
+      (text) => this.#note(text),
+    );
     this.#lines = createInterface({
       input: process.stdin,
       ...(this.#interactive && { output: process.stdout, prompt: '> ' }),
@@ -67,7 +80,10 @@ class Chat {
   async run(): Promise<number> {
     this.#client.watch((state) => {
       if (state.kind === 'lost') this.#note('the connection is lost; trying again');
-      if (state.kind === 'open') this.#note('connected again');
+      if (state.kind === 'open') {
+        this.#note('connected again');
+        void this.#approvals.listAgain();
+      }
       if (state.kind !== 'closed') return;
       if (state.why) {
         this.#failed = true;
@@ -78,6 +94,7 @@ class Chat {
     this.#lines.on('SIGINT', () => this.#interrupt());
     if (!this.#interactive) process.on('SIGINT', () => this.#interrupt());
     if (this.#interactive) await this.#greet();
+    this.#approvals.start();
     this.#prompt();
     for await (const line of this.#lines) this.#take(line.trim());
     if (this.#interactive) this.#left.abort();
@@ -88,16 +105,21 @@ class Chat {
   async #greet(): Promise<void> {
     const hello = await this.#client.ready();
     const { sessionDefaults } = hello.snapshot;
-    this.#note(
-      `session ${this.#sessionKey ?? sessionDefaults?.mainSessionKey ?? 'main'}; /help for help`,
-    );
+    this.#sessionKey ??= sessionDefaults?.mainSessionKey;
+    this.#note(`session ${this.#sessionKey ?? 'main'}; /help for help`);
+  }
+
+  /** Full keys end with the short ones that people give. */
+  #isHere(sessionKey: string | null): boolean {
+    const key = this.#sessionKey;
+    return key !== undefined && (sessionKey === key || sessionKey?.endsWith(`:${key}`) === true);
   }
 
   #take(line: string): void {
     if (line === '/quit' || line === '/exit') return this.#leave();
     if (line === '/abort') return void this.#abort();
     if (line === '/help') process.stdout.write(help);
-    else if (line !== '') this.#send(line);
+    if (line !== '' && !this.#approvals.take(line)) this.#send(line);
     this.#prompt();
   }
 
@@ -106,6 +128,7 @@ class Chat {
     const turn: Turn = {
       runId,
       latest: '',
+      whole: 0,
       outcome: runAgent(
         this.#client,
         {
@@ -113,11 +136,16 @@ class Chat {
           runId,
           ...(this.#options.session !== undefined && { sessionKey: this.#options.session }),
           ...(this.#options.agent !== undefined && { agentId: this.#options.agent }),
+          ...(this.#options.blocks && { blockStreaming: 'on' }),
         },
         {
           onText: (text) => {
             turn.latest = text;
-            turn.printer?.show(text);
+            if (!this.#options.blocks) turn.printer?.show(text);
+          },
+          onBlock: (characters) => {
+            turn.whole = characters;
+            turn.printer?.show(turn.latest.slice(0, characters));
           },
           onAccepted: ({ sessionKey }) => {
             this.#sessionKey = sessionKey ?? this.#sessionKey;
@@ -137,13 +165,15 @@ class Chat {
       if (text !== '') this.#inLine = !text.endsWith('\n');
     });
     turn.printer = printer;
-    printer.show(turn.latest);
+    printer.show(this.#options.blocks ? turn.latest.slice(0, turn.whole) : turn.latest);
     const outcome = await turn.outcome;
     this.#turns.splice(this.#turns.indexOf(turn), 1);
     if ('failure' in outcome) {
       if (this.#left.signal.aborted) return;
       this.#failed = true;
       this.#note(outcome.failure.message);
+    } else if (outcome.joined !== undefined) {
+      this.#note('taken into the answer above');
     } else {
       printer.finish(outcome.text);
       this.#judge(outcome);

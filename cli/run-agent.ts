@@ -15,6 +15,8 @@ export type RunAgentOptions = {
    * the whole text so far, each time there is more; a restarted answer may be shorter than before
    */
   readonly onText?: (text: string) => void;
+  /** with `blockStreaming`: so many characters of the present text stand in whole blocks */
+  readonly onBlock?: (characters: number) => void;
   /** a tool was called */
   readonly onTool?: (name: string) => void;
   /** as soon as the gateway has taken the message: it will be answered, also after a restart */
@@ -32,6 +34,8 @@ export type RunOutcome = {
   readonly model?: string;
   readonly usage?: { readonly input?: number; readonly output?: number };
   readonly durationMs?: number;
+  /** the message was taken into that run, whose text this is */
+  readonly joined?: string;
   /** why it did not end `ok` */
   readonly error?: TroupeError;
 };
@@ -86,12 +90,13 @@ async function askUntilAnswered(
 function follow(
   client: GatewayClient,
   runId: string,
-  { onText, onTool }: RunAgentOptions,
+  { onText, onBlock, onTool }: RunAgentOptions,
 ): () => void {
   return client.on('agent', (event) => {
     if (event.runId !== runId) return;
-    const { text, phase, name } = event.data as { text?: unknown; phase?: unknown; name?: unknown };
+    const { text, phase, name, to } = event.data;
     if (event.stream === 'assistant' && typeof text === 'string') onText?.(text);
+    if (event.stream === 'block' && typeof to === 'number') onBlock?.(to);
     if (event.stream === 'tool' && phase === 'start' && typeof name === 'string') onTool?.(name);
   });
 }
@@ -113,6 +118,7 @@ function outcomeOf({ runId, status, sessionKey, result }: AgentFinal): RunOutcom
     ...(sessionKey !== undefined && { sessionKey }),
     ...(model !== undefined && { model: provider ? `${provider}/${model}` : model }),
     ...(usage && { usage }),
+    ...(meta?.joined !== undefined && { joined: meta.joined }),
     ...(meta && { durationMs: meta.durationMs }),
   };
 }

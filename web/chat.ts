@@ -9,6 +9,7 @@
  */
 import {
   type AgentEvent,
+  type Approval,
   activeRun,
   type ChatEvent,
   type Conversation,
@@ -16,9 +17,12 @@ import {
   type History,
   knowsRun,
   type Sent,
+  type SentImage,
   withAgentEvent,
+  withApproval,
   withChatEvent,
   withHistory,
+  withoutApproval,
   withoutSent,
   withSent,
 } from './conversation.ts';
@@ -76,15 +80,21 @@ export class Chat {
     this.#client.stop();
   }
 
-  send(text: string): void {
-    const sent: Sent = { runId: newRunId(), text, state: 'sending' };
+  send(text: string, images: readonly SentImage[] = []): void {
+    const sent: Sent = {
+      runId: newRunId(),
+      text,
+      state: 'sending',
+      ...(images.length > 0 ? { images } : {}),
+    };
     this.#note(withSent(this.#view.conversation, sent));
     this.#deliver(sent);
   }
 
   /** Sends a failed message once more, under its own key. */
   tryAgain(sent: Sent): void {
-    const again: Sent = { runId: sent.runId, text: sent.text, state: 'sending' };
+    const { error: _, ...message } = sent;
+    const again: Sent = { ...message, state: 'sending' };
     this.#note(withSent(this.#view.conversation, again));
     this.#deliver(again);
   }
@@ -101,6 +111,15 @@ export class Chat {
     this.#client.request('chat.abort', params).catch(() => this.#reloadSoon());
   }
 
+  /** Answers a question about a command; whoever was first counts, and everybody is told. */
+  decide(approval: Approval, decision: string): void {
+    const { id } = approval;
+    this.#client.request('exec.approval.resolve', { id, decision }).then(
+      () => this.#note(withoutApproval(this.#view.conversation, id)),
+      () => void this.#readApprovals(),
+    );
+  }
+
   #connection(connection: ConnectionState): void {
     if (connection.kind === 'online') {
       const main = connection.hello.snapshot.sessionDefaults?.mainSessionKey;
@@ -112,7 +131,7 @@ export class Chat {
 
   /** First the committed state, then what this page has not been able to say. */
   async #catchUp(): Promise<void> {
-    await this.#readHistory();
+    await Promise.all([this.#readHistory(), this.#readApprovals()]);
     for (const sent of this.#view.conversation.outbox) {
       if (sent.state === 'sending') this.#deliver(sent);
     }
@@ -125,6 +144,12 @@ export class Chat {
       if (chat.sessionKey !== this.#sessionKey) return;
       this.#note(withChatEvent(conversation, chat));
       if (chat.state !== 'delta') this.#reloadSoon();
+    } else if (event === 'exec.approval.requested') {
+      const approval = payload as Approval;
+      if (approval.request.sessionKey === this.#sessionKey)
+        this.#note(withApproval(conversation, approval));
+    } else if (event === 'exec.approval.resolved') {
+      this.#note(withoutApproval(conversation, (payload as Approval).id));
     } else if (event === 'agent') {
       const agent = payload as AgentEvent;
       const { runId, data } = agent;
@@ -132,7 +157,7 @@ export class Chat {
       if (!ours) return;
       this.#note(withAgentEvent(conversation, agent));
       const newStep = agent.stream === 'tool' && data.phase === 'start';
-      if (newStep || !knowsRun(conversation, runId)) this.#reloadSoon();
+      if (newStep || agent.stream === 'steer' || !knowsRun(conversation, runId)) this.#reloadSoon();
     }
   }
 
@@ -140,22 +165,26 @@ export class Chat {
     this.#sending = this.#sending.then(() => this.#deliverNow(sent));
   }
 
-  async #deliverNow({ runId, text }: Sent): Promise<void> {
+  async #deliverNow(sent: Sent): Promise<void> {
+    const { runId, text, images } = sent;
     if (!this.#client.online) return;
-    const params = { sessionKey: this.#sessionKey, message: text, idempotencyKey: runId };
+    const params = {
+      sessionKey: this.#sessionKey,
+      message: text,
+      idempotencyKey: runId,
+      ...(images ? { attachments: images.map((image) => ({ type: 'image', ...image })) } : {}),
+    };
     try {
-      const { queued, status } = await this.#client.request<{ queued?: boolean; status: string }>(
-        'chat.send',
-        params,
-      );
-      this.#acknowledged({ runId, text, state: 'accepted' });
+      const { queued, status, command } = await this.#client.request<Taken>('chat.send', params);
+      this.#acknowledged({ ...sent, state: 'accepted', ...(command ? { command } : {}) });
+      if (command) return;
       if (status !== 'started') this.#reloadSoon();
       else if (!queued)
         this.#event('agent', { runId, stream: 'lifecycle', data: { phase: 'start' } });
     } catch (error) {
       const failure = error as GatewayError;
       if (failure.code === 'DISCONNECTED') return;
-      this.#acknowledged({ runId, text, state: 'failed', error: failure.message });
+      this.#acknowledged({ ...sent, state: 'failed', error: failure.message });
     }
   }
 
@@ -184,6 +213,16 @@ export class Chat {
     }
   }
 
+  async #readApprovals(): Promise<void> {
+    try {
+      const approvals = await this.#client.request<readonly Approval[]>('exec.approval.list', {});
+      const ours = approvals.filter(({ request }) => request.sessionKey === this.#sessionKey);
+      this.#note({ ...this.#view.conversation, approvals: ours });
+    } catch {
+      // The connection broke, or this page may not answer: somebody else does.
+    }
+  }
+
   /** What was kept over a reload, once the session is known; what is there already is newer. */
   #withKept(): Conversation {
     const { conversation } = this.#view;
@@ -198,7 +237,7 @@ export class Chat {
     const before = this.#view.conversation.outbox;
     this.#show({ ...this.#view, conversation });
     if (conversation.outbox !== before && this.#sessionKey !== undefined) {
-      this.#options.keep.setItem(this.#keepKey(), JSON.stringify(conversation.outbox));
+      keepOutbox(this.#options.keep, this.#keepKey(), conversation.outbox);
     }
   }
 
@@ -211,6 +250,17 @@ export class Chat {
     this.#options.onChange(view);
   }
 }
+
+type Taken = { readonly queued?: boolean; readonly status: string; readonly command?: boolean };
+
+/** Where images do not fit, the messages without them are kept. */
+const keepOutbox = (keep: Keep, key: string, outbox: readonly Sent[]): void => {
+  try {
+    keep.setItem(key, JSON.stringify(outbox));
+  } catch {
+    keep.setItem(key, JSON.stringify(outbox.filter(({ images }) => images === undefined)));
+  }
+};
 
 const readKept = (keep: Keep, key: string): readonly Sent[] => {
   try {

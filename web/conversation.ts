@@ -10,17 +10,21 @@ export type ToolStep = {
   readonly callId: string;
   readonly name: string;
   readonly state: 'running' | 'done' | 'failed';
+  /** first words of its arguments */
+  readonly about?: string;
 };
 
 export type HistoryItem = {
   readonly id: string;
   readonly runId: string | undefined;
-  readonly role: 'user' | 'assistant' | 'tool' | 'end';
+  readonly role: 'user' | 'assistant' | 'tool' | 'end' | 'marker';
   readonly text: string;
   /** of a tool */
   readonly callId?: string;
   readonly name?: string;
   readonly failed?: boolean;
+  readonly about?: string;
+  readonly images?: number;
   /** how a run ended that did not end well */
   readonly end?: Ending;
   /** the model goes on after its tools */
@@ -45,6 +49,35 @@ export type Sent = {
   /** `sending` until the gateway has acknowledged it */
   readonly state: 'sending' | 'accepted' | 'failed';
   readonly error?: string;
+  readonly images?: readonly SentImage[];
+  /** a command: its answer is no part of the history */
+  readonly command?: boolean;
+};
+export type SentImage = {
+  readonly fileName: string;
+  readonly mimeType: string;
+  readonly content: string;
+};
+
+/** A command and its answer, shown where it was given, until the page is loaded again. */
+export type Aside = {
+  readonly runId: string;
+  readonly text: string;
+  readonly answer: string;
+  readonly failed: boolean;
+  /** id of the history item it follows; undefined: there was none */
+  readonly after: string | undefined;
+};
+
+/** A command of a tool that waits for a person. */
+export type Approval = {
+  readonly id: string;
+  readonly request: {
+    readonly command: string;
+    readonly detail: string;
+    readonly sessionKey: string | null;
+    readonly allowedDecisions: readonly string[];
+  };
 };
 
 export type Conversation = {
@@ -55,6 +88,9 @@ export type Conversation = {
   readonly pending: number;
   readonly live: readonly LiveRun[];
   readonly outbox: readonly Sent[];
+  readonly asides: readonly Aside[];
+  /** the longest waiting first */
+  readonly approvals: readonly Approval[];
 };
 
 export const emptyConversation: Conversation = {
@@ -64,6 +100,8 @@ export const emptyConversation: Conversation = {
   pending: 0,
   live: [],
   outbox: [],
+  asides: [],
+  approvals: [],
 };
 
 /** What `chat.history` gives, as far as the page reads it. */
@@ -73,11 +111,18 @@ export type History = {
   readonly pendingInputs?: { readonly total: number };
   readonly inFlightRun?: { readonly runId: string; readonly text: string };
 };
+type Part = {
+  readonly type: string;
+  readonly text?: string;
+  /** of a tool call */
+  readonly id?: string;
+  readonly arguments?: unknown;
+};
 export type HistoryMessage = {
   readonly id?: string;
   readonly runId?: string;
   readonly role: string;
-  readonly content: string | readonly { readonly type: string; readonly text?: string }[];
+  readonly content: string | readonly Part[];
   readonly toolCallId?: string;
   readonly toolName?: string;
   readonly isError?: boolean;
@@ -87,7 +132,8 @@ export type HistoryMessage = {
 
 /** The committed state was read: it replaces what the page knew, but for what is newer than it. */
 export const withHistory = (now: Conversation, read: History): Conversation => {
-  const history = read.messages.map(itemOf);
+  const calls = new Map(read.messages.flatMap(callsOf));
+  const history = read.messages.map((message, at) => itemOf(message, at, calls));
   const ofRole = (role: HistoryItem['role']) => history.filter((item) => item.role === role);
   const runs = (items: readonly HistoryItem[]) => new Set(items.map(({ runId }) => runId));
   const answered = runs(ofRole('assistant').filter(({ goesOn }) => !goesOn));
@@ -129,14 +175,41 @@ const withoutTold = (run: LiveRun, history: readonly HistoryItem[]): LiveRun => 
   };
 };
 
-const itemOf = (message: HistoryMessage, at: number): HistoryItem => {
+const callsOf = ({ content }: HistoryMessage): readonly (readonly [string, string])[] =>
+  typeof content === 'string'
+    ? []
+    : content.flatMap(({ type, id, arguments: args }) =>
+        type === 'toolCall' && id !== undefined ? [[id, shortArguments(args)] as const] : [],
+      );
+
+const ABOUT_CHARACTERS_MAX = 80;
+
+/** A call's arguments in a line: the only one by itself, several as JSON. */
+const shortArguments = (args: unknown): string => {
+  const values = typeof args === 'object' && args !== null ? Object.values(args) : [args];
+  const [first] = values;
+  const text =
+    values.length === 1 && typeof first === 'string' ? first : JSON.stringify(args ?? '');
+  const line = text.replace(/\s+/g, ' ');
+  if (line === '{}' || line === '""') return '';
+  return line.length > ABOUT_CHARACTERS_MAX ? `${line.slice(0, ABOUT_CHARACTERS_MAX)}…` : line;
+};
+
+const itemOf = (
+  message: HistoryMessage,
+  at: number,
+  calls: ReadonlyMap<string, string>,
+): HistoryItem => {
   const { role, content, runId, toolCallId, toolName, isError } = message;
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
   const item = { id: message.id ?? String(at), runId, text };
-  if (role === 'user') return { ...item, role };
+  const images = parts.filter(({ type }) => type === 'image').length;
+  if (role === 'user') return { ...item, role, ...(images > 0 ? { images } : {}) };
+  if (role === 'system') return { ...item, role: 'marker' };
   if (role === 'toolResult') {
-    const tool = { name: toolName ?? '', failed: isError ?? false };
+    const about = calls.get(toolCallId ?? '') ?? '';
+    const tool = { name: toolName ?? '', failed: isError ?? false, about };
     return { ...item, ...tool, role: 'tool', ...(toolCallId ? { callId: toolCallId } : {}) };
   }
   const how = endings[message.stopReason ?? ''];
@@ -160,9 +233,15 @@ export type ChatEvent = {
   readonly message?: { readonly content?: readonly { readonly text?: string }[] };
   readonly errorMessage?: string;
   readonly errorKind?: string;
+  readonly stopReason?: string;
 };
 
-export const withChatEvent = (now: Conversation, event: ChatEvent): Conversation => {
+export const withChatEvent = (now: Conversation, event: ChatEvent): Conversation =>
+  settled(withChat(now, event), event.runId);
+
+const withChat = (now: Conversation, event: ChatEvent): Conversation => {
+  // Another run has its answer; history has the message.
+  if (event.stopReason === 'joined') return withoutLive(now, event.runId);
   const whole = event.message?.content?.[0]?.text;
   switch (event.state) {
     case 'delta':
@@ -193,6 +272,7 @@ export type AgentEvent = {
     readonly toolCallId?: string;
     readonly name?: string;
     readonly isError?: boolean;
+    readonly args?: unknown;
   };
 };
 
@@ -203,11 +283,46 @@ export const withAgentEvent = (
   if (stream === 'lifecycle' && data.phase === 'start') return withLive(now, runId, () => ({}));
   if (stream !== 'tool' || data.toolCallId === undefined) return now;
   const { toolCallId: callId, name = '', phase, isError } = data;
-  const state = phase === 'start' ? 'running' : isError ? 'failed' : 'done';
-  return withLive(now, runId, ({ tools }) => ({
-    tools: [...tools.filter((step) => step.callId !== callId), { callId, name, state }],
-  }));
+  const state = phase !== 'result' ? 'running' : isError ? 'failed' : 'done';
+  return withLive(now, runId, ({ tools }) => {
+    const known = tools.find((step) => step.callId === callId);
+    const about = phase === 'start' ? shortArguments(data.args) : (known?.about ?? '');
+    const step: ToolStep = { callId, name, state, about };
+    return {
+      tools: known ? tools.map((each) => (each === known ? step : each)) : [...tools, step],
+    };
+  });
 };
+
+const withoutLive = (now: Conversation, runId: string): Conversation => ({
+  ...now,
+  live: now.live.filter((run) => run.runId !== runId),
+});
+
+/** A command that was answered leaves the outbox: what it said is told aside. */
+const settled = (now: Conversation, runId: string): Conversation => {
+  const sent = now.outbox.find((each) => each.runId === runId);
+  const run = now.live.find((each) => each.runId === runId);
+  if (sent?.command !== true || run?.done !== true) return now;
+  const aside: Aside = {
+    runId,
+    text: sent.text,
+    answer: run.end?.message ?? run.text,
+    failed: run.end !== undefined,
+    after: now.history.at(-1)?.id,
+  };
+  return { ...withoutLive(withoutSent(now, runId), runId), asides: [...now.asides, aside] };
+};
+
+export const withApproval = (now: Conversation, approval: Approval): Conversation => ({
+  ...now,
+  approvals: [...now.approvals.filter(({ id }) => id !== approval.id), approval],
+});
+
+export const withoutApproval = (now: Conversation, id: string): Conversation => ({
+  ...now,
+  approvals: now.approvals.filter((each) => each.id !== id),
+});
 
 const withLive = (
   now: Conversation,
@@ -226,7 +341,7 @@ export const withSent = (now: Conversation, sent: Sent): Conversation => {
   const outbox = known
     ? now.outbox.map((each) => (each.runId === sent.runId ? sent : each))
     : [...now.outbox, sent];
-  return { ...now, outbox };
+  return settled({ ...now, outbox }, sent.runId);
 };
 
 export const withoutSent = (now: Conversation, runId: string): Conversation => ({
@@ -245,18 +360,28 @@ export const activeRun = ({ live }: Conversation): LiveRun | undefined =>
 export type Line =
   | { readonly kind: 'history'; readonly key: string; readonly item: HistoryItem }
   | { readonly kind: 'sent'; readonly key: string; readonly sent: Sent; readonly queued: boolean }
-  | { readonly kind: 'live'; readonly key: string; readonly run: LiveRun };
+  | { readonly kind: 'live'; readonly key: string; readonly run: LiveRun }
+  | { readonly kind: 'aside'; readonly key: string; readonly aside: Aside };
 
 /** Everything in the order it is read: each live answer after the message it answers. */
-export const linesOf = ({ loaded, history, live, outbox }: Conversation): readonly Line[] => {
+export const linesOf = (now: Conversation): readonly Line[] => {
+  const { loaded, history, live, outbox, asides } = now;
   const lines: Line[] = [];
   const liveLines = (fits: (run: LiveRun) => boolean) =>
     lines.push(
       ...live.filter(fits).map((run) => ({ kind: 'live', key: `l${run.runId}`, run }) as const),
     );
+  const asidesAfter = (id: string | undefined) =>
+    lines.push(
+      ...asides
+        .filter(({ after }) => after === id)
+        .map((aside) => ({ kind: 'aside', key: `a${aside.runId}`, aside }) as const),
+    );
+  asidesAfter(undefined);
   for (const item of history) {
     if (item.role === 'end') liveLines((run) => run.torso === true && run.runId === item.runId);
     lines.push({ kind: 'history', key: `h${item.id}`, item });
+    asidesAfter(item.id);
   }
   const ofOutbox = new Set(outbox.map(({ runId }) => runId));
   liveLines((run) => !run.torso && !ofOutbox.has(run.runId));

@@ -159,7 +159,7 @@ export class GatewayClient {
       maxProtocol: PROTOCOL,
       client,
       role: 'operator',
-      scopes: ['operator.read', 'operator.write'],
+      scopes: ['operator.read', 'operator.write', 'operator.approvals'],
       caps: ['tool-events'],
       ...(token === '' ? {} : { auth: { token, password: token } }),
       locale,

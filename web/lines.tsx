@@ -1,6 +1,7 @@
 /** The conversation as a log, oldest first, that stays at its end unless one has scrolled up. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import {
+  type Approval,
   type Conversation,
   type Ending,
   type Line,
@@ -8,10 +9,15 @@ import {
   type Sent,
   type ToolStep,
 } from './conversation.ts';
+import { ApprovalCard } from './approval-card.tsx';
 import { RichText } from './rich-text.tsx';
 import { strings } from './strings.ts';
 
-export type LineActions = { tryAgain(sent: Sent): void; discard(sent: Sent): void };
+export type LineActions = {
+  tryAgain(sent: Sent): void;
+  discard(sent: Sent): void;
+  decide(approval: Approval, decision: string): void;
+};
 
 /** Closer to the end than this counts as at the end. */
 const AT_END_PX = 80;
@@ -33,6 +39,14 @@ export const Lines = (props: {
         {conversation.loaded && lines.length === 0 && <li class="note empty">{strings.empty}</li>}
         {lines.map((line) => (
           <LineView key={line.key} line={line} online={online} actions={actions} />
+        ))}
+        {conversation.approvals.map((approval) => (
+          <ApprovalCard
+            key={approval.id}
+            approval={approval}
+            online={online}
+            onDecide={(decision) => actions.decide(approval, decision)}
+          />
         ))}
         {others > 0 && <li class="note">{strings.othersWaiting(others)}</li>}
       </ol>
@@ -56,17 +70,27 @@ const LineView = ({
 }) => {
   switch (line.kind) {
     case 'history': {
-      const { role, text, name = '', failed = false, end } = line.item;
-      if (role === 'user') return <Message from="user" text={text} />;
+      const { role, text, name = '', failed = false, about = '', images, end } = line.item;
+      if (role === 'user') return <Message from="user" text={text} images={images ?? 0} />;
+      if (role === 'marker') return <li class="note marker">{text}</li>;
       if (role === 'tool') {
         const state = failed ? 'failed' : 'done';
-        return <Tool step={{ callId: line.key, name, state }} result={text} />;
+        return <Tool step={{ callId: line.key, name, state, about }} result={text} />;
       }
       if (end) return <End end={end} />;
       return text === '' ? null : <Message from="agent" text={text} />;
     }
     case 'sent':
       return <SentView sent={line.sent} queued={line.queued} online={online} actions={actions} />;
+    case 'aside': {
+      const { text, answer, failed } = line.aside;
+      return (
+        <>
+          <Message from="user" text={text} />
+          <li class={`note aside ${failed ? 'failed' : ''}`}>{answer}</li>
+        </>
+      );
+    }
     case 'live': {
       const { text, tools, done, end } = line.run;
       const silent = text === '' && !done;
@@ -83,13 +107,19 @@ const LineView = ({
   }
 };
 
-const Message = (props: { from: 'user' | 'agent'; text: string; busy?: boolean }) => {
-  const { from, text, busy = false } = props;
+const Message = (props: {
+  from: 'user' | 'agent';
+  text: string;
+  busy?: boolean;
+  images?: number;
+}) => {
+  const { from, text, busy = false, images = 0 } = props;
   return (
     // While it grows it is not read out piece by piece; when it is done it is.
     <li class={`message ${from}`} aria-busy={busy} aria-live={busy ? 'off' : undefined}>
       <span class="hidden">{from === 'user' ? strings.you : strings.agent}: </span>
       {from === 'user' ? <div class="plain">{text}</div> : <RichText text={text} />}
+      {images > 0 && <small>{strings.images(images)}</small>}
       {busy && (
         <span class={text === '' ? 'dots' : 'caret'} role="img" aria-label={strings.thinking}>
           <i />
@@ -118,7 +148,7 @@ const SentView = (props: {
         : undefined;
   return (
     <>
-      <Message from="user" text={sent.text} />
+      <Message from="user" text={sent.text} images={sent.images?.length ?? 0} />
       {status && <li class="note of-user">{status}</li>}
       {sent.state === 'failed' && (
         <li class="note of-user failed">
@@ -143,18 +173,27 @@ const toolTexts = {
   failed: strings.toolFailed,
 };
 
-const Tool = ({ step, result }: { step: ToolStep; result?: string }) => (
-  <li class={`tool ${step.state}`}>
-    {result ? (
-      <details>
-        <summary>{toolTexts[step.state](step.name)}</summary>
-        <pre tabIndex={0}>{result}</pre>
-      </details>
-    ) : (
-      <span>{toolTexts[step.state](step.name)}</span>
-    )}
-  </li>
-);
+/** Name, arguments in short and state; the result when one asks for it. */
+const Tool = ({ step, result }: { step: ToolStep; result?: string }) => {
+  const title = (
+    <>
+      {toolTexts[step.state](step.name)}
+      {step.about ? <code>{step.about}</code> : null}
+    </>
+  );
+  return (
+    <li class={`tool ${step.state}`}>
+      {result ? (
+        <details>
+          <summary>{title}</summary>
+          <pre tabIndex={0}>{result}</pre>
+        </details>
+      ) : (
+        <span>{title}</span>
+      )}
+    </li>
+  );
+};
 
 const End = ({ end }: { end: Ending }) => {
   if (end.how === 'aborted') return <li class="note">{strings.stopped}</li>;

@@ -74,7 +74,7 @@ const Page = () => {
           <Composer
             busy={activeRun(conversation) !== undefined}
             online={online}
-            onSend={(text) => chat.send(text)}
+            onSend={(text, images) => chat.send(text, images)}
             onStop={() => chat.abort()}
           />
         </>

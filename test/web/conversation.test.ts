@@ -40,6 +40,7 @@ const shown = (conversation: Conversation) =>
   linesOf(conversation).map((line) => {
     if (line.kind === 'history') return `${line.item.role} ${line.item.text}`;
     if (line.kind === 'sent') return `${line.queued ? 'queued' : 'sent'} ${line.sent.text}`;
+    if (line.kind === 'aside') return `aside ${line.aside.text}: ${line.aside.answer}`;
     return `live ${line.run.text}`;
   });
 
@@ -117,7 +118,9 @@ describe('a conversation', () => {
     let now = withHistory(emptyConversation, history([user('a', 'time?')]));
     now = withChatEvent(now, delta('a', 'Let me look.'));
     now = withAgentEvent(now, { runId: 'a', stream: 'tool', data });
-    expect(now.live[0]?.tools).toEqual([{ callId: 'c', name: 'clock', state: 'running' }]);
+    expect(now.live[0]?.tools).toEqual([
+      { callId: 'c', name: 'clock', state: 'running', about: '' },
+    ]);
     const call: HistoryMessage = {
       role: 'assistant',
       runId: 'a',
@@ -145,5 +148,48 @@ describe('a conversation', () => {
     now = withChatEvent(now, { runId: 'a', state: 'delta', deltaText: 'right', replace: true });
     now = withChatEvent(now, { runId: 'a', state: 'delta', deltaText: ' now' });
     expect(shown(now)).toEqual(['live right now']);
+  });
+
+  test.each([true, false])(
+    'tells the answer of a command aside (acknowledged first: %s)',
+    (first) => {
+      const command = { ...sent('k', '/status'), command: true };
+      let now = withHistory(emptyConversation, history([user('a', 'hi'), answer('a', 'hello')]));
+      now = withSent(now, { ...sent('k', '/status'), state: 'sending' });
+      if (first) now = withSent(now, command);
+      now = withChatEvent(now, final('k', 'all is well'));
+      if (!first) now = withSent(now, command);
+      expect(shown(now)).toEqual(['user hi', 'assistant hello', 'aside /status: all is well']);
+      expect(activeRun(now)).toBeUndefined();
+      now = withHistory(now, history([user('a', 'hi'), answer('a', 'hello'), user('b', 'more')]));
+      expect(shown(now).slice(1)).toEqual([
+        'assistant hello',
+        'aside /status: all is well',
+        'user more',
+      ]);
+    },
+  );
+
+  test('shows the answer of a run once, also when a message joined it', () => {
+    let now = withSent(emptyConversation, sent('a', 'one'));
+    now = withSent(now, sent('b', 'two'));
+    now = withChatEvent(now, final('a', 'both'));
+    now = withChatEvent(now, { runId: 'b', state: 'final', stopReason: 'joined' });
+    expect(shown(now).filter((line) => line.startsWith('live'))).toEqual(['live both']);
+    now = withHistory(now, history([user('a', 'one'), user('b', 'two'), answer('a', 'both')]));
+    expect(shown(now)).toEqual(['user one', 'user two', 'assistant both']);
+  });
+
+  test('shows what a tool was called with, in short, and not as done before it is', () => {
+    let now = withSent(emptyConversation, sent('a', 'list'));
+    const about = { toolCallId: 'c', name: 'exec' };
+    const tool = (data: object) =>
+      withAgentEvent(now, { runId: 'a', stream: 'tool', data: { ...about, ...data } });
+    now = tool({ phase: 'start', args: { command: `ls ${'x'.repeat(200)}` } });
+    now = tool({ phase: 'update' });
+    const step = () => now.live[0]?.tools[0];
+    expect(step()).toMatchObject({ state: 'running', about: `ls ${'x'.repeat(77)}…` });
+    now = tool({ phase: 'result', isError: false });
+    expect(step()).toMatchObject({ state: 'done', about: `ls ${'x'.repeat(77)}…` });
   });
 });

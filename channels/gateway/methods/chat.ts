@@ -16,7 +16,7 @@ import { readMessages } from '../transcript.ts';
 import type { Request } from './request.ts';
 import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
 
-/** The answer comes as `chat` events. `queued` and `acceptedAt` are ours. */
+/** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
 export const chatSend = async (request: Request, params: ChatSendParams) => {
   refuseEmpty(params.message);
   const { sessionKey, agentId } = fullSessionKey(request.door.names, params);
@@ -27,7 +27,7 @@ export const chatSend = async (request: Request, params: ChatSendParams) => {
     if (command !== undefined) {
       const { acceptedAt, isRepeated } = command;
       const status = isRepeated ? 'ok' : 'started';
-      return { runId: idempotencyKey, status, queued: false, acceptedAt };
+      return { runId: idempotencyKey, status, queued: false, acceptedAt, command: true };
     }
   }
   const before = request.door.runs.row(params.idempotencyKey);

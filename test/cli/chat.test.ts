@@ -1,0 +1,95 @@
+/** `troupe chat` while an answer runs: commands, questions to the person, steering. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { MAIN } from '../channels/gateway/client.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
+import { runGateway, TOKEN } from './gateway.ts';
+import { runProgram, startProgram } from './program.ts';
+
+const at = (url: string) => ['--url', url, '--token', TOKEN];
+
+describe('troupe chat, while an answer runs', () => {
+  it('passes commands on and prints what they are answered', async () => {
+    const { url } = await runGateway();
+    const ended = await runProgram(['chat', ...at(url)], { stdin: '/status\n/hepl\n' });
+    expect(ended.stdout).toContain('session agent:main:main (nothing was said yet)');
+    expect(ended.stdout).toContain('Did you mean /help?');
+  });
+
+  it('asks about a command that waits for a person, and passes the answer on', async () => {
+    const { url, system } = await runGateway();
+    const answered: unknown[] = [];
+    system.others['approval.answer'] = ({ decision }) => {
+      answered.push(decision);
+      return { kind: 'answered', result: {} };
+    };
+    const program = startProgram(['chat', ...at(url)]);
+    program.child.stdin?.write('clean up\n');
+    await eventually(() => expect(system.running(MAIN)).toBeDefined());
+    const options = ['allow-once', 'allow-always', 'deny'].map((name) => ({ name }));
+    system.kept.table('approvals').set('a', {
+      id: 'a',
+      asked_at: new Date().toISOString(),
+      expires_at: new Date().toISOString(),
+      by: `default/session/${MAIN}`,
+      title: 'main wants to run: rm -r build',
+      detail: 'in /work',
+      options,
+      state: 'asked',
+    });
+    const about = { callId: 'c', name: 'exec', approvalId: 'a' };
+    system.live(MAIN, { stream: 'tool', phase: 'approval', ...about });
+    await eventually(() => expect(program.stderr).toContain('may this run?  rm -r build'));
+    program.child.stdin?.write('a\n');
+    await eventually(() => expect(answered).toEqual(['allow-always']));
+    system.finish(MAIN, 'cleaned');
+    program.child.stdin?.end();
+    expect(await program.ended).toMatchObject({ code: 0, stdout: 'cleaned\n' });
+  });
+
+  it('prints a joined answer once', async () => {
+    const { url, system } = await runGateway();
+    const program = startProgram(['chat', ...at(url)], { stdin: 'one\ntwo\n' });
+    await eventually(() => expect(system.kept.queues.get(MAIN)).toHaveLength(1));
+    const { runId: of } = system.kept.queues.get(MAIN)![0]!;
+    system.live(MAIN, { stream: 'steer', of, text: 'two' });
+    system.finish(MAIN, 'both');
+    await eventually(() => expect(system.running(MAIN)).toBe(of));
+    system.finish(MAIN, 'both');
+    expect(await program.ended).toEqual({
+      code: 0,
+      stdout: 'both\n',
+      stderr: '[taken into the answer above]\n',
+    });
+  });
+
+  it('prints whole paragraphs when it is told so', async () => {
+    const { url, system } = await runGateway();
+    const program = startProgram(['chat', '--blocks', ...at(url)], { stdin: 'one\n' });
+    await eventually(() => expect(system.running(MAIN)).toBeDefined());
+    const paragraph = `${'A sentence of it. '.repeat(100)}\n\n`;
+    system.say(MAIN, `${paragraph}and half a wo`);
+    await eventually(() => expect(program.stdout).not.toBe(''));
+    expect(paragraph.startsWith(program.stdout)).toBe(true);
+    system.finish(MAIN, `${paragraph}and half a word`);
+    expect(await program.ended).toMatchObject({ stdout: `${paragraph}and half a word\n` });
+  });
+});
+
+describe('troupe agent', () => {
+  it('sends images along, and says which file it can not read', async () => {
+    const { url, system } = await runGateway({ echo: true });
+    const file = join(scratchFolder(), 'dot.png');
+    writeFileSync(file, Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(9)]));
+    const about = ['agent', '-m', 'what is it?', ...at(url)];
+    const good = await runProgram([...about, '--image', file]);
+    expect(good).toMatchObject({ code: 0, stdout: 'echo: what is it?\n' });
+    const received = system.asked.find(({ event }) => event.type === 'session.receive')?.event;
+    expect(received?.['images']).toMatchObject([{ mimeType: 'image/png' }]);
+    const bad = await runProgram([...about, '--image', `${file}.none`]);
+    expect(bad.code).toBe(2);
+    expect(bad.stderr).toContain(`${file}.none`);
+  });
+});

@@ -1,0 +1,172 @@
+/** The page while an agent works: its tools, its questions, steering, commands and images. */
+import { rmSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Gateway } from '../../channels/index.ts';
+import { eventually, gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
+import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+import { buildPage } from './built-page.ts';
+import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+
+let browser: Browser | undefined;
+let webRoot = '';
+let system: FakeSessionSystem;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  browser = await openChromium();
+  webRoot = await buildPage();
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  if (webRoot !== '') rmSync(webRoot, { recursive: true });
+});
+beforeEach(async (context) => {
+  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+  system = new FakeSessionSystem();
+  gateway = await gatewayOn(system, { webRoot });
+});
+afterEach(async () => {
+  if (browser === undefined) return;
+  for (const context of browser.contexts()) await context.close();
+  await gateway.close();
+});
+
+const online = async (): Promise<Page> => {
+  const page = await browser!.newPage({ locale: 'en-US' });
+  page.setDefaultTimeout(10_000);
+  await page.goto(`${gateway.url}#token=${TOKEN}`);
+  await page.getByText('Connected', { exact: true }).waitFor();
+  return page;
+};
+
+const say = async (page: Page, text: string) => {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+};
+
+const running = () => eventually(() => system.running(MAIN), 'a run');
+const texts = (page: Page, selector: string) => page.locator(selector).allTextContents();
+
+test('a command that waits is a card; one answer closes it on every page', async () => {
+  const decided: unknown[] = [];
+  const table = system.kept.table<object>('approvals');
+  const options = ['allow-once', 'allow-always', 'deny'].map((name) => ({ name }));
+  const row = {
+    id: 'a',
+    asked_at: new Date().toISOString(),
+    expires_at: new Date().toISOString(),
+    by: `default/session/${MAIN}`,
+    title: 'main wants to run: rm -r <build>',
+    detail: 'in /work',
+    options,
+    state: 'asked',
+  };
+  system.others['approval.answer'] = ({ decision }) => {
+    decided.push(decision);
+    table.set('a', { ...row, state: 'allowed', decision, decided_by: 'operator' });
+    return { kind: 'answered', result: {} };
+  };
+  const page = await online();
+  const other = await online();
+  await say(page, 'clean up');
+  await running();
+  const call = { callId: 'c', name: 'exec' };
+  system.live(MAIN, {
+    stream: 'tool',
+    phase: 'start',
+    ...call,
+    args: { command: 'rm -r <build>' },
+  });
+  table.set('a', row);
+  system.live(MAIN, { stream: 'tool', phase: 'approval', ...call, approvalId: 'a' });
+  for (const each of [page, other]) {
+    const card = each.getByRole('group', { name: 'May this command run?' });
+    await card.waitFor();
+    expect(await card.locator('pre').textContent()).toBe('rm -r <build>');
+    expect(await card.getByRole('button').allTextContents()).toEqual([
+      'Allow once',
+      'Always',
+      'Deny',
+    ]);
+  }
+  // Who comes later is asked as well.
+  await other.reload();
+  await other.getByRole('button', { name: 'Always' }).click();
+  for (const each of [page, other]) await each.locator('.approval').waitFor({ state: 'detached' });
+  expect(decided).toEqual(['allow-always']);
+});
+
+test('a tool is a card with its arguments in short, and its result when one asks for it', async () => {
+  const page = await online();
+  await say(page, 'what is there?');
+  await running();
+  system.live(MAIN, {
+    stream: 'tool',
+    phase: 'start',
+    callId: 'c',
+    name: 'exec',
+    args: { command: 'ls' },
+  });
+  await page.locator('.tool.running', { hasText: 'Using exec…' }).waitFor();
+  expect(await texts(page, '.tool code')).toEqual(['ls']);
+  system.tool(MAIN, { id: 'c', name: 'exec', args: { command: 'ls' } }, 'a.txt\n<b>b.txt</b>');
+  system.finish(MAIN, 'Two files.');
+  const card = page.locator('.tool.done details');
+  await card.waitFor();
+  await page.getByText('Two files.').waitFor();
+  expect(await card.locator('pre').isVisible()).toBe(false);
+  await card.locator('summary').click();
+  expect(await card.locator('pre').textContent()).toBe('a.txt\n<b>b.txt</b>');
+  expect(await texts(page, '.tool code')).toEqual(['ls']);
+});
+
+test('what is written while an answer runs steers it, and stands in one conversation', async () => {
+  const page = await online();
+  await say(page, 'count to ten');
+  const runId = await running();
+  system.say(MAIN, 'One, two');
+  await page.getByText('One, two').waitFor();
+  await say(page, 'faster');
+  await eventually(() => system.kept.queues.get(MAIN)?.[0], 'the second message');
+  const { runId: of } = system.kept.queues.get(MAIN)![0]!;
+  // As the session does with a message that joined: it is written down, and is no run to come.
+  system.kept.queues.set(MAIN, []);
+  system.commit(MAIN, { type: 'user', runId, of, text: 'faster', at: Date.now() });
+  system.live(MAIN, { stream: 'steer', of, text: 'faster' });
+  await page.getByText('Waiting for its turn').waitFor({ state: 'detached' });
+  system.finish(MAIN, 'One, two, ten!');
+  await page.locator('.message[aria-busy=true]').waitFor({ state: 'detached' });
+  await page.getByText('One, two, ten!').waitFor();
+  expect(await texts(page, '.message.user .plain')).toEqual(['count to ten', 'faster']);
+  expect(await page.locator('.message.agent').count()).toBe(1);
+});
+
+test('a command is answered beside the conversation', async () => {
+  const page = await online();
+  await say(page, '/help');
+  await page.locator('.aside', { hasText: '/compact [instructions]' }).waitFor();
+  expect(await texts(page, '.message.user .plain')).toEqual(['/help']);
+  expect(await page.locator('.message.agent').count()).toBe(0);
+  await page.reload();
+  await page.getByText('Say something.').waitFor();
+});
+
+test('images are picked, can be left out again, and go with the message', async () => {
+  const page = await online();
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  const file = (name: string) => ({ name, mimeType: 'image/png', buffer: png });
+
+  await page.locator('input[type=file]').setInputFiles([file('one.png'), file('two.png')]);
+  await page.getByRole('button', { name: 'Remove one.png' }).click();
+  await say(page, 'what is this?');
+  await running();
+  const received = system.asked.find(({ event }) => event.type === 'session.receive')?.event;
+  expect(received?.['images']).toEqual([{ mimeType: 'image/png', data: png.toString('base64') }]);
+  await page.getByText('1 image', { exact: true }).waitFor();
+  expect(await page.locator('.images img').count()).toBe(0);
+});
