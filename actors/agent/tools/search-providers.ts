@@ -120,9 +120,11 @@ function refusedBy(id: string, { status, headers }: Response): TroupeError {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   const message = `the search provider ${id} answered with status ${status}`;
   return status === 429
-    ? new TroupeError('RATE_LIMIT_EXCEEDED', message, {
-        ...(Number.isFinite(seconds) ? { retryAfterMs: seconds * 1_000 } : {}),
-      })
+    ? new TroupeError(
+        'RATE_LIMIT_EXCEEDED',
+        message,
+        Number.isFinite(seconds) ? { retryAfterMs: seconds * 1_000 } : {},
+      )
     : new TroupeError('UNAVAILABLE', message);
 }
 

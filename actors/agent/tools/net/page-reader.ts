@@ -3,9 +3,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { PageOfBytes } from './reader.ts';
 import { readableOf } from './readable.ts';
 
-const { bytes, contentType } = workerData as PageOfBytes;
-try {
-  parentPort?.postMessage({ readable: readableOf(bytes, contentType) });
-} catch (error) {
-  parentPort?.postMessage({ failed: (error as Error).message });
+function told({ bytes, contentType }: PageOfBytes): unknown {
+  try {
+    return { readable: readableOf(bytes, contentType) };
+  } catch (error) {
+    return { failed: (error as Error).message };
+  }
 }
+
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
+parentPort?.postMessage(told(workerData as PageOfBytes));

@@ -86,7 +86,7 @@ function htmlOf(html: string): Readable {
   // Readability changes the document it reads: what it leaves of a page without a main part is
   // read from a copy.
   const whole = body()?.innerHTML ?? '';
-  const article = new Readability(document as unknown as Document).parse();
+  const article = new Readability(document).parse();
   const main = article?.content && (article.length ?? 0) >= MAIN_CHARACTERS_MIN;
   return { ...named, text: markdownOf(main ? article.content! : whole), form: 'markdown' };
 }
@@ -102,7 +102,7 @@ function markdownOf(html: string): string {
     bulletListMarker: '-',
   });
   service.remove(['script', 'style', 'noscript']);
-  return spaced(service.turndown(document.body as unknown as HTMLElement));
+  return spaced(service.turndown(document.body));
 }
 
 const spaced = (text: string): string =>
