@@ -7,7 +7,9 @@ import type { TenantCeilings } from './agent.ts';
 import type { ErrorData } from './errors.ts';
 import type { Usage } from './session.ts';
 
-/** From an agent when it is configured: these ceilings hold. Told from then on what it must know. */
+/**
+ * From an agent when it is configured: these ceilings hold. It is told of the verdict from then on.
+ */
 export type BudgetConfigure = { type: 'budget.configure'; ceilings: TenantCeilings };
 /**
  * From an agent: may this run begin? Answer, at once or when another has ended: `budget.taken` or
