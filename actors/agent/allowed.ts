@@ -11,7 +11,7 @@ import type { AgentContext, AgentEvent, Allowed } from './types.ts';
 
 /** Of all patterns together: they are written with every turn of the agent. */
 export const ALLOWED_CHARACTERS_MAX = 65_536;
-const PATTERN_CHARACTERS_MAX = 1_024;
+const PATTERN_CHARACTERS_MAX = 8_192;
 
 type Args = { context: AgentContext; event: AgentEvent };
 

@@ -115,7 +115,7 @@ const allowText = 'patterns of commands that run on the host without a question'
 const askForText = 'how long a person has to answer, minutes; then it is denied';
 const ASK_FOR = { minimum: 1, maximum: 43_200 } as const;
 const patterns = { maxItems: 500 } as const;
-const pattern = Type.String({ minLength: 1, maxLength: 1_024 });
+const pattern = Type.String({ minLength: 1, maxLength: 8_192 });
 
 /** Of `tools.exec`: what agents go by that say nothing else. */
 export const execPolicyDefaults = {
