@@ -159,7 +159,10 @@ export const connectParams = (more: object = {}) => ({
 });
 
 /** A client that has said hello. */
-export const connected = async (gateway: Gateway, more: object = {}): Promise<Client> => {
+export const connected = async (
+  gateway: Pick<Gateway, 'url'>,
+  more: object = {},
+): Promise<Client> => {
   const client = new Client(gateway.url);
   await client.frame(({ event }) => event === 'connect.challenge');
   const hello = await client.call('connect', connectParams(more));

@@ -1,0 +1,136 @@
+/** Hooks in a whole troupe: each of them is called where docs/hooks.md says, about whom it says. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startTroupe } from '../../main.ts';
+import { type Config, loadConfig } from '../../runtime/config/index.ts';
+import { connected, MAIN, TOKEN } from '../channels/gateway/client.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+
+/** Writes down every call, and changes what it can. */
+const witness = `
+import { appendFileSync } from 'node:fs';
+const file = new URL('./seen.jsonl', import.meta.url);
+const answers = {
+  message_received: ({ text }) =>
+    text.includes('forbidden') ? { refuse: 'not here' } : { text: text.replace('7', '8') },
+  before_agent_start: () => ({ prependContext: 'It is raining.' }),
+  before_tool_call: ({ args }) =>
+    args.expression === '13' ? { block: 'bad luck' } : { args: { expression: '40 + 2' } },
+  tool_result_persist: ({ result }) => ({ result: result.replace('42', 'forty-two') }),
+  message_sending: ({ text }) => ({ text: text + ' -- sent' }),
+  command: ({ name }) => ({ reply: 'heard ' + name }),
+};
+const names = ['agent:bootstrap', 'command', 'before_agent_start', 'agent_end', 'before_tool_call',
+  'after_tool_call', 'tool_result_persist', 'message_received', 'message_sending', 'message_sent',
+  'session_start', 'session_end', 'gateway_start', 'gateway_stop'];
+const hooks = Object.fromEntries(names.map((name) => [name, (event, { signal, ...about }) => {
+  appendFileSync(file, JSON.stringify({ name, event, about }) + '\\n');
+  return answers[name]?.(event);
+}]));
+export default { name: 'witness', hooks };
+`;
+
+type Seen = {
+  readonly name: string;
+  readonly event: Readonly<Record<string, unknown>>;
+  readonly about: Readonly<Record<string, unknown>>;
+};
+
+const configOf = (files: Readonly<Record<string, string>>, more: Partial<Config['hooks']> = {}) => {
+  const data = scratchFolder();
+  const folder = join(data, 'hooks');
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) write(folder, name, text);
+  const { config } = loadConfig({ env: {}, flags: { data, port: '0', token: TOKEN } });
+  const seen = () =>
+    readFileSync(join(folder, 'seen.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Seen);
+  const quiet: Config = {
+    ...config,
+    hooks: { ...config.hooks, ...more },
+    log: { ...config.log, level: 'silent' },
+  };
+  return { config: quiet, folder, seen };
+};
+
+describe('hooks of an installation', () => {
+  it('see a message, its run and its reply, and change them', async () => {
+    const { config, seen } = configOf({ 'witness.mjs': witness });
+    const troupe = await startTroupe(config);
+    onTestFinished(() => troupe.stop());
+    const client = await connected(troupe);
+    onTestFinished(() => client.close());
+    const send = (message: string, idempotencyKey: string) =>
+      client.call('chat.send', { sessionKey: MAIN, message, idempotencyKey });
+    const finalOf = (runId: string) =>
+      client.frame(
+        ({ event, payload }) =>
+          event === 'chat' && payload.state === 'final' && payload.runId === runId,
+      );
+
+    await send('call calculate {"expression":"7"}', 'r1');
+    const said = JSON.stringify((await finalOf('r1')).payload.message);
+    expect(said).toContain('forty-two');
+    expect(said).toContain(' -- sent');
+
+    const about = { tenant: 'default', agentId: 'main', sessionKey: MAIN, runId: 'r1' };
+    const before = seen();
+    expect(before[0]).toMatchObject({ name: 'gateway_start', about: { tenant: 'default' } });
+    expect(before.slice(1).map(({ name }) => name)).toEqual([
+      'message_received',
+      'session_start',
+      'agent:bootstrap',
+      'before_agent_start',
+      'before_tool_call',
+      'after_tool_call',
+      'tool_result_persist',
+      'agent_end',
+      'message_sending',
+      'message_sent',
+    ]);
+    for (const one of before.slice(1)) expect(one.about).toEqual(about);
+    const eventOf = (wanted: string) => before.find(({ name }) => name === wanted)?.event;
+    expect(eventOf('before_tool_call')).toMatchObject({ args: { expression: '8' } });
+    expect(eventOf('after_tool_call')).toMatchObject({
+      args: { expression: '40 + 2' },
+      result: '42',
+    });
+    expect(eventOf('agent_end')).toMatchObject({ status: 'ok' });
+
+    await send('call calculate {"expression":"13"}', 'r2');
+    await finalOf('r2');
+    const history = await client.call('chat.history', { sessionKey: MAIN });
+    expect(JSON.stringify(history.payload)).toContain('bad luck');
+
+    expect(await send('forbidden', 'r3')).toMatchObject({
+      ok: false,
+      error: { message: 'not here' },
+    });
+
+    await send('/new', 'r4');
+    expect(JSON.stringify((await finalOf('r4')).payload)).toContain('heard new');
+    await send('hello', 'r5');
+    await finalOf('r5');
+    await client.close();
+    await troupe.stop();
+    const after = seen().slice(before.length);
+    const started = eventOf('session_start');
+    expect(after.find(({ name }) => name === 'session_end')?.event).toMatchObject(started ?? {});
+    expect(after.filter(({ name }) => name === 'session_start')).toHaveLength(1);
+    expect(after.at(-1)).toMatchObject({ name: 'gateway_stop', event: { reason: 'troupe stops' } });
+  });
+
+  it('that can not be loaded stop nothing, unless they are required', async () => {
+    const files = { 'bad.mjs': 'export default {' };
+    const troupe = await startTroupe(configOf(files).config);
+    await troupe.stop();
+    const { config, folder } = configOf(files, { required: true });
+    await expect(startTroupe(config)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(join(folder, 'bad.mjs')) as string,
+    });
+  });
+});
