@@ -1,5 +1,4 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../actors/agent/models/catalog.ts';
@@ -13,6 +12,7 @@ import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { labelsOf } from './observed.ts';
+import { skillsFolderOf } from './skills.ts';
 import { webToolsOf } from './web-tools.ts';
 
 /** Whoever comes through the doors of this version. */
@@ -58,7 +58,7 @@ export function hire(config: Config, clustered = false): Crew {
       ...webToolsOf(config),
     ]),
     hooks: createHooks(),
-    skillsFolder: config.skills.folder ?? join(config.home, 'skills'),
+    skillsFolder: skillsFolderOf(config),
     skillsEnv: config.skills.env,
   };
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;

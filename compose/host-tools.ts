@@ -4,6 +4,7 @@ import { createHostBoundary } from '../actors/agent/sandbox/host.ts';
 import { createHostTools } from '../actors/agent/tools/host-tools.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
 import type { Config } from '../runtime/config/index.ts';
+import { skillsFolderOf } from './skills.ts';
 import { staysInPlace } from './workspaces.ts';
 
 /** Starts nothing and looks at nothing: the sandbox is tried when the first command needs it. */
@@ -14,6 +15,7 @@ export function hostToolsOf(config: Config, clustered: boolean): readonly Tool[]
     network,
     timeoutSeconds,
     memoryMb,
+    skillsFolder: skillsFolderOf(config),
     workspacesShared: staysInPlace(config, clustered),
   });
 }

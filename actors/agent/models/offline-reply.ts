@@ -14,6 +14,7 @@
  *  - `[[refuse]]`         the answer stops as a refusal
  */
 import { type ErrorCode, isErrorCode, TroupeError } from '../../../protocols/errors.ts';
+import { unmarked } from '../context/envelope.ts';
 import type { ModelMessage, ModelRequest, ModelStop, ToolCall } from './model.ts';
 import { roundsOf } from './offline-tools.ts';
 import { languageOf, type Words, words } from './offline-words.ts';
@@ -166,9 +167,10 @@ const speak = (request: ModelRequest, turn: Turn, directives: Directives): Spoke
 
 const resultsIn = (language: Words, results: readonly ToolMessage[]): string =>
   results
-    .map(({ name, result, isError }) =>
-      isError ? language.toolFailed(name, result) : language.toolSaid(name, result),
-    )
+    .map(({ name, result, isError }) => {
+      const text = unmarked(result);
+      return isError ? language.toolFailed(name, text) : language.toolSaid(name, text);
+    })
     .join('\n');
 
 type Rule = readonly [

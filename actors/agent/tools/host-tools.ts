@@ -7,13 +7,18 @@ import { createReadTool } from './read.ts';
 import type { Tool } from './tool.ts';
 import { createWriteTool } from './write.ts';
 
+export type HostToolsOptions = ExecOptions & {
+  /** skills of all agents, absolute: what `/skills` means to the read tool */
+  readonly skillsFolder?: string;
+};
+
 /** One set per worker: background commands are known to the set that started them. */
-export function createHostTools(options: ExecOptions): readonly Tool[] {
+export function createHostTools(options: HostToolsOptions): readonly Tool[] {
   const processes = createProcesses();
   return [
     createExecTool(options, processes),
     createProcessTool(processes),
-    createReadTool(),
+    createReadTool(options.skillsFolder),
     createWriteTool(),
     createEditTool(),
   ];

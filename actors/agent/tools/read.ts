@@ -1,11 +1,13 @@
 /** `read`: a text file by lines, a folder's names, or an image, from the workspace. */
 import type { FileHandle } from 'node:fs/promises';
 import { readdir } from 'node:fs/promises';
+import { normalize, relative } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { IMAGE_BYTES_MAX, type ImagePart } from '../../../protocols/content.ts';
 import { orRefusal, workspaceFor } from './file-access.ts';
-import { isFolder, openToRead, PathRefused, workspacePath } from './paths.ts';
-import { defineTool, type Tool, type ToolResult } from './tool.ts';
+import { SHARED_SKILLS_PATH } from '../prompt/agent-files.ts';
+import { isFolder, isWithin, openToRead, PathRefused, workspacePath } from './paths.ts';
+import { defineTool, type Tool, type ToolContext, type ToolResult } from './tool.ts';
 
 /** Largest text file that is read at all, bytes. */
 export const TEXT_BYTES_MAX = 32 * 1024 * 1024;
@@ -15,7 +17,8 @@ const CHARACTERS_MAX = 48 * 1024;
 const LINE_CHARACTERS_MAX = 2_000;
 const NAMES_MAX = 500;
 
-export const createReadTool = (): Tool =>
+/** `skillsFolder`: what `/skills` means, the skills of all agents; absent: there are none. */
+export const createReadTool = (skillsFolder?: string): Tool =>
   defineTool({
     name: 'read',
     groups: ['fs'],
@@ -42,8 +45,7 @@ export const createReadTool = (): Tool =>
     parallel: true,
     run: ({ path: given, offset = 1, limit = LINES_DEFAULT }, context) =>
       orRefusal(async () => {
-        const root = await workspaceFor('read', context);
-        const at = await workspacePath(root, given);
+        const { root, at } = await placeOf(given, skillsFolder, context);
         if (await isFolder(at.path)) return { text: await namesIn(at.path, at.shown) };
         const bytes = await contentOf(await openToRead(root, at), at.shown);
         const image = imageOf(bytes);
@@ -51,6 +53,17 @@ export const createReadTool = (): Tool =>
         return { text: linesOf(textOf(bytes, at.shown), offset, limit) };
       }),
   });
+
+/** Skills stand outside of every workspace: whoever may use the tool may read them. */
+async function placeOf(given: string, skillsFolder: string | undefined, context: ToolContext) {
+  if (skillsFolder === undefined || !isWithin(SHARED_SKILLS_PATH, normalize(given))) {
+    const root = await workspaceFor('read', context);
+    return { root, at: await workspacePath(root, given) };
+  }
+  if (!(await isFolder(skillsFolder))) throw new PathRefused(`There is no ${SHARED_SKILLS_PATH}.`);
+  const inside = relative(SHARED_SKILLS_PATH, normalize(given));
+  return { root: skillsFolder, at: await workspacePath(skillsFolder, inside || '.') };
+}
 
 async function namesIn(folder: string, shown: string): Promise<string> {
   const entries = await readdir(folder, { withFileTypes: true });

@@ -40,7 +40,11 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, ...(runId ? { runId } : {}) };
     const writer = new Writer(input, context);
-    const reserve = input.settings.reserveTokens ?? RESERVE_TOKENS_DEFAULT;
+    // as the call that did not fit: half of a small window at most
+    const reserve = Math.min(
+      input.settings.reserveTokens ?? RESERVE_TOKENS_DEFAULT,
+      Math.floor(writer.window / 2),
+    );
     const room = Math.max(ROOM_TOKENS_MIN, writer.window - reserve);
     const before = await conversationAt(input, context, room);
     if (before.kept === undefined) return unchanged(before, input.from);

@@ -7,6 +7,7 @@ import { marked, unmarked } from '../../../../actors/agent/context/envelope.ts';
 import { pruned } from '../../../../actors/agent/context/pruning.ts';
 import { messagesTokens, tokensOf } from '../../../../actors/agent/context/tokens.ts';
 import { mendConversation } from '../../../../actors/agent/models/conversation.ts';
+import { replyTo } from '../../../../actors/agent/models/offline-reply.ts';
 import type { ModelMessage } from '../../../../actors/agent/models/model.ts';
 import type { SessionEntry } from '../../../../protocols/session.ts';
 import type { TranscriptEntry } from '../../../../runtime/index.ts';
@@ -110,6 +111,14 @@ describe('the conversation that a model sees', () => {
     const { result } = messages[2] as Extract<ModelMessage, { role: 'tool' }>;
     expect(result).toMatch(/^<tool_result source="read">\n/);
     expect(result.match(/<\/?tool_result/gi)).toHaveLength(2);
+  });
+
+  it('is quoted by the offline model without the marks', () => {
+    const entries = stored([user('what time is it?'), said('', 'c'), tool('c', 'noon')]);
+    const { system, messages } = conversationFrom(entries, large);
+    const { tokens } = replyTo({ model: 'troupe-offline', system, messages, tools: [] });
+    expect(tokens.join('')).toContain('noon');
+    expect(tokens.join('')).not.toContain('tool_result');
   });
 
   it('cuts results of old turns when half of the room is used, and no others', () => {
