@@ -9,6 +9,7 @@ import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { checkExecPatterns } from './exec-patterns.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { labelsOf } from './observed.ts';
@@ -39,7 +40,7 @@ export type Crew = {
 
 /**
  * `clustered`: for a process of a cluster; default false.
- * @throws TroupeError when an agent's model means nothing
+ * @throws TroupeError when an agent's model means nothing, or a pattern of commands
  */
 export function hire(config: Config, clustered = false): Crew {
   const log = createLog(config.log.level);
@@ -50,6 +51,7 @@ export function hire(config: Config, clustered = false): Crew {
   });
   const agents = resolveAgents(config);
   for (const { model } of agents) if (model) catalog.resolve(model);
+  checkExecPatterns(agents);
   const services: Crew['services'] = {
     catalog,
     tools: createToolRegistry([

@@ -24,6 +24,7 @@ import type { Tool } from '../tools/tool.ts';
 import { confinementOf } from './confinement.ts';
 import { alwaysPattern, isAllowedCommand } from './exec-patterns.ts';
 import { refusalOf } from './lists.ts';
+import { visible } from './shell-line.ts';
 
 export { confinementOf } from './confinement.ts';
 
@@ -133,7 +134,8 @@ const questionOf = (
   const { command, detail } = question;
   if (ask === 'on-miss' && isAllowedCommand(command, [...allow, ...allowed])) return {};
   const pattern = ask === 'always' ? '' : alwaysPattern(command);
-  return { question: { command, detail, pattern, forMs: askForMs } };
+  const shown = { command: visible(command), detail: visible(detail) };
+  return { question: { ...shown, pattern, forMs: askForMs } };
 };
 
 /** What the models of a session are told of: what policy leaves and what can run here. */

@@ -50,6 +50,13 @@ export const readShellLine = (line: string): readonly SimpleCommand[] | undefine
 export const quoted = (word: string): string =>
   /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 
+/** The text with what a person would not see, or would see elsewhere, written as `\u{202e}`. */
+export const visible = (text: string): string =>
+  text.replaceAll(
+    new RegExp(deceiving, 'gu'),
+    (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`,
+  );
+
 class Unreadable extends Error {}
 
 /**

@@ -220,6 +220,14 @@ describe('a command on the host', () => {
     });
   });
 
+  it('is shown to a person with what they would not see in it', async () => {
+    expect(await question('ls \u202ecod\u0007\n')).toMatchObject({
+      command: 'ls \\u{202e}cod\\u{7}\n',
+      detail: 'in .: ls \\u{202e}cod\\u{7}\n',
+      pattern: '',
+    });
+  });
+
   it('is asked about for as long as the policy says, without a pattern where there is none', async () => {
     const given = { settings: asks({ askForMs: 60_000 }) };
     expect(await question('ls $HOME', given)).toMatchObject({ forMs: 60_000, pattern: '' });

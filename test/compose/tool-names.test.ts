@@ -1,0 +1,27 @@
+/** The tools of a whole troupe against the table by which the configuration knows their names. */
+import { expect, it } from 'vitest';
+import { hire } from '../../compose/crew.ts';
+import { loadConfig } from '../../runtime/config/index.ts';
+import { toolAliases, toolGroups } from '../../runtime/config/tool-names.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+
+const toolsOf = () => {
+  const flags = { data: scratchFolder(), port: '0', token: 'x' };
+  return hire(loadConfig({ env: {}, flags }).config).services.tools.all();
+};
+const table: Readonly<Record<string, readonly string[]>> = toolGroups;
+
+it('a tool is in the groups that it says it is in, and in no other', () => {
+  const tools = toolsOf();
+  const inTable = ({ name }: { name: string }) =>
+    Object.keys(table).filter((group) => table[group]?.includes(name));
+  expect(tools.map((tool) => [tool.name, [...(tool.groups ?? [])].sort()])).toEqual(
+    tools.map((tool) => [tool.name, inTable(tool).sort()]),
+  );
+  expect(tools.length).toBeGreaterThan(5);
+});
+
+it('a tool has the other names that lists may use for it', () => {
+  const others = toolsOf().flatMap(({ name, aliases = [] }) => aliases.map((alias) => [alias, name]));
+  expect(Object.fromEntries(others)).toEqual(toolAliases);
+});
