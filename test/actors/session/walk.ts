@@ -19,7 +19,7 @@ import type { Exploration, Move } from '../../charts/coverage.ts';
 import { Account, agent, contextOf } from './account.ts';
 
 const self = address('default', 'session', 'agent:main:main');
-const CAP = 2;
+const CAP = 1;
 const TURNS = 4;
 
 const failure = (code: ErrorData['code'], more: Partial<ErrorData> = {}): ErrorData => ({
@@ -53,10 +53,10 @@ const answer = (planned: readonly PlannedCall[], from?: number): CallModelOutput
 });
 
 const mixed = [
-  call('a'),
   call('b', { refused: 'The policy does not allow it.' }),
   call('c', { class: 'keyed' }),
   call('d', { class: 'once', parallel: false }),
+  call('a'),
 ];
 
 const shorter = (compacted: boolean): CompactOutput => ({
@@ -235,17 +235,20 @@ export const exploration: Exploration = {
     const [head] = run?.planned ?? [];
     return [
       live.snapshot.value,
-      queue.length >= CAP ? 'full' : queue.length,
+      queue.length >= CAP,
       queue[0]?.mode === 'collect',
       known === null ? 'unknown' : known.queue?.overflow === 'refuse',
-      run && [
-        run.attempt + 1 >= ATTEMPTS_MAX,
-        run.calls + 1 >= TURNS,
-        run.compactions >= COMPACTIONS_MAX,
-        run.isAssembled && run.replyHooks,
-        head && [head.class, head.name, head.refused, head.question],
-        run.joined.length > 0,
-      ],
+      run?.isAssembled && run.replyHooks,
+      // what counts within a run is told apart where nothing else goes on
+      queue.length === 0 && run
+        ? [
+            run.attempt + 1 >= ATTEMPTS_MAX,
+            run.calls + 1 >= TURNS,
+            run.compactions >= COMPACTIONS_MAX,
+            head && [head.class, head.name, head.refused, head.question],
+            run.joined.length > 0,
+          ]
+        : null,
     ];
   },
   scripts: [

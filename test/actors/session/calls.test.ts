@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { approvalAddress } from '../../../protocols/approval.ts';
+import { answer, call, Driven, resultOf } from './driven.ts';
+
+const question = { command: 'make clean', detail: 'on the host', pattern: 'make *', forMs: 9_000 };
+const callsOf = (input: unknown) =>
+  (input as { calls: { id: string }[] }).calls.map(({ id }) => id);
+
+const asking = () => {
+  const session = new Driven();
+  session.begin('r1');
+  const { tells, events } = session.done('model', answer([call('a', { question }), call('b')]));
+  const { approvalId } = events.find((event) => 'approvalId' in event) as { approvalId: string };
+  const decide = (result: object) =>
+    session.send(
+      { type: 'reply', to: 'm', result: { decided_at: '', decided_by: 'ada', ...result } },
+      approvalAddress('default', approvalId),
+    );
+  return { session, tells, decide, approvalId };
+};
+
+describe('the calls of one answer', () => {
+  it('run together as far as they may be repeated side by side, and the others one by one', () => {
+    const session = new Driven();
+    session.begin('r1');
+    session.done(
+      'model',
+      answer([
+        call('a'),
+        call('b'),
+        call('c', { class: 'once', parallel: false }),
+        call('d', { refused: 'The policy says no.' }),
+        call('e', { parallel: false }),
+      ]),
+    );
+    expect(callsOf(session.started.get('tools'))).toEqual(['a', 'b']);
+    session.done('tools', [resultOf('a'), resultOf('b')]);
+    expect(callsOf(session.started.get('once'))).toEqual(['c']);
+    const { entries } = session.done('once', [resultOf('c')]);
+    expect(entries).toMatchObject([
+      { callId: 'c' },
+      { callId: 'd', result: 'The policy says no.', isError: true },
+    ]);
+    expect(callsOf(session.started.get('tools'))).toEqual(['e']);
+  });
+
+  it('that fail as a whole are results that the model reads', () => {
+    const session = new Driven();
+    session.begin('r1');
+    session.done('model', answer([call('a')]));
+    const { entries } = session.fail('tools', { code: 'UNAVAILABLE', message: 'no folder' });
+    expect(entries).toMatchObject([
+      { callId: 'a', isError: true, result: 'The call failed: UNAVAILABLE: no folder' },
+    ]);
+    expect(session.state).toEqual({ running: { working: 'thinking' } });
+  });
+});
+
+describe('a call that a person is asked about', () => {
+  it('runs when it is allowed', () => {
+    const { session, tells, decide } = asking();
+    expect(tells).toMatchObject([{ ask: true, event: { type: 'approval.ask', forMs: 9_000 } }]);
+    const { tells: after } = decide({ state: 'allowed', decision: 'allow-once' });
+    expect(after).toEqual([]);
+    expect(callsOf(session.started.get('tools'))).toEqual(['a', 'b']);
+  });
+
+  it('is not asked about again when it is always allowed', () => {
+    const { decide } = asking();
+    const { tells } = decide({ state: 'allowed', decision: 'allow-always' });
+    expect(tells).toMatchObject([{ event: { type: 'agent.allow', pattern: 'make *', by: 'ada' } }]);
+  });
+
+  it('does not run when it is denied, and the model reads by whom', () => {
+    const { session, decide } = asking();
+    const { entries } = decide({ state: 'denied', decision: 'deny', why: 'too early' });
+    expect(entries).toMatchObject([
+      { callId: 'a', isError: true, result: expect.stringMatching(/ada denied it: too early/) },
+    ]);
+    expect(callsOf(session.started.get('tools'))).toEqual(['b']);
+  });
+
+  it('leaves no open question when the run is aborted, and a late answer changes nothing', () => {
+    const { session, decide, approvalId } = asking();
+    const { tells } = session.send({ type: 'session.abort' });
+    expect(tells).toContainEqual(
+      expect.objectContaining({
+        to: approvalAddress('default', approvalId),
+        event: expect.objectContaining({ type: 'approval.withdraw' }) as object,
+      }),
+    );
+    decide({ state: 'allowed', decision: 'allow-once' });
+    expect(session.started.has('tools')).toBe(false);
+    expect(session.state).toBe('idle');
+  });
+
+  it('has a question of its own each time, even when a provider repeats the ids of its calls', () => {
+    const { session, decide, approvalId } = asking();
+    decide({ state: 'denied', decision: 'deny' });
+    session.done('tools', [resultOf('b')]);
+    const { events } = session.done('model', answer([call('a', { question })]));
+    const again = events.find((event) => 'approvalId' in event) as { approvalId: string };
+    expect(again.approvalId).not.toBe(approvalId);
+  });
+});
+
+describe('a ceiling', () => {
+  const endOf = (session: Driven) => session.rows.get('r1')!;
+
+  it.each([
+    ['turnsMax', { turnsMax: 1 }],
+    ['tokensPerRun', { tokensPerRun: 5 }],
+    ['tokensPerSession', { tokensPerSession: 4 }],
+    ['costPerRunUsd', { costPerRunUsd: 0.5 }],
+    ['costPerSessionUsd', { costPerSessionUsd: 0.5 }],
+  ])('%s ends the run before another model call, and says so', (limit, limits) => {
+    const session = new Driven();
+    session.begin('r1', { limits });
+    const usage = { inputTokens: 3, outputTokens: 2, costUsd: 0.6 };
+    session.done('model', answer([call('a')], { usage }));
+    session.done('tools', [resultOf('a')]);
+    expect(endOf(session)).toMatchObject({
+      status: 'error',
+      error: { code: 'RATE_LIMIT_EXCEEDED', details: { limit } },
+    });
+  });
+
+  it('on identical calls tells the model first, and ends the run at twice as many', () => {
+    const session = new Driven();
+    session.begin('r1', { limits: { identicalCallsMax: 2 } });
+    const same = answer([call('s')]);
+    for (let n = 0; n < 2; n++) {
+      session.done('model', same);
+      session.done('tools', [resultOf('s')]);
+    }
+    const { entries } = session.done('model', same);
+    expect(entries).toMatchObject([
+      { type: 'assistant' },
+      { type: 'tool', isError: true, result: expect.stringMatching(/^Not run: the last 2 calls/) },
+    ]);
+    session.done('model', same);
+    session.done('model', same);
+    expect(endOf(session).error).toMatchObject({ details: { limit: 'identicalCallsMax' } });
+  });
+
+  it('on identical calls does not count those whose result was another one', () => {
+    const session = new Driven();
+    session.begin('r1', { limits: { identicalCallsMax: 2 } });
+    for (let n = 0; n < 6; n++) {
+      session.done('model', answer([call('s')]));
+      session.done('tools', [resultOf('s', `${n} percent`)]);
+    }
+    expect(session.context.run?.calls).toBe(6);
+  });
+});

@@ -1,0 +1,160 @@
+/** One session, driven by hand: each deed answers what the step asked of the host. */
+import { sessionMachine } from '../../../actors/session/machine.ts';
+import type {
+  CallModelOutput,
+  PlannedCall,
+  SessionContext,
+  ToolResult,
+} from '../../../actors/session/types.ts';
+import { address, type Address } from '../../../protocols/address.ts';
+import type { AgentSettings } from '../../../protocols/agent.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { RunEvent, RunRow, SessionEntry } from '../../../protocols/session.ts';
+import type {
+  Append,
+  Message,
+  Project,
+  Publish,
+  Reply,
+  Tell,
+} from '../../../protocols/statechart.ts';
+import {
+  type Ask,
+  born,
+  type Cause,
+  failed,
+  fired,
+  settled,
+  step,
+} from '../../../runtime/statechart/host.ts';
+import { said } from '../../charts/coverage.ts';
+
+const self = address('default', 'session', 'agent:main:main');
+const agent = address('default', 'agent', 'main');
+
+export const settings: AgentSettings = {
+  agentId: 'main',
+  timeoutMs: 100_000,
+  runsMax: 1,
+  tokensPerDay: 0,
+};
+
+export const call = (id: string, more: Partial<PlannedCall> = {}): PlannedCall => ({
+  id,
+  name: 'look',
+  args: { at: id },
+  class: 'repeatable',
+  parallel: true,
+  confinement: { sandboxed: true, workspaceAccess: 'rw' },
+  ...more,
+});
+
+export const answer = (
+  planned: readonly PlannedCall[],
+  more: Partial<CallModelOutput> = {},
+): CallModelOutput => ({
+  text: planned.length > 0 ? '' : 'so it is',
+  calls: planned.map(({ id, name, args }) => ({ id, name, args })),
+  planned,
+  stop: planned.length > 0 ? 'tools' : 'end',
+  usage: { inputTokens: 3, outputTokens: 2 },
+  model: 'offline/echo',
+  ...more,
+});
+
+export const resultOf = (callId: string, result = 'done'): ToolResult => ({
+  callId,
+  name: 'look',
+  result,
+  isError: false,
+});
+
+export class Driven {
+  #now = 1_000;
+  #live = born(
+    sessionMachine,
+    { self, tenant: 'default', key: 'agent:main:main', now: 1_000 },
+    { id: 'm0', now: 1_000, self },
+  ).live;
+  readonly rows = new Map<string, RunRow>();
+  readonly entries: SessionEntry[] = [];
+  /** inputs of the effects that were started, by the id of their invoke */
+  readonly started = new Map<string, unknown>();
+
+  get context(): SessionContext {
+    return this.#live.snapshot.context as SessionContext;
+  }
+  get state(): unknown {
+    return this.#live.snapshot.value;
+  }
+
+  receive(runId: string, more: object = {}): Said {
+    return this.send({ type: 'session.receive', runId, text: `text of ${runId}`, ...more });
+  }
+
+  /** A first run, admitted and with its prompt, up to its model call. */
+  begin(runId: string, given: Partial<AgentSettings> = {}): void {
+    this.receive(runId);
+    this.admit(runId, given);
+  }
+  admit(runId: string, given: Partial<AgentSettings> = {}): Said {
+    const admitted = { type: 'agent.admitted', runId, settings: { ...settings, ...given } };
+    this.send(admitted, agent);
+    return this.done('prompt', { digest: 'd', replyHooks: false });
+  }
+
+  send(event: Message, from?: Address): Said {
+    const meta = { ...this.#meta(), ...(from ? { from } : { reply: { id: 'q' } }) };
+    return this.#step({ event: { ...event, meta } });
+  }
+  done(job: string, output: unknown): Said {
+    return this.#step(settled(job, this.#live.jobs[job]!.key, output, this.#meta()));
+  }
+  fail(job: string, error: ErrorData): Said {
+    return this.#step(failed(job, this.#live.jobs[job]!.key, error, this.#meta()));
+  }
+  /** The only timer of that delay is due. */
+  fire(delay: string): Said {
+    const [id, timer] = Object.entries(this.#live.timers).find(([name]) => name.includes(delay))!;
+    this.#now = Math.max(this.#now, timer.due);
+    return this.#step(fired(this.#live, id, timer.key, this.#meta()));
+  }
+
+  #meta() {
+    return { id: `m${++this.#now}`, now: this.#now, self };
+  }
+
+  #step(cause: Cause): Said {
+    const made = step(sessionMachine, this.#live, cause, this.#now);
+    if (made.error) throw new Error(made.error.message);
+    this.#live = made.live;
+    const heard = new Said(made.asks);
+    for (const { key, value } of heard.rows('runs')) this.rows.set(key, value as RunRow);
+    this.entries.push(...heard.entries);
+    for (const ask of made.asks) if (ask.kind === 'start') this.started.set(ask.id, ask.input);
+    return heard;
+  }
+}
+
+/** What one step asked for. */
+export class Said {
+  readonly #asks: readonly Ask[];
+  constructor(asks: readonly Ask[]) {
+    this.#asks = asks;
+  }
+  get entries(): SessionEntry[] {
+    return said<Append>(this.#asks, 'append').flatMap(({ entries }) => entries as SessionEntry[]);
+  }
+  get events(): RunEvent[] {
+    return said<Publish>(this.#asks, 'publish').map(({ event }) => event as unknown as RunEvent);
+  }
+  get tells(): Tell[] {
+    return said<Tell>(this.#asks, 'tell');
+  }
+  get answers(): Reply[] {
+    return said<Reply>(this.#asks, 'reply');
+  }
+  rows(index: string): Project[] {
+    return said<Project>(this.#asks, 'project').filter((row) => row.index === index);
+  }
+}
