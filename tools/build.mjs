@@ -46,7 +46,7 @@ export const nodeBundle = {
 
 const program = {
   ...nodeBundle,
-  entryPoints: { troupe: 'cli/main.ts', 'page-reader': 'actors/agent/tools/net/page-reader.ts' },
+  entryPoints: { troupe: 'cli/main.ts' },
   outdir: 'dist',
   splitting: true,
   chunkNames: '[name]-[hash]',
@@ -55,6 +55,13 @@ const program = {
   legalComments: 'none',
   metafile: true,
   write: false,
+};
+
+/** Worker threads begin with a file of their own. */
+const threads = {
+  ...program,
+  entryPoints: { 'page-reader': 'actors/agent/tools/net/page-reader.ts' },
+  splitting: false,
 };
 
 const page = {
@@ -177,7 +184,7 @@ export async function build() {
   // Stamped before the build: a file that changes during it makes the result stale, never wrongly
   // fresh.
   const startedMs = Date.now();
-  const present = [program, page, sdk].filter(({ entryPoints }) =>
+  const present = [program, threads, page, sdk].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),
   );
   const results = await Promise.all(present.map((options) => esbuild.build(options)));

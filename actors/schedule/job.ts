@@ -65,7 +65,8 @@ export type Looked = {
 type State = { context: ScheduleContext };
 type Args = State & { event: ScheduleEvent };
 
-const LOOK_MS_MIN = 1_000;
+/** Most runs of a model take longer; one that does not must not hold up a job of each second. */
+const LOOK_MS_MIN = 250;
 const LOOK_MS_MAX = 30_000;
 /** A run that is not heard of for so long is lost: its row leaves soon after. */
 const LOST_MS = 86_400_000;

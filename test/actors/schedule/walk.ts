@@ -100,8 +100,8 @@ export const exploration: Exploration = {
   ledger: () => new Seen(),
   scripts: [
     // a run takes so long that the time of the job has passed
-    ['put once, skip', 'run', ...looks(7), 'timer:untilLook', 'ended', 'timer:untilDue'],
-    // a run is not heard of for a day: 31 s, and then half a minute each
-    ['put every', 'run', ...looks(2_884)],
+    ['put once, skip', 'run', ...looks(9), 'timer:untilLook', 'ended', 'timer:untilDue'],
+    // a run is not heard of for a day: half a minute, and then half a minute each
+    ['put every', 'run', ...looks(2_886)],
   ],
 };
