@@ -29,8 +29,8 @@ function textOf({ budget, agents, sessions, total, isPartial }: UsageReport, now
   if (budget) parts.push(budgetText(budget));
   if (sessions) parts.push(sessionTable(sessions, now));
   if (total && sessions) {
-    const count = isPartial ? `the first ${total.sessions}` : `all ${total.sessions}`;
-    parts.push(`${count} sessions: ${tokens(total)} tokens${cost(total.costUsd, ', ')}\n`);
+    const count = isPartial ? `the first ${total.sessions}` : String(total.sessions);
+    parts.push(`sum of ${count} in all: ${tokens(total)} tokens${cost(total.costUsd, ', ')}\n`);
   }
   return parts.join('\n');
 }

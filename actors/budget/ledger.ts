@@ -126,12 +126,10 @@ function reached(context: BudgetContext, now: number): BudgetContext['spent'] {
 /** Until the UTC day ends. */
 export const dayEndMs = ({ event }: Args): number => DAY_MS - (event.meta.now % DAY_MS);
 
-const SPENT = { tokensPerDay: 'tokens', costPerDayUsd: 'money' } as const;
-
 const overBudget = ({ spent }: BudgetContext): ErrorData => ({
   code: 'RATE_LIMIT_EXCEEDED',
   message:
-    `the ${SPENT[spent!]} of today of all agents together are spent (budget.${spent}); ` +
+    `what all agents together may use in a day is spent (budget.${spent}); ` +
     'it begins anew at 00:00 UTC',
 });
 

@@ -14,7 +14,10 @@ import { BUDGET_KEY, type BudgetRow, BUDGETS_INDEX } from '../../protocols/budge
 import { TroupeError } from '../../protocols/errors.ts';
 import { type Delivered, hostActions, type Project } from '../../protocols/statechart.ts';
 import { createSystem, defineActor, openEmbedded } from '../../runtime/index.ts';
-import { runProgram } from './program.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
+import { freePort } from './gateway.ts';
+import { runProgram, startProgram } from './program.ts';
 
 const SECRET = 'the-operators-own';
 /** Noon of a day that is over for the rows of the day before. */
@@ -146,7 +149,7 @@ it('troupe usage lists the sessions of an agent, those that used most first, and
   ]);
   const { stdout } = await usage(SECRET, '--agent', 'main');
   expect(stdout).toMatch(/agent:main:b +.* 20 +1\nagent:main:a +.* 10 +1 +\$0\.25\n/);
-  expect(stdout).toContain('all 2 sessions: 32 tokens, $0.25\n');
+  expect(stdout).toContain('sum of 2 in all: 32 tokens, $0.25\n');
   expect(stdout).not.toContain('main2');
   const one = await usage(SECRET, '--session', 'agent:main:a', '--json');
   expect(JSON.parse(one.stdout)).toMatchObject({
@@ -166,3 +169,25 @@ it('troupe usage says that an agent or a session is not there', async () => {
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'NOT_FOUND' } });
   }
 });
+
+it('a budget in the file stops the second run of the real program, and usage says so', async () => {
+  const home = scratchFolder();
+  const port = String(await freePort());
+  const config = write(home, 'troupe.json5', '{ budget: { tokensPerDay: 5 } }');
+  const started = startProgram(['start', '--port', port, '--token', SECRET, '--config', config], {
+    home,
+  });
+  await eventually(() => expect(started.stdout).toContain('http:'));
+  const troupe = (...args: string[]) =>
+    runProgram([...args, '--url', `ws://127.0.0.1:${port}`, '--token', SECRET]);
+  expect(await troupe('agent', '-m', 'hello')).toMatchObject({ code: 0 });
+  await eventually(async () => {
+    const { stdout } = await troupe('usage');
+    expect(stdout).toContain('spent (budget.tokensPerDay)');
+  });
+  const second = await troupe('agent', '-m', 'hello again', '--json');
+  expect(second.code).not.toBe(0);
+  expect(JSON.parse(second.stdout)).toMatchObject({
+    error: { code: 'RATE_LIMIT_EXCEEDED', message: expect.stringContaining('budget.tokensPerDay') },
+  });
+}, 60_000);
