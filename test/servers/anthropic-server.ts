@@ -51,6 +51,7 @@ const refusesMessages = (messages: SentMessage[]): string | undefined => {
       return `messages.${at}: text content blocks must be non-empty`;
     }
     const uses = blocks.filter((block) => block.type === 'tool_use').map((block) => block.id);
+    if (uses.some((id) => !/^[\w-]+$/.test(String(id)))) return 'tool_use.id: invalid';
     const next = messages[at + 1]?.content;
     const results = Array.isArray(next) ? next.map((block) => block.tool_use_id) : [];
     if (uses.some((id) => !results.includes(id))) {

@@ -142,6 +142,7 @@ const responsesRefuses = ({ body }: SeenRequest): string | undefined => {
   const called = new Set(
     items.filter((one) => one.type === 'function_call').map((one) => one.call_id),
   );
+  if ([...called].some((id) => (id ?? '').length > 64)) return 'call_id: string too long';
   const answered = items
     .filter((one) => one.type === 'function_call_output')
     .map((one) => one.call_id);

@@ -18,7 +18,13 @@ import {
   type OpenConnection,
   openConnection,
 } from './connection.ts';
-import { argsObject, blocksFor, mendConversation, type Origin } from './conversation.ts';
+import {
+  argsObject,
+  blocksFor,
+  mendConversation,
+  type Origin,
+  portableId,
+} from './conversation.ts';
 import { imagesFor } from './images.ts';
 import type {
   ModelInfo,
@@ -170,7 +176,7 @@ const blocksOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Bloc
     const { shown, text } = imagesFor(message, message.result, model);
     const content =
       shown.length === 0 ? text : [...textOf(text), ...shown.map((image) => imageOf(image))];
-    return [{ type: 'tool_result', tool_use_id: callId, content, is_error: isError }];
+    return [{ type: 'tool_result', tool_use_id: portableId(callId), content, is_error: isError }];
   }
   if (message.role === 'user') {
     const { shown, text } = imagesFor(message, message.text, model);
@@ -179,7 +185,12 @@ const blocksOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Bloc
   const own = blocksFor(message, origin);
   if (own) return [...own] as Block[];
   const calls = (message.calls ?? []).map(
-    ({ id, name, args }): Block => ({ type: 'tool_use', id, name, input: argsObject(args) }),
+    ({ id, name, args }): Block => ({
+      type: 'tool_use',
+      id: portableId(id),
+      name,
+      input: argsObject(args),
+    }),
   );
   return [...textOf(message.text), ...calls];
 };

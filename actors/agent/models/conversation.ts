@@ -5,6 +5,7 @@
  *
  * Pure; order is kept; messages that are right are returned as they are.
  */
+import { createHash } from 'node:crypto';
 import type { Continuation, ModelMessage, ToolCall } from './model.ts';
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
@@ -60,6 +61,15 @@ const unfinished = (call: ToolCall): ToolMessage => ({
   result: unfinishedCallText,
   isError: true,
 });
+
+/**
+ * A call's id as Anthropic and OpenAI take it: letters, digits, _ and -, at most 64. Calls that one
+ * provider made are shown to another after a failover; the same id always becomes the same.
+ */
+export const portableId = (id: string): string =>
+  /^[\w-]{1,64}$/.test(id)
+    ? id
+    : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
 
 /** A call's arguments as an object, for the providers that accept nothing else. */
 export const argsObject = (args: unknown): Record<string, unknown> =>

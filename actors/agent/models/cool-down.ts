@@ -53,7 +53,7 @@ const keyRefused: Pause = { scope: 'profile', baseMs: hour, maxMs: hour };
 const modelForbidden: Pause = { scope: 'model', baseMs: hour, maxMs: hour };
 
 /** How long what cools after a failure; undefined when the failure says nothing about the place. */
-export const pauseFor = ({ code, details }: TroupeError): Pause | undefined => {
+const pauseFor = ({ code, details }: TroupeError): Pause | undefined => {
   switch (code) {
     case 'RATE_LIMIT_EXCEEDED':
       return rateLimited;

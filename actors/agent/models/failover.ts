@@ -63,12 +63,13 @@ export async function* streamWithFailover(
   options: FailoverOptions,
 ): AsyncGenerator<FailoverEvent, void, undefined> {
   const chain = candidatesOf(catalog, names);
+  const asLastResort = soonest(catalog, chain);
   const attempts: Attempt[] = [];
   let last: { candidate: Candidate; error: TroupeError; told: boolean } | undefined;
   for (const candidate of chain) {
     if (attempts.some((before) => settles(before, candidate))) continue;
     const coolsMs = catalog.coolDowns.remainingMs(candidate.place);
-    if (coolsMs > 0 && candidate !== soonest(catalog, chain)) {
+    if (coolsMs > 0 && candidate !== asLastResort) {
       attempts.push({ model: candidate.name, profile: candidate.place.profile, coolsMs });
       continue;
     }
@@ -136,7 +137,7 @@ const candidatesOf = (catalog: ModelCatalog, names: readonly string[]): Candidat
     }));
   });
 
-/** The candidate to ask although all cool; undefined while one is ready. */
+/** The candidate to ask although all cool; undefined when one is ready. */
 const soonest = (catalog: ModelCatalog, chain: readonly Candidate[]): Candidate | undefined => {
   const waits = chain.map((candidate) => catalog.coolDowns.remainingMs(candidate.place));
   const least = Math.min(...waits);

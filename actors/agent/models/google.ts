@@ -27,7 +27,13 @@ import {
   type OpenConnection,
   openConnection,
 } from './connection.ts';
-import { argsObject, blocksFor, mendConversation, type Origin } from './conversation.ts';
+import {
+  argsObject,
+  blocksFor,
+  mendConversation,
+  type Origin,
+  portableId,
+} from './conversation.ts';
 import { ReportedError } from './failure.ts';
 import { imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest, ModelStop } from './model.ts';
@@ -261,7 +267,7 @@ const hearPart = (part: Part, answer: Answer, heard: Heard): void => {
   if (part.functionCall) {
     const { id, name, args } = part.functionCall;
     const key = heard.calls++;
-    answer.openCall(key, id || `${heard.prefix}_${key}`, name as string);
+    answer.openCall(key, id || portableId(`${heard.prefix}_${key}`), name as string);
     answer.wholeCallArgs(key, JSON.stringify(args ?? {}));
   } else if (part.text !== undefined) {
     if (part.thought) answer.reasoning(part.text);

@@ -11,7 +11,7 @@
  */
 import type { ChatCompletionChunk, CompletionUsage } from 'openai/resources';
 import { type Answer, expectText, MalformedEvent } from './answer.ts';
-import type { Origin } from './conversation.ts';
+import { type Origin, portableId } from './conversation.ts';
 import { ReportedError } from './failure.ts';
 import type { ModelStop } from './model.ts';
 
@@ -119,7 +119,7 @@ export class ChunkReader {
     if (failures.has(reason)) throw new ReportedError(reason, 'the server ended with an error');
     for (const [at, { id, name, json }] of this.#calls.entries()) {
       if (name === '') throw new MalformedEvent('a tool call without a name');
-      answer.openCall(at, id || `${this.#callPrefix}_${at}`, name);
+      answer.openCall(at, id || portableId(`${this.#callPrefix}_${at}`), name);
       answer.wholeCallArgs(at, json);
       this.#characters += json.length;
     }

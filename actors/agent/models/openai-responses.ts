@@ -12,7 +12,7 @@ import type { Responses } from 'openai/resources/responses/responses';
 import type { ImagePart } from '../../../protocols/content.ts';
 import type { Answer } from './answer.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
-import { blocksFor, mendConversation, type Origin } from './conversation.ts';
+import { blocksFor, mendConversation, type Origin, portableId } from './conversation.ts';
 import { ReportedError } from './failure.ts';
 import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
@@ -82,7 +82,7 @@ const itemsOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Item[
     // the protocol has no flag for a failed call
     const said = message.isError ? `Error: ${text}` : text;
     const output = shown.length === 0 ? said : contentOf(said, shown);
-    return [{ type: 'function_call_output', call_id: message.callId, output }];
+    return [{ type: 'function_call_output', call_id: portableId(message.callId), output }];
   }
   const own = blocksFor(message, origin);
   if (own) return [...own] as Item[];
@@ -90,7 +90,7 @@ const itemsOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Item[
   const calls = (message.calls ?? []).map(
     ({ id, name, args }): Item => ({
       type: 'function_call',
-      call_id: id,
+      call_id: portableId(id),
       name,
       arguments: JSON.stringify(args ?? {}),
     }),

@@ -212,6 +212,24 @@ describe('failover', () => {
     expect(second.requests).toHaveLength(1);
   });
 
+  it('keeps the wait of one that cools although the one that was ready has failed', async () => {
+    const catalog = createModelCatalog(settings(), { clock });
+    const names = ['second/qwen', 'first/claude-sonnet-5-5'];
+    first.script(
+      { kind: 'refuse', status: 429, headers: { 'retry-after': '5' } },
+      { kind: 'refuse', status: 429, headers: { 'retry-after': '5' } },
+    );
+    second.script({ kind: 'refuse', status: 503 });
+    expect((await run(catalog, names)).error?.code).toBe('RATE_LIMIT_EXCEEDED');
+    clock.advance(4_000);
+    second.script({ kind: 'refuse', status: 503 });
+    catalog.coolDowns.begin({ provider: 'second', profile: '', model: 'qwen' }).succeeded();
+    const { error } = await run(catalog, names);
+    expect(error?.code).toBe('UNAVAILABLE');
+    expect(error?.message).toContain('left alone for 1 s');
+    expect(first.requests).toHaveLength(2);
+  });
+
   it('passes over every key of an address where nobody answers', async () => {
     await first.close();
     const told = await run();

@@ -58,6 +58,34 @@ const expected: Readonly<Record<Shape, Record<string, unknown>>> = {
   'stream without its end': { text, error: 'UNAVAILABLE' },
 };
 
+it.each(Object.keys(models) as ServedApi[])(
+  'takes calls that another provider made, whatever their ids look like (%s)',
+  async (api) => {
+    server = await startModelServer({ api });
+    const { baseUrl } = server;
+    const catalog = createModelCatalog({ providers: { p: { api, baseUrl } } }, { clock });
+    const { provider, model } = catalog.resolve(`p/${models[api]}`);
+    const ids = ['functions.read:0', 'x'.repeat(90), 'call_1'];
+    const asked = request({
+      model: model.id,
+      messages: [
+        { role: 'user', text: 'go' },
+        { role: 'assistant', text: '', calls: ids.map((id) => ({ id, name: 'f', args: {} })) },
+        ...ids.map((callId) => ({
+          role: 'tool' as const,
+          callId,
+          name: 'f',
+          result: 'r',
+          isError: false,
+        })),
+      ],
+    });
+    const heard = await hearAll(provider.stream(asked, patient()));
+    expect(heard.error?.message).toBeUndefined();
+    expect(heard.done).toHaveLength(1);
+  },
+);
+
 describe.each(Object.keys(models) as ServedApi[])('%s', (api) => {
   it.each(Object.keys(shapes) as Shape[])(
     'hears %s as every other provider does',
