@@ -220,7 +220,7 @@ describe('failover', () => {
       { kind: 'refuse', status: 429, headers: { 'retry-after': '5' } },
     );
     second.script({ kind: 'refuse', status: 503 });
-    expect((await run(catalog, names)).error?.code).toBe('RATE_LIMIT_EXCEEDED');
+    expect((await run(catalog, names)).error?.details?.attempts).toHaveLength(3);
     clock.advance(4_000);
     second.script({ kind: 'refuse', status: 503 });
     catalog.coolDowns.begin({ provider: 'second', profile: '', model: 'qwen' }).succeeded();
