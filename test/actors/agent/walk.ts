@@ -29,10 +29,8 @@ const settings = (runsMax: number, more: Partial<AgentSettings> = {}): AgentSett
 /** By the name of the move that configures them. */
 const configurations: Readonly<Record<string, AgentSettings>> = {
   '1': settings(1),
-  '2': settings(2),
   '1 poor': settings(1, { tokensPerDay: 100 }),
   '100': settings(100),
-  '1 dear': settings(1, { costPerDayUsd: 1 }),
   '2 with others': settings(2, { tenant: { runsMax: 1, tokensPerDay: 1_000 } }),
   '100 with others': settings(100, { tenant: { runsMax: 10 } }),
 };
@@ -118,7 +116,7 @@ class Slots {
 const release = (runId: string, inputTokens = 1): Message => ({
   type: 'agent.release',
   runId,
-  usage: { inputTokens, outputTokens: 0, ...(inputTokens > 1 ? { costUsd: 1 } : {}) },
+  usage: { inputTokens, outputTokens: 0 },
 });
 
 const ownSession = address('default', 'session', 'agent:main:main');
@@ -180,7 +178,7 @@ export const exploration: Exploration = {
       ...(first ? [{ ...ask(first), name: 'admit again' }] : []),
       ...(last ? [{ ...ask(last), name: 'admit again while waiting' }] : []),
       ...(first ? [{ name: 'release', event: release(first), tell: true as const }] : []),
-      ...(first && (set?.tokensPerDay || set?.costPerDayUsd)
+      ...(first && set?.tokensPerDay
         ? [{ name: 'release with all tokens', event: release(first, 100), tell: true as const }]
         : []),
       ...(last ? [{ name: 'give up', event: release(last, 0), tell: true as const }] : []),
@@ -197,7 +195,7 @@ export const exploration: Exploration = {
     const asked = waiting.filter((slot) => slot.asked).length;
     if (waiting.length > 2)
       return [value, waiting.length >= WAITING_MAX, waiting.length > ANSWERS_PER_TURN, asked > 0];
-    const spent = Boolean(set?.tokensPerDay || set?.costPerDayUsd) && tokensToday >= 100;
+    const spent = Boolean(set?.tokensPerDay) && tokensToday >= 100;
     return [
       value,
       Math.min(running.length, 3),
