@@ -15,17 +15,23 @@ import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
 import { bubblewrapArguments, DESCRIPTORS, MADE_FILES } from './bubblewrap-arguments.ts';
 import { isAlive, killNow } from './process-tree.ts';
 import { startPiped } from './start-piped.ts';
-import { DEFAULT_LIMITS, settled, supervise } from './supervised.ts';
+import { DEFAULT_LIMITS, settled, supervise, tasksMaxOf } from './supervised.ts';
+import { createTaskGroup } from './task-group.ts';
 
 const PROGRAM = 'bwrap';
 const PROBE_MS = 10_000;
+/** How long the kernel is given to forget those that have ended. */
+const REMOVE_MS = 1_000;
 
 /** Does not look whether it works here: `probeBubblewrap` does. */
 export const createBubblewrap = (): Boundary => ({ kind: 'bubblewrap', run });
 
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
   checkWorkspace(command);
-  const started = await startPiped(PROGRAM, bubblewrapArguments(command), {
+  const tasks = createTaskGroup(tasksMaxOf(command.limits));
+  const line = [PROGRAM, ...bubblewrapArguments(command)];
+  const [program = PROGRAM, ...argv] = tasks?.entered(line) ?? line;
+  const started = await startPiped(program, argv, {
     // bwrap itself needs to find programs and nothing else
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
     more: Object.keys(DESCRIPTORS).length,
@@ -47,6 +53,7 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
     gone: async () => {
       const pid = firstPid;
       if (pid !== undefined) await settled(() => !isAlive(pid));
+      if (tasks) await settled(() => tasks.remove(), REMOVE_MS);
     },
   });
 }

@@ -23,6 +23,9 @@ export const DEFAULT_LIMITS: SandboxLimits = {
 
 /** What a boundary adds of its own around a command: its init, the shell's wrapper. */
 const ownTasks = 8;
+/** Processes and threads that a command may have, with what its boundary adds. */
+export const tasksMaxOf = ({ processesMax }: SandboxLimits): number => processesMax + ownTasks;
+
 const sampleMs = 100;
 /** A sample may take this part of the time, no more. */
 const sampleShare = 20;
@@ -78,16 +81,16 @@ const endOf = (code: number | null, why: CommandEnd['ended'] | undefined): Comma
 /** Looks at the processes under `pid` again and again. Returns what ends the looking. */
 function sample(
   pid: number,
-  { memoryBytesMax, processesMax }: SandboxLimits,
+  limits: SandboxLimits,
   stop: (reason: 'memory' | 'processes') => void,
 ): () => void {
-  const tasksMax = processesMax + ownTasks;
+  const tasksMax = tasksMaxOf(limits);
   let timer: NodeJS.Timeout;
   const look = () => {
     const begun = performance.now();
     const { tasks, memoryBytes } = useOf(processesUnder(pid, tasksMax + 1));
     if (tasks > tasksMax) stop('processes');
-    else if (memoryBytes > memoryBytesMax) stop('memory');
+    else if (memoryBytes > limits.memoryBytesMax) stop('memory');
     const tookMs = performance.now() - begun;
     timer = setTimeout(look, Math.max(sampleMs, tookMs * sampleShare));
   };

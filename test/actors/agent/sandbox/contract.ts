@@ -171,7 +171,7 @@ function escapes(
 function bounds(boundary: Boundary): void {
   it('stops a fork bomb', async () => {
     const ran = await runIn(boundary, 'f() { f | f & }; f; sleep 20', {
-      limits: { processesMax: 64 },
+      limits: { processesMax: 64, timeoutMs: 2_000 },
     });
     // the kernel refuses to fork, or all of it is ended
     expect(ran.ended === 'processes' || /fork|resource/i.test(ran.error)).toBe(true);
