@@ -183,6 +183,9 @@ const namePattern =
 
 /** The first rule that fits answers. */
 const rules: readonly Rule[] = [
+  // what a compaction asks (context/summary.ts): to keep no notes, and the first words of each
+  [/^The conversation above is about to be shortened/, () => 'NO_REPLY'],
+  [/^Sum up the conversation above/, (_, earlier) => firstWords(earlier.at(-1) ?? '')],
   [
     /what(?:'s| is) my name|tôi tên (?:là )?gì|tên tôi là gì|我叫什么|我的名字是什么/i,
     (_, earlier, say) => {
@@ -223,6 +226,14 @@ const rules: readonly Rule[] = [
     (_, __, say) => say.greeting,
   ],
 ];
+
+const firstWords = (text: string): string =>
+  text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => (line.length > 120 ? `${line.slice(0, 120)}…` : line))
+    .slice(-40)
+    .join('\n');
 
 const answerTo = (question: string, earlier: readonly string[], say: Words): string => {
   if (question === '') return say.help;

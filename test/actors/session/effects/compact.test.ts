@@ -92,7 +92,7 @@ describe('compaction by the offline model', () => {
     const { shorten, end } = await onStage();
     const done = await shorten();
     expect(done).toMatchObject({ compacted: true, keptFrom: 7 });
-    expect(done.summary).not.toBe('');
+    expect(done.summary).toMatch(/Person: tea\n[^]*Assistant: re: books$/);
     expect(done.usage.inputTokens).toBeGreaterThan(0);
     const { messages } = conversationFrom(
       [...talk, { type: 'compaction', runId: '', ...done, at: 0 } as SessionEntry].map(
@@ -104,6 +104,13 @@ describe('compaction by the offline model', () => {
       'rain',
       're: rain',
     ]);
+    await end();
+  });
+
+  it('keeps no notes, for that model has no thoughts of its own', async () => {
+    const { shorten, memory, end } = await onStage();
+    await shorten();
+    expect(await memory()).toEqual([]);
     await end();
   });
 
