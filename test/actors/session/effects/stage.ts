@@ -87,10 +87,7 @@ export async function stage(options: StageOptions = {}) {
     folder,
     services,
     /** Runs an effect as the host does: its workspaces are saved when it ends well. */
-    run: async <T>(
-      work: (context: EffectContext) => Promise<T>,
-      id = 'effect-1',
-    ): Promise<T> => {
+    run: async <T>(work: (context: EffectContext) => Promise<T>, id = 'effect-1'): Promise<T> => {
       const workspaces = new WorkspacesOfEffect(provider, signal);
       try {
         const outcome = await work(context(id, workspaces));
