@@ -14,17 +14,21 @@ import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
 import { isAlive, killNow, marked, processesUnder } from './process-tree.ts';
 import { startPiped } from './start-piped.ts';
 import { settled, supervise } from './supervised.ts';
-import { whenThisProcessDies } from './watchdog.ts';
 
 /** Inherited by all that a command starts. */
 const MARK = 'TROUPE_COMMAND_ID';
 
 export const createHostBoundary = (): Boundary => ({ kind: 'host', run });
 
+/**
+ * Runs "$@" as the leader of its group, with a watchdog in the group from before its first word:
+ * the end of descriptor 3, which only this process holds, is the end of this process.
+ */
+const GUARDED = '{ read _ <&3; kill -KILL "-$$"; } >/dev/null 2>&1 & exec "$@" 3<&-';
+
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
   const id = randomUUID();
-  const [program = '', ...argv] = command.argv;
-  const started = await startPiped(program, argv, {
+  const started = await startPiped('/bin/sh', ['-c', GUARDED, 'sh', ...command.argv], {
     cwd: resolve(command.workspace ?? homedir(), command.cwd ?? '.'),
     env: {
       PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
@@ -34,17 +38,18 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
       [MARK]: id,
     },
     detached: true,
+    more: 1,
   });
-  const callOff = whenThisProcessDies('kill -KILL "-$1"', [String(started.pid)]);
-  const kill = () => {
-    for (const pid of processesUnder(started.pid, Infinity)) killNow(pid);
-    killNow(-started.pid);
-  };
+  const held = started.child.stdio[3];
+  held?.on('error', () => {});
   return supervise(started, {
     limits: command.limits,
     signal: command.signal,
     sampled: process.platform === 'linux',
-    kill,
+    kill() {
+      for (const pid of processesUnder(started.pid, Infinity)) killNow(pid);
+      killNow(-started.pid);
+    },
     async gone() {
       killNow(-started.pid);
       await settled(() => {
@@ -52,7 +57,7 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
         for (const pid of left) killNow(pid);
         return left.length === 0;
       });
-      callOff();
+      held?.destroy();
     },
   });
 }

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -53,9 +54,14 @@ describe('the host boundary', () => {
     expect(existsSync(join(scratch, 'alive'))).toBe(false);
   });
 
-  it('says when a program is not there', async () => {
+  it('says when a program or the workspace is not there', async () => {
     const command = { ...commandOf(''), argv: ['/nowhere/at/all'] };
-    await expect(host.run(command)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const running = await host.run(command);
+    running.stdout.resume();
+    expect(await text(running.stderr)).toContain('/nowhere/at/all');
+    expect(await running.end).toEqual({ code: 127, ended: 'exit' });
+    const nowhere = commandOf('true', { workspace: '/nowhere/at/all' });
+    await expect(host.run(nowhere)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 });
 
