@@ -27,10 +27,12 @@ for (const name of ['a', 'b', 'c']) {
 }
 
 const fragments = [
-  ...["'", '"', '\\', '\\\\', "\\'", '\\"', '$', '`', '$(', ')', '(', '{', '}', '{}', '~', '#'],
-  ...[';', '&&', '||', '|', '&', '\n', '\\\n', '2>&1', '>/dev/null', '</dev/null', '>', '<', '<<'],
-  ...['a', 'b', 'c', 'x', '1', '=', 'X=b', '!', '-', ',', ' ', ' ', ' ', '  ', '\t', 'é', '/', '*'],
-];
+  String.raw`' " \ \\ \' \" $ $( ) ( { } {} ~ # ; && || | & 2>&1 >/dev/null </dev/null > < <<`.split(
+    ' ',
+  ),
+  'a b c x 1 = X=b ! - , é / *'.split(' '),
+  ['\n', '\\\n', '\t', ' ', ' ', ' ', '  ', '`'],
+].flat();
 /** Programs and words with what shells make something of between them. */
 const line = fc
   .array(fc.constantFrom('a ', 'b ', 'c ', ' a', ...fragments), { minLength: 1, maxLength: 12 })
