@@ -52,8 +52,8 @@ export type ApprovalAnswer = {
 };
 
 /**
- * To an approval, by who asked: nobody waits for the answer any more. It expires at once, and whoever
- * answers later is told so. One that is decided stays as it is.
+ * To an approval, by who asked: nobody waits for the answer any more. It expires at once, and
+ * whoever answers later is told so. One that is decided stays as it is.
  */
 export type ApprovalWithdraw = { readonly type: 'approval.withdraw'; readonly why: string };
 

@@ -1,5 +1,5 @@
 /** Limits: the ceilings that end a run (AL9, AL10), and calls that come to nothing new. Pure. */
-import { createHash } from 'node:crypto';
+import { contentHashOf } from '../../protocols/document.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Usage } from '../../protocols/session.ts';
 import { type At, runOf } from './deed.ts';
@@ -45,7 +45,7 @@ const reached = (limit: string, what: string): ErrorData => ({
 
 /** 96 bits: an accident is out of reach, and a small text is kept instead of a long one. */
 export const digestOf = (...texts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 24);
+  contentHashOf(JSON.stringify(texts)).slice(0, 24);
 
 const callDigest = ({ name, args }: PlannedCall): string =>
   digestOf(name, JSON.stringify(args) ?? '');

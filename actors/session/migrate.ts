@@ -1,19 +1,12 @@
 /**
  * Migrate: sessions as version 1 wrote them, made to what the present one reads (RT12). Its runs go
- * on: also effects that it recorded and that run again now, and outcomes that its workers report.
+ * on; see version-1.ts for what they recorded before.
  */
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ToolCall } from '../../protocols/session.ts';
 import type { ActorDefinition } from '../../runtime/index.ts';
-import type {
-  CallModelInput,
-  CallModelOutput,
-  CallToolsInput,
-  Pending,
-  PlannedCall,
-  Run,
-  SessionContext,
-} from './types.ts';
+import type { Pending, Run, SessionContext } from './types.ts';
+import { planOf1 } from './version-1.ts';
 
 type Migrate = ActorDefinition['migrate'][number];
 
@@ -61,39 +54,3 @@ const runFrom = ({ settings: _, tools = [], ...run }: Run1, isAssembled: boolean
   tools: [],
   sent: [],
 });
-
-/** What version 1 could call touched nothing; whatever this is, it gets nothing to touch. */
-const planOf1 = (call: ToolCall): PlannedCall => ({
-  ...call,
-  class: 'repeatable',
-  parallel: true,
-  confinement: { sandboxed: true, workspaceAccess: 'none' },
-});
-
-/** The input of a model call as it is, or as version 1 recorded it. */
-export const modelCallOf = (input: Since2<CallModelInput>): CallModelInput => ({
-  ...input,
-  from: input.from ?? 1,
-  isCompacted: input.isCompacted ?? false,
-  settings: input.settings ?? {
-    agentId: input.agentId,
-    timeoutMs: 600_000,
-    runsMax: 1,
-    tokensPerDay: 0,
-  },
-});
-type Since2<Input extends CallModelInput> = Omit<Input, 'from' | 'isCompacted' | 'settings'> &
-  Partial<Input>;
-
-export const toolCallsOf = (input: CallToolsInput): CallToolsInput => ({
-  ...input,
-  calls: input.calls.map((call) => (call.confinement ? call : planOf1(call))),
-});
-
-/** The plan of an answer; a worker of version 1 has made none, and the model asks again. */
-export const planOf = ({ planned, calls }: CallModelOutput): readonly PlannedCall[] =>
-  planned ??
-  calls.map((call) => ({
-    ...planOf1(call),
-    refused: 'Not run: the program has changed. Call it again.',
-  }));

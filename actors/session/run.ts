@@ -23,7 +23,7 @@ import {
   withRun,
 } from './deed.ts';
 import { ceilingOf, circling } from './limits.ts';
-import { planOf } from './migrate.ts';
+import { planOf } from './version-1.ts';
 import { shapeReply } from './reply.ts';
 import * as rows from './rows.ts';
 import type {
@@ -115,7 +115,7 @@ const modelOf = ({ run, own, settings }: SessionContext): string | undefined =>
   run?.model ?? own.model ?? settings?.model;
 
 export const assembleInput = ({ context }: { context: SessionContext }): AssembleInput => {
-  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh, ended } = context;
+  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh } = context;
   const { runId, text, extraSystemPrompt } = runOf(context);
   return {
     tenant,
@@ -126,7 +126,7 @@ export const assembleInput = ({ context }: { context: SessionContext }): Assembl
     text,
     settings: settings!,
     isFirst: isFresh,
-    ...defined({ model: modelOf(context), extraSystemPrompt, digest, ended }),
+    ...defined({ model: modelOf(context), extraSystemPrompt, digest, ended: context.ended }),
   };
 };
 

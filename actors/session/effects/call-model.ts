@@ -20,7 +20,7 @@ import { streamWithFailover } from '../../agent/models/failover.ts';
 import type { ModelRequest } from '../../agent/models/model.ts';
 import { offeredTools, planCalls } from '../../agent/policy/plan.ts';
 import type { AgentServices } from '../../agent/services.ts';
-import { modelCallOf } from '../migrate.ts';
+import { modelCallOf } from '../version-1.ts';
 import type { CallModelInput, CallModelOutput, PlannedCall } from '../types.ts';
 import { readConversation } from './transcript.ts';
 

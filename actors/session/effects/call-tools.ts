@@ -3,7 +3,7 @@
  * one that may not is a batch by itself. What each class lets the runtime do after a crash: RT9.
  */
 import type { EffectDefinition } from '../../../runtime/index.ts';
-import { toolCallsOf } from '../migrate.ts';
+import { toolCallsOf } from '../version-1.ts';
 import type { CallToolsInput, ToolResult } from '../types.ts';
 import { runTool } from './run-tool.ts';
 

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sessionMachine } from '../../../actors/session/machine.ts';
-import {
-  modelCallOf,
-  planOf,
-  toolCallsOf,
-  withAgentLoop,
-} from '../../../actors/session/migrate.ts';
+import { withAgentLoop } from '../../../actors/session/migrate.ts';
+import { modelCallOf, planOf, toolCallsOf } from '../../../actors/session/version-1.ts';
 import type { CallModelInput, SessionContext } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { Append, Meta } from '../../../protocols/statechart.ts';

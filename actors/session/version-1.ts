@@ -1,0 +1,42 @@
+/**
+ * Version 1: effects that it recorded and that run again now, and outcomes that its workers report
+ * (RT12): it knew no plan of calls and no prompt in the transcript. Pure.
+ */
+import type { ToolCall } from '../../protocols/session.ts';
+import type { CallModelInput, CallModelOutput, CallToolsInput, PlannedCall } from './types.ts';
+
+/** What version 1 could call touched nothing; whatever this is, it gets nothing to touch. */
+export const planOf1 = (call: ToolCall): PlannedCall => ({
+  ...call,
+  class: 'repeatable',
+  parallel: true,
+  confinement: { sandboxed: true, workspaceAccess: 'none' },
+});
+
+/** The input of a model call as it is, or as version 1 recorded it. */
+export const modelCallOf = (input: Since2<CallModelInput>): CallModelInput => ({
+  ...input,
+  from: input.from ?? 1,
+  isCompacted: input.isCompacted ?? false,
+  settings: input.settings ?? {
+    agentId: input.agentId,
+    timeoutMs: 600_000,
+    runsMax: 1,
+    tokensPerDay: 0,
+  },
+});
+type Since2<Input extends CallModelInput> = Omit<Input, 'from' | 'isCompacted' | 'settings'> &
+  Partial<Input>;
+
+export const toolCallsOf = (input: CallToolsInput): CallToolsInput => ({
+  ...input,
+  calls: input.calls.map((call) => (call.confinement ? call : planOf1(call))),
+});
+
+/** The plan of an answer; a worker of version 1 has made none, and the model asks again. */
+export const planOf = ({ planned, calls }: CallModelOutput): readonly PlannedCall[] =>
+  planned ??
+  calls.map((call) => ({
+    ...planOf1(call),
+    refused: 'Not run: the program has changed. Call it again.',
+  }));
