@@ -207,7 +207,7 @@ describe('a client that comes back', () => {
       if (at % 10 === 0) await streamFrame(quick, 'tool', ({ phase }) => phase === 'update');
       await new Promise((resolve) => setImmediate(resolve));
     }
-    system.live(MAIN, { ...toolEnd, result: 'the whole' } as LiveEvent);
+    system.live(MAIN, { ...toolEnd, result: 'the whole' });
     system.finish(MAIN, 'ended');
     await quick.chat('final');
     expect(slow.events('chat')).toEqual([]);

@@ -86,7 +86,11 @@ describe('attachments', () => {
     ['other bytes', [{ content: 'not base64!' }], '/attachments/0 is not base64'],
     ['a file', [{ content: btoa('%PDF-1.7 abcde'), mimeType: 'application/pdf' }], 'is no image'],
     ['too large', [{ content: large }], `at most ${IMAGE_BYTES_MAX} are allowed`],
-    ['too large together', Array(5).fill({ content: nearly }), `at most ${IMAGES_BYTES_MAX}`],
+    [
+      'too large together',
+      Array.from({ length: 5 }, () => ({ content: nearly })),
+      `at most ${IMAGES_BYTES_MAX}`,
+    ],
   ])('are refused with their place and why: %s', (_what, attachments, message) => {
     expect(() => imagesOf(attachments)).toThrow(message);
   });
