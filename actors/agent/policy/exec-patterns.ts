@@ -29,11 +29,24 @@ const PATTERN_CHARACTERS_MAX = 1_000;
 export const isAllowedCommand = (line: string, patterns: readonly string[]): boolean => {
   const commands = readShellLine(line);
   if (!commands) return false;
-  const known = patterns.flatMap((pattern) => readShellLine(pattern) ?? []);
+  const known = patterns.flatMap(patternOf);
   return commands.every(
     (command) =>
       !isNeverMatched(command.words[0].text) && known.some((pattern) => matches(command, pattern)),
   );
+};
+
+/** Patterns as they were read: an agent has up to 500, and asks them for each command. */
+const read = new Map<string, readonly SimpleCommand[]>();
+const READ_MAX = 2_000;
+
+const patternOf = (pattern: string): readonly SimpleCommand[] => {
+  const known = read.get(pattern);
+  if (known) return known;
+  const commands = readShellLine(pattern) ?? [];
+  if (read.size >= READ_MAX) read.clear();
+  read.set(pattern, commands);
+  return commands;
 };
 
 /**
