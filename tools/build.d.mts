@@ -5,3 +5,5 @@ export function build(): Promise<void>;
 export function ensureBuilt(): void;
 /** Settings that a bundle for Node has in common with any other of ours. */
 export const nodeBundle: import('esbuild').BuildOptions;
+/** Packages that stay outside the bundle; an image keeps those that are dependencies of ours. */
+export const external: readonly string[];

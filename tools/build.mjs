@@ -21,8 +21,18 @@ const dist = join(root, 'dist');
 const record = join(dist, 'build.json');
 export const bundle = join(dist, 'troupe.js');
 
-/** Not bundled: they load native code, or programs, by a path beside their own files. */
-const native = ['esbuild', 'lmdb', 'msgpackr', 'bufferutil', 'utf-8-validate', 'playwright-core'];
+/**
+ * Not bundled: they load native code, or programs, by a path beside their own files. Those that are
+ * dependencies of ours are what an image keeps.
+ */
+export const external = [
+  'esbuild',
+  'lmdb',
+  'msgpackr',
+  'bufferutil',
+  'utf-8-validate',
+  'playwright-core',
+];
 
 /** CommonJS packages inside an ES module bundle still call require(). */
 const requireBanner =
@@ -39,7 +49,7 @@ export const nodeBundle = {
   platform: 'node',
   target: 'node20.19',
   sourcemap: true,
-  external: native,
+  external,
   banner: { js: requireBanner },
   logLevel: 'warning',
 };
