@@ -37,12 +37,23 @@ import type {
 } from './types.ts';
 
 /** Calls of one answer that are carried out; models read that the others were not. */
-export const CALLS_PER_ANSWER_MAX = 32;
+const CALLS_PER_ANSWER_MAX = 32;
 /** What a run keeps of its tools for its reply. */
 const SUMMARIES_MAX = 50;
 const SENT_MAX = 20;
 const ABOUT_CHARACTERS = 80;
 const RESULT_CHARACTERS = 200;
+
+/** The calls of an answer that are taken, and at once the results of those beyond the most. */
+export const takenOf = (
+  plan: readonly PlannedCall[],
+): { readonly planned: readonly PlannedCall[]; readonly over: readonly ToolResult[] } => ({
+  planned: plan.slice(0, CALLS_PER_ANSWER_MAX),
+  over: plan.slice(CALLS_PER_ANSWER_MAX).map(({ id: callId, name, refused }) => {
+    const result = refused ?? `Not run: an answer may hold ${CALLS_PER_ANSWER_MAX} calls.`;
+    return { callId, name, result, isError: true };
+  }),
+});
 
 const headOf = (context: SessionContext): PlannedCall | undefined => runOf(context).planned[0];
 

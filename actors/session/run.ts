@@ -7,7 +7,7 @@ import type { AgentSettings } from '../../protocols/agent.ts';
 import type { RunStatus, SessionEntry } from '../../protocols/session.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../protocols/statechart.ts';
-import { CALLS_PER_ANSWER_MAX, withdrawal } from './batch.ts';
+import { takenOf, withdrawal } from './batch.ts';
 import {
   agentAddress,
   type At,
@@ -188,19 +188,20 @@ export function takeAnswer({ context, event }: At): Deed {
   const output = outputOf<CallModelOutput>(event);
   const run = runOf(context);
   const now = nowOf(event);
+  const { planned, over } = takenOf(planOf(output));
   const change = {
-    length: context.length + 1,
+    length: context.length + 1 + over.length,
     updatedAt: now,
     contextFrom: output.from ?? context.contextFrom,
     usage: sum(context.usage, output.usage),
     lastMessage: firstOf(output.text || context.lastMessage, PREVIEW_CHARACTERS),
     run: {
       ...run,
-      entries: run.entries + 1,
+      entries: run.entries + 1 + over.length,
       calls: run.calls + 1,
       attempt: 0,
       usage: sum(run.usage, output.usage),
-      planned: planOf(output).slice(0, CALLS_PER_ANSWER_MAX),
+      planned,
       answer: output.text,
       usedModel: output.model,
       ...(showsReasoning(context) ? defined({ reasoningText: output.reasoning }) : {}),
@@ -208,7 +209,11 @@ export function takeAnswer({ context, event }: At): Deed {
   };
   return {
     change,
-    entries: [assistantEntry(run, output, now)],
+    entries: [
+      assistantEntry(run, output, now),
+      ...over.map((one) => ({ type: 'tool' as const, runId: run.runId, ...one, at: now })),
+    ],
+    events: over.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
     rows: [rows.sessionRow({ ...context, ...change })],
   };
 }

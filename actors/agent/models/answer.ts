@@ -49,11 +49,15 @@ export class Answer {
     if (delta !== '') this.#heard.push({ kind: 'reasoning', delta });
   }
 
-  /** A tool call begins; `key` is the provider's place for it in this answer. */
+  /**
+   * A tool call begins; `key` is the provider's place for it in this answer. Some servers give two
+   * calls one id: the later gets another, for results find their calls by it.
+   */
   openCall(key: string | number, id: string, name: string): void {
     expectText(id, 'call id');
     expectText(name, 'tool name');
-    this.#calls.set(key, { id, name, json: '' });
+    const others = [...this.#calls].flatMap(([at, call]) => (at === key ? [] : [call.id]));
+    this.#calls.set(key, { id: otherThan(others, id), name, json: '' });
   }
 
   /** @throws MalformedEvent when no call was opened there */
@@ -127,6 +131,13 @@ const withoutZeros = ({
   ...(cachedInputTokens ? { cachedInputTokens } : {}),
   ...(cacheWriteTokens ? { cacheWriteTokens } : {}),
 });
+
+const otherThan = (ids: readonly string[], id: string): string => {
+  if (!ids.includes(id)) return id;
+  let count = 2;
+  while (ids.includes(`${id}_${count}`)) count++;
+  return `${id}_${count}`;
+};
 
 const closeCall = ({ id, name, json }: OpenCall): ToolCall => ({ id, name, args: parseArgs(json) });
 

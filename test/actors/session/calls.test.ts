@@ -44,6 +44,27 @@ describe('the calls of one answer', () => {
     expect(callsOf(session.started.get('tools'))).toEqual(['e']);
   });
 
+  it('past the 32nd do not run, and each has a result that says so', () => {
+    const session = new Driven();
+    session.begin('r1');
+    const refused = 'Not run: too many.';
+    const ids = Array.from({ length: 500 }, (_, n) => `c${n}`);
+    const { entries } = session.done(
+      'model',
+      answer(ids.map((id, n) => call(id, n < 32 ? {} : { refused }))),
+    );
+    expect(entries.slice(1)).toMatchObject(
+      ids.slice(32).map((callId) => ({ type: 'tool', callId, result: refused, isError: true })),
+    );
+    expect(callsOf(session.started.get('tools'))).toEqual(ids.slice(0, 32));
+    session.done(
+      'tools',
+      ids.slice(0, 32).map((id) => resultOf(id)),
+    );
+    expect(session.state).toEqual({ running: { working: 'thinking' } });
+    expect(session.started.get('model')).toMatchObject({ entries: 502 });
+  });
+
   it('that fail as a whole are results that the model reads', () => {
     const session = new Driven();
     session.begin('r1');

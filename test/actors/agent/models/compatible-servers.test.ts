@@ -64,6 +64,19 @@ describe('a tool call', () => {
       ],
     ],
     [
+      'with the id of another',
+      [
+        call({ index: 0, id: 'a' }, 'f', '{"n":1}'),
+        call({ index: 1, id: 'a' }, 'f', '{"n":2}'),
+        call({ index: 2, id: 'a_2' }, 'f', '{"n":3}'),
+      ],
+      [
+        { id: 'a', name: 'f', args: { n: 1 } },
+        { id: 'a_2', name: 'f', args: { n: 2 } },
+        { id: 'a_2_2', name: 'f', args: { n: 3 } },
+      ],
+    ],
+    [
       'whose index is the same for all',
       [call({ index: 0, id: 'a' }, 'f', '{"n":1}'), call({ index: 0, id: 'b' }, 'f', '{"n":2}')],
       [
