@@ -84,7 +84,10 @@ async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRe
     throw new TroupeError('NOT_FOUND', `there is no agent ${job.agentId}`);
   const isNew = system.index.get(SCHEDULES_INDEX, tenant, jobId) === undefined;
   if (isNew && rows(system, tenant).length >= JOBS_MAX)
-    throw new TroupeError('RATE_LIMIT_EXCEEDED', `there are ${JOBS_MAX} jobs already: remove one first`);
+    throw new TroupeError(
+      'RATE_LIMIT_EXCEEDED',
+      `there are ${JOBS_MAX} jobs already: remove one first`,
+    );
   const result = await asked(system, tenant, jobId, who.sub, { type: 'schedule.put', job });
   sendJson(incoming.response, 200, result);
 }

@@ -22,6 +22,8 @@ it('a tool is in the groups that it says it is in, and in no other', () => {
 });
 
 it('a tool has the other names that lists may use for it', () => {
-  const others = toolsOf().flatMap(({ name, aliases = [] }) => aliases.map((alias) => [alias, name]));
+  const others = toolsOf().flatMap(({ name, aliases = [] }) =>
+    aliases.map((alias) => [alias, name]),
+  );
   expect(Object.fromEntries(others)).toEqual(toolAliases);
 });

@@ -21,7 +21,7 @@ const program = join(root, 'dist', 'run', 'test-agent-loop-program.mjs');
 beforeAll(async () => {
   await esbuild.build({
     ...nodeBundle,
-    entryPoints: [join(root, 'test/kill/agent-loop-program.ts')],
+    entryPoints: [join(root, 'test/kill/agent-loop.program.ts')],
     outfile: program,
   });
 });

@@ -23,16 +23,8 @@ import type {
 } from '../../../runtime/workspaces/workspaces.ts';
 import { peekContract } from './peek-contract.ts';
 import { temporaryFolder } from './temporary.ts';
+import { change, patient, type WorkspacesUnderTest } from './under-test.ts';
 
-export type WorkspacesUnderTest = {
-  /** One more worker of the same cell, in this process. */
-  worker(limits?: Partial<WorkspaceLimits>): Workspaces;
-  /** What the files are kept in is out of reach until the answer is called. */
-  takeAway(): Promise<() => Promise<void>>;
-  dispose(): Promise<void>;
-};
-
-export const patient = { signal: new AbortController().signal };
 const a = address('t', 'agent', 'a');
 
 /** Everything in a folder: kind, permission bits of files, bytes or target, by path. */
@@ -48,19 +40,6 @@ export async function contentOf(folder: string, within = ''): Promise<Record<str
     else content[path] = `${(entry.mode & 0o777).toString(8)} ${await readFile(place, 'base64')}`;
   }
   return content;
-}
-
-/** Opens, works, saves, closes. */
-export async function change(
-  workspaces: Workspaces,
-  actor: Address,
-  work: (path: string) => Promise<void>,
-): Promise<number> {
-  const workspace = await workspaces.open(actor, patient);
-  await work(workspace.path);
-  await workspace.save();
-  await workspace.close();
-  return workspace.version;
 }
 
 export async function found(workspaces: Workspaces, actor: Address) {

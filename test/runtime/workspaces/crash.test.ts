@@ -10,7 +10,7 @@ import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
 import { eventually } from '../eventually.ts';
 import { bundle, type Child, type Program } from '../log/child.ts';
 import { removeFolder, temporaryFolder } from './temporary.ts';
-import { patient } from './contract.ts';
+import { patient } from './under-test.ts';
 
 const a = address('t', 'agent', 'a');
 const cell = 'cell-1';

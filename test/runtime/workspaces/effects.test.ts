@@ -18,7 +18,8 @@ import { syncedWorkspaces } from '../../../runtime/workspaces/synced.ts';
 import type { Workspace, Workspaces } from '../../../runtime/workspaces/workspaces.ts';
 import { eventually } from '../eventually.ts';
 import { removeFolder, temporaryFolder } from './temporary.ts';
-import { change, found, patient } from './contract.ts';
+import { found } from './contract.ts';
+import { change, patient } from './under-test.ts';
 
 const a = address('t', 'writer', 'a');
 const b = address('t', 'writer', 'b');

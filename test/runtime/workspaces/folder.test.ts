@@ -5,7 +5,8 @@ import { expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { folderWorkspaces } from '../../../runtime/workspaces/folder.ts';
 import { removeFolder, temporaryFolder } from './temporary.ts';
-import { change, found, patient, workspacesContract } from './contract.ts';
+import { found, workspacesContract } from './contract.ts';
+import { change, patient } from './under-test.ts';
 
 const a = address('t', 'agent', 'a');
 const cell = 'cell-1';

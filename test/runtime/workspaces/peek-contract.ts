@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { PEEK_BYTES_MAX, type Peeked } from '../../../runtime/workspaces/peek.ts';
 import { eventually } from '../eventually.ts';
-import { change, patient, type WorkspacesUnderTest } from './contract.ts';
+import { change, patient, type WorkspacesUnderTest } from './under-test.ts';
 
 type Test = (under: WorkspacesUnderTest) => Promise<void>;
 

@@ -12,7 +12,8 @@ import {
   syncedWorkspaces,
 } from '../../../runtime/workspaces/synced.ts';
 import { removeFolder, temporaryFolder } from './temporary.ts';
-import { change, found, patient, workspacesContract } from './contract.ts';
+import { found, workspacesContract } from './contract.ts';
+import { change, patient } from './under-test.ts';
 
 const a = address('t', 'agent', 'a');
 const cell = 'cell-1';
