@@ -15,7 +15,8 @@ const never = new Set(
     'if then else elif fi do done case esac while until for select function time coproc in ' +
     'alias unalias eval source . exec command builtin export declare typeset readonly local ' +
     'set unset shopt hash enable trap bind complete let  mapfile readarray read ' +
-    'pushd popd umask ulimit getopts fc history exit return break continue shift'
+    'pushd popd umask ulimit getopts fc history exit return break continue shift ' +
+    'wait jobs compgen compopt'
   ).split(' '),
 );
 
@@ -35,8 +36,13 @@ const always = new Set(
 const interpreter =
   /^(?:sh|ash|bash|rbash|dash|zsh|ksh|mksh|fish|csh|tcsh|python|pypy|node|nodejs|tsx|ts-node|perl|ruby|php|lua|luajit|tclsh|wish|r|rscript|julia|guile|ghci|jshell|irb|ipython|elixir|erl|groovy|scala|swift|osh|nu|xonsh)(?:[\d.]+m?)?$/;
 
-/** Words that make a program run another one, or write where they say; long ones may be cut. */
+/**
+ * Words that make a program run another one, or write where they say; long ones may be cut. Of
+ * bash's own `test` and `printf`: name a variable, whose index is a command if it says so.
+ */
 const words: Readonly<Record<string, RegExp>> = {
+  test: /^-[vR]/,
+  printf: /^-v/,
   find: /^-(?:exec|ok|delete|fprint|fls)/,
   fd: /^(?:-\w*[xX]|--exec)/,
   rg: /^--(?:pre|hostname-bin)/,
