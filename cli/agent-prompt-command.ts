@@ -1,6 +1,7 @@
-/** The command `troupe agent prompt`, below `troupe agent`. */
+/** The commands `troupe agent prompt` and `troupe agent workspace`, below `troupe agent`. */
 import { type Command } from 'commander';
 import type { AgentPromptOptions } from './agent-prompt.ts';
+import type { AgentWorkspaceOptions } from './agent-workspace.ts';
 import { examples, type Finish } from './command-parts.ts';
 
 /** Options that both have are read by the command above; `optsWithGlobals` has them. */
@@ -20,5 +21,22 @@ export function addAgentPrompt(agent: Command, finish: Finish): void {
     .action(async (_: object, command: Command) => {
       const options = command.optsWithGlobals<AgentPromptOptions>();
       finish(await (await import('./agent-prompt.ts')).agentPrompt(options));
+    });
+}
+
+export function addAgentWorkspace(agent: Command, finish: Finish): void {
+  agent
+    .command('workspace')
+    .description('print the folder of the agent’s files; it is made when there is none')
+    .addHelpText(
+      'after',
+      examples(
+        'cd "$(troupe agent workspace)"',
+        `echo 'Answer in verse.' > "$(troupe agent workspace --agent main)/AGENTS.md"`,
+      ),
+    )
+    .action(async (_: object, command: Command) => {
+      const options = command.optsWithGlobals<AgentWorkspaceOptions>();
+      finish(await (await import('./agent-workspace.ts')).agentWorkspace(options));
     });
 }

@@ -5,9 +5,11 @@
  * `before_agent_start` are not: they belong to a run.
  */
 import { join } from 'node:path';
+import { address } from '../protocols/address.ts';
 import type { PromptReport, PromptSource } from '../protocols/session.ts';
-import { type Config, defaultAgent, natsServers, resolveAgents } from '../runtime/config/index.ts';
+import { type Config, defaultAgent, resolveAgents } from '../runtime/config/index.ts';
 import type { Peeked } from '../runtime/index.ts';
+import { isClustered, notAFolder, workspaceFolder } from './agent-workspace.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, loadFrom } from './options.ts';
 import { printJson, table } from './output.ts';
@@ -38,15 +40,17 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
   const crew = await hooks.withHooks(config, crews.hire(config));
   const resolved = crew.agents.find(({ id }) => id === agentId)!;
-  const workspaces = await peekingOf(config);
   const about = { tenant: crews.TENANT, agentId, sessionKey };
+  const folder = workspaceFolder(config, address(crews.TENANT, 'agent', agentId));
+  if (folder === undefined && !isClustered(config)) throw notAFolder(agentId);
+  const workspaces = await peekingOf(config, folder);
   try {
     const prompt = await effects.promptFor(
       { ...about, settings: settings.settingsOf(resolved) },
       { services: crew.services, peek: workspaces.peek, now: () => Date.now() },
       about,
     );
-    print({ agentId, sessionKey, ...prompt }, options);
+    print({ agentId, sessionKey, ...(folder && { workspace: folder }), ...prompt }, options);
     return exitCodes.ok;
   } finally {
     await workspaces.close();
@@ -56,6 +60,8 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
 type Shown = {
   readonly agentId: string;
   readonly sessionKey: string;
+  /** the agent's folder, where there is one */
+  readonly workspace?: string;
   readonly digest: string;
   readonly system: string;
   readonly report: PromptReport;
@@ -66,12 +72,13 @@ function print(shown: Shown, { json = false, explain = false }: AgentPromptOptio
   process.stdout.write(explain ? explained(shown) : `${shown.system}\n`);
 }
 
-function explained({ agentId, sessionKey, report, system }: Shown): string {
+function explained({ agentId, sessionKey, workspace, report, system }: Shown): string {
   const { sources, tokens, tools, skills, problems = [] } = report;
   return [
     table(['source', 'characters', 'of', 'note'], sources.map(cells)).trimEnd(),
     '',
     `${agentId} in ${sessionKey}: ${system.length} characters, about ${tokens} tokens`,
+    `workspace: ${workspace ?? 'in the store of the cluster'}`,
     `tools: ${tools.join(', ') || 'none'}`,
     `skills: ${skills.join(', ') || 'none'}`,
     ...problems.map((problem) => `problem: ${problem}`),
@@ -104,17 +111,10 @@ type Peeking = {
 };
 
 /** Workspaces of this installation, without opening its store: it may be running. */
-async function peekingOf(config: Config): Promise<Peeking> {
-  const clustered = natsServers(config.nats).length > 0;
-  const { provider = clustered ? 'synced' : 'folder', path } = config.runtime.workspaces;
-  const root = path ?? join(config.home, 'workspaces');
-  if (provider === 'folder' || !clustered) {
-    const [{ peekFolder }, { folderNameOf }] = await Promise.all([
-      import('../runtime/index.ts'),
-      import('../runtime/workspaces/name.ts'),
-    ]);
-    const peek: Peeking['peek'] = (actor, paths, before) =>
-      peekFolder(join(root, folderNameOf(actor as never), 'files'), paths, before, Date.now);
+async function peekingOf(config: Config, folder: string | undefined): Promise<Peeking> {
+  if (folder !== undefined) {
+    const { peekFolder } = await import('../runtime/index.ts');
+    const peek: Peeking['peek'] = (_, paths, before) => peekFolder(folder, paths, before, Date.now);
     return { peek, close: () => Promise.resolve() };
   }
   const [{ linkCluster }, { syncedWorkspaces }] = await Promise.all([
@@ -122,7 +122,8 @@ async function peekingOf(config: Config): Promise<Peeking> {
     import('../runtime/workspaces/synced.ts'),
   ]);
   const { store, blobs } = await linkCluster(config, untilSignal());
-  const workspaces = syncedWorkspaces({ blobs, cell: store.cell, cacheFolder: root });
+  const cacheFolder = config.runtime.workspaces.path ?? join(config.home, 'workspaces');
+  const workspaces = syncedWorkspaces({ blobs, cell: store.cell, cacheFolder });
   const peek: Peeking['peek'] = (actor, ...about) => workspaces.peek(actor as never, ...about);
   return { peek, close: () => store.close() };
 }

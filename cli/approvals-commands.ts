@@ -7,14 +7,14 @@ export function addApprovalsCommands(program: Command, finish: Finish): void {
   const approvals = program
     .command('approvals')
     .description('what waits for a person to say yes or no');
-  withTenant(withJson(withClient(approvals.command('list'))))
+  withTenant(withJson(withClient(approvals.command('list', { isDefault: true }))))
     .description('list those that wait, the longest waiting first')
     .addOption(
       new Option('--state <state>', 'others than those that wait')
         .choices(['asked', 'allowed', 'denied', 'expired', 'all'])
         .default('asked'),
     )
-    .addHelpText('after', examples('troupe approvals list', 'troupe approvals list --state all'))
+    .addHelpText('after', examples('troupe approvals', 'troupe approvals list --state all'))
     .action(async (options: ApprovalsOptions) => {
       finish(await (await import('./approvals.ts')).list(options));
     });

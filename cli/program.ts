@@ -4,7 +4,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import type { AgentOptions } from './agent.ts';
-import { addAgentPrompt } from './agent-prompt-command.ts';
+import { addAgentPrompt, addAgentWorkspace } from './agent-prompt-command.ts';
 import { addAgentsCommands } from './agents-commands.ts';
 import { addApprovalsCommands } from './approvals-commands.ts';
 import type { ChartFormat } from './charts.ts';
@@ -131,6 +131,7 @@ function addAgent(program: Command, finish: Finish): void {
       finish(await (await import('./agent.ts')).agent({ message: message!, ...options }));
     });
   addAgentPrompt(agent, finish);
+  addAgentWorkspace(agent, finish);
 }
 
 function addSessions(program: Command, finish: Finish): void {

@@ -56,3 +56,29 @@ describe('troupe agent prompt', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('--message')]);
   });
 });
+
+describe('troupe agent workspace', () => {
+  it('prints the folder where AGENTS.md is looked for, and makes it', async () => {
+    const home = scratchFolder();
+    const { code, stdout } = await runProgram(['agent', 'workspace'], { home });
+    expect(code).toBe(0);
+    writeFileSync(join(stdout.trimEnd(), 'AGENTS.md'), 'Answer in verse.');
+    const prompt = await runProgram(['agent', 'prompt'], { home });
+    expect(prompt.stdout).toContain('# AGENTS.md\n\nAnswer in verse.');
+    const explained = await runProgram(['agent', 'prompt', '--explain'], { home });
+    expect(explained.stdout).toContain(`\nworkspace: ${stdout}`);
+  });
+
+  it('names the agents that there are, and says where no folder can be written', async () => {
+    const unknown = await runProgram(['agent', 'workspace', '--agent', 'nobody']);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('main') });
+    const home = scratchFolder();
+    mkdirSync(join(home, '.troupe'));
+    const synced = `{ runtime: { workspaces: { provider: 'synced' } } }`;
+    writeFileSync(join(home, '.troupe/troupe.json5'), synced);
+    for (const command of ['workspace', 'prompt']) {
+      const refused = await runProgram(['agent', command], { home });
+      expect(refused.stderr).toContain('runtime.workspaces.provider is synced');
+    }
+  });
+});
