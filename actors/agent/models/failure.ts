@@ -39,7 +39,14 @@ type Report = {
   retryAfterMs?: number;
 };
 
-const contextPattern = /context[ _](length|window)|prompt is too long|maximum context/i;
+/**
+ * How providers and servers of open models say that a request is too long: Anthropic (`prompt is
+ * too long`, `exceed context limit`), OpenAI and vLLM (`context_length_exceeded`, `maximum context
+ * length`), Google (`input token count … exceeds`), xAI (`maximum prompt length`), llama.cpp
+ * (`exceeds the available context size`).
+ */
+const contextPattern =
+  /context[ _](length|window|limit|size)|(prompt|input) is too long|maximum (context|prompt)|input token count.* exceeds/i;
 
 /** Longest text taken over from a provider, characters. */
 const messageCharactersMax = 1_000;
@@ -117,9 +124,7 @@ const refused = (report: Report, context: FailureContext): TroupeError => {
 
 const detailsOf = (report: Report, code: ErrorCode, context: FailureContext) => {
   const requestId = report.headers?.get('request-id') ?? report.headers?.get('x-request-id');
-  const contextLength =
-    code === 'INVALID_ARGUMENT' &&
-    [...report.kinds, report.message].some((text) => contextPattern.test(text));
+  const contextLength = code === 'INVALID_ARGUMENT' && isTooLong(report);
   return {
     ...(report.status === undefined ? {} : { status: report.status }),
     ...(report.kinds[0] === undefined ? {} : { type: redact(report.kinds[0], context.secrets) }),
@@ -127,6 +132,9 @@ const detailsOf = (report: Report, code: ErrorCode, context: FailureContext) => 
     ...(contextLength ? { reason: 'context_length' } : {}),
   };
 };
+
+const isTooLong = ({ kinds, message }: Report): boolean =>
+  [...kinds, message].some((text) => contextPattern.test(text));
 
 /** Nobody listens there, or the name means nothing: true of every key and model at the address. */
 const notReached = new Set([
@@ -181,11 +189,14 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
 /**
  * A status decides, except that a used-up quota comes as 429 and waiting does not help, and a
  * refused key may come as 400. Without one
- * the error came within a stream that had begun well: then an unknown type is the server's trouble.
+ * the error came within a stream that had begun well: then an unknown type is the server's trouble,
+ * unless it says that the request is too long.
  */
-const codeOf = ({ status, kinds }: Report): ErrorCode => {
+const codeOf = (report: Report): ErrorCode => {
+  const { status, kinds } = report;
   const byKind = kinds.map((kind) => codesByKind[kind]).find((code) => code !== undefined);
-  if (status === undefined) return byKind ?? 'UNAVAILABLE';
+  if (status === undefined)
+    return byKind ?? (isTooLong(report) ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
   if (status >= 500) return 'UNAVAILABLE';
   if (status === 429 && byKind === 'FORBIDDEN') return byKind;
   if (status === 400 && byKind === 'UNAUTHORIZED') return byKind;

@@ -1,0 +1,147 @@
+/**
+ * One whole troupe for a test: `startTroupe` with a configuration file, as a person has it, and
+ * models behind the providers' real SDKs. Messages go to the real session actors; what a person
+ * sees is read from the live events, the rows and the transcript, and judged by told.ts.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { sessionAddress } from '../../actors/index.ts';
+import { startTroupe } from '../../main.ts';
+import { address } from '../../protocols/address.ts';
+import {
+  type RunEvent,
+  runEventsTopic,
+  type RunRow,
+  type SessionEntry,
+  type SessionReceive,
+  type SessionRow,
+} from '../../protocols/session.ts';
+import { loadConfig } from '../../runtime/config/index.ts';
+import type { System } from '../../runtime/index.ts';
+import { folderNameOf } from '../../runtime/workspaces/name.ts';
+import { TOKEN } from '../channels/gateway/client.ts';
+import { scratchFolder, write } from '../runtime/config/folder.ts';
+import { eventually } from '../runtime/eventually.ts';
+import type { ServedApi } from '../servers/model-server.ts';
+import type { ScriptedServer } from '../servers/scripted-server.ts';
+import { checkedRun, type Told } from './told.ts';
+
+const TENANT = 'default';
+const PERSON = { sub: 'ada', roles: ['operator'] };
+
+/** A model of each protocol that its SDK and its server know. */
+export const MODELS: Readonly<Record<ServedApi, string>> = {
+  'anthropic-messages': 'claude-sonnet-5-5',
+  'openai-responses': 'gpt-5.5',
+  'openai-completions': 'local-model',
+  'google-generative-ai': 'gemini-3.1-pro-preview',
+};
+
+/** US dollars per million tokens, of every model of these tests. */
+export const PRICE = { input: 2, output: 10 };
+
+/** An entry of `models.providers` for a server of a test. */
+export const providerOf = (api: ServedApi, { baseUrl }: ScriptedServer, model: object = {}) => ({
+  api,
+  baseUrl,
+  apiKey: 'key-of-the-test',
+  models: [{ id: MODELS[api], price: PRICE, ...model }],
+});
+
+export type Installation = {
+  readonly url: string;
+  readonly system: System;
+  /** the folder of an agent's workspace, which is there; default the agent `main` */
+  workspace(agentId?: string): string;
+  /** Sends a message; resolves when it is accepted. */
+  send(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<string>;
+  /** Waits for the end of a run that was sent, and judges all that was told of it. */
+  end(sessionKey: string, runId: string): Promise<Told>;
+  /** both */
+  run(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<Told>;
+  /** all that was told live in a session so far, oldest first */
+  events(sessionKey: string): readonly RunEvent[];
+  transcript(sessionKey: string): Promise<readonly SessionEntry[]>;
+  sessionRow(sessionKey: string): SessionRow | undefined;
+};
+
+/** Files of the agent's workspace by path, and sections of the configuration. */
+export type InstallOptions = {
+  readonly config: object;
+  readonly files?: Readonly<Record<string, string>>;
+};
+
+/** It is stopped when the test is over. */
+export async function install({ config, files = {} }: InstallOptions): Promise<Installation> {
+  const data = scratchFolder();
+  const file = write(data, 'troupe.json5', JSON.stringify({ log: { level: 'silent' }, ...config }));
+  const loaded = loadConfig({ env: {}, file, flags: { data, port: '0', token: TOKEN } });
+  const workspace = (agentId = 'main'): string => {
+    const folder = folderNameOf(address(TENANT, 'agent', agentId));
+    const path = join(data, 'workspaces', folder, 'files');
+    mkdirSync(path, { recursive: true });
+    return path;
+  };
+  const troupe = await startTroupe(loaded.config);
+  onTestFinished(() => troupe.stop());
+  for (const [name, text] of Object.entries(files)) write(workspace(), name, text);
+  const { url, system } = troupe;
+  return { url, system, workspace, ...talking(system, watch(system)) };
+}
+
+type Watched = Pick<Installation, 'events'>;
+
+/** Begins to listen to every session; a test hears a session from its first event on. */
+function watch(system: System): Watched {
+  const heard = new Map<string, RunEvent[]>();
+  const listen = (sessionKey: string) => {
+    const events: RunEvent[] = [];
+    heard.set(sessionKey, events);
+    system.bus.subscribe(runEventsTopic(TENANT, sessionKey), ({ payload }) => {
+      events.push(payload as RunEvent);
+    });
+    return events;
+  };
+  return { events: (sessionKey) => heard.get(sessionKey) ?? listen(sessionKey) };
+}
+
+let messages = 0;
+
+function talking(
+  system: System,
+  { events }: Watched,
+): Omit<Installation, 'url' | 'system' | 'workspace'> {
+  const transcript = async (sessionKey: string) =>
+    (await system.transcripts.read(sessionAddress(TENANT, sessionKey))).map(
+      ({ entry }) => entry as unknown as SessionEntry,
+    );
+  const sessionRow = (sessionKey: string) =>
+    system.index.get<SessionRow>('sessions', TENANT, sessionKey);
+  const send: Installation['send'] = async (sessionKey, text, more = {}) => {
+    events(sessionKey);
+    const runId = more.runId ?? `run-${++messages}`;
+    const answer = await system.ask(
+      sessionAddress(TENANT, sessionKey),
+      { type: 'session.receive', text, ...more, runId },
+      { principal: PERSON, timeoutMs: 20_000, key: runId },
+    );
+    expect(answer).toMatchObject({ kind: 'answered', result: { runId, status: 'accepted' } });
+    return runId;
+  };
+  const end: Installation['end'] = async (sessionKey, runId) => {
+    const facts = await eventually(async () => {
+      const row = system.index.get<RunRow>('runs', TENANT, runId);
+      expect(row?.endedAt, `the run ${runId} ended`).toBeDefined();
+      const entries = (await transcript(sessionKey)).filter((one) => one.runId === runId);
+      expect(entries.at(-1)?.type).toBe('run.end');
+      const told = events(sessionKey).filter((one) => one.runId === runId);
+      expect(told.at(-1)).toMatchObject({ stream: 'lifecycle' });
+      return { row: row!, entries, events: told };
+    });
+    return checkedRun(facts);
+  };
+  const run: Installation['run'] = async (sessionKey, text, more) =>
+    end(sessionKey, await send(sessionKey, text, more));
+  return { send, end, run, events, transcript, sessionRow };
+}

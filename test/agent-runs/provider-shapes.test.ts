@@ -1,0 +1,207 @@
+/**
+ * Each provider's real SDK times each shape that its answers really have, at the level of a run:
+ * whatever the provider does, the person gets one reply, and it is the same by every protocol.
+ */
+import { expect, it, describe, onTestFinished } from 'vitest';
+import { type ServedApi, shapes, startModelServer } from '../servers/model-server.ts';
+import type { Plan, PlannedCall, ScriptedServer } from '../servers/scripted-server.ts';
+import { install, type Installation, MODELS, PRICE, providerOf } from './installation.ts';
+import type { Told } from './told.ts';
+
+const APIS = Object.keys(MODELS) as ServedApi[];
+const SESSION = 'agent:main:main';
+const TEXT = 'The actor reads mail.';
+
+const calculate = (n: number, expression: string): PlannedCall => ({
+  id: `call_${n}`,
+  name: 'calculate',
+  args: { expression },
+});
+const text: Plan = shapes.text;
+
+/** What one call uses; the servers count so, in each protocol's words. */
+const CALL = { inputTokens: 11, outputTokens: 7 };
+const costOf = (calls: number): number =>
+  (calls * (CALL.inputTokens * PRICE.input + CALL.outputTokens * PRICE.output)) / 1e6;
+
+type Case = {
+  readonly plans: readonly Plan[];
+  /** default TEXT */
+  readonly reply?: string;
+  /** of the answers in the transcript; default one good end */
+  readonly stops?: readonly string[];
+  readonly restarts?: number;
+  readonly reasoning?: string;
+  /** results of tools, in order */
+  readonly results?: readonly string[];
+};
+
+const once = ['end'];
+const CASES: Readonly<Record<string, Case>> = {
+  'a text': { plans: [text] },
+  thinking: { plans: [shapes.thinking], reasoning: 'so then' },
+  'several tool calls': {
+    plans: [
+      {
+        kind: 'answer',
+        deltas: ['I look. '],
+        calls: [calculate(1, '6*7'), calculate(2, '2^10'), calculate(3, '1/0')],
+      },
+      text,
+    ],
+    stops: ['tools', 'end'],
+    results: ['42', '1024', expect.stringMatching(/divi/i) as string],
+  },
+  'a tool call split over events': {
+    plans: [{ kind: 'answer', calls: [calculate(1, '1000000 + 234567')], pieces: 30 }, text],
+    stops: ['tools', 'end'],
+    results: ['1234567'],
+  },
+  'a tool call after thinking': {
+    plans: [
+      { kind: 'answer', reasoning: ['so ', 'then'], deltas: [], calls: [calculate(1, '6*7')] },
+      text,
+    ],
+    stops: ['tools', 'end'],
+    reasoning: 'so then',
+    results: ['42'],
+  },
+  'slow bytes': {
+    plans: [
+      { kind: 'answer', deltas: ['Ünïcödé 漢字 '], calls: [calculate(1, '6*7')], bytesAtOnce: 3 },
+      { ...shapes.text, bytesAtOnce: 3 },
+    ],
+    stops: ['tools', 'end'],
+    results: ['42'],
+  },
+  'a refusal': { plans: [shapes.refusal], reply: 'I can not', stops: ['refusal'] },
+  'the end of its tokens': { plans: [shapes['max tokens']], stops: ['length'] },
+  'an overload, and then an answer': { plans: [shapes.overload, text] },
+  'an overload in the stream, and then an answer': {
+    plans: [
+      { ...shapes['overload in the stream'], deltas: ['The wrong ', 'beginning, ', 'and long'] },
+      text,
+    ],
+    restarts: 1,
+  },
+  'a cut stream, and then an answer': { plans: [shapes['cut stream'], text], restarts: 1 },
+  'a stream without its end, and then an answer': {
+    plans: [shapes['stream without its end'], text],
+    restarts: 1,
+  },
+  'a call of a tool that is not there': {
+    plans: [{ kind: 'answer', calls: [{ id: 'call_1', name: 'teleport', args: {} }] }, text],
+    stops: ['tools', 'end'],
+    results: [expect.stringMatching(/teleport/) as string],
+  },
+  'a call whose arguments are wrong': {
+    plans: [
+      { kind: 'answer', calls: [{ id: 'call_1', name: 'calculate', args: { sum: 1 } }] },
+      text,
+    ],
+    stops: ['tools', 'end'],
+    results: [expect.stringMatching(/expression/) as string],
+  },
+};
+
+const opened = async (api: ServedApi, model: object = {}) => {
+  const server = await startModelServer({ api });
+  onTestFinished(() => server.close());
+  const troupe = await install({
+    config: {
+      models: { providers: { p: providerOf(api, server, model) } },
+      agents: { defaults: { thinkingLevel: 'high' } },
+    },
+  });
+  return { server, troupe };
+};
+
+describe.each(APIS)('a run on %s', (api) => {
+  it.each(Object.keys(CASES))('that meets %s ends with one reply', async (name) => {
+    const {
+      plans,
+      reply = TEXT,
+      stops = once,
+      restarts = 0,
+      results = [],
+      reasoning,
+    } = CASES[name]!;
+    const { server, troupe } = await opened(api);
+    server.script(...plans);
+    const told = await troupe.run(SESSION, 'what is it?');
+    expect(told.row).toMatchObject({ status: 'ok', text: reply, model: `p/${MODELS[api]}` });
+    expect(told.answers.map(({ stop }) => stop)).toEqual(stops);
+    expect(told.results.map(({ result }) => result)).toEqual(results);
+    expect(told.restarts).toBe(restarts);
+    expect(server.requests).toHaveLength(plans.length);
+    if (reasoning !== undefined) {
+      expect(told.reasoning[0]).toBe(reasoning);
+      expect(told.answers[0]?.reasoning).toBe(reasoning);
+    }
+    counted(told, troupe);
+    inOrder(told);
+    if (results.length > 0) sentBack(server, told);
+  });
+
+  it('waits as long as a rate limit says, and then answers', async () => {
+    const { server, troupe } = await opened(api);
+    const asked: number[] = [];
+    server.otherwise(() => {
+      asked.push(performance.now());
+      return asked.length > 1
+        ? text
+        : { kind: 'refuse', status: 429, headers: { 'retry-after': '2' } };
+    });
+    const told = await troupe.run(SESSION, 'what is it?');
+    expect(told.row).toMatchObject({ status: 'ok', text: TEXT });
+    expect(asked).toHaveLength(2);
+    // the first wait without a word of the provider is one second
+    expect(asked[1]! - asked[0]!).toBeGreaterThanOrEqual(1_990);
+  });
+
+  it('ends once, and says what to do, when the key is refused', async () => {
+    const { server, troupe } = await opened(api);
+    server.script({ kind: 'refuse', status: 401, type: 'authentication_error' });
+    const { row } = await troupe.run(SESSION, 'what is it?');
+    expect(row).toMatchObject({ status: 'error', error: { code: 'UNAUTHORIZED' } });
+    expect(row.error?.message).toContain('models.providers.p');
+    expect(JSON.stringify(row)).not.toContain('key-of-the-test');
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+/** The row, the session and the transcript have one account. */
+function counted({ row, answers }: Told, troupe: Installation): void {
+  const n = answers.length;
+  const usage = { inputTokens: n * CALL.inputTokens, outputTokens: n * CALL.outputTokens };
+  const costUsd = expect.closeTo(costOf(n), 12) as number;
+  expect(row.usage).toEqual({ ...usage, costUsd });
+  expect(troupe.sessionRow(SESSION)).toMatchObject({
+    status: 'idle',
+    usage: { ...usage, costUsd },
+  });
+}
+
+/** What happened when: each answer is told before its tools, each tool before the next answer. */
+function inOrder({ events, entries, answers }: Told): void {
+  const calls = events.flatMap((event) => (event.stream === 'assistant' ? [event.call] : []));
+  expect(calls).toEqual(calls.toSorted((a, b) => a - b));
+  const types = entries.map(({ type }) => type).filter((type) => type !== 'tool');
+  expect(types).toEqual(['user', 'prompt', ...answers.map(() => 'assistant'), 'run.end']);
+  const ends = events.findLastIndex(({ stream }) => stream === 'tool');
+  const last = events.findIndex(
+    (event) => event.stream === 'assistant' && event.call === answers.length - 1,
+  );
+  expect(ends).toBeLessThan(last);
+}
+
+/** The model read each result, marked as what came from outside. */
+function sentBack(server: ScriptedServer, { results }: Told): void {
+  const body = JSON.stringify(server.requests.at(-1)?.body);
+  for (const { result, name } of results) {
+    expect(body).toContain(
+      JSON.stringify(result).slice(1, -1).replaceAll('\\', '\\\\').slice(0, 20),
+    );
+    expect(body).toContain(`source=\\"${name}\\"`);
+  }
+}

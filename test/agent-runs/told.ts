@@ -1,0 +1,131 @@
+/**
+ * What was told of one run that ended, and the laws that hold for every run whatever became of it
+ * (AL4, AL9, AL12): events in order with one start and one end, deltas that make up each answer,
+ * tools that begin before they end, one transcript with one end, and one account of usage.
+ */
+import { expect } from 'vitest';
+import type { RunEvent, RunRow, SessionEntry, Usage } from '../../protocols/session.ts';
+
+type Of<Type extends SessionEntry['type']> = Extract<SessionEntry, { type: Type }>;
+type ToolEvent = Extract<RunEvent, { stream: 'tool' }>;
+
+export type Facts = {
+  readonly row: RunRow;
+  /** of the run, in the order in which they were told */
+  readonly events: readonly RunEvent[];
+  /** of the run, in the order of the transcript */
+  readonly entries: readonly SessionEntry[];
+};
+
+export type Told = Facts & {
+  readonly answers: readonly Of<'assistant'>[];
+  readonly results: readonly Of<'tool'>[];
+  /** what a watcher holds of each model call at the end, by the rule of `offset` */
+  readonly watched: readonly string[];
+  /** the same of its reasoning */
+  readonly reasoning: readonly string[];
+  /** deltas that began an answer anew after others of the same call */
+  readonly restarts: number;
+};
+
+const all = <Type extends SessionEntry['type']>(facts: Facts, type: Type): Of<Type>[] =>
+  facts.entries.filter((entry): entry is Of<Type> => entry.type === type);
+
+/** @throws when one of the laws is broken */
+export function checkedRun(facts: Facts): Told {
+  const answers = all(facts, 'assistant');
+  const results = all(facts, 'tool');
+  const text = rebuilt(facts.events, 'assistant');
+  const told: Told = {
+    ...facts,
+    answers,
+    results,
+    watched: text.calls,
+    reasoning: rebuilt(facts.events, 'reasoning').calls,
+    restarts: text.restarts,
+  };
+  checkLifecycle(told);
+  checkTranscript(told);
+  checkTools(told);
+  checkUsage(told);
+  return told;
+}
+
+/** As a watcher does it: a delta at a lower offset replaces what came after that place. */
+function rebuilt(events: readonly RunEvent[], stream: 'assistant' | 'reasoning') {
+  const calls: string[] = [];
+  let restarts = 0;
+  for (const event of events) {
+    if (event.stream === 'compaction') calls.splice(event.call);
+    if (event.stream !== stream) continue;
+    const before = calls[event.call] ?? '';
+    expect(event.offset, 'no delta leaves a gap').toBeLessThanOrEqual(before.length);
+    if (event.offset < before.length) {
+      expect(event.offset, 'an answer begins anew at its beginning').toBe(0);
+      restarts++;
+    }
+    calls[event.call] = before.slice(0, event.offset) + event.delta;
+  }
+  return { calls: Array.from(calls, (call) => call ?? ''), restarts };
+}
+
+function checkLifecycle({ row, events }: Told): void {
+  const phases = events.flatMap((event) => (event.stream === 'lifecycle' ? [event.phase] : []));
+  const isGood = row.status === 'ok' || row.status === 'aborted';
+  expect(phases, 'one start, one end').toEqual(['start', isGood ? 'end' : 'error']);
+  expect(events[0]).toMatchObject({ stream: 'lifecycle', phase: 'start' });
+  expect(events.at(-1)).toMatchObject({
+    stream: 'lifecycle',
+    status: row.status,
+    ...(isGood ? { text: row.text ?? '', usage: row.usage } : { error: row.error }),
+  });
+}
+
+function checkTranscript(told: Told): void {
+  const { entries, row, answers, watched } = told;
+  expect(entries[0]).toMatchObject({ type: 'user', runId: row.runId });
+  expect(all(told, 'run.end')).toEqual([entries.at(-1)]);
+  expect(entries.at(-1)).toMatchObject({ type: 'run.end', status: row.status });
+  const texts = answers.map(({ text }) => text);
+  // a call that failed for good has deltas and no answer
+  const whole = row.status === 'ok' ? watched : watched.slice(0, texts.length);
+  expect(padded(whole, texts.length), 'the deltas make up the answers').toEqual(texts);
+  for (const { calls = [] } of answers) {
+    const got = told.results.filter(({ callId }) => calls.some(({ id }) => id === callId));
+    expect(got.map(({ callId }) => callId)).toEqual(calls.map(({ id }) => id));
+  }
+  if (row.status === 'ok')
+    expect(answers.at(-1)?.calls, 'the last answer is final').toBeUndefined();
+}
+
+/** A call that said nothing has no delta. */
+const padded = (calls: readonly string[], length: number): string[] =>
+  Array.from({ length: Math.max(length, calls.length) }, (_, call) => calls[call] ?? '');
+
+function checkTools({ events, results }: Told): void {
+  const tools = events.filter((event): event is ToolEvent => event.stream === 'tool');
+  const ended = tools.flatMap((event) => (event.phase === 'end' ? [event.callId] : []));
+  expect(ended.toSorted()).toEqual(results.map(({ callId }) => callId).toSorted());
+  for (const { callId, result, isError, name } of results) {
+    const of = tools.filter((event) => event.callId === callId);
+    expect(of.at(-1)).toMatchObject({ phase: 'end', name, result, isError });
+    const starts = of.filter(({ phase }) => phase === 'start');
+    expect(starts.length, 'a call begins once at most').toBeLessThanOrEqual(1);
+  }
+}
+
+function checkUsage({ row, answers }: Told): void {
+  const usages = answers.flatMap(({ usage }) => (usage ? [usage] : []));
+  const { inputTokens, outputTokens, costUsd } = usages.reduce(sum, NOTHING);
+  // compactions use tokens besides, which no entry has
+  expect(row.usage?.inputTokens).toBeGreaterThanOrEqual(inputTokens);
+  expect(row.usage?.outputTokens).toBeGreaterThanOrEqual(outputTokens);
+  expect(row.usage?.costUsd ?? 0).toBeGreaterThanOrEqual(costUsd! - 1e-12);
+}
+
+const NOTHING: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 };
+const sum = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0),
+});
