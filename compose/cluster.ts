@@ -72,6 +72,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   const stop = async () => {
     beat.close();
     await system.stop();
+    await crew.services.tools.close();
     await metrics?.close();
     attendance.close();
   };

@@ -39,6 +39,7 @@ export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<
   const stopSystem = async () => {
     await system.tell(rootAddress(TENANT), { type: 'root.drain' }, { principal: SYSTEM });
     await system.stop();
+    await crew.services.tools.close();
   };
   try {
     // Before doors open: a first message must find its agent configured. A root that is out of

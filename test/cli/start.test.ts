@@ -3,6 +3,8 @@
  */
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
@@ -41,6 +43,28 @@ describe('troupe start', () => {
     program.child.kill('SIGTERM');
     expect(await program.ended).toMatchObject({ code: 0 });
     await expect(fetch(`${origin}/readyz`)).rejects.toThrow('fetch failed');
+  });
+
+  it('stops in order at SIGTERM with a command in the background, which ends with it', async () => {
+    const home = scratchFolder();
+    const port = String(await freePort());
+    write(home, '.troupe/troupe.json5', "{ tools: { exec: { ask: 'off' } } }");
+    const program = await startTroupe(['--port', port], { home });
+    const file = join(home, 'pid');
+    const command = `echo $$ > ${file}; exec sleep 600`;
+    const call = `call exec ${JSON.stringify({ command, background: true })}`;
+    const env = { TROUPE_PORT: port };
+    const answer = await runProgram(['agent', '-m', call, '--json'], { home, env });
+    expect(JSON.parse(answer.stdout)).toMatchObject({ status: 'ok' });
+    expect(answer.stdout).toContain('runs in the background');
+    const pid = await eventually(() => {
+      expect(readFileSync(file, 'utf8')).toMatch(/\d\n/);
+      return Number(readFileSync(file, 'utf8'));
+    });
+    process.kill(pid, 0);
+    program.child.kill('SIGTERM');
+    expect(await program.ended).toMatchObject({ code: 0 });
+    await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
   });
 
   it('keeps token, sessions and answers over a restart, and the commands find it by its data folder', async () => {

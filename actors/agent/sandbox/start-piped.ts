@@ -39,11 +39,18 @@ export async function startPiped(
 ): Promise<Started> {
   const [input, output, errors] = await openPipes();
   const theirs = [input.reader, output.writer, errors.writer];
-  const child = spawn(program, argv, {
-    ...options,
-    stdio: [...theirs, ...Array<'pipe'>(more).fill('pipe')],
-  });
-  for (const descriptor of theirs) closeSync(descriptor);
+  const ours = [input.writer, output.reader, errors.reader];
+  const stdio = [...theirs, ...Array<'pipe'>(more).fill('pipe')];
+  let child: ChildProcess;
+  try {
+    child = spawn(program, argv, { ...options, stdio });
+  } catch (cause) {
+    // what no process can be given: a zero byte, too many words
+    for (const descriptor of ours) closeSync(descriptor);
+    throw cannotStart(program, cause);
+  } finally {
+    for (const descriptor of theirs) closeSync(descriptor);
+  }
   const stdin = new Socket({ fd: input.writer, readable: false, writable: true });
   const stdout = new Socket({ fd: output.reader, readable: true, writable: false });
   const stderr = new Socket({ fd: errors.reader, readable: true, writable: false });
@@ -56,12 +63,16 @@ export async function startPiped(
     });
   } catch (cause) {
     for (const stream of [stdin, stdout, stderr]) stream.destroy();
-    const { message } = cause as Error;
-    throw new TroupeError('UNAVAILABLE', `${program} can not be started: ${message}`, { cause });
+    throw cannotStart(program, cause);
   }
   // right because it was spawned
   return { child, pid: child.pid as number, stdin, stdout, stderr };
 }
+
+const cannotStart = (program: string, cause: unknown): TroupeError => {
+  const { message } = cause as Error;
+  return new TroupeError('UNAVAILABLE', `${program} can not be started: ${message}`, { cause });
+};
 
 type Pipe = { readonly reader: number; readonly writer: number };
 
@@ -70,12 +81,24 @@ async function openPipes(): Promise<readonly [Pipe, Pipe, Pipe]> {
   try {
     const paths = [0, 1, 2].map((number) => join(folder, String(number)));
     await promisify(execFile)('mkfifo', ['-m', '600', ...paths]);
-    return paths.map(openPipe) as unknown as readonly [Pipe, Pipe, Pipe];
+    return openAll(paths) as readonly Pipe[] as readonly [Pipe, Pipe, Pipe];
   } catch (cause) {
     const { message } = cause as Error;
     throw new TroupeError('UNAVAILABLE', `No pipes for a command: ${message}`, { cause });
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** All or none. */
+function openAll(paths: readonly string[]): Pipe[] {
+  const opened: Pipe[] = [];
+  try {
+    for (const path of paths) opened.push(openPipe(path));
+    return opened;
+  } catch (error) {
+    for (const { reader, writer } of opened) [reader, writer].forEach((end) => closeSync(end));
+    throw error;
   }
 }
 

@@ -121,6 +121,9 @@ class ExecCall {
   }
 
   async run(): Promise<ToolResult> {
+    if (this.#args.command.includes('\0')) {
+      throw new PathRefused('The command holds a zero byte, which no program can be given.');
+    }
     this.#checkBackground();
     const { boundaries } = this.#options;
     const boundary = this.#context.confinement.sandboxed ? boundaries.sandbox : boundaries.host;

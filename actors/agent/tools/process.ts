@@ -3,7 +3,13 @@ import { type Static, Type } from '@sinclair/typebox';
 import { stripVTControlCharacters } from 'node:util';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type BackgroundProcess, endInWords, type Processes } from './processes.ts';
-import { defineTool, type Tool, type ToolContext, type ToolResult } from './tool.ts';
+import {
+  defineTool,
+  type Tool,
+  type ToolContext,
+  type ToolQuestion,
+  type ToolResult,
+} from './tool.ts';
 
 const POLL_BYTES = 4_096;
 const LOG_BYTES = 32 * 1024;
@@ -48,12 +54,24 @@ export const createProcessTool = (processes: Processes): Tool =>
     classOf: ({ action }) => (action === 'write' || action === 'kill' ? 'once' : 'repeatable'),
     parallel: true,
     timeoutMs: (WAIT_SECONDS_MAX + 60) * 1_000,
+    question: ({ action, id = '', input = '' }) =>
+      action === 'write' && input !== '' ? inputQuestion(id, input) : undefined,
     async run(args, context) {
       if (args.action === 'list') return { text: listOf(processes.of(context), context.now) };
       const process = processes.get(context, args.id ?? '');
       return process ? act(process, args, context) : { text: unknownId(args.id), isError: true };
     },
+    close: () => processes.close(),
   });
+
+/**
+ * A shell in the background does what its input says: that is a command, too. In brackets, so that
+ * no pattern of commands covers it.
+ */
+const inputQuestion = (id: string, input: string): ToolQuestion => ({
+  command: `(input of ${id}) ${input}`,
+  detail: `To the input of the background command ${id}: ${input}`,
+});
 
 async function act(
   process: BackgroundProcess,

@@ -39,6 +39,8 @@ export type Processes = {
   /** whether a session may start another */
   hasRoom(owner: Owner): boolean;
   add(owner: Owner, started: StartedCommand, startedAt: number): BackgroundProcess;
+  /** Ends all that run. */
+  close(): Promise<void>;
 };
 
 /** A command with its output being kept. */
@@ -91,6 +93,11 @@ export function createProcesses(): Processes {
       known.set(id, { key: keyOf(owner), process });
       forget(known);
       return process;
+    },
+    async close() {
+      const all = [...known.values()].map(({ process }) => process);
+      for (const { running, ended } of all) if (!ended) running.kill();
+      await Promise.all(all.map(({ done }) => done));
     },
   };
 }

@@ -5,16 +5,20 @@
  *  1. A tool never sees arguments that its schema refuses.
  *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as
  *     an exception: the run goes on.
- *  3. No result is longer than `resultBytesMax`.
+ *  3. No result is longer than `resultBytesMax`, nor has more or larger images than a message may.
  */
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
+import { IMAGE_BYTES_MAX, IMAGES_MAX } from '../../../protocols/content.ts';
 import type { ToolCall } from '../../../protocols/session.ts';
 import type { ToolSpec } from '../models/model.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
 /** Longest result that a model gets to read, bytes of UTF-8; the note about the cut included. */
 export const resultBytesMax = 64 * 1024;
+
+/** Of one image's base64. */
+const imageCharactersMax = 4 * Math.ceil(IMAGE_BYTES_MAX / 3);
 
 /** How many faults of the arguments are named at once. */
 const faultsMax = 5;
@@ -33,6 +37,8 @@ export type ToolRegistry = {
   check(name: string, args: unknown): string | undefined;
   /** Runs one call. @throws what the tool throws */
   run(call: Pick<ToolCall, 'name' | 'args'>, context: ToolContext): Promise<ToolResult>;
+  /** Ends what calls left running; after the last call, once. */
+  close(): Promise<void>;
 };
 
 /**
@@ -62,8 +68,10 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
       const tool = byName.get(name);
       const fault = check(name, args);
       if (!tool || fault) return { text: fault ?? unknownTool(name, tools), isError: true };
-      const result = await tool.run(args, context);
-      return { ...result, text: cutText(result.text) };
+      return bounded(await tool.run(args, context));
+    },
+    async close() {
+      await Promise.all(tools.map((each) => each.close?.()));
     },
   };
 };
@@ -103,6 +111,18 @@ const firstOf = (errors: ValueErrorIterator): ValueError[] => {
 
 const shown = (text: string): string =>
   JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+
+/** The result within the bounds of text and images, with a line about the images left out. */
+const bounded = ({ images = [], ...result }: ToolResult): ToolResult => {
+  const shown = images.filter(({ data }) => data.length <= imageCharactersMax).slice(0, IMAGES_MAX);
+  const more = images.length - shown.length;
+  const note = more > 0 ? `[${more} images are left out: they are too many, or too large]\n` : '';
+  return {
+    ...result,
+    text: cutText(note + result.text),
+    ...(shown.length > 0 ? { images: shown } : {}),
+  };
+};
 
 /** `text`, or as much of its beginning as fits together with a note; never half a character. */
 export const cutText = (text: string): string => {

@@ -104,6 +104,8 @@ export type Tool<Parameters extends TSchema = TSchema> = {
    * connection is lost), which the host may try again, and CANCELLED when `signal` says so
    */
   run(args: Static<Parameters>, context: ToolContext): Promise<ToolResult>;
+  /** Ends what calls left running (commands in the background, a browser): the process stops. */
+  close?(): Promise<void>;
 };
 
 export type ToolQuestion = { readonly command: string; readonly detail: string };

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { alwaysPattern } from '../../../../actors/agent/policy/exec-patterns.ts';
 import { probeBubblewrap } from '../../../../actors/agent/sandbox/bubblewrap.ts';
 import { createSandbox } from '../../../../actors/agent/sandbox/choose.ts';
 import { createHostBoundary } from '../../../../actors/agent/sandbox/host.ts';
@@ -25,6 +26,17 @@ const places: [string, Partial<ToolContext>, string | undefined][] = [
 const here = places.filter(([, , skip]) => skip === undefined);
 
 describe.each(here)('exec %s', (_, over) => {
+  it('refuses a command with a zero byte, and holds nothing of it', async () => {
+    const open = () => readdirSync('/proc/self/fd').length;
+    const before = open();
+    for (let count = 0; count < 10; count++) {
+      expect(await exec({ command: 'echo a\0b' }, over)).toMatchObject({ isError: true });
+      const env = { BAD: 'a\0b' };
+      await expect(exec({ command: 'true' }, { ...over, env })).rejects.toThrow('null bytes');
+    }
+    expect(open()).toBeLessThan(before + 10);
+  });
+
   it('answers with output and exit code, and a failing command is an error', async () => {
     mkdirSync(join(bench.workspace, 'sub'));
     const done = await exec({ command: 'echo a > made; cat sub/../made', cwd: '.' }, over);
@@ -222,6 +234,15 @@ describe('what is declared', () => {
       { command: 'rm -r x', detail: 'In the background, in sub: rm -r x' },
     );
     expect(named('read')?.question?.({ path: 'a' })).toBeUndefined();
+  });
+
+  it('asks about what goes to a command in the background, and no pattern covers it', () => {
+    const asked = (args: object) => named('process')?.question?.(args);
+    const { command = '' } = asked({ action: 'write', id: 'p-1', input: 'rm -r x\n' }) ?? {};
+    expect(command).toContain('rm -r x\n');
+    expect(alwaysPattern(command)).toBe('');
+    expect(asked({ action: 'write', id: 'p-1', end: true })).toBeUndefined();
+    expect(asked({ action: 'kill', id: 'p-1' })).toBeUndefined();
   });
 });
 

@@ -52,6 +52,25 @@ describe('the registry', () => {
     },
   );
 
+  it('leaves out images that are too many or too large, and says so', async () => {
+    const image = (length: number) =>
+      ({ mimeType: 'image/png', data: 'A'.repeat(length) }) as const;
+    const shows = defineTool({
+      name: 'shows',
+      description: 'Shows.',
+      parameters: Type.Object({}),
+      class: 'repeatable',
+      parallel: true,
+      run: async () => ({
+        text: 'seen',
+        images: [image(1_400_000), ...Array.from({ length: 9 }, () => image(4))],
+      }),
+    });
+    const result = await createToolRegistry([shows]).run({ name: 'shows', args: {} }, context);
+    expect(result.images).toEqual(Array.from({ length: 8 }, () => image(4)));
+    expect(result.text).toBe('[2 images are left out: they are too many, or too large]\nseen');
+  });
+
   it('runs a call whose arguments are right', async () => {
     expect(await own.run({ name: 'echo', args: { text: 'ab', times: 2 } }, context)).toEqual({
       text: 'abab',
