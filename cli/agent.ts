@@ -4,10 +4,11 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
+import { tellOfApprovals } from './agent-approvals.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
-import { type RunOutcome, type RunRequest, runAgent } from './run-agent.ts';
+import { type RunAgentOptions, type RunOutcome, type RunRequest, runAgent } from './run-agent.ts';
 
 export type AgentOptions = ClientOptions & {
   readonly message: string;
@@ -27,9 +28,14 @@ export async function agent(options: AgentOptions): Promise<number> {
   const attachments = await Promise.all((options.image ?? []).map(attachmentOf));
   const request = requestOf(options, await messageOf(options.message), attachments);
   const outcome = await withGateway(options, async (client) => {
-    if (options.json) return runAgent(client, request);
+    const tellOf = tellOfApprovals(client, (text) => process.stderr.write(`troupe: ${text}\n`));
+    const onAccepted: RunAgentOptions['onAccepted'] = ({ sessionKey }) => {
+      if (sessionKey !== undefined) tellOf(sessionKey);
+    };
+    if (options.json) return runAgent(client, request, { onAccepted });
     const printer = new AnswerPrinter((text) => process.stdout.write(text));
-    const run = await runAgent(client, request, { onText: (text) => printer.show(text) });
+    const onText = (text: string) => printer.show(text);
+    const run = await runAgent(client, request, { onText, onAccepted });
     printer.finish(run.text);
     return run;
   });

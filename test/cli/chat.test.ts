@@ -3,12 +3,30 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MAIN } from '../channels/gateway/client.ts';
+import type { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { runGateway, TOKEN } from './gateway.ts';
 import { runProgram, startProgram } from './program.ts';
 
 const at = (url: string) => ['--url', url, '--token', TOKEN];
+
+/** A command of the main session that waits for a person. */
+function askAboutCommand(system: FakeSessionSystem): void {
+  const options = ['allow-once', 'allow-always', 'deny'].map((name) => ({ name }));
+  system.kept.table('approvals').set('a', {
+    id: 'a',
+    asked_at: new Date().toISOString(),
+    expires_at: new Date().toISOString(),
+    by: `default/session/${MAIN}`,
+    title: 'main wants to run: rm -r build',
+    detail: 'in /work',
+    options,
+    state: 'asked',
+  });
+  const about = { callId: 'c', name: 'exec', approvalId: 'a' };
+  system.live(MAIN, { stream: 'tool', phase: 'approval', ...about });
+}
 
 describe('troupe chat, while an answer runs', () => {
   it('passes commands on and prints what they are answered', async () => {
@@ -28,19 +46,7 @@ describe('troupe chat, while an answer runs', () => {
     const program = startProgram(['chat', ...at(url)]);
     program.child.stdin?.write('clean up\n');
     await eventually(() => expect(system.running(MAIN)).toBeDefined());
-    const options = ['allow-once', 'allow-always', 'deny'].map((name) => ({ name }));
-    system.kept.table('approvals').set('a', {
-      id: 'a',
-      asked_at: new Date().toISOString(),
-      expires_at: new Date().toISOString(),
-      by: `default/session/${MAIN}`,
-      title: 'main wants to run: rm -r build',
-      detail: 'in /work',
-      options,
-      state: 'asked',
-    });
-    const about = { callId: 'c', name: 'exec', approvalId: 'a' };
-    system.live(MAIN, { stream: 'tool', phase: 'approval', ...about });
+    askAboutCommand(system);
     await eventually(() => expect(program.stderr).toContain('may this run?  rm -r build'));
     program.child.stdin?.write('a\n');
     await eventually(() => expect(answered).toEqual(['allow-always']));
@@ -91,5 +97,21 @@ describe('troupe agent', () => {
     const bad = await runProgram([...about, '--image', `${file}.none`]);
     expect(bad.code).toBe(2);
     expect(bad.stderr).toContain(`${file}.none`);
+  });
+});
+
+describe('troupe agent, while a command waits for a person', () => {
+  it('says once what waits and how it is answered, and goes on waiting', async () => {
+    const { url, system } = await runGateway();
+    const program = startProgram(['agent', '-m', 'clean up', '--json', ...at(url)]);
+    await eventually(() => expect(system.running(MAIN)).toBeDefined());
+    askAboutCommand(system);
+    await eventually(() => expect(program.stderr).toContain('rm -r build'));
+    expect(program.stderr).toContain('troupe approvals answer a allow-once --why');
+    expect(program.stderr).toContain('allow-always, deny');
+    system.finish(MAIN, 'cleaned');
+    const { code, stdout, stderr } = await program.ended;
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { text: 'cleaned' }]);
+    expect(stderr.split('rm -r build')).toHaveLength(2);
   });
 });
