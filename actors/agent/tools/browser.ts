@@ -77,19 +77,20 @@ export function browserTool(options: BrowserToolOptions): Tool {
         ? 'no Chromium was found: install one (`apt-get install chromium`) or name it in `tools.browser.executable`'
         : undefined,
     async run(args, { tenant, sessionKey, signal }) {
-      const key = `${tenant}/${sessionKey}`;
+      const key = JSON.stringify([tenant, sessionKey]);
       if (!browsers) return failure('there is no browser on this machine');
       if (args.action === 'close') {
         const was = await browsers.close(key);
         return { text: was ? 'The page is closed.' : 'No page was open.' };
       }
       try {
-        return await browsers.with(key, (page, open) => act(args, { page, open, options }));
+        return await browsers.with(key, signal, (page, open) => act(args, { page, open, options }));
       } catch (error) {
         if (signal.aborted) throw new TroupeError('CANCELLED', 'the call is not wanted any more');
         return failure(told(error, allowPrivate));
       }
     },
+    close: async () => browsers?.closeAll(),
   });
 }
 

@@ -43,23 +43,45 @@ export type BrowsersOptions = {
 };
 
 type Opened = { readonly browser: Browser; readonly proxy: GuardProxy };
+type Use<T> = (page: Page | undefined, open: () => Promise<Page>) => Promise<T>;
 type Session = { readonly context: BrowserContext; usedAt: number; busy: number };
 
 export class Browsers {
   readonly #o: BrowsersOptions;
   readonly #sessions = new Map<string, Promise<Session>>();
   #opened: Promise<Opened> | undefined;
+  /** what has come up of it */
+  #current: Opened | undefined;
   #cancelSweep: (() => void) | undefined;
 
   constructor(options: BrowsersOptions) {
     this.#o = options;
   }
 
-  /** The page that the session looks at, undefined when none is open. */
-  async with<T>(
-    key: string,
-    use: (page: Page | undefined, open: () => Promise<Page>) => Promise<T>,
-  ): Promise<T> {
+  /**
+   * The page that the session looks at, undefined when none is open. A use that is given up takes
+   * the session's pages with it: a script that never ends would keep them busy for ever.
+   *
+   * @throws TroupeError CANCELLED
+   */
+  async with<T>(key: string, signal: AbortSignal, use: Use<T>): Promise<T> {
+    let giveUp = () => {};
+    const givenUp = new Promise<never>((_, reject) => {
+      giveUp = () => {
+        reject(new TroupeError('CANCELLED', 'the call is not wanted any more'));
+        void this.close(key).catch(() => {});
+      };
+    });
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      return await Promise.race([givenUp, this.#used(key, use)]);
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
+  }
+
+  async #used<T>(key: string, use: Use<T>): Promise<T> {
     const session = await this.#sessions.get(key);
     if (!session) return use(undefined, () => this.#firstPage(key));
     session.busy++;
@@ -81,8 +103,14 @@ export class Browsers {
     return found !== undefined;
   }
 
+  /** Closes every page, and Chromium. */
+  async closeAll(): Promise<void> {
+    this.#sessions.clear();
+    await this.#end();
+  }
+
   async #firstPage(key: string): Promise<Page> {
-    await this.#makeRoom();
+    while (this.#sessions.size >= SESSIONS_MAX) await this.#makeRoom();
     const session = this.#newSession();
     this.#sessions.set(key, session);
     session.catch(() => this.#sessions.delete(key));
@@ -106,7 +134,6 @@ export class Browsers {
   }
 
   async #makeRoom(): Promise<void> {
-    if (this.#sessions.size < SESSIONS_MAX) return;
     const known = await Promise.all(
       [...this.#sessions].map(async ([key, session]) => ({ key, ...(await session) })),
     );
@@ -150,16 +177,21 @@ export class Browsers {
         env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/nonexistent' },
         args: FLAGS,
       });
-      browser.on('disconnected', () => this.#gone(proxy));
-      return { browser, proxy };
+      const opened = { browser, proxy };
+      browser.on('disconnected', () => this.#gone(opened));
+      this.#current = opened;
+      return opened;
     } catch (error) {
       proxy.close();
       throw error;
     }
   }
 
-  #gone(proxy: GuardProxy): void {
-    proxy.close();
+  /** Its end may be told when another one has begun, which goes on. */
+  #gone(opened: Opened): void {
+    opened.proxy.close();
+    if (this.#current !== opened) return;
+    this.#current = undefined;
     this.#opened = undefined;
     this.#sessions.clear();
   }
@@ -169,7 +201,9 @@ export class Browsers {
     this.#opened = undefined;
     this.#cancelSweep?.();
     this.#cancelSweep = undefined;
-    await (await opened?.catch(() => undefined))?.browser.close().catch(() => {});
+    const ended = await opened?.catch(() => undefined);
+    if (this.#current === ended) this.#current = undefined;
+    await ended?.browser.close().catch(() => {});
   }
 
   #sweepLater(): void {

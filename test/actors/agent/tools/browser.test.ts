@@ -2,13 +2,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { browserTool, type BrowserToolOptions } from '../../../../actors/agent/tools/browser.ts';
 import { SESSIONS_MAX } from '../../../../actors/agent/tools/browsers.ts';
+import { processesUnder } from '../../../../actors/agent/sandbox/process-tree.ts';
 import { systemClock } from '../../../../runtime/index.ts';
+import { eventually } from '../../../runtime/eventually.ts';
 import { chromiumPath } from '../../../web/chromium.ts';
 import { toolContext } from './context.ts';
 import { html, openSite, redirecting } from './web-site.ts';
 
-const openBrowser = (allowPrivate: readonly string[], more: Partial<BrowserToolOptions> = {}) => {
-  const tool = browserTool({
+const browserOf = (allowPrivate: readonly string[], more: Partial<BrowserToolOptions> = {}) =>
+  browserTool({
     executable: chromiumPath,
     headless: true,
     evaluate: false,
@@ -16,6 +18,9 @@ const openBrowser = (allowPrivate: readonly string[], more: Partial<BrowserToolO
     clock: systemClock,
     ...more,
   });
+
+const openBrowser = (allowPrivate: readonly string[], more: Partial<BrowserToolOptions> = {}) => {
+  const tool = browserOf(allowPrivate, more);
   const sessions = new Set<string>();
   const run = (args: object, sessionKey = 'agent:main:main') => {
     sessions.add(sessionKey);
@@ -69,6 +74,42 @@ describe.skipIf(chromiumPath === undefined)('a page in the browser', { timeout: 
     expect(Buffer.from(images![0]!.data, 'base64').subarray(0, 3)).toEqual(
       Buffer.from([0xff, 0xd8, 0xff]),
     );
+  });
+
+  it('lets go of a script that never ends when its call is given up, and begins anew', async () => {
+    const site = await openSite({ '/': html('<h1>Here</h1>') });
+    const tool = browserOf([site.host], { evaluate: true });
+    onTestFinished(() => tool.close?.());
+    const run = (args: object, signal = new AbortController().signal) =>
+      tool.run(args, toolContext({ signal }));
+    await run({ action: 'open', url: site.url });
+    const file = await run({ action: 'evaluate', text: "location.href = 'file:///etc/passwd'" });
+    expect(file.text).not.toContain('root:');
+    expect((await run({ action: 'snapshot' })).text).toContain('Here');
+    const stopped = new AbortController();
+    const hanging = run({ action: 'evaluate', text: 'for (;;);' }, stopped.signal);
+    stopped.abort();
+    await expect(hanging).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect((await run({ action: 'snapshot' })).text).toMatch(/no page is open/);
+    expect((await run({ action: 'open', url: site.url })).text).toContain('Here');
+  });
+
+  it('ends Chromium when troupe stops, also while another page opens', async () => {
+    const site = await openSite({ '/': html('<h1>Here</h1>') });
+    const tool = browserOf([site.host]);
+    const run = (args: object, sessionKey: string) => tool.run(args, toolContext({ sessionKey }));
+    const chromiums = () => processesUnder(process.pid, 1_000).length;
+    const before = chromiums();
+    await run({ action: 'open', url: site.url }, 'a');
+    // the last session lets go of the browser as a new one asks for one
+    const [, opened] = await Promise.all([
+      run({ action: 'close' }, 'a'),
+      run({ action: 'open', url: site.url }, 'b'),
+    ]);
+    expect(opened.text).toContain('Here');
+    expect((await run({ action: 'snapshot' }, 'b')).text).toContain('Here');
+    await tool.close?.();
+    await eventually(() => expect(chromiums()).toBe(before));
   });
 
   it('reaches nothing that is not public: not by its address, a redirect, an image or a script', async () => {
