@@ -2,7 +2,8 @@
  * Queue: messages that come in, and which of them becomes or joins a run (AL3). Pure.
  *
  * Invariants: what was accepted waits in `queue` or `folded`, or is in a run; none is lost; no more
- * than `cap` wait, and FOLDED_MAX that were folded.
+ * than `cap` wait, and FOLDED_MAX that were folded; what waits is so small that a turn which takes
+ * all of it into a run, beside the largest outcome of an effect, is within what a turn may write.
  */
 import type { QueueSettings } from '../../protocols/agent.ts';
 import { IMAGES_MAX } from '../../protocols/content.ts';
@@ -33,6 +34,10 @@ export const QUEUE_CAP = 20;
 const QUEUE_CAP_MAX = 100;
 /** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
 export const FOLDED_MAX = 200;
+/** What waits together; a single message may be as large as doors let in (4 MiB). */
+const WAITING_BYTES_MAX = 4 * 2 ** 20;
+/** Messages that end with one run by steering it; more become runs of their own. */
+export const JOINED_MAX = 256;
 const DEBOUNCE_MS = 500;
 /** Messages that one turn takes into a run; the others come at the next boundary. */
 const STEERED_AT_ONCE = 16;
@@ -86,9 +91,23 @@ export const receive = (at: At): Deed => ({
 
 const isFull = (context: SessionContext): boolean => context.queue.length >= capOf(context);
 
-export const hasRoom = ({ context }: At): boolean =>
-  !isFull(context) ||
-  ((queueOf(context).overflow ?? 'summarize') !== 'refuse' && context.folded.length < FOLDED_MAX);
+/** At least as much as it takes in a row: a character of a text is 3 bytes at most. */
+const bytesOf = ({ text, extraSystemPrompt = '', images = [] }: Sized): number =>
+  3 * (text.length + extraSystemPrompt.length) +
+  images.reduce((sum, { data }) => sum + data.length, 0);
+type Sized = Pick<SessionReceive, 'text' | 'extraSystemPrompt' | 'images'>;
+
+/** Too many characters and images wait for this one to wait, too. */
+const isTooMuch = ({ queue }: SessionContext, message: SessionReceive): boolean =>
+  queue.length > 0 &&
+  queue.reduce((sum, pending) => sum + bytesOf(pending), bytesOf(message)) > WAITING_BYTES_MAX;
+
+export const hasRoom = ({ context, event }: At): boolean => {
+  if (isTooMuch(context, receiveOf(event))) return false;
+  if (!isFull(context)) return true;
+  const { overflow = 'summarize' } = queueOf(context);
+  return overflow !== 'refuse' && context.folded.length < FOLDED_MAX;
+};
 
 /** It waits; where too many do, the oldest makes room. */
 export function wait(at: At): Deed {
@@ -126,7 +145,9 @@ const fold = (context: SessionContext, { runId, acceptedAt, text, sender }: Pend
 };
 
 export function refuse({ context, event }: At): Deed {
-  const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, which is its limit; send again when one is answered`;
+  const isLong = isTooMuch(context, receiveOf(event));
+  const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
+  const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
   return {
     answer: { to: metaOf(event).reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } },
   };
@@ -153,16 +174,22 @@ const textOf = (messages: readonly Pending[], folded: readonly Folded[]): string
   return [...(summary ? [summary] : []), ...texts].join('\n\n---\n\n');
 };
 
+/** None is lost: what was folded has its run also when those behind it were aborted. */
+export const somebodyWaits = ({ context: { queue, folded } }: At): boolean =>
+  queue.length + folded.length > 0;
+
 /** The messages that become the next run, the first of which gives it its id. */
 const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
-  queue[0]!.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : [queue[0]!];
+  queue[0]?.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : queue.slice(0, 1);
 
 /** The oldest waiting message becomes the run, together with those that are collected with it. */
 export function begin({ context, event }: At): Deed {
   const now = nowOf(event);
   const messages = nextRun(context);
-  const { images: _, mode: __, ...first } = messages[0]!;
-  const joined: Joined[] = [...context.folded, ...messages.slice(1)].map(joinedOf);
+  const { images: _, mode: __, ...first } = messages[0] ?? unfolded(context.folded[0]!);
+  const joined: Joined[] = [...context.folded, ...messages]
+    .filter(({ runId }) => runId !== first.runId)
+    .map(joinedOf);
   const text = textOf(messages, context.folded);
   const change = {
     queue: context.queue.filter((pending) => !messages.includes(pending)),
@@ -180,6 +207,9 @@ export function begin({ context, event }: At): Deed {
     rows: [rows.runRow(next, now), ...joinedRows(next, joined), rows.sessionRow(next)],
   };
 }
+
+/** Its words are in the line that says what was folded. */
+const unfolded = (one: Folded): Pending => ({ ...joinedOf(one), text: '', mode: 'followup' });
 
 const newRun = (now: number): Omit<Run, 'runId' | 'text' | 'acceptedAt' | 'joined'> => ({
   startedAt: now,
@@ -225,8 +255,11 @@ function userEntry(message: {
 
 // ---- messages that join the run
 
-const steering = ({ queue }: SessionContext): readonly Pending[] =>
-  queue.filter(({ mode }) => mode === 'steer').slice(0, STEERED_AT_ONCE);
+const steering = ({ queue, folded, run }: SessionContext): readonly Pending[] => {
+  const room = JOINED_MAX - folded.length - run!.joined.length;
+  const most = Math.max(0, Math.min(STEERED_AT_ONCE, room));
+  return queue.filter(({ mode }) => mode === 'steer').slice(0, most);
+};
 
 export const somebodySteers = ({ context }: At): boolean => steering(context).length > 0;
 

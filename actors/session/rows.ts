@@ -12,6 +12,8 @@ import type { Joined, SessionContext } from './types.ts';
  */
 const RUN_KEPT_MS = 28 * 3_600_000;
 const ROW_TEXT_CHARACTERS_MAX = 32 * 1024;
+/** The reply in the rows and events of all messages that joined a run, together. */
+const JOINED_TEXT_CHARACTERS_MAX = 256 * 1024;
 
 /** The row of a message that waits, joined a run, or ended with one. */
 export const waitingRow = (
@@ -33,11 +35,21 @@ function endOf(context: SessionContext, now: number): Partial<RunRow> {
   return { endedAt: now, usage, ...defined({ text, error, model: usedModel }) };
 }
 
+/**
+ * What messages that joined a run are told of its reply: the whole where they are few, its first
+ * words where they are many, for the turn that ends a run must never be too large to be written.
+ */
+export function replyOfJoined(context: SessionContext): string {
+  const { reply = '', joined } = runOf(context);
+  return firstOf(reply, Math.floor(JOINED_TEXT_CHARACTERS_MAX / Math.max(1, joined.length)));
+}
+
 /** A message that joined the run ends as that does; its usage is part of the run's. */
 export function joinedEndRow(context: SessionContext, joined: Joined, now: number): Project {
-  const { usage: _, ...end } = endOf(context, now);
+  const { usage: _, text, ...end } = endOf(context, now);
   const { runId, status, startedAt } = runOf(context);
-  return waitingRow(context, joined, { ...end, status, startedAt, joined: runId });
+  const told = text === undefined ? {} : { text: firstOf(text, replyOfJoined(context).length) };
+  return waitingRow(context, joined, { ...end, ...told, status, startedAt, joined: runId });
 }
 
 export function sessionRow(context: SessionContext): Project {
