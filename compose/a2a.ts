@@ -1,6 +1,5 @@
 /** The door for other programs, as a configuration says: the Edge and the routes on it. */
 import { withOpenedResults } from '../channels/edge/opened-results.ts';
-import { compileSchema } from '../actors/listing/effects/compile-schema.ts';
 import { createEdge } from '../channels/edge/create-edge.ts';
 import { CONTROL_SPECS } from '../channels/edge/control.ts';
 import type { Edge, Identity } from '../channels/edge/edge.ts';
@@ -80,7 +79,10 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     tasksMax: quota.tasksMax,
     open: (envelope) => tasks.sealer.open(envelope),
     artifacts: tasks.services.artifacts,
-    fits: (schema, value) => compileSchema(schema)(value),
+    fits: async (schema, value) => {
+      const { compileSchema } = await import('../actors/listing/effects/compile-schema.ts');
+      return compileSchema(schema)(value);
+    },
     log: crew.log,
     onRequest: observed(crew.metrics, systemClock),
   });

@@ -31,7 +31,7 @@ export async function openGateway(
     const gateway = await toldTo(hooks, TENANT, await listen(config, system, crew, a2a.routes));
     tasks.onListen(gateway.url);
     const { edge } = a2a;
-    const nats = cluster && openNatsDoor(config, { system, crew, edge }, cluster);
+    const nats = cluster && (await openNatsDoor(config, { system, crew, edge }, cluster));
     return {
       ...gateway,
       async close(options) {

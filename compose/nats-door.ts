@@ -1,6 +1,6 @@
 /** The door for other programs over NATS, of a gateway of a cluster. */
 import type { Edge } from '../channels/edge/edge.ts';
-import { type NatsDoor, startNatsDoor } from '../channels/nats/door.ts';
+import type { NatsDoor } from '../channels/nats/door.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
 import type { Crew } from './crew.ts';
@@ -12,12 +12,13 @@ export type ClusterDoor = {
   readonly node: string;
 };
 
-export const openNatsDoor = (
+export async function openNatsDoor(
   config: Config,
   { system, crew, edge }: { system: System; crew: Crew; edge: Edge },
   { pubsub, node }: ClusterDoor,
-): NatsDoor =>
-  startNatsDoor({
+): Promise<NatsDoor> {
+  const { startNatsDoor } = await import('../channels/nats/door.ts');
+  return startNatsDoor({
     edge,
     system,
     pubsub,
@@ -27,3 +28,4 @@ export const openNatsDoor = (
     clock: systemClock,
     log: crew.log,
   });
+}

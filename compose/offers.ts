@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto';
 import type { Offer, Offers } from '../channels/edge/offers.ts';
 import { rightsAmong } from '../actors/listing/rights.ts';
-import { compileSchema, type SchemaCheck } from '../actors/listing/effects/compile-schema.ts';
+import type { SchemaCheck } from '../actors/listing/effects/compile-schema.ts';
 import { type ActionDefinition, specOf } from '../actors/task/action.ts';
 import { type ActionCatalog, termsOf } from '../actors/task/catalog.ts';
 import {
@@ -243,11 +243,13 @@ class RemoteOffer implements Offer {
     this.#schemas = schemas;
   }
 
-  readonly check = (payload: Payload): readonly CheckError[] => {
+  readonly check = async (payload: Payload): Promise<readonly CheckError[]> => {
     const schema = Object.hasOwn(this.spec.schemas, payload.schema_version)
       ? this.spec.schemas[payload.schema_version]
       : undefined;
-    return schema ? AT_PAYLOAD(this.#schemas.of(schema)(payload)) : [noSuchSchema(this.spec)];
+    return schema
+      ? AT_PAYLOAD((await this.#schemas.of(schema))(payload))
+      : [noSuchSchema(this.spec)];
   };
 
   readonly terms = (): TaskTerms => ({
@@ -269,9 +271,10 @@ class SchemaChecks {
   readonly #bySchema = new WeakMap<object, SchemaCheck>();
 
   /** @throws TroupeError INVALID_ARGUMENT; not for a schema that was registered */
-  of(schema: Record<string, unknown>): SchemaCheck {
+  async of(schema: Record<string, unknown>): Promise<SchemaCheck> {
     const known = this.#bySchema.get(schema);
     if (known) return known;
+    const { compileSchema } = await import('../actors/listing/effects/compile-schema.ts');
     const digest = createHash('sha256').update(JSON.stringify(schema)).digest('base64');
     const check = this.#byDigest.get(digest) ?? compileSchema(schema);
     this.#byDigest.set(digest, check);

@@ -75,7 +75,10 @@ export type EdgeOptions = {
    */
   readonly open?: (envelope: Envelope) => Promise<Envelope>;
   /** errors of an input against the schema that its task waits for; left out: not looked at */
-  readonly fits?: (schema: Record<string, unknown>, value: unknown) => readonly CheckError[];
+  readonly fits?: (
+    schema: Record<string, unknown>,
+    value: unknown,
+  ) => Promise<readonly CheckError[]>;
   /** the bucket that files of payloads must be in (EN10); left out: their work looks itself */
   readonly artifacts?: Pick<Artifacts, 'resolve'>;
   readonly log?: { error(facts: object, message: string): void };
@@ -269,7 +272,7 @@ class RunningEdge implements Edge {
         );
       ({ payload } = await this.#o.open(envelope));
     }
-    const errors = [...offer.check(payload), ...checkArtifactFields(payload)];
+    const errors = [...(await offer.check(payload)), ...checkArtifactFields(payload)];
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
     if (hasArtifact(payload)) await this.#checkArtifact(envelope.tenant_id, payload);
   }

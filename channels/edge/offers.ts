@@ -14,7 +14,7 @@ export type Offer = {
    * Errors of a payload against the schema of its `schema_version`, with paths from `/payload`; []
    * when it fits. Values of sensitive payloads are never shown.
    */
-  check(payload: Envelope['payload']): readonly CheckError[];
+  check(payload: Envelope['payload']): readonly CheckError[] | Promise<readonly CheckError[]>;
   terms(envelope: Envelope, taskId: string): TaskTerms;
 };
 

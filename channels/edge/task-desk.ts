@@ -17,7 +17,10 @@ export type TaskDeskOptions = {
   readonly offers: Offers;
   readonly watch: TaskWatch;
   /** errors of a value against a JSON Schema; left out: an input is not looked at */
-  readonly fits?: (schema: Record<string, unknown>, value: unknown) => readonly CheckError[];
+  readonly fits?: (
+    schema: Record<string, unknown>,
+    value: unknown,
+  ) => Promise<readonly CheckError[]>;
 };
 
 type Reader = Pick<Caller, 'tenant' | 'sub' | 'roles'>;
@@ -92,7 +95,7 @@ export class TaskDesk {
   ): Promise<TaskView> {
     this.#checkMay(view, send);
     const { schema } = this.#now(view).waiting ?? {};
-    const errors = schema === undefined ? [] : (this.#o.fits?.(schema, input) ?? []);
+    const errors = schema === undefined ? [] : ((await this.#o.fits?.(schema, input)) ?? []);
     if (errors.length > 0)
       throw schemaFault(
         'the input is not what the task waits for',

@@ -2,20 +2,12 @@
  * openNats: every port of a node of a cluster, over one connection to NATS. What `embedded.ts` is
  * for one process.
  */
-import type { NatsConnection } from '@nats-io/transport-node';
-import { errorData } from '../../protocols/errors.ts';
-import { NatsBlobs } from '../blobs/nats-blobs.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Bus } from '../bus/bus.ts';
-import { NatsBus } from '../bus/nats-bus.ts';
 import type { Store } from '../create-system.ts';
-import { NatsLog } from '../log/nats-log.ts';
-import { NatsPubsub } from '../pubsub/nats-pubsub.ts';
 import type { Pubsub } from '../pubsub/pubsub.ts';
 import type { State } from '../state/state.ts';
-import { enterCell } from './cell.ts';
-import { connectNats, type NatsOptions } from './nats-connection.ts';
-import { openStreams } from './nats-streams.ts';
+import type { NatsOptions } from './nats-connection.ts';
 
 export type OpenNatsOptions = NatsOptions & {
   readonly env: string;
@@ -44,58 +36,11 @@ export type NatsPorts = {
   readonly shards: number;
 };
 
-/** A drain that takes longer is cut short. */
-const DRAIN_MS = 2_000;
-const SWEEP_MS = 6 * 3_600_000;
-
 /**
  * Waits for the server, for JetStream and for an import under way, without end but `signal`.
  * @throws TroupeError when the server, its streams or the credentials can not be used: it says why
  */
 export async function openNats(options: OpenNatsOptions): Promise<NatsPorts> {
-  const { env, onAlarm } = options;
-  const nc = await connectNats(options);
-  try {
-    const streams = await openStreams(nc, { onStatus: onAlarm, ...options });
-    const blobs = new NatsBlobs(nc, { stream: streams.blobs, env });
-    const log = await NatsLog.open(nc, { streams, blobs });
-    const { cell, shards } = await enterCell(log, options);
-    const state = await options.state(cell);
-    const stopSweeping = sweepAtTimes(blobs, onAlarm);
-    const close = async () => {
-      stopSweeping();
-      await log.close();
-      await state.close();
-      await end(nc);
-    };
-    const bus = new NatsBus(nc, { env });
-    const pubsub = new NatsPubsub(nc);
-    return { store: { log, state, cell, close }, bus, blobs, pubsub, shards };
-  } catch (error) {
-    await nc.close();
-    throw error;
-  }
-}
-
-/** What dead processes left of their blobs is swept now and then, by any node that lives long. */
-function sweepAtTimes(blobs: NatsBlobs, onAlarm: (what: string) => void): () => void {
-  const timer = setInterval(() => {
-    blobs
-      .sweep('')
-      .catch((error: unknown) => onAlarm(`blobs are not swept: ${errorData(error).message}`));
-  }, SWEEP_MS);
-  timer.unref();
-  return () => clearInterval(timer);
-}
-
-/** What was published last still leaves; a connection that is down has nothing to wait for. */
-async function end(nc: NatsConnection): Promise<void> {
-  if (nc.isClosed()) return;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, DRAIN_MS);
-  });
-  await Promise.race([nc.drain().catch(() => {}), late]);
-  clearTimeout(timer);
-  await nc.close();
+  const { openNatsPorts } = await import('./nats-ports.ts');
+  return openNatsPorts(options);
 }

@@ -306,12 +306,12 @@ describe('the offers of a tenant', () => {
     await register('other', [forge({ ...schema, required: [] }, '1.1.0')]);
     const offers = offersOf();
     const smith = found(offers, 'metal.forge_nail', '1.0.0');
-    expect(smith.check(payload({ length_mm: 1 }))).toEqual([]);
-    expect(smith.check(payload({ length_mm: 'x' }))).toMatchObject([
+    expect(await smith.check(payload({ length_mm: 1 }))).toEqual([]);
+    expect(await smith.check(payload({ length_mm: 'x' }))).toMatchObject([
       { path: '/payload/length_mm' },
     ]);
-    expect(smith.check(payload({ by: 'today' }))).toMatchObject([{ path: '/payload/by' }]);
-    expect(smith.check(payload({ other: 1 }))).toMatchObject([{ path: '/payload/other' }]);
+    expect(await smith.check(payload({ by: 'today' }))).toMatchObject([{ path: '/payload/by' }]);
+    expect(await smith.check(payload({ other: 1 }))).toMatchObject([{ path: '/payload/other' }]);
     expect(smith.terms({} as Envelope, 't')).toMatchObject({ performer: { kind: 'remote' } });
     expect(offers.all('default').map(({ action }) => action)).toContain('metal.forge_nail');
     expect(offers.all('acme').map(({ action }) => action)).not.toContain('metal.forge_nail');

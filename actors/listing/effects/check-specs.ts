@@ -18,7 +18,6 @@ import type { EffectDefinition, Index } from '../../../runtime/index.ts';
 import type { CheckInput, Sunset, Verdict } from '../types.ts';
 import { AGENTS_MAX } from '../../registry/roll.ts';
 import { rightsAmong } from '../rights.ts';
-import { compileSchema } from './compile-schema.ts';
 
 export const AGENT_ACTIONS_MAX = 200;
 /** Schemas of one action, as JSON. */
@@ -65,7 +64,10 @@ async function refuseUnfit(
     const answer = checkSpec(spec);
     if (!answer.ok) throw invalid(`actions[${at}]: ${describeErrors(answer.errors)}`);
     refuseSpec(agentId, spec);
-    if (outside) refuseOutside(spec, announced, now);
+    if (outside) {
+      refuseOutside(spec, announced, now);
+      await refuseSchemas(spec);
+    }
     const name = `${spec.action} ${majorOf(spec.action_version)}`;
     if (seen.has(name)) throw invalid(`${name} stands there twice: one version of each MAJOR`);
     seen.add(name);
@@ -85,6 +87,11 @@ function refuseSpec(agentId: string, { action, action_version, schemas }: Action
     throw tooLarge(`${action}: its schemas have ${bytes} bytes`, ACTION_SCHEMAS_BYTES_MAX);
   if (Object.keys(schemas).length === 0)
     throw invalid(`${action}: it has no schema of its payload`);
+}
+
+/** Schemas of others. Those of this code are TypeBox's, which checks by them itself. */
+async function refuseSchemas({ action, schemas }: ActionSpec): Promise<void> {
+  const { compileSchema } = await import('./compile-schema.ts');
   for (const [version, schema] of Object.entries(schemas)) {
     try {
       compileSchema(schema);

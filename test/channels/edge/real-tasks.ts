@@ -176,7 +176,7 @@ export const openRealTasks = async (): Promise<RealTasks> => {
     offers,
     edge(options = {}) {
       const edge = createEdge({
-        fits: (schema, value) => compileSchema(schema)(value),
+        fits: (schema, value) => Promise.resolve(compileSchema(schema)(value)),
         system,
         offers,
         identity: namedCallers,
