@@ -31,7 +31,7 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): R
       };
     }
     if (found > 1 && !all) {
-      const lines = placesOf(changed, oldText).slice(0, 10).join(', ');
+      const lines = placesOf(changed, oldText, 10).join(', ');
       const why =
         `${which}the old text is there ${found} times (lines ${lines}). ` +
         'Give more of its surroundings, or set all to true.';
@@ -53,10 +53,16 @@ const isDone = (text: string, replacements: readonly Replacement[]): boolean =>
       !text.split(newText).join('').includes(oldText),
   );
 
-const placesOf = (text: string, part: string): number[] => {
+/** Lines of the first `max` places. The text is gone through once, however often it is there. */
+const placesOf = (text: string, part: string, max: number): number[] => {
   const lines: number[] = [];
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
-    lines.push(text.slice(0, at).split('\n').length);
+  let [from, line] = [0, 1];
+  let at = text.indexOf(part);
+  while (at >= 0 && lines.length < max) {
+    line += text.slice(from, at).split('\n').length - 1;
+    lines.push(line);
+    from = at;
+    at = text.indexOf(part, at + part.length);
   }
   return lines;
 };

@@ -5,12 +5,18 @@
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
 import { BATCH_TIMEOUT_MS } from './call-tools.ts';
+import { keepingWorkspace } from './kept-workspace.ts';
 import { runTool, teller } from './run-tool.ts';
 
 export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> = {
   class: 'once',
   timeoutMs: BATCH_TIMEOUT_MS,
-  run: (input, context) => Promise.all(input.calls.map((call) => runTool(input, call, context))),
+  // it saves the workspace itself
+  workspace: 'discard',
+  run: (input, context) =>
+    keepingWorkspace(context, (kept) =>
+      Promise.all(input.calls.map((call) => runTool(input, call, kept))),
+    ),
   reconcile: async (input, context) => ({
     outcome: input.calls.map((call) => unknown(input, call, context)),
   }),

@@ -5,6 +5,7 @@
 import type { EffectDefinition } from '../../../runtime/index.ts';
 import { toolCallsOf } from '../version-1.ts';
 import type { CallToolsInput, ToolResult } from '../types.ts';
+import { keepingWorkspace } from './kept-workspace.ts';
 import { runTool } from './run-tool.ts';
 
 /** The run's own time-out ends a batch long before. */
@@ -14,9 +15,14 @@ type CallTools = EffectDefinition<CallToolsInput, readonly ToolResult[]>;
 
 const run: CallTools['run'] = (recorded, context) => {
   const input = toolCallsOf(recorded);
-  return Promise.all(input.calls.map((call) => runTool(input, call, context)));
+  return keepingWorkspace(context, (kept) =>
+    Promise.all(input.calls.map((call) => runTool(input, call, kept))),
+  );
 };
 
-export const callTools: CallTools = { class: 'repeatable', timeoutMs: BATCH_TIMEOUT_MS, run };
+/** It saves the workspace itself. */
+const how = { timeoutMs: BATCH_TIMEOUT_MS, workspace: 'discard', run } as const;
 
-export const callKeyed: CallTools = { class: 'keyed', timeoutMs: BATCH_TIMEOUT_MS, run };
+export const callTools: CallTools = { class: 'repeatable', ...how };
+
+export const callKeyed: CallTools = { class: 'keyed', ...how };

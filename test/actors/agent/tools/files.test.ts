@@ -141,6 +141,13 @@ describe('edit', () => {
     expect(got('a')).toBe('z\ny\nz\n');
   });
 
+  it('says so in a file that has nothing else, without looking for all of them', async () => {
+    put('a', 'x\n'.repeat(2_000_000));
+    const edits = [{ oldText: 'x', newText: 'z' }];
+    const { text } = await bench.call('edit', { path: 'a', edits });
+    expect(text).toContain('there 2000000 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)');
+  });
+
   it('shows what is most like a text that is not there', async () => {
     put('a.ts', 'function add(a: number) {\n  return a + 1;\n}\n');
     const edits = [{ oldText: 'function add(a) {\n  return a+1\n}', newText: 'x' }];

@@ -13,7 +13,11 @@ import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
 import { type Address, address } from '../../../../protocols/address.ts';
 import type { AgentSettings } from '../../../../protocols/agent.ts';
 import type { SessionEntry } from '../../../../protocols/session.ts';
-import { type EffectContext, systemClock } from '../../../../runtime/index.ts';
+import {
+  type EffectContext,
+  type EffectDefinition,
+  systemClock,
+} from '../../../../runtime/index.ts';
 import { folderWorkspaces } from '../../../../runtime/workspaces/folder.ts';
 import { WorkspacesOfEffect } from '../../../../runtime/workspaces/of-effect.ts';
 import { temporaryFolder } from '../../../runtime/workspaces/temporary.ts';
@@ -87,11 +91,15 @@ export async function stage(options: StageOptions = {}) {
     folder,
     services,
     /** Runs an effect as the host does: its workspaces are saved when it ends well. */
-    run: async <T>(work: (context: EffectContext) => Promise<T>, id = 'effect-1'): Promise<T> => {
+    run: async <T>(
+      work: (context: EffectContext) => Promise<T>,
+      id = 'effect-1',
+      workspace: EffectDefinition['workspace'] = 'save',
+    ): Promise<T> => {
       const workspaces = new WorkspacesOfEffect(provider, signal);
       try {
         const outcome = await work(context(id, workspaces));
-        await workspaces.save();
+        if (workspace === 'save') await workspaces.save();
         return outcome;
       } finally {
         await workspaces.close();

@@ -1,0 +1,45 @@
+import { symlink, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { callOnce } from '../../../../actors/session/effects/call-once.ts';
+import { callTools } from '../../../../actors/session/effects/call-tools.ts';
+import type { PlannedCall } from '../../../../actors/session/types.ts';
+import { createEditTool } from '../../../../actors/agent/tools/edit.ts';
+import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
+import { createWriteTool } from '../../../../actors/agent/tools/write.ts';
+import { session, stage } from './stage.ts';
+
+const planned = (id: string, name: string, args: object, more: object): PlannedCall =>
+  ({
+    id,
+    name,
+    args,
+    parallel: false,
+    confinement: { sandboxed: false, workspaceAccess: 'rw' },
+    ...more,
+  }) as PlannedCall;
+
+it('calls whose workspace can not be saved have their results, which say so', async () => {
+  const at = await stage();
+  Object.assign(at.services, { tools: createToolRegistry([createWriteTool(), createEditTool()]) });
+  await at.inWorkspace((path) => symlink('/etc/passwd', join(path, 'out')));
+  const write = (name: string) =>
+    planned(name, 'write', { path: name, content: 'one' }, { class: 'repeatable' });
+  const run = { ...session, calls: [write('a'), write('b')] };
+  const results = await at.run((context) => callTools.run(run, context), 'batch', 'discard');
+  expect(results).toMatchObject([
+    { callId: 'a', isError: false },
+    { callId: 'b', isError: false },
+  ]);
+  expect(results[0]!.result).not.toContain('not saved');
+  expect(results[1]!.result).toMatch(/not saved: "out" in the workspace is a link/);
+  const edits = [{ oldText: 'one', newText: 'two' }];
+  const once = {
+    ...session,
+    calls: [planned('e', 'edit', { path: 'a', edits }, { class: 'once' })],
+  };
+  const [edited] = await at.run((context) => callOnce.run(once, context), 'once', 'discard');
+  expect(edited).toMatchObject({ isError: false });
+  expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[The workspace was not saved/);
+  await at.inWorkspace(async (path) => expect(await readFile(join(path, 'a'), 'utf8')).toBe('two'));
+});
