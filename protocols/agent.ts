@@ -110,8 +110,13 @@ export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings 
  * `agent.refused`.
  */
 export type AgentAdmit = { type: 'agent.admit'; runId: string };
-/** From a session: the run has ended, or it waits no longer. */
-export type AgentRelease = { type: 'agent.release'; runId: string; usage: Usage };
+/**
+ * From a session: the run has ended, or it waits no longer. `lease` as it was admitted with, absent
+ * when it was not.
+ */
+export type AgentRelease = { type: 'agent.release'; runId: string; usage: Usage; lease?: number };
+/** From a session: it was admitted when it did not wait (any more); the slot is free. */
+export type AgentReturn = { type: 'agent.return'; runId: string; lease: number };
 export type AgentPause = { type: 'agent.pause' };
 export type AgentResume = { type: 'agent.resume' };
 export type AgentRetire = { type: 'agent.retire' };
@@ -127,7 +132,13 @@ export type AgentAllow = { type: 'agent.allow'; pattern: string; by: string };
 /** `leftOut`: patterns that made room for it. */
 export type AllowedPatterns = { allowed: number; leftOut: readonly string[] };
 
-export type AgentAdmitted = { type: 'agent.admitted'; runId: string; settings: AgentSettings };
+export type AgentAdmitted = {
+  type: 'agent.admitted';
+  runId: string;
+  settings: AgentSettings;
+  /** shard time at which the slot comes free by itself; goes back with the release */
+  lease: number;
+};
 export type AgentRefused = { type: 'agent.refused'; runId: string; error: ErrorData };
 
 /** Index `agents`, key agentId. */

@@ -31,6 +31,7 @@ export const agentMachine = setup({
     configure: assign(slots.configure),
     wait: assign(slots.wait),
     release: assign(slots.release),
+    takeBack: assign(slots.takeBack),
     newTurn: assign(slots.newTurn),
     promote: assign(slots.promote),
     refuseFirst: assign(slots.refuseFirst),
@@ -45,7 +46,6 @@ export const agentMachine = setup({
   },
   guards: {
     isFromNobody: slots.isFromNobody,
-    runsAlready: slots.runsAlready,
     waitsAlready: slots.waitsAlready,
     queueIsFull: ({ context }) => context.waiting.length >= slots.WAITING_MAX,
     budgetSpent: ({ context, event }) => slots.overBudget(context, event.meta.now) !== undefined,
@@ -57,6 +57,7 @@ export const agentMachine = setup({
     nextGivesBack: (args) => slots.nextIsOverBudget(args) && shared.firstAsked(args),
     firstAsked: shared.firstAsked,
     isAwaited: shared.isAwaited,
+    isAwaitedWithSlot: (args) => shared.isAwaited(args) && slots.hasSlot(args),
     concernsTenant: shared.concernsTenant,
     hasCeilings: shared.hasCeilings,
     mayNotAllow: allowed.mayNotAllow,
@@ -125,10 +126,6 @@ export const agentMachine = setup({
         ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
-          {
-            guard: 'runsAlready',
-            actions: { type: 'tell', params: slots.admittedAgain },
-          },
           { guard: 'waitsAlready' },
           {
             guard: 'budgetSpent',
@@ -148,16 +145,24 @@ export const agentMachine = setup({
           },
           { target: '.admitting', actions: 'release' },
         ],
+        'agent.return': { target: '.admitting', actions: 'takeBack' },
         'agent.allow': {
           guard: 'mayAllow',
           target: '.admitting',
           actions: [{ type: 'reply', params: allowed.answered }, 'allow'],
         },
-        'budget.taken': {
-          guard: 'isAwaited',
-          target: '.admitting',
-          actions: [{ type: 'tell', params: shared.admittedWithPlace }, 'promoteAwaited'],
-        },
+        'budget.taken': [
+          {
+            guard: 'isAwaitedWithSlot',
+            target: '.admitting',
+            actions: [{ type: 'tell', params: shared.admittedWithPlace }, 'promoteAwaited'],
+          },
+          {
+            guard: 'isAwaited',
+            target: '.admitting',
+            actions: [{ type: 'tell', params: shared.awaitedGivenBack }, 'unaskAwaited'],
+          },
+        ],
         'budget.refused': {
           guard: 'isAwaited',
           target: '.admitting',
@@ -233,10 +238,6 @@ export const agentMachine = setup({
         ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
-          {
-            guard: 'runsAlready',
-            actions: { type: 'tell', params: slots.admittedAgain },
-          },
           { guard: 'waitsAlready' },
           {
             guard: 'queueIsFull',
@@ -253,6 +254,7 @@ export const agentMachine = setup({
           },
           { target: 'paused', reenter: true, actions: 'release' },
         ],
+        'agent.return': { target: 'paused', reenter: true, actions: 'takeBack' },
         'agent.allow': {
           guard: 'mayAllow',
           target: 'paused',
@@ -287,6 +289,7 @@ export const agentMachine = setup({
           },
           { target: '.refusing', actions: 'release' },
         ],
+        'agent.return': { target: '.refusing', actions: 'takeBack' },
         'agent.allow': {
           guard: 'mayAllow',
           target: '.refusing',

@@ -1,13 +1,25 @@
 /** Rows of agents as older versions wrote them, made to what the present one reads. */
+import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ActorDefinition } from '../../runtime/index.ts';
+import { LEASE_GRACE_MS } from './slots.ts';
 
 type Migrate = ActorDefinition['migrate'][number];
 
-/** Version 1 knew of no money, no allowed commands and no budget of the tenant. */
-export const withCosts: Migrate = (row) => ({
-  ...row,
-  snap: {
-    ...row.snap,
-    c: { ...(row.snap.c as object), costToday: 0, allowed: [], tenantSpent: null },
-  },
-});
+type Version1 = {
+  readonly settings: AgentSettings | null;
+  readonly running: readonly { readonly at: number }[];
+};
+
+/**
+ * Version 1 knew of no money, no allowed commands and no budget of the tenant, and kept the runs
+ * that it admitted by name. Those that run on give no lease back: their slots come free by
+ * themselves.
+ */
+export const withCosts: Migrate = (row) => {
+  const { running, ...kept } = row.snap.c as Version1;
+  const forMs = (kept.settings?.timeoutMs ?? 0) + LEASE_GRACE_MS;
+  const until = Math.max(0, ...running.map(({ at }) => at + forMs));
+  const leases = running.length > 0 ? [[until, running.length]] : [];
+  const c = { ...kept, leases, costToday: 0, allowed: [], tenantSpent: null };
+  return { ...row, snap: { ...row.snap, c } };
+};

@@ -15,8 +15,15 @@ import {
 } from '../../protocols/budget.ts';
 import type { Usage } from '../../protocols/session.ts';
 import type { Message, Tell } from '../../protocols/statechart.ts';
-import { admitted, held, LEASE_GRACE_MS, nextMayRun as slotIsFree, refusal } from './slots.ts';
-import type { AgentContext, AgentEvent, Held, Slot } from './types.ts';
+import {
+  admitted,
+  held,
+  hold,
+  LEASE_GRACE_MS,
+  nextMayRun as slotIsFree,
+  refusal,
+} from './slots.ts';
+import type { AgentContext, AgentEvent, Slot } from './types.ts';
 
 /** Runs of one agent that ask for a place at once: they wait here, not all with the tenant. */
 export const ASKED_MAX = 32;
@@ -62,7 +69,7 @@ export const nextMayRun = (args: Args): boolean => !hasLane(args.context) && slo
 export const nextMayAsk = ({ context, event }: Args): boolean => {
   if (!hasLane(context)) return false;
   const asked = context.waiting.filter((slot) => slot.asked).length;
-  const used = held(context, event.meta.now).length + asked;
+  const used = held(context, event.meta.now) + asked;
   const someoneCould = context.waiting.length > asked;
   return someoneCould && asked < ASKED_MAX && used < context.settings!.runsMax;
 };
@@ -97,13 +104,12 @@ const ofEvent = (args: Args) => args.context.waiting.find(({ runId }) => runId =
 export const isAwaited = (args: Args): boolean => ofEvent(args) !== undefined;
 
 /** Told to the run that has got its place. */
-export const admittedWithPlace = (args: Args): Tell => admitted(args.context, ofEvent(args)!);
+export const admittedWithPlace = (args: Args): Tell => admitted(args, ofEvent(args)!);
 
-export const promoteAwaited = (args: Args): Partial<AgentContext> => {
-  const { context, event } = args;
-  const place: Held = { runId: runOf(args), at: event.meta.now };
-  return { ...dropAwaited(args), running: [...held(context, event.meta.now), place] };
-};
+export const promoteAwaited = (args: Args): Partial<AgentContext> => ({
+  ...dropAwaited(args),
+  ...hold(args.context, args.event.meta.now),
+});
 
 /** Told to the run that the tenant refused. */
 export const refusedByTenant = (args: Args): Tell => {

@@ -10,12 +10,14 @@ import type {
 } from '../../protocols/agent.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type { AgentContext, AgentEvent, Held, Slot } from './types.ts';
+import type { AgentContext, AgentEvent, Slot } from './types.ts';
 
 /** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
 /** A slot whose run is past its time by so much was lost with its session. */
 export const LEASE_GRACE_MS = 60_000;
+/** Leases end together: so many ends of them lie within the time of a run, at most. */
+const LEASES_MAX = 16;
 /** A run that waits for one of the tenant's places asks again after so long. */
 const ASK_AGAIN_MS = 60_000;
 /** Sessions that one turn answers, well below what a turn may send; the others are next. */
@@ -26,7 +28,7 @@ type Args = { context: AgentContext; event: AgentEvent };
 export const born = ({ self, now }: ActorInput): AgentContext => ({
   self,
   settings: null,
-  running: [],
+  leases: [],
   waiting: [],
   day: dayOf(now),
   tokensToday: 0,
@@ -55,15 +57,39 @@ function sumsOn({ day, tokensToday, costToday }: AgentContext, now: number) {
   return day === dayOf(now) ? { tokensToday, costToday } : { tokensToday: 0, costToday: 0 };
 }
 
-const leaseEnd = (context: AgentContext, { at }: Held): number =>
-  at + context.settings!.timeoutMs + LEASE_GRACE_MS;
+type Leases = AgentContext['leases'];
 
-/** Slots of runs that may still be going. */
-export const held = (context: AgentContext, now: number): readonly Held[] =>
-  context.running.filter((slot) => now < leaseEnd(context, slot));
+/** When the slot of a run that begins now comes free by itself: its time, or a little later. */
+export function leaseOf({ settings }: AgentContext, now: number): number {
+  const { timeoutMs } = settings!;
+  const step = Math.max(LEASE_GRACE_MS, Math.ceil(timeoutMs / LEASES_MAX));
+  return Math.ceil((now + timeoutMs + LEASE_GRACE_MS) / step) * step;
+}
 
-const hasSlot = (context: AgentContext, now: number): boolean =>
-  held(context, now).length < context.settings!.runsMax;
+const going = ({ leases }: AgentContext, now: number): Leases =>
+  leases.filter(([until]) => now < until);
+
+/** Runs that may still be going. */
+export const held = (context: AgentContext, now: number): number =>
+  going(context, now).reduce((sum, [, runs]) => sum + runs, 0);
+
+/** One more, from now on. */
+export function hold(context: AgentContext, now: number): Pick<AgentContext, 'leases'> {
+  const lease = leaseOf(context, now);
+  const others = going(context, now).filter(([until]) => until !== lease);
+  const runs = context.leases.find(([until]) => until === lease)?.[1] ?? 0;
+  return { leases: [...others, [lease, runs + 1] as const].toSorted(([a], [b]) => a - b) };
+}
+
+/** One less; a lease that has ended by itself is gone already. */
+const letGo = (leases: Leases, lease: number | undefined): Leases =>
+  leases.flatMap(([until, runs]) => {
+    if (until !== lease) return [[until, runs] as const];
+    return runs > 1 ? [[until, runs - 1] as const] : [];
+  });
+
+export const hasSlot = ({ context, event }: Args): boolean =>
+  held(context, event.meta.now) < context.settings!.runsMax;
 
 /**
  * Until a slot is free at the latest, whatever has become of its session, or until those who asked
@@ -71,7 +97,7 @@ const hasSlot = (context: AgentContext, now: number): boolean =>
  */
 export const leaseMs = ({ context, event }: Args): number => {
   const { now } = event.meta;
-  const ends = held(context, now).map((slot) => leaseEnd(context, slot));
+  const ends = going(context, now).map(([until]) => until);
   const again = context.waiting.some(({ asked }) => asked) ? [now + ASK_AGAIN_MS] : [];
   return Math.max(0, Math.min(...ends, ...again) - now);
 };
@@ -98,10 +124,6 @@ const slotOf = ({ event }: Args): Slot => {
   return { runId, session: meta.from!, at: meta.now };
 };
 
-/** Its session asks again, as one does that was restarted: it keeps its one slot. */
-export const runsAlready = (args: Args): boolean =>
-  args.context.running.some(({ runId }) => runId === slotOf(args).runId);
-
 /** It asks again and keeps its place. */
 export const waitsAlready = (args: Args): boolean =>
   args.context.waiting.some(({ runId }) => runId === slotOf(args).runId);
@@ -121,30 +143,30 @@ export const turnIsFull = ({ waiting, answered }: AgentContext): boolean =>
 export const nextIsOverBudget = ({ context, event }: Args): boolean =>
   context.waiting.length > 0 && overBudget(context, event.meta.now) !== undefined;
 
-export const nextMayRun = ({ context, event }: Args): boolean =>
-  context.waiting.length > 0 && hasSlot(context, event.meta.now);
+export const nextMayRun = (args: Args): boolean => args.context.waiting.length > 0 && hasSlot(args);
 
 /** The run's slot is free, or it waits no longer; what it used is counted. */
 export function release({ context, event }: Args): Partial<AgentContext> {
   if (event.type !== 'agent.release') return {};
-  const { runId, usage, meta } = event;
-  const not = (slot: Held) => slot.runId !== runId;
+  const { runId, usage, lease, meta } = event;
   const { tokensToday, costToday } = sumsOn(context, meta.now);
   return {
-    running: context.running.filter(not),
-    waiting: context.waiting.filter(not),
+    leases: letGo(context.leases, lease),
+    waiting: context.waiting.filter((slot) => slot.runId !== runId),
     day: dayOf(meta.now),
     tokensToday: tokensToday + usage.inputTokens + usage.outputTokens,
     costToday: costToday + (usage.costUsd ?? 0),
   };
 }
 
+/** It was admitted twice, or when it did not want to run any more. */
+export const takeBack = ({ context, event }: Args): Partial<AgentContext> =>
+  event.type === 'agent.return' ? { leases: letGo(context.leases, event.lease) } : {};
+
 /** The one that waited longest takes the free slot. */
 export function promote({ context, event }: Args): Partial<AgentContext> {
-  const { now } = event.meta;
-  const [next, ...waiting] = context.waiting;
-  const running = [...held(context, now), { runId: next!.runId, at: now }];
-  return { waiting, running, answered: context.answered + 1 };
+  const [, ...waiting] = context.waiting;
+  return { ...hold(context, event.meta.now), waiting, answered: context.answered + 1 };
 }
 
 export const refuseFirst = ({ context }: Args): Partial<AgentContext> => ({
@@ -152,18 +174,17 @@ export const refuseFirst = ({ context }: Args): Partial<AgentContext> => ({
   answered: context.answered + 1,
 });
 
-export const admitted = (context: AgentContext, { runId, session }: Slot): Tell => {
-  const event: AgentAdmitted = {
+export const admitted = ({ context, event }: Args, { runId, session }: Slot): Tell => {
+  const told: AgentAdmitted = {
     type: 'agent.admitted',
     runId,
     settings: context.settings as AgentSettings,
+    lease: leaseOf(context, event.meta.now),
   };
-  return { to: session, event };
+  return { to: session, event: told };
 };
-/** Told again to one that runs already. */
-export const admittedAgain = (args: Args): Tell => admitted(args.context, slotOf(args));
 /** Told to the one that `promote` lets in. */
-export const admittedFirst = ({ context }: Args): Tell => admitted(context, context.waiting[0]!);
+export const admittedFirst = (args: Args): Tell => admitted(args, args.context.waiting[0]!);
 
 export const refused = (args: Args, error: ErrorData): Tell => refusal(slotOf(args), error);
 /** Told to the one that waited longest. */
@@ -201,13 +222,13 @@ export const RETIRED: ErrorData = { code: 'FORBIDDEN', message: 'the agent is re
 // ---- what others see
 
 export function row({ context, event }: Args, status: AgentRow['status']): Project {
-  const { settings, running, waiting, allowed } = context;
+  const { settings, waiting, allowed } = context;
   const now = event.meta.now;
   const { tokensToday, costToday } = sumsOn(context, now);
   const value: AgentRow = {
     agentId: keyOf(context),
     status,
-    running: running.length,
+    running: held(context, now),
     waiting: waiting.length,
     day: dayOf(now),
     tokensToday,

@@ -8,6 +8,7 @@ import type {
   AgentRelease,
   AgentResume,
   AgentRetire,
+  AgentReturn,
   AgentRow,
   AgentSettings,
 } from '../../protocols/agent.ts';
@@ -20,12 +21,11 @@ import type {
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
 
-/** A run that was admitted. Small: an agent with many runs writes them with every turn. */
-export type Held = { readonly runId: string; readonly at: number };
-
 /** A run that asked to begin. */
-export type Slot = Held & {
+export type Slot = {
+  readonly runId: string;
   readonly session: Address;
+  readonly at: number;
   /** it has asked for one of the tenant's places */
   readonly asked?: true;
 };
@@ -36,8 +36,11 @@ export type Allowed = NonNullable<AgentRow['allowed']>[number];
 export type AgentContext = {
   readonly self: Address;
   readonly settings: AgentSettings | null;
-  /** admitted and not yet released */
-  readonly running: readonly Held[];
+  /**
+   * how many runs were admitted and not yet released, by when their slots come free by themselves;
+   * soonest first. A few numbers, however many runs there are: they are written with every turn
+   */
+  readonly leases: readonly (readonly [until: number, runs: number])[];
   readonly waiting: readonly Slot[];
   /** UTC day that the sums count */
   readonly day: string;
@@ -55,6 +58,7 @@ export type AgentEvent =
   | Delivered<AgentConfigure>
   | Delivered<AgentAdmit>
   | Delivered<AgentRelease>
+  | Delivered<AgentReturn>
   | Delivered<AgentPause>
   | Delivered<AgentResume>
   | Delivered<AgentRetire>

@@ -31,6 +31,8 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.set': { actions: 'set' },
     'session.compact': { actions: 'refuseCompaction' },
     'session.abort': { actions: 'abort' },
+    'agent.admitted': { actions: 'giveBack' },
+    'agent.refused': { description: 'Of a run that waits no longer.' },
   },
   states: {
     idle: {
@@ -88,13 +90,13 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.abort': { guard: 'abortsTheRun', target: 'ending', actions: 'abort' },
         'session.reset': { target: 'ending', actions: 'askReset' },
-        'agent.refused': { guard: 'isOurRun', target: 'ending', actions: 'endFailed' },
       },
       states: {
         admitting: {
           description: 'The agent is asked whether and when the run may begin.',
           on: {
             'agent.admitted': { guard: 'isOurRun', target: 'working', actions: 'admit' },
+            'agent.refused': { guard: 'isOurRun', target: '#session.ending', actions: 'endFailed' },
             refused: {
               guard: 'admissionRefused',
               target: '#session.ending',
@@ -199,9 +201,14 @@ export const sessionMachine = sessionSetup.createMachine({
                   ],
                 },
                 asking: {
-                  description: 'A person is asked whether the next call may run.',
+                  description: 'A person is asked whether the next call may run; who speaks is heard first.',
                   entry: 'askPerson',
                   on: {
+                    'session.receive': {
+                      guard: 'interjects',
+                      target: 'choosing',
+                      actions: ['wait', 'withdrawQuestion'],
+                    },
                     reply: [
                       { guard: 'isAllowed', target: 'choosing', actions: 'allow' },
                       { guard: 'isFromAsked', target: 'choosing', actions: 'deny' },

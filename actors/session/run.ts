@@ -3,7 +3,7 @@
  * hooks, and what their outcomes change. Pure; the chart says when.
  */
 import { ERRORS, type ErrorData } from '../../protocols/errors.ts';
-import type { AgentSettings } from '../../protocols/agent.ts';
+import type { AgentAdmitted, AgentSettings } from '../../protocols/agent.ts';
 import type { RunStatus, SessionEntry } from '../../protocols/session.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../protocols/statechart.ts';
@@ -94,12 +94,18 @@ export const askAdmission = ({ context }: At): Deed => ({
 
 /** The agent's settings as they are now hold for the whole run. */
 export function admit({ context, event }: At): Deed {
-  const { settings } = event as { settings: AgentSettings };
+  const { settings, lease } = event as AgentAdmitted;
   const { startedAt } = runOf(context);
   return {
-    change: { settings },
+    change: { settings, ...withRun(context, { lease }) },
     events: [{ stream: 'lifecycle', phase: 'start', startedAt }],
   };
+}
+
+/** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
+export function giveBack({ context, event }: At): Deed {
+  const { runId, lease } = event as AgentAdmitted;
+  return { tells: [{ to: agentAddress(context), event: { type: 'agent.return', runId, lease } }] };
 }
 
 /** The smallest enclosing limit wins (AL9). */
@@ -328,10 +334,10 @@ export const withholdReply = ({ context, event }: At): Deed => {
 /** It is written down and told to all who wait for it, or for a message that joined it. */
 export function end({ context, event }: At): Deed {
   const now = nowOf(event);
-  const { runId, status, error, usage, joined } = runOf(context);
+  const { runId, status, error, usage, joined, lease } = runOf(context);
   const release: Tell = {
     to: agentAddress(context),
-    event: { type: 'agent.release', runId, usage },
+    event: { type: 'agent.release', runId, usage, ...defined({ lease }) },
   };
   const change = { run: null, length: context.length + 1, updatedAt: now };
   return {
@@ -364,7 +370,9 @@ function endEvent(context: SessionContext, endedAt: number): EndEvent {
   };
 }
 
-const joinedEnd = (context: SessionContext, runId: string, now: number): EndEvent => {
+function joinedEnd(context: SessionContext, runId: string, now: number): EndEvent {
+  const text = rows.replyOfJoined(context);
   const event = endEvent(context, now);
-  return 'usage' in event ? { ...event, runId, usage: NO_USAGE } : { ...event, runId };
-};
+  if ('usage' in event) return { ...event, runId, text, usage: NO_USAGE };
+  return { ...event, runId, ...(text ? { text } : {}) };
+}

@@ -44,6 +44,8 @@ export type Run = Omit<Pending, 'images' | 'mode'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly joined: readonly Joined[];
+  /** of its slot, which goes back with the release */
+  readonly lease?: number;
   /** of this run in the transcript, from its `user` entry or its last `compaction` entry on */
   readonly entries: number;
   readonly compactions: number;

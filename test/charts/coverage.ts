@@ -66,7 +66,7 @@ export type Exploration = {
   machine: AnyStateMachine;
   self: Address;
   /** by messages and outcomes; timers are found by themselves, named `timer:<delay>` */
-  moves: (live: Live, now: number) => readonly Move[];
+  moves: (live: Live, now: number, ledger: Ledger) => readonly Move[];
   /** situations that need not be told apart have the same key */
   key: (live: Live) => unknown;
   ledger: () => Ledger;
@@ -168,11 +168,14 @@ function birth({ machine, self, ledger }: Exploration, probe?: Probe): Place {
 }
 
 /** Everything that may happen at this place. */
-function deedsAt({ machine, self, moves }: Exploration, { live, now, depth }: Place): Deed[] {
+function deedsAt(
+  { machine, self, moves }: Exploration,
+  { live, now, depth, ledger }: Place,
+): Deed[] {
   const deeds: Deed[] = [];
   const id = `m${depth + 1}`;
   const at = now + 1;
-  for (const move of moves(live, at)) {
+  for (const move of moves(live, at, ledger)) {
     const meta: Meta = { id, now: at, self };
     if ('event' in move) {
       const given: Meta = {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ALLOWED_CHARACTERS_MAX } from '../../../actors/agent/allowed.ts';
 import { agentMachine } from '../../../actors/agent/machine.ts';
 import { withCosts } from '../../../actors/agent/migrate.ts';
+import { LEASE_GRACE_MS } from '../../../actors/agent/slots.ts';
 import type { AgentContext } from '../../../actors/agent/types.ts';
 import { address } from '../../../protocols/address.ts';
 import { ALLOWED_MAX, type AgentRow } from '../../../protocols/agent.ts';
@@ -118,7 +119,7 @@ describe('money of a day', () => {
     expect(row).toMatchObject({ costTodayUsd: 1 });
     const { asks } = agent.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
     expect(JSON.stringify(asks)).toContain('costPerDayUsd');
-    expect(agent.context.running).toEqual([]);
+    expect(agent.context.leases).toEqual([]);
   });
 });
 
@@ -127,8 +128,11 @@ describe('an agent that was stored by version 1', () => {
     const before = configured();
     before.take({ type: 'agent.admit', runId: 'r1' }, { from: own });
     const row = JSON.parse(JSON.stringify(save(before.live))) as ReturnType<typeof save>;
-    const { costToday: _, allowed: __, tenantSpent: ___, ...old } = row.snap.c as AgentContext;
-    const migrated = withCosts({ ...row, snap: { ...row.snap, c: old } });
+    const { costToday: _, allowed: __, tenantSpent: ___, ...rest } = row.snap.c as AgentContext;
+    const { leases, ...old } = rest;
+    const running = [{ runId: 'r1', at: 0 }];
+    const migrated = withCosts({ ...row, snap: { ...row.snap, c: { ...old, running } } });
+    expect(leases).toHaveLength(1);
     expect(checkRow(agentMachine, migrated)).toEqual([]);
     const agent = new Agent(load(agentMachine, migrated));
     agent.allow('ls');
@@ -137,7 +141,9 @@ describe('an agent that was stored by version 1', () => {
       runId: 'r1',
       usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 },
     });
-    expect(agent.context).toMatchObject({ running: [], tokensToday: 2, costToday: 2 });
+    expect(agent.context).toMatchObject({ tokensToday: 2, costToday: 2 });
+    // Nobody gives it back: it comes free when the time of the run has passed.
+    expect(agent.context.leases).toEqual([[settings.timeoutMs + LEASE_GRACE_MS, 1]]);
     expect(agent.context.allowed).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 /** All that may happen to the agent, and what it has promised on every path. */
 import { agentMachine } from '../../../actors/agent/machine.ts';
 import { ASKED_MAX } from '../../../actors/agent/shared.ts';
-import { ANSWERS_PER_TURN, WAITING_MAX } from '../../../actors/agent/slots.ts';
+import { ANSWERS_PER_TURN, held, WAITING_MAX } from '../../../actors/agent/slots.ts';
 import type { AgentContext } from '../../../actors/agent/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow, AgentSettings } from '../../../protocols/agent.ts';
@@ -41,14 +41,15 @@ type BudgetEvent = BudgetConfigure | BudgetTake | BudgetRelease;
 class Slots {
   /** runs that asked and have neither an answer nor been released */
   readonly open: Set<string>;
-  readonly admitted: Set<string>;
+  /** the leases of what was admitted, by run: two when it asked again */
+  readonly admitted: Map<string, readonly number[]>;
   /** places that were asked for and neither given back nor used up */
   readonly places: Set<string>;
   row: AgentRow | undefined;
 
   constructor(from?: Slots) {
     this.open = new Set(from?.open);
-    this.admitted = new Set(from?.admitted);
+    this.admitted = new Map(from?.admitted);
     this.places = new Set(from?.places);
     this.row = from?.row;
   }
@@ -64,36 +65,48 @@ class Slots {
     const tells = all.filter(({ to }) => to !== budget);
     for (const told of all) if (told.to === budget) this.#account(told.event as BudgetEvent);
     if (event.type === 'budget.refused') this.places.delete(event.runId);
-    const asksAgain = this.open.has(event.runId) || this.admitted.has(event.runId);
-    if (event.type === 'agent.admit' && meta.from && !asksAgain) this.open.add(event.runId);
+    if (event.type === 'agent.admit' && meta.from) this.open.add(event.runId);
     if (event.type === 'agent.release' && step.outcome !== 'ignored') {
       this.open.delete(event.runId);
-      this.admitted.delete(event.runId);
+      this.#letGo(event);
     }
+    if (event.type === 'agent.return') this.#letGo(event);
     for (const { to, event: told } of tells) {
       const runId = told['runId'] as string;
       demand(to).toBe(address('default', 'session', `of-${runId}`));
-      const isAgain =
-        event.type === 'agent.admit' && event.runId === runId && !this.open.has(runId);
-      if (!isAgain) demand(this.open.delete(runId), `an answer to ${runId}`).toBe(true);
-      if (told.type === 'agent.admitted') this.admitted.add(runId);
+      demand(this.open.delete(runId), `an answer to ${runId}`).toBe(true);
+      if (told.type === 'agent.admitted') {
+        const leases = this.admitted.get(runId) ?? [];
+        this.admitted.set(runId, [...leases, told['lease'] as number]);
+        demand(held(context, meta.now)).toBeLessThanOrEqual(context.settings!.runsMax);
+      }
     }
+    const leases = [...this.admitted.values()].flat().filter((until) => meta.now < until);
+    demand(held(context, meta.now)).toBe(leases.length);
     demand(all.length).toBeLessThanOrEqual(ANSWERS_PER_TURN + 1);
     demand(context.waiting.filter(({ asked }) => asked).length).toBeLessThanOrEqual(ASKED_MAX);
     // Nobody keeps a place of the tenant's that is not needed.
     if (context.settings?.tenant?.runsMax) {
-      const needed = new Set([...this.open, ...this.admitted]);
+      const needed = new Set([...this.open, ...this.admitted.keys()]);
       demand([...this.places].filter((runId) => !needed.has(runId))).toEqual([]);
     }
     demand(context.waiting.map(({ runId }) => runId)).toEqual([...this.open]);
-    demand(new Set(context.running.map(({ runId }) => runId)).size).toBe(context.running.length);
-    this.#checkRow(step);
+    demand(context.leases.length).toBeLessThanOrEqual(18);
+    this.#checkRow(step, meta.now);
     const asked = said<Reply>(step.asks, 'reply').filter(({ to }) => to?.id === meta.id);
     const wantsReply =
       event.type === 'agent.configure' ||
       (event.type === 'agent.allow' && meta.reply !== undefined) ||
       (event.type === 'agent.admit' && !meta.from);
     demand(asked.length).toBe(wantsReply ? 1 : 0);
+  }
+
+  #letGo({ runId, lease }: { readonly runId: string; readonly lease?: unknown }): void {
+    const leases = [...(this.admitted.get(runId) ?? [])];
+    const at = leases.indexOf(lease as number);
+    if (at >= 0) leases.splice(at, 1);
+    if (leases.length > 0) this.admitted.set(runId, leases);
+    else this.admitted.delete(runId);
   }
 
   #account(event: BudgetEvent): void {
@@ -103,21 +116,27 @@ class Slots {
     if (event.type === 'budget.configure' && !event.ceilings.runsMax) this.places.clear();
   }
 
-  #checkRow({ live, asks }: Happened['step']): void {
+  #checkRow({ live, asks }: Happened['step'], now: number): void {
     for (const { value } of said<Project>(asks, 'project')) this.row = value as AgentRow;
     if (!this.row) return;
-    const { waiting, running } = contextOf(live);
-    demand(this.row).toMatchObject({ waiting: waiting.length, running: running.length });
+    const { waiting } = contextOf(live);
+    const running = held(contextOf(live), now);
+    demand(this.row.waiting).toBe(waiting.length);
+    // Slots come free by themselves between turns, and no turn tells of it.
+    demand(this.row.running).toBeGreaterThanOrEqual(running);
     const state = JSON.stringify(live.snapshot.value);
     demand(state).toContain(this.row.status);
   }
 }
 
-const release = (runId: string, inputTokens = 1): Message => ({
+const release = (runId: string, lease?: number, inputTokens = 1): Message => ({
   type: 'agent.release',
   runId,
   usage: { inputTokens, outputTokens: 0 },
+  ...(lease === undefined ? {} : { lease }),
 });
+
+const told = (name: string, event: Message) => ({ name, event, tell: true as const });
 
 const ownSession = address('default', 'session', 'agent:main:main');
 const allow = (name: string, from = ownSession, pattern = 'git status'): Move => ({
@@ -156,15 +175,17 @@ export const exploration: Exploration = {
   machine: agentMachine,
   self,
   ledger: () => new Slots(),
-  moves: (live) => {
-    const { running, waiting, settings: set } = contextOf(live);
+  moves: (live, _now, ledger) => {
+    const { waiting, settings: set } = contextOf(live);
     const ask = (runId: string) => ({
       name: 'admit',
       event: { type: 'agent.admit', runId },
       from: address('default', 'session', `of-${runId}`),
       tell: true as const,
     });
-    const first = running[0]?.runId;
+    const { admitted } = ledger as Slots;
+    const [first, leases = []] = [...admitted][0] ?? [];
+    const twice = [...admitted].find(([, { length }]) => length > 1);
     const last = waiting.at(-1)?.runId;
     return [
       ...Object.entries(configurations).map(([name, one]) => ({
@@ -177,11 +198,14 @@ export const exploration: Exploration = {
       { name: 'admit from nobody', event: { type: 'agent.admit', runId: 'x' } },
       ...(first ? [{ ...ask(first), name: 'admit again' }] : []),
       ...(last ? [{ ...ask(last), name: 'admit again while waiting' }] : []),
-      ...(first ? [{ name: 'release', event: release(first), tell: true as const }] : []),
+      ...(first ? [told('release', release(first, leases[0]))] : []),
       ...(first && set?.tokensPerDay
-        ? [{ name: 'release with all tokens', event: release(first, 100), tell: true as const }]
+        ? [told('release with all tokens', release(first, leases[0], 100))]
         : []),
-      ...(last ? [{ name: 'give up', event: release(last, 0), tell: true as const }] : []),
+      ...(last ? [told('give up', release(last, undefined, 0))] : []),
+      ...(twice
+        ? [told('return', { type: 'agent.return', runId: twice[0], lease: twice[1][1] })]
+        : []),
       ...['agent.pause', 'agent.resume', 'agent.retire'].map((type) => ({
         name: type,
         event: { type },
@@ -190,7 +214,8 @@ export const exploration: Exploration = {
     ];
   },
   key: (live) => {
-    const { running, waiting, settings: set, tokensToday, tenantSpent } = contextOf(live);
+    const { leases, waiting, settings: set, tokensToday, tenantSpent } = contextOf(live);
+    const running = leases.reduce((sum, [, runs]) => sum + runs, 0);
     const { value } = live.snapshot;
     const asked = waiting.filter((slot) => slot.asked).length;
     if (waiting.length > 2)
@@ -198,7 +223,7 @@ export const exploration: Exploration = {
     const spent = Boolean(set?.tokensPerDay) && tokensToday >= 100;
     return [
       value,
-      Math.min(running.length, 3),
+      Math.min(running, 3),
       waiting.length,
       Object.values(configurations).findIndex((one) => JSON.stringify(one) === JSON.stringify(set)),
       spent,
@@ -207,6 +232,9 @@ export const exploration: Exploration = {
     ];
   },
   scripts: [
+    ['configure 100', 'admit', 'admit again'],
+    ['configure 100', 'admit', 'admit again', 'agent.pause'],
+    ['configure 100', 'admit', 'admit again', 'agent.retire'],
     ['configure 1', ...Array<string>(40).fill('admit')],
     ['configure 1', ...Array<string>(WAITING_MAX + 1).fill('admit')],
     ['configure 1', 'agent.pause', ...Array<string>(WAITING_MAX).fill('admit')],

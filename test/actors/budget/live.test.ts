@@ -22,14 +22,17 @@ import { eventually } from '../../runtime/eventually.ts';
 
 type Word = Delivered<
   | { type: 'begin'; agent: string; runId: string }
-  | { type: 'end'; agent: string; runId: string; usage: Usage }
-  | { type: 'agent.admitted'; runId: string }
+  | { type: 'end'; agent: string; runId: string; usage: Usage; lease: number }
+  | { type: 'agent.admitted'; runId: string; lease: number }
   | { type: 'agent.refused'; runId: string; error: ErrorData }
 >;
 const about = ({ event }: { event: Word }): Project => ({
   index: 'answers',
   key: event.runId,
-  value: event.type === 'agent.refused' ? event.error.message : event.type,
+  value: {
+    answer: event.type === 'agent.refused' ? event.error.message : event.type,
+    lease: event.type === 'agent.admitted' ? event.lease : 0,
+  },
 });
 
 const session = setup({ types: { events: {} as Word }, actions: hostActions }).createMachine({
@@ -52,7 +55,12 @@ const session = setup({ types: { events: {} as Word }, actions: hostActions }).c
             type: 'tell',
             params: ({ event }) => ({
               to: agentAt(event.agent),
-              event: { type: 'agent.release', runId: event.runId, usage: event.usage },
+              event: {
+                type: 'agent.release',
+                runId: event.runId,
+                usage: event.usage,
+                lease: event.lease,
+              },
             }),
           },
         },
@@ -105,7 +113,10 @@ async function configure(tenant: TenantCeilings | undefined, ...ids: string[]): 
   expect(answer.kind).toBe('answered');
 }
 
-const tell = async (agent: string, event: { type: string; runId: string; usage?: Usage }) =>
+const tell = async (
+  agent: string,
+  event: { type: string; runId: string; usage?: Usage; lease?: number },
+) =>
   expect(
     await system.tell(
       address('default', 'session', `agent:${agent}:main`),
@@ -115,11 +126,17 @@ const tell = async (agent: string, event: { type: string; runId: string; usage?:
   ).toMatchObject({ kind: 'accepted' });
 const begin = (agent: string, runId: string) => tell(agent, { type: 'begin', runId });
 const end = (agent: string, runId: string, inputTokens = 1) =>
-  tell(agent, { type: 'end', runId, usage: { inputTokens, outputTokens: 0 } });
+  tell(agent, {
+    type: 'end',
+    runId,
+    usage: { inputTokens, outputTokens: 0 },
+    lease: answerTo(runId)?.lease ?? 0,
+  });
 
-const answerTo = (runId: string) => system.index.get<string>('answers', 'default', runId);
+type Answer = { readonly answer: string; readonly lease: number };
+const answerTo = (runId: string) => system.index.get<Answer>('answers', 'default', runId);
 const hears = (runId: string, answer: unknown) =>
-  eventually(() => expect(answerTo(runId)).toEqual(answer));
+  eventually(() => expect(answerTo(runId)?.answer).toEqual(answer));
 const budget = () => system.index.get<BudgetRow>(BUDGETS_INDEX, 'default', 'tenant');
 const agentRow = (id: string) => system.index.get<AgentRow>('agents', 'default', id);
 const spent = expect.stringContaining('(budget.tokensPerDay)');

@@ -37,6 +37,8 @@ export class Account implements Ledger {
   calls: readonly string[];
   /** questions that nobody answered or took back */
   readonly asked: Set<string>;
+  /** slots of the agent that it was given and has not given back */
+  readonly leases: Set<number>;
   row: SessionRow | undefined;
   appended: number;
 
@@ -45,6 +47,7 @@ export class Account implements Ledger {
     this.rows = new Map(from?.rows);
     this.owed = new Set(from?.owed);
     this.asked = new Set(from?.asked);
+    this.leases = new Set(from?.leases);
     this.calls = from?.calls ?? [];
     this.row = from?.row;
     this.appended = from?.appended ?? 0;
@@ -57,6 +60,7 @@ export class Account implements Ledger {
   take({ cause, meta, step }: Happened): void {
     const { asks, live } = step;
     if (cause.event.type === 'reply' && meta.from) this.asked.delete(meta.from);
+    if (cause.event.type === 'agent.admitted') this.leases.add(cause.event['lease'] as number);
     for (const { entries } of said<Append>(asks, 'append'))
       for (const entry of entries as SessionEntry[]) this.#write(entry);
     for (const { event } of said<Publish>(asks, 'publish'))
@@ -102,6 +106,7 @@ export class Account implements Ledger {
 
   #tell({ to, event }: Tell): void {
     if (event.type === 'agent.release') this.#note(event['runId'] as string, 'released');
+    if ('lease' in event) demand(this.leases.delete(event['lease'] as number)).toBe(true);
     if (event.type === 'approval.ask') this.asked.add(to);
     else if (event.type === 'approval.withdraw') demand(this.asked.delete(to)).toBe(true);
     else demand(to).toBe(agent);
@@ -134,7 +139,9 @@ export class Account implements Ledger {
       for (const joined of run.joined)
         demand(this.rows.get(joined.runId)).toMatchObject({ status: 'running', joined: runId });
       demand(this.asked.size, 'open questions').toBe(asked === undefined ? 0 : 1);
-    } else demand([...this.asked], 'open questions').toEqual([]);
+    }
+    demand([...this.leases], 'slots').toEqual(run?.lease === undefined ? [] : [run.lease]);
+    if (!run) demand([...this.asked], 'open questions').toEqual([]);
     for (const { runId } of [...queue, ...folded])
       demand(this.rows.get(runId)?.status).toBe('queued');
     if (!this.row) return;

@@ -197,6 +197,7 @@ const people = (live: Live): Move[] => {
 
 const others = (live: Live): Move[] => {
   const runId = contextOf(live).run?.runId ?? 'none';
+  const lease = live.seq;
   const refused = (message: string) => ({
     type: 'refused',
     to: 'm1',
@@ -204,12 +205,18 @@ const others = (live: Live): Move[] => {
     error: failure('UNAVAILABLE'),
   });
   return [
-    told('admitted', { type: 'agent.admitted', runId, settings: settings('summarize') }),
-    told('admitted, old', { type: 'agent.admitted', runId, settings: settings('old') }),
-    told('admitted, refuse', { type: 'agent.admitted', runId, settings: settings('refuse') }),
+    told('admitted', { type: 'agent.admitted', runId, lease, settings: settings('summarize') }),
+    told('admitted, old', { type: 'agent.admitted', runId, lease, settings: settings('old') }),
+    told('admitted, refuse', {
+      type: 'agent.admitted',
+      runId,
+      lease,
+      settings: settings('refuse'),
+    }),
     told('admitted too late', {
       type: 'agent.admitted',
       runId: 'gone',
+      lease,
       settings: settings('refuse'),
     }),
     told('refused by the agent', { type: 'agent.refused', runId, error: failure('FORBIDDEN') }),
