@@ -82,12 +82,16 @@ export const runtimeText = ({ now, model, confinement }: PromptFacts): string =>
       `Model: ${model}`,
       `Host: ${process.platform} ${process.arch}`,
       `Commands: ${confinement.sandboxed ? 'in a sandbox' : 'on the host'}`,
-      `Workspace: /workspace; ${ACCESS[confinement.workspaceAccess]}. Relative paths begin there.`,
+      `Workspace: ${placeOf(confinement)}; ${ACCESS[confinement.workspaceAccess]}. Relative paths begin there.`,
       ...(confinement.workspaceAccess === 'none'
         ? []
         : ['Memory: files in memory/, one per day (memory/YYYY-MM-DD.md)']),
     ].join('\n'),
   ].join('\n\n');
+
+/** On the host it is elsewhere, at a path that the prompt need not know. */
+const placeOf = ({ sandboxed }: PromptFacts['confinement']): string =>
+  sandboxed ? '/workspace' : 'the folder that commands begin in';
 
 let days: Intl.DateTimeFormat | undefined;
 
