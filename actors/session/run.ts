@@ -3,7 +3,7 @@
  * hooks, and what their outcomes change. Pure; the chart says when.
  */
 import { ERRORS, type ErrorData } from '../../protocols/errors.ts';
-import type { AgentAdmitted, AgentSettings } from '../../protocols/agent.ts';
+import type { AgentAdmitted } from '../../protocols/agent.ts';
 import type { RunStatus, SessionEntry } from '../../protocols/session.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../protocols/statechart.ts';
