@@ -21,25 +21,35 @@ const MARK = 'TROUPE_COMMAND_ID';
 export const createHostBoundary = (): Boundary => ({ kind: 'host', run });
 
 /**
- * Runs "$@" as the leader of its group, with a watchdog in the group from before its first word:
- * the end of descriptor 3, which only this process holds, is the end of this process.
+ * Runs "$@" as the leader of its group, marked by $1, with a watchdog in the group from before its
+ * first word: the end of descriptor 3, which only this process holds, is the end of this process.
+ * The watchdog bears no mark: it ends those that do, as often as there are new ones, then its
+ * group.
  */
-const GUARDED = '{ read _ <&3; kill -KILL "-$$"; } >/dev/null 2>&1 & exec "$@" 3<&-';
+const GUARDED =
+  'mark=$1; shift; { read _ <&3; ' +
+  'for turn in 1 2 3 4 5 6 7 8 9; do ' +
+  'found=$(grep -lzxF "$mark" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3); ' +
+  '[ -n "$found" ] || break; kill -KILL $found; done; ' +
+  'kill -KILL "-$$"; } >/dev/null 2>&1 & export "$mark"; exec "$@" 3<&-';
 
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
   const id = randomUUID();
-  const started = await startPiped('/bin/sh', ['-c', GUARDED, 'sh', ...command.argv], {
-    cwd: resolve(command.workspace ?? homedir(), command.cwd ?? '.'),
-    env: {
-      PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
-      HOME: homedir(),
-      LANG: 'C.UTF-8',
-      ...command.env,
-      [MARK]: id,
+  const started = await startPiped(
+    '/bin/sh',
+    ['-c', GUARDED, 'sh', `${MARK}=${id}`, ...command.argv],
+    {
+      cwd: resolve(command.workspace ?? homedir(), command.cwd ?? '.'),
+      env: {
+        PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
+        HOME: homedir(),
+        LANG: 'C.UTF-8',
+        ...command.env,
+      },
+      detached: true,
+      more: 1,
     },
-    detached: true,
-    more: 1,
-  });
+  );
   const held = started.child.stdio[3];
   held?.on('error', () => {});
   return supervise(started, {

@@ -65,6 +65,10 @@ describe('the host boundary', () => {
   });
 });
 
+const beater = (file: string) => `while :; do date > ${file}; sleep 0.02; done`;
+/** Starts one that leaves its session and its parent. */
+const leaver = `setsid sh -c '(${beater('gone')}) &' </dev/null >/dev/null 2>&1;`;
+
 /** A process of its own that starts a command and is then killed like a worker that dies. */
 describe('the death of troupe', () => {
   const boundaries = [
@@ -81,7 +85,7 @@ describe('the death of troupe', () => {
           contents: `import { ${create} } from ${JSON.stringify(join(parts, `${file}.ts`))};
             import { DEFAULT_LIMITS } from ${JSON.stringify(join(parts, 'supervised.ts'))};
             await ${create}().run({
-              argv: ['/bin/sh', '-c', 'while :; do date > beat; sleep 0.02; done'],
+              argv: ['/bin/sh', '-c', ${JSON.stringify(`${leaver} ${beater('beat')}`)}],
               workspace: ${JSON.stringify(scratch)}, access: 'rw', limits: DEFAULT_LIMITS,
               signal: new AbortController().signal,
             });`,
@@ -94,13 +98,14 @@ describe('the death of troupe', () => {
         logLevel: 'error',
       });
       const worker = spawn(process.execPath, [outfile], { stdio: 'ignore' });
-      const beat = join(scratch, 'beat');
-      await eventually(() => expect(existsSync(beat)).toBe(true));
+      const beats = ['beat', 'gone'].map((name) => join(scratch, name));
+      const beating = () => beats.filter((beat) => existsSync(beat));
+      await eventually(() => expect(beating()).toEqual(beats));
       worker.kill('SIGKILL');
       await eventually(async () => {
-        rmSync(beat, { force: true });
+        for (const beat of beats) rmSync(beat, { force: true });
         await new Promise((resolve) => setTimeout(resolve, 200));
-        expect(existsSync(beat)).toBe(false);
+        expect(beating()).toEqual([]);
       });
     },
   );
