@@ -38,7 +38,8 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   };
   const given = { sessionKey: options.session, agentId: options.agent };
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
-  const crew = await hooks.withHooks(config, crews.hire(config));
+  const quiet = { ...config, log: { ...config.log, level: 'warn' as const } };
+  const crew = await hooks.withHooks(config, crews.hire(quiet));
   const resolved = crew.agents.find(({ id }) => id === agentId)!;
   const about = { tenant: crews.TENANT, agentId, sessionKey };
   const folder = workspaceFolder(config, address(crews.TENANT, 'agent', agentId));

@@ -129,10 +129,10 @@ function filesOf({ from, to, without }) {
 /**
  * Written beside and renamed: a program that starts meanwhile reads the old file or the new one.
  */
-function writeWhole(path, contents) {
+function writeWhole(path, contents, mode = 0o666) {
   fs.mkdirSync(dirname(path), { recursive: true });
   const partial = `${path}.${process.pid}.partial`;
-  fs.writeFileSync(partial, contents);
+  fs.writeFileSync(partial, contents, { mode });
   fs.renameSync(partial, path);
 }
 
@@ -201,7 +201,9 @@ export async function build() {
   const outputs = results.flatMap((result) => result.outputFiles);
   // Chunks before the entry that names them.
   const ordered = outputs.toSorted((a, b) => Number(a.path === bundle) - Number(b.path === bundle));
-  for (const file of ordered) writeWhole(file.path, file.contents);
+  // `npx troupe` runs the bundle itself; npm makes it executable only once, when it links it
+  const modeOf = (path) => (path === bundle ? 0o777 : 0o666);
+  for (const file of ordered) writeWhole(file.path, file.contents, modeOf(file.path));
   const copied = copiedFiles();
   for (const [to, from] of copied) writeWhole(join(root, to), fs.readFileSync(join(root, from)));
   const stamps = inputsOf(results).map((path) => [path, stampUnlessNewer(path, startedMs)]);

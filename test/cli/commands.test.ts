@@ -313,7 +313,7 @@ describe('troupe doctor', () => {
     write(
       home,
       'keys.json5',
-      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'nobody-has-it' } }, tools: { deny: ['exec'] } }",
+      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'nobody-has-it' } }, gateway: { tailscale: { mode: 'serve' } } }",
     );
     const keys = await runProgram(['doctor', '--json', '--config', join(home, 'keys.json5')], {
       home,
@@ -321,7 +321,7 @@ describe('troupe doctor', () => {
     const { of } = statusOf(keys.stdout);
     expect(of('models').map(({ status }) => status)).toEqual(['fail', 'warn']);
     expect(of('config')).toMatchObject([
-      { status: 'warn', message: expect.stringContaining('tools.deny') as string },
+      { status: 'warn', message: expect.stringContaining('gateway.tailscale') as string },
     ]);
   });
 

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  accessSync,
+  constants,
   cpSync,
   existsSync,
   mkdirSync,
@@ -89,6 +91,7 @@ describe('npm start, in a clone with a small program', () => {
     write('cli/main.ts', program('second'));
     expect((await said()).name).toBe('second');
     expect(statSync(bundle).mtimeMs).toBeGreaterThan(1000);
+    expect(() => accessSync(bundle, constants.X_OK)).not.toThrow();
   });
 
   test('builds the page and copies what it needs beside it', async () => {
