@@ -200,12 +200,19 @@ export function ask({ context }: At): Deed {
   };
 }
 
-/** The run ends before the answer: a late one finds the question closed. */
-export function withdrawal(context: SessionContext): Tell[] {
+/** The run does not wait for the answer any more: a late one finds the question closed. */
+export function withdrawal(context: SessionContext, why = 'the run that asked has ended'): Tell[] {
   const { asked } = runOf(context);
   if (asked === undefined) return [];
-  const event = { type: 'approval.withdraw', why: 'the run that asked has ended' };
-  return [{ to: approvalAddress(context.tenant, asked), event }];
+  return [
+    { to: approvalAddress(context.tenant, asked), event: { type: 'approval.withdraw', why } },
+  ];
+}
+
+/** Somebody spoke: the model hears that first, and asks again if it still wants the call. */
+export function withdrawQuestion({ context }: At): Deed {
+  const { asked: _, ...run } = runOf(context);
+  return { change: { run }, tells: withdrawal(context, 'a message came in') };
 }
 
 type Answer = { readonly result?: unknown; readonly error?: ErrorData };

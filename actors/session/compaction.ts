@@ -3,8 +3,15 @@
  * Pure.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { CompactionDone, SessionCompact, SessionEntry } from '../../protocols/session.ts';
+import type {
+  CompactionDone,
+  SessionCompact,
+  SessionEntry,
+  Usage,
+} from '../../protocols/session.ts';
+import type { Tell } from '../../protocols/statechart.ts';
 import {
+  agentAddress,
   type At,
   type Deed,
   defined,
@@ -143,7 +150,7 @@ export const refuse = ({ context, event: asked }: At): Deed => {
 };
 
 export function take({ context, event: outcome }: At): Deed {
-  const { compacted, tokensBefore, tokensAfter } = outputOf<CompactOutput>(outcome);
+  const { compacted, tokensBefore, tokensAfter, usage } = outputOf<CompactOutput>(outcome);
   const result: CompactionDone = { compacted, tokensBefore, tokensAfter };
   const { change, entries } = shortened(context, outcome);
   const next = { ...change, compaction: null };
@@ -151,9 +158,16 @@ export function take({ context, event: outcome }: At): Deed {
     change: next,
     entries,
     rows: [rows.sessionRow({ ...context, ...next })],
+    tells: charge(context, usage),
     answer: { to: context.compaction?.reply ?? undefined, result },
   };
 }
+
+/** It is no run, but it is paid for like one: budgets count it. */
+const charge = (context: SessionContext, usage: Usage): Tell[] =>
+  usage.inputTokens + usage.outputTokens === 0
+    ? []
+    : [{ to: agentAddress(context), event: { type: 'agent.release', runId: '', usage } }];
 
 export const takeFailure = ({ context, event: outcome }: At): Deed => ({
   change: { compaction: null },

@@ -156,6 +156,13 @@ export function refuse({ context, event }: At): Deed {
 export const interrupts = ({ context, event }: At): boolean =>
   modeOf(context, receiveOf(event)) === 'interrupt';
 
+/** It may join the run that waits for a person's word: it is one, and goes before the answer. */
+export const interjects = (at: At): boolean => {
+  const { context, event } = at;
+  const isSteering = modeOf(context, receiveOf(event)) === 'steer';
+  return isSteering && hasRoom(at) && roomToJoin(context) > 0;
+};
+
 // ---- a run begins
 
 /** What was folded, as one line in front of the next message; '' when nothing was. */
@@ -255,11 +262,13 @@ function userEntry(message: {
 
 // ---- messages that join the run
 
-const steering = ({ queue, folded, run }: SessionContext): readonly Pending[] => {
-  const room = JOINED_MAX - folded.length - run!.joined.length;
-  const most = Math.max(0, Math.min(STEERED_AT_ONCE, room));
-  return queue.filter(({ mode }) => mode === 'steer').slice(0, most);
-};
+const roomToJoin = ({ folded, run }: SessionContext): number =>
+  Math.max(0, JOINED_MAX - folded.length - run!.joined.length);
+
+const steering = (context: SessionContext): readonly Pending[] =>
+  context.queue
+    .filter(({ mode }) => mode === 'steer')
+    .slice(0, Math.min(STEERED_AT_ONCE, roomToJoin(context)));
 
 export const somebodySteers = ({ context }: At): boolean => steering(context).length > 0;
 

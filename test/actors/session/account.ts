@@ -62,7 +62,7 @@ export class Account implements Ledger {
     if (cause.event.type === 'reply' && meta.from) this.asked.delete(meta.from);
     if (cause.event.type === 'agent.admitted') this.leases.add(cause.event['lease'] as number);
     for (const { entries } of said<Append>(asks, 'append'))
-      for (const entry of entries as SessionEntry[]) this.#write(entry);
+      for (const entry of entries as SessionEntry[]) this.#write(entry, cause.event);
     for (const { event } of said<Publish>(asks, 'publish'))
       this.#hear(event as unknown as RunEvent);
     for (const tell of said<Tell>(asks, 'tell')) this.#tell(tell);
@@ -77,11 +77,12 @@ export class Account implements Ledger {
     this.seen.set(runId, { ...seen, [what]: to ?? seen[what] + 1 });
   }
 
-  #write(entry: SessionEntry): void {
+  #write(entry: SessionEntry, cause: Message): void {
     this.appended++;
     this.#note(entry.runId, 'entries');
     if (entry.type === 'user' && entry.of === undefined) this.#note(entry.runId, 'begun');
-    if (entry.type === 'user' && entry.of !== undefined)
+    const isHeardAtOnce = cause.type === 'session.receive';
+    if (entry.type === 'user' && entry.of !== undefined && !isHeardAtOnce)
       demand(this.rows.get(entry.of)?.status, 'who steers waited').toBe('queued');
     if (entry.type === 'compaction') this.#note(entry.runId, 'entries', 1);
     if (entry.type === 'run.end') {

@@ -115,6 +115,32 @@ describe('a call that a person is asked about', () => {
     expect(session.state).toBe('idle');
   });
 
+  it('is taken back when somebody speaks, and the model hears that first', () => {
+    const { session, decide, approvalId } = asking();
+    const { tells, entries } = session.receive('r2');
+    expect(tells).toEqual([
+      {
+        to: approvalAddress('default', approvalId),
+        event: { type: 'approval.withdraw', why: 'a message came in' },
+      },
+    ]);
+    expect(entries).toMatchObject([
+      { callId: 'a', result: 'Skipped: a message came in' },
+      { callId: 'b', result: 'Skipped: a message came in' },
+      { type: 'user', of: 'r2' },
+    ]);
+    expect(session.state).toEqual({ running: { working: 'thinking' } });
+    decide({ state: 'expired' });
+    expect(session.started.has('tools')).toBe(false);
+  });
+
+  it('is still asked about when what comes is not for this run', () => {
+    const { session, decide } = asking();
+    session.receive('r2', { queue: 'followup' });
+    decide({ state: 'allowed', decision: 'allow-once' });
+    expect(callsOf(session.started.get('tools'))).toEqual(['a', 'b']);
+  });
+
   it('has a question of its own each time, even when a provider repeats the ids of its calls', () => {
     const { session, decide, approvalId } = asking();
     decide({ state: 'denied', decision: 'deny' });

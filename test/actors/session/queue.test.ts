@@ -143,3 +143,27 @@ describe('a reset', () => {
     expect(session.state).toBe('idle');
   });
 });
+
+describe('a conversation that a person has shortened', () => {
+  const shortened = (inputTokens: number) => ({
+    compacted: inputTokens > 0,
+    summary: 'they spoke',
+    keptFrom: 3,
+    tokensBefore: 900,
+    tokensAfter: 100,
+    usage: { inputTokens, outputTokens: 0 },
+  });
+  const compactedFor = (inputTokens: number) => {
+    const session = new Driven();
+    session.begin('r1');
+    session.done('model', answer([]));
+    session.send({ type: 'session.compact' });
+    return session.done('compaction', shortened(inputTokens)).tells;
+  };
+
+  it('is paid for: the agent counts what the model took for it', () => {
+    const usage = { inputTokens: 700, outputTokens: 0 };
+    expect(compactedFor(700)).toMatchObject([{ event: { type: 'agent.release', usage } }]);
+    expect(compactedFor(0)).toEqual([]);
+  });
+});
