@@ -3,8 +3,10 @@
  * shortened (AL8). Written once per id, whole or not at all, and never through a link.
  */
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, rename } from 'node:fs/promises';
+import { open, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder, PathRefused } from '../tools/paths.ts';
+import { replaceFile } from '../tools/replace-file.ts';
 
 export type Notes = {
   /** the effect's id: the same for every attempt */
@@ -26,51 +28,57 @@ const LOG_BYTES_MAX = 4 * 1024 * 1024;
  * @throws what the file system says
  */
 export async function logNotes(workspace: string, notes: Notes): Promise<boolean> {
-  const folder = join(workspace, 'memory');
-  await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
-  if (!(await lstat(folder)).isDirectory()) return false;
-  const mark = `<!-- notes ${notes.id.replaceAll('--', '-')} -->`;
-  const file = join(folder, `${dayName(notes.at)}.md`);
-  const today = await textOf(file);
-  if (today === undefined) return false;
-  const yesterday = await textOf(join(folder, `${dayName(notes.at - DAY_MS)}.md`));
-  if (today.includes(mark) || yesterday?.includes(mark)) return true;
-  const before = today === '' ? `# ${dayName(notes.at)}\n` : today;
-  const whole = `${before}\n${mark}\n## ${notes.sessionKey}\n\n${notes.text.trim()}\n`;
-  if (Buffer.byteLength(whole) > LOG_BYTES_MAX) return false;
-  await replace(file, whole);
-  return true;
+  const path = join(await realpath(workspace), 'memory');
+  try {
+    const before = await lastDays(workspace, path, notes.at);
+    if (!before) return false;
+    const mark = `<!-- notes ${notes.id.replaceAll('--', '-')} -->`;
+    if (before.today.includes(mark) || before.yesterday.includes(mark)) return true;
+    const day = dayName(notes.at);
+    const head = before.today === '' ? `# ${day}\n` : before.today;
+    const whole = `${head}\n${mark}\n## ${notes.sessionKey}\n\n${notes.text.trim()}\n`;
+    if (Buffer.byteLength(whole) > LOG_BYTES_MAX) return false;
+    const shown = `memory/${day}.md`;
+    await replaceFile(workspace, { path: join(path, `${day}.md`), shown }, whole);
+    return true;
+  } catch (error) {
+    if (error instanceof PathRefused) return false;
+    throw error;
+  }
 }
 
-/** '' when it is not there, undefined when it is no file. */
+/** undefined when today's can not be read; yesterday's need not be there. */
+async function lastDays(workspace: string, path: string, at: number) {
+  const folder = await makeFolder(workspace, { path, shown: 'memory' });
+  try {
+    const today = await textOf(join(folder.at, `${dayName(at)}.md`));
+    if (today === undefined) return undefined;
+    const yesterday = (await textOf(join(folder.at, `${dayName(at - DAY_MS)}.md`))) ?? '';
+    return { today, yesterday };
+  } finally {
+    await folder.close();
+  }
+}
+
+/** '' when it is not there, undefined when it is no file, or too large a one. */
 async function textOf(file: string): Promise<string | undefined> {
   try {
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+    // without O_NONBLOCK a pipe would be waited for
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const handle = await open(file, flags);
     try {
-      return (await handle.stat()).isFile() ? await handle.readFile('utf8') : undefined;
+      const found = await handle.stat();
+      if (!found.isFile() || found.size > LOG_BYTES_MAX) return undefined;
+      return await handle.readFile('utf8');
     } finally {
       await handle.close();
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return '';
-    if (code === 'ELOOP' || code === 'EISDIR') return undefined;
+    if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') return undefined;
     throw error;
   }
-}
-
-async function replace(file: string, text: string): Promise<void> {
-  const next = `${file}.next`;
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-  const handle = await open(next, flags, 0o600);
-  try {
-    await handle.writeFile(text, 'utf8');
-  } finally {
-    await handle.close();
-  }
-  await rename(next, file);
 }
 
 /** `2026-11-21`, in the zone of the host. */

@@ -102,6 +102,8 @@ export class Answer {
   done(): ModelDone {
     const whole = this.#stop === 'end' || this.#stop === 'tools';
     const calls = whole ? [...this.#calls.values()].map(closeCall) : [];
+    // it holds the calls that were cut off: sent back, they would lack their results for ever
+    const continuation = whole || this.#calls.size === 0 ? this.#continuation : undefined;
     return {
       kind: 'done',
       text: this.#text,
@@ -109,7 +111,7 @@ export class Answer {
       // some servers say "stop" although they ask for tools
       stop: whole ? (calls.length > 0 ? 'tools' : 'end') : this.#stop,
       usage: withoutZeros(this.#usage),
-      ...(this.#continuation === undefined ? {} : { continuation: this.#continuation }),
+      ...(continuation === undefined ? {} : { continuation }),
     };
   }
 

@@ -14,7 +14,7 @@
  * it: the sandbox can not make one to a file that it does not see.
  */
 import { constants } from 'node:fs';
-import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
 import { WORKSPACE } from '../sandbox/bubblewrap-arguments.ts';
 
@@ -110,13 +110,63 @@ async function checked(file: FileHandle, root: string, shown: string): Promise<F
     if (!(await file.stat()).isFile()) {
       throw new PathRefused(`${shown || 'The path'} is not a plain file.`);
     }
-    const real = await readlink(`/proc/self/fd/${file.fd}`).catch(() => undefined);
-    if (real !== undefined && !isWithin(await realpath(root), real)) throw outside(shown);
+    await whereOpen(file, root, shown);
     return file;
   } catch (error) {
     await file.close();
     throw error;
   }
+}
+
+/** Where an open file or folder is; undefined without /proc. @throws PathRefused: outside */
+async function whereOpen(file: FileHandle, root: string, shown: string) {
+  const real = await readlink(`/proc/self/fd/${file.fd}`).catch(() => undefined);
+  if (real !== undefined && !isWithin(await realpath(root), real)) throw outside(shown);
+  return real;
+}
+
+/** An open folder: a name put to `at` is in it, whatever became of its path meanwhile. */
+export type OpenFolder = { readonly at: string; close(): Promise<void> };
+
+/** @throws PathRefused for what is none, is not there, or does not lie in the workspace */
+export async function openFolder(
+  root: string,
+  { path, shown }: WorkspacePath,
+): Promise<OpenFolder> {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  const folder = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
+    throw refusalOf(error, shown);
+  });
+  try {
+    const real = await whereOpen(folder, root, shown);
+    const at = real === undefined ? path : `/proc/self/fd/${folder.fd}`;
+    return { at, close: () => folder.close() };
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
+}
+
+/** The same, step by step from the workspace's top; folders that are not there are made. */
+export async function makeFolder(
+  root: string,
+  { path, shown }: WorkspacePath,
+): Promise<OpenFolder> {
+  const realRoot = await realpath(root);
+  let folder = await openFolder(root, { path: realRoot, shown: '' });
+  for (const name of relative(realRoot, path).split(sep).filter(Boolean)) {
+    const above = folder;
+    try {
+      const next = join(above.at, name);
+      await mkdir(next, 0o755).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw refusalOf(error, shown);
+      });
+      folder = await openFolder(root, { path: next, shown });
+    } finally {
+      await above.close();
+    }
+  }
+  return folder;
 }
 
 /** What the system said, in words for the model; what it can do nothing about stays an error. */
@@ -127,6 +177,8 @@ export function refusalOf(error: unknown, shown: string): unknown {
     case 'ELOOP':
     case 'EMLINK':
       return outside(shown);
+    case 'ENOTDIR':
+      return new PathRefused(`A part of ${shown} is a file or a link, not a folder.`);
     case 'EISDIR':
       return new PathRefused(`${shown || 'The path'} is a folder.`);
     case 'ENXIO':

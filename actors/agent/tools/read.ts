@@ -1,12 +1,20 @@
 /** `read`: a text file by lines, a folder's names, or an image, from the workspace. */
 import type { FileHandle } from 'node:fs/promises';
-import { readdir } from 'node:fs/promises';
+import { opendir } from 'node:fs/promises';
 import { normalize, relative } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { IMAGE_BYTES_MAX, type ImagePart } from '../../../protocols/content.ts';
 import { orRefusal, workspaceFor } from './file-access.ts';
 import { SHARED_SKILLS_PATH } from '../prompt/agent-files.ts';
-import { isFolder, isWithin, openToRead, PathRefused, workspacePath } from './paths.ts';
+import {
+  isFolder,
+  isWithin,
+  openFolder,
+  openToRead,
+  PathRefused,
+  type WorkspacePath,
+  workspacePath,
+} from './paths.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from './tool.ts';
 
 /** Largest text file that is read at all, bytes. */
@@ -16,6 +24,8 @@ const LINES_DEFAULT = 2_000;
 const CHARACTERS_MAX = 48 * 1024;
 const LINE_CHARACTERS_MAX = 2_000;
 const NAMES_MAX = 500;
+/** Of a folder; one with more is not sorted as a whole. */
+const NAMES_LOOKED_AT_MAX = 2_000;
 
 /** `skillsFolder`: what `/skills` means, the skills of all agents; absent: there are none. */
 export const createReadTool = (skillsFolder?: string): Tool =>
@@ -46,7 +56,7 @@ export const createReadTool = (skillsFolder?: string): Tool =>
     run: ({ path: given, offset = 1, limit = LINES_DEFAULT }, context) =>
       orRefusal(async () => {
         const { root, at } = await placeOf(given, skillsFolder, context);
-        if (await isFolder(at.path)) return { text: await namesIn(at.path, at.shown) };
+        if (await isFolder(at.path)) return { text: await namesIn(root, at) };
         const bytes = await contentOf(await openToRead(root, at), at.shown);
         const image = imageOf(bytes);
         if (image) return seen(image, bytes, at.shown);
@@ -65,16 +75,25 @@ async function placeOf(given: string, skillsFolder: string | undefined, context:
   return { root: skillsFolder, at: await workspacePath(skillsFolder, inside || '.') };
 }
 
-async function namesIn(folder: string, shown: string): Promise<string> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const names = entries
-    .map((entry) => entry.name + (entry.isDirectory() ? '/' : entry.isSymbolicLink() ? '@' : ''))
-    .sort();
+async function namesIn(root: string, at: WorkspacePath): Promise<string> {
+  const folder = await openFolder(root, at);
+  const names: string[] = [];
+  try {
+    for await (const entry of await opendir(folder.at)) {
+      names.push(entry.name + (entry.isDirectory() ? '/' : entry.isSymbolicLink() ? '@' : ''));
+      if (names.length > NAMES_LOOKED_AT_MAX) break;
+    }
+  } finally {
+    await folder.close();
+  }
+  names.sort();
   const rest = names.length - NAMES_MAX;
+  const many = names.length > NAMES_LOOKED_AT_MAX ? 'more than ' : '';
+  const count = `${many}${Math.min(names.length, NAMES_LOOKED_AT_MAX)}`;
   return [
-    `${shown || 'The workspace'} is a folder of ${names.length}:`,
+    `${at.shown || 'The workspace'} is a folder of ${count}:`,
     ...names.slice(0, NAMES_MAX),
-    ...(rest > 0 ? [`[and ${rest} more]`] : []),
+    ...(rest > 0 ? [many ? '[and more: use exec]' : `[and ${rest} more]`] : []),
   ].join('\n');
 }
 
@@ -119,23 +138,39 @@ function textOf(bytes: Buffer, shown: string): string {
 /** Lines `offset` to `offset + limit - 1` with their numbers, and what was left out. */
 export function linesOf(text: string, offset: number, limit: number): string {
   if (text === '') return '[the file is empty]';
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  if (offset > lines.length) return `[the file has ${lines.length} lines]`;
+  const { count, begin } = linesIn(text, offset);
+  if (offset > count) return `[the file has ${count} lines]`;
   const shown: string[] = [];
   let characters = 0;
-  for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
-    const numbered = `${String(offset + index).padStart(5)}  ${cutLine(line)}`;
+  let at = begin;
+  while (shown.length < limit && offset + shown.length <= count) {
+    const end = text.indexOf('\n', at);
+    const line = text.slice(at, end < 0 ? text.length : end);
+    const numbered = `${String(offset + shown.length).padStart(5)}  ${cutLine(line)}`;
     characters += numbered.length + 1;
     if (characters > CHARACTERS_MAX && shown.length > 0) break;
     shown.push(numbered);
+    at = end + 1;
   }
   const next = offset + shown.length;
-  if (next <= lines.length) {
-    shown.push(`[lines ${next} to ${lines.length} are left out: read with offset ${next}]`);
+  if (next <= count) {
+    shown.push(`[lines ${next} to ${count} are left out: read with offset ${next}]`);
   }
   return shown.join('\n');
 }
+
+/**
+ * How many there are, and where line `wanted` begins; no list of them, for there may be millions.
+ */
+function linesIn(text: string, wanted: number): { count: number; begin: number } {
+  let [count, begin] = [1, 0];
+  for (let at = 0; at < text.length - 1; at++) {
+    if (text.charCodeAt(at) === LINE_END && ++count === wanted) begin = at + 1;
+  }
+  return { count, begin };
+}
+
+const LINE_END = 10;
 
 const cutLine = (line: string): string =>
   line.length > LINE_CHARACTERS_MAX

@@ -71,7 +71,7 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
       return bounded(await tool.run(args, context));
     },
     async close() {
-      await Promise.all(tools.map((each) => each.close?.()));
+      await Promise.all(tools.map(async (each) => each.close?.()));
     },
   };
 };
@@ -114,13 +114,13 @@ const shown = (text: string): string =>
 
 /** The result within the bounds of text and images, with a line about the images left out. */
 const bounded = ({ images = [], ...result }: ToolResult): ToolResult => {
-  const shown = images.filter(({ data }) => data.length <= imageCharactersMax).slice(0, IMAGES_MAX);
-  const more = images.length - shown.length;
+  const kept = images.filter(({ data }) => data.length <= imageCharactersMax).slice(0, IMAGES_MAX);
+  const more = images.length - kept.length;
   const note = more > 0 ? `[${more} images are left out: they are too many, or too large]\n` : '';
   return {
     ...result,
     text: cutText(note + result.text),
-    ...(shown.length > 0 ? { images: shown } : {}),
+    ...(kept.length > 0 ? { images: kept } : {}),
   };
 };
 

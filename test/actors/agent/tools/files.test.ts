@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { logNotes } from '../../../../actors/agent/context/daily-log.ts';
 import { nearest, replaceIn } from '../../../../actors/agent/tools/replacements.ts';
 import { hostToolsBench } from './host-tools-fixture.ts';
 
@@ -251,6 +252,48 @@ describe('paths that lead out of the workspace', () => {
     rmSync(join(bench.workspace, 'folder'), { recursive: true });
     symlinkSync(bench.outside, join(bench.workspace, 'folder'));
     await expect(openToRead(bench.workspace, at)).rejects.toThrow('not in the workspace');
+  });
+});
+
+describe('a folder of the workspace', () => {
+  it('stays the one that was opened when its name becomes a link: nothing goes out of it', async () => {
+    const paths = await import('../../../../actors/agent/tools/paths.ts');
+    const at = await paths.workspacePath(bench.workspace, 'a/b');
+    const folder = await paths.makeFolder(bench.workspace, at);
+    onTestFinished(() => folder.close());
+    renameSync(join(bench.workspace, 'a'), join(bench.workspace, 'moved'));
+    symlinkSync(bench.outside, join(bench.workspace, 'a'));
+    writeFileSync(join(folder.at, 'made'), 'x');
+    expect(existsSync(join(bench.workspace, 'moved/b/made'))).toBe(true);
+    await expect(paths.makeFolder(bench.workspace, at)).rejects.toThrow(/a part of a\/b|not in/i);
+    await expect(paths.openFolder(bench.workspace, at)).rejects.toThrow(paths.PathRefused);
+    expect(readdirSync(bench.outside)).toEqual(['workspace']);
+  });
+
+  it('with thousands of files says so, and costs no list of them', async () => {
+    mkdirSync(join(bench.workspace, 'full'));
+    for (let index = 0; index < 2_001; index++) put(`full/${index}`, '');
+    const { text } = await bench.call('read', { path: 'full' });
+    expect(text).toContain('full is a folder of more than 2000:');
+    expect(text.split('\n')).toHaveLength(502);
+  });
+
+  it('keeps notes in a log that is a file, and waits for no pipe in its place', async () => {
+    const notes = { id: 'n1', sessionKey: 's', text: 'hello', at: Date.now() };
+    expect(await logNotes(bench.workspace, notes)).toBe(true);
+    const memory = join(bench.workspace, 'memory');
+    const [name = ''] = readdirSync(memory);
+    const first = readFileSync(join(memory, name), 'utf8');
+    expect(first).toContain('hello');
+    expect(await logNotes(bench.workspace, notes)).toBe(true);
+    expect(readFileSync(join(memory, name), 'utf8')).toBe(first);
+    rmSync(join(memory, name));
+    execFileSync('mkfifo', [join(memory, name)]);
+    expect(await logNotes(bench.workspace, notes)).toBe(false);
+    rmSync(memory, { recursive: true });
+    symlinkSync(bench.outside, memory);
+    expect(await logNotes(bench.workspace, notes)).toBe(false);
+    expect(readdirSync(bench.outside)).toEqual(['workspace']);
   });
 });
 
