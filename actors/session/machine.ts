@@ -201,7 +201,8 @@ export const sessionMachine = sessionSetup.createMachine({
                   ],
                 },
                 asking: {
-                  description: 'A person is asked whether the next call may run; who speaks is heard first.',
+                  description:
+                    'A person is asked whether the next call may run; who speaks is heard first.',
                   entry: 'askPerson',
                   on: {
                     'session.receive': {

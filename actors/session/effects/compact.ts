@@ -55,9 +55,10 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
     );
     const parts: Parts = { ...before, kept: before.kept, room };
     const notes = await notesOf(parts, input, context, writer);
-    const summary = [await summaryOf(parts, input, writer), ...questionOf(parts), ...notes].join(
-      '\n\n',
-    );
+    const summed = await summaryOf(parts, input, writer);
+    // last, for what fails before it is done again under another id when a run goes on
+    const unwritten = notes === '' ? [] : await writeDown(notes, input, context);
+    const summary = [summed, ...questionOf(parts), ...unwritten].join('\n\n');
     const tokensAfter =
       before.kept.keptTokens + before.systemTokens + messagesTokens([summaryMessage(summary)]);
     await hooks.run('after_compaction', { summary, tokens: tokensAfter }, about);
@@ -174,24 +175,31 @@ const questionOf = ({ kept: { question } }: Parts): string[] =>
 
 // ---- the daily log
 
-/** Writes it. What could not be written there stays in the summary. */
+/** '' when nothing is worth it, or the session may not write there. */
 async function notesOf(
   { kept: { old }, room }: Parts,
   input: CompactInput,
   context: EffectContext,
   writer: Writer,
-): Promise<string[]> {
+): Promise<string> {
   const agent = address(input.tenant, 'agent', input.agentId);
   const { workspaceAccess } = confinementOf(input.settings, input.sessionKey);
-  if (workspaceAccess !== 'rw' || (await context.peek(agent, [])) === undefined) return [];
+  if (workspaceAccess !== 'rw' || (await context.peek(agent, [])) === undefined) return '';
   const lines = words.linesOf(old.map(({ entry }) => entry));
   const newest = words.piecesOf(lines, Math.floor(room * PIECE_SHARE)).at(-1) ?? '';
   const text = await writer
     .write(words.NOTES_SYSTEM, newest, words.NOTES_REQUEST)
     .catch((error: unknown) => (mayBeShortened(error), ''));
-  if (text === '' || text.includes(NO_NOTES)) return [];
-  const { path } = await context.workspace(agent);
-  const { sessionKey } = input;
+  return text.includes(NO_NOTES) ? '' : text;
+}
+
+/** What can not be written there stays in the summary. */
+async function writeDown(
+  text: string,
+  { tenant, agentId, sessionKey }: CompactInput,
+  context: EffectContext,
+): Promise<string[]> {
+  const { path } = await context.workspace(address(tenant, 'agent', agentId));
   const isWritten = await logNotes(path, { id: context.id, sessionKey, text, at: context.now() });
   return isWritten ? [] : [`Notes that could not be written to memory/:\n${text}`];
 }

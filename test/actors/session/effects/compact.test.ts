@@ -182,6 +182,22 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
   );
 
   it(
+    'writes notes only when the summary is there, since a run tries again under another id',
+    withServer(async (server) => {
+      const { shorten, memory, end } = await onStage({ models: modelsAt(remote, server) });
+      const busy = { kind: 'refuse', status: 529, type: 'overloaded_error', message: 'busy' };
+      server.script(answer('- likes tea'));
+      server.otherwise(busy as Parameters<typeof server.otherwise>[0]);
+      await expect(shorten(small, 'effect-1')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      expect(await memory()).toEqual([]);
+      server.script(answer('- likes tea'), answer('They spoke of tea.'));
+      await shorten(small, 'effect-2');
+      expect((await memory()).join('').match(/likes tea/g)).toHaveLength(1);
+      await end();
+    }),
+  );
+
+  it(
     'writes no notes when there are none, or where it may not write',
     withServer(async (server) => {
       const { shorten, memory, end } = await onStage({ models: modelsAt(remote, server) });
