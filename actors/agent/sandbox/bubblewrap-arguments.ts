@@ -4,6 +4,7 @@
  */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { posix } from 'node:path';
+import { TroupeError } from '../../../protocols/errors.ts';
 import type { SandboxedCommand } from './boundary.ts';
 
 /** Where a sandboxed command finds its workspace. */
@@ -15,7 +16,7 @@ export const SANDBOX_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/s
 export const TEMPORARY_BYTES = { tmp: 256 * 1024 ** 2, home: 64 * 1024 ** 2, shm: 16 * 1024 ** 2 };
 
 /** Descriptors of the started bwrap beside its three streams. */
-export const DESCRIPTORS = { info: 3, passwd: 4, group: 5, hosts: 6 } as const;
+export const DESCRIPTORS = { info: 3, passwd: 4, group: 5, hosts: 6, options: 7 } as const;
 
 /** Files that are made for the sandbox, since the system's own name its users and hosts. */
 export const MADE_FILES = {
@@ -51,8 +52,28 @@ const ETC = [
 
 const TOP_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const;
 
-export function bubblewrapArguments(command: SandboxedCommand): string[] {
-  const { network = false, env = {}, argv } = command;
+/**
+ * What it reads from the descriptor `options`, each ended by a zero: the environment is among it,
+ * and a list of processes shows the arguments of every program.
+ *
+ * @throws TroupeError INVALID_ARGUMENT when one of them holds a zero
+ */
+export function bubblewrapOptions(command: SandboxedCommand): string {
+  const options = optionsOf(command);
+  const bad = options.find((option) => option.includes('\0'));
+  if (bad === undefined) return options.map((option) => `${option}\0`).join('');
+  throw new TroupeError('INVALID_ARGUMENT', 'What a sandboxed command is given holds null bytes');
+}
+
+/** What stands in its list of arguments: the command, and no secret. */
+export const bubblewrapArguments = (command: SandboxedCommand): string[] => [
+  ...words(`--args ${DESCRIPTORS.options} --`),
+  ...limited(command),
+  ...command.argv,
+];
+
+function optionsOf(command: SandboxedCommand): string[] {
+  const { network = false, env = {} } = command;
   return [
     ...words('--unshare-all --unshare-user --uid 1000 --gid 1000 --disable-userns'),
     ...words(network ? '--share-net' : ''),
@@ -69,9 +90,6 @@ export function bubblewrapArguments(command: SandboxedCommand): string[] {
     ...workspaceOf(command),
     ...words('--remount-ro / --clearenv'),
     ...Object.entries({ ...standardEnv(), ...env }).flatMap((pair) => ['--setenv', ...pair]),
-    '--',
-    ...limited(command),
-    ...argv,
   ];
 }
 

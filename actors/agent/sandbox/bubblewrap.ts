@@ -12,7 +12,12 @@ import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Boundary, RunningCommand, SandboxedCommand } from './boundary.ts';
-import { bubblewrapArguments, DESCRIPTORS, MADE_FILES } from './bubblewrap-arguments.ts';
+import {
+  bubblewrapArguments,
+  bubblewrapOptions,
+  DESCRIPTORS,
+  MADE_FILES,
+} from './bubblewrap-arguments.ts';
 import { isAlive, killNow } from './process-tree.ts';
 import { startPiped } from './start-piped.ts';
 import { DEFAULT_LIMITS, settled, supervise, tasksMaxOf } from './supervised.ts';
@@ -28,6 +33,7 @@ export const createBubblewrap = (): Boundary => ({ kind: 'bubblewrap', run });
 
 async function run(command: SandboxedCommand): Promise<RunningCommand> {
   checkWorkspace(command);
+  const options = bubblewrapOptions(command);
   const tasks = createTaskGroup(tasksMaxOf(command.limits));
   const line = [PROGRAM, ...bubblewrapArguments(command)];
   const [program = PROGRAM, ...argv] = tasks?.entered(line) ?? line;
@@ -39,6 +45,7 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
   const { pid: bwrap } = started;
   const descriptors: readonly unknown[] = started.child.stdio;
   const { info, passwd, group, hosts } = DESCRIPTORS;
+  giveFile(descriptors[DESCRIPTORS.options], options);
   giveFile(descriptors[passwd], MADE_FILES.passwd);
   giveFile(descriptors[group], MADE_FILES.group);
   giveFile(descriptors[hosts], MADE_FILES.hosts);

@@ -22,7 +22,7 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): R
   let changed = text;
   let places = 0;
   for (const [index, { oldText, newText, all = false }] of replacements.entries()) {
-    const found = changed.split(oldText).length - 1;
+    const found = countOf(changed, oldText);
     const which = replacements.length > 1 ? `edit ${index + 1}: ` : '';
     if (found === 0) {
       return {
@@ -33,8 +33,13 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): R
     if (found > 1 && !all) {
       const lines = placesOf(changed, oldText, 10).join(', ');
       const why =
-        `${which}the old text is there ${found} times (lines ${lines}). ` +
+        `${which}the old text is there ${timesOf(found)} times (lines ${lines}). ` +
         'Give more of its surroundings, or set all to true.';
+      return { kind: 'refused', why };
+    }
+    const length = changed.length + found * (newText.length - oldText.length);
+    if (found > PLACES_MAX || length > RESULT_CHARACTERS_MAX) {
+      const why = `${which}that is too much for edit: ${PLACES_MAX} places, and ${RESULT_CHARACTERS_MAX} characters in the end, are the most. Use exec.`;
       return { kind: 'refused', why };
     }
     // split and join: a `$` in the new text means nothing
@@ -44,11 +49,28 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): R
   return changed === text ? { kind: 'done' } : { kind: 'changed', text: changed, places };
 }
 
+/** Places of a text that are replaced at once: each costs memory while it is. */
+const PLACES_MAX = 100_000;
+const RESULT_CHARACTERS_MAX = 32 * 1024 * 1024;
+
+/** How often it is there; past PLACES_MAX one more, whatever it is. */
+const countOf = (text: string, part: string): number => {
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
+    if (++count > PLACES_MAX) break;
+  }
+  return count;
+};
+
+const timesOf = (count: number): string =>
+  count > PLACES_MAX ? `more than ${PLACES_MAX}` : String(count);
+
 const isDone = (text: string, replacements: readonly Replacement[]): boolean =>
   replacements.every(
     ({ oldText, newText }) =>
       newText !== '' &&
       text.includes(newText) &&
+      countOf(text, newText) <= PLACES_MAX &&
       // an old text within the new one is there because the new one is
       !text.split(newText).join('').includes(oldText),
   );

@@ -48,6 +48,21 @@ function inside(boundary: Boundary, workspaceNow: () => string): void {
     expect(await reading.end).toEqual({ code: 0, ended: 'exit' });
   });
 
+  it('has its environment, which no list of processes shows', async () => {
+    const running = await boundary.run(
+      commandOf('echo "$SECRET"; cat', { env: { SECRET: 'hunter2-of-a-skill' } }),
+    );
+    let said = '';
+    running.stdout.on('data', (chunk: Buffer) => (said += String(chunk)));
+    await eventually(() => expect(said).toBe('hunter2-of-a-skill\n'));
+    const lists = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+      .map((name) => commandLineOf(name));
+    expect(lists.filter((list) => list.includes('hunter2-of-a-skill'))).toEqual([]);
+    running.stdin.end();
+    await running.end;
+  });
+
   it('starts where it is told, and has programs, names and a home', async () => {
     const workspace = workspaceNow();
     await runIn(boundary, 'mkdir -p sub/folder', { workspace });
@@ -253,4 +268,13 @@ function endings(boundary: Boundary, workspaceNow: () => string): void {
     killed.kill();
     expect(await killed.end).toEqual({ code: null, ended: 'signal' });
   });
+}
+
+/** '' when it has ended meanwhile. */
+function commandLineOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }

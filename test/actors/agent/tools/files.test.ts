@@ -146,7 +146,18 @@ describe('edit', () => {
     put('a', 'x\n'.repeat(2_000_000));
     const edits = [{ oldText: 'x', newText: 'z' }];
     const { text } = await bench.call('edit', { path: 'a', edits });
-    expect(text).toContain('there 2000000 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)');
+    expect(text).toContain('there more than 100000 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)');
+  });
+
+  it('makes no file larger than it takes, and replaces no millions of places', () => {
+    const many = [{ oldText: 'a', newText: 'b', all: true }];
+    expect(replaceIn('a'.repeat(100_001), many)).toMatchObject({ kind: 'refused' });
+    expect(replaceIn('a'.repeat(100_000), many)).toMatchObject({ kind: 'changed' });
+    const large = [{ oldText: 'a', newText: 'x'.repeat(1_000_000), all: true }];
+    expect(replaceIn('a'.repeat(100), large)).toMatchObject({
+      kind: 'refused',
+      why: expect.stringContaining('too much'),
+    });
   });
 
   it('shows what is most like a text that is not there', async () => {
