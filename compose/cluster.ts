@@ -55,7 +55,7 @@ const NAMESAKES_MAX = 100;
  * @throws TroupeError when NATS refuses it, or what `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const crew = await withHooks(config, hire(config, true));
+  const crew = await withHooks(config, hire(config, true, options.own?.tools));
   const tasks = await openTaskParts(config, crew, options.own);
   const attendance = new Attendance();
   const onEvent = (event: PlacementEvent) => attendance.heard(event);
@@ -88,7 +88,7 @@ export async function startClusterGateway(
   config: Config,
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
-  const crew = await withHooks(config, hire(config, true));
+  const crew = await withHooks(config, hire(config, true, options.own?.tools));
   const tasks = await openTaskParts(config, crew, options.own);
   const joined = await joinCluster(config, 'gateway', { crew, tasks }, options);
   const { system, id, name, pubsub } = joined;
@@ -157,10 +157,10 @@ async function joinCluster(
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
-    const node: System = await createSystem({
+    const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
-      services: { ...services, ...tasks.services, ask: askOf(() => node) },
+      services: { ...services, ...tasks.services, ask: askOf(() => opening) },
       workspaces: workspacesOf(config, { blobs, cell, node: `${role}-${name}` }),
       env: nats.env,
       cluster: {
@@ -172,6 +172,7 @@ async function joinCluster(
         onEvent: heardBy(log, options.onEvent),
       },
     });
+    const node = await opening;
     const own = node.nodes().find((one) => one.name === name && one.role === role);
     const id = own?.node ?? name;
     compareParts({ bus: node.bus, cell, node: id, name }, { crew, tasks });

@@ -5,6 +5,7 @@ import { createModelCatalog } from '../actors/agent/models/catalog.ts';
 import type { AgentServices } from '../actors/agent/services.ts';
 import { builtInTools } from '../actors/agent/tools/built-in.ts';
 import { createToolRegistry } from '../actors/agent/tools/registry.ts';
+import type { Tool } from '../actors/agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
@@ -39,10 +40,11 @@ export type Crew = {
 };
 
 /**
- * `clustered`: for a process of a cluster; default false.
- * @throws TroupeError when an agent's model means nothing, or a pattern of commands
+ * `clustered`: for a process of a cluster; default false. `ownTools`: beside those that ship.
+ * @throws TroupeError when an agent's model means nothing, or a pattern of commands; Error when two
+ * tools share a name
  */
-export function hire(config: Config, clustered = false): Crew {
+export function hire(config: Config, clustered = false, ownTools: readonly Tool[] = []): Crew {
   const log = createLog(config.log.level);
   const catalog = createModelCatalog(config.models, {
     env: process.env,
@@ -58,6 +60,7 @@ export function hire(config: Config, clustered = false): Crew {
       ...builtInTools,
       ...hostToolsOf(config, clustered),
       ...webToolsOf(config),
+      ...ownTools,
     ]),
     hooks: createHooks(),
     skillsFolder: skillsFolderOf(config),
@@ -83,11 +86,14 @@ export function hire(config: Config, clustered = false): Crew {
   };
 }
 
-/** Messages that tools send. `system` is asked for when the first one is. */
+/**
+ * Messages that tools send. They wait for the system: what a run did when its process died goes on
+ * while the system is being opened.
+ */
 export const askOf =
-  (system: () => Pick<System, 'ask'>): AgentServices['ask'] =>
-  (to, event, options = {}) =>
-    system().ask(to, event, { principal: AGENTS, timeoutMs: ASK_MS, ...options });
+  (system: () => Promise<Pick<System, 'ask'>>): AgentServices['ask'] =>
+  async (to, event, options = {}) =>
+    (await system()).ask(to, event, { principal: AGENTS, timeoutMs: ASK_MS, ...options });
 
 /** How long a tool waits for an actor, unless it says otherwise. */
 const ASK_MS = 30_000;

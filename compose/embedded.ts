@@ -23,19 +23,20 @@ export type Troupe = {
  * again
  */
 export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<Troupe> {
-  const crew = await withHooks(config, hire(config));
+  const crew = await withHooks(config, hire(config, false, own.tools));
   const { log, agents } = crew;
   const { runtime } = config;
   const tasks = await openTaskParts(config, crew, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
-  const system: System = await createSystem({
+  const opening: Promise<System> = createSystem({
     ...ports,
     ...crew.options,
-    services: { ...crew.services, ...tasks.services, ask: askOf(() => system) },
+    services: { ...crew.services, ...tasks.services, ask: askOf(() => opening) },
     shards: runtime.shards,
     workspaces,
   });
+  const system = await opening;
   const stopSystem = async () => {
     await system.tell(rootAddress(TENANT), { type: 'root.drain' }, { principal: SYSTEM });
     await system.stop();

@@ -9,6 +9,7 @@ import type { ProcessServices } from '../actors/process/plan.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
+import type { Tool } from '../actors/agent/tools/tool.ts';
 import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
@@ -23,10 +24,12 @@ import { createAskAgent } from './remote-agents.ts';
 /** Where nobody else comes to, agents of this machine may be asked. */
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
-/** Agents of one's own, beside those that ship: the same in every process of a cell. */
+/** What is one's own, beside what ships: the same in every process of a cell. */
 export type OwnAgents = {
   readonly actions?: readonly ActionDefinition[];
   readonly processes?: readonly ProcessDefinition[];
+  /** that models may call */
+  readonly tools?: readonly Tool[];
 };
 
 export type TaskParts = {

@@ -1,0 +1,43 @@
+/**
+ * Run it with `node tools/run.mjs examples/tools/main.ts`: a whole troupe with one more tool is
+ * asked something that only this tool knows. The offline model calls it, as a real one would.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { sessionAddress } from '../../actors/index.ts';
+import { startTroupe, type Troupe } from '../../main.ts';
+import type { RunRow } from '../../protocols/session.ts';
+import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
+import { postage } from './postage.ts';
+
+const data = mkdtempSync(join(tmpdir(), 'troupe-tools-'));
+const { config } = loadConfig({ env: {}, flags: { data, port: '0' } });
+const quiet = { ...ensureToken(config), log: { level: 'warn' as const } };
+const troupe = await startTroupe(quiet, { tools: [postage] });
+try {
+  for (const question of [
+    'call postage {"kilograms": 2.4, "country": "VN"}',
+    'call postage {"kilograms": 2.4, "country": "FR"}',
+  ])
+    console.log(await answerTo(troupe, question));
+} finally {
+  await troupe.stop();
+  rmSync(data, { recursive: true, force: true });
+}
+
+/** Gives the main session a message, once, and waits for the end of its run. */
+async function answerTo({ system }: Troupe, text: string): Promise<string | undefined> {
+  const runId = crypto.randomUUID();
+  await system.ask(
+    sessionAddress('default', 'agent:main:main'),
+    { type: 'session.receive', runId, text },
+    { principal: { sub: 'ada', roles: [] }, key: runId, timeoutMs: 10_000 },
+  );
+  for (;;) {
+    const run = system.index.get<RunRow>('runs', 'default', runId);
+    if (run?.endedAt !== undefined) return run.text ?? run.error?.message;
+    await setTimeout(50);
+  }
+}
