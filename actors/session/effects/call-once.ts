@@ -6,17 +6,14 @@ import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts'
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
 import { BATCH_TIMEOUT_MS } from './call-tools.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
-import { runTool, teller } from './run-tool.ts';
+import { runBatch, teller } from './run-tool.ts';
 
 export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> = {
   class: 'once',
   timeoutMs: BATCH_TIMEOUT_MS,
   // it saves the workspace itself
   workspace: 'discard',
-  run: (input, context) =>
-    keepingWorkspace(context, (kept) =>
-      Promise.all(input.calls.map((call) => runTool(input, call, kept))),
-    ),
+  run: (input, context) => keepingWorkspace(context, (kept) => runBatch(input, kept), true),
   reconcile: async (input, context) => ({
     outcome: input.calls.map((call) => unknown(input, call, context)),
   }),

@@ -6,7 +6,7 @@ import type { EffectDefinition } from '../../../runtime/index.ts';
 import { toolCallsOf } from '../version-1.ts';
 import type { CallToolsInput, ToolResult } from '../types.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
-import { runTool } from './run-tool.ts';
+import { runBatch } from './run-tool.ts';
 
 /** The run's own time-out ends a batch long before. */
 export const BATCH_TIMEOUT_MS = 86_400_000;
@@ -15,9 +15,7 @@ type CallTools = EffectDefinition<CallToolsInput, readonly ToolResult[]>;
 
 const run: CallTools['run'] = (recorded, context) => {
   const input = toolCallsOf(recorded);
-  return keepingWorkspace(context, (kept) =>
-    Promise.all(input.calls.map((call) => runTool(input, call, kept))),
-  );
+  return keepingWorkspace(context, (kept) => runBatch(input, kept));
 };
 
 /** It saves the workspace itself. */

@@ -1,8 +1,9 @@
 /**
  * The workspace of a batch of calls: opened by the first that needs it, saved when all have ended.
  * What can not be kept (a link that leads out, more files than the limit) costs no result: the
- * calls have run, and the model reads of both and mends it. For effects with `workspace:
- * 'discard'`.
+ * calls have run, and the model reads of both and mends it. Where another worker saved meanwhile,
+ * calls that may be repeated are, on what that one saved; of one that may not, the model reads that
+ * it ran and that its files are lost. For effects with `workspace: 'discard'`.
  */
 import { errorData, type ErrorCode } from '../../../protocols/errors.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
@@ -11,13 +12,22 @@ import type { ToolResult } from '../types.ts';
 /** What is the fault of the files, not of the place that they are kept in. */
 const OF_FILES: ReadonlySet<ErrorCode> = new Set(['INVALID_ARGUMENT', 'PAYLOAD_TOO_LARGE']);
 
-type Opening = ReturnType<EffectContext['workspace']>;
+/** What a call that may not run again is told of, for nobody makes it again. */
+const OF_PLACE: ReadonlySet<ErrorCode> = new Set(['CONFLICT', 'UNAVAILABLE']);
 
-/** @throws TroupeError CONFLICT, UNAVAILABLE when the workspace could not be saved for now */
+type Opening = ReturnType<EffectContext['workspace']>;
+type Results = readonly ToolResult[];
+
+/**
+ * @param isOnce the calls may not run again: their results stand whatever becomes of the files
+ * @throws TroupeError CONFLICT, UNAVAILABLE when the workspace could not be saved for now, and the
+ * calls are to be made again; never where `isOnce`
+ */
 export async function keepingWorkspace(
   context: EffectContext,
-  work: (context: EffectContext) => Promise<readonly ToolResult[]>,
-): Promise<readonly ToolResult[]> {
+  work: (context: EffectContext) => Promise<Results>,
+  isOnce = false,
+): Promise<Results> {
   const opened: Opening[] = [];
   const workspace: EffectContext['workspace'] = (actor) => {
     const opening = context.workspace(actor);
@@ -31,10 +41,28 @@ export async function keepingWorkspace(
     return results;
   } catch (error) {
     const { code, message } = errorData(error);
-    if (!OF_FILES.has(code)) throw error;
-    const note = `[The workspace was not saved: ${message}. Mend it, or its changes may be lost.]`;
-    return results.map((one, n) =>
-      n === results.length - 1 ? { ...one, result: `${one.result}\n${note}` } : one,
-    );
+    if (OF_FILES.has(code))
+      return noted(
+        results,
+        `[The workspace was not saved: ${message}. Mend it, or its changes may be lost.]`,
+      );
+    if (isOnce && OF_PLACE.has(code)) return failed(results, code, message);
+    throw error;
   }
 }
+
+/** It ran, and what it wrote is not there, or may not be. */
+const failed = (results: Results, code: ErrorCode, message: string): Results =>
+  noted(
+    results,
+    code === 'CONFLICT'
+      ? '[It ran, but what it changed in the workspace is lost: another session of this agent ' +
+          'saved the workspace meanwhile. Look what is there now before you do it again.]'
+      : '[It ran, but whether what it changed in the workspace was saved is not known: ' +
+          `${message}. Look what is there before you do it again.]`,
+  ).map((one) => ({ ...one, isError: true }));
+
+const noted = (results: Results, note: string): Results =>
+  results.map((one, n) =>
+    n === results.length - 1 ? { ...one, result: `${one.result}\n${note}` } : one,
+  );

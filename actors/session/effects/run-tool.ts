@@ -11,6 +11,7 @@ import type { AgentServices } from '../../agent/services.ts';
 import type { ToolResult as Outcome } from '../../agent/tools/tool.ts';
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
 import { filesOf } from './assemble.ts';
+import { fitted } from './fitted.ts';
 
 /** Longest that a call may take which does not say (Tool.timeoutMs). */
 const TIMEOUT_MS = 120_000;
@@ -30,8 +31,16 @@ export const teller =
     context.publish(runEventsTopic(tenant, sessionKey), { type: 'run', ...told });
   };
 
-/** @throws TroupeError CANCELLED when the run does not want it any more */
-export async function runTool(
+/**
+ * The calls side by side. @throws TroupeError CANCELLED when the run does not want them any more
+ */
+export const runBatch = async (
+  input: CallToolsInput,
+  context: EffectContext,
+): Promise<readonly ToolResult[]> =>
+  fitted(await Promise.all(input.calls.map((call) => runTool(input, call, context))));
+
+async function runTool(
   input: CallToolsInput,
   call: PlannedCall,
   context: EffectContext,
