@@ -4,7 +4,8 @@
  *
  * Invariants: NO_REPLY, alone or at an edge of the answer, is never told; what a messaging tool has
  * sent is not said again; a run that has nothing to say although a tool failed says so, unless
- * something was sent that people can see.
+ * something was sent that people can see; a refusal and an answer that was cut off before its first
+ * word are told as what they are.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import { cutMiddle } from '../agent/context/cut.ts';
@@ -24,8 +25,19 @@ export function shapeReply(facts: ReplyFacts): ShapedReply {
   if (status === 'error' || status === 'timeout')
     return told([...shown(facts), answer, failureText(status, error)]);
   if (answer !== '') return told([...shown(facts), answer]);
-  return told([fallbackText(facts)]);
+  return told([wordless(facts) ?? fallbackText(facts)]);
 }
+
+/** Why the model said nothing, where that is not what it wanted to say. */
+const WORDLESS: Readonly<Record<string, string>> = {
+  refusal: 'The model refused to answer. Say it in another way, or ask another model.',
+  length:
+    'There is no answer: the model reached its limit of tokens before its first word. ' +
+    'Ask for less at once or with less thinking, or raise `maxTokens` of the model.',
+};
+
+const wordless = ({ status, text, stop = '' }: ReplyFacts): string | undefined =>
+  status === 'ok' && text.trim() === '' ? WORDLESS[stop] : undefined;
 
 const told = (parts: readonly string[]): ShapedReply => {
   const text = parts.filter((part) => part !== '').join(SEPARATOR);

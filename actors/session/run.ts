@@ -167,7 +167,7 @@ export function takePrompt({ context, event }: At): Deed {
 
 export function modelInput({ context }: { context: SessionContext }): CallModelInput {
   const { sessionKey, tenant, agentId, contextFrom, own, settings } = context;
-  const { runId, entries, calls, compactions, prepend, thinking } = runOf(context);
+  const { runId, entries, calls, compactions, prepend, thinking, attempt } = runOf(context);
   return {
     sessionKey,
     tenant,
@@ -178,6 +178,7 @@ export function modelInput({ context }: { context: SessionContext }): CallModelI
     isCompacted: compactions > 0,
     call: calls,
     settings: settings!,
+    ...(attempt > 0 ? { isRepeat: true } : {}),
     ...defined({
       model: modelOf(context),
       thinking: thinking ?? own.thinking ?? settings?.thinking,
@@ -210,6 +211,7 @@ export function takeAnswer({ context, event }: At): Deed {
       planned,
       answer: output.text,
       usedModel: output.model,
+      stop: output.stop,
       ...(showsReasoning(context) ? defined({ reasoningText: output.reasoning }) : {}),
     },
   };
@@ -274,7 +276,7 @@ export function ended(
 ): Partial<SessionContext> {
   const { error: _, ...rest } = runOf(context);
   const run: Run = { ...rest, status, ...(error ? { error } : {}) };
-  const { answer: text = '', reasoningText, verbose, tools, sent } = run;
+  const { answer: text = '', stop, reasoningText, verbose, tools, sent } = run;
   const { text: reply } = shapeReply({
     status,
     text,
@@ -282,7 +284,7 @@ export function ended(
     verbose: verbose ?? context.own.verbose ?? context.settings?.verbose ?? 'off',
     tools,
     sent: sent.filter(({ to }) => to === context.sessionKey),
-    ...defined({ reasoning: reasoningText, error }),
+    ...defined({ stop, reasoning: reasoningText, error }),
   });
   return { run: { ...run, reply } };
 }

@@ -67,6 +67,8 @@ export type Run = Omit<Pending, 'images' | 'mode'> & {
   readonly answer?: string;
   readonly reasoningText?: string;
   readonly usedModel?: string;
+  /** how the last answer ended */
+  readonly stop?: string;
   readonly error?: ErrorData;
   /** what is told at its end (AL7) */
   readonly reply?: string;
@@ -148,6 +150,8 @@ export type CallModelInput = {
   readonly isCompacted: boolean;
   /** number of this call in the run, from 0 */
   readonly call: number;
+  /** it failed before: what watchers were told of it is void */
+  readonly isRepeat?: true;
   /** `provider/model` to ask first; default the catalog's */
   readonly model?: string;
   readonly thinking?: string;
@@ -283,6 +287,8 @@ export type CompactOutput = {
 export type ReplyFacts = {
   readonly status: RunStatus;
   readonly text: string;
+  /** how the last answer ended: `refusal` and `length` are told when there is no word */
+  readonly stop?: string;
   readonly reasoning?: string;
   readonly showReasoning: boolean;
   readonly verbose: Verbosity;

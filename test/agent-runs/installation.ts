@@ -52,6 +52,8 @@ export const providerOf = (api: ServedApi, { baseUrl }: ScriptedServer, model: o
 export type Installation = {
   readonly url: string;
   readonly system: System;
+  /** before the test is over */
+  stop(): Promise<void>;
   /** the folder of an agent's workspace, which is there; default the agent `main` */
   workspace(agentId?: string): string;
   /** Sends a message; resolves when it is accepted. */
@@ -70,11 +72,16 @@ export type Installation = {
 export type InstallOptions = {
   readonly config: object;
   readonly files?: Readonly<Record<string, string>>;
+  /** the data folder, for a troupe that comes back; default one of its own */
+  readonly data?: string;
 };
 
 /** It is stopped when the test is over. */
-export async function install({ config, files = {} }: InstallOptions): Promise<Installation> {
-  const data = scratchFolder();
+export async function install({
+  config,
+  files = {},
+  data = scratchFolder(),
+}: InstallOptions): Promise<Installation> {
   const file = write(data, 'troupe.json5', JSON.stringify({ log: { level: 'silent' }, ...config }));
   const loaded = loadConfig({ env: {}, file, flags: { data, port: '0', token: TOKEN } });
   const workspace = (agentId = 'main'): string => {
@@ -87,7 +94,8 @@ export async function install({ config, files = {} }: InstallOptions): Promise<I
   onTestFinished(() => troupe.stop());
   for (const [name, text] of Object.entries(files)) write(workspace(), name, text);
   const { url, system } = troupe;
-  return { url, system, workspace, ...talking(system, watch(system)) };
+  const stop = () => troupe.stop();
+  return { url, system, stop, workspace, ...talking(system, watch(system)) };
 }
 
 type Watched = Pick<Installation, 'events'>;
@@ -111,7 +119,7 @@ let messages = 0;
 function talking(
   system: System,
   { events }: Watched,
-): Omit<Installation, 'url' | 'system' | 'workspace'> {
+): Omit<Installation, 'url' | 'system' | 'stop' | 'workspace'> {
   const transcript = async (sessionKey: string) =>
     (await system.transcripts.read(sessionAddress(TENANT, sessionKey))).map(
       ({ entry }) => entry as unknown as SessionEntry,

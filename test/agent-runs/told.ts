@@ -92,7 +92,10 @@ function checkTranscript(told: Told): void {
   expect(padded(whole, texts.length), 'the deltas make up the answers').toEqual(texts);
   for (const { calls = [] } of answers) {
     const got = told.results.filter(({ callId }) => calls.some(({ id }) => id === callId));
-    expect(got.map(({ callId }) => callId)).toEqual(calls.map(({ id }) => id));
+    const ids = calls.map(({ id }) => id);
+    // a run that ends otherwise may end before its last calls
+    const isCut = row.status !== 'ok' && calls === answers.at(-1)?.calls;
+    expect(got.map(({ callId }) => callId)).toEqual(isCut ? ids.slice(0, got.length) : ids);
   }
   if (row.status === 'ok')
     expect(answers.at(-1)?.calls, 'the last answer is final').toBeUndefined();

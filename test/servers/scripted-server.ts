@@ -40,7 +40,7 @@ export type Plan =
       headers?: Readonly<Record<string, string>>;
     }
   /** deltas, then the socket is destroyed */
-  | { kind: 'cut'; deltas: readonly string[] }
+  | { kind: 'cut'; deltas: readonly string[]; reasoning?: readonly string[] }
   /** deltas, then the body ends well, but without the end event */
   | { kind: 'endEarly'; deltas: readonly string[] }
   /** deltas, then silence until the client goes; with `pings` keep-alives that carry no event */
@@ -197,7 +197,8 @@ const play = async (
   if (pace.thinkMs) await new Promise((resolve) => setTimeout(resolve, pace.thinkMs));
   const send = sender(response, pace);
   await protocol.begin(send, request);
-  for (const text of (plan.kind === 'answer' && plan.reasoning) || []) {
+  const isThought = plan.kind === 'answer' || plan.kind === 'cut';
+  for (const text of (isThought && plan.reasoning) || []) {
     await protocol.reasoning(send, request, text);
   }
   for (const text of plan.deltas ?? []) await protocol.delta(send, request, text);

@@ -91,6 +91,7 @@ async function ask(
     idleTimeoutMs: IDLE_TIMEOUT_MS,
   });
   const watchers = new Watchers(input, context);
+  if (input.isRepeat || context.attempt > 1) watchers.restart();
   for await (const event of stream) {
     if (event.kind === 'restart') watchers.restart();
     else if (event.kind === 'text') watchers.tell('assistant', event.delta);
@@ -154,7 +155,7 @@ class Watchers {
     this.#topic = runEventsTopic(input.tenant, input.sessionKey);
   }
 
-  /** Another model begins: its first delta replaces what was told. */
+  /** Another model begins, or the call is made again: what was told of it is void. */
   restart(): void {
     this.#offset = { assistant: 0, reasoning: 0 };
     this.reasoning = '';

@@ -41,6 +41,13 @@ describe('the reply of a run', () => {
       { verbose: 'full', tools: [tool({ result: 'a.txt\nb.txt\n' })] },
       '- exec: ls -l\n  a.txt\n  b.txt\n\nDone.',
     ],
+    [
+      'tells a refusal without a word',
+      { text: ' ', stop: 'refusal' },
+      'The model refused to answer. Say it in another way, or ask another model.',
+    ],
+    ['is the refusal in its own words', { text: 'I may not.', stop: 'refusal' }, 'I may not.'],
+    ['says nothing more of an answer that was cut off', { text: 'So', stop: 'length' }, 'So'],
     ['is silent for NO_REPLY', { text: 'NO_REPLY' }, ''],
     ['is silent for NO_REPLY with marks around it', { text: ' **NO_REPLY.** ' }, ''],
     ['is silent for NO_REPLY said twice', { text: 'NO_REPLY\n\nNO_REPLY' }, ''],
