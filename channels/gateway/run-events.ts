@@ -23,6 +23,7 @@ import {
 } from './limits.ts';
 import type { RunBlocks } from './run-blocks.ts';
 import type { LiveRun, RunEnd, RunListener } from './run-book.ts';
+import { isSilent, maySilence } from './silent-text.ts';
 import { agentOf } from './session-key.ts';
 
 /** The text so far, and what of it is new; all of it with `replace`. */
@@ -85,7 +86,7 @@ export class RunEvents implements RunListener {
 
   ended(live: LiveRun, end: RunEnd): void {
     this.#held.delete(live);
-    this.flush(live);
+    this.flush(live, isSilent);
     this.#blocks.ended(live, end);
     const { startedAt, endedAt, status, error } = end;
     const failed = status === 'error' || status === 'timeout';
@@ -132,13 +133,14 @@ export class RunEvents implements RunListener {
     });
   }
 
-  flush(live: LiveRun): void {
+  /** What has come since the last flush, but for an answer that is `withheld`. */
+  flush(live: LiveRun, withheld: (text: string) => boolean = maySilence): void {
     live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
     if (live.reasoning.pending) {
       const news = { text: live.reasoning.text, ...live.reasoning.take() };
       this.#deltas(live, [this.#agentText(live, 'reasoning', news)]);
     }
-    if (live.answer.pending) this.#answer(live);
+    if (live.answer.pending && !withheld(live.answer.text)) this.#answer(live);
     for (const [toolCallId, { name, delta }] of live.updates) {
       const data = { phase: 'update', name, toolCallId };
       const told = showsResults(live) ? { ...data, partialResult: delta } : data;

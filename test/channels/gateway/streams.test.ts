@@ -72,6 +72,27 @@ describe('the streams of a run', () => {
     expect(told).toBe(Array.from({ length: 100 }, (_, line) => `${line}\n`).join(''));
   });
 
+  test('do not tell the word for silence, and tell what only began like it', async () => {
+    const { client, system } = await openAll();
+    const answers = [
+      ['silent', ['NO', '_REP', 'LY'], ''],
+      ['no', ['N', 'O'], 'NO'],
+      ['note', ['NO', 'TE this'], 'NOTE this'],
+    ] as const;
+    for (const [n, [runId, deltas, reply]] of answers.entries()) {
+      await send(client, runId);
+      let offset = 0;
+      for (const delta of deltas) {
+        system.say(MAIN, delta, offset);
+        offset += delta.length;
+      }
+      system.finish(MAIN, reply);
+      await client.chat('final', n + 1);
+      const told = client.events('chat').filter(({ payload }) => payload.runId === runId);
+      expect(appended(told), runId).toBe(reply);
+    }
+  });
+
   test('keep results of tools to themselves when the request wants less than everything', async () => {
     const { client, system } = await openAll();
     await send(client, 'r', { verbose: 'on' });
