@@ -46,9 +46,9 @@ export type EffectContext = {
    */
   index(asNewAs?: Address): Promise<Index>;
   /**
-   * The folder of files of an actor, default the effect's own; asked again, the same one. What
-   * becomes of it: `EffectDefinition.workspace`. An effect that opens two waits for both; take them
-   * in one order everywhere.
+   * The folder of files of an actor, default the effect's own; asked again, the same one, or a
+   * fresh one when the effect has closed that. What becomes of it: `EffectDefinition.workspace`. An
+   * effect that opens two waits for both; take them in one order everywhere.
    *
    * @throws TroupeError UNAVAILABLE when it can not be reached, or none are configured
    */

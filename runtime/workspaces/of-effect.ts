@@ -18,13 +18,18 @@ export class WorkspacesOfEffect {
     this.#signal = signal;
   }
 
-  /** The same one when the attempt asks again. */
+  /** The same one when the attempt asks again; a fresh one when it has closed that. */
   open(actor: Address): Promise<Workspace> {
     if (!this.#provider) return Promise.reject(noProvider());
     if (this.#ended) return Promise.reject(new TroupeError('CANCELLED', 'the effect has ended'));
-    const opening = this.#opened.get(actor) ?? this.#provider.open(actor, { signal: this.#signal });
+    const known = this.#opened.get(actor);
+    if (known) return known;
+    const forget = () => void this.#opened.delete(actor);
+    const opening = this.#provider
+      .open(actor, { signal: this.#signal })
+      .then((workspace) => toldWhenClosed(workspace, forget));
     this.#opened.set(actor, opening);
-    opening.catch(() => this.#opened.delete(actor));
+    opening.catch(forget);
     return opening;
   }
 
@@ -54,6 +59,18 @@ export class WorkspacesOfEffect {
     await Promise.all(closings);
   }
 }
+
+const toldWhenClosed = (workspace: Workspace, onClose: () => void): Workspace => ({
+  path: workspace.path,
+  get version() {
+    return workspace.version;
+  },
+  save: () => workspace.save(),
+  close(options) {
+    onClose();
+    return workspace.close(options);
+  },
+});
 
 const noProvider = (): TroupeError =>
   new TroupeError(

@@ -45,6 +45,7 @@ export const createEditTool = (): Tool =>
       { additionalProperties: false },
     ),
     class: 'once',
+    onlyFiles: true,
     parallel: false,
     run: ({ path, edits }, context) =>
       orRefusal(async () => {

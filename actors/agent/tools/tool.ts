@@ -88,6 +88,11 @@ export type Tool<Parameters extends TSchema = TSchema> = {
   readonly class: ToolClass;
   /** where one call may be repeated and another not: instead of `class` */
   classOf?(args: Static<Parameters>): ToolClass;
+  /**
+   * it changes nothing but files of the workspace: where another worker saved that meanwhile, which
+   * gives up all it did, it is made again, whatever its class. Default false
+   */
+  readonly onlyFiles?: boolean;
   /** may run at the same time as the other calls of its message */
   readonly parallel: boolean;
   /** longest a call may take, milliseconds; default 120,000, at most the run's time */

@@ -18,36 +18,43 @@ const OF_PLACE: ReadonlySet<ErrorCode> = new Set(['CONFLICT', 'UNAVAILABLE']);
 type Opening = ReturnType<EffectContext['workspace']>;
 type Results = readonly ToolResult[];
 
+/** Others save between so often, at most; each time one of them gets on. */
+const TRIES_MAX = 8;
+
 /**
- * @param isOnce the calls may not run again: their results stand whatever becomes of the files
- * @throws TroupeError CONFLICT, UNAVAILABLE when the workspace could not be saved for now, and the
- * calls are to be made again; never where `isOnce`
+ * @param mayRepeat the calls may be made again. A conflict gives up all that they did to the
+ * workspace, so also calls may that do nothing else and may not run twice
+ * @throws TroupeError CONFLICT when others saved at each try, UNAVAILABLE when it can not be saved
+ * for now; never where the calls may not be made again
  */
 export async function keepingWorkspace(
   context: EffectContext,
   work: (context: EffectContext) => Promise<Results>,
-  isOnce = false,
+  mayRepeat = true,
 ): Promise<Results> {
-  const opened: Opening[] = [];
-  const workspace: EffectContext['workspace'] = (actor) => {
-    const opening = context.workspace(actor);
-    opened.push(opening);
-    return opening;
-  };
-  const results = await work({ ...context, workspace });
-  try {
-    // one that could not be opened has told its call so
-    for (const opening of new Set(opened)) await (await opening.catch(() => undefined))?.save();
-    return results;
-  } catch (error) {
-    const { code, message } = errorData(error);
-    if (OF_FILES.has(code))
-      return noted(
-        results,
-        `[The workspace was not saved: ${message}. Mend it, or its changes may be lost.]`,
-      );
-    if (isOnce && OF_PLACE.has(code)) return failed(results, code, message);
-    throw error;
+  for (let tried = 1; ; tried++) {
+    const opened = new Set<Opening>();
+    const workspace: EffectContext['workspace'] = (actor) => {
+      const opening = context.workspace(actor);
+      opened.add(opening);
+      return opening;
+    };
+    const results = await work({ ...context, workspace });
+    try {
+      // one that could not be opened has told its call so
+      for (const opening of opened) await (await opening.catch(() => undefined))?.save();
+      return results;
+    } catch (error) {
+      const { code, message } = errorData(error);
+      if (OF_FILES.has(code))
+        return noted(
+          results,
+          `[The workspace was not saved: ${message}. Mend it, or its changes may be lost.]`,
+        );
+      if (!mayRepeat && OF_PLACE.has(code)) return failed(results, code, message);
+      if (code !== 'CONFLICT' || tried === TRIES_MAX) throw error;
+      for (const opening of opened) await (await opening.catch(() => undefined))?.close();
+    }
   }
 }
 
