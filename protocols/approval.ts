@@ -10,6 +10,8 @@ export const APPROVAL_MS_DEFAULT = 24 * 3_600_000;
 export const APPROVAL_MS_MAX = 30 * 24 * 3_600_000;
 /** What was decided is remembered so long: who comes late is told who was first. */
 export const APPROVAL_RETENTION_MS = 7 * 24 * 3_600_000;
+/** Longest title of a question. */
+export const TITLE_CHARACTERS_MAX = 256;
 /** Whoever answers has this role. */
 export const APPROVER_ROLE = 'operator';
 
@@ -29,7 +31,7 @@ export const ALLOW_OR_DENY: readonly ApprovalOption[] = [
 
 export const ApprovalAskSchema = Type.Object({
   type: Type.Literal('approval.ask'),
-  title: Text(256),
+  title: Text(TITLE_CHARACTERS_MAX),
   detail: Type.Optional(Type.String({ maxLength: 8_192 })),
   options: Type.Optional(Type.Array(ApprovalOptionSchema, { minItems: 1, maxItems: 8 })),
   forMs: Type.Optional(Type.Integer({ minimum: 1, maximum: APPROVAL_MS_MAX })),

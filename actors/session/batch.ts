@@ -10,6 +10,7 @@ import {
   type ApprovalDecision,
   type ApprovalOption,
   approvalAddress,
+  TITLE_CHARACTERS_MAX,
 } from '../../protocols/approval.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
@@ -185,7 +186,7 @@ export function ask({ context }: At): Deed {
   const { id: callId, name, question } = headOf(context)!;
   const { command, detail, pattern, forMs } = question!;
   const id = approvalId(context);
-  const title = firstOf(`${context.agentId} wants to run: ${command}`, 256);
+  const title = firstOf(`${context.agentId} wants to run: ${command}`, TITLE_CHARACTERS_MAX);
   const event: ApprovalAsk = {
     type: 'approval.ask',
     title,

@@ -9,7 +9,11 @@
  * once how it ended, whoever answered it and by whichever door. Rows are looked at again while one
  * waits, so that nothing depends on an event of the Bus.
  */
-import { type ApprovalRow, APPROVALS_INDEX } from '../../protocols/approval.ts';
+import {
+  type ApprovalRow,
+  APPROVALS_INDEX,
+  TITLE_CHARACTERS_MAX,
+} from '../../protocols/approval.ts';
 import {
   EXEC_DECISIONS,
   type ExecApproval,
@@ -140,8 +144,12 @@ const isOfRun = ({ options }: ApprovalRow): boolean =>
 export const decisionOf = (name: string | undefined): ExecDecision | null =>
   EXEC_DECISIONS.find((each) => each === name) ?? null;
 
-/** A session's question begins with who wants it, which has a field of its own here. */
-const commandOf = ({ title }: ApprovalRow): string => title.replace(/^\S+ wants to run: /, '');
+/**
+ * A session's question begins with who wants it, which has a field of its own here. A title is cut
+ * where it is too long: then the detail has the command, and is shown in its place.
+ */
+const commandOf = ({ title, detail }: ApprovalRow): string =>
+  title.length < TITLE_CHARACTERS_MAX - 1 ? title.replace(/^\S+ wants to run: /, '') : detail;
 
 /** A row as clients of the protocol read it. */
 export const approvalOf = (row: ApprovalRow): ExecApproval => {

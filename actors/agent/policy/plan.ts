@@ -30,6 +30,8 @@ export { confinementOf } from './confinement.ts';
 
 /** Calls of one answer that may run; the model is told of the others. */
 export const CALLS_MAX = 32;
+/** Of a question, as the approval holds it: nobody allows what they were not shown. */
+const DETAIL_CHARACTERS_MAX = 7_000;
 /** How long a person has unless the policy says otherwise, milliseconds. */
 const ASK_FOR_MS_DEFAULT = 1_800_000;
 
@@ -70,16 +72,23 @@ const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall
   if (fault !== undefined) return refused(call, context, fault);
   const { args, block } = await hooked(tool, call, context);
   if (block !== undefined) return refused(call, context, block);
+  const asked = questionOf(tool, args, context);
+  const length = asked.question?.detail.length ?? 0;
+  if (length > DETAIL_CHARACTERS_MAX) return refused(call, context, tooLongToAsk(length));
   return {
     id: call.id,
     name: tool.name,
     args,
     class: tool.classOf?.(args) ?? tool.class,
     parallel: tool.parallel,
-    ...questionOf(tool, args, context),
+    ...asked,
     confinement: confinementOf(settings, about.sessionKey),
   };
 };
+
+const tooLongToAsk = (length: number): string =>
+  `Not run: a person would be asked about it, and has to see all of it; ${length} characters are ` +
+  `too many (${DETAIL_CHARACTERS_MAX}). Write it to a file of the workspace and run that.`;
 
 const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall => ({
   id: call.id,

@@ -82,6 +82,15 @@ describe('a command that waits for a person', () => {
     expect(told.payload.id).toBe('late');
   });
 
+  test('is shown whole, also where its title was cut', async () => {
+    const { client, system } = await openAll();
+    const command = `echo ${'x'.repeat(400)}; rm -r build`;
+    const title = `main wants to run: ${command}`.slice(0, 256);
+    keep(system, asked('long', { title, detail: `In the workspace: ${command}` }));
+    const { payload } = await client.call('exec.approval.get', { id: 'long' });
+    expect((payload as { commandText: string }).commandText).toContain('; rm -r build');
+  });
+
   test('is listed, read and answered; every operator is told who decided, once', async () => {
     const { client, system, gateway } = await openAll();
     decideFirst(system);

@@ -251,6 +251,15 @@ describe('a command on the host', () => {
     expect(await question('rm x', { settings: sandbox(), sessionKey: OTHER })).toBeUndefined();
   });
 
+  it('too long to be shown whole is not asked about and not run', async () => {
+    const command = `echo ${'x'.repeat(8_000)}; rm -r y`;
+    const planned = await plan('exec', { command });
+    expect(planned.question).toBeUndefined();
+    expect(planned.refused).toMatch(/8\d\d\d characters are too many.*Write it to a file/);
+    const given = { settings: asks({ allow: ['echo *', 'rm *'] }) };
+    expect(await question(`echo ${'x'.repeat(7_500)}`, given)).toBeUndefined();
+  });
+
   it('that the tool has no question about is not asked about', async () => {
     expect(await question('')).toBeUndefined();
   });
