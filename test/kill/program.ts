@@ -31,8 +31,12 @@ export const startProgram = (data: string, port: number): Promise<Program> =>
   startDoor(['start', '--data', data], port);
 
 /** Resolves when `/readyz` says that it is of use: a worker is there. */
-export const startGateway = (data: string, port: number, nats: string): Promise<Program> =>
-  startDoor(['gateway', '--data', data, '--nats', nats, '--name', 'door'], port);
+export const startGateway = (
+  data: string,
+  port: number,
+  nats: string,
+  name = 'door',
+): Promise<Program> => startDoor(['gateway', '--data', data, '--nats', nats, '--name', name], port);
 
 /** Resolves when it takes part: it says so with a line. */
 export async function startWorker(data: string, name: string, nats: string): Promise<Program> {
