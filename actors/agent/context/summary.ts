@@ -68,8 +68,8 @@ export const linesOf = (entries: readonly SessionEntry[]): string[] =>
 const imagesOf = ({ images }: Extract<SessionEntry, { type: 'user' }>): string =>
   images?.length ? ` (with ${images.length} images)` : '';
 
-export const previousText = (summary: string): string =>
-  `Summary of what came before:\n${cutMiddle(summary, SUMMARY_CHARACTERS_MAX)}`;
+export const previousText = (summary: string, charactersMax: number): string =>
+  `Summary of what came before:\n${cutMiddle(summary, charactersMax)}`;
 
 /** Lines in order, in pieces of at most so many tokens; a longer line is cut. */
 export function piecesOf(lines: readonly string[], tokensMax: number): string[] {

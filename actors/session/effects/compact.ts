@@ -28,7 +28,7 @@ const KEPT_TOKENS_MAX = 20_000;
 const PIECE_SHARE = 0.6;
 /** Pieces that are smaller by half each time, when the model finds them too long. */
 const HALVINGS_MAX = 3;
-/** Of the person's own words, where the cut is within their turn. */
+/** Of the person's own words, where the cut is within their turn, and of notes that stay. */
 const QUESTION_CHARACTERS_MAX = 20_000;
 const NO_NOTES = 'NO_REPLY';
 const ROOM_TOKENS_MIN = 1_000;
@@ -57,7 +57,7 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
     const notes = await notesOf(parts, input, context, writer);
     const summed = await summaryOf(parts, input, writer);
     // last, for what fails before it is done again under another id when a run goes on
-    const unwritten = notes === '' ? [] : await writeDown(notes, input, context);
+    const unwritten = notes === '' ? [] : await writeDown(notes, parts, input, context);
     const summary = [summed, ...questionOf(parts), ...unwritten].join('\n\n');
     const tokensAfter =
       before.kept.keptTokens + before.systemTokens + messagesTokens([summaryMessage(summary)]);
@@ -128,28 +128,33 @@ async function transcriptFrom(start: number, context: EffectContext): Promise<Tr
 
 // ---- the summary
 
+/** Characters of one part of it: what a small window can not hold would be summed up for ever. */
+const partMax = ({ room }: Parts, most: number): number => Math.min(most, Math.floor(room / 2));
+
 /** Piece by piece, each with the summary so far; smaller pieces when they are too long. */
 async function summaryOf(parts: Parts, input: CompactInput, writer: Writer): Promise<string> {
   const { room, summary: previous } = parts;
   const entries = parts.kept.old.map(({ entry }) => entry);
   const lines = words.linesOf(entries);
   const request = words.summaryRequest(input.instructions);
+  const most = partMax(parts, words.SUMMARY_CHARACTERS_MAX);
+  const byRule = () => cutMiddle(words.mechanicalSummary(previous, entries), most);
   for (let halving = 0; halving <= HALVINGS_MAX; halving++) {
     const pieceTokens = Math.floor((room * PIECE_SHARE) / 2 ** halving);
     try {
       let summary = previous;
       for (const piece of words.piecesOf(lines, pieceTokens)) {
         const material =
-          summary === undefined ? piece : `${words.previousText(summary)}\n\n${piece}`;
+          summary === undefined ? piece : `${words.previousText(summary, most)}\n\n${piece}`;
         summary = await writer.write(words.SUMMARY_SYSTEM, material, request);
-        if (summary === '') return words.mechanicalSummary(previous, entries);
+        if (summary === '') return byRule();
       }
-      return cutMiddle(summary ?? '', words.SUMMARY_CHARACTERS_MAX);
+      return cutMiddle(summary ?? '', most);
     } catch (error) {
       if (!mayBeShortened(error)) break;
     }
   }
-  return words.mechanicalSummary(previous, entries);
+  return byRule();
 }
 
 /** @throws what may pass: the effect, or the run, tries again */
@@ -168,10 +173,12 @@ const PASSING: ReadonlySet<string> = new Set([
   'CANCELLED',
 ]);
 
-const questionOf = ({ kept: { question } }: Parts): string[] =>
-  question === undefined
-    ? []
-    : [`The message that is being worked on:\n${cutMiddle(question, QUESTION_CHARACTERS_MAX)}`];
+function questionOf(parts: Parts): string[] {
+  const { question } = parts.kept;
+  if (question === undefined) return [];
+  const text = cutMiddle(question, partMax(parts, QUESTION_CHARACTERS_MAX));
+  return [`The message that is being worked on:\n${text}`];
+}
 
 // ---- the daily log
 
@@ -196,10 +203,13 @@ async function notesOf(
 /** What can not be written there stays in the summary. */
 async function writeDown(
   text: string,
+  parts: Parts,
   { tenant, agentId, sessionKey }: CompactInput,
   context: EffectContext,
 ): Promise<string[]> {
   const { path } = await context.workspace(address(tenant, 'agent', agentId));
   const isWritten = await logNotes(path, { id: context.id, sessionKey, text, at: context.now() });
-  return isWritten ? [] : [`Notes that could not be written to memory/:\n${text}`];
+  if (isWritten) return [];
+  const kept = cutMiddle(text, partMax(parts, QUESTION_CHARACTERS_MAX));
+  return [`Notes that could not be written to memory/:\n${kept}`];
 }

@@ -336,4 +336,28 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
       await end();
     }),
   );
+
+  it(
+    'ends in what a small window can hold, however long the answers and the summary before are',
+    withServer(async (server) => {
+      const before: SessionEntry = {
+        type: 'compaction',
+        runId: '',
+        summary: 'before '.repeat(10_000),
+        keptFrom: 1,
+        tokensBefore: 0,
+        tokensAfter: 0,
+        at: 0,
+      };
+      const { shorten, end } = await onStage({
+        entries: [...talk, before],
+        models: modelsAt(remote, server),
+        hasWorkspaces: false,
+      });
+      server.otherwise(answer('word '.repeat(10_000)));
+      const done = await shorten(small);
+      expect(done.tokensAfter).toBeLessThan(2_000);
+      await end();
+    }),
+  );
 });
