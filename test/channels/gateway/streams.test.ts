@@ -89,7 +89,7 @@ describe('the streams of a run', () => {
       system.finish(MAIN, reply);
       await client.chat('final', n + 1);
       const told = client.events('chat').filter(({ payload }) => payload.runId === runId);
-      expect(appended(told), runId).toBe(reply);
+      expect([runId, appended(told)]).toEqual([runId, reply]);
     }
   });
 
