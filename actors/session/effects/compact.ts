@@ -18,6 +18,7 @@ import type { HookAbout } from '../../agent/hooks/hooks.ts';
 import { confinementOf } from '../../agent/policy/plan.ts';
 import type { AgentServices } from '../../agent/services.ts';
 import type { CompactInput, CompactOutput } from '../types.ts';
+import { unkeptOf } from './kept-workspace.ts';
 import { Writer } from './writer.ts';
 
 const RESERVE_TOKENS_DEFAULT = 16_384;
@@ -35,6 +36,8 @@ const ROOM_TOKENS_MIN = 1_000;
 
 export const compact: EffectDefinition<CompactInput, CompactOutput> = {
   class: 'keyed',
+  // it saves the workspace itself: one that can not be kept must not stop every conversation
+  workspace: 'discard',
   async run(input, context) {
     const { hooks } = context.services as AgentServices;
     const { tenant, agentId, sessionKey, runId } = input;

@@ -25,7 +25,7 @@ async function onStage(options: StageOptions = {}) {
   return {
     ...on,
     shorten: (some: Partial<CompactInput> = {}, id?: string) =>
-      on.run((context) => compact.run({ ...input, ...some }, context), id),
+      on.run((context) => compact.run({ ...input, ...some }, context), id, compact.workspace),
     memory: async (): Promise<string[]> => {
       const texts: string[] = [];
       await on.inWorkspace(async (path) => {
@@ -226,6 +226,17 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
       await inWorkspace(async (path) => {
         expect(await readdir(join(path, 'elsewhere'))).toEqual([]);
       });
+      await end();
+    }),
+  );
+
+  it(
+    'shortens where the workspace can not be kept, and keeps the notes in the summary as well',
+    withServer(async (server) => {
+      const { shorten, inWorkspace, end } = await onStage({ models: modelsAt(remote, server) });
+      await inWorkspace((path) => symlink('/usr/bin/python3', join(path, 'python')));
+      server.script(answer('- likes tea'), answer('The summary.'));
+      expect((await shorten(small)).summary).toMatch(/^The summary\.[^]*- likes tea$/);
       await end();
     }),
   );
