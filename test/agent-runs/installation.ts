@@ -58,7 +58,9 @@ export type Installation = {
   workspace(agentId?: string): string;
   /** Sends a message; resolves when it is accepted. */
   send(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<string>;
-  /** Waits for the end of a run that was sent, and judges all that was told of it. */
+  /** Waits for the end of a run that was sent. */
+  rowAtEnd(runId: string): Promise<RunRow>;
+  /** Waits for the end of a run that was sent and began, and judges all that was told of it. */
   end(sessionKey: string, runId: string): Promise<Told>;
   /** both */
   run(sessionKey: string, text: string, more?: Partial<SessionReceive>): Promise<Told>;
@@ -137,19 +139,24 @@ function talking(
     expect(answer).toMatchObject({ kind: 'answered', result: { runId, status: 'accepted' } });
     return runId;
   };
-  const end: Installation['end'] = async (sessionKey, runId) => {
-    const facts = await eventually(async () => {
+  const rowAtEnd: Installation['rowAtEnd'] = (runId) =>
+    eventually(() => {
       const row = system.index.get<RunRow>('runs', TENANT, runId);
       expect(row?.endedAt, `the run ${runId} ended`).toBeDefined();
+      return row!;
+    });
+  const end: Installation['end'] = async (sessionKey, runId) => {
+    const row = await rowAtEnd(runId);
+    const facts = await eventually(async () => {
       const entries = (await transcript(sessionKey)).filter((one) => one.runId === runId);
       expect(entries.at(-1)?.type).toBe('run.end');
       const told = events(sessionKey).filter((one) => one.runId === runId);
       expect(told.at(-1)).toMatchObject({ stream: 'lifecycle' });
-      return { row: row!, entries, events: told };
+      return { row, entries, events: told };
     });
     return checkedRun(facts);
   };
   const run: Installation['run'] = async (sessionKey, text, more) =>
     end(sessionKey, await send(sessionKey, text, more));
-  return { send, end, run, events, transcript, sessionRow };
+  return { send, rowAtEnd, end, run, events, transcript, sessionRow };
 }

@@ -42,6 +42,10 @@ const refuses = ({ body, headers }: SeenRequest): string | undefined => {
 
 const refusesMessages = (messages: SentMessage[]): string | undefined => {
   if (messages.length === 0) return 'messages: at least one message is required';
+  const used = messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [] : content.filter(({ type }) => type === 'tool_use'),
+  );
+  if (new Set(used.map(({ id }) => id)).size < used.length) return '`tool_use` ids must be unique';
   for (const [at, message] of messages.entries()) {
     const blocks = typeof message.content === 'string' ? [] : message.content;
     if (

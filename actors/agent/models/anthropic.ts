@@ -99,9 +99,9 @@ const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthro
 };
 
 const paramsOf = (request: ModelRequest, connection: OpenConnection, most: number): Params => {
-  const messages = mendConversation(request.messages);
   const model = modelOf(connection, request.model);
   const origin = { provider: connection.origin, model: request.model };
+  const messages = mendConversation(request.messages, origin);
   const params: Params = {
     model: request.model,
     max_tokens: Math.min(request.maxTokens ?? most, most),

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import type { Continuation, ModelMessage, ToolCall } from './model.ts';
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
+type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
 
 /** What a model reads about a call that was never answered. */
 export const unfinishedCallText =
@@ -16,20 +17,58 @@ export const unfinishedCallText =
 
 /**
  * The conversation with each call followed by exactly one result, results without a call dropped,
- * and messages that say nothing dropped.
+ * and messages that say nothing dropped; for an `origin` also each call under an id of its own.
  */
-export const mendConversation = (messages: readonly ModelMessage[]): ModelMessage[] => {
+export const mendConversation = (
+  messages: readonly ModelMessage[],
+  origin?: Origin,
+): ModelMessage[] => {
   const mended: ModelMessage[] = [];
+  const rename = origin === undefined ? undefined : ownIds(messages, origin);
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at] as ModelMessage;
     if (message.role === 'tool') continue; // taken below, with its call
     if (!saysSomething(message)) continue;
-    mended.push(message);
-    if (message.role === 'assistant' && message.calls?.length) {
-      mended.push(...resultsOf(message.calls, messages, at + 1));
+    if (message.role === 'user' || !message.calls?.length) {
+      mended.push(message);
+      continue;
     }
+    const results = resultsOf(message.calls, messages, at + 1);
+    mended.push(...(rename?.(message, message.calls, results) ?? [message, ...results]));
   }
   return mended;
+};
+
+/**
+ * Servers of open models begin their ids anew with each answer (`call_0`), and Anthropic refuses an
+ * id that another call had. What goes back as its provider wrote it has its ids in it, and keeps
+ * them; other calls get another id where theirs is taken.
+ */
+const ownIds = (messages: readonly ModelMessage[], origin: Origin) => {
+  const isOwn = (message: AssistantMessage) => blocksFor(message, origin) !== undefined;
+  const taken = new Map<string, number>();
+  for (const message of messages) {
+    if (message.role !== 'assistant' || !isOwn(message)) continue;
+    for (const { id } of message.calls ?? []) taken.set(id, 1);
+  }
+  const freeId = (id: string): string => {
+    const times = taken.get(id) ?? 0;
+    taken.set(id, times + 1);
+    return times === 0 ? id : portableId(`${id}#${times}`);
+  };
+  return (
+    message: AssistantMessage,
+    calls: readonly ToolCall[],
+    results: readonly ToolMessage[],
+  ): ModelMessage[] => {
+    if (isOwn(message)) return [message, ...results];
+    const renamed = calls.map((call) => ({ ...call, id: freeId(call.id) }));
+    if (renamed.every(({ id }, n) => id === calls[n]?.id)) return [message, ...results];
+    return [
+      { ...message, calls: renamed },
+      ...results.map((result, n) => ({ ...result, callId: renamed[n]?.id ?? result.callId })),
+    ];
+  };
 };
 
 const saysSomething = (message: Exclude<ModelMessage, ToolMessage>): boolean =>

@@ -139,7 +139,7 @@ const paramsOf = (
   const thinking = googleThinking(model, request.thinking);
   return {
     model: request.model,
-    contents: contentsOf(mendConversation(request.messages), origin, model),
+    contents: contentsOf(mendConversation(request.messages, origin), origin, model),
     config: {
       automaticFunctionCalling: { disable: true },
       ...(request.system === '' ? {} : { systemInstruction: request.system }),
@@ -168,11 +168,13 @@ const contentsOf = (
   model: ModelInfo,
 ): Content[] => {
   const sent: Content[] = [];
-  const sentIds = new Set<string>();
+  // of the last message of the model: results stand right after it
+  let sentIds: ReadonlySet<string> = new Set();
   let before: ModelMessage['role'] | undefined;
   for (const message of messages) {
     const parts = partsOf(message, origin, model, sentIds);
-    for (const { functionCall } of parts) if (functionCall?.id) sentIds.add(functionCall.id);
+    if (message.role === 'assistant')
+      sentIds = new Set(parts.flatMap(({ functionCall }) => functionCall?.id ?? []));
     if (message.role === 'tool' && before === 'tool') sent.at(-1)?.parts?.push(...parts);
     else sent.push({ role: message.role === 'assistant' ? 'model' : 'user', parts });
     before = message.role;

@@ -61,7 +61,7 @@ const paramsOf = (
     request.system === '' ? [] : [{ role: 'system', content: request.system }];
   const params: Params = {
     model: request.model,
-    messages: [...system, ...messagesOf(mendConversation(request.messages), origin, model)],
+    messages: [...system, ...messagesOf(mendConversation(request.messages, origin), origin, model)],
     stream: true,
   };
   if (streamOptions) params.stream_options = { include_usage: true };

@@ -49,7 +49,9 @@ const paramsOf = (request: ModelRequest, connection: OpenConnection): Params => 
   const model = modelOf(connection, request.model);
   const params: Params = {
     model: request.model,
-    input: mendConversation(request.messages).flatMap((message) => itemsOf(message, origin, model)),
+    input: mendConversation(request.messages, origin).flatMap((message) =>
+      itemsOf(message, origin, model),
+    ),
     stream: true,
     store: false,
   };

@@ -83,6 +83,9 @@ const hear = <Event>(wire: Wire<Event>, event: Event, answer: Answer): void => {
   }
 };
 
+/** Why a request that has ended is aborted: one for all, since to make one takes a stack each. */
+const OVER = new DOMException('the stream is over', 'AbortError');
+
 /** Waiting for a provider: at most so long, and not after the caller gave up. */
 class Wait {
   readonly #caller: AbortSignal;
@@ -171,7 +174,7 @@ class Wait {
 
   close(): void {
     this.#caller.removeEventListener('abort', this.#giveUp);
-    this.#request.abort();
+    this.#request.abort(OVER);
   }
 
   #touch(): void {

@@ -75,3 +75,24 @@ it('takes the result that came after a message of the user in between', () => {
     { role: 'user', text: 'hurry' },
   ]);
 });
+
+it('gives a call an id of its own where another has it, but keeps those of the provider itself', () => {
+  const origin = { provider: 'p', model: 'm' };
+  const step = (result: string, own = false): ModelMessage[] => [
+    {
+      role: 'assistant',
+      text: '',
+      calls: [{ id: 'call_0', name: 'clock', args: {} }],
+      ...(own ? { continuation: { ...origin, blocks: [] } } : {}),
+    },
+    { role: 'tool', callId: 'call_0', name: 'clock', result, isError: false },
+  ];
+  const mended = mendConversation([...step('one'), ...step('two', true), ...step('three')], origin);
+  const ids = mended.flatMap((one) => (one.role === 'tool' ? [one.callId] : []));
+  expect(new Set(ids).size).toBe(3);
+  expect(ids[1]).toBe('call_0');
+  const called = mended.flatMap((one) => (one.role === 'assistant' ? (one.calls ?? []) : []));
+  expect(called.map((one) => one.id)).toEqual(ids);
+  expect(mendConversation(mended, origin)).toEqual(mended);
+  expect(ids.every((one) => /^[\w-]{1,64}$/.test(one))).toBe(true);
+});
