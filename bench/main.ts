@@ -18,6 +18,7 @@ import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
 import { clusterLatency } from './cluster-latency.ts';
+import { clusterRun } from './cluster-run.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
 import { hop } from './hop.ts';
@@ -44,6 +45,7 @@ const scenarios: readonly Scenario[] = [
   proofs,
   cluster,
   clusterLatency,
+  clusterRun,
   clusterActors,
   clusterShards,
 ];

@@ -20,7 +20,7 @@ import { defineScenario, type Repeat } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 import { inParallel } from './harness/system.ts';
 
-const SESSIONS = 100;
+export const SESSIONS = 100;
 const RATE_PER_SECOND = 50;
 /** Requests of a session on their way at once: while one runs, the next one waits. */
 const WINDOW_PER_SESSION = 2;
@@ -88,10 +88,10 @@ export const run = defineScenario({
 /**
  * Every request is a run of its own: one that came while another goes on would join that one else.
  */
-async function ownRuns(folder: string): Promise<void> {
+export async function ownRuns(folder: string): Promise<void> {
   const data = join(folder, 'data');
   await mkdir(data, { recursive: true });
-  const text = `{ messages: { queue: { mode: 'followup' } } }`;
+  const text = `{ messages: { queue: { mode: 'followup' } }, log: { level: 'warn' } }`;
   await writeFile(join(data, 'troupe.json5'), text);
 }
 
@@ -125,7 +125,7 @@ async function steadyRate(client: GatewayClient, { pick }: Repeat) {
 }
 
 /** Closed loop over all sessions: so many runs, or as many as go through in the time there is. */
-async function throughput(client: GatewayClient, most: number, name: string) {
+export async function throughput(client: GatewayClient, most: number, name: string) {
   const samples: number[] = [];
   const begun = performance.now();
   await inParallel(most, SESSIONS * WINDOW_PER_SESSION, async (at) => {

@@ -49,6 +49,7 @@ export const gates: readonly Gate[] = [
   { figure: 'cluster-latency.tellOfPublish', threshold: 3 },
   { figure: 'cluster-latency.askOfPublish', threshold: 5 },
   { figure: 'cluster-latency.farAskOfPublish', threshold: 5 },
+  { figure: 'cluster-run.runsPerSecond', threshold: 300 },
   { figure: 'proofs.modelSeconds', threshold: 60 },
   { figure: 'proofs.simulationSeconds', threshold: 120 },
 ];

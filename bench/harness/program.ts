@@ -41,15 +41,44 @@ export function ensureBuilt(): void {
   if (status !== 0) throw new Error('the program could not be built');
 }
 
-/** Starts it and waits for the first 200 of /readyz. */
-export async function startProgram(folder: string): Promise<Program> {
+/** Starts it, all in one process, and waits for the first 200 of /readyz. */
+export const startProgram = (folder: string): Promise<Program> => startDoor(folder, ['start']);
+
+/** The gateway of a cluster; it is ready when a worker is there. */
+export const startGateway = (folder: string, nats: string): Promise<Program> =>
+  startDoor(folder, ['gateway', '--nats', nats, '--name', 'gateway']);
+
+/** A worker of a cluster. Resolves when it says that it takes part. */
+export async function startWorkerProgram(folder: string, name: string, nats: string) {
+  const data = join(folder, 'data');
+  const args = [bundle, 'worker', '--data', data, '--nats', nats, '--name', name, '--json'];
+  const child = spawn(process.execPath, [...profiling(), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'], ...environmentOf(folder) },
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`the worker ${name} could not be started`);
+  const ended = once(child, 'exit');
+  const isReady = await Promise.race([
+    once(child.stdout, 'data').then(() => true),
+    ended.then(() => false),
+  ]);
+  if (!isReady) throw new Error(`the worker ${name} ended with ${child.exitCode} at its start`);
+  child.stdout.resume();
+  return { pid, stop: () => stopped(child, ended) };
+}
+
+const environmentOf = (folder: string) => ({
+  HOME: folder,
+  TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
+});
+
+async function startDoor(folder: string, role: readonly string[]): Promise<Program> {
   const port = await freePort();
   const data = join(folder, 'data');
-  const args = [bundle, 'start', '--port', String(port), '--data', data, '--token', PROGRAM_TOKEN];
-  const program = await startServer(args, port, '/readyz', {
-    HOME: folder,
-    TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
-  });
+  const door = ['--port', String(port), '--data', data, '--token', PROGRAM_TOKEN];
+  const args = [bundle, ...role, ...door];
+  const program = await startServer(args, port, '/readyz', environmentOf(folder));
   const url = `ws://127.0.0.1:${port}`;
   return { ...program, port, connect: () => GatewayClient.connect({ url, token: PROGRAM_TOKEN }) };
 }
@@ -67,10 +96,8 @@ async function startServer(
   path: string,
   env: Readonly<Record<string, string>>,
 ) {
-  const folder = process.env['BENCH_PROFILES'];
-  const profiling = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
   const begun = performance.now();
-  const child = spawn(process.execPath, [...profiling, ...args], {
+  const child = spawn(process.execPath, [...profiling(), ...args], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { PATH: process.env['PATH'], ...env },
   });
@@ -86,6 +113,11 @@ async function startServer(
     await sleep(LOOK_MS);
   }
   return { pid, readyMs: performance.now() - begun, stop: () => stopped(child, ended) };
+}
+
+function profiling(): readonly string[] {
+  const folder = process.env['BENCH_PROFILES'];
+  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
 }
 
 async function stopped(child: ChildProcess, ended: Promise<unknown>): Promise<void> {

@@ -1,0 +1,114 @@
+/**
+ * How many agent runs a second go through a cluster: the built program as one gateway and 1, 2 and
+ * 3 workers on one nats-server, the offline model at no pace, and this process as the gateway's one
+ * WebSocket client. A run is what it is in `run.ts`.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startServer } from './harness/cell.ts';
+import { processorTimeOf } from './harness/computer.ts';
+import { startGateway, startWorkerProgram } from './harness/program.ts';
+import { defineScenario, type Repeat } from './harness/scenario.ts';
+import { openCluster } from '../test/kill/stored.ts';
+import { ownRuns, SESSIONS, throughput } from './run.ts';
+
+const SHARED_MS = 30_000;
+const LOOK_MS = 50;
+
+export const clusterRun = defineScenario({
+  name: 'cluster-run',
+  question: 'how many agent runs a second go through a gateway and 1, 2 and 3 workers on NATS?',
+  needsProgram: true,
+  secondsMax: 240,
+  figures: {
+    runsPerSecond: { label: `runs over ${SESSIONS} sessions, the best of 1 to 3`, unit: '1/s' },
+    runsOf1: { label: '  1 worker', unit: '1/s' },
+    runsOf2: { label: '  2 workers', unit: '1/s' },
+    runsOf3: { label: '  3 workers', unit: '1/s' },
+    runP50Ms: { label: 'send to final then, 1 worker, p50', unit: 'ms' },
+    runP99Ms: { label: '  p99', unit: 'ms' },
+    workerMs: { label: 'processor time of a run, 1 worker: the worker', unit: 'ms' },
+    gatewayMs: { label: '  the gateway', unit: 'ms' },
+    natsMs: { label: '  nats-server', unit: 'ms' },
+    clientMs: { label: '  the client', unit: 'ms' },
+    workersOf3Ms: { label: '  the workers (of 3)', unit: 'ms' },
+  },
+  async measure(repeat) {
+    const one = await runs(repeat, 1);
+    const two = await runs(repeat, 2);
+    const three = await runs(repeat, 3);
+    return {
+      runsPerSecond: Math.max(one.runsPerSecond, two.runsPerSecond, three.runsPerSecond),
+      runsOf1: one.runsPerSecond,
+      runsOf2: two.runsPerSecond,
+      runsOf3: three.runsPerSecond,
+      runP50Ms: one.runP50Ms,
+      runP99Ms: one.runP99Ms,
+      workerMs: one.workersMs,
+      gatewayMs: one.gatewayMs,
+      natsMs: one.natsMs,
+      clientMs: one.clientMs,
+      workersOf3Ms: three.workersMs,
+    };
+  },
+});
+
+/** In a new cell of so many workers; closed loop, two requests of each session on their way. */
+async function runs({ folder, pick }: Repeat, workers: number) {
+  const own = join(folder, `of-${workers}`);
+  const server = await startServer(own);
+  const folderOf = async (name: string) => {
+    const its = join(own, name);
+    await ownRuns(its);
+    return its;
+  };
+  const names = Array.from({ length: workers }, (_, at) => `w${at + 1}`);
+  const processes = await Promise.all(
+    names.map(async (name) => startWorkerProgram(await folderOf(name), name, server.url)),
+  );
+  const gateway = await startGateway(await folderOf('gateway'), server.url);
+  await shared(server.url, workers);
+  const client = await gateway.connect();
+  await throughput(client, pick(1_500, 500, 10), 'warm');
+  const pids = {
+    workers: processes.map(({ pid }) => pid),
+    gateway: [gateway.pid],
+    nats: [server.pid],
+    client: [process.pid],
+  };
+  const used = (of: keyof typeof pids) =>
+    pids[of].reduce((sum, pid) => sum + processorTimeOf(pid).allMs, 0);
+  const usedByAll = () => ({
+    workersMs: used('workers'),
+    gatewayMs: used('gateway'),
+    natsMs: used('nats'),
+    clientMs: used('client'),
+  });
+  const before = usedByAll();
+  const { count, ...load } = await throughput(client, pick(4_000, 1_000, 10), 'load');
+  const after = usedByAll();
+  client.close();
+  await gateway.stop();
+  await Promise.all(processes.map((one) => one.stop()));
+  await server.stop();
+  return {
+    ...load,
+    workersMs: (after.workersMs - before.workersMs) / count,
+    gatewayMs: (after.gatewayMs - before.gatewayMs) / count,
+    natsMs: (after.natsMs - before.natsMs) / count,
+    clientMs: (after.clientMs - before.clientMs) / count,
+  };
+}
+
+/** Resolves when every worker has shards. */
+async function shared(url: string, workers: number): Promise<void> {
+  const cluster = await openCluster(url);
+  const deadline = performance.now() + SHARED_MS;
+  for (;;) {
+    const owners = new Set(cluster.owners());
+    if (owners.size === workers && !owners.has(undefined)) break;
+    if (performance.now() > deadline) throw new Error(`${owners.size} workers share the shards`);
+    await sleep(LOOK_MS);
+  }
+  await cluster.close();
+}

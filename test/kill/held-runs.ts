@@ -1,0 +1,331 @@
+/**
+ * Runs that stand still, one in each state of the session's chart that takes time, so that one kill
+ * -9 hits them all: by a model that is silent, by hooks that wait, by a command that waits, by a
+ * person who does not answer. And the account of each of them afterwards.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { GatewayClient } from '../../cli/gateway-client.ts';
+import { sessionAddress } from '../../actors/index.ts';
+import type { Address } from '../../protocols/address.ts';
+import type { SessionEntry } from '../../protocols/session.ts';
+import { eventually } from '../runtime/eventually.ts';
+import { type HeldModel, startHeldModel } from './held-model.ts';
+import type { Stored } from './stored.ts';
+
+const acting = (state: string) => ({ running: { working: { acting: state } } });
+const working = (state: string) => ({ running: { working: state } });
+
+/** By name: where the run of that name is kept, as the chart says it. */
+export const STATES: Readonly<Record<string, unknown>> = {
+  // its agent lets one run in at a time, and that one thinks
+  admitting: { running: 'admitting' },
+  thinking: working('thinking'),
+  assembling: working('assembling'),
+  compacting: working('compacting'),
+  // by /compact
+  shortening: 'compacting',
+  asking: acting('asking'),
+  'running-once': acting('runningOnce'),
+  replying: { running: 'replying' },
+  running: acting('running'),
+  'running-keyed': acting('runningKeyed'),
+  // the last, since they do not stand still for long
+  collecting: 'collecting',
+  'backing-off': working('backingOff'),
+};
+
+/** Tools of one agent wait for each other's end where they use its workspace. */
+const AGENTS: Readonly<Record<string, string>> = {
+  admitting: 'narrow',
+  thinking: 'narrow',
+  running: 'reader',
+  'running-once': 'runner',
+  collecting: 'gather',
+  'backing-off': 'busy',
+};
+/** Until what was collected begins: long enough to be killed in it. */
+const QUIET_MS = 20_000;
+/** A hook has five seconds; so many take their time one after the other. */
+const HOOKS = 10;
+/** /compact: no message of its session, and no run. */
+const COMMAND = 'shortening-run-0';
+const ENDED_WITHIN_MS = 60_000;
+
+export class HeldRuns {
+  readonly model: HeldModel;
+  /** where hooks and commands leave what they did */
+  readonly #folder: string;
+  readonly #sent: string[] = [];
+  /** by name, chosen by the test: another suffix, another shard */
+  readonly #suffixes = new Map<string, number>();
+
+  private constructor(model: HeldModel, folder: string) {
+    this.model = model;
+    this.#folder = folder;
+  }
+
+  /** @param folder of scripts, hooks and notes; every process of the test sees it */
+  static async open(folder: string): Promise<HeldRuns> {
+    mkdirSync(join(folder, 'hooks'), { recursive: true });
+    const script = (name: string, more = '') => {
+      writeFileSync(join(folder, `${name}.sh`), `echo ran >> ${join(folder, name)}\n${more}`);
+      return { name: 'exec', args: { command: `sh ${join(folder, `${name}.sh`)}` } };
+    };
+    const released = join(folder, 'released');
+    const wait = `while [ ! -e ${released} ]; do sleep 0.1; done\n`;
+    for (let n = 0; n < HOOKS; n++)
+      writeFileSync(join(folder, 'hooks', `hold-${n}.mjs`), hookText(folder, n));
+    const model = await startHeldModel({
+      asking: script('asking'),
+      running: { name: 'read', args: { path: '.' } },
+      'running-keyed': { name: 'message', args: { text: 'it goes on', to: 'ada' } },
+      'running-once': script('running-once', wait),
+    });
+    return new HeldRuns(model, folder);
+  }
+
+  /** The configuration of each process, written into its data folder. */
+  configure(data: string): void {
+    const served = {
+      api: 'openai-completions',
+      baseUrl: this.model.baseUrl,
+      apiKey: 'no-secret',
+      models: [{ id: 'model' }],
+    };
+    const config = {
+      models: { providers: { served, busy: served } },
+      agents: {
+        defaults: { model: 'served/model', sandbox: { mode: 'none' } },
+        agents: [
+          { id: 'main', default: true },
+          { id: 'narrow', runsMax: 1 },
+          { id: 'reader' },
+          { id: 'runner' },
+          { id: 'gather', queue: { mode: 'collect', debounceMs: QUIET_MS } },
+          { id: 'busy', model: 'busy/model' },
+        ],
+      },
+      tools: { exec: { allow: [`sh ${join(this.#folder, 'running-once.sh')}`] } },
+      hooks: { folder: join(this.#folder, 'hooks') },
+      cluster: { shards: 8 },
+    };
+    mkdirSync(data, { recursive: true });
+    writeFileSync(join(data, 'troupe.json5'), JSON.stringify(config));
+  }
+
+  keyOf(name: string): string {
+    return `agent:${AGENTS[name] ?? 'main'}:${name}-${this.#suffixes.get(name) ?? 0}`;
+  }
+
+  addressOf(name: string): Address {
+    return sessionAddress('default', this.keyOf(name));
+  }
+
+  /** Gives each session a name whose address is `wanted`. */
+  place(wanted: (session: Address) => boolean): void {
+    for (const name of Object.keys(STATES))
+      for (let n = 0; !wanted(this.addressOf(name)); n++) this.#suffixes.set(name, n);
+  }
+
+  /** Brings every run where it is kept. */
+  async begin(client: GatewayClient): Promise<void> {
+    for (const n of [1, 2])
+      for (const name of ['compacting', 'shortening'])
+        await endOf(client, await this.#say(client, name, `Let us talk. [talk ${name}]`, n));
+    await this.#say(client, 'thinking', 'I am [thinking].');
+    await this.#isKept('thinking');
+    const { collecting: _, 'backing-off': __, thinking: ___, ...others } = STATES;
+    for (const name of Object.keys(others))
+      await this.#say(client, name, name === 'shortening' ? '/compact' : `I am [${name}].`);
+    for (const name of ['compacting', 'shortening']) await this.#isKept(name);
+    for (const name of ['assembling', 'running', 'running-keyed', 'replying', 'running-once'])
+      await this.#isNoted(name);
+    await oneQuestion(client);
+    const first = await this.#say(client, 'collecting', 'I am [collecting].', 1);
+    await this.#say(client, 'collecting', 'I am [collecting] more.', 2);
+    await this.#say(client, 'backing-off', 'I am [backing-off].');
+    await this.#isKept('backing-off');
+    await endOf(client, first);
+  }
+
+  /** From now on nothing is kept any more. */
+  letGo(): void {
+    writeFileSync(join(this.#folder, 'released'), '');
+    this.model.letGo();
+  }
+
+  /** The question is still open; a person allows it. Then every run ends. */
+  async end(client: GatewayClient): Promise<void> {
+    const { id, request } = await oneQuestion(client);
+    same({ asked: request.command, ran: this.#lines('asking') }, { asked: this.#asked, ran: [] });
+    await client.request('exec.approval.resolve', { id, decision: 'allow-once' });
+    for (const runId of this.runIds()) await endOf(client, runId);
+    await eventually(async () => same(await this.#isShortened(client), true));
+  }
+
+  /** Whether what /compact asked for is done. */
+  async #isShortened(client: GatewayClient): Promise<boolean> {
+    const sessionKey = this.keyOf('shortening');
+    const { messages } = await client.request('chat.history', { sessionKey });
+    return JSON.stringify(messages).includes('"kind":"compaction"');
+  }
+
+  /** Of all runs that were begun, without the command. */
+  runIds(): readonly string[] {
+    return this.#sent.filter((id) => id !== COMMAND);
+  }
+
+  get #asked(): string {
+    return `sh ${join(this.#folder, 'asking.sh')}`;
+  }
+
+  /** In what state each session is. */
+  async states(stored: Stored): Promise<Record<string, unknown>> {
+    const found: Record<string, unknown> = {};
+    for (const name of Object.keys(STATES))
+      found[name] = await stored.stateOf(this.addressOf(name));
+    return found;
+  }
+
+  /** One end and one reply of each run, under its id; what may run once ran once. */
+  async account(stored: Stored): Promise<void> {
+    for (const name of Object.keys(STATES)) {
+      const entries = await stored.entriesOf(this.addressOf(name));
+      const runs = this.runIds().filter((id) => id.startsWith(`${name}-run-`));
+      accountOf(name, runs.toSorted(), entries);
+    }
+    const ran = { once: this.#lines('running-once'), asked: this.#lines('asking') };
+    same(ran, { once: ['ran'], asked: ['ran'] });
+    const result = async (name: string) =>
+      resultIn(name, await stored.entriesOf(this.addressOf(name)));
+    const unknown = { name: 'exec', isError: true, unknown: true };
+    holds(await result('running-once'), unknown);
+    for (const name of ['asking', 'running', 'running-keyed'])
+      holds(await result(name), { isError: false });
+  }
+
+  /**
+   * Runs that nothing keeps, each in a session of its own. Resolves when the first one is told to
+   * have ended: the others are just before, within or after their ends.
+   */
+  async hurry(client: GatewayClient): Promise<void> {
+    const first = new Promise<void>((resolve) => {
+      client.on('chat', ({ runId, state }) => {
+        if (state === 'final' && runId.startsWith('ending')) resolve();
+      });
+    });
+    await Promise.all([first, ...HURRIED.map((n) => send(client, ...hurried(n)))]);
+  }
+
+  /**
+   * After the kill: each message again, under its own id, and each has its one answer.
+   * @returns how many there were
+   */
+  async accountOfHurried(client: GatewayClient, stored: () => Promise<Stored>): Promise<number> {
+    for (const n of HURRIED) await send(client, ...hurried(n));
+    for (const n of HURRIED) await endOf(client, hurried(n)[2]);
+    const dead = await stored();
+    for (const n of HURRIED) {
+      const [session, , runId] = hurried(n);
+      accountOf(runId, [runId], await dead.entriesOf(sessionAddress('default', session)));
+    }
+    return HURRIED.length;
+  }
+
+  async #say(client: GatewayClient, name: string, message: string, n = 0): Promise<string> {
+    const runId = `${name}-run-${n}`;
+    this.#sent.push(runId);
+    await send(client, this.keyOf(name), message, runId);
+    return runId;
+  }
+
+  #isKept(name: string): Promise<void> {
+    return eventually(() =>
+      same({ name, isKept: this.model.kept.has(name) }, { name, isKept: true }),
+    );
+  }
+
+  #isNoted(name: string): Promise<void> {
+    return eventually(() =>
+      same({ name, isHeld: this.#lines(name).length > 0 }, { name, isHeld: true }),
+    );
+  }
+
+  #lines(file: string): string[] {
+    const path = join(this.#folder, file);
+    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
+  }
+}
+
+const HURRIED = Array.from({ length: 8 }, (_, n) => n);
+const hurried = (n: number) =>
+  [`agent:main:ending-${n}`, 'I am [ending].', `ending-run-${n}`] as const;
+
+async function send(client: GatewayClient, sessionKey: string, message: string, runId: string) {
+  await client.request('chat.send', { sessionKey, message, idempotencyKey: runId });
+}
+
+const same = (found: unknown, wanted: unknown): void => expect(found).toEqual(wanted);
+const holds = (found: object, wanted: object): void => expect(found).toMatchObject(wanted);
+
+/** The only call of a tool that a run made. */
+function resultIn(name: string, entries: readonly SessionEntry[]): SessionEntry {
+  const [result, ...others] = entries.filter(({ type }) => type === 'tool');
+  if (!result || others.length > 0)
+    throw new Error(`${name}: one result was to be there, and ${others.length} more are`);
+  return result;
+}
+
+/** The one that is open, once it is. */
+const oneQuestion = (client: GatewayClient) =>
+  eventually(async () => {
+    const [question, ...others] = await client.request('exec.approval.list', {});
+    if (!question || others.length > 0) throw new Error('not one question is open');
+    return question;
+  });
+
+/** @throws what the run ended with, when it is not ok */
+async function endOf(client: GatewayClient, runId: string): Promise<void> {
+  const params = { runId, timeoutMs: ENDED_WITHIN_MS };
+  const { status } = await client.request('agent.wait', params, { timeoutMs: 0 });
+  expect({ runId, status }).toEqual({ runId, status: 'ok' });
+}
+
+/** What was collected has two ids, one run and one end. */
+function accountOf(name: string, runs: readonly string[], entries: readonly SessionEntry[]): void {
+  const of = (type: SessionEntry['type']) =>
+    entries.flatMap((entry) => (entry.type === type ? [entry.runId] : [])).toSorted();
+  const answers = entries.flatMap((entry) =>
+    entry.type === 'assistant' && entry.stop === 'end' ? [entry.runId] : [],
+  );
+  expect(of('user'), `messages of ${name}`).toEqual(runs);
+  expect(of('run.end'), `ends of ${name}`).toEqual(runs);
+  expect(answers.toSorted(), `answers of ${name}`).toEqual(runs);
+  const shortened = name === 'compacting' || name === 'shortening';
+  expect(of('compaction'), `compactions of ${name}`).toHaveLength(shortened ? 1 : 0);
+}
+
+const hookText = (folder: string, n: number): string => `
+import { appendFileSync, existsSync } from 'node:fs';
+const folder = ${JSON.stringify(folder)};
+const hold = async (name, { sessionKey, signal }) => {
+  if (sessionKey.replace(/^.*:|-\\d+$/g, '') !== name) return undefined;
+  if (${n} === 0) appendFileSync(folder + '/' + name, 'held\\n');
+  while (!existsSync(folder + '/released') && !signal.aborted)
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  return undefined;
+};
+export default {
+  name: 'hold-${n}',
+  hooks: {
+    before_agent_start: (_, about) => hold('assembling', about),
+    after_tool_call: async (_, about) => {
+      await hold('running', about);
+      await hold('running-keyed', about);
+    },
+    agent_end: (_, about) => hold('replying', about),
+  },
+};
+`;

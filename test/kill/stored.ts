@@ -1,0 +1,89 @@
+/**
+ * What is stored of actors and transcripts, read beside the program: from the data folder of one
+ * that is dead, or from the log of a cluster that runs. Wakes nobody, changes nothing.
+ */
+import { join } from 'node:path';
+import { type Address, shardOf } from '../../protocols/address.ts';
+import { decode } from '../../protocols/codec.ts';
+import { Listener } from '../../cli/cluster-link.ts';
+import { viewOf } from '../../cli/cluster-view.ts';
+import type { SessionEntry } from '../../protocols/session.ts';
+import { journalSubject } from '../../protocols/subjects.ts';
+import { openNats, type Store } from '../../runtime/index.ts';
+import { openLmdbStore } from '../../runtime/log/lmdb.ts';
+import { inspectActor } from '../../runtime/reads.ts';
+import { loadShard, catchUp } from '../../runtime/shard/load.ts';
+import { MemoryState } from '../../runtime/state/memory.ts';
+import { LogTranscripts } from '../../runtime/transcripts.ts';
+
+/** Every process says something of itself more often. */
+const HEARD_WITHIN_MS = 5_000;
+
+export type Stored = {
+  /** of its chart; undefined: there is no such actor */
+  stateOf(actor: Address): Promise<unknown>;
+  entriesOf(session: Address): Promise<SessionEntry[]>;
+  close(): Promise<void>;
+};
+
+const entriesIn =
+  ({ log }: Store, env: string) =>
+  async (session: Address): Promise<SessionEntry[]> =>
+    (await new LogTranscripts(log, env).read(session, { limit: 10_000 })).map(
+      ({ entry }) => entry as SessionEntry,
+    );
+
+/** Of a program that is gone. */
+export async function openDead(data: string): Promise<Stored> {
+  const store = await openLmdbStore({ path: join(data, 'store'), durability: 'process' });
+  const cell = await store.log.readLast('cell.local');
+  const { shards } = decode<{ shards: number }>(cell!.bytes);
+  return {
+    stateOf: async (actor) => inspectActor(store.state, shards, actor)?.value,
+    entriesOf: entriesIn(store, 'local'),
+    close: () => store.close(),
+  };
+}
+
+export type StoredCluster = Stored & {
+  readonly shards: number;
+  /** by shard, the name of the worker that says it has it; undefined: nobody does */
+  owners(): readonly (string | undefined)[];
+};
+
+/** Of a cluster; each look folds the actor's shard anew. */
+export async function openCluster(url: string): Promise<StoredCluster> {
+  const env = 'main';
+  const { store, blobs, bus, shards } = await openNats({
+    servers: [url],
+    name: 'looks on',
+    env,
+    // the cell's own count holds
+    shards: 1,
+    create: false,
+    state: () => new MemoryState(),
+    onAlarm: () => {},
+  });
+  const { log, state, cell } = store;
+  const listener = new Listener(bus);
+  return {
+    shards,
+    owners: () =>
+      viewOf({ env, cell, shards }, listener.heard(HEARD_WITHIN_MS)).shards.map(
+        ({ owner }) => owner,
+      ),
+    async stateOf(actor) {
+      const shard = shardOf(actor, shards);
+      const journal = journalSubject(env, shard);
+      await catchUp(await loadShard({ log, state, blobs, journal, shard, cell }), state);
+      const found = inspectActor(state, shards, actor);
+      await state.clear(shard);
+      return found?.value;
+    },
+    entriesOf: entriesIn(store, env),
+    close: async () => {
+      listener.stop();
+      await store.close();
+    },
+  };
+}
