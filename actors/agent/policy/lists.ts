@@ -28,8 +28,18 @@ export const refusalOf = (
   tool: Listed,
   settings: AgentSettings,
   sessionKey: string,
-): string | undefined => {
+): string | undefined => refusals(settings, sessionKey)(tool);
+
+/** The same of many tools: what the lists are is found out once. */
+export const refusals = (
+  settings: AgentSettings,
+  sessionKey: string,
+): ((tool: Listed) => string | undefined) => {
   const layers = layersOf(settings, sessionKey);
+  return (tool) => refusalBy(layers, tool);
+};
+
+const refusalBy = (layers: readonly Layer[], tool: Listed): string | undefined => {
   for (const { deny, denyPath } of layers) {
     const entry = deny.find((name) => names(name, tool));
     if (entry !== undefined) return `the rule ${entry} in ${denyPath} denies it`;

@@ -23,7 +23,7 @@ import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { confinementOf } from './confinement.ts';
 import { alwaysPattern, isAllowedCommand } from './exec-patterns.ts';
-import { refusalOf } from './lists.ts';
+import { refusalOf, refusals } from './lists.ts';
 import { visible } from './shell-line.ts';
 
 export { confinementOf } from './confinement.ts';
@@ -153,11 +153,11 @@ export const offeredTools = (
   settings: AgentSettings,
   sessionKey: string,
 ): readonly ToolSpec[] => {
-  const specs = new Map(tools.specs().map((spec) => [spec.name, spec]));
-  return tools.all().flatMap((tool) => {
-    const spec = specs.get(tool.name);
-    const isOffered =
-      refusalOf(tool, settings, sessionKey) === undefined && tool.unavailable?.() === undefined;
-    return spec && isOffered ? [spec] : [];
+  const specs = tools.specs();
+  const refusal = refusals(settings, sessionKey);
+  // both are in order of registration
+  return tools.all().flatMap((tool, at) => {
+    const isOffered = refusal(tool) === undefined && tool.unavailable?.() === undefined;
+    return isOffered ? [specs[at]!] : [];
   });
 };
