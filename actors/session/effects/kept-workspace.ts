@@ -16,6 +16,7 @@ const OF_FILES: ReadonlySet<ErrorCode> = new Set(['INVALID_ARGUMENT', 'PAYLOAD_T
 const OF_PLACE: ReadonlySet<ErrorCode> = new Set(['CONFLICT', 'UNAVAILABLE']);
 
 type Opening = ReturnType<EffectContext['workspace']>;
+type Results = readonly ToolResult[];
 
 /**
  * Saves it. Answers why its files can not be kept, if that is so.
@@ -33,31 +34,65 @@ export async function unkeptOf(workspace: Awaited<Opening>): Promise<string | un
   }
 }
 
-/** @throws TroupeError as `unkeptOf` */
+/** Others save between so often, at most; each time one of them gets on. */
+const TRIES_MAX = 8;
+
+/**
+ * @param mayRepeat the calls may be made again. A conflict gives up all that they did to the
+ * workspace, so also calls may that do nothing else and may not run twice
+ * @throws TroupeError CONFLICT when others saved at each try, UNAVAILABLE when it can not be saved
+ * for now; never where the calls may not be made again
+ */
 export async function keepingWorkspace(
   context: EffectContext,
-  work: (context: EffectContext) => Promise<readonly ToolResult[]>,
-): Promise<readonly ToolResult[]> {
-  const opened = new Set<Opening>();
-  const results = await work({
-    ...context,
-    workspace(actor) {
+  work: (context: EffectContext) => Promise<Results>,
+  mayRepeat = true,
+): Promise<Results> {
+  for (let tried = 1; ; tried++) {
+    const opened = new Set<Opening>();
+    const workspace: EffectContext['workspace'] = (actor) => {
       const opening = context.workspace(actor);
       opened.add(opening);
       return opening;
-    },
-  });
-  const faults: string[] = [];
+    };
+    const results = await work({ ...context, workspace });
+    try {
+      const fault = await firstFault(opened);
+      if (fault === undefined) return results;
+      const note = `[The workspace was not saved: ${fault}. Mend it, or its changes may be lost.]`;
+      return noted(results, note);
+    } catch (error) {
+      const { code, message } = errorData(error);
+      if (!mayRepeat && OF_PLACE.has(code)) return failed(results, code, message);
+      if (code !== 'CONFLICT' || tried === TRIES_MAX) throw error;
+      for (const opening of opened) await (await opening.catch(() => undefined))?.close();
+    }
+  }
+}
+
+/** Saves all; one that could not be opened has told its call so. @throws as `unkeptOf` */
+async function firstFault(opened: Iterable<Opening>): Promise<string | undefined> {
+  let first: string | undefined;
   for (const opening of opened) {
-    // one that could not be opened has told its call so
     const workspace = await opening.catch(() => undefined);
     const fault = workspace && (await unkeptOf(workspace));
-    if (fault !== undefined) faults.push(fault);
+    first ??= fault;
   }
-  const [fault] = faults;
-  if (fault === undefined) return results;
-  const note = `[The workspace was not saved: ${fault}. Mend it, or its changes may be lost.]`;
-  return results.map((one, n) =>
+  return first;
+}
+
+/** It ran, and what it wrote is not there, or may not be. */
+const failed = (results: Results, code: ErrorCode, message: string): Results =>
+  noted(
+    results,
+    code === 'CONFLICT'
+      ? '[It ran, but what it changed in the workspace is lost: another session of this agent ' +
+          'saved the workspace meanwhile. Look what is there now before you do it again.]'
+      : '[It ran, but whether what it changed in the workspace was saved is not known: ' +
+          `${message}. Look what is there before you do it again.]`,
+  ).map((one) => ({ ...one, isError: true }));
+
+const noted = (results: Results, note: string): Results =>
+  results.map((one, n) =>
     n === results.length - 1 ? { ...one, result: `${one.result}\n${note}` } : one,
   );
-}
