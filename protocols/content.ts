@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox';
 
 /** Images of one message, and of one tool's result. */
 export const IMAGES_MAX = 8;
-/** Of one image, bytes before base64; all images of a message together four times that. */
+/** Of one image, bytes before base64; doors bound all images of a message together, too. */
 export const IMAGE_BYTES_MAX = 1_048_576;
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 

@@ -95,7 +95,10 @@ export type RunRow = {
   acceptedAt: number;
   startedAt?: number;
   endedAt?: number;
-  /** final text, at most 64 KiB; whole in the transcript */
+  /**
+   * final text, at most 64 KiB, whole in the transcript; for one of many messages that joined a
+   * run (`joined`), its first words
+   */
   text?: string;
   error?: ErrorData;
   usage?: Usage;

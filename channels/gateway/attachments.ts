@@ -11,8 +11,8 @@ import {
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Attachment } from '../../protocols/gateway/index.ts';
 
-/** All images of a message together, in bytes. */
-export const IMAGES_BYTES_MAX = IMAGE_BYTES_MAX * 4;
+/** All images of a message together, in bytes: as base64 they fit into one message (4 MiB). */
+export const IMAGES_BYTES_MAX = 2.75 * 2 ** 20;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const DATA_URL = /^data:([a-z]+\/[a-z0-9.+-]+);base64,/i;

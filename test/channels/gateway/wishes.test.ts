@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { imagesOf, IMAGES_BYTES_MAX } from '../../../channels/gateway/attachments.ts';
 import { IMAGE_BYTES_MAX } from '../../../protocols/content.ts';
+import { MESSAGE_BYTES_MAX } from '../../../runtime/door.ts';
 import { MAIN } from './client.ts';
 import { closeAll, openAll } from './opened.ts';
 
@@ -93,6 +94,12 @@ describe('attachments', () => {
     ],
   ])('are refused with their place and why: %s', (_what, attachments, message) => {
     expect(() => imagesOf(attachments)).toThrow(message);
+  });
+
+  test('that are taken fit into one message with their text', () => {
+    const base64 = Math.ceil((IMAGES_BYTES_MAX * 4) / 3);
+    expect(base64 + 65_536).toBeLessThan(MESSAGE_BYTES_MAX);
+    expect(imagesOf([{ content: nearly }, { content: nearly }])).toHaveLength(2);
   });
 
   test('that are not there are no images', () => {
