@@ -59,6 +59,48 @@ describe.each(APIS)('a chain of models that begins on %s', (api) => {
   });
 });
 
+it('a wait that is longer than a person would wait ends the run, and says how long it is', async () => {
+  const server = await served('anthropic-messages');
+  const troupe = await install({
+    config: { models: { providers: { p: providerOf('anthropic-messages', server) } } },
+  });
+  server.otherwise({ kind: 'refuse', status: 429, headers: { 'retry-after': '3600' } });
+  const { row } = await troupe.run(SESSION, 'what is it?');
+  expect(row).toMatchObject({
+    status: 'error',
+    error: { code: 'RATE_LIMIT_EXCEEDED', retryAfterMs: 3_600_000 },
+  });
+  expect(server.requests).toHaveLength(1);
+});
+
+it('a chain that is overloaded as a whole is asked again, and the first that can answers', async () => {
+  const [first, second] = [await served('openai-responses'), await served('anthropic-messages')];
+  const troupe = await install({
+    config: {
+      models: {
+        providers: {
+          first: providerOf('openai-responses', first),
+          second: providerOf('anthropic-messages', second),
+        },
+      },
+      agents: {
+        defaults: {
+          model: `first/${MODELS['openai-responses']}`,
+          fallbacks: [`second/${MODELS['anthropic-messages']}`],
+        },
+      },
+    },
+  });
+  for (const server of [first, second]) {
+    server.script(shapes.overload);
+    server.otherwise(shapes.text);
+  }
+  const told = await troupe.run(SESSION, 'what is it?');
+  expect(told.row).toMatchObject({ status: 'ok', text: TEXT });
+  expect(told.answers).toHaveLength(1);
+  expect(first.requests.length + second.requests.length).toBe(3);
+});
+
 /** How each provider says that a request is too long: status, kind, words. */
 const TOO_LONG: Readonly<Record<ServedApi, Plan>> = {
   'anthropic-messages': {
