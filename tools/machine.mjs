@@ -2,6 +2,7 @@
  * What a test may need of the machine and not find: the one list of it, with what to install.
  * Tests ask `chromiumPath()`; `npm test` prints what is missing.
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { natsMissing } from './nats.mjs';
@@ -29,9 +30,17 @@ export function missingHere() {
   }
   if (!hasBubblewrap()) {
     lines.push('tests of the sandbox need bubblewrap: apt-get install bubblewrap');
+  } else if (!bubblewrapWorks()) {
+    lines.push('tests of the sandbox need user namespaces: see docs/sandbox.md, On a machine');
   }
   return lines;
 }
 
 const hasBubblewrap = () =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'bwrap')));
+
+/** It is there and may do what it is for: in a container that is often forbidden. */
+const bubblewrapWorks = () => {
+  const args = ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', 'true'];
+  return spawnSync('bwrap', args, { timeout: 5_000 }).status === 0;
+};
