@@ -13,6 +13,7 @@ import type { GatewayClient } from '../../cli/gateway-client.ts';
 import { gatewayHttp } from '../../cli/gateway-http.ts';
 import { type Address, shardOf } from '../../protocols/address.ts';
 import { scheduleAddress, type ScheduleFire, type ScheduleRow } from '../../protocols/schedule.ts';
+import type { UsageReport } from '../../protocols/usage.ts';
 import { connectTo } from '../kill/conversations.ts';
 import { freePort, kill, type Program, startGateway, startWorker, TOKEN } from '../kill/program.ts';
 import { openCluster, type StoredCluster } from '../kill/stored.ts';
@@ -21,7 +22,11 @@ import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 
 const WORKERS = ['ann', 'bob'];
 const CONFIG = {
-  agents: { defaults: { sandbox: { mode: 'none' } } },
+  agents: {
+    defaults: { sandbox: { mode: 'none' } },
+    agents: [{ id: 'main', default: true }, { id: 'scout' }],
+  },
+  budget: { tokensPerDay: 1_000_000 },
   tools: { exec: { allow: ['touch *', 'sleep *'] } },
   cluster: { shards: 4 },
 };
@@ -35,21 +40,27 @@ let stored: StoredCluster;
 let first: GatewayClient;
 let second: GatewayClient;
 
+/** A hook that says on which worker a run ended. */
+const signedBy = (name: string) =>
+  `export default { name: 'signed', hooks: { message_sending: ({ text }) => ({ text: text + ' [by ${name}]' }) } };`;
+
 /** As on a machine of its own. */
 function folderOf(name: string): string {
   const data = join(folder, name);
   mkdirSync(data);
   writeFileSync(join(data, 'troupe.json5'), JSON.stringify(CONFIG));
+  mkdirSync(join(data, 'hooks'));
+  writeFileSync(join(data, 'hooks', 'signed.mjs'), signedBy(name));
   return data;
 }
 
 const ownerOf = (actor: Address) => stored.owners()[shardOf(actor, stored.shards)];
 
 /** Names of sessions that live on this worker now. */
-function sessionsOn(worker: string, count: number): string[] {
+function sessionsOn(worker: string, count: number, agent = 'main'): string[] {
   const keys: string[] = [];
   for (let n = 0; keys.length < count; n++) {
-    const key = `agent:main:${worker}-${n}`;
+    const key = `agent:${agent}:${worker}-${n}`;
     if (ownerOf(sessionAddress('default', key)) === worker) keys.push(key);
   }
   return keys;
@@ -100,11 +111,21 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
       ),
     );
     for (const text of words) expect(text).toContain('Wrote 1 bytes');
-    const there = await said(first, sessions[0]!, 'call exec {"command":"touch seen"}');
-    expect(there).toContain('exit code 0');
     const read = (n: number) => said(second, sessions[n]!, `call read {"path":"w-${n}"}`);
     const texts = await Promise.all(sessions.map((_, n) => read(n)));
     for (const [n, text] of texts.entries()) expect(text).toMatch(new RegExp(`1 +${n}`));
+
+    const list = { path: 'list', content: sessions.map((_, n) => `todo-${n}`).join(' ') };
+    await said(first, sessions[0]!, `call write ${JSON.stringify(list)}`);
+    const edit = (n: number) => ({
+      path: 'list',
+      edits: [{ oldText: `todo-${n}`, newText: `done-${n}` }],
+    });
+    await Promise.all(
+      sessions.map((key, n) => said(second, key, `call edit ${JSON.stringify(edit(n))}`)),
+    );
+    const done = await said(first, sessions[0]!, 'call read {"path":"list"}');
+    expect(done).toContain(sessions.map((_, n) => `done-${n}`).join(' '));
   }, 20_000);
 
   it('tell the model of a command that ran whether its files were kept', async () => {
@@ -138,6 +159,43 @@ describe.skipIf(!server)(`agents of a cluster${leftOut}`, () => {
     );
     expect(words.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(await reply).toContain('allowed');
+  }, 20_000);
+
+  it('do not ask again on another worker what was allowed for good', async () => {
+    const asked = new Promise<{ id: string }>((resolve) =>
+      first.on('exec.approval.requested', resolve),
+    );
+    const command = 'call exec {"command":"printf %s for-good"}';
+    const reply = said(second, sessionsOn('bob', 1)[0]!, command);
+    const { id } = await asked;
+    await second.request('exec.approval.resolve', { id, decision: 'allow-always' });
+    expect(await reply).toContain('for-good\n[exit code 0]');
+    const again = await said(first, sessionsOn('ann', 1)[0]!, command);
+    expect(again).toContain('for-good\n[exit code 0]');
+  }, 20_000);
+
+  it('run the hooks of the worker that they are on, and count together for the budget', async () => {
+    const http = WORKERS.map((_, n) =>
+      gatewayHttp({ url: running.get(n === 0 ? 'front' : 'side')!.url, token: TOKEN }),
+    );
+    const reports = () =>
+      Promise.all(
+        http.map(async (door) => (await door)<UsageReport>({ method: 'GET', path: '/v1/usage' })),
+      );
+    const tokensOf = ({ budget }: UsageReport) => budget?.tokensToday ?? 0;
+    const before = Math.max(...(await reports()).map(tokensOf));
+    for (const worker of WORKERS)
+      for (const agent of ['main', 'scout']) {
+        const [session] = sessionsOn(worker, 1, agent);
+        expect(await said(first, session!, 'who is it?')).toContain(`[by ${worker}]`);
+      }
+    await eventually(async () => {
+      const [front, side] = await reports();
+      expect(tokensOf(front!)).toBeGreaterThan(before);
+      expect(side!.budget).toEqual(front!.budget);
+      const used = front!.agents.map(({ tokensToday }) => tokensToday);
+      expect(tokensOf(front!)).toBe(used.reduce((sum, tokens) => sum + tokens, 0));
+    });
   }, 20_000);
 
   it('fire each due time of a schedule once, though its worker is killed', async () => {
