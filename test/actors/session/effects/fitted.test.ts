@@ -16,7 +16,10 @@ const result = (callId: string, more: Partial<ToolResult> = {}): ToolResult => (
 describe('the results of a batch', () => {
   it('are within the outcome of an effect, whatever the calls gave', () => {
     const all = Array.from({ length: 32 }, (_, n) =>
-      result(`c${n}`, { result: '語'.repeat(100_000), images: Array(8).fill(image) as never }),
+      result(`c${n}`, {
+        result: '語'.repeat(100_000),
+        images: Array.from({ length: 8 }, () => image) as never,
+      }),
     );
     const kept = fitted(all);
     expect(encode(kept).length).toBeLessThan(OUTCOME_BYTES_MAX);
