@@ -210,8 +210,10 @@ async function writeDown(
   { tenant, agentId, sessionKey }: CompactInput,
   context: EffectContext,
 ): Promise<string[]> {
-  const { path } = await context.workspace(address(tenant, 'agent', agentId));
-  const isWritten = await logNotes(path, { id: context.id, sessionKey, text, at: context.now() });
+  const workspace = await context.workspace(address(tenant, 'agent', agentId));
+  const notes = { id: context.id, sessionKey, text, at: context.now() };
+  const isWritten =
+    (await logNotes(workspace.path, notes)) && (await unkeptOf(workspace)) === undefined;
   if (isWritten) return [];
   const kept = cutMiddle(text, partMax(parts, QUESTION_CHARACTERS_MAX));
   return [`Notes that could not be written to memory/:\n${kept}`];
