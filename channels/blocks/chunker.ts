@@ -171,7 +171,7 @@ const placesOf = (
     const end = newline < 0 ? text.length : newline;
     const line = text.slice(start, end);
     if (end >= min && (!looksLikeFence(line) || line.length > max * PATIENCE)) {
-      places.push(...withinLine(text, start, end, fence, min, known));
+      places.push(...withinLine({ text, start, end, fence }, min, known, max));
     }
     if (newline < 0) break;
     const before = fence;
@@ -188,25 +188,45 @@ const placesOf = (
   return places;
 };
 
+type Line = {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+  readonly fence: Fence | undefined;
+};
+
+/** How far a line is looked at behind the place where a block is full. */
+const BEHIND_MAX = 4_096;
+
 const SENTENCE_END = /[.!?…]["'”’)\]]*\s$|[。！？．｡][」』）”’]?$/u;
 
 /** Cuts between two characters of a line. The rest must not become a fence by standing alone. */
 const withinLine = (
-  text: string,
-  start: number,
-  end: number,
-  fence: Fence | undefined,
+  { text, start, end, fence }: Line,
   min: number,
   known: number,
+  max: number,
 ): Place[] => {
   const places: Place[] = [];
   const line = text.slice(start, end);
-  for (const { index } of graphemes.segment(line)) {
+  // no more of a long line is gone through than a block can need: what follows comes again
+  const looked = line.slice(0, Math.max(0, max - start) + BEHIND_MAX);
+  for (const { index } of graphemes.segment(looked)) {
     const at = start + index;
-    if (index === 0 || at < min || at > known || looksLikeFence(line.slice(index))) continue;
+    // where the look ends, half a character may stand
+    if (at > known || (looked.length < line.length && index > looked.length - 2)) break;
+    if (index === 0 || at < min || beginsFence(line, index)) continue;
     const before = line.slice(Math.max(0, index - 8), index);
     const kind = SENTENCE_END.test(before) ? 'sentence' : /\s$/.test(before) ? 'space' : 'any';
     places.push({ at, fence, kind });
+    if (at > max) break;
   }
   return places;
+};
+
+/** Whether what follows would be taken for a fence if it stood at the beginning of a line. */
+const beginsFence = (line: string, at: number): boolean => {
+  const first = line[at];
+  if (first === '`' || first === '~') return looksLikeFence(line.slice(at, at + LOOK_AHEAD));
+  return (first === ' ' || first === '\t') && looksLikeFence(line.slice(at, at + BEHIND_MAX));
 };

@@ -178,4 +178,13 @@ describe('a block ends', () => {
       'Twenty characters and more.\n\nAnd more.',
     ]);
   });
+
+  it('of a line without an end that comes at once are made without going through it each time', () => {
+    for (const line of ['word '.repeat(12_000), ' '.repeat(60_000), 'あ'.repeat(60_000)]) {
+      const chunker = new BlockChunker();
+      const blocks = [...chunker.push(line), ...chunker.end()];
+      expect(blocks.map(({ text }) => text).join('')).toBe(line);
+      expect(Math.max(...blocks.map(({ text }) => text.length))).toBeLessThanOrEqual(1_200);
+    }
+  });
 });
