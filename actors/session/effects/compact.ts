@@ -215,6 +215,6 @@ async function writeDown(
   const isWritten =
     (await logNotes(workspace.path, notes)) && (await unkeptOf(workspace)) === undefined;
   if (isWritten) return [];
-  const kept = cutMiddle(text, partMax(parts, QUESTION_CHARACTERS_MAX));
-  return [`Notes that could not be written to memory/:\n${kept}`];
+  const cut = cutMiddle(text, partMax(parts, QUESTION_CHARACTERS_MAX));
+  return [`Notes that could not be written to memory/:\n${cut}`];
 }
