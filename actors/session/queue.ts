@@ -30,14 +30,14 @@ import * as rows from './rows.ts';
 import type { Folded, Joined, Pending, Run, SessionContext } from './types.ts';
 
 /** Messages that may wait (`QueueSettings.cap`), and the most that a setting may say. */
-export const QUEUE_CAP = 20;
+const QUEUE_CAP = 20;
 const QUEUE_CAP_MAX = 100;
 /** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
-export const FOLDED_MAX = 200;
+const FOLDED_MAX = 200;
 /** What waits together; a single message may be as large as doors let in (4 MiB). */
 const WAITING_BYTES_MAX = 4 * 2 ** 20;
 /** Messages that end with one run by steering it; more become runs of their own. */
-export const JOINED_MAX = 256;
+const JOINED_MAX = 256;
 const DEBOUNCE_MS = 500;
 /** Messages that one turn takes into a run; the others come at the next boundary. */
 const STEERED_AT_ONCE = 16;
