@@ -71,7 +71,7 @@ export type Installation = {
 };
 
 /** Files of the agent's workspace by path, and sections of the configuration. */
-export type InstallOptions = {
+type InstallOptions = {
   readonly config: object;
   readonly files?: Readonly<Record<string, string>>;
   /** the data folder, for a troupe that comes back; default one of its own */

@@ -9,7 +9,7 @@ import type { RunEvent, RunRow, SessionEntry, Usage } from '../../protocols/sess
 type Of<Type extends SessionEntry['type']> = Extract<SessionEntry, { type: Type }>;
 type ToolEvent = Extract<RunEvent, { stream: 'tool' }>;
 
-export type Facts = {
+type Facts = {
   readonly row: RunRow;
   /** of the run, in the order in which they were told */
   readonly events: readonly RunEvent[];
