@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { external } from '../../tools/build.mjs';
 
 const shipped = (name: string): string =>
   readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
@@ -25,4 +26,21 @@ it('the image has bubblewrap, and continuous integration too', () => {
   const [, image] = shipped('deploy/Dockerfile').split(/^FROM (?=.*$(?![^]*^FROM))/m);
   expect(image).toMatch(/apt-get install .*bubblewrap/);
   expect(shipped('.ci/run')).toContain('absent+=(bubblewrap)');
+});
+
+it('the image keeps what the bundle leaves outside, by the list of the build', () => {
+  const { dependencies } = JSON.parse(shipped('package.json')) as {
+    dependencies: Record<string, string>;
+  };
+  const kept = external.filter((name) => name in dependencies);
+  expect(kept).toEqual(expect.arrayContaining(['esbuild', 'lmdb', 'msgpackr', 'playwright-core']));
+  expect(shipped('deploy/Dockerfile')).toMatch(
+    /import\('\.\/tools\/build\.mjs'\)[^]*external\.includes/,
+  );
+});
+
+it('Chromium comes with an argument that compose takes from the environment', () => {
+  expect(shipped('deploy/Dockerfile')).toMatch(/^ARG CHROMIUM=$[^]*\$\{CHROMIUM:\+chromium /m);
+  expect(shipped('docker-compose.yml')).toContain('args: { CHROMIUM: "${TROUPE_CHROMIUM:-}" }');
+  expect(shipped('docs/sandbox.md')).toContain('TROUPE_CHROMIUM=1');
 });
