@@ -65,7 +65,10 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
 
     const finals: string[] = [];
     client.on('chat', ({ runId, state }) => void (state === 'final' && finals.push(runId)));
-    await held.begin(client);
+    const { collecting: _, 'backing-off': __, ...still } = STATES;
+    await held.begin(client, () =>
+      eventually(async () => expect(await held!.states(cluster)).toMatchObject(still)),
+    );
     await eventually(async () => expect(await held!.states(cluster)).toEqual(STATES));
     expect(await shardsOf(VICTIM), 'nothing has moved').toEqual(mine);
     held.letGo();

@@ -129,8 +129,11 @@ export class HeldRuns {
       for (let n = 0; !wanted(this.addressOf(name)); n++) this.#suffixes.set(name, n);
   }
 
-  /** Brings every run where it is kept. */
-  async begin(client: GatewayClient): Promise<void> {
+  /**
+   * Brings every run where it is kept. `looked`: the runs that stand still are where they should
+   * be, as far as the test can see; after it come those that soon go on.
+   */
+  async begin(client: GatewayClient, looked = async () => {}): Promise<void> {
     for (const n of [1, 2])
       for (const name of ['compacting', 'shortening'])
         await endOf(client, await this.#say(client, name, `Let us talk. [talk ${name}]`, n));
@@ -143,6 +146,7 @@ export class HeldRuns {
     for (const name of ['assembling', 'running', 'running-keyed', 'replying', 'running-once'])
       await this.#isNoted(name);
     await oneQuestion(client);
+    await looked();
     const first = await this.#say(client, 'collecting', 'I am [collecting].', 1);
     await this.#say(client, 'collecting', 'I am [collecting] more.', 2);
     await this.#say(client, 'backing-off', 'I am [backing-off].');
