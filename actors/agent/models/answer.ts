@@ -21,6 +21,9 @@ export class MalformedEvent extends Error {
 /** What a provider counted, as far as it said so. */
 export type HeardUsage = { readonly [Count in keyof ModelUsage]: number | null | undefined };
 
+/** Of one answer: words, reasoning and arguments. A server that never ends is given up. */
+const ANSWER_CHARACTERS_MAX = 1_048_576;
+
 type OpenCall = { id: string; name: string; json: string };
 
 export class Answer {
@@ -31,6 +34,7 @@ export class Answer {
   #usage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
   #continuation: Continuation | undefined;
   #ended = false;
+  #characters = 0;
 
   /** The provider said that the answer is whole. */
   get ended(): boolean {
@@ -38,14 +42,14 @@ export class Answer {
   }
 
   text(delta: string): void {
-    expectText(delta, 'text delta');
+    this.#count(expectText(delta, 'text delta'));
     if (delta === '') return;
     this.#text += delta;
     this.#heard.push({ kind: 'text', delta });
   }
 
   reasoning(delta: string): void {
-    expectText(delta, 'reasoning delta');
+    this.#count(expectText(delta, 'reasoning delta'));
     if (delta !== '') this.#heard.push({ kind: 'reasoning', delta });
   }
 
@@ -62,12 +66,14 @@ export class Answer {
 
   /** @throws MalformedEvent when no call was opened there */
   callArgs(key: string | number, delta: string): void {
-    this.#callAt(key).json += expectText(delta, 'arguments delta');
+    this.#callAt(key).json += this.#count(expectText(delta, 'arguments delta'));
   }
 
   /** The whole arguments, in place of what the deltas said. */
   wholeCallArgs(key: string | number, json: string): void {
-    this.#callAt(key).json = expectText(json, 'arguments');
+    const call = this.#callAt(key);
+    this.#characters -= call.json.length;
+    call.json = this.#count(expectText(json, 'arguments'));
   }
 
   hasCall(key: string | number): boolean {
@@ -113,6 +119,12 @@ export class Answer {
       usage: withoutZeros(this.#usage),
       ...(continuation === undefined ? {} : { continuation }),
     };
+  }
+
+  #count(text: string): string {
+    this.#characters += text.length;
+    if (this.#characters <= ANSWER_CHARACTERS_MAX) return text;
+    throw new MalformedEvent(`an answer of more than ${ANSWER_CHARACTERS_MAX} characters`);
   }
 
   #callAt(key: string | number): OpenCall {

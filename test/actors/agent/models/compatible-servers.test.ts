@@ -212,3 +212,13 @@ describe('usage', () => {
     expect(server.requests.at(-1)?.body).toHaveProperty('stream_options');
   });
 });
+
+describe('an answer without an end', () => {
+  it.each<[string, unknown]>([
+    ['words', { content: 'x'.repeat(600_000) }],
+    ['arguments', call({ index: 0, id: 'a' }, 'f', 'x'.repeat(600_000))],
+  ])('is given up when its %s are too many', async (_, delta) => {
+    play([delta, delta], 'stop');
+    expect((await ask()).error?.message).toContain('an answer of more than 1048576 characters');
+  });
+});
