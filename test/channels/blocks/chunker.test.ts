@@ -179,7 +179,7 @@ describe('a block ends', () => {
     ]);
   });
 
-  it('of a line without an end that comes at once are made without going through it each time', () => {
+  test('of a line without an end that comes at once are made without going through it each time', () => {
     for (const line of ['word '.repeat(12_000), ' '.repeat(60_000), 'あ'.repeat(60_000)]) {
       const chunker = new BlockChunker();
       const blocks = [...chunker.push(line), ...chunker.end()];
