@@ -24,7 +24,8 @@ export const openRealSystem = async (path: string, tokensPerSecond: number): Pro
     ),
     tools: createToolRegistry(builtInTools),
     hooks: createHooks(),
-    ask: (to, event, options = {}) => system.ask(to, event, { principal: OPERATOR, timeoutMs: 30_000, ...options }),
+    ask: (to, event, options = {}) =>
+      system.ask(to, event, { principal: OPERATOR, timeoutMs: 30_000, ...options }),
   };
   const system: System = await createSystem({
     ...(await openEmbedded({ path })),
