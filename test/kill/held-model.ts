@@ -63,7 +63,7 @@ const HELD: Readonly<Record<string, Plan>> = {
     message: "This model's maximum context length is exceeded",
   },
   // long enough for a second message to come meanwhile
-  collecting: { kind: 'answer', deltas: ['done ', 'collecting'], thinkMs: 2_000 },
+  collecting: { kind: 'answer', deltas: ['done ', 'collecting'], thinkMs: 6_000 },
 };
 
 /** A call that is made again has the same id. */
