@@ -55,7 +55,7 @@ const SILENCE: Plan = { kind: 'stall', deltas: ['so '] };
 
 const HELD: Readonly<Record<string, Plan>> = {
   thinking: SILENCE,
-  'backing-off': { kind: 'refuse', status: 429, headers: { 'retry-after': '20' } },
+  'backing-off': { kind: 'refuse', status: 429, headers: { 'retry-after': '30' } },
   compacting: {
     kind: 'refuse',
     status: 400,

@@ -19,6 +19,8 @@ const NAMES = ['ann', 'bob', 'cleo'];
 const VICTIM = 'bob';
 /** Between two looks at who has which shard. */
 const STILL_MS = 2_000;
+/** Between two looks at the states, which read a row of each session over NATS. */
+const LOOK_MS = 200;
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-held-nats-'));
 const server = natsServers().at(-1);
@@ -75,10 +77,14 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     const finals: string[] = [];
     client.on('chat', ({ runId, state }) => void (state === 'final' && finals.push(runId)));
     const { collecting: _, 'backing-off': __, ...still } = STATES;
+    const states = async () => {
+      await pause(LOOK_MS);
+      return held!.states(cluster);
+    };
     await held.begin(client, () =>
-      eventually(async () => expect(await held!.states(cluster)).toMatchObject(still)),
+      eventually(async () => expect(await states()).toMatchObject(still)),
     );
-    await eventually(async () => expect(await held!.states(cluster)).toEqual(STATES));
+    await eventually(async () => expect(await states()).toEqual(STATES));
     const theirs = cluster.owners().flatMap((owner, at) => (owner === VICTIM ? [at] : []));
     expect(theirs, 'nothing has moved').toEqual(mine);
     held.letGo();

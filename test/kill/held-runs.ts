@@ -46,7 +46,7 @@ const AGENTS: Readonly<Record<string, string>> = {
   'backing-off': 'busy',
 };
 /** Until what was collected begins: long enough to be killed in it. */
-const QUIET_MS = 20_000;
+const QUIET_MS = 30_000;
 /** A hook has five seconds; so many take their time one after the other. */
 const HOOKS = 10;
 /** /compact: no message of its session, and no run. */
