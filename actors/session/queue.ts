@@ -44,15 +44,21 @@ const STEERED_AT_ONCE = 16;
 const LINE_CHARACTERS = 160;
 const PREVIEW_CHARACTERS = 120;
 
+/** What came through no other door. */
+const CHANNEL = 'webchat';
+
 const queueOf = ({ settings }: SessionContext): QueueSettings => settings?.queue ?? {};
 
 export const capOf = (context: SessionContext): number =>
   Math.max(1, Math.min(queueOf(context).cap ?? QUEUE_CAP, QUEUE_CAP_MAX));
 
 /** By message, session, channel, agent. */
-export function modeOf(context: SessionContext, message: SessionReceive): QueueMode {
+export function modeOf(
+  context: SessionContext,
+  message: Pick<SessionReceive, 'queue' | 'channel'>,
+): QueueMode {
   const { byChannel, mode } = queueOf(context);
-  const channel = message.channel ?? 'webchat';
+  const channel = message.channel ?? CHANNEL;
   const ofChannel = byChannel && Object.hasOwn(byChannel, channel) ? byChannel[channel] : undefined;
   return message.queue ?? context.own.queue ?? ofChannel ?? mode ?? 'steer';
 }
@@ -62,9 +68,21 @@ export function modeOf(context: SessionContext, message: SessionReceive): QueueM
 const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
 
 const pendingOf = ({ context, event }: At): Pending => {
-  const { meta, type: _, queue: __, channel: ___, ...message } = receiveOf(event);
-  return { ...message, mode: modeOf(context, receiveOf(event)), acceptedAt: meta.now };
+  const { meta, type: _, queue, channel = CHANNEL, ...message } = receiveOf(event);
+  const isSettled = context.settings !== null || queue || context.own.queue;
+  return {
+    ...message,
+    mode: modeOf(context, receiveOf(event)),
+    ...(isSettled ? {} : { channel }),
+    acceptedAt: meta.now,
+  };
 };
+
+/** The settings are known now: what came before them goes by them, too. */
+export const settled = (context: SessionContext): readonly Pending[] =>
+  context.queue.map(({ channel, ...pending }) =>
+    channel === undefined ? pending : { ...pending, mode: modeOf(context, { channel }) },
+  );
 
 const accepted = ({ context, event }: At, queued: boolean): Reply => {
   const { meta, runId } = receiveOf(event);
@@ -193,7 +211,12 @@ const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
 export function begin({ context, event }: At): Deed {
   const now = nowOf(event);
   const messages = nextRun(context);
-  const { images: _, mode: __, ...first } = messages[0] ?? unfolded(context.folded[0]!);
+  const {
+    images: _,
+    mode: __,
+    channel: ___,
+    ...first
+  } = messages[0] ?? unfolded(context.folded[0]!);
   const joined: Joined[] = [...context.folded, ...messages]
     .filter(({ runId }) => runId !== first.runId)
     .map(joinedOf);

@@ -25,6 +25,7 @@ import {
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from './version-1.ts';
 import { shapeReply } from './reply.ts';
+import { settled } from './queue.ts';
 import * as rows from './rows.ts';
 import type {
   AssembleInput,
@@ -97,7 +98,11 @@ export function admit({ context, event }: At): Deed {
   const { settings, lease } = event as AgentAdmitted;
   const { startedAt } = runOf(context);
   return {
-    change: { settings, ...withRun(context, { lease }) },
+    change: {
+      settings,
+      queue: settled({ ...context, settings }),
+      ...withRun(context, { lease }),
+    },
     events: [{ stream: 'lifecycle', phase: 'start', startedAt }],
   };
 }

@@ -32,6 +32,8 @@ export type Pending = {
   readonly verbose?: Verbosity;
   readonly reasoning?: boolean;
   readonly mode: QueueMode;
+  /** it came before the agent's settings were known: its mode is settled when they are */
+  readonly channel?: string;
   readonly acceptedAt: number;
 };
 
@@ -40,7 +42,7 @@ export type Joined = { readonly runId: string; readonly acceptedAt: number };
 /** One that was folded into a line of the next run, since too many waited. */
 export type Folded = Joined & { readonly line: string };
 
-export type Run = Omit<Pending, 'images' | 'mode'> & {
+export type Run = Omit<Pending, 'images' | 'mode' | 'channel'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly joined: readonly Joined[];

@@ -71,6 +71,18 @@ describe('a message that comes while a run goes', () => {
     expect(session.rows.get('r3')).toMatchObject({ status: 'running', joined: 'r2' });
   });
 
+  it('that comes before the agent has said how goes by what it says', () => {
+    const session = new Driven();
+    session.receive('r1');
+    session.receive('r2');
+    session.receive('r3', { channel: 'irc' });
+    session.receive('r4', { queue: 'steer' });
+    session.admit('r1', { queue: { mode: 'followup', byChannel: { irc: 'collect' } } });
+    const modes = session.context.queue.map(({ runId, mode }) => `${runId} ${mode}`);
+    expect(modes).toEqual(['r2 followup', 'r3 collect']);
+    expect(session.context.run?.joined).toMatchObject([{ runId: 'r4' }]);
+  });
+
   it('goes by the message, then the session, then the channel, then the agent', () => {
     const session = new Driven();
     session.begin('r1', { queue: { mode: 'followup', byChannel: { irc: 'collect' } } });
