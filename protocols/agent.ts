@@ -109,7 +109,15 @@ export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings 
  * From a session: may this run begin? Answer, at once or when a slot is free: `agent.admitted` or
  * `agent.refused`.
  */
-export type AgentAdmit = { type: 'agent.admit'; runId: string };
+export type AgentAdmit = {
+  type: 'agent.admit';
+  runId: string;
+  /**
+   * another agent's run led to it and may be waiting for it: it takes no slot and no place of the
+   * tenant, for then the two could wait for each other. Lineage and grants bound how many there are
+   */
+  nested?: true;
+};
 /**
  * From a session: the run has ended, or it waits no longer. `lease` as it was admitted with, absent
  * when it was not.

@@ -4,7 +4,10 @@
  * `{tenant}/session/{sessionKey}`.
  */
 import type { ImagePart } from './content.ts';
+import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
+import type { Lineage } from './lineage.ts';
+import type { OrphanPolicy, SubagentTerms } from './subagent.ts';
 
 /**
  * What becomes of a message that comes while a run is going (AL3):
@@ -45,6 +48,93 @@ export type SessionReceive = {
   reasoning?: boolean;
   /** the door it came through, for its queue mode; default `webchat` */
   channel?: string;
+
+  // ---- from actors only
+
+  /** who sent it, where that is no person; such a message is never folded: it is refused */
+  origin?: MessageOrigin;
+  lineage?: Lineage;
+  /** its place among those that wait; default normal */
+  priority?: Priority;
+  /** the sender is told of the end of this message's run: RunEnded */
+  notify?: true;
+  /** with the first message, from the subagent actor of this session's key: what it lives by */
+  terms?: SubagentTerms;
+};
+
+/** Who begins a run that no person asked for. */
+export type MessageOrigin = {
+  readonly kind:
+    /** another agent's message, and what it replies */
+    | 'agent'
+    /** the announce step of a conversation */
+    | 'announce'
+    /** the task of a subagent */
+    | 'task'
+    /** results of subagents */
+    | 'subagents';
+  /** of the sender; of a subagent its parent */
+  readonly sessionKey: string;
+  /** conversation or subagents */
+  readonly ids: readonly string[];
+};
+
+/**
+ * From a session, to the sender of a message with `notify`, and for every run of a subagent's
+ * session to its subagent: the run has its end.
+ */
+export type RunEnded = {
+  type: 'run.ended';
+  runId: string;
+  sessionKey: string;
+  status: Exclude<RunStatus, 'queued' | 'running'>;
+  /** the reply as it is told; '' is silence, or that the agent wants no more */
+  text: string;
+  error?: ErrorData;
+  usage: Usage;
+  startedAt: number;
+  endedAt: number;
+  /** the message joined this run */
+  joined?: string;
+  /**
+   * what will begin another run by itself: subagents that go on, results that nobody has read,
+   * messages that wait
+   */
+  open: number;
+  /** the door that people of the session came through last; absent: none ever did */
+  channel?: string;
+  /** of all subagents of the session that have ended, and how many it has started, with theirs */
+  below: { readonly usage: Usage; readonly spawned: number };
+};
+
+/**
+ * From a session to those that its run waits for: does somebody there wait for `origin`, directly
+ * or through others? Passed on along what each of them waits for; whoever waits for `origin` itself
+ * tells it so by `session.cycle`.
+ */
+export type SessionProbe = {
+  type: 'session.probe';
+  /** session key and the conversation that it waits for */
+  origin: string;
+  id: string;
+  /** sessions that have passed it on, at most PROBE_PATH_MAX */
+  path: readonly string[];
+};
+export const PROBE_PATH_MAX = 64;
+/** To the session that began to wait last: that wait would never end. */
+export type SessionCycle = { type: 'session.cycle'; id: string; path: readonly string[] };
+
+/**
+ * To a session: end all that goes on and waits, leave the lists, and be gone. Its subagents go as
+ * `orphans` says. Answer: { closed: true }. The transcript stays; no model sees it again.
+ */
+export type SessionClose = { type: 'session.close'; orphans?: OrphanPolicy };
+/** From a session that is deleted, to the one that takes its subagents over. */
+export type SessionAdopt = { type: 'session.adopt'; children: readonly AdoptedChild[] };
+export type AdoptedChild = {
+  readonly id: string;
+  readonly sessionKey: string;
+  readonly reportBack: boolean;
 };
 export type RunAccepted = {
   runId: string;
@@ -67,6 +157,8 @@ export type SessionReset = { type: 'session.reset'; reason?: string };
 /** To a session: settings of its own, until its reset; null: as the agent has it. Answer: them. */
 export type SessionSet = {
   type: 'session.set';
+  /** what people and agents call it, at most 120 characters */
+  label?: string | null;
   model?: string | null;
   thinking?: string | null;
   queue?: QueueMode | null;
@@ -123,6 +215,13 @@ export type SessionRow = {
   usage: Usage;
   /** first words of the last message, at most 120 characters */
   lastMessage?: string;
+  label?: string;
+  /** the door that people came through last */
+  channel?: string;
+  /** input tokens of the last model call */
+  contextTokens?: number;
+  /** session key of the parent; of a subagent's session */
+  spawnedBy?: string;
 };
 
 /** One tool call a model asks for. `args` is JSON. */
@@ -138,6 +237,8 @@ export type SessionEntry =
       images?: readonly ImagePart[];
       /** the message that joined this run (steer, collect): its own run id */
       of?: string;
+      /** absent: a person */
+      origin?: MessageOrigin;
       at: number;
     }
   /** what the model is told in front of everything; the last one before a call counts (AL5) */
@@ -173,6 +274,8 @@ export type SessionEntry =
       model: string;
       usage?: Usage;
       stop: string;
+      /** worker that made the call, by name; absent where there is one process only */
+      node?: string;
       at: number;
     }
   | {
@@ -219,7 +322,14 @@ export type PromptSource = {
  * run.
  */
 export type RunEvent = { runId: string; sessionKey: string; at: number } & (
-  | { stream: 'lifecycle'; phase: 'start'; startedAt: number }
+  | {
+      stream: 'lifecycle';
+      phase: 'start';
+      startedAt: number;
+      origin?: MessageOrigin;
+      /** of a subagent's session: its parent's key */
+      spawnedBy?: string;
+    }
   /** exactly one end or error per run */
   | {
       stream: 'lifecycle';
@@ -255,6 +365,21 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
   | { stream: 'compaction'; phase: 'start' | 'end'; call: number; willRetry: boolean }
   /** a message joined the run */
   | { stream: 'steer'; of: string; text: string }
+  /**
+   * a subagent of the session, under the run that started it (AA8); `runId` is the parent's,
+   * `childRunId` the subagent's
+   */
+  | ({
+      stream: 'subagent';
+      id: string;
+      childRunId: string;
+      childSessionKey: string;
+      label?: string;
+    } & (
+      | { phase: 'start'; startedAt: number }
+      | { phase: 'end'; endedAt: number; outcome: 'ok' }
+      | { phase: 'error'; endedAt: number; outcome: 'error'; errorMessage: string }
+    ))
 );
 
 const token = (text: string) =>

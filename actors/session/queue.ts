@@ -68,10 +68,13 @@ export function modeOf(
 const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
 
 const pendingOf = ({ context, event }: At): Pending => {
-  const { meta, type: _, queue, channel = CHANNEL, ...message } = receiveOf(event);
+  const { meta, type: _, queue, channel = CHANNEL, ...rest } = receiveOf(event);
+  const { terms: __, notify, priority, ...message } = rest;
   const isSettled = context.settings !== null || queue || context.own.queue;
   return {
     ...message,
+    ...(notify && meta.from ? { notify: meta.from } : {}),
+    ...(priority && priority !== 'normal' ? { priority } : {}),
     mode: modeOf(context, receiveOf(event)),
     ...(isSettled ? {} : { channel }),
     acceptedAt: meta.now,
@@ -215,6 +218,7 @@ export function begin({ context, event }: At): Deed {
     images: _,
     mode: __,
     channel: ___,
+    priority: ____,
     ...first
   } = messages[0] ?? unfolded(context.folded[0]!);
   const joined: Joined[] = [...context.folded, ...messages]

@@ -2,14 +2,21 @@
 import type { Address } from '../../protocols/address.ts';
 import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols/agent.ts';
 import type { ImagePart } from '../../protocols/content.ts';
+import type { ConversationAnswered, SessionConverse } from '../../protocols/conversation.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
+import type { Lineage } from '../../protocols/lineage.ts';
 import type {
+  MessageOrigin,
   PromptReport,
   QueueMode,
   RunStatus,
   SentMessage,
   SessionAbort,
+  SessionAdopt,
+  SessionClose,
   SessionCompact,
+  SessionCycle,
+  SessionProbe,
   SessionReceive,
   SessionReset,
   SessionSet,
@@ -18,6 +25,14 @@ import type {
   Verbosity,
 } from '../../protocols/session.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
+import type {
+  OrphanPolicy,
+  SessionKill,
+  SessionSpawn,
+  SubagentEnded,
+  SubagentTerms,
+} from '../../protocols/subagent.ts';
+import type { Books, Child, Report, Wait } from './bonds.ts';
 
 /** A message that waits: for a run of its own, or for one to join. */
 export type Pending = {
@@ -35,14 +50,23 @@ export type Pending = {
   /** it came before the agent's settings were known: its mode is settled when they are */
   readonly channel?: string;
   readonly acceptedAt: number;
+  readonly origin?: MessageOrigin;
+  readonly lineage?: Lineage;
+  readonly priority?: 'low' | 'high';
+  /** who is told of its end */
+  readonly notify?: Address;
 };
 
 /** An accepted message that ends with the run it joined. */
-export type Joined = { readonly runId: string; readonly acceptedAt: number };
+export type Joined = {
+  readonly runId: string;
+  readonly acceptedAt: number;
+  readonly notify?: Address;
+};
 /** One that was folded into a line of the next run, since too many waited. */
 export type Folded = Joined & { readonly line: string };
 
-export type Run = Omit<Pending, 'images' | 'mode' | 'channel'> & {
+export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly startedAt: number;
   readonly status: RunStatus;
   readonly joined: readonly Joined[];
@@ -74,6 +98,10 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel'> & {
   readonly error?: ErrorData;
   /** what is told at its end (AL7) */
   readonly reply?: string;
+  /** conversations that it began */
+  readonly conversations?: number;
+  /** subagents whose end was the answer to a call that has no result yet */
+  readonly told?: readonly string[];
 };
 
 /** How often the last call was made in a row with one result; digests, not texts. */
@@ -86,6 +114,7 @@ export type OwnSettings = {
   readonly queue?: QueueMode;
   readonly verbose?: Verbosity;
   readonly reasoning?: boolean;
+  readonly label?: string;
 };
 
 export type EndedSession = { readonly sessionId: string; readonly reason: string };
@@ -123,6 +152,20 @@ export type SessionContext = {
   } | null;
   readonly usage: Usage;
   readonly lastMessage: string;
+
+  // ---- absent until there is one
+
+  /** the door that people came through last */
+  readonly channel?: string;
+  readonly contextTokens?: number;
+  /** of a subagent's session */
+  readonly terms?: SubagentTerms;
+  readonly children?: readonly Child[];
+  readonly books?: Books;
+  readonly reports?: readonly Report[];
+  readonly waits?: readonly Wait[];
+  /** it is deleted when what goes on has ended */
+  readonly closing?: { readonly reply: ReplyRef | null; readonly orphans?: OrphanPolicy };
 };
 
 export type SessionEvent =
@@ -131,6 +174,15 @@ export type SessionEvent =
   | Delivered<SessionReset>
   | Delivered<SessionSet>
   | Delivered<SessionCompact>
+  | Delivered<SessionSpawn>
+  | Delivered<SessionKill>
+  | Delivered<SessionConverse>
+  | Delivered<SessionProbe>
+  | Delivered<SessionCycle>
+  | Delivered<SessionClose>
+  | Delivered<SessionAdopt>
+  | Delivered<SubagentEnded>
+  | Delivered<ConversationAnswered>
   | Delivered<AgentAdmitted>
   | Delivered<AgentRefused>
   | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>
@@ -175,6 +227,8 @@ export type CallModelOutput = {
   readonly continuation?: unknown;
   /** models see nothing before this transcript position: later than the input's `from` */
   readonly from?: number;
+  /** worker that made the call */
+  readonly node?: string;
 };
 export type CallToolsInput = {
   readonly sessionKey: string;
@@ -182,6 +236,8 @@ export type CallToolsInput = {
   readonly agentId: string;
   readonly runId: string;
   readonly calls: readonly PlannedCall[];
+  /** whose files the tools work on; absent: the agent's */
+  readonly workspace?: Address;
 };
 export type ToolResult = {
   readonly callId: string;
@@ -230,6 +286,8 @@ export type AssembleInput = {
   readonly isFirst: boolean;
   /** the session that was reset before it (a hook is told) */
   readonly ended?: EndedSession;
+  /** it is a subagent's: of the agent's files only AGENTS.md and TOOLS.md (AA7) */
+  readonly isSubagent?: true;
 };
 export type AssembleOutput = {
   readonly digest: string;
@@ -274,6 +332,8 @@ export type CompactInput = {
   readonly settings: AgentSettings;
   readonly model?: string;
   readonly instructions?: string;
+  /** whose files the daily log is in; absent: the agent's */
+  readonly workspace?: Address;
 };
 export type CompactOutput = {
   /** false: there was nothing to shorten; the other fields are as before */

@@ -159,6 +159,8 @@ export class RunBook {
       case 'steer':
         this.#join(event);
         return this.#listener.steered(live, event);
+      case 'subagent':
+        return;
       default:
         return this.#said(live, event);
     }

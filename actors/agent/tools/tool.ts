@@ -9,7 +9,7 @@ import type { Address } from '../../../protocols/address.ts';
 import type { ImagePart } from '../../../protocols/content.ts';
 import type { SentMessage } from '../../../protocols/session.ts';
 import type { Message } from '../../../protocols/statechart.ts';
-import type { AskAnswer, Index } from '../../../runtime/index.ts';
+import type { AskAnswer, Index, TranscriptReader } from '../../../runtime/index.ts';
 
 /**
  * What another run of the same call does: `repeatable` = nothing; `keyed` = nothing, if the
@@ -28,6 +28,8 @@ export type ToolContext = {
   readonly agentId: string;
   readonly sessionKey: string;
   readonly runId: string;
+  /** of this call, as the model named it */
+  readonly callId: string;
   /** where it may read, write and run: one place decided it (`policy/sandboxed.ts`) */
   readonly confinement: Confinement;
   /**
@@ -60,6 +62,8 @@ export type ToolSystem = {
     options?: { readonly timeoutMs?: number; readonly key?: string },
   ): Promise<AskAnswer>;
   index(): Promise<Index>;
+  /** Committed transcript of an actor of the tenant. */
+  transcript(of: Address): TranscriptReader;
 };
 
 /**
