@@ -72,6 +72,8 @@ export type SpawnTerms = {
   readonly costUsd?: number;
   /** true: a workspace of its own, empty; false: that of the parent's agent */
   readonly isolated: boolean;
+  /** how long its session can be read after its end, milliseconds */
+  readonly keepMs: number;
 };
 
 /** What the parent grants. */

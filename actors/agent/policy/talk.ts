@@ -48,6 +48,8 @@ export type SpawnRules = {
   readonly timeoutMs: number;
   readonly turnsMax: number;
   readonly costUsd: number;
+  /** how long an ended one's session can be read, milliseconds */
+  readonly keepMs: number;
   readonly limits: SpawnLimits;
 };
 
