@@ -1,0 +1,71 @@
+/**
+ * Terms: what a subagent's session lives by instead of its agent's settings (AA6, AA7): who admits
+ * its runs, what its parent granted, whose files it works on. Pure.
+ */
+import { address, type Address } from '../../protocols/address.ts';
+import type { AgentSettings, RunLimits } from '../../protocols/agent.ts';
+import { parseSessionKey } from '../../protocols/session-key.ts';
+import { subagentAddress, type SubagentTerms } from '../../protocols/subagent.ts';
+import { TURNS_MAX } from './limits.ts';
+import type { SessionContext } from './types.ts';
+
+/** The subagent whose session this key is; undefined: of none. */
+export function subagentOf(sessionKey: string): string | undefined {
+  try {
+    const parts = parseSessionKey(sessionKey);
+    return parts.kind === 'subagent' ? parts.id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The subagent actor that gave the session its terms, and hears of each of its runs. */
+export const grantorOf = ({ tenant, sessionKey, terms }: SessionContext): Address | undefined => {
+  const id = terms && subagentOf(sessionKey);
+  return id === undefined ? undefined : subagentAddress(tenant, id);
+};
+
+/** The agent that admits the session's runs, and that they are released to. */
+export const admitterOf = ({ tenant, agentId, terms }: SessionContext): Address =>
+  address(tenant, 'agent', terms?.admitBy ?? agentId);
+
+/** Whose files its tools work on; undefined: the agent's. */
+export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Address | undefined {
+  if (!terms) return undefined;
+  const id = subagentOf(sessionKey);
+  if (terms.isolated && id !== undefined) return subagentAddress(tenant, id);
+  return address(tenant, 'agent', agentOf(terms.parent));
+}
+
+const agentOf = (sessionKey: string): string => {
+  const parts = parseSessionKey(sessionKey);
+  return 'agentId' in parts ? parts.agentId : 'main';
+};
+
+/** The settings as the grant narrows them: of two ceilings the smaller one holds. */
+export function underTerms(settings: AgentSettings, terms: SubagentTerms): AgentSettings {
+  const { agentId, model, thinking, purpose, sandbox, timeoutMs } = terms;
+  return {
+    ...settings,
+    agentId,
+    ...(model === undefined ? {} : { model }),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(purpose === undefined ? {} : { purpose }),
+    sandbox,
+    timeoutMs: Math.min(settings.timeoutMs, timeoutMs),
+    limits: narrowed(settings.limits, terms),
+  };
+}
+
+function narrowed(limits: RunLimits = {}, { turnsMax, tokens, costUsd }: SubagentTerms): RunLimits {
+  const cost = smaller(limits.costPerSessionUsd, costUsd);
+  return {
+    ...limits,
+    turnsMax: Math.min(limits.turnsMax ?? TURNS_MAX, turnsMax),
+    tokensPerSession: Math.min(limits.tokensPerSession ?? Infinity, tokens),
+    ...(cost === undefined ? {} : { costPerSessionUsd: cost }),
+  };
+}
+
+const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
