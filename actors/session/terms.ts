@@ -13,7 +13,7 @@ import type { SessionContext } from './types.ts';
 export function subagentOf(sessionKey: string): string | undefined {
   try {
     const parts = parseSessionKey(sessionKey);
-    return parts.kind === 'subagent' ? parts.id : undefined;
+    return parts.type === 'subagent' ? parts.id : undefined;
   } catch {
     return undefined;
   }
