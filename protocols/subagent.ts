@@ -155,7 +155,7 @@ export type SubagentReserve = {
 };
 /** From its parent: there is a place. */
 export type SubagentGo = { type: 'subagent.go' };
-/** From its parent or an operator. A second one changes nothing. */
+/** From its parent or an operator. A second one changes nothing. Answer: { killed: ids }. */
 export type SubagentKill = { type: 'subagent.kill'; reason: string };
 /** From a tool of the parent, or an operator: say this to it. Answer: { delivered } or CONFLICT. */
 export type SubagentSteer = { type: 'subagent.steer'; text: string };
@@ -222,6 +222,8 @@ export type SubagentRow = {
   usage?: Usage;
   createdAt: number;
   startedAt?: number;
+  /** shard time at which it ends by itself; absent when it has ended */
+  until?: number;
   endedAt?: number;
   /** absent while its end is not told */
   reported?: ReportedBy;
