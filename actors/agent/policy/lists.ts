@@ -52,7 +52,7 @@ const refusalBy = (layers: readonly Layer[], tool: Listed): string | undefined =
 };
 
 /** Whether an entry of a list means the tool. */
-const names = (entry: string, { name, aliases = [], groups = [] }: Listed): boolean =>
+export const names = (entry: string, { name, aliases = [], groups = [] }: Listed): boolean =>
   entry === '*' ||
   entry === name ||
   aliases.includes(entry) ||

@@ -10,6 +10,7 @@ import type { ImagePart } from '../../../protocols/content.ts';
 import type { SentMessage } from '../../../protocols/session.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import type { AskAnswer, Index, TranscriptReader } from '../../../runtime/index.ts';
+import type { TalkRules } from '../policy/talk.ts';
 
 /**
  * What another run of the same call does: `repeatable` = nothing; `keyed` = nothing, if the
@@ -43,6 +44,10 @@ export type ToolContext = {
   update(delta: string): void;
   /** Messages to actors of the tenant, and committed rows. */
   readonly system: ToolSystem;
+  /** what agents may do with each other's sessions; asked with `judge` */
+  readonly talk: TalkRules;
+  /** The tools of this installation, by what lists know them by. */
+  readonly installed: readonly Pick<Tool, 'name' | 'aliases' | 'groups'>[];
   /** Values that skills put into the environment of commands (AL5). Names only in logs. */
   readonly env: Readonly<Record<string, string>>;
 };

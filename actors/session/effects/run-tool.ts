@@ -70,7 +70,7 @@ async function outcomeOf(
   update: (delta: string) => void,
 ): Promise<Outcome> {
   const services = context.services as AgentServices;
-  const { tools, ask } = services;
+  const { tools, ask, talk } = services;
   const { tenant, agentId, sessionKey, runId } = input;
   const limitMs = tools.get(call.name)?.timeoutMs ?? TIMEOUT_MS;
   const late = AbortSignal.timeout(limitMs);
@@ -96,6 +96,8 @@ async function outcomeOf(
             index: () => context.index(),
             transcript: (of) => context.transcript(of),
           },
+          talk,
+          installed: tools.all(),
           env,
         }),
       ),

@@ -1,9 +1,13 @@
 /** What a tool is given in tests: nothing behind it, unless the test says so. */
 import type { ToolContext, ToolSystem } from '../../../../actors/agent/tools/tool.ts';
+import { NO_TALK } from '../../../servers/talk-rules.ts';
 
 const nobody: ToolSystem = {
   ask: () => Promise.reject(new Error('nobody is asked here')),
   index: () => Promise.reject(new Error('there are no rows here')),
+  transcript: () => {
+    throw new Error('there is no transcript here');
+  },
 };
 
 export const toolContext = (changes: Partial<ToolContext> = {}): ToolContext => ({
@@ -14,10 +18,13 @@ export const toolContext = (changes: Partial<ToolContext> = {}): ToolContext => 
   agentId: 'main',
   sessionKey: 'agent:main:main',
   runId: 'run-1',
+  callId: 'call-1',
   confinement: { sandboxed: false, workspaceAccess: 'rw' },
   workspace: () => Promise.reject(new Error('there is no workspace here')),
   update: () => {},
   system: nobody,
+  installed: [],
+  talk: NO_TALK,
   env: {},
   ...changes,
 });

@@ -28,6 +28,10 @@ const contextOn = (system: System, changes: Partial<ToolContext> = {}): ToolCont
       ask: (to, event, options = {}) =>
         system.ask(to, event, { principal, timeoutMs: 15_000, ...options }),
       index: () => Promise.resolve(system.index),
+      transcript: (of) => ({
+        read: (options) => system.transcripts.read(of, options),
+        last: () => system.transcripts.last(of),
+      }),
     },
     ...changes,
   });

@@ -1,5 +1,6 @@
 /** What a tool is given, for tests that call one directly. */
 import type { ToolContext } from '../../../../actors/agent/tools/tool.ts';
+import { NO_TALK } from '../../../servers/talk-rules.ts';
 
 /** A call on the host without a workspace or actors; tests lay over it what they need. */
 export const toolContext = (over: Partial<ToolContext> = {}): ToolContext => ({
@@ -10,13 +11,19 @@ export const toolContext = (over: Partial<ToolContext> = {}): ToolContext => ({
   agentId: 'main',
   sessionKey: 'agent:main:main',
   runId: 'run-1',
+  callId: 'call-1',
   confinement: { sandboxed: false, workspaceAccess: 'rw' },
   workspace: () => Promise.reject(new Error('this test has no workspace')),
   update: () => {},
   system: {
     ask: () => Promise.reject(new Error('this test has no actors')),
     index: () => Promise.reject(new Error('this test has no index')),
+    transcript: () => {
+      throw new Error('this test has no transcript');
+    },
   },
+  installed: [],
+  talk: NO_TALK,
   env: {},
   ...over,
 });
