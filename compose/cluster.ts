@@ -160,7 +160,12 @@ async function joinCluster(
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
-      services: { ...services, ...tasks.services, ask: askOf(() => opening) },
+      services: {
+        ...services,
+        ...tasks.services,
+        ...(role === 'worker' ? { node: name } : {}),
+        ask: askOf(() => opening),
+      },
       workspaces: workspacesOf(config, { blobs, cell, node: `${role}-${name}` }),
       env: nats.env,
       cluster: {

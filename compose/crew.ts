@@ -15,6 +15,7 @@ import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { labelsOf } from './observed.ts';
 import { skillsFolderOf } from './skills.ts';
+import { talkRulesOf } from './talk-rules.ts';
 import { webToolsOf } from './web-tools.ts';
 
 /** Whoever comes through the doors of this version. */
@@ -63,6 +64,7 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
       ...ownTools,
     ]),
     hooks: createHooks(),
+    talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),
     skillsEnv: config.skills.env,
   };

@@ -5,6 +5,8 @@
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
 import { notYetUsed, oneOf, record, section } from './fields.ts';
 import { ceilings, limits, queueOverride, toolsOverride, verbose } from './schema-runs.ts';
+import { sandboxDefaults, sandboxOverride } from './schema-sandbox.ts';
+import { a2a, spawnDefaults, subagents } from './schema-talk.ts';
 
 /** Agent ids stand inside session keys and actor addresses: no colon, no slash. */
 export const agentIdPattern = '^[a-z0-9][a-z0-9_-]{0,62}$';
@@ -25,54 +27,6 @@ export const modelName = (description: string) =>
   });
 
 const thinkingLevels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
-const toolList = (description: string, standard: readonly string[]) =>
-  Type.Array(Type.String({ minLength: 1 }), { description, default: [...standard] });
-const agentList = (description: string) =>
-  Type.Array(Type.String({ minLength: 1 }), { description });
-
-const sandboxMode = oneOf(['none', 'non-main', 'always'], {
-  description:
-    'which sessions run their tools in a sandbox: none, all but the main one, or every one',
-  default: 'non-main',
-});
-const workspaceAccess = (standard: 'rw' | 'ro') =>
-  oneOf(['ro', 'rw', 'none'], {
-    description: 'what sandboxed tools may do in the workspace: read, read and write, nothing',
-    default: standard,
-  });
-
-const sandboxDefaults = section('sandbox of every agent that does not say otherwise', {
-  mode: sandboxMode,
-  workspaceAccess: workspaceAccess('rw'),
-  allowlist: toolList('tools and `group:` names that a sandboxed session may call', [
-    'bash',
-    'process',
-    'read',
-    'write',
-    'edit',
-  ]),
-  denylist: toolList('tools and groups that it may not; wins over the allowlist', [
-    'browser',
-    'canvas',
-    'nodes',
-    'cron',
-  ]),
-});
-
-/** The same keys without defaults: what is left out comes from `agents.defaults.sandbox`. */
-const sandboxOverride = Type.Object(
-  {
-    mode: Type.Optional(
-      oneOf(['none', 'non-main', 'always'], { description: 'as in the defaults' }),
-    ),
-    workspaceAccess: Type.Optional(
-      oneOf(['ro', 'rw', 'none'], { description: 'as in the defaults' }),
-    ),
-    allowlist: Type.Optional(agentList('instead of the allowlist of the defaults')),
-    denylist: Type.Optional(agentList('instead of the denylist of the defaults')),
-  },
-  { description: 'what differs from `agents.defaults.sandbox`', additionalProperties: false },
-);
 
 const defaults = section('what every agent has unless its own entry says otherwise', {
   model: Type.Optional(
@@ -126,23 +80,6 @@ const defaults = section('what every agent has unless its own entry says otherwi
     description: 'runs of one agent at once, over all its sessions; more wait in order',
   }),
 });
-
-const historyLevel = oneOf(['none', 'summary', 'full'], {
-  description: 'what that agent may read of this one’s sessions',
-});
-
-const a2a = Type.Object(
-  {
-    allowIncoming: Type.Optional(agentList('ids of agents that may send to this one, `*` for any')),
-    allowOutgoing: Type.Optional(agentList('ids of agents that this one may send to, `*` for any')),
-    historyAccess: Type.Optional(
-      Type.Record(Type.String({ minLength: 1 }), historyLevel, {
-        description: 'by reading agent, `*` for any other: none, summary or full',
-      }),
-    ),
-  },
-  { description: 'talk with other agents', additionalProperties: false },
-);
 
 const agent = record('one agent', {
   id: agentId('its name, part of its session keys `agent:<id>:…`'),
@@ -199,14 +136,8 @@ const agent = record('one agent', {
       description: 'instead of `agents.defaults.runsMax`',
     }),
   ),
-  a2a: Type.Optional(notYetUsed(a2a)),
-  subagents: Type.Optional(
-    notYetUsed(
-      record('agents that it may start', {
-        allowAgents: Type.Optional(agentList('ids, `*` for any. Default only itself')),
-      }),
-    ),
-  ),
+  a2a: Type.Optional(a2a),
+  subagents: Type.Optional(subagents),
 });
 
 const route = record('who gets the message', {
@@ -262,46 +193,6 @@ const routing: TUnsafe<Routing> = Type.Unsafe<Routing>(
   ),
 );
 
-const spawnDefaults = section('what an agent that another one starts may do', {
-  sandbox: section('its sandbox', {
-    mode: oneOf(['none', 'non-main', 'always'], {
-      description: 'as in `agents.defaults.sandbox`',
-      default: 'always',
-    }),
-    workspaceAccess: workspaceAccess('ro'),
-    allowlist: toolList('tools it may call', ['read', 'web_search']),
-    denylist: toolList('tools it may not; wins over the allowlist', [
-      'bash',
-      'write',
-      'canvas',
-      'sessions_spawn',
-    ]),
-    maxTokens: Type.Integer({
-      minimum: 1,
-      default: 50_000,
-      description: 'input and output tokens of the whole run',
-    }),
-    timeout: Type.Integer({
-      minimum: 1_000,
-      default: 300_000,
-      description: 'longest it may run, milliseconds',
-    }),
-  }),
-  maxSpawnDepth: Type.Integer({
-    minimum: 1,
-    maximum: 5,
-    default: 2,
-    description:
-      'agents in a chain of starts, the first one counted: 2 means that children start none',
-  }),
-  maxConcurrentSpawns: Type.Integer({
-    minimum: 1,
-    maximum: 20,
-    default: 3,
-    description: 'children of one session that run at once; up to 20 more wait',
-  }),
-});
-
 export const agentsSection = section('the agents', {
   defaults,
   agents: Type.Array(agent, {
@@ -315,5 +206,5 @@ export const agentsSection = section('the agents', {
     description: 'runs of all agents together at once; more wait in order. 0: as many as there are',
   }),
   routing,
-  spawnDefaults: notYetUsed(spawnDefaults),
+  spawnDefaults,
 });

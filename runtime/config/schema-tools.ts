@@ -3,8 +3,9 @@
  * installation adds (AL5, AL6, AL11, SX2, SX3).
  */
 import { Type } from '@sinclair/typebox';
-import { notYetUsed, oneOf, record, secret, section } from './fields.ts';
+import { oneOf, secret, section } from './fields.ts';
 import { execPolicyDefaults } from './schema-runs.ts';
+import { agentToAgentAccess } from './schema-talk.ts';
 
 const toolNames = (description: string) =>
   Type.Array(Type.String({ minLength: 1 }), { description, default: [] });
@@ -86,20 +87,7 @@ export const toolsSection = section('tools of all agents', {
   exec,
   web,
   browser,
-  agentToAgent: notYetUsed(
-    section('access of one agent to the sessions of another', {
-      enabled: Type.Boolean({ default: false, description: 'whether there is any' }),
-      allow: Type.Optional(
-        Type.Array(
-          record('one permitted direction', {
-            from: Type.String({ minLength: 1, description: 'id of the acting agent, `*` for any' }),
-            to: Type.String({ minLength: 1, description: 'id of the other agent, `*` for any' }),
-          }),
-          { description: 'permitted pairs. Left out: all, as far as each agent’s `a2a` lets them' },
-        ),
-      ),
-    }),
-  ),
+  agentToAgent: agentToAgentAccess,
 });
 
 export const hooksSection = section('code of the installation that looks at runs', {

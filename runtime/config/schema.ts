@@ -12,6 +12,7 @@ import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';
 import { modelsSection } from './schema-models.ts';
 import { budgetSection, messagesSection } from './schema-runs.ts';
+import { agentToAgentExchange } from './schema-talk.ts';
 import { hooksSection, skillsSection, toolsSection } from './schema-tools.ts';
 
 const auth = section('who may connect', {
@@ -82,16 +83,7 @@ const session = section('sessions', {
       default: 'main',
     }),
   ),
-  agentToAgent: notYetUsed(
-    section('agents that write to each other', {
-      maxPingPongTurns: Type.Integer({
-        minimum: 0,
-        maximum: 5,
-        default: 5,
-        description: 'replies that go back and forth after the first one; 5 is the hard limit',
-      }),
-    }),
-  ),
+  agentToAgent: agentToAgentExchange,
 });
 
 const runtime = section('the actor runtime', {

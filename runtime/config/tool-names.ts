@@ -15,7 +15,14 @@ export const toolGroups = {
   automation: ['cron', 'nodes'],
   messaging: ['message'],
   memory: ['memory_search', 'memory_get'],
-  sessions: ['sessions_list', 'sessions_history', 'sessions_send', 'sessions_spawn'],
+  sessions: [
+    'sessions_list',
+    'sessions_history',
+    'sessions_send',
+    'sessions_spawn',
+    'subagents',
+    'session_status',
+  ],
 } as const satisfies Record<string, readonly string[]>;
 
 /** Another name of a tool, the same everywhere. */

@@ -21,6 +21,7 @@ import {
 import { approvalAddress } from '../../protocols/approval.ts';
 import { type RunRow, runEventsTopic } from '../../protocols/session.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../runtime/index.ts';
+import { NO_TALK } from '../servers/talk-rules.ts';
 
 const [data = '', message = ''] = process.argv.slice(2);
 const SESSION = 'agent:main:main';
@@ -81,6 +82,7 @@ const services: AgentServices = {
   ),
   tools: createToolRegistry(tools),
   hooks,
+  talk: NO_TALK,
   ask: (to, event, options = {}) =>
     system.ask(to, event, { principal: operator, timeoutMs: 30_000, ...options }),
 };

@@ -9,6 +9,7 @@ import { createToolRegistry } from '../../../actors/agent/tools/registry.ts';
 import { type AgentServices, rootAddress, shippedActors } from '../../../actors/index.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
 import { OPERATOR } from '../../../channels/gateway/door.ts';
+import { OPEN_TALK } from '../../servers/talk-rules.ts';
 
 /** A folder for the data, and how to remove it. */
 export const dataFolder = () => {
@@ -24,6 +25,7 @@ export const openRealSystem = async (path: string, tokensPerSecond: number): Pro
     ),
     tools: createToolRegistry(builtInTools),
     hooks: createHooks(),
+    talk: OPEN_TALK,
     ask: (to, event, options = {}) =>
       system.ask(to, event, { principal: OPERATOR, timeoutMs: 30_000, ...options }),
   };

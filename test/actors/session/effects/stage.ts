@@ -21,6 +21,7 @@ import {
 import { folderWorkspaces } from '../../../../runtime/workspaces/folder.ts';
 import { WorkspacesOfEffect } from '../../../../runtime/workspaces/of-effect.ts';
 import { temporaryFolder } from '../../../runtime/workspaces/temporary.ts';
+import { NO_TALK } from '../../../servers/talk-rules.ts';
 
 export const AGENT: Address = address('default', 'agent', 'main');
 export const settings: AgentSettings = {
@@ -61,6 +62,7 @@ export async function stage(options: StageOptions = {}) {
     }),
     tools: createToolRegistry(builtInTools),
     hooks: createHooks(options.hooks ? { modules: [options.hooks] } : {}),
+    talk: NO_TALK,
     ask: () => Promise.reject(new Error('not asked for')),
     ...options.skills,
   };

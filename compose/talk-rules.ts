@@ -1,0 +1,76 @@
+/**
+ * Talk rules: what a configuration says about agents that talk, in the words of the policy. They
+ * are the same for all agents of a process and do not travel with settings; the workers of a
+ * cluster have one file, so they say the same.
+ */
+import type { AgentTalk, TalkRules } from '../actors/agent/policy/talk.ts';
+import type { SandboxPolicy } from '../protocols/agent.ts';
+import type { AgentConfig, Config } from '../runtime/config/index.ts';
+
+export function talkRulesOf(config: Config): TalkRules {
+  const { tools, session, agents } = config;
+  const { maxPingPongTurns, maxHops, maxMessages } = session.agentToAgent;
+  const { enabled, allow } = tools.agentToAgent;
+  return {
+    enabled,
+    ...(allow ? { allow } : {}),
+    agents: Object.fromEntries(agents.agents.map((one) => [one.id, talkOf(one)])),
+    visibility: agents.defaults.sandbox.sessionToolsVisibility,
+    mainKey: session.mainKey,
+    turns: maxPingPongTurns,
+    lineage: { hopsMax: maxHops, messagesMax: maxMessages },
+    spawn: spawnRulesOf(config),
+  };
+}
+
+function spawnRulesOf({ agents: { spawnDefaults }, session }: Config): TalkRules['spawn'] {
+  const { sandbox, ...ceilings } = spawnDefaults;
+  const { mainKey } = session;
+  return {
+    sandbox: {
+      mode: sandbox.mode,
+      workspaceAccess: sandbox.workspaceAccess,
+      allow: sandbox.allowlist,
+      deny: sandbox.denylist,
+      ...(mainKey === 'main' ? {} : { mainKey }),
+    },
+    tokens: sandbox.maxTokens,
+    timeoutMs: sandbox.timeout,
+    turnsMax: ceilings.maxTurns,
+    costUsd: ceilings.maxCostUsd,
+    keepMs: ceilings.keepMinutes * 60_000,
+    limits: {
+      depthMax: ceilings.maxSpawnDepth,
+      concurrentMax: ceilings.maxConcurrentSpawns,
+      perSessionMax: ceilings.maxSpawnsPerSession,
+      perTreeMax: ceilings.maxSpawnsPerTree,
+      tokensPerTree: ceilings.maxTokensPerTree,
+      costPerTreeUsd: ceilings.maxCostPerTreeUsd,
+      hopsMax: session.agentToAgent.maxHops,
+      onParentReset: ceilings.onParentReset,
+    },
+  };
+}
+
+/**
+ * Only what the agent's entry says: a list that is left out means something else than an empty one.
+ */
+function talkOf({ a2a, subagents }: AgentConfig): AgentTalk {
+  const { sandbox } = subagents ?? {};
+  return {
+    ...a2a,
+    ...(subagents?.allowAgents ? { allowAgents: subagents.allowAgents } : {}),
+    ...(sandbox ? { sandbox: sandboxOf(sandbox) } : {}),
+    ...(sandbox?.maxTokens === undefined ? {} : { tokens: sandbox.maxTokens }),
+    ...(sandbox?.timeout === undefined ? {} : { timeoutMs: sandbox.timeout }),
+  };
+}
+
+type SpawnSandbox = NonNullable<NonNullable<AgentConfig['subagents']>['sandbox']>;
+
+const sandboxOf = (given: SpawnSandbox): Partial<SandboxPolicy> => ({
+  ...(given.mode ? { mode: given.mode } : {}),
+  ...(given.workspaceAccess ? { workspaceAccess: given.workspaceAccess } : {}),
+  ...(given.allowlist ? { allow: given.allowlist } : {}),
+  ...(given.denylist ? { deny: given.denylist } : {}),
+});

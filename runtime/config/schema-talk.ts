@@ -1,0 +1,154 @@
+/**
+ * What agents may do with each other, in the words of the configuration: who may find, read, write
+ * to and start whom, and the ceilings of all that follows from one message (AA3 to AA8).
+ *
+ * Boundary: shape only. What the keys mean together is decided in actors/agent/policy/talk.ts, and
+ * told in docs/agent-talk.md.
+ */
+import { Type } from '@sinclair/typebox';
+import { oneOf, record, section } from './fields.ts';
+import { spawnSandbox, spawnSandboxOverride } from './schema-sandbox.ts';
+
+const agentList = (description: string) =>
+  Type.Array(Type.String({ minLength: 1 }), { description });
+
+/** `tools.agentToAgent` */
+export const agentToAgentAccess = section('access of one agent to the sessions of another', {
+  enabled: Type.Boolean({ default: false, description: 'whether there is any' }),
+  allow: Type.Optional(
+    Type.Array(
+      record('one permitted direction', {
+        from: Type.String({ minLength: 1, description: 'id of the acting agent, `*` for any' }),
+        to: Type.String({ minLength: 1, description: 'id of the other agent, `*` for any' }),
+      }),
+      { description: 'permitted pairs. Left out: all, as far as each agent’s `a2a` lets them' },
+    ),
+  ),
+});
+
+/** `session.agentToAgent` */
+export const agentToAgentExchange = section('agents that write to each other', {
+  maxPingPongTurns: Type.Integer({
+    minimum: 0,
+    maximum: 5,
+    default: 5,
+    description: 'replies that go back and forth after the first one; 5 is the hard limit',
+  }),
+  maxHops: Type.Integer({
+    minimum: 1,
+    maximum: 32,
+    default: 16,
+    description:
+      'messages between agents, starts of agents and their reports in one chain; the next is refused',
+  }),
+  maxMessages: Type.Integer({
+    minimum: 1,
+    maximum: 10_000,
+    default: 200,
+    description:
+      'messages between agents that may follow from one message of a person, however they branch',
+  }),
+});
+
+/** `agents.agents[].a2a` */
+export const a2a = Type.Object(
+  {
+    allowIncoming: Type.Optional(
+      agentList(
+        'ids of agents that may find this one’s sessions, read them and send to them, `*` for any. ' +
+          'Left out: any; empty: none',
+      ),
+    ),
+    allowOutgoing: Type.Optional(
+      agentList(
+        'ids of agents whose sessions this one may find, read and send to, `*` for any. ' +
+          'Left out: any; empty: none',
+      ),
+    ),
+    historyAccess: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1 }),
+        oneOf(['none', 'summary', 'full'], {
+          description: 'what that agent may read of this one’s sessions',
+        }),
+        {
+          description:
+            'by reading agent, `*` for any other: none, summary or full. Left out: none for all',
+        },
+      ),
+    ),
+  },
+  { description: 'talk with other agents', additionalProperties: false },
+);
+
+/** `agents.agents[].subagents` */
+export const subagents = record('agents that it may start, and itself as one that is started', {
+  allowAgents: Type.Optional(
+    agentList('ids of agents that it may start, `*` for any. Left out: only itself; empty: none'),
+  ),
+  sandbox: Type.Optional(spawnSandboxOverride),
+});
+
+const dollars = (description: string) =>
+  Type.Number({
+    minimum: 0,
+    default: 0,
+    description: `${description}, US dollars; models without a price count nothing`,
+  });
+
+/** `agents.spawnDefaults` */
+export const spawnDefaults = section('agents that other agents start', {
+  sandbox: spawnSandbox,
+  maxTurns: Type.Integer({
+    minimum: 1,
+    maximum: 10_000,
+    default: 20,
+    description: 'model calls of a run of one of them',
+  }),
+  maxCostUsd: dollars('cost of one of them; 0: as much as its tree has'),
+  maxSpawnDepth: Type.Integer({
+    minimum: 1,
+    maximum: 5,
+    default: 2,
+    description:
+      'agents in a chain of starts, the first one counted: 2 means that children start none, 1 that ' +
+      'none is started',
+  }),
+  maxConcurrentSpawns: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 3,
+    description: 'children of one session that run at once; up to 20 more wait',
+  }),
+  maxSpawnsPerSession: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 1_000,
+    description: 'children that one session may start until it is reset',
+  }),
+  maxSpawnsPerTree: Type.Integer({
+    minimum: 1,
+    maximum: 100_000,
+    default: 100,
+    description: 'agents that may be started by all that follows from one message of a person',
+  }),
+  maxTokensPerTree: Type.Integer({
+    minimum: 1_000,
+    default: 1_000_000,
+    description: 'input and output tokens that these use together',
+  }),
+  maxCostPerTreeUsd: dollars('cost of these together; 0: unlimited'),
+  keepMinutes: Type.Integer({
+    minimum: 1,
+    maximum: 525_600,
+    default: 1_440,
+    description: 'how long the session of one that has ended can be read, minutes',
+  }),
+  onParentReset: oneOf(['cascade', 'adopt', 'detach'], {
+    description:
+      'what becomes of the children of a session that is reset or deleted: they are ended, their ' +
+      'results go to the session that begins anew (of a deleted one: to its agent’s main session), or ' +
+      'they end by themselves and nobody is told',
+    default: 'cascade',
+  }),
+});

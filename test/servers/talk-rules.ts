@@ -1,0 +1,38 @@
+/** Rules of agents that talk, for compositions of tests: nobody may, or everybody. */
+import type { TalkRules } from '../../actors/agent/policy/talk.ts';
+
+/** As a configuration that says nothing. */
+export const NO_TALK: TalkRules = {
+  enabled: false,
+  agents: {},
+  visibility: 'spawned',
+  mainKey: 'main',
+  turns: 5,
+  lineage: { hopsMax: 16, messagesMax: 200 },
+  spawn: {
+    sandbox: {
+      mode: 'always',
+      workspaceAccess: 'ro',
+      allow: ['read', 'web_search'],
+      deny: ['bash', 'write', 'canvas', 'sessions_spawn'],
+    },
+    tokens: 50_000,
+    timeoutMs: 300_000,
+    turnsMax: 20,
+    costUsd: 0,
+    keepMs: 86_400_000,
+    limits: {
+      depthMax: 2,
+      concurrentMax: 3,
+      perSessionMax: 1_000,
+      perTreeMax: 100,
+      tokensPerTree: 1_000_000,
+      costPerTreeUsd: 0,
+      hopsMax: 16,
+      onParentReset: 'cascade',
+    },
+  },
+};
+
+/** The same, and agents reach each other's sessions. */
+export const OPEN_TALK: TalkRules = { ...NO_TALK, enabled: true };
