@@ -5,6 +5,7 @@ import { agentMachine } from './agent/machine.ts';
 import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
 import { budgetMachine } from './budget/machine.ts';
+import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
 import { documentMachine } from './document/machine.ts';
 import { keyringMachine } from './keyring/machine.ts';
@@ -106,6 +107,15 @@ const conversationActors = (): ActorDefinition[] => [
     migrate: { 1: withAgentLoop },
     effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply },
     idleMs: 60_000,
+  }),
+  // It goes on from its last turn, never from nothing: it would ask a turn a second time.
+  defineActor({
+    type: 'conversation',
+    version: 1,
+    machine: conversationMachine,
+    supervision: { onThrow: 'resume' },
+    idleMs: 60_000,
+    whenDone: 'forget',
   }),
   // A job goes on from its last turn, never from nothing: it would forget that it was set.
   defineActor({

@@ -1,0 +1,92 @@
+/**
+ * Caller: what the requester's session is told about the message that it sent, once (AA3). Pure.
+ *
+ * Every way out of `asking` answers, and so do the delivery, the caller's patience and its release
+ * where they come first; `once` lets the first of them through.
+ */
+import { address } from '../../protocols/address.ts';
+import type {
+  ConversationAnswered,
+  ConversationResult,
+  ConversationUnwait,
+} from '../../protocols/conversation.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { RunEnded } from '../../protocols/session.ts';
+import { aboutOf, type At, type Deed, nowOf } from './deed.ts';
+import { refusalOf, replyOf } from './exchange.ts';
+import type { ConversationContext } from './types.ts';
+
+/** How long a caller that waits for no answer waits for the delivery, milliseconds. */
+const DELIVERY_PATIENCE_MS = 10_000;
+
+export const patienceMs = ({ about }: ConversationContext): number =>
+  about?.waitMs || DELIVERY_PATIENCE_MS;
+
+type Known = Omit<
+  ConversationResult,
+  'conversationId' | 'runId' | 'sessionKey' | 'delivered' | 'responseTime'
+>;
+
+function once({ context, event }: At, known: Known): Deed {
+  if (context.answered) return {};
+  const { requester, target } = aboutOf(context);
+  const result: ConversationResult = {
+    conversationId: context.id,
+    runId: context.turns[0]!.runId,
+    sessionKey: target,
+    delivered: context.delivered,
+    responseTime: nowOf(event) - context.createdAt,
+    ...known,
+  };
+  const answered: ConversationAnswered = {
+    type: 'conversation.answered',
+    id: context.id,
+    result,
+  };
+  return {
+    change: { answered: true },
+    tells: [{ to: address(context.tenant, 'session', requester), event: answered }],
+  };
+}
+
+const withReason = (reason: string | undefined): Pick<Known, 'reason'> =>
+  reason === undefined ? {} : { reason };
+
+/** The target has the message: that is all that a caller wants to know which waits no longer. */
+export function tellDelivered(at: At): Deed {
+  const { released } = at.context;
+  const waits = aboutOf(at.context).waitMs > 0 && released === undefined;
+  return waits ? {} : once(at, { status: 'accepted', ...withReason(released) });
+}
+
+/** Its patience is over, or that of the exchange. */
+export const tellLate = (at: At): Deed =>
+  once(at, {
+    status: at.context.delivered && at.context.released === undefined ? 'timeout' : 'accepted',
+    ...withReason(at.context.released),
+  });
+
+/** An operator ended the exchange. */
+export const tellEnded = (at: At): Deed => once(at, { status: 'accepted', reason: 'ended' });
+
+/** It waits no longer: it is answered as soon as it is known whether the target has the message. */
+export function release(at: At): Deed {
+  const { reason } = at.event as ConversationUnwait;
+  if (!at.context.delivered) return { change: { released: reason } };
+  return once(at, { status: 'accepted', reason });
+}
+
+export const tellRefused = (at: At): Deed =>
+  once(at, { status: 'refused', reason: refusalOf(at.event).message, error: refusalOf(at.event) });
+
+/** The first answer, or why there is none. */
+export function tellReply(at: At): Deed {
+  const { status, text, error } = at.event as RunEnded;
+  if (status === 'ok') return once(at, { status: 'ok', reply: replyOf(text) });
+  return once(at, { status: 'error', error: error ?? endedAs(status, aboutOf(at.context).target) });
+}
+
+const endedAs = (status: RunEnded['status'], sessionKey: string): ErrorData => ({
+  code: status === 'aborted' ? 'CANCELLED' : 'INTERNAL',
+  message: `the run of ${sessionKey} ended as ${status}`,
+});

@@ -1,0 +1,242 @@
+/**
+ * Exchange: whose turn it is, what each side is told, and what an end of a run means for the next
+ * (AA4). Pure.
+ *
+ * Invariants: a turn is asked once, after the one before it has ended; an end or a refusal that is
+ * not of the awaited turn changes nothing; there are at most `turns` replies and one announcement.
+ */
+import {
+  ANNOUNCE_SKIP,
+  type ConversationBegin,
+  type ConversationTurn,
+  MESSAGE_CHARACTERS_MAX,
+  PING_PONG_TURNS_MAX,
+  REPLY_SKIP,
+} from '../../protocols/conversation.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Lineage } from '../../protocols/lineage.ts';
+import type { MessageOrigin, RunEnded, SessionReceive } from '../../protocols/session.ts';
+import type { ActorInput, Delivered, Tell } from '../../protocols/statechart.ts';
+import { aboutOf, type At, type Deed, metaOf, nowOf, sessionAddress } from './deed.ts';
+import { ANNOUNCE_MESSAGE, announceContext, cutTo, quoted, replyContext } from './prompts.ts';
+import { firstShare, nextShare } from './shares.ts';
+import type { ConversationContext, ReceiveReply } from './types.ts';
+
+export const born = ({ tenant, key, now }: ActorInput): ConversationContext => ({
+  tenant,
+  id: key,
+  createdAt: now,
+  lineage: { hops: 0, visited: [], left: 0 },
+  delivered: false,
+  answered: false,
+  turns: [],
+  latest: '',
+  hasAudience: false,
+});
+
+// ---- what is asked
+
+type Asked = {
+  readonly turn: ConversationTurn['turn'];
+  readonly sessionKey: string;
+  readonly message: Pick<SessionReceive, 'text' | 'extraSystemPrompt' | 'priority'>;
+  readonly origin: MessageOrigin['kind'];
+  readonly lineage: Lineage;
+};
+
+/** A run of its own in that session, whose end is told to this conversation. */
+function ask({ context, event }: At, asked: Asked): Required<Pick<Deed, 'change' | 'tells'>> {
+  const { turn, sessionKey, message, origin, lineage } = asked;
+  const { requester, target } = aboutOf(context);
+  const runId = `talk-${context.id}-${turn}`;
+  const other = sessionKey === requester ? target : requester;
+  const receive: SessionReceive = {
+    type: 'session.receive',
+    runId,
+    ...message,
+    queue: 'followup',
+    origin: { kind: origin, sessionKey: other, ids: [context.id] },
+    lineage,
+    notify: true,
+  };
+  const to: Tell = { to: sessionAddress(context, sessionKey), event: receive, ask: true };
+  const asking: ConversationTurn = { turn, sessionKey, runId, at: nowOf(event) };
+  return { change: { turns: [...context.turns, asking] }, tells: [to] };
+}
+
+/** The message goes to the target. */
+export function begin({ context, event }: At): Deed {
+  const { type: _, meta, lineage, ...given } = event as Delivered<ConversationBegin>;
+  const turns = Math.max(0, Math.min(given.turns, PING_PONG_TURNS_MAX));
+  const about = { ...given, turns, text: quoted(given.text) };
+  const { given: share, kept } = firstShare(lineage);
+  const { change, tells } = ask(
+    { context: { ...context, about }, event },
+    {
+      turn: 0,
+      sessionKey: given.target,
+      message: {
+        text: cutTo(MESSAGE_CHARACTERS_MAX, given.text),
+        ...(given.priority === 'normal' ? {} : { priority: given.priority }),
+      },
+      origin: 'agent',
+      lineage: share,
+    },
+  );
+  return { change: { ...change, about, lineage: kept, createdAt: meta.now }, tells };
+}
+
+/** One side reads what the other has said last. */
+export function askReply(at: At): Deed {
+  const { context } = at;
+  const { requester, target, turns } = aboutOf(context);
+  const turn = nextTurn(context);
+  const role = isRequesters(turn) ? 'requester' : 'target';
+  const { given, kept } = nextShare(context.lineage, [requester, target]);
+  const { change, tells } = ask(at, {
+    turn,
+    sessionKey: role === 'requester' ? requester : target,
+    message: {
+      text: context.latest,
+      extraSystemPrompt: replyContext({ role, turn, turnsMax: turns, requester, target }),
+    },
+    origin: 'agent',
+    lineage: given,
+  });
+  return { change: { ...change, lineage: kept }, tells };
+}
+
+/** The target says to its people what came of it, if anything. */
+export function askAnnouncement(at: At): Deed {
+  const { context } = at;
+  const { requester, target, text } = aboutOf(context);
+  const { given, kept } = nextShare(context.lineage, [requester, target]);
+  const { change, tells } = ask(at, {
+    turn: 'announce',
+    sessionKey: target,
+    message: {
+      text: ANNOUNCE_MESSAGE,
+      extraSystemPrompt: announceContext({
+        request: text,
+        first: context.first,
+        latest: context.latest,
+      }),
+    },
+    origin: 'announce',
+    lineage: given,
+  });
+  return { change: { ...change, lineage: kept }, tells };
+}
+
+// ---- whose turn it is
+
+/** The first answer is turn 0, so that the number of the next is the count of those there were. */
+const nextTurn = ({ turns }: ConversationContext): number => turns.length;
+const isRequesters = (turn: number): boolean => turn % 2 === 1;
+const goesOn = (context: ConversationContext): boolean => context.end === undefined;
+
+export const requesterIsNext = ({ context }: At): boolean =>
+  goesOn(context) && isRequesters(nextTurn(context));
+export const targetIsNext = ({ context }: At): boolean => goesOn(context);
+export const hasToAnnounce = ({ context }: At): boolean =>
+  context.first !== undefined && context.hasAudience;
+
+// ---- what comes back
+
+const awaited = ({ turns }: ConversationContext): ConversationTurn => turns.at(-1)!;
+
+export const isAwaited = ({ context, event }: At): boolean =>
+  (event as RunEnded).runId === awaited(context).runId;
+
+/** The session that is asked has the message. */
+export const isAcceptance = ({ context, event }: At): boolean =>
+  (event as ReceiveReply).result?.runId === awaited(context).runId;
+
+/**
+ * The session that is asked does not take the message. A refusal ends the exchange, so that one of
+ * an earlier turn can not come.
+ */
+export const isRefusal = ({ context, event }: At): boolean =>
+  (event as ReceiveReply).error !== undefined &&
+  metaOf(event).from === sessionAddress(context, awaited(context).sessionKey);
+
+export const refusalOf = (event: unknown): ErrorData => (event as ReceiveReply).error!;
+
+/** '' where an agent said nothing, or that it wants no more. */
+export function replyOf(text: string): string {
+  const word = text.trim();
+  return word === REPLY_SKIP || word === ANNOUNCE_SKIP ? '' : text;
+}
+const isSilent = (text: string): boolean => replyOf(text).trim() === '';
+
+export const deliver = (): Deed => ({ change: { delivered: true } });
+
+/** The awaited run has its end: is there another turn, and if not, why? */
+export function takeEnd({ context, event }: At): Deed {
+  const ended = event as RunEnded;
+  const { target } = aboutOf(context);
+  const isTargets = ended.sessionKey === target;
+  const end = endBy(context, ended);
+  const spoke = isAnswer(ended) && !isSilent(ended.text);
+  const said = cutTo(MESSAGE_CHARACTERS_MAX, ended.text);
+  return {
+    change: {
+      delivered: true,
+      turns: closed(context, {
+        endedAt: nowOf(event),
+        status: ended.status,
+        ...(ended.status === 'ok' && !spoke ? { skipped: true as const } : {}),
+      }),
+      ...(spoke && awaited(context).turn === 0 ? { first: quoted(said) } : {}),
+      ...(spoke ? { latest: said } : {}),
+      ...(isTargets ? { hasAudience: ended.channel !== undefined } : {}),
+      ...end,
+    },
+  };
+}
+
+/** A run that this message joined answers to somebody else. */
+const isAnswer = ({ status, joined }: RunEnded): boolean => status === 'ok' && joined === undefined;
+
+function endBy(
+  context: ConversationContext,
+  ended: RunEnded,
+): Pick<ConversationContext, 'end' | 'reason'> {
+  if (ended.joined !== undefined) return { end: 'failed', reason: `it joined ${ended.joined}` };
+  if (ended.status !== 'ok')
+    return { end: 'failed', reason: ended.error?.message ?? `the run ended as ${ended.status}` };
+  if (isSilent(ended.text)) return { end: 'skipped' };
+  return nextTurn(context) > aboutOf(context).turns ? { end: 'turns' } : {};
+}
+
+/** The announcement is made, or not: no turn follows, and why is known already. */
+export function takeAnnouncement(at: At): Deed {
+  const { status, text } = at.event as RunEnded;
+  const skipped = status === 'ok' && isSilent(text) ? { skipped: true as const } : {};
+  return {
+    change: { turns: closed(at.context, { endedAt: nowOf(at.event), status, ...skipped }) },
+  };
+}
+
+/** Queues are full, sessions go: the exchange ends, the requester loses nothing by it. */
+export function takeRefusal({ context, event }: At): Deed {
+  const turns = closed(context, { endedAt: nowOf(event), status: 'refused' });
+  const isAnnouncement = awaited(context).turn === 'announce';
+  const reason = refusalOf(event).message;
+  return { change: { turns, ...(isAnnouncement ? {} : { end: 'refused' as const, reason }) } };
+}
+
+const closed = (
+  { turns }: ConversationContext,
+  fields: Partial<ConversationTurn>,
+): readonly ConversationTurn[] => [...turns.slice(0, -1), { ...turns.at(-1)!, ...fields }];
+
+// ---- the end
+
+export const lose = (): Deed => ({
+  change: { end: 'lost', reason: 'the session that was asked did not end its run in time' },
+});
+
+export const stop = (): Deed => ({ change: { end: 'ended', reason: 'an operator ended it' } });
+
+export const conclude = ({ event }: At): Deed => ({ change: { endedAt: nowOf(event) } });

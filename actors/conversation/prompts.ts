@@ -1,0 +1,55 @@
+/**
+ * Prompts: what the two sides of a conversation are told beside the words of the other: the reply
+ * context, the announce context (AA4). Pure.
+ */
+import { ANNOUNCE_SKIP, CONTEXT_CHARACTERS_MAX, REPLY_SKIP } from '../../protocols/conversation.ts';
+import { firstOf } from '../session/deed.ts';
+
+/** The message of the announce step; all that it is about is in its context. */
+export const ANNOUNCE_MESSAGE = 'Agent-to-agent announce step.';
+
+const CUT = '\n…(truncated)…';
+
+/** At most so many characters of a text; a cut is marked. */
+export const cutTo = (characters: number, text: string): string =>
+  text.length <= characters ? text : `${firstOf(text, characters - CUT.length)}${CUT}`;
+
+/** As much of a message as is quoted later. */
+export const quoted = (text: string): string => cutTo(CONTEXT_CHARACTERS_MAX, text);
+
+export type ReplyStep = {
+  readonly role: 'requester' | 'target';
+  /** from 1 */
+  readonly turn: number;
+  readonly turnsMax: number;
+  /** session keys */
+  readonly requester: string;
+  readonly target: string;
+};
+
+export const replyContext = ({ role, turn, turnsMax, requester, target }: ReplyStep): string =>
+  [
+    'Agent-to-agent reply step:',
+    `Current agent: ${role === 'requester' ? 'Agent 1 (requester)' : 'Agent 2 (target)'}.`,
+    `Turn ${turn} of ${turnsMax}.`,
+    `Agent 1 (requester) session: ${requester}.`,
+    `Agent 2 (target) session: ${target}.`,
+    `If you want to stop the ping-pong, reply exactly "${REPLY_SKIP}".`,
+  ].join('\n');
+
+export type AnnounceStep = {
+  readonly request: string;
+  readonly first: string | undefined;
+  readonly latest: string | undefined;
+};
+
+export const announceContext = ({ request, first, latest }: AnnounceStep): string =>
+  [
+    'Agent-to-agent announce step:',
+    `Original request: ${quoted(request)}`,
+    `Round 1 reply: ${first === undefined ? '(not available)' : quoted(first)}`,
+    `Latest reply: ${latest === undefined ? '(not available)' : quoted(latest)}`,
+    `If you want to remain silent, reply exactly "${ANNOUNCE_SKIP}".`,
+    'Any other reply will be posted to the target channel.',
+    'After this reply, the agent-to-agent conversation is over.',
+  ].join('\n');

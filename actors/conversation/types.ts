@@ -1,0 +1,54 @@
+/** What a conversation keeps between turns. Small: what was said is in the transcripts. */
+import type {
+  ConversationBegin,
+  ConversationEnd,
+  ConversationRow,
+  ConversationTurn,
+  ConversationUnwait,
+} from '../../protocols/conversation.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Lineage } from '../../protocols/lineage.ts';
+import type { RunAccepted, RunEnded } from '../../protocols/session.ts';
+import type { Delivered } from '../../protocols/statechart.ts';
+
+export type ConversationContext = {
+  readonly tenant: string;
+  readonly id: string;
+  readonly createdAt: number;
+  /** absent until it was begun; `text` is cut to what is quoted of it */
+  readonly about?: Omit<ConversationBegin, 'type' | 'lineage'>;
+  /** of the run that is asked next */
+  readonly lineage: Lineage;
+  /** the target's session has the message */
+  readonly delivered: boolean;
+  /** the requester's session has been told: never twice */
+  readonly answered: boolean;
+  /** the requester waits no longer, and why */
+  readonly released?: string;
+  /** the last one is the one that is awaited */
+  readonly turns: readonly ConversationTurn[];
+  /** the first answer, as it is quoted; absent: there was none */
+  readonly first?: string;
+  /** the last words that were no silence */
+  readonly latest: string;
+  /** people have talked in the target's session */
+  readonly hasAudience: boolean;
+  readonly endedAt?: number;
+  readonly end?: NonNullable<ConversationRow['end']>;
+  readonly reason?: string;
+};
+
+/** What a session answers to `session.receive`. */
+export type ReceiveReply = {
+  readonly type: 'reply';
+  readonly to: string;
+  readonly result?: RunAccepted;
+  readonly error?: ErrorData;
+};
+
+export type ConversationEvent =
+  | Delivered<ConversationBegin>
+  | Delivered<ConversationUnwait>
+  | Delivered<ConversationEnd>
+  | Delivered<ReceiveReply>
+  | Delivered<RunEnded>;
