@@ -36,6 +36,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
+  const { talk } = await import('./doctor-talk.ts');
   yield checks.nodeVersion(process.versions.node);
   yield await checks.storeEngine();
   const loaded = await loadFrom(options).catch((error: unknown) => error as Error);
@@ -50,6 +51,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.port(config);
     yield* await checks.models(config, process.env);
     yield await checks.sandbox(config);
+    yield* talk(config);
     yield checks.clock(config, Date.now());
   }
   yield await checks.testTools();

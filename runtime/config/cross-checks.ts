@@ -9,6 +9,7 @@ import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.
 import { natsLoginStands } from './nats.ts';
 import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
+import { treesHoldOne } from './talk-checks.ts';
 import { toolListNames } from './tool-names.ts';
 
 type Section = Exclude<keyof Config, 'home'>;
@@ -29,6 +30,7 @@ const rules: readonly Rule[] = [
   { reads: ['agents'], check: knownAgents },
   { reads: ['agents', 'models'], check: knownModels },
   { reads: ['agents', 'tools'], check: knownTools },
+  { reads: ['agents'], check: treesHoldOne },
   { reads: ['models'], check: providersStand },
   { reads: ['tools'], check: searchStands },
   { reads: ['gateway'], check: gatewayIsGuarded },
@@ -135,6 +137,10 @@ function knownTools(config: Config): Finding[] {
     ...agents.map(({ sandbox }, index): [string, typeof sandbox] => [
       `/agents/agents/${index}/sandbox`,
       sandbox,
+    ]),
+    ...agents.map(({ subagents }, index): [string, Partial<SandboxConfig> | undefined] => [
+      `/agents/agents/${index}/subagents/sandbox`,
+      subagents?.sandbox,
     ]),
   ];
   const policies: [string, AgentConfig['tools']][] = [
