@@ -5,6 +5,7 @@ import { createModelCatalog } from '../actors/agent/models/catalog.ts';
 import type { AgentServices } from '../actors/agent/services.ts';
 import { builtInTools } from '../actors/agent/tools/built-in.ts';
 import { createToolRegistry } from '../actors/agent/tools/registry.ts';
+import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
@@ -59,6 +60,7 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
     catalog,
     tools: createToolRegistry([
       ...builtInTools,
+      ...createTalkTools(),
       ...hostToolsOf(config, clustered),
       ...webToolsOf(config),
       ...ownTools,

@@ -1,0 +1,173 @@
+/**
+ * `sessions_send`: says something to another session and, unless told otherwise, waits for the
+ * answer (AA3). The caller's own session decides and keeps the books; this finds the target, asks
+ * the policy and turns the answer into the words of the model.
+ *
+ * Invariants:
+ *  1. The status says what happened and nothing more: what is not known to have been delivered is
+ *     not called so.
+ *  2. Only an agent's main session can be begun by a message: every other one has somebody who
+ *     begins it.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { address } from '../../../protocols/address.ts';
+import type { ConversationResult, SessionConverse } from '../../../protocols/conversation.ts';
+import { parseSessionKey } from '../../../protocols/session-key.ts';
+import type { SessionRow } from '../../../protocols/session.ts';
+import { judge } from '../policy/talk.ts';
+import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './asking.ts';
+import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
+import { findSession } from './session-lookup.ts';
+import { defineTool, type ToolContext, type ToolResult } from './tool.ts';
+
+const SECONDS_DEFAULT = 30;
+const SECONDS_MAX = 3_600;
+/** More than the longest wait: the target's session answers in its own time. */
+const TIMEOUT_MS = (SECONDS_MAX + 120) * 1_000;
+
+const Parameters = Type.Object(
+  {
+    sessionKey: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 512,
+        description: 'agent:<id>:main reaches that agent; or a key of sessions_list',
+      }),
+    ),
+    label: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 120, description: 'instead of sessionKey' }),
+    ),
+    agentId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'with label: whose session' }),
+    ),
+    message: Type.String({ minLength: 1, maxLength: TEXT_CHARACTERS_MAX }),
+    timeoutSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: SECONDS_MAX,
+        description: `how long you wait for the answer; default ${SECONDS_DEFAULT}, 0: not at all`,
+      }),
+    ),
+    waitForResponse: Type.Optional(Type.Boolean({ description: 'false: timeoutSeconds 0' })),
+    timeout: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: SECONDS_MAX * 1_000,
+        description: 'timeoutSeconds in milliseconds',
+      }),
+    ),
+    priority: Type.Optional(
+      Type.Union([Type.Literal('low'), Type.Literal('normal'), Type.Literal('high')]),
+    ),
+    context: Type.Optional(QuotedContext),
+  },
+  { additionalProperties: false },
+);
+type Arguments = Static<typeof Parameters>;
+
+export const sessionsSendTool = defineTool({
+  name: 'sessions_send',
+  groups: ['sessions'],
+  description:
+    'Says something to the agent of another session and gives you its answer. Give sessionKey or label. Status ok: `reply` is the answer; timeout: it has your message and still works on it, do not send it again; accepted: it is on its way and you do not wait.',
+  parameters: Parameters,
+  class: 'keyed',
+  parallel: true,
+  timeoutMs: TIMEOUT_MS,
+  async run(args, context) {
+    const found = await targetOf(args, context);
+    return 'refusal' in found ? found.refusal : converse(found.target, args, context);
+  },
+});
+
+type Target = { readonly target: string } | { readonly refusal: ToolResult };
+
+const refusal = (value: { status: string; error: string; [more: string]: unknown }): Target => ({
+  refusal: said({ ...value, delivered: false }, true),
+});
+
+async function targetOf(args: Arguments, context: ToolContext): Promise<Target> {
+  const { sessionKey, label, agentId } = args;
+  if ((sessionKey === undefined) === (label === undefined))
+    return refusal({ status: 'invalid', error: 'give sessionKey or label, one of them' });
+  if (sessionKey !== undefined) return byKey(sessionKey, context);
+  const name = { label: label!, ...(agentId === undefined ? {} : { agentId }) };
+  const index = await context.system.index();
+  const found = await findSession(index, context.tenant, name, talkerOf(context), context.talk);
+  if (found.status !== 'found') return refusal(found);
+  return allowed(found.row.sessionKey, found.row.agentId, found.row, context);
+}
+
+async function byKey(sessionKey: string, context: ToolContext): Promise<Target> {
+  const index = await context.system.index();
+  const row = index.get<SessionRow>('sessions', context.tenant, sessionKey);
+  const parts = parseSessionKey(sessionKey);
+  const agentId = row?.agentId ?? ('agentId' in parts ? parts.agentId : undefined);
+  const target = agentId === undefined ? undefined : allowed(sessionKey, agentId, row, context);
+  if (target && 'refusal' in target) return target;
+  if (target && (row || (parts.type === 'main' && isKnownAgent(index, agentId!, context))))
+    return target;
+  const error =
+    parts.type === 'main'
+      ? `there is no agent ${JSON.stringify(agentId)}`
+      : 'there is no such session; sessions_list shows those that you can reach';
+  return refusal({ status: 'not_found', sessionKey, error });
+}
+
+/** The first check: what the session decides afterwards it can not know of. */
+function allowed(
+  sessionKey: string,
+  agentId: string,
+  row: SessionRow | undefined,
+  context: ToolContext,
+): Target {
+  const spawnedBy = row?.spawnedBy === undefined ? {} : { spawnedBy: row.spawnedBy };
+  const what = { agentId, sessionKey, ...spawnedBy };
+  const verdict = judge(context.talk, talkerOf(context), what, 'send');
+  if (verdict.allowed) return { target: sessionKey };
+  const { rule, why } = verdict;
+  return refusal({ status: 'forbidden', sessionKey, rule, error: why });
+}
+
+const waitMsOf = ({ timeoutSeconds, timeout, waitForResponse }: Arguments): number => {
+  if (timeoutSeconds !== undefined) return Math.round(timeoutSeconds * 1_000);
+  if (waitForResponse === false) return 0;
+  return timeout === undefined ? SECONDS_DEFAULT * 1_000 : Math.round(timeout);
+};
+
+async function converse(
+  target: string,
+  args: Arguments,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const { tenant, sessionKey, runId, callId, talk } = context;
+  const event: SessionConverse = {
+    type: 'session.converse',
+    id: idOfCall(context),
+    runId,
+    callId,
+    target,
+    text: withContext(args.message, args.context),
+    priority: args.priority ?? 'normal',
+    waitMs: waitMsOf(args),
+    turns: talk.turns,
+    limits: talk.lineage,
+  };
+  const answer = await answerOf(context, address(tenant, 'session', sessionKey), event);
+  if (answer.kind === 'answered') return shown(answer.result as ConversationResult);
+  const { code, message } = answer.error;
+  const failed = { status: 'error', sessionKey: target, delivered: false, code, error: message };
+  return said(failed, true);
+}
+
+/** `response` is another name of `reply`. */
+function shown({ conversationId, error, ...result }: ConversationResult): ToolResult {
+  const { reply, status } = result;
+  const value = {
+    ...result,
+    ...(reply === undefined ? {} : { response: reply }),
+    ...(error ? { code: error.code, error: error.message } : {}),
+    conversationId,
+  };
+  return said(value, status === 'refused' || status === 'error');
+}
