@@ -7,10 +7,15 @@ import { decode } from '../protocols/codec.ts';
 import { decodeActorRow } from './shard/actor-row.ts';
 import { TABLE } from './shard/fold.ts';
 import { decodeIntent } from './shard/intents.ts';
+import { nextTurn } from './shard/snapshot.ts';
+import { fieldReader } from './state/fields.ts';
+import { compareUtf8 } from './state/row.ts';
 import type { State } from './state/state.ts';
 import type { Index, IndexRow, System, UnknownEffect } from './system.ts';
 
 const LIST_MAX = 1_000;
+/** Rows of a scan between two moments for others: about 2 ms. */
+const SCAN_PIECE = 1_000;
 /** Greater than every character a key may hold. */
 const AFTER_ALL = '\u{10FFFF}';
 
@@ -34,13 +39,31 @@ export function createIndex(state: State, shards: number): Index {
         after === undefined || after < prefix ? `${tenant}|${prefix}` : `${tenant}|${after}\0`;
       const to = `${tenant}|${prefix}${AFTER_ALL}`;
       const rows = all.flatMap((shard) => state.range(shard, `ix:${index}`, { from, to, limit }));
-      rows.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
+      rows.sort((a, b) => compareUtf8(a.key, b.key));
       return rows.slice(0, limit).map(
         ({ key, value }): IndexRow<V> => ({
           key: key.slice(tenant.length + 1),
           value: decode<V>(value),
         }),
       );
+    },
+    async scan<V, F extends keyof V & string>(
+      index: string,
+      tenant: string,
+      { prefix = '', fields }: { readonly prefix?: string; readonly fields: readonly F[] },
+      visit: (row: Pick<V, F>) => void,
+    ) {
+      const read = fieldReader(fields);
+      const show = (bytes: Uint8Array) => visit(read(bytes) as Pick<V, F>);
+      const to = `${tenant}|${prefix}${AFTER_ALL}`;
+      for (const shard of all) {
+        let from: string | undefined = `${tenant}|${prefix}`;
+        while (from !== undefined) {
+          const last = state.scan(shard, `ix:${index}`, { from, to, limit: SCAN_PIECE }, show);
+          from = last === undefined ? undefined : `${last}\0`;
+          await nextTurn();
+        }
+      }
     },
   };
 }

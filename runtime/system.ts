@@ -60,6 +60,17 @@ export interface Index {
     tenant: string,
     options?: { prefix?: string; after?: string; limit?: number },
   ): readonly IndexRow<V>[];
+  /**
+   * Shows `visit` the fields that are asked for of every row, in no order: for looking at very many
+   * rows to keep a few. Others are given way to between pieces of it, so what is written meanwhile
+   * may be seen or not; a row is shown at most once. Memory does not grow with the rows.
+   */
+  scan<V, F extends keyof V & string>(
+    index: string,
+    tenant: string,
+    options: { readonly prefix?: string; readonly fields: readonly F[] },
+    visit: (row: Pick<V, F>) => void,
+  ): Promise<void>;
 }
 
 export type TranscriptEntry = {

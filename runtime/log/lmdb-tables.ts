@@ -3,7 +3,13 @@
  * is for each kind of store to say: asynchronous and synchronous transactions never mix in one
  * environment.
  */
-import { open, type Database, type RootDatabase, type Transaction } from 'lmdb';
+import {
+  open,
+  type Database,
+  type DatabaseOptions,
+  type RootDatabase,
+  type Transaction,
+} from 'lmdb';
 import type { KeyedRow, RowRange, RowsRead, TableName } from './rows.ts';
 
 export type LmdbTablesOptions = {
@@ -14,12 +20,20 @@ export type LmdbTablesOptions = {
   readonly noSync: boolean;
 };
 
+/** Gives what LMDB reads into as it is, instead of a copy. */
+const AS_IT_LIES = {
+  encode: (value: Buffer): Buffer => value,
+  decode: (bytes: Buffer, size: number): Buffer => bytes.subarray(0, size),
+};
+
 /** Rows copied in one go of a frozen range. */
 const FROZEN_PAGE = 256;
 
 export class LmdbTables implements RowsRead {
   protected readonly root: RootDatabase<Buffer, Buffer>;
   protected readonly tables: Record<TableName, Database<Buffer, Buffer>>;
+  /** `state` once more, read without copies */
+  readonly #passing: Database<Buffer, Buffer>;
   /** read transactions of ranges that are not at their end */
   readonly #frozen = new Set<Transaction>();
 
@@ -39,6 +53,11 @@ export class LmdbTables implements RowsRead {
       log: this.root.openDB<Buffer, Buffer>({ name: 'log', ...binary }),
       state: this.root.openDB<Buffer, Buffer>({ name: 'state', ...binary }),
     };
+    this.#passing = this.root.openDB<Buffer, Buffer>({
+      name: 'state',
+      keyEncoding: 'binary',
+      encoder: AS_IT_LIES,
+    } as unknown as DatabaseOptions & { name: string });
   }
 
   get(table: TableName, key: Uint8Array): Uint8Array | undefined {
@@ -47,6 +66,10 @@ export class LmdbTables implements RowsRead {
 
   range(table: TableName, range: RowRange): Iterable<KeyedRow> {
     return this.tables[table].getRange(rangeOptions(range));
+  }
+
+  passing(range: RowRange): Iterable<KeyedRow> {
+    return this.#passing.getRange(rangeOptions(range));
   }
 
   /** Page by page in one read transaction: no cursor stays open between two steps. */
@@ -85,6 +108,7 @@ export class LmdbTables implements RowsRead {
   /** Reads after this see all that is committed. */
   protected seeNewest(): void {
     for (const table of Object.values(this.tables)) table.resetReadTxn();
+    this.#passing.resetReadTxn();
   }
 }
 

@@ -31,6 +31,11 @@ export interface RowsRead {
   /** Copies, in key order; read while iterating, so finish within the tick. */
   range(table: TableName, range: RowRange): Iterable<KeyedRow>;
   /**
+   * The rows of a range of `state`, in key order, each as it lies in the store: it is gone at the
+   * next step. For those who look at many rows and keep few: a copy costs more than all else.
+   */
+  passing(range: RowRange): Iterable<KeyedRow>;
+  /**
    * Copies, in key order, of `from` to `to` as they were at the first step, over any number of
    * ticks. Space that is freed meanwhile is not used again until the end of it.
    */

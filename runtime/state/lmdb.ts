@@ -9,10 +9,12 @@ import type { RowsRead, RowWrite } from '../log/rows.ts';
 import {
   addressOfStateKey,
   checkAddress,
+  checkedValue,
   checkPuts,
   decodeValue,
   encodeValue,
   keyOfStateKey,
+  RANGE_LIMIT_DEFAULT,
   shardRange,
   stateKey,
   tableRange,
@@ -48,6 +50,25 @@ export class LmdbState implements State {
       rows.push({ key, value: decodeValue(shard, table, key, row.value) });
     }
     return rows;
+  }
+
+  scan(
+    shard: number,
+    table: string,
+    { from, to, limit = RANGE_LIMIT_DEFAULT }: Omit<RangeOptions, 'reverse'>,
+    visit: (value: Uint8Array) => void,
+  ): string | undefined {
+    this.#assertOpen();
+    checkAddress(shard, table, '');
+    let count = 0;
+    let last: Uint8Array | undefined;
+    const range = tableRange(shard, table, { from, to, limit });
+    for (const { key, value } of this.#rows.passing(range)) {
+      visit(checkedValue(value, () => [shard, table, keyOfStateKey(key, table)]));
+      last = key;
+      count++;
+    }
+    return count === limit && last ? keyOfStateKey(last, table) : undefined;
   }
 
   *dump(shard: number): Iterable<TableRow> {

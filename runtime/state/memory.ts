@@ -59,6 +59,22 @@ export class MemoryState implements State {
     return found.rows(Math.max(start, end - limit), end).reverse();
   }
 
+  scan(
+    shard: number,
+    table: string,
+    { from, to, limit = RANGE_LIMIT_DEFAULT }: Omit<RangeOptions, 'reverse'>,
+    visit: (value: Uint8Array) => void,
+  ): string | undefined {
+    checkAddress(shard, table, '');
+    const found = this.#table(shard, table);
+    if (found === undefined) return undefined;
+    const start = from === undefined ? 0 : found.indexOf(from);
+    const end = to === undefined ? found.keys.length : found.indexOf(to);
+    const keys = found.keys.slice(start, Math.min(end, start + limit));
+    for (const key of keys) visit(found.values.get(key)!);
+    return keys.length === limit ? keys.at(-1) : undefined;
+  }
+
   *dump(shard: number): Iterable<TableRow> {
     this.#assertOpen();
     checkAddress(shard, 'any', '');

@@ -102,18 +102,28 @@ export const decodeValue = (
   table: string,
   key: string,
   value: Uint8Array,
+): Uint8Array => checkedValue(value, () => [shard, table, key]);
+
+/**
+ * `decodeValue` where the address is worth reading only when something is wrong.
+ * @throws TroupeError INTERNAL, details.reason CORRUPT, when the value is not what was written
+ */
+export const checkedValue = (
+  value: Uint8Array,
+  addressOf: () => readonly [shard: number, table: string, key: string],
 ): Uint8Array => {
-  const bytes = value.subarray(CRC_BYTES);
-  const crc = new DataView(value.buffer, value.byteOffset, value.byteLength);
-  if (value.length < CRC_BYTES || crc.getUint32(0, true) !== crc32(bytes)) {
-    throw new TroupeError(
-      'INTERNAL',
-      `row ${JSON.stringify(key)} of table ${table}, shard ${shard}, is damaged on disk: ` +
-        'restore the data folder from a backup',
-      { details: { reason: 'CORRUPT', shard, table, key } },
-    );
+  if (value.length >= CRC_BYTES) {
+    const bytes = value.subarray(CRC_BYTES);
+    const sum = (value[0]! | (value[1]! << 8) | (value[2]! << 16) | (value[3]! << 24)) >>> 0;
+    if (sum === crc32(bytes)) return bytes;
   }
-  return bytes;
+  const [shard, table, key] = addressOf();
+  throw new TroupeError(
+    'INTERNAL',
+    `row ${JSON.stringify(key)} of table ${table}, shard ${shard}, is damaged on disk: ` +
+      'restore the data folder from a backup',
+    { details: { reason: 'CORRUPT', shard, table, key } },
+  );
 };
 
 /** Order of texts by their UTF-8 bytes; JavaScript's own order differs above U+D7FF. */

@@ -35,6 +35,17 @@ export interface State {
   get(shard: number, table: string, key: string): Uint8Array | undefined;
   range(shard: number, table: string, options?: RangeOptions): readonly Row[];
   /**
+   * Shows `visit` the values of a range in key order, without copies: the bytes are gone when it
+   * returns, and it must not read the state. Answers the last key when there were as many rows as
+   * `limit` says, from which to go on; else undefined.
+   */
+  scan(
+    shard: number,
+    table: string,
+    options: Omit<RangeOptions, 'reverse'>,
+    visit: (value: Uint8Array) => void,
+  ): string | undefined;
+  /**
    * Every row of the shard, table by table, as they were at the first step: it may take any number
    * of ticks, and what is written meanwhile is not seen. Throws once the state is closed.
    */

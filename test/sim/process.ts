@@ -114,6 +114,7 @@ export class SimProcess {
     return {
       get: (shard, table, key) => state.get(shard, table, key),
       range: (shard, table, options) => state.range(shard, table, options),
+      scan: (shard, table, options, visit) => state.scan(shard, table, options, visit),
       dump: (shard) => state.dump(shard),
       count: (shard, table) => state.count(shard, table),
       write: (puts) =>

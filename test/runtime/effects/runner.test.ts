@@ -44,7 +44,7 @@ function open(tenantWeights: Record<string, number> = {}, limits: Limits = {}): 
     registry: createRegistry([worker]),
     clock: new VirtualClock(),
     cell: 'cell',
-    index: async () => ({ get: () => undefined, list: () => [] }),
+    index: async () => ({ get: () => undefined, list: () => [], scan: async () => {} }),
     transcripts: { read: async () => [], last: async () => 0 },
     publish: () => {},
     report: async (_actor, id, attempt) => void reported.push(`${id}.${attempt}`),

@@ -35,6 +35,7 @@ const indexOf = (tasks: readonly Task[]): Index => {
       const page: readonly IndexRow[] = rows.filter(({ key }) => key > after).slice(0, limit);
       return page as readonly IndexRow<V>[];
     },
+    scan: () => Promise.reject(new Error('objectives are read from pages')),
   };
 };
 

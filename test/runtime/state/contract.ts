@@ -50,6 +50,24 @@ export const stateContract = (name: string, make: () => Promise<StateUnderTest>)
       expect(state.get(1, 'actor', 'a')).toBeUndefined();
     });
 
+    it('shows a range in pieces without copies, and says from where to go on', async () => {
+      await state.write([...'fedcba'].map((key) => row(key)));
+      await state.write([row('x', 'large '.repeat(40_000), 'large'), row('x', 'x', 'actor', 2)]);
+      const seen = (options = {}, table = 'actor') => {
+        const values: string[] = [];
+        const last = state.scan(1, table, options, (value) => values.push(text(value)!));
+        return { values: values.join(''), last };
+      };
+      expect(seen()).toEqual({ values: 'abcdef', last: undefined });
+      expect(seen({ limit: 4 })).toEqual({ values: 'abcd', last: 'd' });
+      expect(seen({ from: 'd\0', limit: 4 })).toEqual({ values: 'ef', last: undefined });
+      expect(seen({ from: 'b', to: 'd', limit: 2 })).toEqual({ values: 'bc', last: 'c' });
+      expect(seen({}, 'large').values).toHaveLength(240_000);
+      expect(seen({}, 'absent')).toEqual({ values: '', last: undefined });
+      await state.write([row('a', 'A'), { ...row('b'), value: null }]);
+      expect(seen()).toEqual({ values: 'Acdef', last: undefined });
+    });
+
     it('keeps shards, tables and keys apart, also where their names join to the same text', async () => {
       await state.write([
         row('c', '1', 'ab'),

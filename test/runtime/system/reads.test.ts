@@ -1,6 +1,10 @@
 /** Reads: committed state for lists, pages and tools, which wakes nobody (RT14). */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
+import { encode } from '../../../protocols/codec.ts';
+import { systemClock } from '../../../runtime/clock/clock.ts';
+import { createMemoryStore } from '../../../runtime/log/memory.ts';
+import { createIndex } from '../../../runtime/reads.ts';
 import { eventually } from '../eventually.ts';
 import { chosenBackbone } from './backbone.ts';
 import { puppetType } from './puppet.ts';
@@ -18,6 +22,61 @@ async function withRows(keys: readonly string[]): Promise<World> {
 }
 const keysOf = (world: World, options: object = {}) =>
   world.system.index.list('things', 't', options).map(({ key }) => key);
+
+type Thing = { key: string; size: number; note?: string };
+const scanned = async (world: World, options: { prefix?: string } = {}) => {
+  const rows: Partial<Thing>[] = [];
+  const fields = ['key', 'size'] as const;
+  await world.system.index.scan<Thing, 'key' | 'size'>(
+    'things',
+    't',
+    { ...options, fields },
+    (row) => rows.push(row),
+  );
+  return rows.toSorted((one, other) => (one.key! < other.key! ? -1 : 1));
+};
+
+describe('a scan', () => {
+  it('shows the fields that are asked for of every row of the tenant, once', async () => {
+    const world = await openWorld({ shards: 4 });
+    const keys = ['b/1', 'a/2', 'a/1', 'c/1'];
+    await Promise.all(
+      keys.map((key, n) => project(world, puppet(`p${n}`), key, { note: 'long', key, size: n })),
+    );
+    const other = address('t2', 'puppet', 'p9');
+    await project(world, other, 'a/3', { key: 'a/3', size: 9 });
+    expect(await scanned(world)).toEqual([
+      { key: 'a/1', size: 2 },
+      { key: 'a/2', size: 1 },
+      { key: 'b/1', size: 0 },
+      { key: 'c/1', size: 3 },
+    ]);
+    expect(await scanned(world, { prefix: 'a/' })).toHaveLength(2);
+    expect(await scanned(world, { prefix: 'z' })).toEqual([]);
+  });
+
+  it('goes through more rows than one piece has, and others have their turn meanwhile', async () => {
+    const { state } = createMemoryStore({ clock: systemClock });
+    await state.write(
+      Array.from({ length: 2_500 }, (_, n) => {
+        const key = `t|${String(n).padStart(4, '0')}`;
+        return { shard: n % 2, table: 'ix:things', key, value: encode({ key, size: n }) };
+      }),
+    );
+    let sum = 0;
+    const scan = createIndex(state, 2).scan<Thing, 'size'>(
+      'things',
+      't',
+      { fields: ['size'] },
+      ({ size }) => (sum += size),
+    );
+    let others = 0;
+    setImmediate(() => others++);
+    await scan;
+    expect(sum).toBe((2_500 * 2_499) / 2);
+    expect(others).toBe(1);
+  });
+});
 
 describe('index rows', () => {
   it('are read by key, as they were projected, and are gone when they are removed', async () => {
