@@ -144,7 +144,10 @@ export type AgentAdmitted = {
   type: 'agent.admitted';
   runId: string;
   settings: AgentSettings;
-  /** shard time at which the slot comes free by itself; goes back with the release */
+  /**
+   * shard time at which the slot comes free by itself; 0: it holds none (`nested`). Goes back with
+   * the release
+   */
   lease: number;
 };
 export type AgentRefused = { type: 'agent.refused'; runId: string; error: ErrorData };

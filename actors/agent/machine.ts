@@ -9,6 +9,8 @@
  *     - `crowded`: some wait for a slot;
  *     - `resting`: one turn has answered as many as it may, the next goes on.
  *     (a ceiling on the runs of all agents: each waits for one of the tenant's places as well)
+ *     A run that another agent's led to is let in at once and holds no slot and no place: whoever
+ *     waits for it may hold the last one.
  *  - `paused`: runs wait until it is resumed.
  *  - `retired`: no more runs; those that wait are refused.
  *
@@ -43,6 +45,7 @@ export const agentMachine = setup({
     promoteAwaited: assign(shared.promoteAwaited),
     dropAwaited: assign(shared.dropAwaited),
     noteVerdict: assign(shared.noteVerdict),
+    letNestedIn: assign(slots.letNestedIn),
   },
   guards: {
     isFromNobody: slots.isFromNobody,
@@ -52,6 +55,8 @@ export const agentMachine = setup({
     somebodyWaits: ({ context }) => context.waiting.length > 0,
     turnIsFull: ({ context }) => slots.turnIsFull(context),
     nextIsOverBudget: slots.nextIsOverBudget,
+    isNested: slots.isNested,
+    nestedWaits: slots.nestedWaits,
     nextMayRun: shared.nextMayRun,
     nextMayAsk: shared.nextMayAsk,
     nextGivesBack: (args) => slots.nextIsOverBudget(args) && shared.firstAsked(args),
@@ -132,6 +137,10 @@ export const agentMachine = setup({
             actions: { type: 'tell', params: slots.refusedNow },
           },
           {
+            guard: 'isNested',
+            actions: { type: 'tell', params: slots.admittedWithoutSlot },
+          },
+          {
             guard: 'queueIsFull',
             actions: { type: 'tell', params: (args) => slots.refused(args, slots.QUEUE_FULL) },
           },
@@ -186,6 +195,10 @@ export const agentMachine = setup({
             {
               guard: 'nextIsOverBudget',
               actions: [{ type: 'tell', params: slots.refusedFirstNow }, 'refuseFirst'],
+            },
+            {
+              guard: 'nestedWaits',
+              actions: [{ type: 'tell', params: slots.admittedNested }, 'letNestedIn'],
             },
             {
               guard: 'nextMayAsk',

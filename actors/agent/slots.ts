@@ -120,8 +120,8 @@ export const notASession = ({ event }: Args): Reply => ({
 });
 
 const slotOf = ({ event }: Args): Slot => {
-  const { runId, meta } = event as { runId: string; meta: Meta };
-  return { runId, session: meta.from!, at: meta.now };
+  const { runId, nested, meta } = event as { runId: string; nested?: true; meta: Meta };
+  return { runId, session: meta.from!, at: meta.now, ...(nested ? { nested } : {}) };
 };
 
 /** It asks again and keeps its place. */
@@ -174,17 +174,43 @@ export const refuseFirst = ({ context }: Args): Partial<AgentContext> => ({
   answered: context.answered + 1,
 });
 
-export const admitted = ({ context, event }: Args, { runId, session }: Slot): Tell => {
-  const told: AgentAdmitted = {
-    type: 'agent.admitted',
-    runId,
-    settings: context.settings as AgentSettings,
-    lease: leaseOf(context, event.meta.now),
-  };
-  return { to: session, event: told };
-};
+export const admitted = (args: Args, slot: Slot): Tell =>
+  admission(args, slot, leaseOf(args.context, args.event.meta.now));
+
+function admission({ context }: Args, { runId, session }: Slot, lease: number): Tell {
+  const settings = context.settings as AgentSettings;
+  const event: AgentAdmitted = { type: 'agent.admitted', runId, settings, lease };
+  return { to: session, event };
+}
 /** Told to the one that `promote` lets in. */
 export const admittedFirst = (args: Args): Tell => admitted(args, args.context.waiting[0]!);
+
+// ---- runs that another agent's run led to
+
+/** Of a run without a slot: no slot has ever come free by itself at that time. */
+const NO_SLOT = 0;
+
+export const isNested = (args: Args): boolean => slotOf(args).nested === true;
+
+/** Told to the one that asks: nobody whom it could wait for may be waiting for it. */
+export const admittedWithoutSlot = (args: Args): Tell => admission(args, slotOf(args), NO_SLOT);
+
+const firstNested = ({ waiting }: AgentContext): Slot | undefined =>
+  waiting.find(({ nested }) => nested);
+
+/** It came while the agent was paused. */
+export const nestedWaits = ({ context }: Args): boolean => firstNested(context) !== undefined;
+
+export const admittedNested = (args: Args): Tell =>
+  admission(args, firstNested(args.context)!, NO_SLOT);
+
+export function letNestedIn({ context }: Args): Partial<AgentContext> {
+  const first = firstNested(context);
+  return {
+    waiting: context.waiting.filter((slot) => slot !== first),
+    answered: context.answered + 1,
+  };
+}
 
 export const refused = (args: Args, error: ErrorData): Tell => refusal(slotOf(args), error);
 /** Told to the one that waited longest. */

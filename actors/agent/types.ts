@@ -28,6 +28,8 @@ export type Slot = {
   readonly at: number;
   /** it has asked for one of the tenant's places */
   readonly asked?: true;
+  /** it needs neither a slot nor a place; it waits only while the agent is paused */
+  readonly nested?: true;
 };
 
 /** A pattern of commands that people allowed for good. */

@@ -37,6 +37,9 @@ const configurations: Readonly<Record<string, AgentSettings>> = {
 
 type BudgetEvent = BudgetConfigure | BudgetTake | BudgetRelease;
 
+/** By its name: another agent's run led to it. */
+const isNested = (runId: string): boolean => runId.startsWith('nested');
+
 /** What the agent owes to those who asked it, and what it has shown. */
 class Slots {
   /** runs that asked and have neither an answer nor been released */
@@ -78,7 +81,9 @@ class Slots {
       if (told.type === 'agent.admitted') {
         const leases = this.admitted.get(runId) ?? [];
         this.admitted.set(runId, [...leases, told['lease'] as number]);
-        demand(held(context, meta.now)).toBeLessThanOrEqual(context.settings!.runsMax);
+        demand(told['lease'] === 0, 'only nested runs hold no slot').toBe(isNested(runId));
+        if (!isNested(runId))
+          demand(held(context, meta.now)).toBeLessThanOrEqual(context.settings!.runsMax);
       }
     }
     const leases = [...this.admitted.values()].flat().filter((until) => meta.now < until);
@@ -92,6 +97,9 @@ class Slots {
     }
     demand(context.waiting.map(({ runId }) => runId)).toEqual([...this.open]);
     demand(context.leases.length).toBeLessThanOrEqual(18);
+    const state = JSON.stringify(step.live.snapshot.value);
+    // However crowded the agent is.
+    if (/open|crowded/.test(state)) demand([...this.open].filter(isNested)).toEqual([]);
     this.#checkRow(step, meta.now);
     const asked = said<Reply>(step.asks, 'reply').filter(({ to }) => to?.id === meta.id);
     const wantsReply =
@@ -179,7 +187,7 @@ export const exploration: Exploration = {
     const { waiting, settings: set } = contextOf(live);
     const ask = (runId: string) => ({
       name: 'admit',
-      event: { type: 'agent.admit', runId },
+      event: { type: 'agent.admit', runId, ...(isNested(runId) ? { nested: true } : {}) },
       from: address('default', 'session', `of-${runId}`),
       tell: true as const,
     });
@@ -195,6 +203,7 @@ export const exploration: Exploration = {
       ...allowances,
       ...(set?.tenant ? tenantMoves(contextOf(live)) : []),
       ask(`r${live.seq}`),
+      { ...ask(`nested${live.seq}`), name: 'admit nested' },
       { name: 'admit from nobody', event: { type: 'agent.admit', runId: 'x' } },
       ...(first ? [{ ...ask(first), name: 'admit again' }] : []),
       ...(last ? [{ ...ask(last), name: 'admit again while waiting' }] : []),
@@ -225,6 +234,7 @@ export const exploration: Exploration = {
       value,
       Math.min(running, 3),
       waiting.length,
+      waiting.some(({ nested }) => nested),
       Object.values(configurations).findIndex((one) => JSON.stringify(one) === JSON.stringify(set)),
       spent,
       asked,
@@ -239,5 +249,7 @@ export const exploration: Exploration = {
     ['configure 1', ...Array<string>(WAITING_MAX + 1).fill('admit')],
     ['configure 1', 'agent.pause', ...Array<string>(WAITING_MAX).fill('admit')],
     ['configure 1', 'agent.pause', ...Array<string>(40).fill('admit'), 'agent.retire'],
+    ['configure 1', 'agent.pause', ...Array<string>(40).fill('admit nested'), 'agent.resume'],
+    ['configure 1', 'admit', 'admit', 'agent.pause', 'admit', 'admit nested', 'agent.resume'],
   ],
 };
