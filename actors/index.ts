@@ -29,6 +29,7 @@ import { scheduleMachine } from './schedule/machine.ts';
 import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
 import { withAgentLoop } from './session/migrate.ts';
+import { subagentMachine } from './subagent/machine.ts';
 import { supervisorMachine } from './supervisor/machine.ts';
 import { check } from './task/effects/check.ts';
 import { choose } from './task/effects/choose.ts';
@@ -115,6 +116,15 @@ const conversationActors = (): ActorDefinition[] => [
     machine: conversationMachine,
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,
+    whenDone: 'forget',
+  }),
+  // It goes on from its last turn: from nothing it would never tell its end.
+  defineActor({
+    type: 'subagent',
+    version: 1,
+    machine: subagentMachine,
+    supervision: { onThrow: 'resume' },
+    idleMs: 10_000,
     whenDone: 'forget',
   }),
   // A job goes on from its last turn, never from nothing: it would forget that it was set.

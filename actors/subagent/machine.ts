@@ -1,0 +1,345 @@
+/**
+ * Subagent: one task that a session has given to an agent of its own, from the grant to the report
+ * of its end (AA6 to AA8).
+ *
+ *  - `unknown`: nothing was reserved; whoever asks for it finds nothing.
+ *  - `reserved`: it has its grant and waits for one of its parent's places.
+ *  - `working.starting`, `working.running`: its session has the task, until it has nothing open any
+ *    more: no run, no subagent, no result that nobody has read.
+ *  - `ending`: its session was told to stop; what it has used so far is waited for, a short while.
+ *  - `over`: how it ended is known, and never changes.
+ *  - `reporting`: the end is told to the parent, which says how its agent hears of it.
+ *  - `reported`: all is said. Its session can be read for a while, its row a little longer.
+ *  - `removed`, `forgotten`: the actor goes.
+ *
+ * Invariants: the task is told to its session once; every state has an end by time, so each
+ * subagent comes to `reported`, whatever is lost; a parent takes one end, further ones are marked
+ * `again`; one start event at most and one end event.
+ */
+import * as life from './life.ts';
+import { subagentSetup } from './setup.ts';
+import * as told from './told.ts';
+
+export const subagentMachine = subagentSetup.createMachine({
+  id: 'subagent',
+  description: 'One task given to an agent of its own.',
+  context: ({ input }) => life.born(input),
+  initial: 'unknown',
+  options: { maxIterations: 100 },
+  states: {
+    unknown: {
+      description: 'Nothing was reserved; whoever asks for it finds nothing.',
+      on: {
+        'subagent.reserve': [
+          { guard: 'holds', target: 'reserved', actions: 'take' },
+          { target: 'working', actions: 'take' },
+        ],
+        'subagent.kill': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: told.unknown },
+        },
+        'subagent.steer': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: told.unknown },
+        },
+        'subagent.report': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: told.unknown },
+        },
+        'subagent.move': {
+          target: 'forgotten',
+          actions: { type: 'reply', params: told.unknown },
+        },
+      },
+    },
+    reserved: {
+      description: 'It has its grant and waits for one of the places of its parent.',
+      entry: { type: 'project', params: told.row },
+      after: { placePatience: { target: 'over.killed', actions: 'giveUpWaiting' } },
+      on: {
+        'subagent.go': 'working',
+        'subagent.move': {
+          actions: [
+            { type: 'project', params: told.noRow },
+            'move',
+            { type: 'project', params: told.row },
+          ],
+        },
+        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.kill': {
+          target: 'over.killed',
+          actions: ['kill', { type: 'reply', params: told.killed }],
+        },
+      },
+    },
+    working: {
+      description: 'Its session has the task, until nothing is open there any more.',
+      entry: 'start',
+      after: { wholeTime: { target: 'ending', actions: 'timeOut' } },
+      on: {
+        'subagent.move': {
+          actions: [
+            { type: 'project', params: told.noRow },
+            'move',
+            { type: 'project', params: told.row },
+          ],
+        },
+        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.kill': {
+          target: 'ending',
+          actions: ['kill', { type: 'reply', params: told.killed }],
+        },
+      },
+      initial: 'starting',
+      states: {
+        starting: {
+          description: 'The task is on its way; an end that overtakes the answer waits for it.',
+          meta: { defer: ['run.ended'] },
+          entry: [
+            { type: 'tell', params: told.task },
+            { type: 'project', params: told.row },
+          ],
+          on: {
+            reply: [
+              {
+                guard: 'taskIsRefused',
+                target: '#subagent.over.refused',
+                actions: 'noteRefused',
+              },
+              { target: 'running', actions: 'accept' },
+            ],
+            refused: {
+              guard: 'taskIsRefused',
+              target: '#subagent.over.refused',
+              actions: 'noteRefused',
+            },
+          },
+        },
+        running: {
+          description: 'Its session works, or waits for what it has started itself.',
+          entry: [
+            { type: 'publish', params: told.startEvent },
+            { type: 'project', params: told.row },
+          ],
+          on: {
+            'run.ended': [
+              {
+                guard: 'goesOn',
+                actions: ['count', { type: 'project', params: told.row }],
+              },
+              { guard: 'endsOk', target: '#subagent.over.completed', actions: 'count' },
+              {
+                guard: 'leavesOthers',
+                target: '#subagent.ending',
+                actions: ['count', 'fail'],
+              },
+              {
+                guard: 'endsLate',
+                target: '#subagent.over.timedOut',
+                actions: ['count', 'fail'],
+              },
+              {
+                guard: 'isItsRun',
+                target: '#subagent.over.failed',
+                actions: ['count', 'fail'],
+              },
+            ],
+            'subagent.steer': [
+              {
+                guard: 'isSaying',
+                actions: [
+                  'countSteer',
+                  { type: 'tell', params: told.steer },
+                  { type: 'reply', params: told.delivered },
+                ],
+              },
+              { actions: { type: 'reply', params: told.unsaid } },
+            ],
+          },
+        },
+      },
+    },
+    ending: {
+      description:
+        'Its session was told to stop, and all below it; what it has used is waited for.',
+      entry: [
+        { type: 'tell', params: told.abort },
+        { type: 'tell', params: told.killBelow },
+        { type: 'project', params: told.row },
+      ],
+      after: {
+        stopPatience: {
+          description: 'What has begun in its session meanwhile is stopped, too.',
+          target: 'over',
+          actions: [
+            { type: 'tell', params: told.abort },
+            { type: 'tell', params: told.killBelow },
+          ],
+        },
+      },
+      on: {
+        'run.ended': [
+          { guard: 'isLast', target: 'over', actions: 'count' },
+          {
+            guard: 'isItsRun',
+            actions: ['count', { type: 'tell', params: told.abort }],
+          },
+        ],
+        reply: { guard: 'taskIsRefused', target: 'over' },
+        refused: { guard: 'taskIsRefused', target: 'over' },
+        'subagent.move': {
+          actions: [
+            { type: 'project', params: told.noRow },
+            'move',
+            { type: 'project', params: told.row },
+          ],
+        },
+        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+        'subagent.kill': { actions: { type: 'reply', params: told.killed } },
+      },
+    },
+    over: {
+      description: 'How it ended is known, and never changes.',
+      initial: 'stopped',
+      states: {
+        stopped: {
+          description: 'It was made to end: why?',
+          always: [
+            { guard: { type: 'stopsAs', params: { outcome: 'timedOut' } }, target: 'timedOut' },
+            { guard: { type: 'stopsAs', params: { outcome: 'killed' } }, target: 'killed' },
+            { target: 'failed' },
+          ],
+        },
+        completed: {
+          description: 'Its session has answered, and nothing is open there.',
+          entry: { type: 'conclude', params: { outcome: 'completed' } },
+          always: '#subagent.reporting',
+        },
+        failed: {
+          description: 'A run of its session failed or was aborted.',
+          entry: { type: 'conclude', params: { outcome: 'failed' } },
+          always: '#subagent.reporting',
+        },
+        timedOut: {
+          description: 'Its time was up.',
+          entry: { type: 'conclude', params: { outcome: 'timedOut' } },
+          always: '#subagent.reporting',
+        },
+        killed: {
+          description: 'Its parent or an operator ended it, or no place came free.',
+          entry: { type: 'conclude', params: { outcome: 'killed' } },
+          always: '#subagent.reporting',
+        },
+        refused: {
+          description: 'Its session did not take the task.',
+          entry: { type: 'conclude', params: { outcome: 'refused' } },
+          always: '#subagent.reporting',
+        },
+      },
+    },
+    reporting: {
+      description: 'The end is told to its parent, which says how its agent hears of it.',
+      entry: [
+        { type: 'publish', params: told.endEvent },
+        { type: 'project', params: told.row },
+      ],
+      after: { hearingPatience: { target: 'reported', actions: 'noteUnheard' } },
+      on: {
+        'subagent.kill': { actions: { type: 'reply', params: told.killedNothing } },
+        'subagent.move': {
+          guard: 'isMoved',
+          target: '.addressing',
+          actions: [
+            { type: 'project', params: told.noRow },
+            'move',
+            { type: 'project', params: told.row },
+          ],
+        },
+        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+      },
+      initial: 'addressing',
+      states: {
+        addressing: {
+          description: 'Whom does it concern?',
+          always: [
+            { guard: 'hasParent', target: 'telling' },
+            { target: '#subagent.reported', actions: 'noteUnheard' },
+          ],
+        },
+        telling: {
+          description: 'The parent has been told, or is about to.',
+          entry: { type: 'tell', params: told.end },
+          on: {
+            'subagent.heard': [
+              { guard: 'isTooEarly', target: 'pausing', actions: 'waitForAdoption' },
+              { guard: 'isByParent', target: '#subagent.reported', actions: 'hear' },
+            ],
+            'subagent.report': {
+              guard: 'isByParent',
+              actions: { type: 'tell', params: told.endAgain },
+            },
+            refused: [
+              { guard: 'mayPass', target: 'pausing' },
+              {
+                guard: 'endIsRefused',
+                target: '#subagent.reported',
+                actions: 'noteUnheard',
+              },
+            ],
+          },
+        },
+        pausing: {
+          description:
+            'The parent could not take it just now, or does not know yet that it is its own.',
+          after: { pauseBeforeRetelling: 'telling' },
+        },
+      },
+    },
+    reported: {
+      description: 'All is said; how the agent heard of it may still change.',
+      entry: { type: 'project', params: told.row },
+      on: {
+        'subagent.heard': {
+          guard: 'isByParent',
+          actions: ['hear', { type: 'project', params: told.row }],
+        },
+        'subagent.report': {
+          guard: 'isByParent',
+          actions: { type: 'tell', params: told.endAgain },
+        },
+        'subagent.kill': { actions: { type: 'reply', params: told.killedNothing } },
+        'subagent.move': {
+          actions: [
+            { type: 'project', params: told.noRow },
+            'move',
+            { type: 'project', params: told.row },
+          ],
+        },
+        'subagent.steer': { actions: { type: 'reply', params: told.notRunning } },
+      },
+      initial: 'choosing',
+      states: {
+        choosing: {
+          description: 'Did it ever have a session?',
+          always: [{ guard: 'hasSession', target: 'readable' }, { target: 'remembered' }],
+        },
+        readable: {
+          description: 'Its session can be read, and talked to by those who may.',
+          after: {
+            readableTime: { target: 'remembered', actions: { type: 'tell', params: told.close } },
+          },
+        },
+        remembered: {
+          description: 'Only its row is left.',
+          after: { rememberedTime: '#subagent.removed' },
+        },
+      },
+    },
+    removed: {
+      description: 'It was remembered long enough.',
+      entry: { type: 'project', params: told.noRow },
+      type: 'final',
+    },
+    forgotten: { description: 'It never was a subagent.', type: 'final' },
+  },
+});
