@@ -29,6 +29,7 @@ import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionsOptions } from './sessions.ts';
 import { addSloCommand } from './slo-commands.ts';
+import { addTraceCommand } from './trace-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
 import { addUsageCommand } from './usage-commands.ts';
 import { version } from './version.ts';
@@ -50,6 +51,7 @@ export function buildProgram(finish: Finish): Command {
     addAgent,
     addSessions,
     addUsageCommand,
+    addTraceCommand,
     addAgentsCommands,
     addDlqCommands,
     addApprovalsCommands,

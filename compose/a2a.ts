@@ -25,6 +25,7 @@ import { scheduleRoutes } from '../channels/http/schedules.ts';
 import { usageRoutes } from '../channels/http/usage.ts';
 import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
+import { traceRoutes } from '../channels/http/trace.ts';
 import type { Transport } from '../protocols/action.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
@@ -174,6 +175,7 @@ const routesOf = ({
   ...approvalRoutes({ system, operator }),
   ...scheduleRoutes({ system, operator }),
   ...usageRoutes({ system, operator, now: () => systemClock.wallMs() }),
+  ...traceRoutes({ system, operator }),
   ...decisionRoutes({ system, operator, tenant: TENANT }),
   ...metricsRoutes({ metrics, operator }),
   ...sloRoutes({ system, metrics, operator, tenant: TENANT, now: () => systemClock.wallMs() }),

@@ -51,6 +51,19 @@ export const operatorPaths = (): Schema => ({
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
     }),
   },
+  '/v1/runs/{run_id}/trace': {
+    get: job({
+      id: 'getRunTrace',
+      summary: 'What a run led to, across sessions, agents and workers',
+      parameters: [
+        pathParameter('run_id', 'The run'),
+        queryParameter('depth', 'Follow so many messages and spawns: 0 to 8; default 8'),
+        tenant,
+      ],
+      answers: { 200: answered('Participants, and steps in the order of their times', row) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+    }),
+  },
   '/v1/slo': {
     get: job({
       id: 'getSlo',

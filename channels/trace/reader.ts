@@ -1,0 +1,59 @@
+/** What a run trace is made of, as committed state has it; nobody is woken (RT14). */
+import { address } from '../../protocols/address.ts';
+import {
+  type ConversationRow,
+  conversationRowKey,
+  CONVERSATIONS_INDEX,
+} from '../../protocols/conversation.ts';
+import type { RunRow, SessionEntry, SessionRow } from '../../protocols/session.ts';
+import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
+import type { System } from '../../runtime/index.ts';
+
+export type TraceReader = {
+  run(runId: string): RunRow | undefined;
+  session(sessionKey: string): SessionRow | undefined;
+  /** that runs of the session began */
+  conversations(requester: string): readonly ConversationRow[];
+  subagents(parent: string): readonly SubagentRow[];
+  /** Entries of the session from `since` on, oldest first; `cut`: there are more in front. */
+  entries(
+    sessionKey: string,
+    since: number,
+  ): Promise<{ readonly entries: readonly SessionEntry[]; readonly cut: boolean }>;
+};
+
+/** Entries of one session that are read for a trace, and rows of its messages and subagents. */
+export const TRACE_ENTRIES_MAX = 5_000;
+const ROWS_MAX = 1_000;
+const WINDOW = 500;
+
+export const traceReader = (
+  { index, transcripts }: Pick<System, 'index' | 'transcripts'>,
+  tenant: string,
+): TraceReader => {
+  const rowsOf = <Row>(name: string, prefix: string) =>
+    index.list<Row>(name, tenant, { prefix, limit: ROWS_MAX }).map(({ value }) => value);
+  return {
+    run: (runId) => index.get<RunRow>('runs', tenant, runId),
+    session: (sessionKey) => index.get<SessionRow>('sessions', tenant, sessionKey),
+    conversations: (requester) =>
+      rowsOf<ConversationRow>(CONVERSATIONS_INDEX, conversationRowKey(requester, '')),
+    subagents: (parent) => rowsOf<SubagentRow>(SUBAGENTS_INDEX, subagentRowKey(parent, '')),
+    entries: async (sessionKey, since) => {
+      const actor = address(tenant, 'session', sessionKey);
+      let entries: readonly SessionEntry[] = [];
+      for (let to = await transcripts.last(actor); to > 0; to -= WINDOW) {
+        const from = Math.max(1, to - WINDOW + 1);
+        const read = await transcripts.read(actor, { from, limit: to - from + 1 });
+        const found = read
+          .filter(({ position }) => position <= to)
+          .map(({ entry }) => entry as SessionEntry);
+        const fresh = found.filter(({ at }) => at >= since);
+        entries = [...fresh, ...entries];
+        if (fresh.length < found.length) break;
+        if (entries.length >= TRACE_ENTRIES_MAX) return { entries, cut: from > 1 };
+      }
+      return { entries, cut: false };
+    },
+  };
+};

@@ -1,0 +1,165 @@
+/** The steps that the transcript of one session tells of. */
+import type { TraceStep } from '../../protocols/run-trace.ts';
+import type { SessionEntry } from '../../protocols/session.ts';
+import { type Cast, isSilence, toldTo, type ToldTo } from './cast.ts';
+import { firstWords } from './first-words.ts';
+import type { Gathered } from './gather.ts';
+import type { Ordered } from './in-order.ts';
+
+/** Of a run that goes on: to whom it answers, and what it said last. */
+type Open = ToldTo & { said: string };
+type Of<Type extends SessionEntry['type']> = SessionEntry & { type: Type };
+
+export function sessionSteps(
+  gathered: Gathered,
+  cast: Cast,
+  sessionKey: string,
+): readonly Ordered[] {
+  const walk = new SessionWalk(gathered, cast, sessionKey);
+  const steps: Ordered[] = [];
+  for (const [at, entry] of gathered.sessions.get(sessionKey)!.entries()) {
+    const from = gathered.runs.get(entry.runId);
+    if (from === undefined || at < from) continue;
+    const step = walk.step(entry);
+    if (step) steps.push(step);
+  }
+  return steps;
+}
+
+class SessionWalk {
+  readonly #gathered: Gathered;
+  readonly #cast: Cast;
+  readonly #key: string;
+  readonly #open = new Map<string, Open>();
+  /** conversations whose first message is drawn */
+  readonly #begun = new Set<string>();
+
+  constructor(gathered: Gathered, cast: Cast, sessionKey: string) {
+    this.#gathered = gathered;
+    this.#cast = cast;
+    this.#key = sessionKey;
+  }
+
+  step(entry: SessionEntry): Ordered | undefined {
+    switch (entry.type) {
+      case 'user':
+        return this.#user(entry);
+      case 'assistant':
+        return this.#model(entry);
+      case 'tool':
+        return { step: this.#tool(entry) };
+      case 'run.end':
+        return { step: this.#end(entry), gives: `end:${entry.runId}` };
+      default:
+        return undefined;
+    }
+  }
+
+  #user(entry: Of<'user'>): Ordered | undefined {
+    const { runId, origin, at } = entry;
+    const known = this.#open.get(runId);
+    if (!known) this.#open.set(runId, { ...toldTo(this.#cast, this.#key, entry), said: '' });
+    const own = this.#cast.session(this.#key);
+    const joins = entry.of === undefined ? {} : ({ joins: true } as const);
+    const about = { at, runId: entry.of ?? runId };
+    if (origin?.kind === 'subagents') {
+      const step = { kind: 'report', ...about, in: own, results: origin.ids.length } as const;
+      return { step: { ...step, ...joins }, needs: origin.ids.map((id) => `result:${id}`) };
+    }
+    const message = { kind: 'message', ...about, to: own, text: firstWords(entry.text) } as const;
+    if (origin === undefined) {
+      const from = this.#cast.people(this.#key, entry.sender);
+      return { step: { ...message, ...joins, from, origin: 'person' } };
+    }
+    // Later turns are what the reply before them said.
+    if (origin.kind === 'announce' || !this.#isFirst(origin.ids[0])) return undefined;
+    const from = this.#cast.session(origin.sessionKey);
+    const step: TraceStep = { ...message, ...joins, from, origin: origin.kind };
+    return { step: { ...step, ...this.#labelOf(origin.ids[0]) }, needs: this.#needsOf(origin.ids) };
+  }
+
+  #isFirst(id = ''): boolean {
+    const conversation = this.#gathered.conversations.get(id);
+    if (conversation && conversation.target !== this.#key) return false;
+    const first = !this.#begun.has(id);
+    this.#begun.add(id);
+    return first;
+  }
+
+  #labelOf(id = ''): { readonly label?: string } {
+    const label = this.#gathered.subagents.get(id)?.label;
+    return label === undefined ? {} : { label };
+  }
+
+  #needsOf([id = '']: readonly string[]): readonly string[] {
+    const { conversations, subagents } = this.#gathered;
+    const by = conversations.get(id)?.requesterRunId ?? subagents.get(id)?.parentRunId;
+    return by === undefined ? [] : [`call:${by}`];
+  }
+
+  #model(entry: Of<'assistant'>): Ordered {
+    const { runId, at, model, node, usage, calls = [] } = entry;
+    this.#cast.ranOn(this.#key, node);
+    const open = this.#open.get(runId);
+    if (open && calls.length === 0) open.said = entry.text;
+    const step: TraceStep = {
+      kind: 'model',
+      at,
+      runId,
+      in: this.#cast.session(this.#key),
+      model,
+      calls: calls.map(({ name }) => name),
+      ...(usage ? { tokens: usage.inputTokens + usage.outputTokens } : {}),
+      ...(node === undefined ? {} : { node }),
+    };
+    const before = this.#turnBefore(runId);
+    return {
+      step,
+      ...(calls.length > 0 ? { gives: `call:${runId}` } : {}),
+      ...(before === undefined ? {} : { needs: [`end:${before}`] }),
+    };
+  }
+
+  /** The run that had the turn before, in an exchange. */
+  #turnBefore(runId: string): string | undefined {
+    for (const { turns } of this.#gathered.conversations.values()) {
+      const at = turns.findIndex((turn) => turn.runId === runId);
+      if (at > 0) return turns[at - 1]!.runId;
+    }
+    return undefined;
+  }
+
+  #tool({ at, runId, name, result, isError }: Of<'tool'>): TraceStep {
+    const own = this.#cast.session(this.#key);
+    const about = { at, runId, in: own } as const;
+    const talks = name === 'sessions_send' || name === 'sessions_spawn';
+    const { status, reason } = talks ? answerOf(result) : NO_ANSWER;
+    if (talks && (isError || REFUSALS.has(status))) {
+      return { kind: 'refused', ...about, text: name, why: firstWords(reason || result) };
+    }
+    const tool = { kind: 'tool', ...about, name, text: firstWords(result) } as const;
+    return { ...tool, failed: isError, ...(talks ? { drawn: true } : {}) };
+  }
+
+  #end({ at, runId, status, error }: Of<'run.end'>): TraceStep {
+    const { said, ...told } = this.#open.get(runId) ?? { said: '' };
+    const own = this.#cast.session(this.#key);
+    const silent = status === 'ok' && isSilence(said) ? ({ silent: true } as const) : {};
+    const text = firstWords(status === 'ok' ? said : (error?.message ?? status));
+    return { kind: 'end', at, runId, in: own, ...told, text, status, ...silent };
+  }
+}
+
+const REFUSALS: ReadonlySet<string> = new Set(['refused', 'forbidden', 'not_found', 'notFound']);
+const NO_ANSWER = { status: '', reason: '' };
+
+/** Status and reason of what these tools answer, which is JSON. */
+function answerOf(result: string): { readonly status: string; readonly reason: string } {
+  try {
+    const { status, reason, rule, error } = JSON.parse(result) as Record<string, unknown>;
+    const why = [reason, rule, error].filter((part) => typeof part === 'string');
+    return { status: typeof status === 'string' ? status : '', reason: why.join(': ') };
+  } catch {
+    return NO_ANSWER;
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * traceOf: the steps of all that a run led to, in one order.
+ *
+ * The order is that of the times, within a session that of its transcript; and what waits for
+ * something is behind it whatever the clocks say: a message behind the call that sends it, a report
+ * behind the results that it tells of, a turn of an exchange behind the turn before it.
+ */
+import type { ConversationRow } from '../../protocols/conversation.ts';
+import {
+  type RunTrace,
+  TRACE_DEPTH_MAX,
+  TRACE_STEPS_MAX,
+  type TraceStep,
+} from '../../protocols/run-trace.ts';
+import type { SubagentRow } from '../../protocols/subagent.ts';
+import { Cast } from './cast.ts';
+import { type Gathered, gather } from './gather.ts';
+import { firstWords } from './first-words.ts';
+import { inOrder, type Ordered } from './in-order.ts';
+import type { TraceReader } from './reader.ts';
+import { sessionSteps } from './session-steps.ts';
+
+/**
+ * @param depth messages and spawns away from the run, default and at most TRACE_DEPTH_MAX
+ * @throws TroupeError NOT_FOUND when there is no such run, or not any more
+ */
+export async function traceOf(
+  reader: TraceReader,
+  runId: string,
+  depth: number = TRACE_DEPTH_MAX,
+): Promise<RunTrace> {
+  const gathered = await gather(reader, runId, Math.min(depth, TRACE_DEPTH_MAX));
+  const cast = new Cast(reader, gathered);
+  const lists = [...gathered.sessions.keys()].map((key) => sessionSteps(gathered, cast, key));
+  const steps = inOrder([...lists, ...unheard(gathered, cast), ...results(gathered, cast)]);
+  const { run, deeper, cut } = gathered;
+  const shown = steps.slice(0, TRACE_STEPS_MAX);
+  return {
+    runId: run.runId,
+    sessionKey: run.sessionKey,
+    status: run.status,
+    startedAt: run.startedAt ?? run.acceptedAt,
+    ...(run.endedAt === undefined ? {} : { endedAt: run.endedAt }),
+    participants: cast.of(shown),
+    steps: shown,
+    left: { steps: steps.length - shown.length, deeper, sessions: cut },
+  };
+}
+
+/** Ends of subagents, each a list of its own: the child's transcript does not hold them. */
+const results = ({ subagents }: Gathered, cast: Cast): readonly (readonly Ordered[])[] =>
+  [...subagents.values()].flatMap((row) => {
+    const { status, endedAt } = row;
+    const isOpen = status === 'reserved' || status === 'starting' || status === 'running';
+    if (isOpen || status === 'refused' || endedAt === undefined) return [];
+    const said = cast.lastSaid(row.sessionKey);
+    const step: TraceStep = {
+      kind: 'result',
+      at: endedAt,
+      runId: row.runId,
+      from: cast.session(row.sessionKey),
+      to: cast.session(row.parent),
+      text: firstWords(status === 'completed' ? said : (row.reason ?? said)),
+      outcome: status,
+      ...usageOf(row),
+    };
+    return [[{ step, gives: `result:${row.id}`, needs: [`end:${row.runId}`] }]];
+  });
+
+const usageOf = ({ usage, startedAt, endedAt }: SubagentRow) => ({
+  ...(usage ? { tokens: usage.inputTokens + usage.outputTokens } : {}),
+  ...(startedAt === undefined || endedAt === undefined ? {} : { durationMs: endedAt - startedAt }),
+});
+
+/** Messages and tasks that are in no transcript yet, or were not taken. */
+function unheard(gathered: Gathered, cast: Cast): readonly (readonly Ordered[])[] {
+  const { conversations, subagents } = gathered;
+  const heard = new Set<string>();
+  for (const entries of gathered.sessions.values()) {
+    for (const entry of entries) {
+      if (entry.type !== 'user' || entry.origin === undefined) continue;
+      // A report tells of the end: of a subagent that was killed early it is all there is.
+      if (entry.origin.kind === 'subagents') continue;
+      for (const id of entry.origin.ids) heard.add(id);
+    }
+  }
+  const messages = [...conversations.values()]
+    .filter(({ id }) => !heard.has(id))
+    .map((row) => [unheardMessage(row, cast)]);
+  const tasks = [...subagents.values()]
+    .filter(({ id, status }) => !heard.has(id) && status !== 'refused')
+    .map((row) => [unheardTask(row, cast)]);
+  return [...messages, ...tasks];
+}
+
+const unheardMessage = (row: ConversationRow, cast: Cast): Ordered => {
+  const { requester, requesterRunId, target, createdAt: at, reason = '' } = row;
+  const text = firstWords(row.text);
+  const needs = [`call:${requesterRunId}`];
+  if (row.status === 'ended' && !row.delivered) {
+    const refused = { kind: 'refused', at, runId: requesterRunId, text } as const;
+    return { step: { ...refused, in: cast.session(requester), why: firstWords(reason) }, needs };
+  }
+  const [from, to] = [cast.session(requester), cast.session(target)];
+  const runId = row.turns[0]?.runId ?? requesterRunId;
+  return { step: { kind: 'message', at, runId, from, to, text, origin: 'agent' }, needs };
+};
+
+const unheardTask = (row: SubagentRow, cast: Cast): Ordered => {
+  const { parent, parentRunId, sessionKey, runId, createdAt: at, label } = row;
+  const step: TraceStep = {
+    kind: 'message',
+    at,
+    runId,
+    from: cast.session(parent),
+    to: cast.session(sessionKey),
+    text: firstWords(row.task),
+    origin: 'task',
+    ...(label === undefined ? {} : { label }),
+  };
+  return { step, needs: [`call:${parentRunId}`] };
+};
