@@ -12,11 +12,23 @@
  *  - `[[stall:n]]`        nothing more comes after n tokens
  *  - `[[malformed:n]]`    a broken event comes after n tokens
  *  - `[[refuse]]`         the answer stops as a refusal
+ *  - `[[turns:n]]` the answer asks for n more replies of agents in turn, at most 5: it carries
+ *    the directive, and each reply carries one less (offline-talk.ts)
+ *
+ * What stands in the JSON of a call is the call's: a message or a task that is handed on may hold
+ * directives and calls of its own. What is quoted as material is not obeyed.
  */
 import { type ErrorCode, isErrorCode, TroupeError } from '../../../protocols/errors.ts';
-import { unmarked } from '../context/envelope.ts';
+import { saidByAgent, unmarked, withoutQuotes } from '../context/envelope.ts';
 import type { ModelMessage, ModelRequest, ModelStop, ToolCall } from './model.ts';
-import { roundsOf } from './offline-tools.ts';
+import {
+  type Directives,
+  directivesOf,
+  numberOf,
+  withoutDirectives,
+} from './offline-directives.ts';
+import { carriedTurns, filled, talkStep, toldOf } from './offline-talk.ts';
+import { type Asked, askedIn } from './offline-tools.ts';
 import { languageOf, type Words, words } from './offline-words.ts';
 
 export type Fault =
@@ -46,8 +58,10 @@ export const tokensOf = (text: string): string[] =>
 
 export const replyTo = (request: ModelRequest): Reply => {
   const turn = turnOf(request.messages);
-  const directives = directivesOf(turn.question);
-  const spoken = speak(request, turn, directives);
+  const step = talkStep(request.system, turn.question);
+  const asked = askedIn(step === undefined ? turn.question : '', request.tools);
+  const directives = directivesOf(asked.rest);
+  const spoken = step === undefined ? speak(request, turn, asked) : { text: step, calls: [] };
   const said = tokensOf(spoken.text);
   const tokens = said.slice(0, request.maxTokens ?? said.length);
   const cut = tokens.length < said.length;
@@ -76,6 +90,8 @@ type Turn = {
   readonly earlier: readonly string[];
   readonly rounds: number;
   readonly results: readonly ToolMessage[];
+  /** of the last round */
+  readonly latest: readonly ToolMessage[];
 };
 
 const turnOf = (messages: readonly ModelMessage[]): Turn => {
@@ -83,28 +99,19 @@ const turnOf = (messages: readonly ModelMessage[]): Turn => {
   const question = messages[asked];
   const since = messages.slice(asked + 1);
   return {
-    question: question?.role === 'user' ? question.text : '',
+    question: question?.role === 'user' ? saidByAgent(question.text) : '',
     earlier: messages
       .slice(0, Math.max(asked, 0))
       .flatMap((message) => (message.role === 'user' ? [message.text] : [])),
     rounds: since.filter((message) => message.role === 'assistant' && message.calls?.length).length,
-    results: since.filter((message): message is ToolMessage => message.role === 'tool'),
+    results: since.filter(isResult),
+    latest: since
+      .slice(since.findLastIndex(({ role }) => role === 'assistant') + 1)
+      .filter(isResult),
   };
 };
 
-type Directives = ReadonlyMap<string, readonly string[]>;
-
-const directivePattern = /\[\[([a-z]+)(?::([^\]]*))?\]\]/g;
-
-const directivesOf = (text: string): Directives =>
-  new Map(
-    [...text.matchAll(directivePattern)].map(([, name = '', args = '']) => [name, args.split(':')]),
-  );
-
-const numberOf = (directives: Directives, name: string): number => {
-  const value = Number(directives.get(name)?.[0]);
-  return Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
-};
+const isResult = (message: ModelMessage): message is ToolMessage => message.role === 'tool';
 
 const faultOf = (directives: Directives): { fault?: Fault } => {
   const [code, retryAfterMs] = directives.get('fail') ?? [];
@@ -140,20 +147,22 @@ const wordsIn = (text: string): number =>
 
 type Spoken = { readonly text: string; readonly calls: readonly ToolCall[] };
 
-const speak = (request: ModelRequest, turn: Turn, directives: Directives): Spoken => {
-  const question = turn.question.replaceAll(directivePattern, ' ').trim();
+const speak = (request: ModelRequest, turn: Turn, asked: Asked): Spoken => {
+  const directives = directivesOf(asked.rest);
+  const question = withoutDirectives(withoutQuotes(turn.question));
   const language = words[languageOf(question)];
-  const wanted = roundsOf(question, request.tools);
-  if ('missing' in wanted) {
+  if ('missing' in asked) {
     const tools = request.tools.map(({ name }) => name);
-    return { text: language.noTool(wanted.missing, tools), calls: [] };
+    return { text: language.noTool(asked.missing, tools), calls: [] };
   }
-  const round = wanted.rounds[turn.rounds];
+  const round = asked.rounds[turn.rounds];
   if (round) {
+    const results = turn.latest.map(({ result }) => unmarked(result));
     // unique in the conversation, and the same when the call is made again
-    const calls = round.map((call, at) => ({
+    const calls = round.map(({ name, args }, at) => ({
       id: `call_${request.messages.length}_${at}`,
-      ...call,
+      name,
+      args: filled(args, results),
     }));
     return { text: '', calls };
   }
@@ -162,13 +171,15 @@ const speak = (request: ModelRequest, turn: Turn, directives: Directives): Spoke
     : turn.results.length > 0
       ? resultsIn(language, turn.results)
       : answerTo(question, turn.earlier, language);
-  return { text, calls: [] };
+  return { text: text + carriedTurns(directives), calls: [] };
 };
 
 const resultsIn = (language: Words, results: readonly ToolMessage[]): string =>
   results
     .map(({ name, result, isError }) => {
       const text = unmarked(result);
+      const told = toldOf(name, text, language);
+      if (told !== undefined) return told;
       return isError ? language.toolFailed(name, text) : language.toolSaid(name, text);
     })
     .join('\n');

@@ -5,33 +5,45 @@
  *    begins the next round
  *  - `use the tool <tool> <text>`: the text is the JSON arguments, or the value of the tool's first
  *    text parameter (also `dùng công cụ …`, `使用工具 …`)
+ *  - an order for another agent (offline-orders.ts)
  *  - a question for the time, or for the value of an expression, if there is a tool `clock` or
  *    `calculate`
  */
+import { withoutQuotes } from '../context/envelope.ts';
 import type { ToolSpec } from './model.ts';
+import { withoutDirectives } from './offline-directives.ts';
+import { handedOnCalls, type Wanted } from './offline-orders.ts';
 
-export type Wanted = { readonly name: string; readonly args: unknown };
 export type Rounds = readonly (readonly Wanted[])[];
 
-/**
- * Rounds of calls that the message asks for, or the name of a tool that it wants and there is none.
- */
-export const roundsOf = (
-  text: string,
-  tools: readonly ToolSpec[],
-): { rounds: Rounds } | { missing: string } => {
-  const written = writtenCalls(text, tools);
-  const rounds = written.length > 0 ? written : [impliedCall(text, tools)].filter(isFull);
+/** `rest`: what is said beside the calls; directives in it are for this answer. */
+export type Asked = { readonly rest: string } & (
+  | { readonly rounds: Rounds }
+  /** a tool that it wants and there is none */
+  | { readonly missing: string }
+);
+
+/** Rounds of calls that the message asks for. What is quoted in it asks for nothing. */
+export const askedIn = (text: string, tools: readonly ToolSpec[]): Asked => {
+  const handedOn = handedOnCalls(text, tools);
+  if (handedOn.length > 0) return { rest: '', rounds: [handedOn] };
+  const own = withoutQuotes(text);
+  const { rounds: written, rest } = writtenCalls(own, tools);
+  const rounds =
+    written.length > 0 ? written : [impliedCall(withoutDirectives(own), tools)].filter(isFull);
   const missing = rounds.flat().find(({ name }) => !tools.some((tool) => tool.name === name));
-  return missing ? { missing: missing.name } : { rounds };
+  return missing ? { rest, missing: missing.name } : { rest, rounds };
 };
 
 const isFull = (round: readonly Wanted[]): boolean => round.length > 0;
 
 const callPattern = /\bcall\s+([A-Za-z0-9_-]{1,64})(?=\s*(\{|$|\b(?:then|and)\b|[,.;]))/gi;
 
-const writtenCalls = (text: string, tools: readonly ToolSpec[]): Wanted[][] => {
+type Written = { readonly rounds: readonly (readonly Wanted[])[]; readonly rest: string };
+
+const writtenCalls = (text: string, tools: readonly ToolSpec[]): Written => {
   const rounds: Wanted[][] = [];
+  let rest = '';
   let end = 0;
   for (const match of text.matchAll(callPattern)) {
     if (match.index < end) continue; // inside the JSON of the call before
@@ -45,9 +57,10 @@ const writtenCalls = (text: string, tools: readonly ToolSpec[]): Wanted[][] => {
     const between = text.slice(end, match.index);
     if (rounds.length === 0 || /\bthen\b/i.test(between)) rounds.push([]);
     rounds.at(-1)?.push({ name, args: json.value });
+    rest += between;
     end = json.end;
   }
-  return rounds;
+  return { rounds, rest: rest + text.slice(end) };
 };
 
 /** The JSON object that begins at or after `from`; its text as it stands when it is none. */

@@ -34,6 +34,18 @@ export type Words = {
   noTool(name: string, tools: readonly string[]): string;
   heard(text: string, words: number): string;
   thinking(words: number): string;
+  /** what came of messages to other agents, and of subagents */
+  agentSaid(agent: string, reply: string): string;
+  agentTold(agent: string): string;
+  agentWorks(agent: string): string;
+  agentNot(agent: string, why: string): string;
+  subagentBegan(agent: string): string;
+  /** the next word to another agent about what it said */
+  noted(text: string): string;
+  /** what people are told of an exchange */
+  settled(text: string): string;
+  /** in front of the results of subagents */
+  results(count: number): string;
 };
 
 const en: Words = {
@@ -66,6 +78,15 @@ const en: Words = {
     'can not think about them. Set ANTHROPIC_API_KEY or OPENAI_API_KEY for real answers, or say "help".',
   thinking: (words) =>
     `The message has ${words} words. I look for a rule that fits and answer by it.`,
+  agentSaid: (agent, reply) => `${agent} answered: ${reply}`,
+  agentTold: (agent) => `${agent} will get my message.`,
+  agentWorks: (agent) => `${agent} has my message and still works on it.`,
+  agentNot: (agent, why) => `${agent} gave no answer: ${why}`,
+  subagentBegan: (agent) => `A subagent (${agent}) works on it and will report.`,
+  noted: (text) => `I have read "${text}" and go on from there.`,
+  settled: (text) => `Another agent asked about this, and we came to: ${text}`,
+  results: (count) =>
+    count === 1 ? 'The subagent has ended:' : `The ${count} subagents have ended:`,
 };
 
 const vi: Words = {
@@ -96,6 +117,14 @@ const vi: Words = {
     `Tôi đã đọc ${words} từ: "${text}". Tôi là mô hình ngoại tuyến của troupe và không thể suy nghĩ về ` +
     'chúng. Hãy đặt ANTHROPIC_API_KEY hoặc OPENAI_API_KEY để có câu trả lời thật, hoặc nói "trợ giúp".',
   thinking: (words) => `Tin nhắn có ${words} từ. Tôi tìm một quy tắc phù hợp và trả lời theo đó.`,
+  agentSaid: (agent, reply) => `${agent} trả lời: ${reply}`,
+  agentTold: (agent) => `${agent} sẽ nhận được tin nhắn của tôi.`,
+  agentWorks: (agent) => `${agent} đã nhận tin nhắn và vẫn đang xử lý.`,
+  agentNot: (agent, why) => `${agent} không trả lời: ${why}`,
+  subagentBegan: (agent) => `Một agent con (${agent}) đang làm việc này và sẽ báo cáo.`,
+  noted: (text) => `Tôi đã đọc "${text}" và tiếp tục từ đó.`,
+  settled: (text) => `Một agent khác đã hỏi về việc này và kết quả là: ${text}`,
+  results: (count) => `${count} agent con đã kết thúc:`,
 };
 
 const zh: Words = {
@@ -123,6 +152,14 @@ const zh: Words = {
     `我读到了 ${words} 个词：“${text}”。我是 troupe 的离线模型，无法思考它们。` +
     '请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 以获得真正的回答，或者说“帮助”。',
   thinking: (words) => `这条消息有 ${words} 个词。我找一条合适的规则来回答。`,
+  agentSaid: (agent, reply) => `${agent} 回答：${reply}`,
+  agentTold: (agent) => `${agent} 会收到我的消息。`,
+  agentWorks: (agent) => `${agent} 已收到消息，仍在处理。`,
+  agentNot: (agent, why) => `${agent} 没有回答：${why}`,
+  subagentBegan: (agent) => `一个子代理（${agent}）正在处理，完成后会报告。`,
+  noted: (text) => `我读了“${text}”，并由此继续。`,
+  settled: (text) => `另一个代理问了这件事，结论是：${text}`,
+  results: (count) => `${count} 个子代理已结束：`,
 };
 
 export const words: Readonly<Record<Language, Words>> = { en, vi, zh };
