@@ -108,6 +108,8 @@ const conversationActors = (): ActorDefinition[] => [
     migrate: { 1: withAgentLoop },
     effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply },
     idleMs: 60_000,
+    // one that is deleted; a message that comes later begins another under its key
+    whenDone: 'forget',
   }),
   // It goes on from its last turn, never from nothing: it would ask a turn a second time.
   defineActor({

@@ -1,6 +1,9 @@
-/** Abort: stopping runs that go and messages that wait, and beginning anew. Pure. */
+/** Abort: stopping runs and messages that wait, beginning anew, and being deleted. Pure. */
+import type { SessionClose } from '../../protocols/session.ts';
 import type { Project } from '../../protocols/statechart.ts';
 import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, type Told } from './deed.ts';
+import { orphansOf } from './orphans.ts';
+import { messageEnds } from './ends.ts';
 import * as rows from './rows.ts';
 import { ended } from './run.ts';
 import type { EndedSession, Joined, SessionContext } from './types.ts';
@@ -21,11 +24,13 @@ export const abortsTheRun = (at: At): boolean => {
 const waitingNamed = ({ queue, folded }: SessionContext, runId?: string): readonly Joined[] =>
   [...folded, ...queue].filter((one) => runId === undefined || one.runId === runId);
 
-/** Ends messages that never became runs: their rows and their events. */
+/** Ends messages that never became runs: their rows, their events, and who waits for them. */
 function endWaiting(context: SessionContext, ending: readonly Joined[], now: number) {
   const isLeft = (one: Joined) => !ending.some(({ runId }) => runId === one.runId);
+  const change = { queue: context.queue.filter(isLeft), folded: context.folded.filter(isLeft) };
   return {
-    change: { queue: context.queue.filter(isLeft), folded: context.folded.filter(isLeft) },
+    change,
+    tells: messageEnds(ending, { ...context, ...change }, now),
     rows: ending.map(
       (one): Project => rows.waitingRow(context, one, { status: 'aborted', endedAt: now }),
     ),
@@ -94,26 +99,71 @@ const endedOf = ({ sessionId, reset }: SessionContext): EndedSession => ({
   reason: reset?.reason ?? 'reset',
 });
 
-/** Another session id, none of the old words, settings or counts; the transcript goes on. */
+/** Another session id, none of the old words, settings but its label, or counts. */
 export function renew({ context, event }: At): Deed {
   const { reply, sessionId, reason } = context.reset!;
   const now = nowOf(event);
+  const orphans = orphansOf(context, context.books?.onReset ?? 'cascade');
   const change = {
+    ...orphans.change,
     reset: null,
     sessionId,
-    own: {},
+    own: defined({ label: context.own.label }),
     digest: null,
     isFresh: true,
     ...(context.isFresh ? {} : { ended: endedOf(context) }),
     usage: NO_USAGE,
+    ...(context.contextTokens === undefined ? {} : { contextTokens: undefined }),
     lastMessage: '',
     length: context.length + 1,
     updatedAt: now,
   };
   return {
     change,
+    tells: orphans.tells,
     entries: [{ type: 'reset', runId: '', sessionId, at: now, ...defined({ reason }) }],
     rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to: reply ?? undefined, result: { sessionId } },
+  };
+}
+
+// ---- being deleted
+
+/** All ends as aborted; the session is gone when that is done. */
+export function askClose({ context, event }: At): Deed {
+  const { reply } = metaOf(event);
+  const { orphans } = event as SessionClose;
+  const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
+  return {
+    ...waiting,
+    change: {
+      ...waiting.change,
+      ...(context.run ? ended(context, 'aborted') : {}),
+      compaction: null,
+      closing: { reply: reply ?? null, ...defined({ orphans }) },
+    },
+  };
+}
+
+export const closeAsked = ({ context }: At): boolean => context.closing !== undefined;
+
+/** It leaves the list; models see nothing before the entry that a reset leaves, too. */
+export function close({ context, event }: At): Deed {
+  const { reply, orphans: asked } = context.closing!;
+  const orphans = orphansOf(context, asked ?? context.books?.onReset ?? 'cascade');
+  const { sessionId } = context;
+  const entry = {
+    type: 'reset',
+    runId: '',
+    sessionId,
+    reason: 'closed',
+    at: nowOf(event),
+  } as const;
+  return {
+    change: { ...orphans.change, length: context.length + 1 },
+    entries: [entry],
+    tells: orphans.tells,
+    rows: [rows.noSessionRow(context)],
+    answer: { to: reply ?? undefined, result: { closed: true } },
   };
 }

@@ -15,10 +15,11 @@ import {
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import type { Tell } from '../../protocols/statechart.ts';
+import { recorded } from './children.ts';
 import {
-  agentAddress,
   type At,
   type Deed,
+  defined,
   errorOf,
   firstOf,
   metaOf,
@@ -29,6 +30,7 @@ import {
 } from './deed.ts';
 import { countRepeats, countTold, digestOf, identicalText, isIdentical } from './limits.ts';
 import * as rows from './rows.ts';
+import { admitterOf, workspaceOf } from './terms.ts';
 import type {
   CallToolsInput,
   PlannedCall,
@@ -87,17 +89,21 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
   agentId: context.agentId,
   runId: runOf(context).runId,
   calls: batchOf(context),
+  ...defined({ workspace: workspaceOf(context) }),
 });
 
 // ---- results
 
-/** The first calls have their results; the others are next. */
+/** The first calls have their results, and wait for nobody any more; the others are next. */
 function finish(at: At, results: readonly ToolResult[]): Deed & { change: object } {
-  const { context, event } = at;
+  const { event } = at;
+  const bonds = recorded(at.context, results);
+  const context = { ...at.context, ...bonds.change };
   const run = runOf(context);
   const calls = run.planned.slice(0, results.length);
   const now = nowOf(event);
   const change = {
+    ...bonds.change,
     length: context.length + results.length,
     updatedAt: now,
     ...withRun(context, {
@@ -113,6 +119,7 @@ function finish(at: At, results: readonly ToolResult[]): Deed & { change: object
     entries: results.map((result): SessionEntry => {
       return { type: 'tool', runId: run.runId, ...result, at: now };
     }),
+    tells: bonds.tells,
     rows: [rows.sessionRow({ ...context, ...change })],
   };
 }
@@ -237,7 +244,7 @@ export function allow({ context, event }: At): Deed {
   const always: AgentAllow = { type: 'agent.allow', pattern: question!.pattern, by };
   return {
     change: { run: { ...run, planned: [call, ...others] } },
-    tells: decision === 'allow-always' ? [{ to: agentAddress(context), event: always }] : [],
+    tells: decision === 'allow-always' ? [{ to: admitterOf(context), event: always }] : [],
   };
 }
 

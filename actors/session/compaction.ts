@@ -11,7 +11,6 @@ import type {
 } from '../../protocols/session.ts';
 import type { Tell } from '../../protocols/statechart.ts';
 import {
-  agentAddress,
   type At,
   type Deed,
   defined,
@@ -24,6 +23,7 @@ import {
 } from './deed.ts';
 import * as rows from './rows.ts';
 import { ended } from './run.ts';
+import { admitterOf, workspaceOf } from './terms.ts';
 import type { CompactInput, CompactOutput, SessionContext } from './types.ts';
 
 /** Of one run; what is too long then stays so. */
@@ -41,6 +41,7 @@ export const compactInput = ({ context }: { context: SessionContext }): CompactI
     ...defined({
       model: run?.model ?? own.model ?? settings?.model,
       instructions: compaction?.instructions,
+      workspace: workspaceOf(context),
     }),
   };
 };
@@ -167,7 +168,7 @@ export function take({ context, event: outcome }: At): Deed {
 const charge = (context: SessionContext, usage: Usage): Tell[] =>
   usage.inputTokens + usage.outputTokens === 0
     ? []
-    : [{ to: agentAddress(context), event: { type: 'agent.release', runId: '', usage } }];
+    : [{ to: admitterOf(context), event: { type: 'agent.release', runId: '', usage } }];
 
 export const takeFailure = ({ context, event: outcome }: At): Deed => ({
   change: { compaction: null },

@@ -2,7 +2,6 @@
  * Deed: what one named action of the session's chart changes, and what it asks of the host. Deeds
  * are pure functions of context and event; the chart says when, `setup.ts` carries them out.
  */
-import { type Address, address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import {
   type RunEvent,
@@ -23,6 +22,8 @@ export type Deed = {
   readonly rows?: readonly Project[];
   readonly tells?: readonly Tell[];
   readonly answer?: Reply;
+  /** of calls that have waited */
+  readonly answers?: readonly Reply[];
 };
 
 /** An event of a run without what every one has. `runId` default the run's. */
@@ -44,9 +45,6 @@ export const withRun = (
   context: SessionContext,
   fields: Partial<Run>,
 ): Pick<SessionContext, 'run'> => ({ run: { ...runOf(context), ...fields } });
-
-export const agentAddress = ({ tenant, agentId }: SessionContext): Address =>
-  address(tenant, 'agent', agentId);
 
 export const published = (
   { tenant, sessionKey, run }: SessionContext,

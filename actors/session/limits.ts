@@ -2,16 +2,15 @@
 import { contentHashOf } from '../../protocols/document.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Usage } from '../../protocols/session.ts';
-import { type At, runOf } from './deed.ts';
+import { heldBelow, tokensOf } from './books.ts';
+import { type At, runOf, sum } from './deed.ts';
+import { TURNS_MAX } from './terms.ts';
 import type { PlannedCall, Repeats, Run, SessionContext, ToolResult } from './types.ts';
 
-/** Model calls of one run (`RunLimits.turnsMax`). */
-export const TURNS_MAX = 64;
 /** Identical calls in a row (`RunLimits.identicalCallsMax`); twice as many end the run. */
 export const IDENTICAL_CALLS_MAX = 4;
 
 const limitsOf = ({ settings }: SessionContext) => settings?.limits ?? {};
-const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
 /** The ceiling that stands in the way of another model call, if one does. */
 export function ceilingOf(context: SessionContext): ErrorData | undefined {
@@ -23,12 +22,16 @@ export function ceilingOf(context: SessionContext): ErrorData | undefined {
     return reached('tokensPerRun', `the run has used ${tokensOf(usage)} tokens`);
   if (isOver(usage.costUsd, limits.costPerRunUsd))
     return reached('costPerRunUsd', `the run has cost ${dollars(usage.costUsd)}`);
-  if (isOver(tokensOf(context.usage), limits.tokensPerSession))
-    return reached('tokensPerSession', `the session has used ${tokensOf(context.usage)} tokens`);
-  if (isOver(context.usage.costUsd, limits.costPerSessionUsd))
-    return reached('costPerSessionUsd', `the session has cost ${dollars(context.usage.costUsd)}`);
+  const used = usedOf(context);
+  if (isOver(tokensOf(used), limits.tokensPerSession))
+    return reached('tokensPerSession', `the session has used ${tokensOf(used)} tokens`);
+  if (isOver(used.costUsd, limits.costPerSessionUsd))
+    return reached('costPerSessionUsd', `the session has cost ${dollars(used.costUsd)}`);
   return undefined;
 }
+
+/** What others hold of a grant counts like what the session has used of it. */
+const usedOf = (context: SessionContext): Usage => sum(context.usage, heldBelow(context));
 
 export const isAtCeiling = ({ context }: At): boolean => ceilingOf(context) !== undefined;
 

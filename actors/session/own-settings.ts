@@ -4,10 +4,15 @@ import { type At, type Deed, defined, metaOf } from './deed.ts';
 import * as rows from './rows.ts';
 import type { OwnSettings } from './types.ts';
 
+const LABEL_CHARACTERS_MAX = 120;
+
 /** A field that is null is as the agent has it again; one that is absent stays. */
 export function set({ context, event }: At): Deed {
-  const { model, thinking, queue, verbose, reasoning } = event as SessionSet;
-  const given = { model, thinking, queue, verbose, reasoning };
+  const { model, thinking, queue, verbose, reasoning, label } = event as SessionSet;
+  const name = label?.trim();
+  if (name !== undefined && (name === '' || name.length > LABEL_CHARACTERS_MAX))
+    return { answer: { to: metaOf(event).reply, error: WRONG_LABEL } };
+  const given = { model, thinking, queue, verbose, reasoning, label: name ?? label };
   const named = Object.entries(given).filter(([, value]) => value !== undefined);
   const own: OwnSettings = defined({ ...context.own, ...Object.fromEntries(named) });
   return {
@@ -16,3 +21,8 @@ export function set({ context, event }: At): Deed {
     answer: { to: metaOf(event).reply, result: own },
   };
 }
+
+const WRONG_LABEL = {
+  code: 'INVALID_ARGUMENT',
+  message: `the label of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null takes it away`,
+} as const;

@@ -1,21 +1,22 @@
 /**
  * Queue: messages that come in, and which of them becomes or joins a run (AL3). Pure.
  *
- * Invariants: what was accepted waits in `queue` or `folded`, or is in a run; none is lost; no more
- * than `cap` wait, and FOLDED_MAX that were folded; what waits is so small that a turn which takes
+ * Invariants: what was accepted waits in `queue` or `folded`, or is in a run; none is lost; what
+ * waits is so small that a turn which takes
  * all of it into a run, beside the largest outcome of an effect, is within what a turn may write.
  */
-import type { QueueSettings } from '../../protocols/agent.ts';
 import { IMAGES_MAX } from '../../protocols/content.ts';
+import type { Lineage } from '../../protocols/lineage.ts';
 import type {
+  MessageOrigin,
   QueueMode,
   RunAccepted,
   SessionEntry,
   SessionReceive,
 } from '../../protocols/session.ts';
 import type { Delivered, Project, Reply } from '../../protocols/statechart.ts';
+import { renewedBooks } from './books.ts';
 import {
-  agentAddress,
   type At,
   type Deed,
   defined,
@@ -26,37 +27,32 @@ import {
   runOf,
   withRun,
 } from './deed.ts';
+import { digestOf } from './limits.ts';
+import { joinedLineage } from './lineage.ts';
+import { reportsWait, takeReports, type TakenReports } from './reports.ts';
 import * as rows from './rows.ts';
+import { admissionOf, mayCarryTerms, WRONG_TERMS } from './terms.ts';
 import type { Folded, Joined, Pending, Run, SessionContext } from './types.ts';
+import { isFull, isTooMuch, mayWait, queueOf, withOne } from './waiting.ts';
 
-/** Messages that may wait (`QueueSettings.cap`), and the most that a setting may say. */
-const QUEUE_CAP = 20;
-const QUEUE_CAP_MAX = 100;
-/** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
-const FOLDED_MAX = 200;
-/** What waits together; a single message may be as large as doors let in (4 MiB). */
-const WAITING_BYTES_MAX = 4 * 2 ** 20;
 /** Messages that end with one run by steering it; more become runs of their own. */
 const JOINED_MAX = 256;
 const DEBOUNCE_MS = 500;
 /** Messages that one turn takes into a run; the others come at the next boundary. */
 const STEERED_AT_ONCE = 16;
-const LINE_CHARACTERS = 160;
 const PREVIEW_CHARACTERS = 120;
+
+const SEPARATOR = '\n\n---\n\n';
 
 /** What came through no other door. */
 const CHANNEL = 'webchat';
 
-const queueOf = ({ settings }: SessionContext): QueueSettings => settings?.queue ?? {};
-
-export const capOf = (context: SessionContext): number =>
-  Math.max(1, Math.min(queueOf(context).cap ?? QUEUE_CAP, QUEUE_CAP_MAX));
-
-/** By message, session, channel, agent. */
+/** By message, session, channel, agent. What an agent says is a run of its own. */
 export function modeOf(
   context: SessionContext,
-  message: Pick<SessionReceive, 'queue' | 'channel'>,
+  message: Pick<SessionReceive, 'queue' | 'channel' | 'origin'>,
 ): QueueMode {
+  if (message.origin) return message.queue ?? 'followup';
   const { byChannel, mode } = queueOf(context);
   const channel = message.channel ?? CHANNEL;
   const ofChannel = byChannel && Object.hasOwn(byChannel, channel) ? byChannel[channel] : undefined;
@@ -70,7 +66,7 @@ const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
 const pendingOf = ({ context, event }: At): Pending => {
   const { meta, type: _, queue, channel = CHANNEL, ...rest } = receiveOf(event);
   const { terms: __, notify, priority, ...message } = rest;
-  const isSettled = context.settings !== null || queue || context.own.queue;
+  const isSettled = context.settings !== null || queue || context.own.queue || rest.origin;
   return {
     ...message,
     ...(notify && meta.from ? { notify: meta.from } : {}),
@@ -86,6 +82,12 @@ export const settled = (context: SessionContext): readonly Pending[] =>
   context.queue.map(({ channel, ...pending }) =>
     channel === undefined ? pending : { ...pending, mode: modeOf(context, { channel }) },
   );
+
+/** The door that people came through last. */
+const doorOf = ({ event }: At): Pick<SessionContext, 'channel'> => {
+  const { meta, origin, channel = CHANNEL } = receiveOf(event);
+  return meta.from || origin ? {} : { channel };
+};
 
 const accepted = ({ context, event }: At, queued: boolean): Reply => {
   const { meta, runId } = receiveOf(event);
@@ -104,41 +106,22 @@ const accepted = ({ context, event }: At, queued: boolean): Reply => {
 export const receive = (at: At): Deed => ({
   change: {
     queue: [...at.context.queue, pendingOf(at)],
+    ...doorOf(at),
+    ...defined({ terms: at.context.terms ?? receiveOf(at.event).terms }),
     sessionId: at.context.sessionId || metaOf(at.event).id,
     updatedAt: nowOf(at.event),
   },
   answer: accepted(at, false),
 });
 
-const isFull = (context: SessionContext): boolean => context.queue.length >= capOf(context);
-
-/** At least as much as it takes in a row: a character of a text is 3 bytes at most. */
-const bytesOf = ({ text, extraSystemPrompt = '', images = [] }: Sized): number =>
-  3 * (text.length + extraSystemPrompt.length) +
-  images.reduce((sum, { data }) => sum + data.length, 0);
-type Sized = Pick<SessionReceive, 'text' | 'extraSystemPrompt' | 'images'>;
-
-/** Too many characters and images wait for this one to wait, too. */
-const isTooMuch = ({ queue }: SessionContext, message: SessionReceive): boolean =>
-  queue.length > 0 &&
-  queue.reduce((sum, pending) => sum + bytesOf(pending), bytesOf(message)) > WAITING_BYTES_MAX;
-
-export const hasRoom = ({ context, event }: At): boolean => {
-  if (isTooMuch(context, receiveOf(event))) return false;
-  if (!isFull(context)) return true;
-  const { overflow = 'summarize' } = queueOf(context);
-  return overflow !== 'refuse' && context.folded.length < FOLDED_MAX;
-};
+export const hasRoom = ({ context, event }: At): boolean =>
+  mayCarryTerms({ context, event }) && mayWait(context, receiveOf(event));
 
 /** It waits; where too many do, the oldest makes room. */
-export function wait(at: At): Deed {
-  const { context } = at;
+export const wait = (at: At): Deed => {
   const pending = pendingOf(at);
-  const oldest = isFull(context) ? context.queue[0] : undefined;
-  const kept = oldest ? context.queue.slice(1) : context.queue;
-  const folded = oldest ? [...context.folded, fold(context, oldest)] : context.folded;
-  return waiting(at, pending, { queue: [...kept, pending], folded });
-}
+  return waiting(at, pending, withOne(at.context, pending));
+};
 
 /** It goes before all others: the run that goes on is aborted for it. */
 export function waitFirst(at: At): Deed {
@@ -147,7 +130,7 @@ export function waitFirst(at: At): Deed {
 }
 
 function waiting(at: At, pending: Pending, change: Partial<SessionContext>): Deed {
-  const updated = { ...change, updatedAt: nowOf(at.event) };
+  const updated = { ...change, ...doorOf(at), updatedAt: nowOf(at.event) };
   return {
     change: updated,
     answer: accepted(at, true),
@@ -158,14 +141,9 @@ function waiting(at: At, pending: Pending, change: Partial<SessionContext>): Dee
   };
 }
 
-const fold = (context: SessionContext, { runId, acceptedAt, text, sender }: Pending): Folded => {
-  const words = firstOf(text.replaceAll(/\s+/g, ' ').trim(), LINE_CHARACTERS);
-  const line =
-    queueOf(context).overflow === 'old' ? '' : `- ${sender ? `${sender}: ` : ''}${words}`;
-  return { runId, acceptedAt, line };
-};
-
-export function refuse({ context, event }: At): Deed {
+export function refuse(at: At): Deed {
+  const { context, event } = at;
+  if (!mayCarryTerms(at)) return { answer: { to: metaOf(event).reply, error: WRONG_TERMS } };
   const isLong = isTooMuch(context, receiveOf(event));
   const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
   const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
@@ -175,7 +153,7 @@ export function refuse({ context, event }: At): Deed {
 }
 
 export const interrupts = ({ context, event }: At): boolean =>
-  modeOf(context, receiveOf(event)) === 'interrupt';
+  mayCarryTerms({ context, event }) && modeOf(context, receiveOf(event)) === 'interrupt';
 
 /** It may join the run that waits for a person's word: it is one, and goes before the answer. */
 export const interjects = (at: At): boolean => {
@@ -199,48 +177,78 @@ const said = ({ sender, text }: Pending): string => (sender ? `${sender}: ${text
 const textOf = (messages: readonly Pending[], folded: readonly Folded[]): string => {
   const summary = summaryOf(folded);
   const texts = messages.length === 1 ? [messages[0]!.text] : messages.map(said);
-  return [...(summary ? [summary] : []), ...texts].join('\n\n---\n\n');
+  return [...(summary ? [summary] : []), ...texts].join(SEPARATOR);
 };
 
 /** None is lost: what was folded has its run also when those behind it were aborted. */
-export const somebodyWaits = ({ context: { queue, folded } }: At): boolean =>
-  queue.length + folded.length > 0;
+export const somebodyWaits = ({ context }: At): boolean => isSaid(context) || reportsWait(context);
+
+const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + folded.length > 0;
 
 /** The messages that become the next run, the first of which gives it its id. */
 const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
   queue[0]?.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : queue.slice(0, 1);
 
-/** The oldest waiting message becomes the run, together with those that are collected with it. */
+/** A person is among those who said it: what follows is theirs, and begins a new lineage. */
+const isOfPerson = (messages: readonly Pending[], folded: readonly Folded[]): boolean =>
+  folded.length > 0 || messages.some(({ origin, lineage }) => !origin && !lineage);
+
+/**
+ * The oldest waiting message becomes the run, together with those that are collected with it and
+ * what subagents have reported; or the reports alone do.
+ */
 export function begin({ context, event }: At): Deed {
   const now = nowOf(event);
   const messages = nextRun(context);
+  const report = takeReports(context);
+  const isOwn = isOfPerson(messages, context.folded);
   const {
     images: _,
     mode: __,
     channel: ___,
     priority: ____,
+    lineage: _____,
     ...first
-  } = messages[0] ?? unfolded(context.folded[0]!);
+  } = messages[0] ?? (isSaid(context) ? unfolded(context.folded[0]!) : reported(report!, now));
   const joined: Joined[] = [...context.folded, ...messages]
     .filter(({ runId }) => runId !== first.runId)
     .map(joinedOf);
-  const text = textOf(messages, context.folded);
+  const said = isSaid(context) ? [textOf(messages, context.folded)] : [];
+  const text = [...(report ? [report.text] : []), ...said].join(SEPARATOR);
+  const lineage = isOwn ? undefined : lineageOf(messages, report?.lineage);
   const change = {
+    ...(isOwn ? renewedBooks(context) : {}),
+    ...report?.change,
     queue: context.queue.filter((pending) => !messages.includes(pending)),
     folded: [],
-    run: { ...newRun(now), ...first, text, joined },
+    run: { ...newRun(now), ...first, text, joined, ...(lineage ? { lineage } : {}) },
     updatedAt: now,
     length: context.length + 1,
     lastMessage: firstOf(text, PREVIEW_CHARACTERS),
   };
   const next = { ...context, ...change };
+  const { runId, origin } = first;
   return {
     change,
-    entries: [userEntry({ runId: first.runId, text, now, from: messages })],
-    tells: [{ to: agentAddress(context), event: { type: 'agent.admit', runId: first.runId } }],
+    entries: [{ ...userEntry({ runId, text, now, from: messages }), ...defined({ origin }) }],
+    tells: [admissionOf(next)],
     rows: [rows.runRow(next, now), ...joinedRows(next, joined), rows.sessionRow(next)],
   };
 }
+
+const lineageOf = (messages: readonly Pending[], first?: Lineage): Lineage | undefined =>
+  messages.reduce((joined, { lineage }) => joinedLineage(joined, lineage), first);
+
+/** A run of its own for what subagents have reported; the same reports, the same id. */
+const reported = ({ origin }: TakenReports, now: number): Pending => ({
+  runId: reportId(origin),
+  text: '',
+  origin,
+  mode: 'followup',
+  acceptedAt: now,
+});
+
+const reportId = ({ ids }: MessageOrigin): string => `report-${digestOf(...ids)}`;
 
 /** Its words are in the line that says what was folded. */
 const unfolded = (one: Folded): Pending => ({ ...joinedOf(one), text: '', mode: 'followup' });
@@ -260,7 +268,11 @@ const newRun = (now: number): Omit<Run, 'runId' | 'text' | 'acceptedAt' | 'joine
   sent: [],
 });
 
-const joinedOf = ({ runId, acceptedAt }: Joined): Joined => ({ runId, acceptedAt });
+const joinedOf = ({ runId, acceptedAt, notify }: Joined): Joined => ({
+  runId,
+  acceptedAt,
+  ...(notify ? { notify } : {}),
+});
 
 const joinedRows = (context: SessionContext, joined: readonly Joined[]): Project[] =>
   joined.map((one) =>
@@ -299,41 +311,69 @@ const steering = (context: SessionContext): readonly Pending[] =>
 
 export const somebodySteers = ({ context }: At): boolean => steering(context).length > 0;
 
-/** They are part of the run from here on, each under its own id, and end with it. */
+/** Also what subagents have reported is heard before the model is called. */
+export const somethingSteers = (at: At): boolean => somebodySteers(at) || reportsWait(at.context);
+
+/**
+ * They are part of the run from here on, each under its own id, and end with it; what subagents
+ * have reported is one message in front of them.
+ */
 export function steer({ context, event }: At): Deed {
   const now = nowOf(event);
-  const { runId } = runOf(context);
+  const run = runOf(context);
   const taken = steering(context);
-  const texts = taken.map((pending, n) => textOf([pending], n === 0 ? context.folded : []));
-  const joined = [...context.folded, ...taken].map(joinedOf);
+  const folded = taken.length > 0 ? context.folded : [];
+  const report = takeReports(context);
+  const heard = [
+    ...(report ? [reportHeard(report)] : []),
+    ...taken.map((pending, n) => ({
+      of: pending.runId,
+      text: textOf([pending], n === 0 ? folded : []),
+      from: [pending],
+      origin: pending.origin,
+    })),
+  ];
+  const joined = [...folded, ...taken].map(joinedOf);
+  const lineage = joinedLineage(run.lineage, lineageOf(taken, report?.lineage));
   const change = {
+    ...report?.change,
     queue: context.queue.filter((pending) => !taken.includes(pending)),
-    folded: [],
-    length: context.length + taken.length,
+    ...(taken.length > 0 ? { folded: [] } : {}),
+    length: context.length + heard.length,
     updatedAt: now,
-    lastMessage: firstOf(texts.at(-1)!, PREVIEW_CHARACTERS),
+    lastMessage: firstOf(heard.at(-1)!.text, PREVIEW_CHARACTERS),
     ...withRun(context, {
-      entries: runOf(context).entries + taken.length,
-      joined: [...runOf(context).joined, ...joined],
+      entries: run.entries + heard.length,
+      joined: [...run.joined, ...joined],
+      ...(lineage ? { lineage } : {}),
     }),
   };
   const next = { ...context, ...change };
+  const { runId } = run;
   return {
     change,
-    entries: taken.map((pending, n) =>
-      userEntry({ runId, text: texts[n]!, now, from: [pending], of: pending.runId }),
-    ),
-    events: taken.map(({ runId: of }, n) => ({ stream: 'steer', of, text: texts[n]! })),
+    entries: heard.map(({ origin, ...one }) => ({
+      ...userEntry({ runId, now, ...one }),
+      ...defined({ origin }),
+    })),
+    events: heard.map(({ of, text }) => ({ stream: 'steer', of, text })),
     rows: [...joinedRows(next, joined), rows.sessionRow(next)],
   };
 }
+
+const reportHeard = ({ text, origin }: TakenReports) => ({
+  of: reportId(origin),
+  text,
+  from: [] as readonly Pending[],
+  origin,
+});
 
 // ---- what was collected
 
 /** The next run waits until nothing has come for a while. */
 export const nextCollects = ({ context }: At): boolean => context.queue[0]?.mode === 'collect';
 
-/** What is left of the quiet; none when as many wait as may. */
+/** What is left of the quiet; none when as many wait as may, or nobody does. */
 export function quietMs({ context, event }: At): number {
   if (isFull(context)) return 0;
   const last = Math.max(...context.queue.map(({ acceptedAt }) => acceptedAt));

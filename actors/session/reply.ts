@@ -2,11 +2,13 @@
  * Reply: what a run says to people in the end (AL7): the reasoning where it is asked for, a line
  * per tool where work is shown, the answer; an error in words when the run failed. Pure.
  *
- * Invariants: NO_REPLY, alone or at an edge of the answer, is never told; what a messaging tool has
+ * Invariants: NO_REPLY, alone or at an edge of the answer, is never told, nor are REPLY_SKIP and
+ * ANNOUNCE_SKIP, alone, in a run that another agent began; what a messaging tool has
  * sent is not said again; a run that has nothing to say although a tool failed says so, unless
  * something was sent that people can see; a refusal and an answer that was cut off before its first
  * word are told as what they are.
  */
+import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../protocols/conversation.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import { cutMiddle } from '../agent/context/cut.ts';
 import type { ReplyFacts, ToolSummary } from './types.ts';
@@ -20,6 +22,7 @@ const RESULT_CHARACTERS_MAX = 1_000;
 const SEPARATOR = '\n\n';
 
 export function shapeReply(facts: ReplyFacts): ShapedReply {
+  if (declines(facts)) return told([]);
   const answer = withoutSent(spoken(facts.text), facts);
   const { status, error } = facts;
   if (status === 'error' || status === 'timeout')
@@ -57,6 +60,12 @@ function spoken(text: string): string {
     rest = next;
   }
 }
+
+/** To another agent: it wants no further turn, or that people are told nothing (AA4). */
+const DECLINED = new RegExp(`^[\\s*_\`"'(]*(?:${REPLY_SKIP}|${ANNOUNCE_SKIP})[\\s*_\`"').:,-]*$`);
+
+const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>
+  mayDecline === true && status === 'ok' && DECLINED.test(text);
 
 /** Case, marks and spaces aside: a model seldom repeats itself to the letter. */
 const normalized = (text: string): string =>

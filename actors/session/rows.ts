@@ -55,6 +55,7 @@ export function joinedEndRow(context: SessionContext, joined: Joined, now: numbe
 export function sessionRow(context: SessionContext): Project {
   const { sessionKey, sessionId, agentId, updatedAt, createdAt } = context;
   const { length, queue, folded, run, usage, lastMessage, own } = context;
+  const { channel, contextTokens, terms } = context;
   const value: SessionRow = {
     sessionKey,
     sessionId,
@@ -66,10 +67,24 @@ export function sessionRow(context: SessionContext): Project {
     pending: queue.length + folded.length,
     usage,
     lastMessage,
-    ...defined({ model: run?.usedModel ?? own.model, runId: run?.runId }),
+    ...defined({
+      model: run?.usedModel ?? own.model,
+      runId: run?.runId,
+      label: own.label,
+      channel,
+      contextTokens,
+      spawnedBy: terms?.parent,
+    }),
   };
   return { index: 'sessions', key: sessionKey, value };
 }
+
+/** The session leaves the list. */
+export const noSessionRow = ({ sessionKey }: SessionContext): Project => ({
+  index: 'sessions',
+  key: sessionKey,
+  value: null,
+});
 
 const projectedRun = (value: RunRow): Project => ({
   index: 'runs',

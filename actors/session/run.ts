@@ -9,7 +9,6 @@ import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../protocols/statechart.ts';
 import { takenOf, withdrawal } from './batch.ts';
 import {
-  agentAddress,
   type At,
   type Deed,
   defined,
@@ -22,11 +21,14 @@ import {
   sum,
   withRun,
 } from './deed.ts';
+import { atRunEnd } from './children.ts';
+import { endEvents, runEnds } from './ends.ts';
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from './version-1.ts';
 import { shapeReply } from './reply.ts';
 import { settled } from './queue.ts';
 import * as rows from './rows.ts';
+import { admissionOf, admitterOf, underTerms } from './terms.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -87,30 +89,29 @@ export const isOurRun = ({ context, event }: At): boolean =>
 export const admissionRefused = ({ event }: At): boolean =>
   (event as { message?: string }).message === 'agent.admit';
 
-export const askAdmission = ({ context }: At): Deed => ({
-  tells: [
-    { to: agentAddress(context), event: { type: 'agent.admit', runId: runOf(context).runId } },
-  ],
-});
+export const askAdmission = ({ context }: At): Deed => ({ tells: [admissionOf(context)] });
 
 /** The agent's settings as they are now hold for the whole run. */
 export function admit({ context, event }: At): Deed {
-  const { settings, lease } = event as AgentAdmitted;
-  const { startedAt } = runOf(context);
+  const { settings: given, lease } = event as AgentAdmitted;
+  const { startedAt, origin } = runOf(context);
+  const { terms } = context;
+  const settings = terms ? underTerms(given, terms) : given;
+  const about = defined({ origin, spawnedBy: terms?.parent });
   return {
     change: {
       settings,
       queue: settled({ ...context, settings }),
       ...withRun(context, { lease }),
     },
-    events: [{ stream: 'lifecycle', phase: 'start', startedAt }],
+    events: [{ stream: 'lifecycle', phase: 'start', startedAt, ...about }],
   };
 }
 
 /** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
 export function giveBack({ context, event }: At): Deed {
   const { runId, lease } = event as AgentAdmitted;
-  return { tells: [{ to: agentAddress(context), event: { type: 'agent.return', runId, lease } }] };
+  return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
 }
 
 /** The smallest enclosing limit wins (AL9). */
@@ -126,7 +127,7 @@ const modelOf = ({ run, own, settings }: SessionContext): string | undefined =>
   run?.model ?? own.model ?? settings?.model;
 
 export const assembleInput = ({ context }: { context: SessionContext }): AssembleInput => {
-  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh } = context;
+  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh, terms } = context;
   const { runId, text, extraSystemPrompt } = runOf(context);
   return {
     tenant,
@@ -137,6 +138,7 @@ export const assembleInput = ({ context }: { context: SessionContext }): Assembl
     text,
     settings: settings!,
     isFirst: isFresh,
+    ...(terms ? { isSubagent: true, parent: terms.parent } : {}),
     ...defined({ model: modelOf(context), extraSystemPrompt, digest, ended: context.ended }),
   };
 };
@@ -206,6 +208,7 @@ export function takeAnswer({ context, event }: At): Deed {
     updatedAt: now,
     contextFrom: output.from ?? context.contextFrom,
     usage: sum(context.usage, output.usage),
+    contextTokens: output.usage.inputTokens,
     lastMessage: firstOf(output.text || context.lastMessage, PREVIEW_CHARACTERS),
     run: {
       ...run,
@@ -242,7 +245,11 @@ function assistantEntry({ runId }: Run, output: CallModelOutput, now: number): S
     stop,
     at: now,
     ...(calls.length > 0 ? { calls } : {}),
-    ...defined({ reasoning: output.reasoning, continuation: output.continuation }),
+    ...defined({
+      reasoning: output.reasoning,
+      continuation: output.continuation,
+      node: output.node,
+    }),
   };
 }
 
@@ -289,6 +296,7 @@ export function ended(
     verbose: verbose ?? context.own.verbose ?? context.settings?.verbose ?? 'off',
     tools,
     sent: sent.filter(({ to }) => to === context.sessionKey),
+    mayDecline: run.origin?.kind === 'agent' || run.origin?.kind === 'announce',
     ...defined({ stop, reasoning: reasoningText, error }),
   });
   return { run: { ...run, reply } };
@@ -338,48 +346,35 @@ export const withholdReply = ({ context, event }: At): Deed => {
 
 // ---- the one end
 
-/** It is written down and told to all who wait for it, or for a message that joined it. */
+/**
+ * It is written down and told to all who wait for it, or for a message that joined it. What its
+ * calls waited for goes on without them.
+ */
 export function end({ context, event }: At): Deed {
   const now = nowOf(event);
   const { runId, status, error, usage, joined, lease } = runOf(context);
   const release: Tell = {
-    to: agentAddress(context),
+    to: admitterOf(context),
     event: { type: 'agent.release', runId, usage, ...defined({ lease }) },
   };
-  const change = { run: null, length: context.length + 1, updatedAt: now };
+  const bonds = atRunEnd(context);
+  const change = { ...bonds.change, run: null, length: context.length + 1, updatedAt: now };
+  const after = { ...context, ...change };
   return {
+    ...bonds,
     change,
     entries: [{ type: 'run.end', runId, status, at: now, ...defined({ error }) }],
-    events: [endEvent(context, now), ...joined.map((one) => joinedEnd(context, one.runId, now))],
-    tells: [release, ...withdrawal(context)],
+    events: endEvents(context, now),
+    tells: [
+      release,
+      ...withdrawal(context),
+      ...(bonds.tells ?? []),
+      ...runEnds(context, after, now),
+    ],
     rows: [
       rows.runRow(context, now),
       ...joined.map((one) => rows.joinedEndRow(context, one, now)),
-      rows.sessionRow({ ...context, ...change }),
+      rows.sessionRow(after),
     ],
   };
-}
-
-type EndEvent = NonNullable<Deed['events']>[number];
-
-function endEvent(context: SessionContext, endedAt: number): EndEvent {
-  const { startedAt, usage, status, reply = '', error } = runOf(context);
-  if (status === 'ok' || status === 'aborted')
-    return { stream: 'lifecycle', phase: 'end', startedAt, endedAt, text: reply, usage, status };
-  return {
-    stream: 'lifecycle',
-    phase: 'error',
-    startedAt,
-    endedAt,
-    error: error ?? { code: 'INTERNAL', message: 'the run failed without a reason' },
-    status: status as 'error' | 'timeout',
-    ...(reply ? { text: reply } : {}),
-  };
-}
-
-function joinedEnd(context: SessionContext, runId: string, now: number): EndEvent {
-  const text = rows.replyOfJoined(context);
-  const event = endEvent(context, now);
-  if ('usage' in event) return { ...event, runId, text, usage: NO_USAGE };
-  return { ...event, runId, ...(text ? { text } : {}) };
 }

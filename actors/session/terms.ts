@@ -3,11 +3,17 @@
  * its runs, what its parent granted, whose files it works on. Pure.
  */
 import { address, type Address } from '../../protocols/address.ts';
-import type { AgentSettings, RunLimits } from '../../protocols/agent.ts';
+import type { AgentAdmit, AgentSettings, RunLimits } from '../../protocols/agent.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { SessionReceive } from '../../protocols/session.ts';
 import { parseSessionKey } from '../../protocols/session-key.ts';
+import type { Delivered, Tell } from '../../protocols/statechart.ts';
 import { subagentAddress, type SubagentTerms } from '../../protocols/subagent.ts';
-import { TURNS_MAX } from './limits.ts';
+import { type At, runOf } from './deed.ts';
 import type { SessionContext } from './types.ts';
+
+/** Model calls of one run (`RunLimits.turnsMax`). */
+export const TURNS_MAX = 64;
 
 /** The subagent whose session this key is; undefined: of none. */
 export function subagentOf(sessionKey: string): string | undefined {
@@ -19,6 +25,20 @@ export function subagentOf(sessionKey: string): string | undefined {
   }
 }
 
+/** Terms come with the very first message, from the subagent whose session this is. */
+export function mayCarryTerms({ context, event }: At): boolean {
+  const { terms, meta } = event as Delivered<SessionReceive>;
+  if (!terms) return true;
+  const id = subagentOf(context.sessionKey);
+  const isFromGrantor = id !== undefined && meta.from === subagentAddress(context.tenant, id);
+  return isFromGrantor && context.sessionId === '';
+}
+
+export const WRONG_TERMS: ErrorData = {
+  code: 'INVALID_ARGUMENT',
+  message: 'terms are taken with the first message only, from the subagent whose session it is',
+};
+
 /** The subagent actor that gave the session its terms, and hears of each of its runs. */
 export const grantorOf = ({ tenant, sessionKey, terms }: SessionContext): Address | undefined => {
   const id = terms && subagentOf(sessionKey);
@@ -28,6 +48,16 @@ export const grantorOf = ({ tenant, sessionKey, terms }: SessionContext): Addres
 /** The agent that admits the session's runs, and that they are released to. */
 export const admitterOf = ({ tenant, agentId, terms }: SessionContext): Address =>
   address(tenant, 'agent', terms?.admitBy ?? agentId);
+
+/**
+ * Asks whether the run may begin. One that another agent's led to takes no slot: that one may be
+ * waiting for it.
+ */
+export const admissionOf = (context: SessionContext): Tell => {
+  const { runId, lineage } = runOf(context);
+  const event: AgentAdmit = { type: 'agent.admit', runId, ...(lineage ? { nested: true } : {}) };
+  return { to: admitterOf(context), event };
+};
 
 /** Whose files its tools work on; undefined: the agent's. */
 export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Address | undefined {

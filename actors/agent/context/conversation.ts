@@ -8,11 +8,11 @@
  * is kept; the same entries give the same messages.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { SessionEntry } from '../../../protocols/session.ts';
+import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
 import type { TranscriptEntry } from '../../../runtime/index.ts';
 import { mendConversation } from '../models/conversation.ts';
 import type { Continuation, ModelMessage } from '../models/model.ts';
-import { marked } from './envelope.ts';
+import { fromAgent, marked } from './envelope.ts';
 import { pruned } from './pruning.ts';
 import { messagesTokens, tokensOf } from './tokens.ts';
 
@@ -92,6 +92,9 @@ export const summaryMessage = (summary: string): ModelMessage => ({
   text: `${SUMMARY_MARK}${summary}\n</summary>`,
 });
 
+const ofAgent = ({ sessionKey }: MessageOrigin, text: string): string =>
+  text.trim() === '' ? text : fromAgent(sessionKey, text);
+
 /** None for entries that are not said. */
 export function messageOf(
   entry: SessionEntry,
@@ -100,7 +103,8 @@ export function messageOf(
   switch (entry.type) {
     case 'user': {
       const isFirst = prepend?.runId === entry.runId && entry.of === undefined;
-      const text = isFirst ? `${prepend.text}\n\n${entry.text}` : entry.text;
+      const said = entry.origin?.kind === 'agent' ? ofAgent(entry.origin, entry.text) : entry.text;
+      const text = isFirst ? `${prepend.text}\n\n${said}` : said;
       const images = entry.images?.length ? { images: entry.images } : {};
       return [{ role: 'user', text: text.trim() === '' ? '(an image)' : text, ...images }];
     }

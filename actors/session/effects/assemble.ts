@@ -5,10 +5,11 @@
  * Cheap, for it stands before every run: an unchanged workspace costs a few `stat`, and the prompt
  * that was made of it last is used again.
  */
+import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
 import { confinementOf, offeredTools } from '../../agent/policy/plan.ts';
-import { AgentFiles, type AgentParts } from '../../agent/prompt/agent-files.ts';
+import { AgentFiles, type AgentParts, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
 import { composePrompt, type Prompt, replaced } from '../../agent/prompt/compose.ts';
 import type { FoundFile, PromptFacts } from '../../agent/prompt/sources.ts';
 import type { AgentServices } from '../../agent/services.ts';
@@ -43,14 +44,22 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
 export async function promptFor(
   input: Pick<
     AssembleInput,
-    'tenant' | 'agentId' | 'sessionKey' | 'model' | 'settings' | 'extraSystemPrompt'
+    | 'tenant'
+    | 'agentId'
+    | 'sessionKey'
+    | 'model'
+    | 'settings'
+    | 'extraSystemPrompt'
+    | 'isSubagent'
+    | 'parent'
   >,
   context: Pick<EffectContext, 'services' | 'peek' | 'now'>,
   about: HookAbout,
 ): Promise<Prompt> {
   const services = context.services as AgentServices;
   const { hooks } = services;
-  const found = await filesOf(services).look(input.tenant, input.agentId, context);
+  const looked = await filesOf(services).look(input.tenant, input.agentId, context);
+  const found = input.isSubagent ? partsOfSubagent(looked) : looked;
   const facts = factsOf(input, services, context.now());
   if (!hooks.has('agent:bootstrap')) return remembered(facts, found);
   return composePrompt(facts, await bootstrapped(found, hooks, about));
@@ -61,7 +70,7 @@ function factsOf(
   { catalog, tools }: AgentServices,
   now: number,
 ): PromptFacts {
-  const { settings, sessionKey, agentId, extraSystemPrompt } = input;
+  const { settings, sessionKey, agentId, extraSystemPrompt, parent } = input;
   const { name, model } = catalog.resolve(input.model ?? settings.model ?? catalog.defaultModel());
   return {
     agentId,
@@ -72,7 +81,33 @@ function factsOf(
     now,
     tools: offeredTools(tools, settings, sessionKey).map((tool) => tool.name),
     ...(extraSystemPrompt === undefined ? {} : { extraSystemPrompt }),
+    ...(parent === undefined ? {} : { subagentOf: agentOf(parent) }),
   };
+}
+
+function agentOf(sessionKey: string): string {
+  const parts = parseSessionKey(sessionKey);
+  return 'agentId' in parts ? parts.agentId : sessionKey;
+}
+
+const SUBAGENT_FILES: ReadonlySet<string> = new Set(['AGENTS.md', 'TOOLS.md']);
+const ofSubagents = new WeakMap<AgentParts, AgentParts>();
+
+/**
+ * What a subagent knows of its agent's files (AA7): no persona, no memory, and no skill whose file
+ * is in a workspace that it may not see. The same object for the same files.
+ */
+function partsOfSubagent(parts: AgentParts): AgentParts {
+  let own = ofSubagents.get(parts);
+  if (!own) {
+    own = {
+      ...parts,
+      files: parts.files.filter(({ name }) => SUBAGENT_FILES.has(name)),
+      skills: parts.skills.filter(({ path }) => path.startsWith(`${SHARED_SKILLS_PATH}/`)),
+    };
+    ofSubagents.set(parts, own);
+  }
+  return own;
 }
 
 /** Hooks see the files that can be read; those that they took away are reported so. */

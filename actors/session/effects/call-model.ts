@@ -29,13 +29,13 @@ const IDLE_TIMEOUT_MS = 120_000;
 /** Tokens of the window that are kept free for the answer (AgentSettings.reserveTokens). */
 const RESERVE_TOKENS = 16_384;
 
-type Answer = Omit<CallModelOutput, 'planned' | 'from'>;
+type Answer = Omit<CallModelOutput, 'planned' | 'from' | 'node'>;
 
 export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
   class: 'repeatable',
   async run(recorded, context) {
     const input = modelCallOf(recorded);
-    const { catalog } = context.services as AgentServices;
+    const { catalog, node } = context.services as AgentServices;
     const names = [input.model ?? catalog.defaultModel(), ...(input.settings.fallbacks ?? [])];
     const first = catalog.resolve(names[0]!);
     const { entries, from } = await readConversation(input, context);
@@ -54,7 +54,12 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
       },
     );
     const planned = await planOf(answer.calls, input, context);
-    return { ...answer, planned, ...(from === input.from ? {} : { from }) };
+    return {
+      ...answer,
+      planned,
+      ...(from === input.from ? {} : { from }),
+      ...(node === undefined ? {} : { node }),
+    };
   },
 };
 

@@ -4,7 +4,7 @@
  *
  * `keyed`: a repeat asks the model again, which costs, and writes the log once, by the effect's id.
  */
-import { address } from '../../../protocols/address.ts';
+import { address, type Address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
 import type { EffectContext, EffectDefinition, TranscriptEntry } from '../../../runtime/index.ts';
@@ -185,6 +185,10 @@ function questionOf(parts: Parts): string[] {
 
 // ---- the daily log
 
+/** Whose workspace the log is in. */
+const ownerOf = ({ workspace, tenant, agentId }: CompactInput): Address =>
+  workspace ?? address(tenant, 'agent', agentId);
+
 /** '' when nothing is worth it, or the session may not write there. */
 async function notesOf(
   { kept: { old }, room }: Parts,
@@ -192,9 +196,8 @@ async function notesOf(
   context: EffectContext,
   writer: Writer,
 ): Promise<string> {
-  const agent = address(input.tenant, 'agent', input.agentId);
   const { workspaceAccess } = confinementOf(input.settings, input.sessionKey);
-  if (workspaceAccess !== 'rw' || (await context.peek(agent, [])) === undefined) return '';
+  if (workspaceAccess !== 'rw' || (await context.peek(ownerOf(input), [])) === undefined) return '';
   const lines = words.linesOf(old.map(({ entry }) => entry));
   const newest = words.piecesOf(lines, Math.floor(room * PIECE_SHARE)).at(-1) ?? '';
   const text = await writer
@@ -207,10 +210,11 @@ async function notesOf(
 async function writeDown(
   text: string,
   parts: Parts,
-  { tenant, agentId, sessionKey }: CompactInput,
+  input: CompactInput,
   context: EffectContext,
 ): Promise<string[]> {
-  const workspace = await context.workspace(address(tenant, 'agent', agentId));
+  const workspace = await context.workspace(ownerOf(input));
+  const { sessionKey } = input;
   const notes = { id: context.id, sessionKey, text, at: context.now() };
   const isWritten =
     (await logNotes(workspace.path, notes)) && (await unkeptOf(workspace)) === undefined;

@@ -89,7 +89,7 @@ async function outcomeOf(
           runId,
           callId: call.id,
           confinement: call.confinement,
-          workspace: () => context.workspace(address(tenant, 'agent', agentId)),
+          workspace: () => context.workspace(input.workspace ?? address(tenant, 'agent', agentId)),
           update,
           system: {
             ask,
