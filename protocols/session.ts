@@ -135,6 +135,10 @@ export type AdoptedChild = {
   readonly id: string;
   readonly sessionKey: string;
   readonly reportBack: boolean;
+  /** it has no place yet */
+  readonly waits?: true;
+  /** from its start to its end, milliseconds */
+  readonly timeoutMs: number;
 };
 export type RunAccepted = {
   runId: string;
@@ -222,6 +226,8 @@ export type SessionRow = {
   contextTokens?: number;
   /** session key of the parent; of a subagent's session */
   spawnedBy?: string;
+  /** of its own settings */
+  queue?: QueueMode;
 };
 
 /** One tool call a model asks for. `args` is JSON. */

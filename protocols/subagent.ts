@@ -25,6 +25,9 @@ export const FINDINGS_CHARACTERS_MAX = 8_192;
 /** A grant of fewer tokens is none: the spawn is refused. */
 export const GRANT_TOKENS_MIN = 1_000;
 
+/** First line of the message that tells an agent what its subagents came to (AA8). */
+export const REPORTS_TITLE = '[Results of subagents]';
+
 export const subagentAddress = (tenant: string, id: string): Address =>
   address(tenant, 'subagent', id);
 
@@ -50,6 +53,8 @@ export type SpawnLimits = {
   readonly tokensPerTree: number;
   readonly costPerTreeUsd: number;
   readonly hopsMax: number;
+  /** `session.agentToAgent.maxMessages` (LineageLimits); default 200 */
+  readonly messagesMax?: number;
   readonly onParentReset: OrphanPolicy;
 };
 

@@ -7,7 +7,10 @@ import type { Usage } from '../../protocols/session.ts';
 import type { ReplyRef } from '../../protocols/statechart.ts';
 import type { OrphanPolicy, SubagentEnded } from '../../protocols/subagent.ts';
 
-/** A subagent that has not ended, or a place that it holds. */
+/** A call of the run that is answered later. */
+export type Asking = { readonly reply: ReplyRef | null; readonly callId: string };
+
+/** A subagent that has not ended. */
 export type Child = {
   readonly id: string;
   readonly sessionKey: string;
@@ -15,20 +18,28 @@ export type Child = {
   readonly runId: string;
   /** it has a place; else it waits for one */
   readonly going: boolean;
+  /** false: nobody is told of its end */
   readonly reportBack: boolean;
   /** taken from the books while it goes on */
   readonly tokens: number;
   readonly costUsd?: number;
   readonly spawns: number;
+  /** of the run that will read its report */
+  readonly lineage: Lineage;
   /** a call of the run waits for its end */
-  readonly wait?: { readonly reply: ReplyRef | null; readonly callId: string };
+  readonly wait?: Asking;
   /** shard time after which its place comes free, whatever has become of it */
   readonly until?: number;
   readonly timeoutMs: number;
+  /** its place came free so; its grant did not come back */
+  readonly lost?: true;
+  /** it is of a tree that a reset or a deletion has ended: its grant is in no books here */
+  readonly apart?: true;
 };
 
 /** What a session may still grant, and what came of it (AA6). */
 export type Books = {
+  /** of all grants together; of a subagent's session less what it uses itself */
   readonly tokens: number;
   /** absent: unlimited */
   readonly costUsd?: number;
@@ -39,6 +50,8 @@ export type Books = {
   readonly onReset: OrphanPolicy;
   /** of those that have ended, with all below them */
   readonly below: { readonly usage: Usage; readonly spawned: number };
+  /** a person has begun a new tree: the next spawn fills them again */
+  readonly renewed?: true;
 };
 
 /** The end of a subagent that the agent has not read yet (AA8). */
@@ -47,13 +60,32 @@ export type Report = Omit<SubagentEnded, 'type' | 'again'> & {
   readonly lineage: Lineage;
 };
 
+/** A spawn of a call that has no result yet: made again, it starts nothing. */
+export type Spawned = {
+  readonly id: string;
+  readonly callId: string;
+  readonly tokens: number;
+  readonly lineage: Lineage;
+  /** its end was the answer to the call */
+  readonly told?: true;
+};
+
+/** An end that a subagent was asked to tell again. */
+export type Awaited = {
+  readonly id: string;
+  readonly lineage: Lineage;
+  /** the call that is answered with it; absent: it becomes a report */
+  readonly wait?: Asking;
+};
+
 /** A conversation that a call of the run waits for. */
-export type Wait = {
+export type Wait = Asking & {
   readonly id: string;
   /** session key */
   readonly target: string;
-  readonly callId: string;
-  readonly reply: ReplyRef | null;
   /** whether an answer is waited for, and not only that the target takes it */
   readonly blocks: boolean;
 };
+
+/** A conversation that the run has begun; absent: it is not known yet whether it was delivered. */
+export type Begun = { readonly id: string; readonly delivered?: boolean };

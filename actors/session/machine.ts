@@ -11,6 +11,11 @@
  *    `replying`: hooks see the reply before it is told.
  *  - `ending`: the run has its one end (ok, error, aborted, timeout).
  *  - `between`: what comes next?
+ *  - `closed`: it was deleted.
+ *
+ * A session is also the parent of subagents and the requester of conversations (AA3 to AA8); what
+ * they say to each other is taken in the same way in each state, and only an end that comes while
+ * nothing goes on begins a run. See children.ts, spawn.ts, waits.ts.
  *
  * Invariants: every accepted message ends exactly once, by itself or with the run it joined, with
  * one end or error event; one `run.end` entry per run; the transcript is appended in the turn that
@@ -31,6 +36,15 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.set': { actions: 'set' },
     'session.compact': { actions: 'refuseCompaction' },
     'session.abort': { actions: 'abort' },
+    'session.close': { target: '.between', actions: 'askClose' },
+    'session.spawn': { actions: 'spawn' },
+    'session.kill': { actions: 'kill' },
+    'subagent.ended': { actions: 'takeEnded' },
+    'session.adopt': { actions: 'adopt' },
+    'session.converse': { actions: 'converse' },
+    'conversation.answered': { actions: 'takeConversationAnswer' },
+    'session.probe': { actions: 'probe' },
+    'session.cycle': { actions: 'cycle' },
     'agent.admitted': { actions: 'giveBack' },
     'agent.refused': { description: 'Of a run that waits no longer.' },
   },
@@ -38,16 +52,21 @@ export const sessionMachine = sessionSetup.createMachine({
     idle: {
       description: 'Nobody waits for an answer.',
       on: {
-        'session.receive': { target: 'running', actions: 'receive' },
+        'session.receive': [
+          { guard: 'mayCarryTerms', target: 'running', actions: 'receive' },
+          { actions: 'refuseMessage' },
+        ],
         'session.compact': [
           { guard: 'knowsSettings', target: 'compacting', actions: 'askCompaction' },
           { actions: 'answerNothing' },
         ],
         'session.reset': { target: 'between', actions: 'askReset' },
+        'subagent.ended': { target: 'between', actions: 'takeEnded' },
       },
     },
     collecting: {
-      description: 'Messages wait until nothing has come for a while; then they are one run.',
+      description:
+        'Messages, or ends of subagents, wait until nothing has come for a while; then they are one run.',
       after: { quiet: { target: 'running' } },
       on: {
         'session.receive': [
@@ -57,6 +76,7 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.abort': { target: 'between', actions: 'abort' },
         'session.reset': { target: 'between', actions: 'askReset' },
+        'subagent.ended': { target: 'between', actions: 'takeEnded' },
       },
     },
     compacting: {
@@ -76,6 +96,7 @@ export const sessionMachine = sessionSetup.createMachine({
           actions: ['cancelCompaction', 'abort'],
         },
         'session.reset': { target: 'between', actions: ['cancelCompaction', 'askReset'] },
+        'session.close': { target: 'between', actions: ['cancelCompaction', 'askClose'] },
       },
     },
     running: {
@@ -90,6 +111,7 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.abort': { guard: 'abortsTheRun', target: 'ending', actions: 'abort' },
         'session.reset': { target: 'ending', actions: 'askReset' },
+        'session.close': { target: 'ending', actions: 'askClose' },
       },
       states: {
         admitting: {
@@ -127,10 +149,11 @@ export const sessionMachine = sessionSetup.createMachine({
               },
             },
             deciding: {
-              description: 'Before each model call: is there room for one, and did somebody speak?',
+              description:
+                'Before each model call: is there room for one, and has somebody spoken or reported?',
               always: [
                 { guard: 'isAtCeiling', target: 'over', actions: 'endAtCeiling' },
-                { guard: 'somebodySteers', target: 'thinking', actions: 'steer' },
+                { guard: 'somethingSteers', target: 'thinking', actions: 'steer' },
                 { target: 'thinking' },
               ],
             },
@@ -277,11 +300,17 @@ export const sessionMachine = sessionSetup.createMachine({
     between: {
       description: 'What comes next: a new beginning, what was collected, the next run, or rest.',
       always: [
+        { guard: 'closeAsked', target: 'closed' },
         { guard: 'resetAsked', actions: 'renew' },
         { guard: 'nextCollects', target: 'collecting' },
         { guard: 'somebodyWaits', target: 'running' },
         { target: 'idle' },
       ],
+    },
+    closed: {
+      description: 'It is deleted. A message that comes later begins another session.',
+      type: 'final',
+      entry: 'close',
     },
   },
 });

@@ -1,18 +1,24 @@
 /**
  * Setup: the names that the session's chart is written in: its types, effects, actions, guards and
- * delays. An action is a deed of run.ts, queue.ts, batch.ts, compaction.ts, abort.ts or
- * own-settings.ts.
+ * delays. An action is a deed of one of the files beside it: of the run and its queue (run.ts,
+ * queue.ts, batch.ts, compaction.ts, abort.ts, own-settings.ts), or of the bonds with other
+ * sessions (spawn.ts, children.ts, orphans.ts, waits.ts).
  */
 import { enqueueActions, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import * as abort from './abort.ts';
 import * as batch from './batch.ts';
+import * as children from './children.ts';
 import * as compaction from './compaction.ts';
 import { type At, type Deed, nowOf, published } from './deed.ts';
 import * as limits from './limits.ts';
+import { adopt } from './orphans.ts';
 import * as own from './own-settings.ts';
 import * as queue from './queue.ts';
+import * as reports from './reports.ts';
 import * as run from './run.ts';
+import { spawn } from './spawn.ts';
+import { mayCarryTerms } from './terms.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -27,6 +33,7 @@ import type {
   SessionEvent,
   ToolResult,
 } from './types.ts';
+import * as waits from './waits.ts';
 
 /** Carries a deed out: its asks in the order of `Deed`, then its change. */
 const does = (deed: (at: At) => Deed) =>
@@ -48,13 +55,15 @@ const does = (deed: (at: At) => Deed) =>
       rows = [],
       tells = [],
       answer,
+      answers = [],
     } = deed({ context, event });
     if (entries.length > 0) enqueue({ type: 'append', params: { entries } });
     for (const told of events)
       enqueue({ type: 'publish', params: published(context, told, nowOf(event)) });
     for (const tell of tells) enqueue({ type: 'tell', params: tell });
     for (const row of rows) enqueue({ type: 'project', params: row });
-    if (answer) enqueue({ type: 'reply', params: answer });
+    for (const one of answer ? [answer, ...answers] : answers)
+      enqueue({ type: 'reply', params: one });
     if (change) enqueue.assign(change);
   });
 type HostAsk = {
@@ -123,18 +132,30 @@ export const sessionSetup = setup({
     abort: does(abort.abort),
     askReset: does(abort.askReset),
     renew: does(abort.renew),
+    askClose: does(abort.askClose),
+    close: does(abort.close),
     set: does(own.set),
+    spawn: does(spawn),
+    kill: does(children.kill),
+    takeEnded: does(children.takeEnded),
+    adopt: does(adopt),
+    converse: does(waits.converse),
+    takeConversationAnswer: does(waits.takeConversationAnswer),
+    probe: does(waits.probe),
+    cycle: does(waits.cycle),
   },
   guards: {
+    mayCarryTerms,
     hasRoom: queue.hasRoom,
     interrupts: queue.interrupts,
     interjects: queue.interjects,
-    somebodySteers: queue.somebodySteers,
-    nextCollects: queue.nextCollects,
+    somethingSteers: queue.somethingSteers,
+    nextCollects: (at) => queue.nextCollects(at) || reports.reportsGather(at),
     somebodyWaits: queue.somebodyWaits,
     abortsAll: abort.abortsAll,
     abortsTheRun: abort.abortsTheRun,
     resetAsked: abort.resetAsked,
+    closeAsked: abort.closeAsked,
     isOurRun: run.isOurRun,
     admissionRefused: run.admissionRefused,
     isAssembled: ({ context }) => context.run?.isAssembled ?? false,
@@ -158,7 +179,7 @@ export const sessionSetup = setup({
   delays: {
     runTimeout: ({ context }) => run.runTimeoutMs(context),
     retryBackoff: run.retryBackoffMs,
-    quiet: queue.quietMs,
+    quiet: (at) => reports.quietMs(at, queue.quietMs(at)),
     admissionPatience: 60_000,
   },
 });

@@ -32,7 +32,7 @@ import type {
   SubagentEnded,
   SubagentTerms,
 } from '../../protocols/subagent.ts';
-import type { Books, Child, Report, Wait } from './bonds.ts';
+import type { Awaited, Begun, Books, Child, Report, Spawned, Wait } from './bonds.ts';
 
 /** A message that waits: for a run of its own, or for one to join. */
 export type Pending = {
@@ -99,9 +99,9 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   /** what is told at its end (AL7) */
   readonly reply?: string;
   /** conversations that it began */
-  readonly conversations?: number;
-  /** subagents whose end was the answer to a call that has no result yet */
-  readonly told?: readonly string[];
+  readonly conversations?: readonly Begun[];
+  /** subagents that calls without a result have started */
+  readonly spawned?: readonly Spawned[];
 };
 
 /** How often the last call was made in a row with one result; digests, not texts. */
@@ -163,7 +163,10 @@ export type SessionContext = {
   readonly children?: readonly Child[];
   readonly books?: Books;
   readonly reports?: readonly Report[];
+  readonly awaited?: readonly Awaited[];
   readonly waits?: readonly Wait[];
+  /** ids of probes that were passed on since the run waits */
+  readonly probed?: readonly string[];
   /** it is deleted when what goes on has ended */
   readonly closing?: { readonly reply: ReplyRef | null; readonly orphans?: OrphanPolicy };
 };
@@ -288,6 +291,8 @@ export type AssembleInput = {
   readonly ended?: EndedSession;
   /** it is a subagent's: of the agent's files only AGENTS.md and TOOLS.md (AA7) */
   readonly isSubagent?: true;
+  /** session key of its parent */
+  readonly parent?: string;
 };
 export type AssembleOutput = {
   readonly digest: string;
@@ -357,6 +362,8 @@ export type ReplyFacts = {
   readonly tools: readonly ToolSummary[];
   /** what messaging tools have sent to this very conversation */
   readonly sent: readonly SentMessage[];
+  /** another agent began the run: the model may answer that it wants to say nothing (AA4) */
+  readonly mayDecline?: boolean;
   readonly error?: ErrorData;
 };
 export type ToolSummary = {
