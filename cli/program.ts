@@ -20,6 +20,7 @@ import {
   withNats,
 } from './command-parts.ts';
 import { addConformance } from './conformance-commands.ts';
+import { addConversationsCommands } from './conversations-commands.ts';
 import { addCronCommands } from './cron-commands.ts';
 import { addDecisionsCommands } from './decisions-commands.ts';
 import { addDlqCommands } from './dlq-commands.ts';
@@ -27,7 +28,8 @@ import { addHooksCommands } from './hooks-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
-import type { SessionsOptions } from './sessions.ts';
+import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
+import { addSubagentsCommands } from './subagents-commands.ts';
 import { addSloCommand } from './slo-commands.ts';
 import { addTraceCommand } from './trace-commands.ts';
 import { addTransferCommands } from './transfer-commands.ts';
@@ -56,6 +58,8 @@ export function buildProgram(finish: Finish): Command {
     addDlqCommands,
     addApprovalsCommands,
     addCronCommands,
+    addConversationsCommands,
+    addSubagentsCommands,
     addDecisionsCommands,
     addKeysCommands,
     addHooksCommands,
@@ -137,13 +141,28 @@ function addAgent(program: Command, finish: Finish): void {
 }
 
 function addSessions(program: Command, finish: Finish): void {
-  withJson(withClient(program.command('sessions')))
+  const sessions = withJson(withClient(program.command('sessions')))
     .description('list the sessions, newest first')
     .option('--agent <id>', 'only those of one agent')
     .option('--limit <n>', 'so many at most', wholeNumber)
     .addHelpText('after', examples('troupe sessions', 'troupe sessions --json --limit 10'))
     .action(async (options: SessionsOptions) => {
       finish(await (await import('./sessions.ts')).sessions(options));
+    });
+  withJson(withClient(sessions.command('delete')))
+    .description('end a session and take it off the lists; its transcript stays')
+    .argument('<key>', 'its key, as `troupe sessions` shows it')
+    .addOption(
+      new Option('--orphans <how>', 'its subagents; default as configured').choices([
+        'cascade',
+        'adopt',
+        'detach',
+      ]),
+    )
+    .addHelpText('after', examples('troupe sessions delete agent:main:trial'))
+    .action(async (key: string, _options: object, command: Command) => {
+      const options = command.optsWithGlobals<SessionDeleteOptions>();
+      finish(await (await import('./sessions.ts')).deleteSession(key, options));
     });
 }
 

@@ -11,6 +11,7 @@ import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
+import { conversationRoutes } from '../channels/http/conversations.ts';
 import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
 import { decisionRoutes } from '../channels/http/decisions.ts';
 import { documentRoutes } from '../channels/http/documents.ts';
@@ -22,6 +23,7 @@ import { metricsRoutes } from '../channels/http/metrics.ts';
 import { registryRoutes } from '../channels/http/registry.ts';
 import type { Route } from '../channels/http/route.ts';
 import { scheduleRoutes } from '../channels/http/schedules.ts';
+import { subagentRoutes } from '../channels/http/subagents.ts';
 import { usageRoutes } from '../channels/http/usage.ts';
 import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
@@ -174,6 +176,8 @@ const routesOf = ({
   ...deadLetterRoutes({ system, operator }),
   ...approvalRoutes({ system, operator }),
   ...scheduleRoutes({ system, operator }),
+  ...conversationRoutes({ system, operator }),
+  ...subagentRoutes({ system, operator, now: () => systemClock.wallMs() }),
   ...usageRoutes({ system, operator, now: () => systemClock.wallMs() }),
   ...traceRoutes({ system, operator }),
   ...decisionRoutes({ system, operator, tenant: TENANT }),

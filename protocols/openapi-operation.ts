@@ -72,3 +72,19 @@ export const object = (
 export const listOf = (items: Schema): Schema => ({ type: 'array', items });
 
 export const COMMON = ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED', 'INTERNAL', 'UNAVAILABLE'] as const;
+
+/** An object of which the document says no more. */
+export const row: Schema = { type: 'object' };
+export const tenant = queryParameter('tenant', 'Whose; default that of the gateway');
+
+type Job = Omit<Parameters<typeof operation>[0], 'tag' | 'errors'> & {
+  readonly errors?: readonly ErrorCode[];
+};
+/** An operation for operators. */
+export const job = ({ errors = [], ...own }: Job): Schema =>
+  operation({
+    tag: 'operators',
+    description: 'For operators: the gateway’s own token, or the role `operator`.',
+    ...own,
+    errors: [...errors, 'FORBIDDEN', ...COMMON],
+  });

@@ -1,8 +1,9 @@
 /** The paths for operators: people who look after a cell, and their tools. */
 import type { Schema } from './documents.ts';
+import { agentPaths } from './openapi-agents.ts';
 import {
   answered,
-  COMMON,
+  job,
   json,
   listOf,
   object,
@@ -10,34 +11,22 @@ import {
   pathParameter,
   queryParameter,
   ref,
+  row,
+  tenant,
   text,
 } from './openapi-operation.ts';
-import type { ErrorCode } from './errors.ts';
-
-type Job = Omit<Parameters<typeof operation>[0], 'tag' | 'errors'> & {
-  readonly errors?: readonly ErrorCode[];
-};
-const job = ({ errors = [], ...own }: Job): Schema =>
-  operation({
-    tag: 'operators',
-    description: 'For operators: the gateway’s own token, or the role `operator`.',
-    ...own,
-    errors: [...errors, 'FORBIDDEN', ...COMMON],
-  });
 
 /** Nothing else is refused to everybody. */
 const NO_HTTP = { '4XX': { description: 'The request is not HTTP as it should be' } };
-const row: Schema = { type: 'object' };
 const why = object({ why: text('kept as a record'), who: text('beside the token’s name') }, [
   'why',
 ]);
-const tenant = queryParameter('tenant', 'Whose; default that of the gateway');
 
 export const operatorPaths = (): Schema => ({
   ...keyPaths(),
   ...deadLetterPaths(),
   ...decisionPaths(),
-  ...schedulePaths(),
+  ...agentPaths(),
   '/v1/usage': {
     get: job({
       id: 'getUsage',
@@ -195,55 +184,6 @@ const deadLetterPaths = (): Schema => ({
       body: json(why),
       answers: { 200: answered('Done', row) },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT'],
-    }),
-  },
-});
-
-const jobId = pathParameter('id', 'The job');
-
-const schedulePaths = (): Schema => ({
-  '/v1/schedules': {
-    get: job({
-      id: 'listSchedules',
-      summary: 'Messages to sessions at later times',
-      parameters: [queryParameter('agent', 'Of one agent only'), tenant],
-      answers: { 200: answered('The next first', object({ schedules: listOf(row) })) },
-      errors: ['INVALID_ARGUMENT'],
-    }),
-    post: job({
-      id: 'setSchedule',
-      summary: 'Set a job, new or instead of the one of that id',
-      parameters: [tenant],
-      body: json(object({ jobId: text('default a new one'), job: row }, ['job'])),
-      answers: { 200: answered('The job as it is then', row) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'DEADLINE_EXCEEDED'],
-    }),
-  },
-  '/v1/schedules/{id}': {
-    delete: job({
-      id: 'removeSchedule',
-      summary: 'Take a job away; what runs goes on',
-      parameters: [jobId, tenant],
-      answers: { 200: answered('Done', object({ removed: text() })) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
-    }),
-  },
-  '/v1/schedules/{id}/run': {
-    post: job({
-      id: 'runSchedule',
-      summary: 'Fire a job now, beside its times',
-      parameters: [jobId, tenant],
-      answers: { 200: answered('The run', object({ runId: text(), sessionKey: text() })) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
-    }),
-  },
-  '/v1/schedules/{id}/runs': {
-    get: job({
-      id: 'listScheduleRuns',
-      summary: 'The last runs of a job, the newest first',
-      parameters: [jobId, tenant],
-      answers: { 200: answered('At most 50', object({ runs: listOf(row) })) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
     }),
   },
 });

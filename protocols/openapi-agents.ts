@@ -1,0 +1,164 @@
+/** The paths for operators about agents at work: schedules, conversations, subagents. */
+import type { Schema } from './documents.ts';
+import {
+  answered,
+  job,
+  json,
+  listOf,
+  object,
+  pathParameter,
+  queryParameter,
+  row,
+  tenant,
+  text,
+} from './openapi-operation.ts';
+
+export const agentPaths = (): Schema => ({
+  ...schedulePaths(),
+  ...conversationPaths(),
+  ...subagentPaths(),
+});
+
+const jobId = pathParameter('id', 'The job');
+
+const subagentId = pathParameter('id', 'The subagent');
+
+const conversationId = pathParameter('id', 'The conversation');
+
+const schedulePaths = (): Schema => ({
+  '/v1/schedules': {
+    get: job({
+      id: 'listSchedules',
+      summary: 'Messages to sessions at later times',
+      parameters: [queryParameter('agent', 'Of one agent only'), tenant],
+      answers: { 200: answered('The next first', object({ schedules: listOf(row) })) },
+      errors: ['INVALID_ARGUMENT'],
+    }),
+    post: job({
+      id: 'setSchedule',
+      summary: 'Set a job, new or instead of the one of that id',
+      parameters: [tenant],
+      body: json(object({ jobId: text('default a new one'), job: row }, ['job'])),
+      answers: { 200: answered('The job as it is then', row) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/schedules/{id}': {
+    delete: job({
+      id: 'removeSchedule',
+      summary: 'Take a job away; what runs goes on',
+      parameters: [jobId, tenant],
+      answers: { 200: answered('Done', object({ removed: text() })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/schedules/{id}/run': {
+    post: job({
+      id: 'runSchedule',
+      summary: 'Fire a job now, beside its times',
+      parameters: [jobId, tenant],
+      answers: { 200: answered('The run', object({ runId: text(), sessionKey: text() })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/schedules/{id}/runs': {
+    get: job({
+      id: 'listScheduleRuns',
+      summary: 'The last runs of a job, the newest first',
+      parameters: [jobId, tenant],
+      answers: { 200: answered('At most 50', object({ runs: listOf(row) })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+});
+
+const conversationPaths = (): Schema => ({
+  '/v1/conversations': {
+    get: job({
+      id: 'listConversations',
+      summary: 'Messages between agents, and what followed from them',
+      parameters: [queryParameter('session', 'Of one session only, whichever side it is'), tenant],
+      answers: {
+        200: answered('At most 1,000, the newest first', object({ conversations: listOf(row) })),
+      },
+      errors: ['INVALID_ARGUMENT'],
+    }),
+  },
+  '/v1/conversations/{id}': {
+    get: job({
+      id: 'getConversation',
+      summary: 'One, with all its turns',
+      parameters: [conversationId, tenant],
+      answers: { 200: answered('The conversation', row) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
+    }),
+  },
+  '/v1/conversations/{id}/end': {
+    post: job({
+      id: 'endConversation',
+      summary: 'No more turns; a run that goes on ends by itself',
+      parameters: [conversationId, tenant],
+      answers: {
+        200: answered('False when it had ended', object({ ended: { type: 'boolean' } })),
+      },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+});
+
+const subagentPaths = (): Schema => ({
+  '/v1/subagents': {
+    get: job({
+      id: 'listSubagents',
+      summary: 'Agents that work for others, the newest first',
+      parameters: [
+        queryParameter('session', 'Of one parent only, by its session key'),
+        queryParameter('all', 'true: those of the last 28 hours that have ended, too'),
+        tenant,
+      ],
+      answers: { 200: answered('At most 1,000', object({ subagents: listOf(row) })) },
+      errors: ['INVALID_ARGUMENT'],
+    }),
+  },
+  '/v1/subagents/census': {
+    get: job({
+      id: 'countSubagents',
+      summary: 'How many there are in which state, and those that should have ended and have not',
+      parameters: [tenant],
+      answers: {
+        200: answered(
+          'The census',
+          object({
+            counts: row,
+            open: listOf(row),
+            unreported: { type: 'integer' },
+            overdue: { type: 'integer' },
+          }),
+        ),
+      },
+      errors: ['INVALID_ARGUMENT'],
+    }),
+  },
+  '/v1/subagents/{id}/kill': {
+    post: job({
+      id: 'killSubagent',
+      summary: 'End it and all that it has started',
+      parameters: [subagentId, tenant],
+      body: json(object({ reason: text('told to its parent') }, ['reason'])),
+      answers: {
+        200: answered('Empty when it had ended already', object({ killed: listOf(text()) })),
+      },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+  '/v1/subagents/{id}/steer': {
+    post: job({
+      id: 'steerSubagent',
+      summary: 'Tell it something while it runs',
+      parameters: [subagentId, tenant],
+      body: json(object({ text: text('joins its run') }, ['text'])),
+      answers: { 200: answered('Told', object({ delivered: { type: 'boolean' } })) },
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
+    }),
+  },
+});
