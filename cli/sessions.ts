@@ -1,4 +1,4 @@
-/** `troupe sessions`: the sessions that there are, newest first. */
+/** `troupe sessions`: the sessions that there are, newest first, and the end of one. */
 import type { SessionsListRow } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
@@ -26,6 +26,21 @@ export async function sessions(options: SessionsOptions): Promise<number> {
       table(['session', 'status', 'active', 'model', 'tokens', 'last message'], rows),
     );
   }
+  return exitCodes.ok;
+}
+
+export type SessionDeleteOptions = ClientOptions & {
+  readonly orphans?: 'cascade' | 'adopt' | 'detach';
+};
+
+export async function deleteSession(key: string, options: SessionDeleteOptions): Promise<number> {
+  const { orphans } = options;
+  const result = await withGateway(options, (client) =>
+    client.request('sessions.delete', { key, ...(orphans === undefined ? {} : { orphans }) }),
+  );
+  if (options.json) printJson(result);
+  else if (result.deleted) process.stdout.write(`${result.key} is deleted; its transcript stays\n`);
+  else process.stdout.write(`there is no session ${result.key}: nothing to delete\n`);
   return exitCodes.ok;
 }
 

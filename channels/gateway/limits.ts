@@ -90,3 +90,8 @@ export const SESSIONS_READ_MAX = 10_000;
 /** Files of the page: number and bytes in all. They are kept in memory. */
 export const PAGE_FILES_MAX = 200;
 export const PAGE_BYTES_MAX = 16_777_216;
+
+/** Subagents of a session that are read and shown with its history, and how much they found. */
+export const SUBAGENTS_READ_MAX = 500;
+export const SUBAGENTS_SHOWN_MAX = 50;
+export const FINDINGS_SHOWN_CHARACTERS = 2_000;

@@ -8,12 +8,13 @@
  * Invariants:
  *  1. Of one run at most one end is told, however often and by whichever way it comes.
  *  2. A waiter is called exactly once, also when the Bus lost the end: rows are polled each second.
- *  3. Nothing is held of a run that ended, but its id, for a bounded while.
+ *  3. Nothing is held of a run that ended, but its id and how many events were told of it, for a
+ *     bounded while.
  *  4. The text that is held is that of one model call: a new call, or one that is made again with a
  *     shorter context, begins with none.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { RunEvent, RunRow, Usage, Verbosity } from '../../protocols/session.ts';
+import type { MessageOrigin, RunEvent, RunRow, Usage, Verbosity } from '../../protocols/session.ts';
 import type { Clock, Index } from '../../runtime/index.ts';
 import {
   ENDED_RUNS_MAX,
@@ -36,6 +37,8 @@ export type LiveRun = {
   readonly updates: Map<string, ToolUpdate>;
   /** as the request said; undefined: it did not */
   verbose: Verbosity | undefined;
+  /** who began it, where that is no person; of a subagent's session its parent */
+  begun: { readonly origin?: MessageOrigin; readonly spawnedBy?: string };
   /** of the events told about this run */
   seq: number;
   /** monotonic milliseconds: no delta is told before it */
@@ -59,6 +62,9 @@ export type RunEnd = {
   readonly joined: string | undefined;
 };
 
+/** What an event about a run is told under; `seq` is that of the last one. */
+export type Told = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
+
 /** What the book tells. `live` is the run as it is now. */
 export type RunListener = {
   started(live: LiveRun): void;
@@ -69,6 +75,8 @@ export type RunListener = {
   compacted(live: LiveRun, event: RunEvent & { stream: 'compaction' }): void;
   /** a message joined the run */
   steered(live: LiveRun, event: RunEvent & { stream: 'steer' }): void;
+  /** a subagent of the run began or ended; the run itself may have ended before */
+  subagent(run: Told, event: RunEvent & { stream: 'subagent' }): void;
   /** tells at once what waits to be told */
   flush(live: LiveRun): void;
   ended(live: LiveRun, end: RunEnd): void;
@@ -102,7 +110,7 @@ export class RunBook {
   readonly #clock: Clock;
   readonly #listener: RunListener;
   readonly #live = new Map<string, LiveRun>();
-  readonly #ended = new Set<string>();
+  readonly #ended = new Map<string, Told>();
   /** what requests said of runs that have not begun to be heard */
   readonly #verbose = new Map<string, Verbosity>();
   /** runs that messages were taken into, by the message's own run id */
@@ -145,6 +153,7 @@ export class RunBook {
 
   /** Takes one event from the Bus. */
   heard(event: RunEvent): void {
+    if (event.stream === 'subagent') return this.#subagent(event);
     if (this.#ended.has(event.runId)) return;
     const live = this.#live.get(event.runId) ?? this.#begin(event);
     live.heardAt = this.#clock.monotonicMs();
@@ -159,11 +168,26 @@ export class RunBook {
       case 'steer':
         this.#join(event);
         return this.#listener.steered(live, event);
-      case 'subagent':
-        return;
       default:
         return this.#said(live, event);
     }
+  }
+
+  /** The run may be over for long, or unknown to a gateway that began later. */
+  #subagent(event: RunEvent & { stream: 'subagent' }): void {
+    const { runId, sessionKey } = event;
+    const told = this.#live.get(runId) ?? this.#ended.get(runId);
+    if (told) return this.#listener.subagent(told, event);
+    const row = this.row(runId);
+    if (row && !endOfRow(row)) return this.#listener.subagent(this.#begin(event), event);
+    const over = { runId, sessionKey, seq: 0 };
+    this.#remember(over);
+    this.#listener.subagent(over, event);
+  }
+
+  #remember(over: Told): void {
+    this.#ended.set(over.runId, over);
+    if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
   }
 
   #said(live: LiveRun, event: RunEvent & { stream: 'assistant' | 'reasoning' }): void {
@@ -221,6 +245,7 @@ export class RunBook {
       call: 0,
       updates: new Map(),
       verbose: this.#verbose.get(event.runId),
+      begun: {},
       seq: 0,
       quietUntil: 0,
       heardAt: this.#clock.monotonicMs(),
@@ -237,6 +262,8 @@ export class RunBook {
       // A run that another process took over says so by a second start.
       if (live.startedAt !== undefined) return;
       live.startedAt = event.startedAt;
+      const { origin, spawnedBy } = event;
+      live.begun = { ...(origin && { origin }), ...(spawnedBy && { spawnedBy }) };
       this.#listener.started(live);
       return;
     }
@@ -259,9 +286,11 @@ export class RunBook {
   #end(live: LiveRun, end: RunEnd): void {
     this.#live.delete(end.runId);
     this.#joined.delete(end.runId);
-    this.#ended.add(end.runId);
-    if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
+    const { runId, sessionKey } = live;
+    const over: Told = { runId, sessionKey, seq: live.seq };
+    this.#remember(over);
     this.#listener.ended(live, end);
+    over.seq = live.seq;
     this.#answer(end.runId, end);
   }
 
@@ -313,7 +342,7 @@ const dropTexts = (live: LiveRun): void => {
   live.reasoning.apply('', 0);
 };
 
-const dropOldest = (kept: Map<string, unknown> | Set<string>): void => {
+const dropOldest = (kept: Map<string, unknown>): void => {
   const oldest = kept.keys().next();
   if (!oldest.done) kept.delete(oldest.value);
 };

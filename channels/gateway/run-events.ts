@@ -22,7 +22,7 @@ import {
   TOOL_UPDATE_CHARACTERS_MAX,
 } from './limits.ts';
 import type { RunBlocks } from './run-blocks.ts';
-import type { LiveRun, RunEnd, RunListener } from './run-book.ts';
+import type { LiveRun, RunEnd, RunListener, Told } from './run-book.ts';
 import { isSilent, maySilence } from './silent-text.ts';
 import { agentOf } from './session-key.ts';
 
@@ -45,7 +45,8 @@ export class RunEvents implements RunListener {
   }
 
   started(live: LiveRun): void {
-    const data = { phase: 'start', startedAt: live.startedAt, sessionKey: live.sessionKey };
+    const { startedAt, sessionKey, begun } = live;
+    const data = { phase: 'start', startedAt, sessionKey, ...begun };
     this.#agent(live, 'lifecycle', data);
   }
 
@@ -76,6 +77,13 @@ export class RunEvents implements RunListener {
   steered(live: LiveRun, { of, text }: RunEvent & { stream: 'steer' }): void {
     this.flush(live);
     this.#agent(live, 'steer', { of, text });
+  }
+
+  /** Told under the run that started it, with the session that it is of, which may have ended. */
+  subagent(run: Told, event: RunEvent & { stream: 'subagent' }): void {
+    const payload = agentPayload(run, this.#clock.wallMs(), 'subagent', subagentData(event));
+    const head = eventHead('agent', payload);
+    for (const connection of this.#connections) connection.event(head);
   }
 
   /** An end that is no run's: what a command was answered. */
@@ -222,21 +230,37 @@ const toolData = (event: ToolStep, withResult: boolean): object => {
   }
 };
 
+/** `runId` and `sessionKey` are the subagent's, as in the lifecycle events of its own run. */
+const subagentData = (event: RunEvent & { stream: 'subagent' }): object => {
+  const { id, phase, childRunId: runId, childSessionKey: sessionKey, label } = event;
+  const parent = { parentSessionKey: event.sessionKey };
+  const about = {
+    phase,
+    id,
+    runId,
+    sessionKey,
+    ...parent,
+    ...(label === undefined ? {} : { label }),
+  };
+  if (event.phase === 'start') return { ...about, startedAt: event.startedAt };
+  const { endedAt, outcome } = event;
+  const why = event.phase === 'error' ? { errorMessage: event.errorMessage } : {};
+  return { ...about, endedAt, outcome, ...why };
+};
+
 /** Short texts flow, long ones come in larger steps: each step carries the whole text. */
 const intervalFor = (characters: number): number => {
   const share = Math.min(1, characters / STREAM_LONG_CHARACTERS);
   return STREAM_INTERVAL_MS + share * (STREAM_INTERVAL_LONG_MS - STREAM_INTERVAL_MS);
 };
 
-const agentPayload = (live: LiveRun, ts: number, stream: string, data: object) => ({
+const agentPayload = (live: Told, ts: number, stream: string, data: object) => ({
   runId: live.runId,
   seq: ++live.seq,
   stream,
   ts,
   data,
 });
-
-type Told = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
 
 const aboutChat = (live: Told) => ({
   runId: live.runId,

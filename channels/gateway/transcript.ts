@@ -4,7 +4,7 @@
 import { address } from '../../protocols/address.ts';
 import type { ImagePart } from '../../protocols/content.ts';
 import type { ChatMessage } from '../../protocols/gateway/index.ts';
-import type { SessionEntry } from '../../protocols/session.ts';
+import type { MessageOrigin, SessionEntry } from '../../protocols/session.ts';
 import type { TranscriptEntry } from '../../runtime/index.ts';
 import type { Door } from './door.ts';
 import { HISTORY_WINDOW } from './limits.ts';
@@ -132,7 +132,14 @@ const userMessage = (
     ...about,
     ...(said.of === undefined ? {} : { runId: said.of, joined: said.runId }),
     ...(said.sender ? { senderLabel: said.sender } : {}),
+    ...(said.origin ? originShown(said.origin) : {}),
   }) as ChatMessage;
+
+/** Who wrote it, where that is no person: `origin` is ours, `provenance` as OpenClaw has it. */
+const originShown = (origin: MessageOrigin) => ({
+  origin,
+  provenance: { kind: 'inter_session', sourceSessionKey: origin.sessionKey },
+});
 
 /** Its bytes stay where they are: a history is read often. */
 const imageShown = ({ mimeType, data }: ImagePart) => ({

@@ -85,6 +85,27 @@ export const ChatMessage = Type.Object({
 });
 export type ChatMessage = Static<typeof ChatMessage>;
 
+/** A subagent of the session, the newest first. Ours. */
+export const ChatSubagent = Type.Object({
+  id: NonEmpty,
+  /** of its parent */
+  runId: NonEmpty,
+  sessionKey: NonEmpty,
+  /** reserved, starting, running, completed, failed, timedOut, killed, refused */
+  status: NonEmpty,
+  task: Text,
+  label: Optional(Text),
+  /** why it was refused, failed or killed */
+  reason: Optional(Text),
+  /** first words of what it found */
+  findings: Optional(Text),
+  tokens: Optional(Count),
+  createdAt: Count,
+  startedAt: Optional(Count),
+  endedAt: Optional(Count),
+});
+export type ChatSubagent = Static<typeof ChatSubagent>;
+
 export const ChatHistoryResult = Type.Object({
   sessionKey: NonEmpty,
   messages: Type.Array(ChatMessage),
@@ -111,6 +132,7 @@ export const ChatHistoryResult = Type.Object({
     }),
   ),
   inFlightRun: Optional(Type.Unknown()),
+  subagents: Optional(Type.Array(ChatSubagent)),
   defaults: Optional(Type.Unknown()),
   sessionInfo: Optional(Type.Unknown()),
 });

@@ -7,7 +7,8 @@ import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
 
 /**
  * Payload of `agent`: the live run. `stream` is lifecycle, assistant, reasoning, tool, compaction,
- * steer or block (docs/streaming.md); `data` belongs to the stream. `seq` rises within a run. The
+ * steer, subagent or block (docs/streaming.md); `data` belongs to the stream. `seq` rises within a
+ * run. Of `subagent` an event may come after the run's end. The
  * published schema (2026.9.1) lacks the three session fields that OpenClaw sends and its clients
  * read.
  */

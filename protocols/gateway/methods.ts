@@ -62,6 +62,11 @@ export const GatewayMethods = {
     result: sessions.SessionsPatchResult,
     scope: 'operator.write',
   },
+  'sessions.delete': {
+    params: sessions.SessionsDeleteParams,
+    result: sessions.SessionsDeleteResult,
+    scope: 'operator.write',
+  },
   'exec.approval.list': {
     params: approvals.ExecApprovalListParams,
     result: approvals.ExecApprovalListResult,

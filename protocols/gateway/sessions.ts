@@ -1,6 +1,7 @@
 /**
  * `sessions.list`, `health` and `status`: what an operator reads, answered from committed rows
- * (RT14); and `sessions.reset`, `sessions.compact`, `sessions.patch`, which ask the session.
+ * (RT14); and `sessions.reset`, `sessions.compact`, `sessions.patch`, `sessions.delete`, which ask
+ * the session.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { QueueModeSchema } from './agent.ts';
@@ -9,6 +10,7 @@ import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } f
 /** Rows when `limit` is not given, and the most that are given. */
 export const SESSIONS_LIST_LIMIT = 100;
 export const SESSIONS_LIST_LIMIT_MAX = 200;
+const SESSION_LABEL_CHARACTERS_MAX = 120;
 
 export const SessionsListParams = Type.Object(
   {
@@ -126,6 +128,10 @@ export const SessionsPatchParams = Type.Object(
   {
     key: NonEmpty,
     agentId: Optional(NonEmpty),
+    /** what people and agents call it */
+    label: Optional(
+      Nullable(Type.String({ minLength: 1, maxLength: SESSION_LABEL_CHARACTERS_MAX })),
+    ),
     model: Optional(Nullable(NonEmpty)),
     thinkingLevel: Optional(Nullable(NonEmpty)),
     verboseLevel: Optional(Nullable(oneOf(['off', 'on', 'full']))),
@@ -141,6 +147,31 @@ export const SessionsPatchResult = Type.Object({
   key: NonEmpty,
   /** the settings as they are now */
   entry: AnyObject,
+});
+
+/**
+ * The session is ended and leaves the lists. Its transcript stays, whatever `deleteTranscript`
+ * says: no model sees it again. `orphans`, what becomes of its subagents, is ours.
+ */
+export const SessionsDeleteParams = Type.Object(
+  {
+    key: NonEmpty,
+    agentId: Optional(NonEmpty),
+    deleteTranscript: Optional(Type.Boolean()),
+    /** refused when the session has begun anew since */
+    expectedSessionId: Optional(NonEmpty),
+    orphans: Optional(oneOf(['cascade', 'adopt', 'detach'])),
+  },
+  closed,
+);
+export type SessionsDeleteParams = Static<typeof SessionsDeleteParams>;
+export const SessionsDeleteResult = Type.Object({
+  ok: Type.Literal(true),
+  key: NonEmpty,
+  /** false: there was none */
+  deleted: Type.Boolean(),
+  /** transcripts that were put away: none */
+  archived: Type.Array(Text),
 });
 
 /** Open: operators' tools send hints (`probe`, `verbose`, …) which are ignored. */

@@ -12,6 +12,7 @@ import { type Door, OPERATOR } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../limits.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
+import { subagentsShown } from '../subagents.ts';
 import { readMessages } from '../transcript.ts';
 import type { Request } from './request.ts';
 import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
@@ -66,12 +67,15 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
     hasMore: total > offset + messages.length,
     pendingInputs: { items: [], total: row?.pending ?? 0 },
     ...inFlightOf(door, row),
+    ...subagentsShown(door, sessionKey),
     defaults: { model: door.names.agents.find(({ id }) => id === agentId)?.model ?? null },
     sessionInfo: {
       key: sessionKey,
       agentId,
       hasActiveRun: row?.status === 'running',
       ...(row?.model ? { model: row.model } : {}),
+      ...(row?.label ? { label: row.label } : {}),
+      ...(row?.spawnedBy ? { spawnedBy: row.spawnedBy } : {}),
     },
   };
 };

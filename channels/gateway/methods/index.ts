@@ -23,6 +23,7 @@ import { approvalGet, approvalList, approvalResolve } from './approvals.ts';
 import { chatAbort, chatHistory, chatSend } from './chat.ts';
 import { agentsList, health, modelsList, status, systemPresence } from './health.ts';
 import { ANSWERED, type Request } from './request.ts';
+import { sessionsDelete } from './session-delete.ts';
 import { sessionsCompact, sessionsPatch, sessionsReset } from './session-settings.ts';
 import { sessionsList } from './sessions.ts';
 
@@ -71,6 +72,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   published('sessions.reset', sessionsReset),
   published('sessions.compact', sessionsCompact),
   published('sessions.patch', sessionsPatch),
+  published('sessions.delete', sessionsDelete),
   published('exec.approval.list', approvalList),
   published('exec.approval.get', approvalGet),
   published('exec.approval.resolve', approvalResolve),

@@ -8,6 +8,7 @@ import type {
 } from '../../../protocols/gateway/index.ts';
 import type {
   CompactionDone,
+  SessionClose,
   SessionCompact,
   SessionReset,
   SessionRow,
@@ -46,9 +47,10 @@ export const sessionsCompact = async (request: Request, params: SessionsCompactP
 
 export const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
   const { sessionKey: key } = fullSessionKey(request.door.names, keyOf(params));
-  const { model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
+  const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
   const message: SessionSet = {
     type: 'session.set',
+    ...(label === undefined ? {} : { label }),
     ...(model === undefined ? {} : { model }),
     ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
     ...(verboseLevel === undefined ? {} : { verbose: verboseLevel }),
@@ -61,7 +63,7 @@ export const sessionsPatch = async (request: Request, params: SessionsPatchParam
   return { ok: true, path: SESSIONS_PATH, key, entry };
 };
 
-const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
+export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
   sessionKey: key,
   ...(agentId === undefined ? {} : { agentId }),
 });
@@ -73,10 +75,10 @@ const existing = ({ door }: Request, params: { key: string; agentId?: string }):
   throw new TroupeError('NOT_FOUND', `nobody has written to the session ${sessionKey} yet`);
 };
 
-const ask = async <Result>(
+export const ask = async <Result>(
   { door }: Request,
   sessionKey: string,
-  message: SessionReset | SessionCompact | SessionSet,
+  message: SessionReset | SessionCompact | SessionSet | SessionClose,
   timeoutMs = ACCEPT_TIMEOUT_MS,
 ): Promise<Result> => {
   const to = address(door.tenant, 'session', sessionKey);

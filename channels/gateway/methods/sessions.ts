@@ -64,11 +64,12 @@ const fits = (row: SessionRow, params: SessionsListParams, now: number): boolean
   const { agentId, activeMinutes, search } = params;
   if (agentId !== undefined && row.agentId !== agentId) return false;
   if (activeMinutes !== undefined && row.updatedAt < now - activeMinutes * 60_000) return false;
-  // Nothing is archived, spawned or labelled yet.
-  if (params.archived === true || params.spawnedBy !== undefined || params.label !== undefined)
-    return false;
+  // Nothing is archived.
+  if (params.archived === true) return false;
+  if (params.spawnedBy !== undefined && row.spawnedBy !== params.spawnedBy) return false;
+  if (params.label !== undefined && row.label !== params.label) return false;
   if (search === undefined || search === '') return true;
-  const text = `${row.sessionKey} ${row.lastMessage ?? ''}`.toLowerCase();
+  const text = `${row.sessionKey} ${row.label ?? ''} ${row.lastMessage ?? ''}`.toLowerCase();
   return text.includes(search.toLowerCase());
 };
 
@@ -80,6 +81,7 @@ const listRow = (door: Door, row: SessionRow, params: SessionsListParams): Sessi
     kind: row.sessionKey.includes(':group:') ? 'group' : 'direct',
     sessionId: row.sessionId,
     agentId: row.agentId,
+    ...relationsOf(row),
     isMain: row.sessionKey === mainSessionKey(door.names, row.agentId),
     updatedAt: row.updatedAt,
     lastActivityAt: row.updatedAt,
@@ -91,12 +93,20 @@ const listRow = (door: Door, row: SessionRow, params: SessionsListParams): Sessi
     inputTokens: row.usage.inputTokens,
     outputTokens: row.usage.outputTokens,
     totalTokens: row.usage.inputTokens + row.usage.outputTokens,
+    ...(row.contextTokens === undefined ? {} : { contextTokens: row.contextTokens }),
     ...(params.includeLastMessage && row.lastMessage
       ? { lastMessagePreview: row.lastMessage }
       : {}),
     ...(params.includeDerivedTitles && row.lastMessage ? { derivedTitle: row.lastMessage } : {}),
   };
 };
+
+/** What it is called, where its people are, and of a subagent's session who started it. */
+const relationsOf = ({ label, channel, spawnedBy }: SessionRow) => ({
+  ...(label === undefined ? {} : { label, displayName: label }),
+  ...(channel === undefined ? {} : { channel }),
+  ...(spawnedBy === undefined ? {} : { spawnedBy, parentSessionKey: spawnedBy }),
+});
 
 const STATUSES = {
   queued: 'queued',

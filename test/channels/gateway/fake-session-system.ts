@@ -113,8 +113,9 @@ export class FakeSessionSystem implements System {
 
   readonly index: System['index'] = {
     get: <V>(index: string, _tenant: string, key: string) => this.kept.table<V>(index).get(key),
-    list: <V>(index: string, _tenant: string, { limit = 1000 } = {}) =>
+    list: <V>(index: string, _tenant: string, { prefix = '', limit = 1000 } = {}) =>
       [...this.kept.table<V>(index)]
+        .filter(([key]) => key.startsWith(prefix))
         .map(([key, value]) => ({ key, value }))
         .sort((a, b) => (a.key < b.key ? -1 : 1))
         .slice(0, limit),

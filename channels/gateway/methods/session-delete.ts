@@ -1,0 +1,36 @@
+/** `sessions.delete`: a session ends, leaves the lists and is gone (AA8: its subagents with it). */
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { SessionsDeleteParams } from '../../../protocols/gateway/index.ts';
+import type { SessionClose, SessionRow } from '../../../protocols/session.ts';
+import { fullSessionKey, mainSessionKey } from '../session-key.ts';
+import type { Request } from './request.ts';
+import { ask, keyOf } from './session-settings.ts';
+
+/** The transcript stays: whoever has its key reads it with `chat.history`. */
+export const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
+  const { names, system, tenant } = request.door;
+  const { sessionKey: key, agentId } = fullSessionKey(names, keyOf(params));
+  if (key === mainSessionKey(names, agentId)) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${key} is the main session of ${agentId}, which stays: reset it instead`,
+    );
+  }
+  const row = system.index.get<SessionRow>('sessions', tenant, key);
+  const gone = { ok: true, key, archived: [] };
+  // A message would make the session.
+  if (!row) return { ...gone, deleted: false };
+  const { expectedSessionId, orphans } = params;
+  if (expectedSessionId !== undefined && expectedSessionId !== row.sessionId) {
+    throw new TroupeError(
+      'CONFLICT',
+      `the session ${key} has begun anew since: its id is ${row.sessionId} now`,
+    );
+  }
+  const message: SessionClose = {
+    type: 'session.close',
+    ...(orphans === undefined ? {} : { orphans }),
+  };
+  await ask(request, key, message);
+  return { ...gone, deleted: true };
+};
