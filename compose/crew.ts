@@ -1,16 +1,19 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
 import type { Logger } from 'pino';
 import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
-import { createModelCatalog } from '../actors/agent/models/catalog.ts';
+import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
 import type { AgentServices } from '../actors/agent/services.ts';
 import { builtInTools } from '../actors/agent/tools/built-in.ts';
+import { createReadingTools } from '../actors/agent/tools/reading-tools.ts';
 import { createToolRegistry } from '../actors/agent/tools/registry.ts';
+import type { SessionFacts } from '../actors/agent/tools/session-status.ts';
 import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { settingsOf } from './agent-settings.ts';
 import { checkExecPatterns } from './exec-patterns.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
@@ -60,6 +63,7 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
     catalog,
     tools: createToolRegistry([
       ...builtInTools,
+      ...createReadingTools(sessionFacts(catalog, agents)),
       ...createTalkTools(),
       ...hostToolsOf(config, clustered),
       ...webToolsOf(config),
@@ -102,6 +106,22 @@ export const askOf =
 /** How long a tool waits for an actor, unless it says otherwise. */
 const ASK_MS = 30_000;
 const AGENTS = { sub: 'agents', roles: [] };
+
+/** What agents are told of sessions that the rows do not say. */
+function sessionFacts(catalog: ModelCatalog, agents: readonly ResolvedAgent[]): SessionFacts {
+  const settings = new Map(agents.map((agent) => [agent.id, settingsOf(agent)]));
+  return {
+    fallbackModel: catalog.defaultModel(),
+    settingsOf: (agentId) => settings.get(agentId),
+    windowOf(model) {
+      try {
+        return catalog.resolve(model).model.contextWindow;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
 
 function offlinePace(text: string | undefined): { offlineTokensPerSecond?: number } {
   const pace = Number(text);

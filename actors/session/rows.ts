@@ -74,6 +74,7 @@ export function sessionRow(context: SessionContext): Project {
       channel,
       contextTokens,
       spawnedBy: terms?.parent,
+      queue: own.queue,
     }),
   };
   return { index: 'sessions', key: sessionKey, value };

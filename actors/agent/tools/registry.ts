@@ -5,7 +5,8 @@
  *  1. A tool never sees arguments that its schema refuses.
  *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as
  *     an exception: the run goes on.
- *  3. No result is longer than `resultBytesMax`, nor has more or larger images than a message may.
+ *  3. No result is longer than `resultBytesMax`, the tool's own where it has one, nor has more or
+ *     larger images than a message may.
  */
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
@@ -68,7 +69,7 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
       const tool = byName.get(name);
       const fault = check(name, args);
       if (!tool || fault) return { text: fault ?? unknownTool(name, tools), isError: true };
-      return bounded(await tool.run(args, context));
+      return bounded(await tool.run(args, context), tool.resultBytesMax);
     },
     async close() {
       await Promise.all(tools.map(async (each) => each.close?.()));
@@ -113,22 +114,22 @@ const shown = (text: string): string =>
   JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 /** The result within the bounds of text and images, with a line about the images left out. */
-const bounded = ({ images = [], ...result }: ToolResult): ToolResult => {
+const bounded = ({ images = [], ...result }: ToolResult, bytesMax?: number): ToolResult => {
   const kept = images.filter(({ data }) => data.length <= imageCharactersMax).slice(0, IMAGES_MAX);
   const more = images.length - kept.length;
   const note = more > 0 ? `[${more} images are left out: they are too many, or too large]\n` : '';
   return {
     ...result,
-    text: cutText(note + result.text),
+    text: cutText(note + result.text, bytesMax),
     ...(kept.length > 0 ? { images: kept } : {}),
   };
 };
 
 /** `text`, or as much of its beginning as fits together with a note; never half a character. */
-export const cutText = (text: string): string => {
+export const cutText = (text: string, bytesMax = resultBytesMax): string => {
   const bytes = Buffer.byteLength(text);
-  if (bytes <= resultBytesMax) return text;
+  if (bytes <= bytesMax) return text;
   const note = `\n[cut: this is the beginning of ${bytes} bytes]`;
-  const kept = Buffer.from(text).subarray(0, resultBytesMax - Buffer.byteLength(note));
+  const kept = Buffer.from(text).subarray(0, bytesMax - Buffer.byteLength(note));
   return new TextDecoder().decode(kept, { stream: true }) + note;
 };

@@ -9,9 +9,10 @@
  *     forbidden, whether it exists or not.
  *  2. No name of a session that may not be listed is in an answer.
  */
+import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { Index } from '../../../runtime/index.ts';
-import type { Talker, TalkRules } from '../policy/talk.ts';
+import { judge, type Talked, type Talker, type TalkRules } from '../policy/talk.ts';
 
 /** A key, or a label with the agent to look at (default all); never both. */
 export type SessionName = {
@@ -39,6 +40,11 @@ export type SessionCandidate = {
   readonly label?: string;
 };
 
+/** What is asked of every row when many are looked at. */
+export type SeenSession = Talked & Pick<SessionRow, 'sessionKey' | 'label'>;
+
+const CANDIDATES_MAX = 10;
+
 /** The session of a key, or of a label: the exact one, else the only one that begins so. */
 export async function findSession(
   index: Index,
@@ -47,6 +53,77 @@ export async function findSession(
   who: Talker,
   rules: TalkRules,
 ): Promise<FoundSession> {
-  void [index, tenant, name, who, rules];
-  return { status: 'not_found', error: 'there is no such session' };
+  const { sessionKey, label } = name;
+  if ((sessionKey === undefined) === (label === undefined))
+    return { status: 'invalid', error: 'give sessionKey or label, one of them' };
+  return sessionKey === undefined
+    ? byLabel(index, tenant, { label: label!, ...name }, who, rules)
+    : byKey(index.get<SessionRow>('sessions', tenant, sessionKey), sessionKey, who, rules);
+}
+
+function byKey(
+  row: SessionRow | undefined,
+  sessionKey: string,
+  who: Talker,
+  rules: TalkRules,
+): FoundSession {
+  const parts = parseSessionKey(sessionKey);
+  // A key of another making does not say whose it is: without a row nobody can be asked about it.
+  const agentId = parts.type === 'other' ? row?.agentId : parts.agentId;
+  const error = `there is no session ${JSON.stringify(sessionKey)}: sessions_list shows those that you can reach`;
+  if (agentId === undefined) return { status: 'not_found', error };
+  const verdict = judge(rules, who, row ?? { agentId, sessionKey }, 'list');
+  if (verdict.allowed)
+    return row ? { status: 'found', row } : { status: 'not_found', error, agentId };
+  if (parts.type === 'other') return { status: 'not_found', error };
+  return {
+    status: 'forbidden',
+    rule: verdict.rule,
+    error: `session ${sessionKey} may not be seen by you (${verdict.rule}): ${verdict.why}`,
+  };
+}
+
+/** Candidates of one kind: how many there are, and the first of them in the order of their keys. */
+type Group = { count: number; first: SeenSession[] };
+
+async function byLabel(
+  index: Index,
+  tenant: string,
+  { label, agentId }: { readonly label: string; readonly agentId?: string },
+  who: Talker,
+  rules: TalkRules,
+): Promise<FoundSession> {
+  const exact: Group = { count: 0, first: [] };
+  const begins: Group = { count: 0, first: [] };
+  await index.scan<SessionRow, 'sessionKey' | 'agentId' | 'spawnedBy' | 'label'>(
+    'sessions',
+    tenant,
+    { fields: ['sessionKey', 'agentId', 'spawnedBy', 'label'] },
+    (row) => {
+      if (row.label === undefined || !row.label.startsWith(label)) return;
+      if (agentId !== undefined && row.agentId !== agentId) return;
+      if (judge(rules, who, row, 'list').allowed) add(row.label === label ? exact : begins, row);
+    },
+  );
+  const { count, first } = exact.count > 0 ? exact : begins;
+  const of = agentId === undefined ? '' : ` of agent ${agentId}`;
+  const which = `label ${JSON.stringify(label)}${of}`;
+  if (count > 1) {
+    const candidates = first.map((one) => ({ sessionKey: one.sessionKey, label: one.label }));
+    const error = `${count} sessions fit ${which}: name one by its sessionKey`;
+    return { status: 'ambiguous', error, candidates };
+  }
+  const row = first[0] && index.get<SessionRow>('sessions', tenant, first[0].sessionKey);
+  if (row) return { status: 'found', row };
+  const error = `no session that you can reach fits ${which}: sessions_list shows them`;
+  return { status: 'not_found', error };
+}
+
+/** Bounded, however many fit. */
+function add(group: Group, row: SeenSession): void {
+  group.count++;
+  group.first.push(row);
+  if (group.first.length <= CANDIDATES_MAX) return;
+  group.first.sort((a, b) => (a.sessionKey < b.sessionKey ? -1 : 1));
+  group.first.pop();
 }

@@ -106,6 +106,8 @@ export type Tool<Parameters extends TSchema = TSchema> = {
   readonly parallel: boolean;
   /** longest a call may take, milliseconds; default 120,000, at most the run's time */
   readonly timeoutMs?: number;
+  /** longest result, bytes of UTF-8; default 65,536. For one that bounds itself, as JSON must */
+  readonly resultBytesMax?: number;
   /** is not offered where this says why it can not run here (no browser, no search provider) */
   unavailable?(): string | undefined;
   /**

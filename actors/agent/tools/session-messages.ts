@@ -1,0 +1,164 @@
+/**
+ * Session messages: the end of a transcript as other agents read it: people's words, answers, and
+ * results of tools; nothing of prompts, reasoning, provider data, usage or prices (AA2).
+ *
+ * Invariants:
+ *  1. A transcript is read backwards from its end, in pieces, and no further than what is asked
+ *     for: the cost does not grow with its length.
+ *  2. Nothing before the session's last reset is read.
+ *  3. The JSON of the messages has at most `bytesMax` bytes, but for the names of tools in the
+ *     oldest one (2 KiB); the oldest leave first.
+ */
+import type { ImagePart } from '../../../protocols/content.ts';
+import type { SessionEntry } from '../../../protocols/session.ts';
+import type { TranscriptReader } from '../../../runtime/index.ts';
+import { isoOf } from './session-view.ts';
+
+/** Characters of one text. */
+export const TEXT_CHARACTERS_MAX = 4_000;
+const TOOL_NAME_MAX = 64;
+const TOOLS_MAX = 32;
+const CUT = '…(truncated)…';
+/** Entries of the first piece, and of the largest. */
+const PIECE_MIN = 64;
+const PIECE_MAX = 1_000;
+
+export type SessionMessage = {
+  role: 'user' | 'assistant' | 'tool';
+  /** of a tool */
+  name?: string;
+  content: string;
+  /** ISO 8601 */
+  timestamp: string;
+  toolsUsed?: string[];
+  /** session that the message came from, where no person wrote it */
+  from?: string;
+  isError?: true;
+  images?: readonly OmittedImage[];
+};
+type OmittedImage = { readonly omitted: true; readonly bytes: number };
+
+export type MessagesWanted = {
+  readonly limit: number;
+  /** epoch milliseconds; older ones are not wanted */
+  readonly since?: number;
+  /** results of tools as messages of their own, and answers that only call tools */
+  readonly withTools: boolean;
+  /** of the messages' JSON */
+  readonly bytesMax: number;
+};
+export type MessagesRead = {
+  /** oldest first */
+  readonly messages: readonly SessionMessage[];
+  /** there are older ones past `limit` */
+  readonly more: boolean;
+  /** older ones were dropped for the bound of bytes */
+  readonly truncated: boolean;
+};
+
+/** The last messages of a session. */
+export async function lastMessages(
+  transcript: TranscriptReader,
+  { limit, since = -Infinity, withTools, bytesMax }: MessagesWanted,
+): Promise<MessagesRead> {
+  const kept: { readonly message: SessionMessage; readonly runId: string }[] = [];
+  let bytes = 0;
+  const done = (more: boolean, truncated: boolean): MessagesRead => ({
+    messages: kept.map(({ message }) => message).reverse(),
+    more,
+    truncated,
+  });
+  for await (const entry of backwards(transcript)) {
+    if (entry.at < since) break;
+    const later = kept.at(-1);
+    if (!withTools && isCallsOnly(entry)) {
+      // Which tools led to an answer belongs to it.
+      if (later?.runId === entry.runId && later.message.role === 'assistant')
+        bytes += addTools(later.message, toolsOf(entry));
+      continue;
+    }
+    const message = messageOf(entry, withTools);
+    if (message === undefined) continue;
+    if (kept.length === limit) return done(true, false);
+    const size = Buffer.byteLength(JSON.stringify(message)) + 1;
+    if (bytes + size > bytesMax) return done(true, true);
+    bytes += size;
+    kept.push({ message, runId: entry.runId });
+  }
+  return done(false, false);
+}
+
+/** Entries since the last reset, newest first. */
+export async function* backwards(transcript: TranscriptReader): AsyncGenerator<SessionEntry> {
+  let to = await transcript.last();
+  for (let size = PIECE_MIN; to > 0; size = Math.min(2 * size, PIECE_MAX)) {
+    const from = Math.max(1, to - size + 1);
+    const piece = await transcript.read({ from, limit: to - from + 1 });
+    for (const { position, entry } of piece.toReversed()) {
+      // Positions may have gaps: a piece by count can reach past what was read before.
+      if (position > to) continue;
+      const read = entry as unknown as SessionEntry;
+      if (read.type === 'reset') return;
+      yield read;
+    }
+    to = from - 1;
+  }
+}
+
+type Answer = Extract<SessionEntry, { type: 'assistant' }>;
+
+const isCallsOnly = (entry: SessionEntry): entry is Answer =>
+  entry.type === 'assistant' && entry.text.trim() === '' && (entry.calls ?? []).length > 0;
+
+/** Models name tools as they like: few of them, and cut. */
+const toolsOf = ({ calls = [] }: Answer): string[] =>
+  [...new Set(calls.map(({ name }) => name.slice(0, TOOL_NAME_MAX)))].slice(0, TOOLS_MAX);
+
+/** Older calls go in front. Answers by how many bytes the message grew. */
+function addTools(message: SessionMessage, older: readonly string[]): number {
+  const before = Buffer.byteLength(JSON.stringify(message));
+  const all = new Set([...older, ...(message.toolsUsed ?? [])]);
+  message.toolsUsed = [...all].slice(-TOOLS_MAX);
+  return Buffer.byteLength(JSON.stringify(message)) - before;
+}
+
+function messageOf(entry: SessionEntry, withTools: boolean): SessionMessage | undefined {
+  switch (entry.type) {
+    case 'user': {
+      const { text, at, origin, images } = entry;
+      const from = origin && { from: origin.sessionKey };
+      return { role: 'user', ...said(text, at), ...from, ...omitted(images) };
+    }
+    case 'assistant': {
+      const toolsUsed = toolsOf(entry);
+      if (entry.text.trim() === '' && toolsUsed.length === 0) return undefined;
+      const message: SessionMessage = { role: 'assistant', ...said(entry.text, entry.at) };
+      return toolsUsed.length > 0 ? { ...message, toolsUsed } : message;
+    }
+    case 'tool': {
+      if (!withTools) return undefined;
+      const { name, result, isError, images, at } = entry;
+      const error = isError ? { isError } : undefined;
+      return { role: 'tool', name, ...said(result, at), ...error, ...omitted(images) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const said = (text: string, at: number) => ({ content: cutText(text), timestamp: isoOf(at) });
+
+/** At most TEXT_CHARACTERS_MAX characters and the mark; never half a character. */
+export function cutText(text: string, charactersMax = TEXT_CHARACTERS_MAX): string {
+  if (text.length <= charactersMax) return text;
+  const cut = text.slice(0, charactersMax);
+  return (/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut) + CUT;
+}
+
+const omitted = (images: readonly ImagePart[] = []) =>
+  images.length === 0
+    ? undefined
+    : { images: images.map(({ data }) => ({ omitted: true, bytes: decodedBytes(data) }) as const) };
+
+const decodedBytes = (base64: string): number =>
+  Math.floor((base64.length * 3) / 4) - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0);

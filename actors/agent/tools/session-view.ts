@@ -1,0 +1,41 @@
+/** Session view: how a session's row is shown to an agent. Pure. */
+import { parseSessionKey, type SessionKeyParts } from '../../../protocols/session-key.ts';
+import type { SessionRow } from '../../../protocols/session.ts';
+
+/** `Date` of a row as text. */
+export const isoOf = (at: number): string => new Date(at).toISOString();
+
+export const totalTokens = ({ usage }: Pick<SessionRow, 'usage'>): number =>
+  usage.inputTokens + usage.outputTokens;
+
+/** The channel that people came through last, else the one in the session's key. */
+export function channelOf({ channel, sessionKey }: SessionRow): string | undefined {
+  if (channel !== undefined) return channel;
+  const parts = parseSessionKey(sessionKey);
+  return 'channel' in parts ? parts.channel : undefined;
+}
+
+/** What to call it: its label, else what its key says. */
+export const displayNameOf = ({ label, sessionKey }: SessionRow): string =>
+  label ?? nameOf(parseSessionKey(sessionKey));
+
+function nameOf(parts: SessionKeyParts): string {
+  switch (parts.type) {
+    case 'main':
+      return parts.mainKey === 'main' ? parts.agentId : `${parts.agentId} ${parts.mainKey}`;
+    case 'dm':
+      return `${parts.agentId} with ${parts.peerId}`;
+    case 'group':
+      return `${parts.agentId} in group ${parts.groupId}`;
+    case 'topic':
+      return `${parts.agentId} in group ${parts.groupId}, topic ${parts.threadId}`;
+    case 'subagent':
+      return `${parts.agentId}, subagent ${parts.id.slice(0, 8)}`;
+    case 'cron':
+    case 'hook':
+    case 'node':
+      return `${parts.agentId}, ${parts.type} ${parts.id}`;
+    case 'other':
+      return parts.key;
+  }
+}
