@@ -77,7 +77,9 @@ const defaults = section('what every agent has unless its own entry says otherwi
     minimum: 1,
     maximum: 1_000,
     default: 1_000,
-    description: 'runs of one agent at once, over all its sessions; more wait in order',
+    description:
+      'runs of one agent at once, over all its sessions; more wait in order. Those that another agent’s ' +
+      'run led to are not counted',
   }),
 });
 
@@ -203,7 +205,9 @@ export const agentsSection = section('the agents', {
     minimum: 0,
     maximum: 1_000,
     default: 0,
-    description: 'runs of all agents together at once; more wait in order. 0: as many as there are',
+    description:
+      'runs of all agents together at once, counted as `agents.defaults.runsMax`; more wait in order. ' +
+      '0: as many as there are',
   }),
   routing,
   spawnDefaults,

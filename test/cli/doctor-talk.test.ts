@@ -1,0 +1,49 @@
+/** What `troupe doctor` says about agents that talk. */
+import { describe, expect, it } from 'vitest';
+import { talk } from '../../cli/doctor-talk.ts';
+import { load } from '../runtime/config/folder.ts';
+
+const findings = (text: string) => talk(load(text).config);
+
+describe('troupe doctor, of agents that talk', () => {
+  it('says how far they reach, where nothing is amiss', () => {
+    expect(findings('{}')).toMatchObject([
+      { status: 'ok', message: expect.stringContaining('tools.agentToAgent.enabled is false') },
+    ]);
+    const open = "{ tools: { agentToAgent: { enabled: true, allow: [{ from: '*', to: '*' }] } } }";
+    expect(findings(open)).toMatchObject([{ status: 'ok' }]);
+  });
+
+  it('names the lists that nothing reads', () => {
+    expect(
+      findings(`{
+        agents: { agents: [{ id: 'a', a2a: { allowOutgoing: [] } }, { id: 'b' }] },
+        tools: { agentToAgent: { allow: [] } },
+      }`),
+    ).toMatchObject([
+      {
+        status: 'warn',
+        message:
+          'tools.agentToAgent.enabled is false: without effect are ' +
+          'tools.agentToAgent.allow, agents.agents[a].a2a',
+        remedy: 'set it to true, or leave them out',
+      },
+    ]);
+  });
+
+  it('names who may start agents where none is started', () => {
+    expect(
+      findings(`{ agents: { spawnDefaults: { maxSpawnDepth: 1 }, agents: [
+        { id: 'a', subagents: { allowAgents: ['b'] } }, { id: 'b', subagents: { allowAgents: [] } },
+      ] } }`),
+    ).toMatchObject([
+      {
+        status: 'warn',
+        message: expect.stringMatching(
+          /without effect is agents\.agents\[a\]\.subagents\.allowAgents$/,
+        ),
+        remedy: 'set it to 2 or more, or leave it out',
+      },
+    ]);
+  });
+});
