@@ -24,12 +24,12 @@ import {
   type Cause,
   failed,
   fired,
+  type Live,
   settled,
   step,
 } from '../../../runtime/statechart/host.ts';
 import { said } from '../../charts/coverage.ts';
 
-const self = address('default', 'session', 'agent:main:main');
 const agent = address('default', 'agent', 'main');
 
 export const settings: AgentSettings = {
@@ -71,15 +71,21 @@ export const resultOf = (callId: string, result = 'done'): ToolResult => ({
 
 export class Driven {
   #now = 1_000;
-  #live = born(
-    sessionMachine,
-    { self, tenant: 'default', key: 'agent:main:main', now: 1_000 },
-    { id: 'm0', now: 1_000, self },
-  ).live;
+  readonly self: Address;
+  #live: Live;
   readonly rows = new Map<string, RunRow>();
   readonly entries: SessionEntry[] = [];
   /** inputs of the effects that were started, by the id of their invoke */
   readonly started = new Map<string, unknown>();
+
+  constructor(sessionKey = 'agent:main:main') {
+    this.self = address('default', 'session', sessionKey);
+    this.#live = born(
+      sessionMachine,
+      { self: this.self, tenant: 'default', key: sessionKey, now: 1_000 },
+      { id: 'm0', now: 1_000, self: this.self },
+    ).live;
+  }
 
   get context(): SessionContext {
     return this.#live.snapshot.context as SessionContext;
@@ -88,8 +94,8 @@ export class Driven {
     return this.#live.snapshot.value;
   }
 
-  receive(runId: string, more: object = {}): Said {
-    return this.send({ type: 'session.receive', runId, text: `text of ${runId}`, ...more });
+  receive(runId: string, more: object = {}, from?: Address): Said {
+    return this.send({ type: 'session.receive', runId, text: `text of ${runId}`, ...more }, from);
   }
 
   /** A first run, admitted and with its prompt, up to its model call. */
@@ -98,9 +104,14 @@ export class Driven {
     this.admit(runId, given);
   }
   admit(runId: string, given: Partial<AgentSettings> = {}): Said {
-    const admitted = { type: 'agent.admitted', runId, settings: { ...settings, ...given } };
-    this.send(admitted, agent);
+    this.admitted(runId, given);
     return this.done('prompt', { digest: 'd', replyHooks: false });
+  }
+
+  /** without its prompt */
+  admitted(runId: string, given: Partial<AgentSettings> = {}): Said {
+    const admitted = { type: 'agent.admitted', runId, settings: { ...settings, ...given } };
+    return this.send(admitted, agent);
   }
 
   send(event: Message, from?: Address): Said {
@@ -113,6 +124,10 @@ export class Driven {
   fail(job: string, error: ErrorData): Said {
     return this.#step(failed(job, this.#live.jobs[job]!.key, error, this.#meta()));
   }
+  /** So many milliseconds later; timers that are due meanwhile do not fire. */
+  pass(ms: number): void {
+    this.#now += ms;
+  }
   /** The only timer of that delay is due. */
   fire(delay: string): Said {
     const [id, timer] = Object.entries(this.#live.timers).find(([name]) => name.includes(delay))!;
@@ -121,7 +136,7 @@ export class Driven {
   }
 
   #meta() {
-    return { id: `m${++this.#now}`, now: this.#now, self };
+    return { id: `m${++this.#now}`, now: this.#now, self: this.self };
   }
 
   #step(cause: Cause): Said {

@@ -48,6 +48,27 @@ describe('a prompt', () => {
     await end();
   });
 
+  it("of a subagent says whose it is, and holds nothing of its agent's persona", async () => {
+    const { make, inWorkspace, end } = await onStage();
+    await inWorkspace(async (path) => {
+      for (const name of ['AGENTS', 'SOUL', 'TOOLS', 'IDENTITY', 'USER'])
+        await writeFile(join(path, `${name}.md`), `Text of ${name}.`);
+      await mkdir(join(path, 'skills/own'), { recursive: true });
+      await writeFile(join(path, 'skills/own/SKILL.md'), skill('own'));
+    });
+    const about = { isSubagent: true, parent: 'agent:boss:main' } as const;
+    const made = await make({ ...about, settings: { ...input.settings, purpose: 'To dig.' } });
+    const { system, report } = made.prompt!;
+    expect(system).toContain("You are a subagent of the agent 'boss'.");
+    expect(system).toContain('Your purpose: To dig.');
+    for (const name of ['AGENTS', 'TOOLS']) expect(system).toContain(`Text of ${name}.`);
+    for (const name of ['SOUL', 'IDENTITY', 'USER']) expect(system).not.toContain(`Text of ${name}.`);
+    expect(leftOf(made)).toMatchObject({ 'SOUL.md': 'missing', 'USER.md': 'missing' });
+    expect(report.skills).toEqual([]);
+    expect((await make()).prompt?.system).toContain('Text of SOUL.');
+    await end();
+  });
+
   it('is made while a tool works in the workspace', async () => {
     const { make, inWorkspace, end } = await onStage();
     await inWorkspace(async (path) => {

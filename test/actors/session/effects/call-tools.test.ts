@@ -1,4 +1,4 @@
-import { symlink, readFile } from 'node:fs/promises';
+import { readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { callOnce } from '../../../../actors/session/effects/call-once.ts';
@@ -7,6 +7,7 @@ import type { PlannedCall } from '../../../../actors/session/types.ts';
 import { createEditTool } from '../../../../actors/agent/tools/edit.ts';
 import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
 import { createWriteTool } from '../../../../actors/agent/tools/write.ts';
+import { address } from '../../../../protocols/address.ts';
 import { session, stage } from './stage.ts';
 
 const planned = (id: string, name: string, args: object, more: object): PlannedCall =>
@@ -42,4 +43,18 @@ it('calls whose workspace can not be saved have their results, which say so', as
   expect(edited).toMatchObject({ isError: false });
   expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[The workspace was not saved/);
   await at.inWorkspace(async (path) => expect(await readFile(join(path, 'a'), 'utf8')).toBe('two'));
+});
+
+it('calls of a subagent work in its own workspace, not in that of its agent', async () => {
+  const at = await stage();
+  Object.assign(at.services, { tools: createToolRegistry([createWriteTool()]) });
+  await at.inWorkspace(() => Promise.resolve());
+  const workspace = address('default', 'subagent', 'u1');
+  const calls = [planned('a', 'write', { path: 'a', content: 'one' }, { class: 'repeatable' })];
+  const run = { ...session, calls, workspace };
+  const results = await at.run((context) => callTools.run(run, context), 'batch', 'discard');
+  expect(results).toMatchObject([{ callId: 'a', isError: false }]);
+  await at.inWorkspace(async (path) => expect(await readdir(path)).not.toContain('a'));
+  const found = await at.run((context) => context.peek(workspace, ['a']), 'look', 'discard');
+  expect(new TextDecoder().decode(found?.files[0]?.bytes)).toBe('one');
 });

@@ -1,0 +1,67 @@
+/** What a subagent's session lives by (AA6, AA7). */
+import { describe, expect, it } from 'vitest';
+import { admitterOf, underTerms, workspaceOf } from '../../../actors/session/terms.ts';
+import type { SessionContext } from '../../../actors/session/types.ts';
+import { address } from '../../../protocols/address.ts';
+import { settings } from './driven.ts';
+import { terms } from './terms-of-test.ts';
+
+const context = (more: object = {}) =>
+  ({
+    tenant: 'default',
+    agentId: 'scout',
+    sessionKey: 'agent:scout:subagent:u1',
+    ...more,
+  }) as SessionContext;
+
+describe('the settings of a subagent', () => {
+  it('are those of its agent where its grant says nothing', () => {
+    const made = underTerms(
+      { ...settings, model: 'offline/echo', fallbacks: ['offline/b'] },
+      terms(),
+    );
+    expect(made).toMatchObject({ model: 'offline/echo', fallbacks: ['offline/b'], runsMax: 1 });
+  });
+
+  it('are narrowed: of two ceilings the smaller one holds', () => {
+    const given = {
+      ...settings,
+      timeoutMs: 5_000,
+      limits: { turnsMax: 3, tokensPerSession: 90_000, costPerSessionUsd: 0.5, tokensPerRun: 7 },
+    };
+    const made = underTerms(given, terms({ tokens: 40_000, turnsMax: 9, costUsd: 2 }));
+    expect(made.timeoutMs).toBe(5_000);
+    expect(made.limits).toEqual({
+      turnsMax: 3,
+      tokensPerSession: 40_000,
+      costPerSessionUsd: 0.5,
+      tokensPerRun: 7,
+    });
+    expect(underTerms(settings, terms({ turnsMax: 900 })).limits?.turnsMax).toBe(64);
+  });
+
+  it('name its model, its thinking, what it is for and its sandbox as it was asked for', () => {
+    const sandbox = { mode: 'always', workspaceAccess: 'ro', allow: ['read'], deny: [] } as const;
+    const given = { model: 'offline/b', thinking: 'high', purpose: 'Looks.', sandbox };
+    expect(underTerms(settings, terms(given))).toMatchObject({ ...given, agentId: 'scout' });
+  });
+});
+
+describe('a subagent', () => {
+  it('is admitted by the agent that its grant names, else a session by its own', () => {
+    expect(admitterOf(context())).toBe(address('default', 'agent', 'scout'));
+    expect(admitterOf(context({ terms: terms({ admitBy: 'main' }) }))).toBe(
+      address('default', 'agent', 'main'),
+    );
+  });
+
+  it('works in a workspace of its own, or in that of its parent', () => {
+    expect(workspaceOf(context())).toBeUndefined();
+    expect(workspaceOf(context({ terms: terms({ isolated: true }) }))).toBe(
+      address('default', 'subagent', 'u1'),
+    );
+    expect(workspaceOf(context({ terms: terms({ isolated: false }) }))).toBe(
+      address('default', 'agent', 'main'),
+    );
+  });
+});
