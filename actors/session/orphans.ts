@@ -60,11 +60,11 @@ function atClose(context: SessionContext, policy: OrphanPolicy): Fate {
   const main = keys.main(agentId, settings?.sandbox?.mainKey);
   if (children.length === 0) return { change: {}, tells: [] };
   if (policy === 'adopt' && main !== sessionKey) {
-    const adopt: SessionAdopt = { type: 'session.adopt', children: children.map(adoptedOf) };
+    const handed: SessionAdopt = { type: 'session.adopt', children: children.map(adoptedOf) };
     return {
       change: { children: undefined },
       tells: [
-        { to: sessionAt(context, main), event: adopt },
+        { to: sessionAt(context, main), event: handed },
         ...children.map(({ id }) => moved(tenant, id, main)),
       ],
     };

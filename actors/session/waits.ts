@@ -22,7 +22,7 @@ import {
 import { PROBE_PATH_MAX, type SessionCycle, type SessionProbe } from '../../protocols/session.ts';
 import type { Delivered, Tell } from '../../protocols/statechart.ts';
 import type { Begun, Wait } from './bonds.ts';
-import { type At, type Deed, metaOf, runOf, withRun } from './deed.ts';
+import { type At, type Deed, runOf, withRun } from './deed.ts';
 import { onward, refusalOf } from './lineage.ts';
 import type { SessionContext } from './types.ts';
 
@@ -85,7 +85,12 @@ function sent(context: SessionContext, asked: Delivered<SessionConverse>): Deed 
     type: 'conversation.begin',
     requester: sessionKey,
     requesterRunId: asked.runId,
-    ...{ target, text, priority, waitMs, turns, lineage },
+    target,
+    text,
+    priority,
+    waitMs,
+    turns,
+    lineage,
   };
   const conversations = [...(runOf(context).conversations ?? []), { id }];
   return {
@@ -203,8 +208,8 @@ export function probe({ context, event }: At): Deed {
   const { sessionKey, probed = [] } = context;
   const next = awaitedSessions(context);
   if (next.includes(origin)) {
-    const cycle: SessionCycle = { type: 'session.cycle', id, path: [...path, sessionKey] };
-    return { tells: [{ to: sessionAt(context, origin), event: cycle }] };
+    const found: SessionCycle = { type: 'session.cycle', id, path: [...path, sessionKey] };
+    return { tells: [{ to: sessionAt(context, origin), event: found }] };
   }
   const others = next.filter((key) => !path.includes(key));
   if (others.length === 0 || probed.includes(id) || path.length >= PROBE_PATH_MAX) return {};

@@ -110,7 +110,8 @@ export class Account implements Ledger {
     if ('lease' in event) demand(this.leases.delete(event['lease'] as number)).toBe(true);
     if (event.type === 'approval.ask') this.asked.add(to);
     else if (event.type === 'approval.withdraw') demand(this.asked.delete(to)).toBe(true);
-    else demand(to).toBe(agent);
+    else if (event.type.startsWith('agent.')) demand(to).toBe(agent);
+    else demand(event.type).toMatch(/^(subagent|conversation|session)\./);
   }
 
   #show({ index, key, value }: Project): void {

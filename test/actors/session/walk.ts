@@ -17,6 +17,7 @@ import type { Message } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import type { Exploration, Move } from '../../charts/coverage.ts';
 import { Account, agent, contextOf } from './account.ts';
+import { bonds } from './bonds-walk.ts';
 
 const self = address('default', 'session', 'agent:main:main');
 const CAP = 1;
@@ -175,6 +176,7 @@ const people = (live: Live): Move[] => {
     receive('follow up', { queue: 'followup' }),
     receive('collect', { channel: 'irc', sender: 'Ada' }),
     receive('interrupt', { queue: 'interrupt' }),
+    receive('terms of nobody', { terms: {} }),
     receive('wishes', {
       model: 'offline/echo',
       thinking: 'high',
@@ -236,14 +238,19 @@ export const exploration: Exploration = {
   machine: sessionMachine,
   self,
   ledger: () => new Account(),
-  moves: (live) => [...people(live), ...others(live), ...jobs(live)],
+  moves: (live) =>
+    live.snapshot.status === 'done'
+      ? []
+      : [...people(live), ...others(live), ...jobs(live), ...bonds(live)],
   key: (live) => {
-    const { run, queue, settings: known } = contextOf(live);
+    const { run, queue, settings: known, children = [], reports = [] } = contextOf(live);
     const [head] = run?.planned ?? [];
     return [
       live.snapshot.value,
       queue.length >= CAP,
       queue[0]?.mode === 'collect',
+      // bonds are told apart where they decide what comes next
+      run === null && [children.length > 0, reports.length > 0],
       known === null ? 'unknown' : known.queue?.overflow === 'refuse',
       run?.isAssembled && run.replyHooks,
       // what counts within a run is told apart where nothing else goes on

@@ -1,0 +1,348 @@
+/**
+ * Subagents of one session, by pure transitions: grants, places, ends, and what becomes of them.
+ */
+import { describe, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import type { Tell } from '../../../protocols/statechart.ts';
+import {
+  type SpawnLimits,
+  SPAWNS_WAITING_MAX,
+  subagentAddress,
+  type SubagentReserve,
+  type SubagentTerms,
+} from '../../../protocols/subagent.ts';
+import { endedOf, spawnLimits, spawnOf, spawnTerms } from './bonds-walk.ts';
+import { answer, call, Driven, resultOf, type Said } from './driven.ts';
+
+const limits: SpawnLimits = { ...spawnLimits, concurrentMax: 2 };
+const subagent = (id: string) => subagentAddress('default', id);
+const typesTo = (said: Said, id: string) =>
+  said.tells.filter(({ to }) => to === subagent(id)).map(({ event }) => event.type);
+const told = (said: Said, type: string): Tell['event'] | undefined =>
+  said.tells.find(({ event }) => event.type === type)?.event;
+const resultOfSpawn = (said: Said) =>
+  said.answers[0]?.result as { status: string; rule?: string; error?: string; queued?: boolean };
+
+/** In a call of its first run. */
+const acting = (): Driven => {
+  const session = new Driven();
+  session.begin('r1');
+  session.done('model', answer([call('a')]));
+  return session;
+};
+const spawn = (session: Driven, id: string, more: object = {}) =>
+  session.send(spawnOf(id, session.context.run?.runId ?? 'r1', { limits, ...more }));
+const end = (session: Driven, id: string, more: object = {}) =>
+  session.send(endedOf(id, more), subagent(id));
+const finish = (session: Driven) => {
+  session.done('tools', [resultOf('a')]);
+  return session.done('model', answer([]));
+};
+const own = subagentAddress('default', 'main');
+
+describe('a spawn', () => {
+  it('is granted in one turn, and taken from the books', () => {
+    const session = acting();
+    const said = spawn(session, 'c1', { limits: { ...limits, tokensPerTree: 4_000 } });
+    expect(resultOfSpawn(said)).toMatchObject({ status: 'accepted', tokens: 4_000, queued: false });
+    const reserve = told(said, 'subagent.reserve') as SubagentReserve;
+    expect(reserve).toMatchObject({ hold: false, terms: { depth: 2, tokens: 4_000, spawns: 0 } });
+    expect(reserve.lineage).toMatchObject({ hops: 1, visited: ['agent:main:main'], left: 50 });
+    expect(session.context.books).toMatchObject({ tokens: 0, spawns: 9, started: 1 });
+    expect(session.context.run?.lineage?.left).toBe(100);
+  });
+
+  it('is made once, however often its call is made', () => {
+    const session = acting();
+    const first = spawn(session, 'c1');
+    const second = spawn(session, 'c1');
+    expect(resultOfSpawn(second)).toEqual(resultOfSpawn(first));
+    expect(second.tells).toEqual([]);
+    expect(session.context.books?.started).toBe(1);
+  });
+
+  it.each<[string, Partial<SpawnLimits>, RegExp]>([
+    ['depth', { depthMax: 1 }, /1 in a chain.*maxSpawnDepth/],
+    ['hops', { hopsMax: 0 }, /0 messages and spawns.*maxHops/],
+    ['perSession', { perSessionMax: 0 }, /maxSpawnsPerSession/],
+    ['perTree', { perTreeMax: 0 }, /of the 0 subagents.*maxSpawnsPerTree/],
+    ['tokens', { tokensPerTree: 999 }, /999 tokens are left.*maxTokensPerTree/],
+    ['cost', { costPerTreeUsd: 0.0001 }, /\$0\.0001 are left.*maxCostPerTreeUsd/],
+  ])('past %s is refused with the limit and its number', (rule, narrow, words) => {
+    const session = acting();
+    const said = spawn(session, 'c1', { limits: { ...limits, ...narrow } });
+    expect(resultOfSpawn(said)).toMatchObject({ status: 'refused', rule });
+    expect(resultOfSpawn(said).error).toMatch(words);
+    expect(said.tells).toEqual([]);
+    expect(said.rows('subagents')[0]?.value).toMatchObject({ status: 'refused', depth: 2 });
+    expect(session.context.children).toBeUndefined();
+    expect(session.context.books).toBeUndefined();
+  });
+
+  it('of a run that has ended is refused', () => {
+    const session = acting();
+    finish(session);
+    expect(resultOfSpawn(spawn(session, 'c1'))).toMatchObject({ rule: 'run-ended' });
+  });
+
+  it('waits for a place, so many may, and who waits longest gets the next', () => {
+    const session = acting();
+    for (let n = 1; n <= 2 + SPAWNS_WAITING_MAX; n++)
+      expect(resultOfSpawn(spawn(session, `c${n}`, withTokens(1_000))).queued).toBe(n > 2);
+    expect(resultOfSpawn(spawn(session, 'one more', withTokens(1_000)))).toMatchObject({
+      rule: 'waiting',
+    });
+    const said = end(session, 'c1');
+    expect(typesTo(said, 'c3')).toEqual(['subagent.go']);
+    expect(session.context.children?.filter(({ going }) => going)).toHaveLength(2);
+  });
+
+  it('without a wish for money has half of what is left', () => {
+    const session = acting();
+    const paid = { limits: { ...limits, costPerTreeUsd: 8 } };
+    const grants = ['c1', 'c2'].map((id) => told(spawn(session, id, paid), 'subagent.reserve'));
+    expect(grants).toMatchObject([{ terms: { costUsd: 4 } }, { terms: { costUsd: 2 } }]);
+  });
+});
+
+const withTokens = (tokens: number) => ({
+  terms: { ...spawnTerms, tokens },
+  limits: { ...limits, perTreeMax: 100, perSessionMax: 100 },
+});
+
+describe('the end of a subagent', () => {
+  it('gives back what was not used', () => {
+    const session = acting();
+    spawn(session, 'c1');
+    end(session, 'c1');
+    expect(session.context.books).toMatchObject({
+      tokens: limits.tokensPerTree - 100,
+      below: { usage: { inputTokens: 70, outputTokens: 30 }, spawned: 1 },
+    });
+  });
+
+  it('answers the call that waits, and is told to nobody else', () => {
+    const session = acting();
+    expect(spawn(session, 'c1', { wait: true }).answers).toEqual([]);
+    const said = end(session, 'c1');
+    expect(said.answers[0]?.result).toMatchObject({
+      status: 'completed',
+      result: 'findings of c1',
+      tokensUsed: 100,
+      duration: 1_000,
+    });
+    expect(told(said, 'subagent.heard')).toMatchObject({ how: 'waited' });
+    session.done('tools', [resultOf('a', '{"status":"completed","childSessionKey":"c1"}')]);
+    const last = session.done('model', answer([]));
+    expect(told(last, 'subagent.report')).toBeUndefined();
+    expect(session.state).toBe('idle');
+  });
+
+  it('that answered a call whose worker died is told again to the call made again', () => {
+    const session = acting();
+    spawn(session, 'c1', { wait: true });
+    end(session, 'c1');
+    const again = spawn(session, 'c1', { wait: true });
+    expect(typesTo(again, 'c1')).toEqual(['subagent.report']);
+    const said = end(session, 'c1', { again: true });
+    expect(said.answers[0]?.result).toMatchObject({ status: 'completed' });
+    expect(session.context.reports).toBeUndefined();
+    expect(end(session, 'c1', { again: true }).answers).toEqual([]);
+  });
+
+  it('that answered a call which has another result becomes a report', () => {
+    const session = acting();
+    spawn(session, 'c1', { wait: true });
+    end(session, 'c1');
+    const said = session.done('tools', [resultOf('a', 'The call failed: DEADLINE_EXCEEDED')]);
+    expect(typesTo(said, 'c1')).toEqual(['subagent.report']);
+    end(session, 'c1', { again: true });
+    expect(session.context.reports).toMatchObject([{ id: 'c1' }]);
+  });
+
+  it('is reported when the run that waited for it has ended', () => {
+    const session = acting();
+    spawn(session, 'c1', { wait: true });
+    session.send({ type: 'session.abort' });
+    expect(session.state).toBe('idle');
+    end(session, 'c1');
+    expect(session.context.run?.origin).toMatchObject({ kind: 'subagents', ids: ['c1'] });
+  });
+
+  it('steers the run that goes on, without its calls being skipped', () => {
+    const session = new Driven();
+    session.begin('r1');
+    session.done('model', answer([call('a', { parallel: false }), call('b')]));
+    spawn(session, 'c1');
+    expect(told(end(session, 'c1'), 'subagent.heard')).toMatchObject({ how: 'steer' });
+    session.done('tools', [resultOf('a')]);
+    expect(session.context.run?.planned).toMatchObject([{ id: 'b' }]);
+    const said = session.done('tools', [resultOf('b')]);
+    expect(said.entries.at(-1)).toMatchObject({ type: 'user', origin: { ids: ['c1'] } });
+    expect(session.context.reports).toBeUndefined();
+  });
+
+  it('begins a run while nobody else goes on', () => {
+    const session = acting();
+    spawn(session, 'c1');
+    finish(session);
+    const said = end(session, 'c1');
+    expect(told(said, 'subagent.heard')).toMatchObject({ how: 'followup' });
+    expect(said.entries[0]).toMatchObject({
+      type: 'user',
+      text: expect.stringContaining('findings of c1') as string,
+    });
+  });
+
+  it('is collected with those of others that end soon after, for five seconds at most', () => {
+    const session = acting();
+    for (const id of ['c1', 'c2', 'c3']) spawn(session, id);
+    finish(session);
+    end(session, 'c1');
+    expect(session.state).toBe('collecting');
+    expect(told(end(session, 'c2'), 'subagent.heard')).toMatchObject({ how: 'collect' });
+    expect(session.state).toBe('collecting');
+    session.fire('quiet');
+    expect(session.context.run?.origin?.ids).toEqual(['c1', 'c2']);
+  });
+
+  it('of one that nobody knows changes nothing', () => {
+    const session = new Driven();
+    const said = end(session, 'c9');
+    expect(told(said, 'subagent.heard')).toMatchObject({ how: 'unknown' });
+    expect(session.state).toBe('idle');
+  });
+});
+
+describe('subagents that are killed, or lose their parent', () => {
+  it('are killed one by one or together, those that wait as well', () => {
+    const session = acting();
+    for (const id of ['c1', 'c2', 'c3']) spawn(session, id);
+    expect(session.send({ type: 'session.kill', id: 'c2' }).answers[0]?.result).toEqual({
+      killed: ['c2'],
+    });
+    const said = session.send({ type: 'session.kill', reason: 'enough' });
+    expect(said.answers[0]?.result).toEqual({ killed: ['c1', 'c2', 'c3'] });
+    expect(told(said, 'subagent.kill')).toMatchObject({ reason: 'enough' });
+  });
+
+  it('are killed by a reset, and their ends are silent', () => {
+    const session = acting();
+    spawn(session, 'c1');
+    const said = session.send({ type: 'session.reset' });
+    expect(typesTo(said, 'c1')).toEqual(['subagent.kill']);
+    expect(told(end(session, 'c1'), 'subagent.heard')).toMatchObject({ how: 'silent' });
+    expect(session.state).toBe('idle');
+  });
+
+  it('stay with the session that begins anew where it adopts them', () => {
+    const session = acting();
+    spawn(session, 'c1', { limits: { ...limits, onParentReset: 'adopt' } });
+    session.send({ type: 'session.reset' });
+    end(session, 'c1');
+    expect(session.context.run?.origin?.ids).toEqual(['c1']);
+  });
+
+  it('are told to nobody where they are detached, and those that wait are killed', () => {
+    const session = acting();
+    const detach = { limits: { ...limits, concurrentMax: 1, onParentReset: 'detach' as const } };
+    spawn(session, 'c1', detach);
+    spawn(session, 'c2', detach);
+    const said = session.send({ type: 'session.reset' });
+    expect(typesTo(said, 'c1')).toEqual(['subagent.move']);
+    expect(typesTo(said, 'c2').toSorted()).toEqual(['subagent.kill', 'subagent.move']);
+    expect(session.context.children).toBeUndefined();
+  });
+
+  it('go with the session that is deleted', () => {
+    const session = acting();
+    spawn(session, 'c1');
+    const said = session.send({ type: 'session.close' });
+    expect(typesTo(said, 'c1')).toEqual(['subagent.kill', 'subagent.move']);
+    expect(session.state).toBe('closed');
+  });
+
+  it('are taken over by another session, as far as it can', () => {
+    const session = new Driven();
+    const children = Array.from({ length: 66 }, (_, n) => ({
+      id: `c${n}`,
+      sessionKey: `agent:a:subagent:c${n}`,
+      reportBack: true,
+      timeoutMs: 1_000,
+      ...(n === 1 ? { waits: true } : {}),
+    }));
+    const said = session.send(
+      { type: 'session.adopt', children },
+      address('default', 'session', 'agent:main:web'),
+    );
+    expect(session.context.children).toHaveLength(64);
+    expect(said.tells.map(({ to }) => to)).toEqual([subagent('c64'), subagent('c65')]);
+  });
+
+  it('free their place when they are long past their time, and may end later still', () => {
+    const session = acting();
+    spawn(session, 'c1', { limits: { ...limits, concurrentMax: 1 } });
+    session.pass(300_000 + 600_001);
+    const said = spawn(session, 'c2', { limits: { ...limits, concurrentMax: 1 } });
+    expect(resultOfSpawn(said)).toMatchObject({ status: 'accepted', queued: false });
+    end(session, 'c1');
+    expect(session.context.reports).toMatchObject([{ id: 'c1' }]);
+  });
+});
+
+describe("a subagent's session", () => {
+  const terms: SubagentTerms = {
+    ...spawnTerms,
+    parent: 'agent:main:main',
+    root: 'agent:main:main',
+    depth: 2,
+    spawns: 8,
+    tokens: 20_000,
+  };
+  const deep = { limits: { ...limits, depthMax: 4 } };
+  const child = (): Driven => {
+    const session = new Driven('agent:coder:subagent:main');
+    session.receive('sub-main', { terms }, own);
+    session.admit('sub-main');
+    session.done('model', answer([call('a')]));
+    return session;
+  };
+
+  it('grants of its own grant only, less what it uses itself', () => {
+    const session = child();
+    const asked = { ...deep, terms: { ...spawnTerms, tokens: 50_000 } };
+    const said = spawn(session, 'g1', asked);
+    expect(resultOfSpawn(said)).toMatchObject({ tokens: 20_000 - 5 });
+    expect(told(said, 'subagent.reserve')).toMatchObject({
+      terms: { depth: 3, spawns: 1, root: 'agent:main:main' },
+    });
+    expect(resultOfSpawn(spawn(session, 'g2', asked))).toMatchObject({ rule: 'tokens' });
+  });
+
+  it('hears of each end, for its own waits for it', () => {
+    const session = child();
+    spawn(session, 'g1', { ...deep, reportBack: false });
+    const said = finish(session);
+    expect(told(said, 'run.ended')).toMatchObject({ open: 1 });
+    end(session, 'g1');
+    expect(session.context.run?.origin?.ids).toEqual(['g1']);
+  });
+
+  it('that is told to stop says when the last one below has ended', () => {
+    const session = child();
+    spawn(session, 'g1', deep);
+    session.send({ type: 'session.abort' }, own);
+    const said = session.send({ type: 'session.kill', reason: 'late' }, own);
+    expect(typesTo(said, 'g1')).toEqual(['subagent.kill']);
+    expect(told(said, 'run.ended')).toBeUndefined();
+    const last = end(session, 'g1', { outcome: 'killed' });
+    expect(told(last, 'run.ended')).toMatchObject({ open: 0, below: { spawned: 1 } });
+    expect(session.state).toBe('idle');
+  });
+
+  it('keeps what is left of its grant through a reset', () => {
+    const session = child();
+    session.send({ type: 'session.reset' });
+    expect(session.context.books).toMatchObject({ tokens: 20_000 - 5, spawns: 8 });
+  });
+});
