@@ -1,0 +1,95 @@
+/** `/v1/subagents`: agents that work for others, over real HTTP. */
+import { describe, expect, it } from 'vitest';
+import type { SubagentRow } from '../../../protocols/subagent.ts';
+import type { SubagentCensus } from '../../../protocols/subagent-census.ts';
+import { holdParent, MAIN } from '../../actors/subagent/parent.ts';
+import { openSubagents, SECRET, type SubagentDoor } from './subagent-door.ts';
+
+async function call(
+  { url }: SubagentDoor,
+  method: string,
+  path: string,
+  { body, secret = SECRET }: { body?: unknown; secret?: string } = {},
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}/v1/subagents${path}`, {
+    method,
+    headers: { authorization: `Bearer ${secret}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+const listed = async (door: SubagentDoor, query = '') =>
+  ((await call(door, 'GET', query)).body['subagents'] as SubagentRow[]).map(({ id }) => id);
+const censusOf = async (door: SubagentDoor) =>
+  (await call(door, 'GET', '/census')).body as unknown as SubagentCensus;
+
+/** One that goes on, and one that has ended. */
+async function openTwo() {
+  const door = await openSubagents();
+  const parent = await holdParent(door.system);
+  await parent.spawn('ended', '[[words:2]] say two');
+  await parent.rowWith('ended', { status: 'completed', reported: 'steer' });
+  await parent.spawn('going', '[[stall:1]] think for ever');
+  await parent.rowWith('going', { status: 'running' });
+  return { door, parent };
+}
+
+describe('/v1/subagents', () => {
+  it('lists those that go on, those of one parent, and those that have ended', async () => {
+    const { door } = await openTwo();
+    expect(await listed(door)).toEqual(['going']);
+    expect(await listed(door, '?all=true')).toEqual(['going', 'ended']);
+    expect(await listed(door, `?all=true&session=${encodeURIComponent(MAIN)}`)).toHaveLength(2);
+    expect(await listed(door, '?all=true&session=agent:main:mai')).toEqual([]);
+    expect(await listed(door, '?all=true&tenant=acme')).toEqual([]);
+  });
+
+  it('counts them, and finds the one that should have ended', async () => {
+    const { door } = await openTwo();
+    const soon = await censusOf(door);
+    expect(soon).toMatchObject({
+      counts: { running: 1, completed: 1, reserved: 0 },
+      open: [{ id: 'going', parent: MAIN, lateMs: 0, isOverdue: false }],
+      unreported: 0,
+      overdue: 0,
+    });
+    door.lookLater(60_000 + 119_000);
+    expect((await censusOf(door)).overdue).toBe(0);
+    door.lookLater(10_000);
+    expect(await censusOf(door)).toMatchObject({ open: [{ isOverdue: true }], overdue: 1 });
+  });
+
+  it('tells one something, ends it, and says when there was nothing to end', async () => {
+    const { door, parent } = await openTwo();
+    const say = { body: { text: 'look here, too' } };
+    expect((await call(door, 'POST', '/going/steer', say)).body).toEqual({ delivered: true });
+    const kill = { body: { reason: 'enough' } };
+    expect((await call(door, 'POST', '/going/kill', kill)).body).toEqual({ killed: ['going'] });
+    await parent.rowWith('going', { status: 'killed', reason: 'enough' });
+    expect((await call(door, 'POST', '/going/kill', kill)).body).toEqual({ killed: [] });
+    const late = await call(door, 'POST', '/going/steer', say);
+    expect(late.status).toBe(409);
+    expect(JSON.stringify(late.body)).toMatch(/going is killed/);
+  });
+
+  it.each([
+    ['/x/kill', { reason: 'no' }, 404, /no subagent x/],
+    ['/x/steer', { text: 'hello' }, 404, /troupe subagents list/],
+    ['/x/kill', {}, 400, /reason/],
+    ['/x/steer', { text: '' }, 400, /text/],
+  ])('POST %s with %j is refused in words', async (path, body, status, words) => {
+    const door = await openSubagents();
+    const answer = await call(door, 'POST', path, { body });
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body)).toMatch(words);
+  });
+
+  it('is for operators only', async () => {
+    const door = await openSubagents();
+    const secret = 'of-somebody';
+    const paths = ['', '/census'].map((path) => call(door, 'GET', path, { secret }));
+    const kill = call(door, 'POST', '/x/kill', { secret, body: { reason: 'no' } });
+    const answers = await Promise.all([...paths, kill]);
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+  });
+});

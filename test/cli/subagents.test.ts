@@ -1,0 +1,47 @@
+/** `troupe subagents` as a process, against a real system behind real HTTP. */
+import { expect, it } from 'vitest';
+import { holdParent } from '../actors/subagent/parent.ts';
+import { openSubagents, SECRET, type SubagentDoor } from '../channels/http/subagent-door.ts';
+import { runProgram } from './program.ts';
+
+const subagents = ({ url }: SubagentDoor, ...args: string[]) =>
+  runProgram(['subagents', ...args, '--url', url.replace('http:', 'ws:'), '--token', SECRET]);
+
+it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async () => {
+  const door = await openSubagents();
+  expect(await subagents(door)).toMatchObject({ code: 0, stdout: 'no subagent goes on\n' });
+  const parent = await holdParent(door.system);
+  await parent.spawn('s1', '[[stall:1]] think for ever');
+  await parent.rowWith('s1', { status: 'running' });
+  const { stdout } = await subagents(door, 'list');
+  expect(stdout).toMatch(/^SUBAGENT +STATE +SINCE +AGENT +PARENT +TOKENS +TOLD +TASK\n/);
+  expect(stdout).toMatch(/s1 +running +\d+ s +main +agent:main:main +\d+ of 50000 .*for ever\n/);
+  expect(await subagents(door, 'steer', 's1', 'faster')).toMatchObject({ stdout: 's1 is told\n' });
+  const counted = await subagents(door, 'census');
+  expect(counted.code).toBe(0);
+  expect(counted.stdout).toMatch(/running +1\n/);
+  expect(counted.stdout).toMatch(/0 overdue\n$/);
+  door.lookLater(3_600_000);
+  const late = await subagents(door, 'census');
+  expect(late.code).toBe(1);
+  expect(late.stdout).toMatch(/s1 +running +1 h +59 min +agent:main:main\n/);
+  expect((await subagents(door, 'kill', 's1', '--reason', 'enough')).stdout).toBe(
+    's1 is being ended\n',
+  );
+  await parent.rowWith('s1', { status: 'killed', reported: 'steer' });
+  expect((await subagents(door, 'list', '--all')).stdout).toMatch(/s1 +killed: enough .* steer /);
+  const json = await subagents(door, 'census', '--json');
+  expect(JSON.parse(json.stdout)).toMatchObject({ counts: { killed: 1 }, open: [], overdue: 0 });
+});
+
+it('troupe subagents kill wants a reason, and knows whom it can not find', async () => {
+  const door = await openSubagents();
+  expect(await subagents(door, 'kill', 'x')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--reason/) as string,
+  });
+  expect(await subagents(door, 'kill', 'x', '--reason', 'no')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/there is no subagent x/) as string,
+  });
+});
