@@ -123,7 +123,6 @@ async function byLabel(
 function add(group: Group, row: SeenSession): void {
   group.count++;
   group.first.push(row);
-  if (group.first.length <= CANDIDATES_MAX) return;
   group.first.sort((a, b) => (a.sessionKey < b.sessionKey ? -1 : 1));
-  group.first.pop();
+  group.first.splice(CANDIDATES_MAX);
 }

@@ -21,7 +21,7 @@ const TOOLS_MAX = 32;
 const CUT = '…(truncated)…';
 /** Entries of the first piece, and of the largest. */
 const PIECE_MIN = 64;
-const PIECE_MAX = 1_000;
+const PIECE_MAX = 256;
 
 export type SessionMessage = {
   role: 'user' | 'assistant' | 'tool';
@@ -93,16 +93,26 @@ export async function* backwards(transcript: TranscriptReader): AsyncGenerator<S
   let to = await transcript.last();
   for (let size = PIECE_MIN; to > 0; size = Math.min(2 * size, PIECE_MAX)) {
     const from = Math.max(1, to - size + 1);
-    const piece = await transcript.read({ from, limit: to - from + 1 });
-    for (const { position, entry } of piece.toReversed()) {
-      // Positions may have gaps: a piece by count can reach past what was read before.
-      if (position > to) continue;
-      const read = entry as unknown as SessionEntry;
-      if (read.type === 'reset') return;
-      yield read;
+    for (const entry of (await between(transcript, from, to)).toReversed()) {
+      if (entry.type === 'reset') return;
+      yield entry;
     }
     to = from - 1;
   }
+}
+
+/** One reading ends early where entries are large. */
+async function between(transcript: TranscriptReader, from: number, to: number) {
+  const entries: SessionEntry[] = [];
+  for (let next = from; next <= to; ) {
+    const some = await transcript.read({ from: next, limit: to - next + 1 });
+    if (some.length === 0) break;
+    // Positions may have gaps, so that as many entries reach further than asked for.
+    for (const { position, entry } of some)
+      if (position <= to) entries.push(entry as unknown as SessionEntry);
+    next = some.at(-1)!.position + 1;
+  }
+  return entries;
 }
 
 type Answer = Extract<SessionEntry, { type: 'assistant' }>;
