@@ -137,7 +137,7 @@ const label = (text: string): string => escaped(firstWords(text, LABEL_CHARACTER
  */
 const escaped = (text: string): string =>
   text
-    .replaceAll(/[#;%$\\<>&"`\p{Cc}]/gu, entityOf)
+    .replaceAll(/[#;%$\\<>&`\p{Cc}]/gu, entityOf)
     .replaceAll(/s(?=tyle)|c(?=lassDef)|w(?=rap:)/g, entityOf);
 
 const entityOf = (character: string): string => `#${character.codePointAt(0)};`;

@@ -133,8 +133,9 @@ class SessionWalk {
     const own = this.#cast.session(this.#key);
     const about = { at, runId, in: own } as const;
     const talks = name === 'sessions_send' || name === 'sessions_spawn';
-    const { status, reason } = talks ? answerOf(result) : NO_ANSWER;
-    if (talks && (isError || REFUSALS.has(status))) {
+    const { status, reason, delivered } = talks ? answerOf(result) : NO_ANSWER;
+    const isRefused = !ENDS.has(status) && !(status === 'error' && delivered);
+    if (talks && (REFUSALS.has(status) || (isError && isRefused))) {
       return { kind: 'refused', ...about, text: name, why: firstWords(reason || result) };
     }
     const tool = { kind: 'tool', ...about, name, text: firstWords(result) } as const;
@@ -150,15 +151,19 @@ class SessionWalk {
   }
 }
 
-const REFUSALS: ReadonlySet<string> = new Set(['refused', 'forbidden', 'not_found', 'notFound']);
-const NO_ANSWER = { status: '', reason: '' };
+const REFUSALS: ReadonlySet<string> = new Set(['refused', 'forbidden', 'not_found', 'invalid']);
+/** Of a subagent that was waited for: it was started, and its end is drawn. */
+const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'timedOut', 'killed']);
+type Answer = { readonly status: string; readonly reason: string; readonly delivered: boolean };
+const NO_ANSWER: Answer = { status: '', reason: '', delivered: false };
 
 /** Status and reason of what these tools answer, which is JSON. */
-function answerOf(result: string): { readonly status: string; readonly reason: string } {
+function answerOf(result: string): Answer {
   try {
-    const { status, reason, rule, error } = JSON.parse(result) as Record<string, unknown>;
+    const { status, reason, rule, error, delivered } = JSON.parse(result) as Record<string, unknown>;
     const why = [reason, rule, error].filter((part) => typeof part === 'string');
-    return { status: typeof status === 'string' ? status : '', reason: why.join(': ') };
+    const known = typeof status === 'string' ? status : '';
+    return { status: known, reason: why.join(': '), delivered: delivered === true };
   } catch {
     return NO_ANSWER;
   }

@@ -4,7 +4,7 @@
  */
 const ID = '[SP][1-9][0-9]*';
 /** Entities instead of everything that ends a text or begins something else. */
-const TEXT = String.raw`(?:[^#;%$\\<>&"\x60\p{Cc}]|#[0-9]+;|<br/>)+`;
+const TEXT = String.raw`(?:[^#;%$\\<>&\x60\p{Cc}]|#[0-9]+;|<br/>)+`;
 const LINES: readonly RegExp[] = [
   new RegExp(`^  (?<declare>actor|participant) (?<id>${ID}) as ${TEXT}$`, 'u'),
   new RegExp(`^  (?<from>${ID})(?:->>|-->>|--x)(?<to>${ID}): ${TEXT}$`, 'u'),

@@ -1,0 +1,106 @@
+/**
+ * Plays a pattern: starts a troupe of its own in this process from the pattern's configuration
+ * file, tells its agent what there is to do, waits until nothing that follows from it goes on, and
+ * draws what happened.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sessionAddress } from '../../actors/index.ts';
+import { mermaidOf } from '../../channels/trace/mermaid.ts';
+import { traceReader } from '../../channels/trace/reader.ts';
+import { traceOf } from '../../channels/trace/trace-of.ts';
+import { startTroupe, type Troupe } from '../../main.ts';
+import { type ConversationRow, CONVERSATIONS_INDEX } from '../../protocols/conversation.ts';
+import type { RunTrace } from '../../protocols/run-trace.ts';
+import type { RunRow, SessionRow } from '../../protocols/session.ts';
+import { sessionKey as keys } from '../../protocols/session-key.ts';
+import { type SubagentRow, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
+import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
+import type { Pattern } from './pattern.ts';
+
+export type Played = {
+  /** what the agent said to the person, in order */
+  readonly answers: readonly string[];
+  readonly trace: RunTrace;
+  /** a Mermaid sequence diagram */
+  readonly picture: string;
+};
+
+export type PlayOptions = {
+  /** of the pattern's troupe */
+  readonly configFile: string;
+  /** `provider/model`, whose key is in the environment; default the offline model */
+  readonly model?: string;
+  readonly env?: NodeJS.ProcessEnv;
+};
+
+const TENANT = 'default';
+const LONGEST_MS = 10 * 60_000;
+
+export async function play(pattern: Pattern, options: PlayOptions): Promise<Played> {
+  const data = mkdtempSync(join(tmpdir(), 'troupe-pattern-'));
+  const { configFile: file, model, env = {} } = options;
+  const loaded = loadConfig({ env, file, flags: { data, port: '0' } });
+  const config = ensureToken(loaded.config);
+  const { agents } = config;
+  const own = model === undefined ? {} : { model };
+  const troupe = await startTroupe({
+    ...config,
+    log: { level: 'warn' },
+    agents: { ...agents, agents: agents.agents.map((agent) => ({ ...agent, ...own })) },
+  });
+  try {
+    const text = model === undefined ? pattern.saidOffline : pattern.said;
+    const runId = await say(troupe, pattern.agentId, text);
+    await quiet(troupe);
+    const trace = await traceOf(traceReader(troupe.system, TENANT), runId);
+    return { answers: answersOf(troupe, trace), trace, picture: mermaidOf(trace) };
+  } finally {
+    await troupe.stop();
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** Gives the agent's main session a message of a person. Returns the id of its run. */
+async function say({ system }: Troupe, agentId: string, text: string): Promise<string> {
+  const runId = crypto.randomUUID();
+  const answer = await system.ask(
+    sessionAddress(TENANT, keys.main(agentId)),
+    { type: 'session.receive', runId, text, sender: 'ada' },
+    { principal: { sub: 'ada', roles: ['operator'] }, key: runId, timeoutMs: 10_000 },
+  );
+  if (answer.kind !== 'answered') throw new Error(`${agentId} did not take it: ${answer.kind}`);
+  return runId;
+}
+
+/** Waits until no session works, no exchange goes on and every subagent's end is told. */
+async function quiet({ system }: Troupe): Promise<void> {
+  const rows = <Row>(index: string) =>
+    system.index.list<Row>(index, TENANT).map(({ value }) => value);
+  const isQuiet = () =>
+    rows<SessionRow>('sessions').every(({ status, pending }) => status === 'idle' && !pending) &&
+    rows<ConversationRow>(CONVERSATIONS_INDEX).every(({ status }) => status === 'ended') &&
+    rows<SubagentRow>(SUBAGENTS_INDEX).every(
+      ({ status, reported }) => status === 'refused' || reported !== undefined,
+    );
+  // Results that were told begin a run a moment later: it has to be so for a while.
+  for (let since = Date.now(), end = since + LONGEST_MS; Date.now() - since < QUIET_MS; ) {
+    if (Date.now() > end) throw new Error('it goes on after ten minutes');
+    if (!isQuiet()) since = Date.now();
+    await sleep(50);
+  }
+}
+/** Longer than results of subagents wait for each other (`messages.queue.debounceMs`). */
+const QUIET_MS = 1_500;
+
+/** A trace has first words only: the whole ones are in the rows of the runs. */
+const answersOf = ({ system }: Troupe, { steps, participants }: RunTrace): readonly string[] => {
+  const people = new Set(participants.filter(({ kind }) => kind === 'people').map(({ id }) => id));
+  return steps.flatMap((step) =>
+    step.kind === 'end' && step.to !== undefined && people.has(step.to) && !step.silent
+      ? [system.index.get<RunRow>('runs', TENANT, step.runId)?.text ?? step.text]
+      : [],
+  );
+};
