@@ -213,8 +213,8 @@ export function begin({ context, event }: At): Deed {
   const joined: Joined[] = [...context.folded, ...messages]
     .filter(({ runId }) => runId !== first.runId)
     .map(joinedOf);
-  const said = isSaid(context) ? [textOf(messages, context.folded)] : [];
-  const text = [...(report ? [report.text] : []), ...said].join(SEPARATOR);
+  const words = isSaid(context) ? [textOf(messages, context.folded)] : [];
+  const text = [...(report ? [report.text] : []), ...words].join(SEPARATOR);
   const lineage = isOwn ? undefined : lineageOf(messages, report?.lineage);
   const change = {
     ...(isOwn ? renewedBooks(context) : {}),

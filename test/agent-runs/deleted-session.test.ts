@@ -9,16 +9,16 @@ import { install, type Installation, providerOf } from './installation.ts';
 const MAIN = 'agent:main:main';
 const says = (text: string): Plan => ({ kind: 'answer', deltas: [text] });
 
-const deleted = async ({ system, sessionRow }: Installation): Promise<void> => {
+const deleted = async (troupe: Installation): Promise<void> => {
   const session = sessionAddress('default', MAIN);
   const principal = { sub: 'ada', roles: ['operator'] };
-  const answer = await system.ask(
+  const answer = await troupe.system.ask(
     session,
     { type: 'session.close' },
     { principal, timeoutMs: 20_000 },
   );
   expect(answer).toMatchObject({ kind: 'answered', result: { closed: true } });
-  await eventually(() => expect(sessionRow(MAIN)).toBeUndefined());
+  await eventually(() => expect(troupe.sessionRow(MAIN)).toBeUndefined());
 };
 
 it('leaves the list; who writes to it later begins another, whose model sees nothing of it', async () => {

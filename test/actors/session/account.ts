@@ -81,7 +81,8 @@ export class Account implements Ledger {
     this.appended++;
     this.#note(entry.runId, 'entries');
     if (entry.type === 'user' && entry.of === undefined) this.#note(entry.runId, 'begun');
-    const isHeardAtOnce = cause.type === 'session.receive';
+    const isReport = entry.type === 'user' && entry.origin?.kind === 'subagents';
+    const isHeardAtOnce = cause.type === 'session.receive' || isReport;
     if (entry.type === 'user' && entry.of !== undefined && !isHeardAtOnce)
       demand(this.rows.get(entry.of)?.status, 'who steers waited').toBe('queued');
     if (entry.type === 'compaction') this.#note(entry.runId, 'entries', 1);
