@@ -1,0 +1,92 @@
+/** A real system whose conversations are behind real HTTP, for tests of the routes and commands. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { agentAddress } from '../../../actors/index.ts';
+import { conversationRoutes } from '../../../channels/http/conversations.ts';
+import { routeListener } from '../../../channels/http/listener.ts';
+import { header } from '../../../channels/http/route.ts';
+import type { AgentRow } from '../../../protocols/agent.ts';
+import {
+  conversationAddress,
+  type ConversationBegin,
+  type ConversationRow,
+  conversationRowKey,
+  CONVERSATIONS_INDEX,
+} from '../../../protocols/conversation.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { eventually } from '../../runtime/eventually.ts';
+import { dataFolder, openRealSystem } from '../gateway/real-system.ts';
+
+export const SECRET = 'the-operators-own';
+export const MAIN = 'agent:main:main';
+export const SECOND = 'agent:second:main';
+const PERSON = { sub: 'ada', roles: ['operator'] };
+
+export type ConversationDoor = {
+  /** `http://127.0.0.1:port` */
+  readonly url: string;
+  /** Begins one, from `main` to `second`, and waits until it has that status. */
+  begin(
+    id: string,
+    status: ConversationRow['status'],
+    more?: Partial<ConversationBegin>,
+  ): Promise<ConversationRow>;
+};
+
+/**
+ * The agent `main` is paused, so that its turns do not end; `second` answers. Whoever shows the
+ * secret is the operator `op`.
+ */
+export async function openConversations(): Promise<ConversationDoor> {
+  const folder = dataFolder();
+  const system = await openRealSystem(folder.path, 0);
+  const routes = conversationRoutes({
+    system,
+    operator: ({ request }) =>
+      header(request, 'authorization') === `Bearer ${SECRET}`
+        ? Promise.resolve({ sub: 'op' })
+        : Promise.reject(new TroupeError('FORBIDDEN', 'this is for operators')),
+  });
+  const listen = routeListener({ routes, log: { error: () => {} } });
+  const server = createServer((request, response) => {
+    if (!listen(request, response)) response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    server.close();
+    await system.stop();
+    folder.remove();
+  });
+  const pause = { type: 'agent.pause' };
+  await system.tell(agentAddress('default', 'main'), pause, { principal: PERSON });
+  await eventually(() => {
+    const { status } = system.index.get<AgentRow>('agents', 'default', 'main')!;
+    if (status !== 'paused') throw new Error(`main is ${status}`);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async begin(id, status, more = {}) {
+      const event: ConversationBegin = {
+        type: 'conversation.begin',
+        requester: MAIN,
+        requesterRunId: 'run-1',
+        target: SECOND,
+        text: 'How are you?',
+        priority: 'normal',
+        waitMs: 0,
+        turns: 1,
+        lineage: { hops: 1, visited: [MAIN], left: 10 },
+        ...more,
+      };
+      await system.tell(conversationAddress('default', id), event, { principal: PERSON });
+      return eventually(() => {
+        const key = conversationRowKey(event.requester, id);
+        const row = system.index.get<ConversationRow>(CONVERSATIONS_INDEX, 'default', key);
+        if (row?.status !== status) throw new Error(`${id} is ${row?.status}`);
+        return row;
+      });
+    },
+  };
+}

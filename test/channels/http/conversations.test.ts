@@ -1,0 +1,88 @@
+/** `/v1/conversations`: messages between agents, looked at and ended over real HTTP. */
+import { describe, expect, it } from 'vitest';
+import type { ConversationRow } from '../../../protocols/conversation.ts';
+import {
+  type ConversationDoor,
+  MAIN,
+  openConversations,
+  SECOND,
+  SECRET,
+} from './conversation-door.ts';
+
+async function call({ url }: ConversationDoor, path: string, method = 'GET', secret = SECRET) {
+  const headers = { authorization: `Bearer ${secret}` };
+  const response = await fetch(`${url}/v1/conversations${path}`, { method, headers });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const listed = async (door: ConversationDoor, query = '') =>
+  ((await call(door, query)).body['conversations'] as ConversationRow[]).map(({ id }) => id);
+
+describe('GET /v1/conversations', () => {
+  it('lists those that go on and those that have ended, newest first', async () => {
+    const door = await openConversations();
+    expect(await listed(door)).toEqual([]);
+    await door.begin('ends', 'ended', { turns: 0 });
+    await door.begin('goes-on', 'replying');
+    expect(await listed(door)).toEqual(['goes-on', 'ends']);
+  });
+
+  it('lists those of one session, whichever side it is', async () => {
+    const door = await openConversations();
+    await door.begin('a', 'replying');
+    await door.begin('b', 'ended', { requester: 'agent:second:other', turns: 0 });
+    expect(await listed(door, `?session=${MAIN}`)).toEqual(['a']);
+    expect(await listed(door, `?session=${SECOND}`)).toEqual(['b', 'a']);
+    expect(await listed(door, '?session=agent:nobody:main')).toEqual([]);
+    expect(await listed(door, '?tenant=acme')).toEqual([]);
+    expect((await call(door, '?tenant=A+B')).status).toBe(400);
+  });
+});
+
+describe('GET /v1/conversations/{id}', () => {
+  it('shows one with its turns', async () => {
+    const door = await openConversations();
+    const row = await door.begin('a', 'replying');
+    expect(await call(door, '/a')).toEqual({ status: 200, body: row });
+    expect(row.turns).toMatchObject([
+      { turn: 0, sessionKey: SECOND, runId: 'talk-a-0', status: 'ok' },
+      { turn: 1, sessionKey: MAIN, runId: 'talk-a-1' },
+    ]);
+  });
+
+  it('says where to look when there is none of that id', async () => {
+    expect(await call(await openConversations(), '/nothing')).toMatchObject({
+      status: 404,
+      body: { error: { message: expect.stringContaining('troupe conversations list') } },
+    });
+  });
+});
+
+describe('POST /v1/conversations/{id}/end', () => {
+  it('ends one, and says so of one that has ended', async () => {
+    const door = await openConversations();
+    await door.begin('a', 'replying');
+    expect(await call(door, '/a/end', 'POST')).toEqual({ status: 200, body: { ended: true } });
+    expect(await call(door, '/a/end', 'POST')).toEqual({ status: 200, body: { ended: false } });
+    expect((await call(door, '/a')).body).toMatchObject({
+      status: 'ended',
+      end: 'ended',
+      reason: 'an operator ended it',
+    });
+  });
+
+  it('finds nothing where nothing was begun, and makes nothing of it', async () => {
+    const door = await openConversations();
+    expect((await call(door, '/nothing/end', 'POST')).status).toBe(404);
+    expect(await listed(door)).toEqual([]);
+  });
+
+  it('shows and ends nothing for others than operators', async () => {
+    const door = await openConversations();
+    await door.begin('a', 'replying');
+    expect((await call(door, '', 'GET', 'else')).status).toBe(403);
+    expect((await call(door, '/a', 'GET', 'else')).status).toBe(403);
+    expect((await call(door, '/a/end', 'POST', 'else')).status).toBe(403);
+    expect((await call(door, '/a')).body).toMatchObject({ status: 'replying' });
+  });
+});
