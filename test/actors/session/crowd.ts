@@ -1,0 +1,233 @@
+/**
+ * Crowd: many sessions with their subagents and conversations, on the real charts, and the mail
+ * between them in any order that keeps each pair's own. No clock, no store, no I/O: whoever drives
+ * it picks what happens next.
+ *
+ * Models and tools are the driver's: an answer, or calls that ask the session for something.
+ */
+import { conversationMachine } from '../../../actors/conversation/machine.ts';
+import { batchOf } from '../../../actors/session/batch.ts';
+import { sessionMachine } from '../../../actors/session/machine.ts';
+import type { SessionContext } from '../../../actors/session/types.ts';
+import { subagentMachine } from '../../../actors/subagent/machine.ts';
+import { address, type Address, parseAddress } from '../../../protocols/address.ts';
+import type { SessionEntry } from '../../../protocols/session.ts';
+import type {
+  Append,
+  Message,
+  Meta,
+  Reply,
+  ReplyRef,
+  Tell,
+} from '../../../protocols/statechart.ts';
+import {
+  born,
+  type Cause,
+  fired,
+  isDone,
+  type Live,
+  settled,
+  step,
+} from '../../../runtime/statechart/host.ts';
+import { said } from '../../charts/coverage.ts';
+import { answer, call, settings } from './driven.ts';
+
+type Letter = {
+  readonly to: Address;
+  readonly from: Address;
+  readonly event: Message;
+  id: string;
+} & {
+  readonly ask?: boolean;
+};
+/** One thing that may happen now. */
+export type Chance = { readonly name: string; readonly go: () => void };
+/** What a tool asks its session for; the same message when the call is made again. */
+export type Wish = (at: { sessionKey: string; runId: string; callId: string }) => Message;
+
+const MACHINES = {
+  session: sessionMachine,
+  subagent: subagentMachine,
+  conversation: conversationMachine,
+} as const;
+type Type = keyof typeof MACHINES;
+
+export const sessionAt = (key: string): Address => address('default', 'session', key);
+
+export class Crowd {
+  now = 1_000;
+  #seq = 0;
+  readonly actors = new Map<Address, Live>();
+  readonly #mail = new Map<string, Letter[]>();
+  readonly #answers = new Map<string, unknown>();
+  /** of each call that runs: what it asked, and under which id it asked last */
+  readonly #asked = new Map<string, { readonly wish: Message; id: string }>();
+  readonly entries: { readonly key: string; readonly entry: SessionEntry }[] = [];
+
+  context(key: string): SessionContext {
+    return this.actors.get(sessionAt(key))!.snapshot.context as SessionContext;
+  }
+  sessions(): SessionContext[] {
+    return this.of('session').map(({ snapshot }) => snapshot.context as SessionContext);
+  }
+  of(type: Type): Live[] {
+    return [...this.actors].filter(([at]) => parseAddress(at).type === type).map(([, l]) => l);
+  }
+
+  /** From outside. */
+  say(key: string, event: Message): void {
+    const reply = { id: `say${this.#seq}` };
+    this.#apply(sessionAt(key), { ...this.#meta(sessionAt(key)), reply }, (meta) => ({
+      event: { ...event, meta },
+    }));
+  }
+
+  /** Mail that may arrive, and effects that may end; calls want what `wish` says. */
+  chances(wish: Wish, thinks: (session: SessionContext) => number): Chance[] {
+    return [
+      ...this.#letters(),
+      ...[...this.actors].flatMap(([at, live]) => this.#jobs(at, live, wish, thinks)),
+    ];
+  }
+
+  #letters(): Chance[] {
+    return [...this.#mail].flatMap(([pair, letters]) =>
+      letters.length > 0 ? [{ name: `mail ${pair}`, go: () => this.#deliver(letters) }] : [],
+    );
+  }
+
+  #jobs(
+    at: Address,
+    live: Live,
+    wish: Wish,
+    thinks: (session: SessionContext) => number,
+  ): Chance[] {
+    const context = live.snapshot.context as SessionContext;
+    return Object.entries(live.jobs).flatMap(([job, { key, settled: isSettled }]): Chance[] => {
+      if (isSettled) return [];
+      const end = (output: () => unknown) => () =>
+        this.#apply(at, this.#meta(at), (meta) => settled(job, key, output(), meta));
+      if (job === 'prompt')
+        return [{ name: 'prompt', go: end(() => ({ digest: 'd', replyHooks: false })) }];
+      if (job === 'model')
+        return [{ name: 'model', go: end(() => this.#thought(thinks(context))) }];
+      return this.#calls(context, wish, end);
+    });
+  }
+
+  #thought(calls: number) {
+    const planned = Array.from({ length: calls }, () =>
+      call(`k${this.#seq++}`, { args: this.#seq }),
+    );
+    return answer(planned);
+  }
+
+  #calls(
+    context: SessionContext,
+    wish: Wish,
+    end: (output: () => unknown) => () => void,
+  ): Chance[] {
+    const { sessionKey, run } = context;
+    const calls = batchOf(context);
+    const open = calls.filter(({ id }) => !this.#asked.has(id));
+    if (open.length > 0)
+      return open.map(({ id: callId }) => ({
+        name: 'call',
+        go: () => this.#ask(sessionKey, callId, wish({ sessionKey, runId: run!.runId, callId })),
+      }));
+    const asked = calls.map(({ id }) => this.#asked.get(id)!);
+    if (!asked.every(({ id }) => this.#answers.has(id)))
+      return calls.map(({ id }) => ({
+        name: 'once more',
+        go: () => this.#ask(sessionKey, id, this.#asked.get(id)!.wish),
+      }));
+    const results = () =>
+      calls.map(({ id, name }) => ({
+        callId: id,
+        name,
+        result: JSON.stringify(this.#answers.get(this.#asked.get(id)!.id)),
+        isError: false,
+      }));
+    const late = () =>
+      calls.map(({ id, name }) => ({ callId: id, name, result: 'too late', isError: true }));
+    return [
+      { name: 'tools', go: end(results) },
+      { name: 'tools, too late', go: end(late) },
+      { name: 'once more', go: () => this.#ask(sessionKey, calls[0]!.id, asked[0]!.wish) },
+    ];
+  }
+
+  #ask(key: string, callId: string, wish: Message): void {
+    const id = `ask${this.#seq++}`;
+    this.#asked.set(callId, { wish, id });
+    const at = sessionAt(key);
+    this.#apply(at, { ...this.#meta(at), reply: { id } }, (meta) => ({ event: { ...wish, meta } }));
+  }
+
+  /** Timers whose delay has such a name are due, the soonest first; false: there is none. */
+  fire(names: readonly string[]): boolean {
+    const armed = [...this.actors].flatMap(([at, live]) =>
+      Object.entries(live.timers)
+        .filter(([id, timer]) => !timer.fired && names.some((name) => id.includes(name)))
+        .map(([id, { due, key }]) => ({ at, live, id, due, key })),
+    );
+    const [next] = armed.toSorted((a, b) => a.due - b.due);
+    if (!next) return false;
+    this.now = Math.max(this.now, next.due);
+    this.#apply(next.at, this.#meta(next.at), (meta) => fired(next.live, next.id, next.key, meta));
+    return true;
+  }
+
+  #meta(self: Address): Meta {
+    return { id: `m${this.#seq++}`, now: ++this.now, self };
+  }
+
+  #deliver(letters: Letter[]): void {
+    const { to, from, event, id, ask } = letters.shift()!;
+    if (parseAddress(to).type === 'agent') return this.#admit(to, from, event);
+    const meta: Meta = {
+      ...this.#meta(to),
+      id,
+      from,
+      ...(ask ? { reply: { id, actor: from } } : {}),
+    };
+    this.#apply(to, meta, (given) => ({ event: { ...event, meta: given } }));
+  }
+
+  #admit(agent: Address, to: Address, { type, runId }: Message): void {
+    if (type !== 'agent.admit') return;
+    this.#post(agent, to, { type: 'agent.admitted', runId, lease: 0, settings });
+  }
+
+  #post(from: Address, to: Address, event: Message, ask = false): void {
+    const pair = `${from} ${to}`;
+    const letter = { to, from, event, ask, id: `l${this.#seq++}` };
+    this.#mail.set(pair, [...(this.#mail.get(pair) ?? []), letter]);
+  }
+
+  #apply(at: Address, meta: Meta, causeOf: (meta: Meta) => Cause): void {
+    const { type, key, tenant } = parseAddress(at);
+    const machine = MACHINES[type as Type];
+    const input = { self: at, tenant, key, now: meta.now };
+    const live = this.actors.get(at) ?? born(machine, input, meta).live;
+    const made = step(machine, live, causeOf(meta), meta.now);
+    if (made.outcome === 'failed') throw new Error(made.error?.message);
+    if (isDone(made.live)) this.actors.delete(at);
+    else this.actors.set(at, made.live);
+    for (const { entries } of said<Append>(made.asks, 'append'))
+      for (const entry of entries as SessionEntry[]) this.entries.push({ key, entry });
+    for (const { to, event, ask } of said<Tell>(made.asks, 'tell')) this.#post(at, to, event, ask);
+    for (const one of said<Reply>(made.asks, 'reply')) this.#reply(at, one);
+  }
+
+  #reply(from: Address, { to, result, error }: Reply): void {
+    if (!to) return;
+    const { actor, id }: ReplyRef = to;
+    if (!actor) {
+      if (!this.#answers.has(id)) this.#answers.set(id, result ?? error);
+    } else {
+      const event = { type: 'reply', to: id, ...(error ? { error } : { result }) };
+      this.#post(from, actor, event);
+    }
+  }
+}
