@@ -3,8 +3,11 @@
  * turn, and what the people of the target are told (AA3, AA4). An address is
  * `{tenant}/conversation/{id}`.
  *
- *   tool ─ session.converse ─▶ requester ─ conversation.begin ──▶ conversation ─ session.receive ─▶ target
- *   tool ◀ ConversationResult ─ requester ◀─ conversation.answered ─ conversation ◀─ run.ended ───── target
+ *   tool          ─ session.converse ─────▶ requester     (answer: ConversationResult)
+ *   requester     ─ conversation.begin ───▶ conversation
+ *   conversation  ─ session.receive ──────▶ target
+ *   conversation ◀─ run.ended ────────────  target
+ *   requester    ◀─ conversation.answered ─ conversation
  *
  * The requester's session decides in its own turn whether the message may go (hops, visited
  * sessions, messages left) and knows what its run waits for; so waits that would close a cycle are
@@ -72,7 +75,9 @@ export type ConversationResult = {
   reply?: string;
   /** milliseconds from the call to the answer */
   responseTime?: number;
-  /** `wait-cycle`, `loop`, `hops`, `messages`, `conversations`, `run-ended`, or the target's words */
+  /**
+   * `wait-cycle`, `loop`, `hops`, `messages`, `conversations`, `run-ended`, or the target's words
+   */
   reason?: string;
   error?: ErrorData;
 };

@@ -1,6 +1,7 @@
 /**
- * Lineage: what led to a run that no person asked for. It goes with every message between agents and
- * with every subagent, so that nothing that agents begin among themselves goes on for ever (AA4).
+ * Lineage: what led to a run that no person asked for. It goes with every message between agents
+ * and with every subagent, so that nothing that agents begin among themselves goes on for ever
+ * (AA4).
  *
  * What a person, a client or a schedule says has no lineage: it begins a new one.
  */

@@ -1,11 +1,14 @@
 /**
  * Subagents: agents that a session starts for a task, and what the session (the parent), the
- * subagent actor and its session (the child) say to each other (AA6 to AA8). A subagent's address is
- * `{tenant}/subagent/{id}`, its session `agent:{agentId}:subagent:{id}`.
+ * subagent actor and its session (the child) say to each other (AA6 to AA8). A subagent's address
+ * is `{tenant}/subagent/{id}`, its session `agent:{agentId}:subagent:{id}`.
  *
- *   tool ─ session.spawn ─▶ parent ─ subagent.reserve, subagent.go ─▶ subagent ─ session.receive ─▶ child
- *   tool ◀─ SpawnResult ──  parent ◀─ subagent.ended ─────────────── subagent ◀─ run.ended ──────── child
- *                           parent ── subagent.heard ──────────────▶ subagent
+ *   tool      ─ session.spawn ─────────────────▶ parent     (answer: SpawnResult)
+ *   parent    ─ subagent.reserve, subagent.go ─▶ subagent
+ *   subagent  ─ session.receive ───────────────▶ child
+ *   subagent ◀─ run.ended ─────────────────────  child
+ *   parent   ◀─ subagent.ended ────────────────  subagent
+ *   parent    ─ subagent.heard ────────────────▶ subagent
  *
  * The parent decides in its own turn and keeps the books: what it grants is taken from what it has,
  * and what was not used comes back with `subagent.ended`. So no sequence of spawns, whoever makes
@@ -62,7 +65,9 @@ export type SpawnLimits = {
 export type SpawnTerms = {
   /** who it is; part of its session key */
   readonly agentId: string;
-  /** the agent that admits its runs: itself, or the parent's when nothing is configured under its id */
+  /**
+   * the agent that admits its runs: itself, or the parent's when nothing is configured under its id
+   */
   readonly admitBy: string;
   readonly model?: string;
   readonly thinking?: string;
@@ -93,8 +98,8 @@ export type SubagentTerms = SpawnTerms & {
 };
 
 /**
- * To a session, from a tool of its run, under the call's key: start a subagent. Answer: SpawnResult;
- * with `wait` when the subagent has ended, or the run that waits has.
+ * To a session, from a tool of its run, under the call's key: start a subagent. Answer:
+ * SpawnResult; with `wait` when the subagent has ended, or the run that waits has.
  */
 export type SessionSpawn = {
   type: 'session.spawn';
@@ -141,7 +146,10 @@ export type SpawnResult =
       error?: string;
     };
 
-/** From a tool of the session, or an operator: end children, or all of them. Answer: { killed: ids }. */
+/**
+ * From a tool of the session, or an operator: end children, or all of them. Answer:
+ * { killed: ids }.
+ */
 export type SessionKill = { type: 'session.kill'; id?: string; reason?: string };
 
 // ---- to a subagent
