@@ -85,9 +85,8 @@ export type Verdict =
  */
 export function judge(rules: TalkRules, who: Talker, what: Talked, access: Access): Verdict {
   if (access === 'spawn') return judgeSpawn(rules, who, what);
-  const isOwn = what.sessionKey !== undefined && what.sessionKey === who.sessionKey;
-  const isNear = isOwn || what.spawnedBy === who.sessionKey;
-  if (isNear) return ALLOWED;
+  // The table's first row leaves these out and its second allows them: they are asked once.
+  if (what.sessionKey === who.sessionKey || what.spawnedBy === who.sessionKey) return ALLOWED;
   if (who.sandboxed && rules.visibility === 'spawned') return NOT_FROM_A_SANDBOX;
   if (what.agentId === who.agentId) return ALLOWED;
   return refusalBetween(rules, who.agentId, what.agentId) ?? historyOf(rules, who, what, access);
@@ -106,21 +105,24 @@ const NOT_FROM_A_SANDBOX = no(
     'reach what its agent may',
 );
 
+const NOT_ENABLED = no(
+  'tools.agentToAgent.enabled',
+  "agents do not reach each other's sessions here; set it to true",
+);
+
+const fits = (entry: string, id: string): boolean => entry === '*' || entry === id;
 const names = (list: readonly string[], id: string): boolean =>
-  list.includes('*') || list.includes(id);
+  list.some((entry) => fits(entry, id));
 
 const talkOf = ({ agents }: TalkRules, agentId: string): AgentTalk =>
   Object.hasOwn(agents, agentId) ? agents[agentId]! : {};
 
 /** What two agents say to any access of one to the sessions of the other. */
 function refusalBetween(rules: TalkRules, from: string, to: string): Verdict | undefined {
-  const pair = `from '${from}' to '${to}'`;
-  if (!rules.enabled) {
-    const rule = 'tools.agentToAgent.enabled';
-    return no(rule, `agents do not reach each other's sessions here; set it to true`);
-  }
-  if (rules.allow && !rules.allow.some((one) => names([one.from], from) && names([one.to], to))) {
-    return no('tools.agentToAgent.allow', `no pair ${pair} is in this list; add it`);
+  if (!rules.enabled) return NOT_ENABLED;
+  if (rules.allow && !rules.allow.some((one) => fits(one.from, from) && fits(one.to, to))) {
+    const why = `no pair from '${from}' to '${to}' is in this list; add it`;
+    return no('tools.agentToAgent.allow', why);
   }
   const { allowOutgoing } = talkOf(rules, from);
   if (allowOutgoing && !names(allowOutgoing, to)) {
