@@ -84,7 +84,7 @@ function endedOf(context: SubagentContext): SubagentEnded {
     sessionKey: childKey(context),
     runId: runIdOf(context),
     outcome: outcome!,
-    findings: cutMiddle(text, FINDINGS_CHARACTERS_MAX),
+    findings: findingsOf(text, childKey(context)),
     task: firstOf(whole, ROW_TEXT_CHARACTERS),
     usage: usageOf(context),
     spawned: below.spawned,
@@ -93,6 +93,12 @@ function endedOf(context: SubagentContext): SubagentEnded {
     ...(stop ? { error: stop.error } : {}),
     ...(startedAt === null ? {} : { startedAt }),
   };
+}
+/** Where it is cut, it says where the whole can be read. */
+function findingsOf(text: string, sessionKey: string): string {
+  if (text.length <= FINDINGS_CHARACTERS_MAX) return text;
+  const note = `\n[whole in the transcript of ${sessionKey}]`;
+  return cutMiddle(text, FINDINGS_CHARACTERS_MAX - note.length) + note;
 }
 const usageOf = ({ usage, below }: SubagentContext) => sum(usage, below.usage);
 

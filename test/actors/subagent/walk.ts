@@ -21,8 +21,8 @@ export const ID = 's1';
 export const PARENT = 'agent:main:main';
 export const OTHER = 'agent:other:main';
 export const CHILD = `agent:main:subagent:${ID}`;
-const self = subagentAddress('default', ID);
-const sessionOf = (key: string) => address('default', 'session', key);
+export const self = subagentAddress('default', ID);
+export const sessionOf = (key: string) => address('default', 'session', key);
 
 export const terms: SubagentTerms = {
   agentId: 'main',

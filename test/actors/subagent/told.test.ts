@@ -1,0 +1,158 @@
+/** What a subagent counts, shows and tells, turn by turn. */
+import { describe, expect, it } from 'vitest';
+import { subagentMachine } from '../../../actors/subagent/machine.ts';
+import type { RunEnded, RunEvent, SessionReceive } from '../../../protocols/session.ts';
+import type { Message, Project, Publish, Tell } from '../../../protocols/statechart.ts';
+import type { SubagentEnded, SubagentRow } from '../../../protocols/subagent.ts';
+import { type Ask, born, type Live, step } from '../../../runtime/statechart/host.ts';
+import { demand, said } from '../../charts/coverage.ts';
+import { CHILD, ID, OTHER, PARENT, self, sessionOf, terms } from './walk.ts';
+
+/** One subagent, and all that it has asked of its host in the last turn. */
+class Driven {
+  #live: Live;
+  #now = 1_000;
+  #turn = 0;
+  asks: readonly Ask[] = [];
+
+  constructor() {
+    const input = { self, tenant: 'default', key: ID, now: this.#now };
+    this.#live = born(subagentMachine, input, { id: 'm0', now: this.#now, self }).live;
+  }
+
+  take(event: Message, from?: string): this {
+    const id = `m${++this.#turn}`;
+    this.#now += 10;
+    const meta = { id, now: this.#now, self, ...(from ? { from: sessionOf(from) } : {}) };
+    const made = step(subagentMachine, this.#live, { event: { ...event, meta } }, this.#now);
+    demand(made.outcome, `outcome of ${event.type}`).toBe('moved');
+    this.#live = made.live;
+    this.asks = made.asks;
+    return this;
+  }
+
+  get row(): SubagentRow {
+    return said<Project>(this.asks, 'project').at(-1)!.value as SubagentRow;
+  }
+  get tells(): readonly Tell[] {
+    return said<Tell>(this.asks, 'tell');
+  }
+  get end(): SubagentEnded {
+    return this.tells.map(({ event }) => event)[0] as unknown as SubagentEnded;
+  }
+}
+
+const reserve: Message = {
+  type: 'subagent.reserve',
+  parentRunId: 'r1',
+  task: 'Count the words. '.repeat(20),
+  label: 'words',
+  terms,
+  lineage: { hops: 1, visited: [PARENT], left: 10 },
+  reportBack: true,
+  hold: false,
+};
+const running = (): Driven =>
+  new Driven().take(reserve, PARENT).take({ type: 'reply', to: 'x', result: {} });
+
+const NOTHING = { usage: { inputTokens: 0, outputTokens: 0 }, spawned: 0 };
+const ended = (more: Partial<RunEnded>): RunEnded => ({
+  type: 'run.ended',
+  runId: `sub-${ID}`,
+  sessionKey: CHILD,
+  status: 'ok',
+  text: 'Seven.',
+  usage: { inputTokens: 100, outputTokens: 10, costUsd: 0.5 },
+  startedAt: 1_000,
+  endedAt: 1_001,
+  open: 0,
+  below: NOTHING,
+  ...more,
+});
+
+describe('the task', () => {
+  it('is told to a session of its own with all that it lives by, and an answer is asked for', () => {
+    const [tell, ...others] = new Driven().take(reserve, PARENT).tells;
+    expect(others).toEqual([]);
+    expect(tell).toMatchObject({ to: sessionOf(CHILD), ask: true });
+    expect(tell!.event as unknown as SessionReceive).toEqual({
+      type: 'session.receive',
+      runId: `sub-${ID}`,
+      text: reserve['task'],
+      origin: { kind: 'task', sessionKey: PARENT, ids: [ID] },
+      lineage: reserve['lineage'],
+      notify: true,
+      terms,
+      timeoutMs: terms.timeoutMs,
+      queue: 'followup',
+    });
+  });
+});
+
+describe('the end', () => {
+  it('carries what all runs have used, each once, with what was used below', () => {
+    const subagent = running();
+    const below = { usage: { inputTokens: 7, outputTokens: 3, costUsd: 0.25 }, spawned: 2 };
+    subagent.take(ended({ open: 1, text: 'Wait.' }), CHILD);
+    expect(subagent.row.usage).toEqual({ inputTokens: 100, outputTokens: 10, costUsd: 0.5 });
+    subagent.take(ended({ open: 1, text: 'Wait.' }), CHILD);
+    subagent.take(ended({ runId: 'r2', below }), CHILD);
+    expect(subagent.end).toMatchObject({
+      outcome: 'completed',
+      findings: 'Seven.',
+      usage: { inputTokens: 207, outputTokens: 23, costUsd: 1.25 },
+      spawned: 2,
+      label: 'words',
+      startedAt: 1_010,
+      endedAt: 1_050,
+    });
+    expect(subagent.end.error).toBeUndefined();
+  });
+
+  it('carries the last words that are no silence', () => {
+    const subagent = running().take(ended({ open: 1 }), CHILD);
+    expect(subagent.take(ended({ runId: 'r2', text: '' }), CHILD).end.findings).toBe('Seven.');
+  });
+
+  it('is cut in its middle when it is long, and says that it is', () => {
+    const { end } = running().take(ended({ text: `a${'b'.repeat(20_000)}c` }), CHILD);
+    expect(end.findings.length).toBeLessThanOrEqual(8_192);
+    expect(end.findings).toMatch(
+      /^ab+\n\[… \d+ characters are left out here …\]\nb+c\n\[whole in the transcript of agent:main:subagent:s1\]$/,
+    );
+    expect(end.task).toHaveLength(120);
+  });
+
+  it('is no end when another session tells it, or when only a message has joined a run', () => {
+    const subagent = running();
+    const make = (event: RunEnded, from: string) => () => subagent.take({ ...event }, from);
+    expect(make(ended({}), OTHER)).toThrow(/ignored/);
+    expect(make(ended({ joined: 'r7' }), CHILD)).toThrow(/ignored/);
+  });
+
+  it('is told to whoever has taken the subagent over, and shown there', () => {
+    const subagent = running().take({ type: 'subagent.move', parent: OTHER }, PARENT);
+    expect(said<Project>(subagent.asks, 'project').map(({ key, value }) => [key, !!value])).toEqual(
+      [
+        [`${PARENT}|${ID}`, false],
+        [`${OTHER}|${ID}`, true],
+      ],
+    );
+    subagent.take(ended({}), CHILD);
+    expect(subagent.tells.map(({ to }) => to)).toEqual([sessionOf(OTHER)]);
+    const [{ event }] = said<Publish>(subagent.asks, 'publish') as [Publish];
+    expect(event as unknown as RunEvent).toMatchObject({ sessionKey: OTHER, phase: 'end' });
+  });
+
+  it('stops all that a failed run leaves behind', () => {
+    const { tells, row } = running().take(
+      ended({ status: 'error', error: { code: 'INTERNAL', message: 'broken' }, open: 2 }),
+      CHILD,
+    );
+    expect(tells.map(({ event }) => event)).toEqual([
+      { type: 'session.abort' },
+      { type: 'session.kill', reason: 'broken' },
+    ]);
+    expect(row).toMatchObject({ status: 'running', reason: 'broken', until: 1_010 + 600_000 });
+  });
+});
