@@ -153,6 +153,10 @@ export class Chat {
     } else if (event === 'agent') {
       const agent = payload as AgentEvent;
       const { runId, data } = agent;
+      if (agent.stream === 'subagent') {
+        if (data.parentSessionKey === this.#sessionKey) this.#reloadSoon();
+        return;
+      }
       const ours = knowsRun(conversation, runId) || data.sessionKey === this.#sessionKey;
       if (!ours) return;
       this.#note(withAgentEvent(conversation, agent));

@@ -6,6 +6,9 @@
  * `live` what runs are saying now, `outbox` what this page sent. The run id tells which belong
  * together, so nothing is shown twice: history beats live, and both beat the outbox.
  */
+import type { Origin, Subagent } from './agents-talk.ts';
+import { shortArguments } from './short-arguments.ts';
+
 export type ToolStep = {
   readonly callId: string;
   readonly name: string;
@@ -25,6 +28,8 @@ export type HistoryItem = {
   readonly failed?: boolean;
   readonly about?: string;
   readonly images?: number;
+  /** of a message that no person wrote */
+  readonly origin?: Origin;
   /** how a run ended that did not end well */
   readonly end?: Ending;
   /** the model goes on after its tools */
@@ -91,6 +96,10 @@ export type Conversation = {
   readonly asides: readonly Aside[];
   /** the longest waiting first */
   readonly approvals: readonly Approval[];
+  /** the newest first */
+  readonly subagents: readonly Subagent[];
+  /** of a subagent's session: who started it */
+  readonly parent?: string;
 };
 
 export const emptyConversation: Conversation = {
@@ -102,6 +111,7 @@ export const emptyConversation: Conversation = {
   outbox: [],
   asides: [],
   approvals: [],
+  subagents: [],
 };
 
 /** What `chat.history` gives, as far as the page reads it. */
@@ -110,6 +120,8 @@ export type History = {
   readonly hasMore?: boolean;
   readonly pendingInputs?: { readonly total: number };
   readonly inFlightRun?: { readonly runId: string; readonly text: string };
+  readonly subagents?: readonly Subagent[];
+  readonly sessionInfo?: { readonly spawnedBy?: string };
 };
 type Part = {
   readonly type: string;
@@ -128,6 +140,7 @@ export type HistoryMessage = {
   readonly isError?: boolean;
   readonly stopReason?: string;
   readonly errorMessage?: string;
+  readonly origin?: Origin;
 };
 
 /** The committed state was read: it replaces what the page knew, but for what is newer than it. */
@@ -153,6 +166,8 @@ export const withHistory = (now: Conversation, read: History): Conversation => {
     pending: read.pendingInputs?.total ?? 0,
     live,
     outbox: now.outbox.filter(({ runId }) => !said.has(runId)),
+    subagents: read.subagents ?? [],
+    ...(read.sessionInfo?.spawnedBy ? { parent: read.sessionInfo.spawnedBy } : {}),
   };
   if (inFlightRun === undefined || answered.has(inFlightRun.runId)) return next;
   // The gateway joins deltas: what it read for the history is never older than what it had told.
@@ -182,19 +197,6 @@ const callsOf = ({ content }: HistoryMessage): readonly (readonly [string, strin
         type === 'toolCall' && id !== undefined ? [[id, shortArguments(args)] as const] : [],
       );
 
-const ABOUT_CHARACTERS_MAX = 80;
-
-/** A call's arguments in a line: the only one by itself, several as JSON. */
-const shortArguments = (args: unknown): string => {
-  const values = typeof args === 'object' && args !== null ? Object.values(args) : [args];
-  const [first] = values;
-  const text =
-    values.length === 1 && typeof first === 'string' ? first : JSON.stringify(args ?? '');
-  const line = text.replace(/\s+/g, ' ');
-  if (line === '{}' || line === '""') return '';
-  return line.length > ABOUT_CHARACTERS_MAX ? `${line.slice(0, ABOUT_CHARACTERS_MAX)}…` : line;
-};
-
 const itemOf = (
   message: HistoryMessage,
   at: number,
@@ -205,7 +207,9 @@ const itemOf = (
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
   const item = { id: message.id ?? String(at), runId, text };
   const images = parts.filter(({ type }) => type === 'image').length;
-  if (role === 'user') return { ...item, role, ...(images > 0 ? { images } : {}) };
+  const { origin } = message;
+  if (role === 'user')
+    return { ...item, role, ...(images > 0 ? { images } : {}), ...(origin ? { origin } : {}) };
   if (role === 'system') return { ...item, role: 'marker' };
   if (role === 'toolResult') {
     const about = calls.get(toolCallId ?? '') ?? '';
@@ -273,6 +277,7 @@ export type AgentEvent = {
     readonly name?: string;
     readonly isError?: boolean;
     readonly args?: unknown;
+    readonly parentSessionKey?: string;
   };
 };
 
@@ -356,41 +361,3 @@ export const knowsRun = ({ history, outbox }: Conversation, runId: string): bool
 /** The run that is being answered now. */
 export const activeRun = ({ live }: Conversation): LiveRun | undefined =>
   live.find(({ done }) => !done);
-
-export type Line =
-  | { readonly kind: 'history'; readonly key: string; readonly item: HistoryItem }
-  | { readonly kind: 'sent'; readonly key: string; readonly sent: Sent; readonly queued: boolean }
-  | { readonly kind: 'live'; readonly key: string; readonly run: LiveRun }
-  | { readonly kind: 'aside'; readonly key: string; readonly aside: Aside };
-
-/** Everything in the order it is read: each live answer after the message it answers. */
-export const linesOf = (now: Conversation): readonly Line[] => {
-  const { loaded, history, live, outbox, asides } = now;
-  const lines: Line[] = [];
-  const liveLines = (fits: (run: LiveRun) => boolean) =>
-    lines.push(
-      ...live.filter(fits).map((run) => ({ kind: 'live', key: `l${run.runId}`, run }) as const),
-    );
-  const asidesAfter = (id: string | undefined) =>
-    lines.push(
-      ...asides
-        .filter(({ after }) => after === id)
-        .map((aside) => ({ kind: 'aside', key: `a${aside.runId}`, aside }) as const),
-    );
-  asidesAfter(undefined);
-  for (const item of history) {
-    if (item.role === 'end') liveLines((run) => run.torso === true && run.runId === item.runId);
-    lines.push({ kind: 'history', key: `h${item.id}`, item });
-    asidesAfter(item.id);
-  }
-  const ofOutbox = new Set(outbox.map(({ runId }) => runId));
-  liveLines((run) => !run.torso && !ofOutbox.has(run.runId));
-  for (const sent of outbox) {
-    const begun = live.some(({ runId }) => runId === sent.runId);
-    // Before the history has come it may be answered long since.
-    const queued = loaded && sent.state === 'accepted' && !begun;
-    lines.push({ kind: 'sent', key: `s${sent.runId}`, sent, queued });
-    liveLines(({ runId }) => runId === sent.runId);
-  }
-  return lines;
-};

@@ -4,12 +4,12 @@ import {
   type Approval,
   type Conversation,
   type Ending,
-  type Line,
-  linesOf,
   type Sent,
   type ToolStep,
 } from './conversation.ts';
+import { AgentMessage, ParentLink, SubagentCard } from './agents-talk-view.tsx';
 import { ApprovalCard } from './approval-card.tsx';
+import { type Line, linesOf } from './reading-order.ts';
 import { RichText } from './rich-text.tsx';
 import { strings } from './strings.ts';
 
@@ -35,6 +35,7 @@ export const Lines = (props: {
   return (
     <main ref={box}>
       <ol class="log" role="log" aria-label={strings.conversation} aria-live="polite">
+        {conversation.parent !== undefined && <ParentLink parent={conversation.parent} />}
         {conversation.hasMore && <li class="note">{strings.earlier}</li>}
         {conversation.loaded && lines.length === 0 && <li class="note empty">{strings.empty}</li>}
         {lines.map((line) => (
@@ -70,7 +71,8 @@ const LineView = ({
 }) => {
   switch (line.kind) {
     case 'history': {
-      const { role, text, name = '', failed = false, about = '', images, end } = line.item;
+      const { role, text, name = '', failed = false, about = '', images, end, origin } = line.item;
+      if (origin) return <AgentMessage origin={origin} text={text} />;
       if (role === 'user') return <Message from="user" text={text} images={images ?? 0} />;
       if (role === 'marker') return <li class="note marker">{text}</li>;
       if (role === 'tool') {
@@ -80,6 +82,8 @@ const LineView = ({
       if (end) return <End end={end} />;
       return text === '' ? null : <Message from="agent" text={text} />;
     }
+    case 'subagent':
+      return <SubagentCard subagent={line.subagent} />;
     case 'sent':
       return <SentView sent={line.sent} queued={line.queued} online={online} actions={actions} />;
     case 'aside': {

@@ -83,6 +83,9 @@ const Page = () => {
   );
 };
 
+/** A link to another conversation, and the way back from it. */
+addEventListener('hashchange', () => location.reload());
+
 document.documentElement.lang = language;
 const root = document.getElementById('app');
 if (root) render(<Page />, root);

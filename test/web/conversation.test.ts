@@ -5,12 +5,12 @@ import {
   emptyConversation,
   type History,
   type HistoryMessage,
-  linesOf,
   withAgentEvent,
   withChatEvent,
   withHistory,
   withSent,
 } from '../../web/conversation.ts';
+import { linesOf } from '../../web/reading-order.ts';
 
 const user = (runId: string, text: string): HistoryMessage => ({
   role: 'user',
@@ -41,6 +41,7 @@ const shown = (conversation: Conversation) =>
     if (line.kind === 'history') return `${line.item.role} ${line.item.text}`;
     if (line.kind === 'sent') return `${line.queued ? 'queued' : 'sent'} ${line.sent.text}`;
     if (line.kind === 'aside') return `aside ${line.aside.text}: ${line.aside.answer}`;
+    if (line.kind === 'subagent') return `subagent ${line.subagent.task}`;
     return `live ${line.run.text}`;
   });
 

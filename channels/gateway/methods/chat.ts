@@ -54,7 +54,7 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
   const { door } = request;
   // Cursors are not kept: the client reads everything again.
   if (params.cursor !== undefined) return { kind: 'reset' };
-  const { sessionKey, agentId } = fullSessionKey(door.names, params);
+  const { sessionKey, agentId } = sessionOf(door, params);
   const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
   const { messages, total } = await readMessages(door, sessionKey, { limit, offset, maxChars });
   // After the transcript, so that an answer is in one of the two: a run ends in both at once.
@@ -80,6 +80,10 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
   };
 };
 
+/** A session that is there may be of an agent that nobody configured: of a subagent. */
+const sessionOf = (door: Door, params: ChatHistoryParams | ChatAbortParams) =>
+  sessionRow(door, params.sessionKey) ?? fullSessionKey(door.names, params);
+
 const sessionRow = ({ system, tenant }: Door, sessionKey: string) =>
   system.index.get<SessionRow>('sessions', tenant, sessionKey);
 
@@ -100,7 +104,7 @@ export const chatAbort = async (
   { door }: Request,
   params: ChatAbortParams,
 ): Promise<ChatAbortResult> => {
-  const { sessionKey } = fullSessionKey(door.names, params);
+  const { sessionKey } = sessionOf(door, params);
   // A message would create the session.
   if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
   const { runId } = params;

@@ -1,0 +1,139 @@
+/** The page of a conversation whose agent talks with others and starts subagents. */
+import { rmSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Gateway } from '../../channels/index.ts';
+import { type RunEvent, runEventsTopic, type SessionRow } from '../../protocols/session.ts';
+import type { SubagentRow } from '../../protocols/subagent.ts';
+import { emptyConversation, withHistory } from '../../web/conversation.ts';
+import { linesOf } from '../../web/reading-order.ts';
+import { gatewayOn, MAIN, TOKEN } from '../channels/gateway/client.ts';
+import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
+import { CHILD, subagentRow } from '../channels/trace/traced.ts';
+import { buildPage } from './built-page.ts';
+import { chromiumPath, NO_CHROMIUM, openChromium } from './chromium.ts';
+
+let browser: Browser | undefined;
+let webRoot = '';
+let system: FakeSessionSystem;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  browser = await openChromium();
+  webRoot = await buildPage();
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  if (webRoot !== '') rmSync(webRoot, { recursive: true });
+});
+beforeEach(async (context) => {
+  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+  system = new FakeSessionSystem();
+  gateway = await gatewayOn(system, { webRoot });
+});
+afterEach(async () => {
+  if (browser === undefined) return;
+  for (const context of browser.contexts()) await context.close();
+  await gateway.close();
+});
+
+const online = async (): Promise<Page> => {
+  const page = await browser!.newPage({ locale: 'en-US' });
+  page.setDefaultTimeout(10_000);
+  await page.goto(`${gateway.url}#token=${TOKEN}`);
+  await page.getByText('Connected', { exact: true }).waitFor();
+  return page;
+};
+
+const keep = (row: SubagentRow) =>
+  system.kept.table<SubagentRow>('subagents').set(`${row.parent}|${row.id}`, row);
+
+const going = (): SubagentRow => {
+  const { endedAt: _, usage: __, ...row } = subagentRow('s', { label: 'finder' });
+  return { ...row, status: 'running' };
+};
+
+const tell = (event: object) => {
+  const told = { runId: 'r1', sessionKey: MAIN, at: 1, stream: 'subagent', id: 's', ...event };
+  const about = { childRunId: 'run of s', childSessionKey: CHILD };
+  system.bus.publish(runEventsTopic('default', MAIN), { ...told, ...about } as RunEvent);
+};
+
+test('a subagent is a card that changes while one looks, and leads to its conversation', async () => {
+  system.commit(MAIN, { type: 'user', runId: 'r1', text: 'find it', at: 1 });
+  const page = await online();
+  await page.getByText('find it').waitFor();
+  keep(going());
+  tell({ phase: 'start', startedAt: 1 });
+  const card = page.getByRole('group', { name: 'Subagent finder' });
+  await card.getByText('works', { exact: true }).waitFor();
+  expect(await card.locator('.task').textContent()).toBe('look it up');
+
+  keep(subagentRow('s', { label: 'finder' }));
+  const runs = system.kept.table<object>('runs');
+  runs.set('run of s', { runId: 'run of s', text: 'under the <b>sofa</b>' });
+  tell({ phase: 'end', endedAt: 2, outcome: 'ok' });
+  await card.getByText('done', { exact: true }).waitFor();
+  await card.getByText('120 tokens').waitFor();
+  await card.locator('summary').click();
+  expect(await card.locator('pre').textContent()).toBe('under the <b>sofa</b>');
+
+  system.commit(CHILD, { type: 'user', runId: 'run of s', text: 'look it up, child', at: 1 });
+  const row: SessionRow = {
+    sessionKey: CHILD,
+    sessionId: 'of the child',
+    agentId: 'nobody-configured',
+    status: 'idle',
+    updatedAt: 1,
+    createdAt: 1,
+    messages: 1,
+    pending: 0,
+    usage: { inputTokens: 0, outputTokens: 0 },
+    spawnedBy: MAIN,
+  };
+  system.kept.table<SessionRow>('sessions').set(CHILD, row);
+  await card.getByRole('link', { name: 'Open its conversation' }).click();
+  await page.getByText('look it up, child').waitFor();
+  await page.getByRole('link', { name: 'Subagent of main:main' }).click();
+  await page.getByText('find it').waitFor();
+});
+
+test('what agents say to each other is folded, and is not shown as the person’s', async () => {
+  const from = (kind: 'agent' | 'subagents' | 'task', ids: string[]) => ({
+    origin: { kind, sessionKey: 'agent:work:main', ids },
+  });
+  system.commit(MAIN, { type: 'user', runId: 'a', text: 'I am a person', at: 1 });
+  system.commit(MAIN, { type: 'user', runId: 'b', text: 'far?', at: 2, ...from('agent', ['k']) });
+  const results = from('subagents', ['s', 't']);
+  system.commit(MAIN, { type: 'user', runId: 'c', text: 'two results', at: 3, ...results });
+  const page = await online();
+  await page.getByText('Message from work:main').waitFor();
+  await page.getByText('Results of 2 subagents').waitFor();
+  expect(await page.locator('.message.user .plain').allTextContents()).toEqual(['I am a person']);
+  expect(await page.getByText('two results').isVisible()).toBe(false);
+  await page.getByText('Results of 2 subagents').click();
+  await page.getByText('two results').waitFor();
+});
+
+test('a subagent stands under the run that started it, and goes with a history that is too old', () => {
+  const message = (runId: string) => ({ id: runId, runId, role: 'user', content: runId });
+  const subagent = (id: string, runId: string, status: string) => ({
+    ...{ id, runId, status, sessionKey: CHILD, task: id },
+  });
+  const now = withHistory(emptyConversation, {
+    messages: [message('r1'), message('r2')],
+    subagents: [
+      subagent('new', 'r1', 'running'),
+      subagent('old', 'r1', 'completed'),
+      subagent('gone', 'r0', 'failed'),
+      subagent('goes on', 'r0', 'starting'),
+    ],
+    sessionInfo: { spawnedBy: MAIN },
+  });
+  const keys = linesOf(now).map((line) =>
+    line.kind === 'subagent' ? line.subagent.id : line.kind === 'history' && line.item.text,
+  );
+  expect(keys).toEqual(['r1', 'old', 'new', 'r2', 'goes on']);
+  expect(now.parent).toBe(MAIN);
+});

@@ -1,0 +1,12 @@
+const ABOUT_CHARACTERS_MAX = 80;
+
+/** A call's arguments in a line: the only one by itself, several as JSON. */
+export const shortArguments = (args: unknown): string => {
+  const values = typeof args === 'object' && args !== null ? Object.values(args) : [args];
+  const [first] = values;
+  const text =
+    values.length === 1 && typeof first === 'string' ? first : JSON.stringify(args ?? '');
+  const line = text.replace(/\s+/g, ' ');
+  if (line === '{}' || line === '""') return '';
+  return line.length > ABOUT_CHARACTERS_MAX ? `${line.slice(0, ABOUT_CHARACTERS_MAX)}…` : line;
+};
