@@ -14,6 +14,8 @@ import type { Live } from '../../../runtime/statechart/host.ts';
 import { demand, type Happened, type Ledger, said } from '../../charts/coverage.ts';
 
 export const agent = address('default', 'agent', 'main');
+/** who asks as an agent, and is told of each end */
+export const asker = address('default', 'conversation', 'asker');
 export const contextOf = (live: Live) => live.snapshot.context as SessionContext;
 
 /** What became of one run, as the world saw it. */
@@ -33,6 +35,8 @@ export class Account implements Ledger {
   readonly rows: Map<string, RunRow>;
   /** accepted and not yet at their end */
   readonly owed: Set<string>;
+  /** of those, whose sender is to be told of the end and has not been */
+  readonly listening: Set<string>;
   /** calls that have no result yet, in order */
   calls: readonly string[];
   /** questions that nobody answered or took back */
@@ -46,6 +50,7 @@ export class Account implements Ledger {
     this.seen = new Map(from?.seen);
     this.rows = new Map(from?.rows);
     this.owed = new Set(from?.owed);
+    this.listening = new Set(from?.listening);
     this.asked = new Set(from?.asked);
     this.leases = new Set(from?.leases);
     this.calls = from?.calls ?? [];
@@ -112,6 +117,10 @@ export class Account implements Ledger {
     if (event.type === 'approval.ask') this.asked.add(to);
     else if (event.type === 'approval.withdraw') demand(this.asked.delete(to)).toBe(true);
     else if (event.type.startsWith('agent.')) demand(to).toBe(agent);
+    else if (event.type === 'run.ended') {
+      demand(to).toBe(asker);
+      demand(this.listening.delete(event['runId'] as string), 'told once').toBe(true);
+    }
     else demand(event.type).toMatch(/^(subagent|conversation|session)\./);
   }
 
@@ -125,7 +134,10 @@ export class Account implements Ledger {
     const mine = replies.filter(({ to }) => to?.id === id);
     if (atOnce.includes(event.type)) demand(mine.length, 'answers').toBe(1);
     const [answer] = mine;
-    if (event.type === 'session.receive' && answer?.result) this.owed.add(event['runId'] as string);
+    if (event.type === 'session.receive' && answer?.result) {
+      this.owed.add(event['runId'] as string);
+      if (event['notify']) this.listening.add(event['runId'] as string);
+    }
     if (event.type !== 'session.abort') return;
     for (const runId of (answer!.result as { aborted: string[] }).aborted) {
       demand(this.rows.get(runId)?.status, `row of the aborted ${runId}`).toBe('aborted');
@@ -159,6 +171,7 @@ export class Account implements Ledger {
     const open = new Set([...queue, ...folded, ...going].map(({ runId }) => runId));
     for (const runId of this.owed) {
       if (open.has(runId)) continue;
+      demand(this.listening.has(runId), `${runId} has ended, and its sender knows`).toBe(false);
       const { begun, ends, told, released, starts } = this.seen.get(runId) ?? UNSEEN;
       demand({ ends, told, released }, `ends of ${runId}`).toEqual({
         ends: begun,

@@ -16,7 +16,7 @@ import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import type { Exploration, Move } from '../../charts/coverage.ts';
-import { Account, agent, contextOf } from './account.ts';
+import { Account, agent, asker, contextOf } from './account.ts';
 import { bonds } from './bonds-walk.ts';
 
 const self = address('default', 'session', 'agent:main:main');
@@ -197,6 +197,26 @@ const people = (live: Live): Move[] => {
   ];
 };
 
+/** Each is told of its end, however it comes. */
+const agents = (live: Live): Move[] => {
+  const origin = { kind: 'agent', sessionKey: 'agent:other:main', ids: ['asker'] };
+  const lineage = { hops: 1, visited: ['agent:other:main'], left: 9 };
+  const asks = (name: string, more: object): Move => ({
+    name,
+    from: asker,
+    event: {
+      type: 'session.receive',
+      runId: `r${live.seq}`,
+      text: 'hello',
+      notify: true,
+      origin,
+      lineage,
+      ...more,
+    },
+  });
+  return [asks('an agent asks', { priority: 'high' }), asks('an agent steers', { queue: 'steer' })];
+};
+
 const others = (live: Live): Move[] => {
   const runId = contextOf(live).run?.runId ?? 'none';
   const lease = live.seq;
@@ -241,7 +261,7 @@ export const exploration: Exploration = {
   moves: (live) =>
     live.snapshot.status === 'done'
       ? []
-      : [...people(live), ...others(live), ...jobs(live), ...bonds(live)],
+      : [...people(live), ...agents(live), ...others(live), ...jobs(live), ...bonds(live)],
   key: (live) => {
     const { run, queue, settings: known, children = [], reports = [] } = contextOf(live);
     const [head] = run?.planned ?? [];

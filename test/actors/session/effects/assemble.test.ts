@@ -62,7 +62,8 @@ describe('a prompt', () => {
     expect(system).toContain("You are a subagent of the agent 'boss'.");
     expect(system).toContain('Your purpose: To dig.');
     for (const name of ['AGENTS', 'TOOLS']) expect(system).toContain(`Text of ${name}.`);
-    for (const name of ['SOUL', 'IDENTITY', 'USER']) expect(system).not.toContain(`Text of ${name}.`);
+    for (const name of ['SOUL', 'IDENTITY', 'USER'])
+      expect(system).not.toContain(`Text of ${name}.`);
     expect(leftOf(made)).toMatchObject({ 'SOUL.md': 'missing', 'USER.md': 'missing' });
     expect(report.skills).toEqual([]);
     expect((await make()).prompt?.system).toContain('Text of SOUL.');
