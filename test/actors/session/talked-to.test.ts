@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import type { Lineage } from '../../../protocols/lineage.ts';
 import type { MessageOrigin, RunEnded, SessionRow } from '../../../protocols/session.ts';
+import { endedOf, spawnOf } from './bonds-walk.ts';
 import { answer, call, Driven, resultOf, type Said } from './driven.ts';
 import { terms } from './terms-of-test.ts';
 
@@ -300,5 +301,45 @@ describe('a session that no agent has to do with', () => {
     );
     expect(Object.keys(row)).not.toContain('spawnedBy');
     expect(Object.keys(row)).not.toContain('label');
+  });
+});
+
+describe('what subagents have reported when a run ends', () => {
+  /** A run in its last model call, a subagent of which has ended. */
+  const reported = (): Driven => {
+    const session = new Driven();
+    session.begin('r1');
+    session.done('model', answer([call('a')]));
+    session.send(spawnOf('c1', 'r1'));
+    session.done('tools', [resultOf('a')]);
+    session.send(endedOf('c1'), address('default', 'subagent', 'c1'));
+    return session;
+  };
+
+  it("is a run of its own, of the same id for the same reports, which is nobody's message", () => {
+    const [said, again] = [1, 2].map(() => reported().done('model', answer([])));
+    expect(said!.entries.at(-1)).toMatchObject({
+      type: 'user',
+      runId: expect.stringMatching(/^report-[0-9a-f]{24}$/),
+      origin: { kind: 'subagents', ids: ['c1'] },
+      text: expect.stringContaining('findings of c1'),
+    });
+    expect(again!.entries.at(-1)?.runId).toBe(said!.entries.at(-1)?.runId);
+    const admit = said!.tells.find(({ event }) => event.type === 'agent.admit');
+    expect(admit?.event).toMatchObject({ nested: true });
+  });
+
+  it("is material in front of a message that waits, whose run is the person's", () => {
+    const session = reported();
+    session.receive('r2', { queue: 'followup' });
+    const said = session.done('model', answer([]));
+    const entry = said.entries.at(-1);
+    expect(entry).toMatchObject({ type: 'user', runId: 'r2' });
+    expect(entry).not.toHaveProperty('origin');
+    const text = entry?.type === 'user' ? entry.text : '';
+    expect(text).toMatch(/findings of c1[^]*\n\n---\n\ntext of r2$/);
+    expect(session.context.run?.lineage).toBeUndefined();
+    expect(session.context.reports).toBeUndefined();
+    expect(session.context.books).toMatchObject({ renewed: true });
   });
 });
