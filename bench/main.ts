@@ -27,6 +27,7 @@ import { limits } from './limits.ts';
 import { proofs } from './proofs.ts';
 import { run } from './run.ts';
 import { sagas } from './sagas.ts';
+import { sessionsList } from './sessions-list.ts';
 import { start } from './start.ts';
 import { turn } from './turn.ts';
 
@@ -40,6 +41,7 @@ const scenarios: readonly Scenario[] = [
   start,
   run,
   crowd,
+  sessionsList,
   edge,
   sagas,
   proofs,

@@ -113,7 +113,8 @@ function inertScope(): AnyActorScope {
 }
 
 /** An LMDB environment with the settings of the embedded store, and nothing of ours around it. */
-const openRaw = (folder: string): Database<Buffer, Buffer> =>
+/** LMDB and nothing else. */
+export const openRaw = (folder: string): Database<Buffer, Buffer> =>
   open<Buffer, Buffer>({
     path: join(folder, 'raw'),
     noSubdir: false,

@@ -1,0 +1,165 @@
+/**
+ * How long it takes an agent to find the newest sessions among very many, and for how long nobody
+ * else has a turn meanwhile (AA1). The rows lie in a store as session actors leave them; what is
+ * measured is the whole tool: all rows looked at and judged, the newest 50 decoded and written.
+ */
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { sessionsListTool } from '../actors/agent/tools/sessions-list.ts';
+import type { ToolContext } from '../actors/agent/tools/tool.ts';
+import { talkRulesOf } from '../compose/talk-rules.ts';
+import { decode, encode } from '../protocols/codec.ts';
+import type { SessionRow } from '../protocols/session.ts';
+import { loadConfig } from '../runtime/config/index.ts';
+import { openEmbedded } from '../runtime/index.ts';
+import { createIndex } from '../runtime/reads.ts';
+import type { State } from '../runtime/state/state.ts';
+import { openRaw } from './harness/raw.ts';
+import { defineScenario } from './harness/scenario.ts';
+import { median, percentile } from './harness/statistics.ts';
+import { SHARDS } from './harness/system.ts';
+
+const TABLE = 'ix:sessions';
+/** Rows of one write. */
+const WRITTEN_AT_ONCE = 2_000;
+const AGENTS = 20;
+
+export const sessionsList = defineScenario({
+  name: 'sessions',
+  question: 'how long does an agent take to find the newest of very many sessions?',
+  secondsMax: 120,
+  figures: {
+    listMs: { label: 'newest 50 of 10,000 sessions', unit: 'ms', limit: 'rangeMs' },
+    listP99Ms: { label: '  p99', unit: 'ms', limit: 'rangeMs' },
+    cpuMs: { label: '  processor time of it, all threads', unit: 'ms', limit: 'rangeMs' },
+    rangeMs: { label: '  limit: LMDB range of as many rows', unit: 'ms' },
+    decodedMs: { label: '  to decode them all', unit: 'ms' },
+    manyMs: { label: 'newest 50 of 100,000', unit: 'ms', limit: 'manyRangeMs' },
+    manyRangeMs: { label: '  limit: LMDB range of as many rows', unit: 'ms' },
+    pauseMs: { label: '  longest time without a turn for others', unit: 'ms' },
+  },
+  async measure({ folder, pick }) {
+    const some = await listed(join(folder, 'some'), pick(10_000, 10_000, 100), pick(60, 20, 2));
+    const many = await listed(join(folder, 'many'), pick(100_000, 100_000, 200), pick(10, 4, 2));
+    return {
+      listMs: median(some.samples),
+      listP99Ms: percentile(some.samples, 0.99),
+      cpuMs: some.cpuMs,
+      rangeMs: some.rangeMs,
+      decodedMs: some.decodedMs,
+      manyMs: median(many.samples),
+      manyRangeMs: many.rangeMs,
+      pauseMs: many.pauseMs,
+    };
+  },
+});
+
+/** Keeps so many sessions in a store and lists them so often. */
+async function listed(folder: string, count: number, times: number) {
+  const { store } = await openEmbedded({ path: join(folder, 'store') });
+  await fill(store.state, count);
+  const context = contextOn(store.state);
+  const list = async () => {
+    const begun = performance.now();
+    const { text } = await sessionsListTool.run({}, context);
+    const taken = performance.now() - begun;
+    const { count: shown, more } = JSON.parse(text) as { count: number; more: number };
+    if (shown + more !== count) throw new Error(`${shown} and ${more} sessions of ${count}`);
+    return taken;
+  };
+  // Before the clock runs: as in a process that has listed before.
+  for (let warm = 0; warm < Math.min(times, 5); warm++) await list();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const samples: number[] = [];
+  const before = process.cpuUsage();
+  for (let at = 0; at < times; at++) samples.push(await list());
+  const { user, system } = process.cpuUsage(before);
+  delay.disable();
+  await store.close();
+  const cpuMs = (user + system) / 1_000 / times;
+  return { samples, cpuMs, pauseMs: delay.max / 1e6, ...(await raw(folder, count)) };
+}
+
+const rowOf = (n: number, count: number): SessionRow => {
+  const agentId = `agent-${n % AGENTS}`;
+  const now = Date.now();
+  return {
+    sessionKey: `agent:${agentId}:webchat:dm:peer-${n}`,
+    sessionId: `0190a0b0-c0d0-7000-8000-${String(n).padStart(12, '0')}`,
+    agentId,
+    status: n % 100 === 0 ? 'running' : 'idle',
+    updatedAt: now - ((n * 7_919) % count) * 1_000,
+    createdAt: now - 30 * 86_400_000,
+    messages: 40,
+    pending: 0,
+    usage: { inputTokens: 12_345, outputTokens: 678, costUsd: 0.0123 },
+    lastMessage: 'please look at the report of last week and tell me what is in it',
+    model: 'offline/troupe-offline',
+    label: `conversation ${n}`,
+    channel: 'webchat',
+    contextTokens: 4_321,
+  };
+};
+
+async function fill(state: State, count: number): Promise<void> {
+  for (let from = 0; from < count; from += WRITTEN_AT_ONCE) {
+    const rows = Array.from({ length: Math.min(WRITTEN_AT_ONCE, count - from) }, (_, at) => {
+      const row = rowOf(from + at, count);
+      const key = `default|${row.sessionKey}`;
+      return { shard: (from + at) % SHARDS, table: TABLE, key, value: encode(row) };
+    });
+    await state.write(rows);
+  }
+}
+
+/** An agent that may see all: every row is judged and counted. */
+function contextOn(state: State): ToolContext {
+  const config = loadConfig({ env: {}, flags: {} }).config;
+  const index = createIndex(state, SHARDS);
+  const nobody = () => Promise.reject(new Error('listing asks nobody'));
+  return {
+    signal: new AbortController().signal,
+    idempotencyKey: 'bench',
+    now: Date.now(),
+    tenant: 'default',
+    agentId: 'agent-0',
+    sessionKey: 'agent:agent-0:main',
+    runId: 'bench',
+    callId: 'bench',
+    confinement: { sandboxed: false, workspaceAccess: 'rw' },
+    workspace: nobody,
+    update: () => {},
+    system: {
+      ask: nobody,
+      index: async () => index,
+      transcript: () => ({ read: nobody, last: nobody }),
+    },
+    talk: { ...talkRulesOf(config), enabled: true },
+    installed: [],
+    env: {},
+  };
+}
+
+/** LMDB alone: as many rows of that size in one range, and the same with all of them decoded. */
+async function raw(folder: string, count: number) {
+  const rows = openRaw(join(folder, 'raw'));
+  await rows.batch(() => {
+    for (let n = 0; n < count; n++) {
+      const row = rowOf(n, count);
+      void rows.put(Buffer.from(row.sessionKey), encode(row));
+    }
+  });
+  const timed = (look: (bytes: Uint8Array) => unknown): number => {
+    const samples = Array.from({ length: 9 }, () => {
+      const begun = performance.now();
+      for (const { value } of rows.getRange({})) look(value);
+      return performance.now() - begun;
+    });
+    return median(samples);
+  };
+  const rangeMs = timed((bytes) => bytes.length);
+  const decodedMs = timed(decode);
+  await rows.close();
+  return { rangeMs, decodedMs };
+}
