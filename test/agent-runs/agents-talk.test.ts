@@ -21,8 +21,8 @@ const crew = (main: object = {}, more: object = {}) => ({
 
 type Said = Record<string, unknown>;
 /** What the tools of a run answered, in order. */
-async function results({ transcript }: Installation, key: string, runId?: string): Promise<Said[]> {
-  const entries = await transcript(key);
+async function results(troupe: Installation, key: string, runId?: string): Promise<Said[]> {
+  const entries = await troupe.transcript(key);
   return entries
     .filter((one): one is Extract<SessionEntry, { type: 'tool' }> => one.type === 'tool')
     .filter((one) => runId === undefined || one.runId === runId)

@@ -7,8 +7,10 @@
  *  2. Every list of allowed names has to allow a tool; an empty one, or none, allows all.
  *  3. A refusal names the entry that refuses, or the list that lacks the tool, and the place in the
  *     configuration where it stands.
+ *  4. A subagent has no tool that its grant lacks, sandboxed or not.
  */
 import type { AgentSettings } from '../../../protocols/agent.ts';
+import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { Tool } from '../tools/tool.ts';
 import { confinementOf, sandboxOf } from './confinement.ts';
 
@@ -67,8 +69,9 @@ const layersOf = (settings: AgentSettings, sessionKey: string): readonly Layer[]
     allowPath: `tools.allow of all or of agent ${agentId}`,
     denyPath: `tools.deny of all or of agent ${agentId}`,
   };
-  if (!confinementOf(settings, sessionKey).sandboxed) return [own];
   const { allow, deny } = sandboxOf(settings);
+  if (parseSessionKey(sessionKey).type === 'subagent') return [own, granted(allow, deny)];
+  if (!confinementOf(settings, sessionKey).sandboxed) return [own];
   const sandbox: Layer = {
     allow,
     deny,
@@ -77,3 +80,11 @@ const layersOf = (settings: AgentSettings, sessionKey: string): readonly Layer[]
   };
   return [own, sandbox];
 };
+
+/** What its parent granted holds for a subagent also where it works on the host. */
+const granted = (allow: readonly string[], deny: readonly string[]): Layer => ({
+  allow,
+  deny,
+  allowPath: 'what this subagent was given',
+  denyPath: 'what this subagent was given (agents.spawnDefaults.sandbox)',
+});

@@ -159,7 +159,7 @@ describe('subagents', () => {
 
   it('may look as often as it likes, and tells and ends under the call’s key', () => {
     const classes = ['list', 'status', 'steer', 'kill'].map((action) =>
-      subagentsTool.classOf?.({ action } as never),
+      subagentsTool.classOf?.({ action }),
     );
     expect(classes).toEqual(['repeatable', 'repeatable', 'keyed', 'keyed']);
   });
