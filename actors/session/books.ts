@@ -40,11 +40,17 @@ export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): 
   };
 }
 
-/** What may be granted now: a subagent's session uses of the same grant itself. */
+/**
+ * What may be granted now. A subagent's session lives of the same grant itself: it keeps half of
+ * what is left, or it could not read what those that it starts have found.
+ */
 export function leftOf({ terms, usage }: SessionContext, books: Books) {
-  const own = terms ? usage : NO_USAGE;
-  const cost = books.costUsd === undefined ? Infinity : books.costUsd - (own.costUsd ?? 0);
-  return { tokens: books.tokens - tokensOf(own), costUsd: cost, spawns: books.spawns };
+  const share = (left: number, used: number): number => (terms ? (left - used) / 2 : left);
+  return {
+    tokens: Math.floor(share(books.tokens, tokensOf(usage))),
+    costUsd: share(books.costUsd ?? Infinity, usage.costUsd ?? 0),
+    spawns: books.spawns,
+  };
 }
 
 export type Grant = Pick<Child, 'tokens' | 'costUsd' | 'spawns'>;

@@ -28,7 +28,7 @@ import {
   type SubagentReport,
   subagentAddress,
 } from '../../protocols/subagent.ts';
-import type { Awaited, Child } from './bonds.ts';
+import type { Awaited, Child, Spawned } from './bonds.ts';
 import { below, settled, tokensOf } from './books.ts';
 import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, withRun } from './deed.ts';
 import { withReport } from './reports.ts';
@@ -221,9 +221,7 @@ export function recorded(
   const { run } = context;
   const mine = (run?.spawned ?? []).filter(({ callId }) => callIds.includes(callId));
   if (mine.length === 0) return { change: waits, tells: [] };
-  const tellsOf = (id: string) =>
-    results.some(({ result }) => result.includes(id) && !result.includes(ACCEPTED));
-  const heard = mine.filter(({ id, told }) => told && tellsOf(id));
+  const heard = mine.filter((one) => one.told && results.some((result) => tellsOf(result, one)));
   const isOf = (id: string) => mine.some((one) => one.id === id);
   const loosened = loosen(context, isOf, (id) => !heard.some((one) => one.id === id));
   const back = heard.reduce((left, { lineage }) => left + lineage.left, 0);
@@ -235,6 +233,12 @@ export function recorded(
     tells: loosened.tells,
   };
 }
+
+/** The call's own result names the subagent, and says more than that it was started. */
+const tellsOf = (
+  { callId, result }: Pick<ToolResult, 'callId' | 'result'>,
+  one: Spawned,
+): boolean => callId === one.callId && result.includes(one.id) && !result.includes(ACCEPTED);
 const ACCEPTED = '"accepted"';
 
 /** The run has ended: what its calls waited for is told to the next one. */

@@ -2,6 +2,7 @@
  * Subagents of one session, by pure transitions: grants, places, ends, and what becomes of them.
  */
 import { describe, expect, it } from 'vitest';
+import { heldBelow } from '../../../actors/session/books.ts';
 import { address } from '../../../protocols/address.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import {
@@ -308,15 +309,17 @@ describe("a subagent's session", () => {
     return session;
   };
 
-  it('grants of its own grant only, less what it uses itself', () => {
+  it('grants half of what is left of its own grant, and lives of the other half', () => {
     const session = child();
     const asked = { ...deep, terms: { ...spawnTerms, tokens: 50_000 } };
     const said = spawn(session, 'g1', asked);
-    expect(resultOfSpawn(said)).toMatchObject({ tokens: 20_000 - 5 });
+    expect(resultOfSpawn(said)).toMatchObject({ tokens: Math.floor((20_000 - 5) / 2) });
     expect(told(said, 'subagent.reserve')).toMatchObject({
       terms: { depth: 3, spawns: 1, root: 'agent:main:main' },
     });
-    expect(resultOfSpawn(spawn(session, 'g2', asked))).toMatchObject({ rule: 'tokens' });
+    expect(heldBelow(session.context).inputTokens).toBe(9_997);
+    const little = { ...deep, terms: { ...spawnTerms, tokens: 500 } };
+    expect(resultOfSpawn(spawn(session, 'g2', little))).toMatchObject({ rule: 'tokens' });
   });
 
   it('hears of each end, for its own waits for it', () => {
