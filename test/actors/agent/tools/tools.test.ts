@@ -88,6 +88,14 @@ describe('the registry', () => {
     expect(text).not.toContain('\uFFFD');
   });
 
+  it('cuts a result to the bound of its tool, where it has one', async () => {
+    const bytesMax = 80 * 1_024;
+    const wide = createToolRegistry([{ ...echo, resultBytesMax: bytesMax }]);
+    const call = (times: number) => wide.run({ name: 'echo', args: { text: 'x', times } }, context);
+    expect((await call(bytesMax)).text).toBe('x'.repeat(bytesMax));
+    expect(Buffer.byteLength((await call(bytesMax + 1)).text)).toBe(bytesMax);
+  });
+
   it('cuts any text to a true beginning of it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 5 }), (piece) => {
