@@ -3,11 +3,13 @@ import { explore, stroll } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the conversation chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+    timeout: 120_000,
+  }, () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
-  it('keeps its promises on long paths in any order', () => {
+  it('keeps its promises on long paths in any order', { timeout: 120_000 }, () => {
     expect(stroll(exploration, 100)).toBe(100);
   });
 });

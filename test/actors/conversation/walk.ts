@@ -154,11 +154,13 @@ class Account {
   }
 }
 
-const FIXED: Move[] = [
-  { name: 'begin', event: begin() },
-  { name: 'begin with more turns than there are', event: begin({ turns: 9, waitMs: 0 }) },
+const BEGINS: Move[] = [
+  { name: 'begin with more turns than there are', event: begin({ turns: 9 }) },
   { name: 'begin without waiting', event: begin({ turns: 1, waitMs: 0 }) },
   { name: 'begin without turns', event: begin({ turns: 0, priority: 'high' }) },
+];
+
+const ALWAYS: Move[] = [
   { name: 'release', event: { type: 'conversation.unwait', reason: 'wait-cycle' }, tell: true },
   { name: 'end', event: { type: 'conversation.end' }, principal: operator },
   {
@@ -198,7 +200,8 @@ function moves(live: Live): Move[] {
   const error = { code: 'RATE_LIMIT_EXCEEDED', message: 'full' };
   const failure = { code: 'INTERNAL' as const, message: 'broken' };
   return [
-    ...FIXED,
+    ...(awaited ? BEGINS.slice(0, 1) : BEGINS),
+    ...ALWAYS,
     replied('accept', session, { result: { runId: awaited?.runId, status: 'accepted' } }),
     replied('accept something else', session, { result: { runId: before?.runId ?? 'x' } }),
     replied('refuse', session, { error }),
@@ -207,7 +210,6 @@ function moves(live: Live): Move[] {
     { name: 'answer where nobody talks', event: alone, from: sessionOf(session), tell: true },
     end('say nothing', live, { text: ' \n' }),
     end('want no more', live, { text: 'REPLY_SKIP\n' }),
-    end('announce nothing', live, { text: 'ANNOUNCE_SKIP' }),
     end('fail', live, { status: 'error', text: '', error: failure }),
     end('be late', live, { status: 'timeout', text: 'half of it' }),
     end('be aborted', live, { status: 'aborted', text: '' }),
