@@ -119,6 +119,15 @@ export class FakeSessionSystem implements System {
         .map(([key, value]) => ({ key, value }))
         .sort((a, b) => (a.key < b.key ? -1 : 1))
         .slice(0, limit),
+    scan: <V, F extends keyof V & string>(
+      index: string,
+      _tenant: string,
+      { prefix = '' }: { readonly prefix?: string; readonly fields: readonly F[] },
+      visit: (row: Pick<V, F>) => void,
+    ): Promise<void> => {
+      for (const [key, row] of this.kept.table<V>(index)) if (key.startsWith(prefix)) visit(row);
+      return Promise.resolve();
+    },
   };
 
   readonly caughtUp: System['caughtUp'] = async () => {};
