@@ -4,6 +4,7 @@
  * its budgets decide.
  */
 import type { ErrorData } from './errors.ts';
+import type { SandboxPolicy } from './sandbox-policy.ts';
 import type { QueueMode, Usage, Verbosity } from './session.ts';
 
 /**
@@ -95,14 +96,7 @@ export type ExecPolicy = {
   readonly askForMs?: number;
 };
 
-export type SandboxPolicy = {
-  readonly mode: 'none' | 'non-main' | 'always';
-  readonly workspaceAccess: 'ro' | 'rw' | 'none';
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-  /** last part of the main session's key, which mode `non-main` leaves out; default `main` */
-  readonly mainKey?: string;
-};
+export type { SandboxPolicy };
 
 export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings };
 /**

@@ -8,6 +8,7 @@ import type { Priority } from './conversation.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
 import type { OrphanPolicy, SubagentTerms } from './subagent.ts';
+import type { Usage } from './model-usage.ts';
 
 /**
  * What becomes of a message that comes while a run is going (AL3):
@@ -64,8 +65,7 @@ export type SessionReceive = {
 
 /** Who begins a run that no person asked for. */
 export type MessageOrigin = {
-  readonly kind:
-    /** another agent's message, and what it replies */
+  readonly kind: /** another agent's message, and what it replies */
     | 'agent'
     /** the announce step of a conversation */
     | 'announce'
@@ -177,8 +177,7 @@ export type SessionSet = {
 export type SessionAbort = { type: 'session.abort'; runId?: string };
 
 export type RunStatus = 'queued' | 'running' | 'ok' | 'error' | 'aborted' | 'timeout';
-/** `costUsd` is there when the price of every model in it is known. */
-export type Usage = { inputTokens: number; outputTokens: number; costUsd?: number };
+export type { Usage };
 
 /**
  * Index `runs`, key runId (of the default tenant's table): runs that go, and for 28 hours those

@@ -15,10 +15,10 @@
  * them and however they interleave, passes a ceiling of the tree.
  */
 import { type Address, address } from './address.ts';
-import type { SandboxPolicy } from './agent.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
-import type { Usage } from './session.ts';
+import type { Usage } from './model-usage.ts';
+import type { SandboxPolicy } from './sandbox-policy.ts';
 
 /** Spawns that may wait for one of the places of their parent; more are refused. */
 export const SPAWNS_WAITING_MAX = 20;
