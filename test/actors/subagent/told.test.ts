@@ -4,7 +4,14 @@ import { subagentMachine } from '../../../actors/subagent/machine.ts';
 import type { RunEnded, RunEvent, SessionReceive } from '../../../protocols/session.ts';
 import type { Message, Project, Publish, Tell } from '../../../protocols/statechart.ts';
 import type { SubagentEnded, SubagentRow } from '../../../protocols/subagent.ts';
-import { type Ask, born, type Live, step } from '../../../runtime/statechart/host.ts';
+import {
+  type Ask,
+  born,
+  type Cause,
+  fired,
+  type Live,
+  step,
+} from '../../../runtime/statechart/host.ts';
 import { demand, said } from '../../charts/coverage.ts';
 import { CHILD, ID, OTHER, PARENT, self, sessionOf, terms } from './walk.ts';
 
@@ -24,11 +31,27 @@ class Driven {
     const id = `m${++this.#turn}`;
     this.#now += 10;
     const meta = { id, now: this.#now, self, ...(from ? { from: sessionOf(from) } : {}) };
-    const made = step(subagentMachine, this.#live, { event: { ...event, meta } }, this.#now);
-    demand(made.outcome, `outcome of ${event.type}`).toBe('moved');
+    return this.#go({ event: { ...event, meta } });
+  }
+
+  /** The soonest timer fires. */
+  wait(): this {
+    const armed = Object.entries(this.#live.timers).filter(([, timer]) => !timer.fired);
+    const [id, { due, key }] = armed.toSorted(([, a], [, b]) => a.due - b.due)[0]!;
+    this.#now = due;
+    return this.#go(fired(this.#live, id, key, { id, now: due, self }));
+  }
+
+  #go(cause: Cause): this {
+    const made = step(subagentMachine, this.#live, cause, this.#now);
+    demand(made.outcome, `outcome of ${cause.event.type}`).toBe('moved');
     this.#live = made.live;
     this.asks = made.asks;
     return this;
+  }
+
+  get state(): unknown {
+    return this.#live.snapshot.value;
   }
 
   get row(): SubagentRow {
@@ -154,5 +177,36 @@ describe('the end', () => {
       { type: 'session.kill', reason: 'broken' },
     ]);
     expect(row).toMatchObject({ status: 'running', reason: 'broken', until: 1_010 + 600_000 });
+  });
+
+  it('is told again a minute later to a parent that had no room', () => {
+    const subagent = running().take(ended({}), CHILD);
+    const error = { code: 'UNAVAILABLE', message: 'too many wait' };
+    subagent.take({ type: 'refused', to: 'x', message: 'subagent.ended', error });
+    expect(subagent.tells).toEqual([]);
+    expect(subagent.wait().end).toMatchObject({ outcome: 'completed', findings: 'Seven.' });
+    expect(subagent.end.again).toBeUndefined();
+    subagent.take({ type: 'subagent.heard', how: 'collect' }, PARENT);
+    expect(subagent.row.reported).toBe('collect');
+  });
+
+  it('is told a second time, and no third, to a new parent that does not know of it', () => {
+    const subagent = running().take({ type: 'subagent.move', parent: OTHER }, PARENT);
+    subagent.take(ended({}), CHILD).take({ type: 'subagent.heard', how: 'unknown' }, OTHER);
+    expect(subagent.state).toEqual({ reporting: 'pausing' });
+    expect(subagent.wait().tells.map(({ to }) => to)).toEqual([sessionOf(OTHER)]);
+    subagent.take({ type: 'subagent.heard', how: 'unknown' }, OTHER);
+    expect(subagent.row.reported).toBe('unknown');
+  });
+
+  it('leaves its session readable for a while, then its row, and then nothing', () => {
+    const subagent = running().take(ended({}), CHILD);
+    subagent.take({ type: 'subagent.heard', how: 'steer' }, PARENT);
+    expect(subagent.wait().tells).toMatchObject([
+      { to: sessionOf(CHILD), event: { type: 'session.close' } },
+    ]);
+    expect(subagent.state).toEqual({ reported: 'remembered' });
+    expect(subagent.wait().row).toBeNull();
+    expect(subagent.state).toBe('removed');
   });
 });
