@@ -64,14 +64,20 @@ export function modeOf(
 const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
 
 const pendingOf = ({ context, event }: At): Pending => {
-  const { meta, type: _, queue, channel = CHANNEL, ...rest } = receiveOf(event);
-  const { terms: __, notify, priority, ...message } = rest;
-  const isSettled = context.settings !== null || queue || context.own.queue || rest.origin;
+  const given = receiveOf(event);
+  const { meta, type: _, queue, channel = CHANNEL, terms: __, ...rest } = given;
+  const { notify, priority, origin, lineage, ...message } = rest;
+  // a door can not speak in an agent's name
+  const ofActor = meta.from && {
+    ...defined({ origin, lineage }),
+    ...(notify ? { notify: meta.from } : {}),
+    ...(priority && priority !== 'normal' ? { priority } : {}),
+  };
+  const isSettled = context.settings !== null || queue || context.own.queue || origin;
   return {
     ...message,
-    ...(notify && meta.from ? { notify: meta.from } : {}),
-    ...(priority && priority !== 'normal' ? { priority } : {}),
-    mode: modeOf(context, receiveOf(event)),
+    ...ofActor,
+    mode: modeOf(context, given),
     ...(isSettled ? {} : { channel }),
     acceptedAt: meta.now,
   };
@@ -85,8 +91,8 @@ export const settled = (context: SessionContext): readonly Pending[] =>
 
 /** The door that people came through last. */
 const doorOf = ({ event }: At): Pick<SessionContext, 'channel'> => {
-  const { meta, origin, channel = CHANNEL } = receiveOf(event);
-  return meta.from || origin ? {} : { channel };
+  const { meta, channel = CHANNEL } = receiveOf(event);
+  return meta.from ? {} : { channel };
 };
 
 const accepted = ({ context, event }: At, queued: boolean): Reply => {

@@ -45,6 +45,15 @@ describe('a message of an agent', () => {
     expect(session.context.run).toMatchObject({ runId: 'm1', origin });
   });
 
+  it('comes from an actor: a door can not speak in its name', () => {
+    const session = new Driven();
+    const begun = session.receive('r1', { ...ofAgent, channel: 'irc' });
+    expect(begun.entries[0]).not.toHaveProperty('origin');
+    expect(session.context.run).not.toHaveProperty('lineage');
+    expect(session.context.run).not.toHaveProperty('notify');
+    expect(session.context.channel).toBe('irc');
+  });
+
   it('waits where its priority puts it', () => {
     const session = new Driven();
     session.begin('r1', { queue: { mode: 'followup' } });
