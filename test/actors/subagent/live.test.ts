@@ -117,8 +117,8 @@ describe('a subagent of a running session', () => {
     const told = await tell(system, 'a', { type: 'subagent.steer', text: 'look here, too' });
     expect(told).toMatchObject({ result: { delivered: true } });
     await eventually(() =>
-      expect(system.index.get<SessionRow>('sessions', 'default', childOf('a'))?.lastMessage).toBe(
-        'look here, too',
+      expect(system.index.get<RunRow>('runs', 'default', 'steer-a-1')?.sessionKey).toBe(
+        childOf('a'),
       ),
     );
   });

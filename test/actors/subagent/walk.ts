@@ -119,9 +119,15 @@ class World {
 const isGivenBack = (name: string): boolean =>
   name === 'the parent has no room' || name === 'the new parent does not know it';
 
+const proven = new Set<string>();
+
 /** From here on nothing is answered; only time passes. */
 function comesToItsReport(from: Live, at: number, world: World): void {
   if (from.snapshot.matches('unknown')) return;
+  const { starts, endEvents, ends, tasks } = world;
+  const situation = JSON.stringify([exploration.key(from), starts, endEvents, ends, tasks]);
+  if (proven.has(situation)) return;
+  proven.add(situation);
   const seen = world.copy();
   const passed = new Set<string>();
   let live = from;
