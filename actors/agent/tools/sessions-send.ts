@@ -12,9 +12,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
 import type { ConversationResult, SessionConverse } from '../../../protocols/conversation.ts';
-import { parseSessionKey } from '../../../protocols/session-key.ts';
+import { parseSessionKey, sessionKind } from '../../../protocols/session-key.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
-import { judge } from '../policy/talk.ts';
+import { judge, type TalkRules } from '../policy/talk.ts';
 import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './asking.ts';
 import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
 import { findSession } from './session-lookup.ts';
@@ -99,20 +99,22 @@ async function targetOf(args: Arguments, context: ToolContext): Promise<Target> 
 }
 
 async function byKey(sessionKey: string, context: ToolContext): Promise<Target> {
-  const index = await context.system.index();
-  const row = index.get<SessionRow>('sessions', context.tenant, sessionKey);
+  const { system, tenant, talk } = context;
+  const index = await system.index();
+  const row = index.get<SessionRow>('sessions', tenant, sessionKey);
   const parts = parseSessionKey(sessionKey);
   const agentId = row?.agentId ?? ('agentId' in parts ? parts.agentId : undefined);
-  const target = agentId === undefined ? undefined : allowed(sessionKey, agentId, row, context);
-  if (target && 'refusal' in target) return target;
-  if (target && (row || (parts.type === 'main' && isKnownAgent(index, agentId!, context))))
-    return target;
-  const error =
-    parts.type === 'main'
-      ? `there is no agent ${JSON.stringify(agentId)}`
-      : 'there is no such session; sessions_list shows those that you can reach';
-  return refusal({ status: 'not_found', sessionKey, error });
+  if (agentId === undefined) return unknown(sessionKey, talk);
+  const target = allowed(sessionKey, agentId, row, context);
+  if ('refusal' in target || row) return target;
+  const isMain = sessionKind(parts, talk.mainKey) === 'main';
+  return isMain && isKnownAgent(index, agentId, context) ? target : unknown(sessionKey, talk);
 }
+
+const unknown = (sessionKey: string, { mainKey }: TalkRules): Target => {
+  const error = `there is no such session: sessions_list shows those that you can reach, and agent:<id>:${mainKey} reaches an agent that is there`;
+  return refusal({ status: 'not_found', sessionKey, error });
+};
 
 /** The first check: what the session decides afterwards it can not know of. */
 function allowed(

@@ -143,6 +143,7 @@ describe('sessions_send', () => {
     const status = async (sessionKey: string) => (await send(open, { sessionKey })).said['status'];
     expect(await status(TARGET)).toBe('ok');
     expect(await status('agent:nobody:main')).toBe('not_found');
+    expect(await status('agent:coder:elsewhere')).toBe('not_found');
     expect(await status('agent:coder:subagent:123')).toBe('not_found');
     expect(await status('agent:coder:telegram:group:9')).toBe('not_found');
     expect(await status('another making')).toBe('not_found');
