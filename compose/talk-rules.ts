@@ -47,6 +47,7 @@ function spawnRulesOf({ agents: { spawnDefaults }, session }: Config): TalkRules
       tokensPerTree: ceilings.maxTokensPerTree,
       costPerTreeUsd: ceilings.maxCostPerTreeUsd,
       hopsMax: session.agentToAgent.maxHops,
+      messagesMax: session.agentToAgent.maxMessages,
       onParentReset: ceilings.onParentReset,
     },
   };

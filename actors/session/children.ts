@@ -36,8 +36,6 @@ import { grantorOf } from './terms.ts';
 import type { SessionContext, ToolResult } from './types.ts';
 import { waitsAtRunEnd, waitsOfCalls } from './waits.ts';
 
-export { below, heldBelow, renewedBooks } from './books.ts';
-
 /** How long the end of one that has a place is waited for after its time is up. */
 const LATE_MS = 600_000;
 /** Those whose place came free without an end: theirs may still come. */

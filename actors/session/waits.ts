@@ -183,7 +183,7 @@ export function waitsAtRunEnd({ waits, probed }: SessionContext): Deed {
  * waits for each of its subagents; and whoever waits for one that has no place yet waits for those
  * that have the places.
  */
-export function awaitedSessions({ waits = [], children = [], terms }: SessionContext): string[] {
+function awaitedSessions({ waits = [], children = [], terms }: SessionContext): string[] {
   const targets = waits.filter(({ blocks }) => blocks).map(({ target }) => target);
   const isHeld = children.some(({ wait, going }) => wait !== undefined && !going);
   const waited = children.filter(
