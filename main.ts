@@ -10,5 +10,6 @@ export {
   startWorker,
 } from './compose/cluster.ts';
 export { startTroupe, type Troupe } from './compose/embedded.ts';
+export { type DrawnTrace, drawTrace } from './compose/run-trace.ts';
 export type { OwnAgents } from './compose/task-parts.ts';
 export { applySettings } from './compose/settings.ts';

@@ -8,10 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sessionAddress } from '../../actors/index.ts';
-import { mermaidOf } from '../../channels/trace/mermaid.ts';
-import { traceReader } from '../../channels/trace/reader.ts';
-import { traceOf } from '../../channels/trace/trace-of.ts';
-import { startTroupe, type Troupe } from '../../main.ts';
+import { drawTrace, type DrawnTrace, startTroupe, type Troupe } from '../../main.ts';
 import { type ConversationRow, CONVERSATIONS_INDEX } from '../../protocols/conversation.ts';
 import type { RunTrace } from '../../protocols/run-trace.ts';
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
@@ -20,12 +17,9 @@ import { type SubagentRow, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
 import { ensureToken, loadConfig } from '../../runtime/config/index.ts';
 import type { Pattern } from './pattern.ts';
 
-export type Played = {
+export type Played = DrawnTrace & {
   /** what the agent said to the person, in order */
   readonly answers: readonly string[];
-  readonly trace: RunTrace;
-  /** a Mermaid sequence diagram */
-  readonly picture: string;
 };
 
 export type PlayOptions = {
@@ -55,8 +49,8 @@ export async function play(pattern: Pattern, options: PlayOptions): Promise<Play
     const text = model === undefined ? pattern.saidOffline : pattern.said;
     const runId = await say(troupe, pattern.agentId, text);
     await quiet(troupe);
-    const trace = await traceOf(traceReader(troupe.system, TENANT), runId);
-    return { answers: answersOf(troupe, trace), trace, picture: mermaidOf(trace) };
+    const drawn = await drawTrace(troupe.system, runId);
+    return { answers: answersOf(troupe, drawn.trace), ...drawn };
   } finally {
     await troupe.stop();
     rmSync(data, { recursive: true, force: true });

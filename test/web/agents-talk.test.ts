@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Gateway } from '../../channels/index.ts';
-import { type RunEvent, runEventsTopic, type SessionRow } from '../../protocols/session.ts';
+import { runEventsTopic, type SessionRow } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { emptyConversation, withHistory } from '../../web/conversation.ts';
 import { linesOf } from '../../web/reading-order.ts';
@@ -57,7 +57,7 @@ const going = (): SubagentRow => {
 const tell = (event: object) => {
   const told = { runId: 'r1', sessionKey: MAIN, at: 1, stream: 'subagent', id: 's', ...event };
   const about = { childRunId: 'run of s', childSessionKey: CHILD };
-  system.bus.publish(runEventsTopic('default', MAIN), { ...told, ...about } as RunEvent);
+  system.bus.publish(runEventsTopic('default', MAIN), { ...told, ...about });
 };
 
 test('a subagent is a card that changes while one looks, and leads to its conversation', async () => {
@@ -119,7 +119,11 @@ test('what agents say to each other is folded, and is not shown as the person’
 test('a subagent stands under the run that started it, and goes with a history that is too old', () => {
   const message = (runId: string) => ({ id: runId, runId, role: 'user', content: runId });
   const subagent = (id: string, runId: string, status: string) => ({
-    ...{ id, runId, status, sessionKey: CHILD, task: id },
+    id,
+    runId,
+    status,
+    sessionKey: CHILD,
+    task: id,
   });
   const now = withHistory(emptyConversation, {
     messages: [message('r1'), message('r2')],

@@ -1,0 +1,24 @@
+/** What a run led to, for programs that hold a troupe: as data and as a picture. */
+import type { RunTrace } from '../protocols/run-trace.ts';
+import type { System } from '../runtime/index.ts';
+import { TENANT } from './crew.ts';
+
+export type DrawnTrace = {
+  readonly trace: RunTrace;
+  /** a Mermaid sequence diagram */
+  readonly picture: string;
+};
+
+/** @throws TroupeError NOT_FOUND when there is no such run, or not any more */
+export async function drawTrace(
+  system: Pick<System, 'index' | 'transcripts'>,
+  runId: string,
+): Promise<DrawnTrace> {
+  const [{ traceReader }, { traceOf }, { mermaidOf }] = await Promise.all([
+    import('../channels/trace/reader.ts'),
+    import('../channels/trace/trace-of.ts'),
+    import('../channels/trace/mermaid.ts'),
+  ]);
+  const trace = await traceOf(traceReader(system, TENANT), runId);
+  return { trace, picture: mermaidOf(trace) };
+}
