@@ -100,7 +100,9 @@ export const bonds = (live: Live): Move[] => {
   const runId = run?.runId ?? 'none';
   const child = children[0]?.id ?? 'none';
   const wait = waits[0]?.id ?? 'none';
-  const adopted = { id: 'ad', sessionKey: 'agent:a:subagent:ad', reportBack: true, timeoutMs: 9 };
+  // a subagent ends once: another each time
+  const id = `ad${live.seq}`;
+  const adopted = { id, sessionKey: `agent:a:subagent:${id}`, reportBack: true, timeoutMs: 9 };
   return [
     ...(children.length < 2 ? [{ name: 'spawn', event: spawnOf(`c${live.seq}`, runId) }] : []),
     ...(children.length < 2
