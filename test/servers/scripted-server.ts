@@ -94,7 +94,7 @@ export type ScriptedServer = {
   /** Plans for the next requests, in order. */
   script(...plans: readonly Plan[]): void;
   /** What every request gets when the script is empty; default a short answer. */
-  otherwise(plan: Plan | ((request: SeenRequest) => Plan)): void;
+  otherwise(plan: Plan | ((request: SeenRequest) => Plan | Promise<Plan>)): void;
   /** May be repeated. */
   close(): Promise<void>;
 };
@@ -111,7 +111,7 @@ export const startScriptedServer = async (
 ): Promise<ScriptedServer> => {
   const requests: SeenRequest[] = [];
   const plans: Plan[] = [];
-  let fallback: Plan | ((request: SeenRequest) => Plan) = { kind: 'answer', deltas: ['ok'] };
+  let fallback: Parameters<ScriptedServer['otherwise']>[0] = { kind: 'answer', deltas: ['ok'] };
   const sockets = new Set<Socket>();
 
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -124,7 +124,7 @@ export const startScriptedServer = async (
     });
     const refusal = protocol.refuses(request);
     const planned =
-      plans.shift() ?? (typeof fallback === 'function' ? fallback(request) : fallback);
+      plans.shift() ?? (typeof fallback === 'function' ? await fallback(request) : fallback);
     const plan: Plan =
       apiKey !== undefined && protocol.keyOf(request.headers) !== apiKey
         ? {

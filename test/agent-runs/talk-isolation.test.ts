@@ -1,0 +1,152 @@
+/**
+ * What a subagent knows and may touch: its task and what was given with it, a workspace of its own,
+ * the tools that policy leaves; judged by the requests that the model server really got (AA6, AA7).
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { ServedApi } from '../servers/model-server.ts';
+import { write } from '../runtime/config/folder.ts';
+import {
+  play,
+  resultsOf,
+  says,
+  type Script,
+  settled,
+  type Turn,
+  wants,
+} from './scripted-agents.ts';
+
+const MAIN = 'agent:main:main';
+const APIS: readonly ServedApi[] = ['anthropic-messages', 'openai-responses'];
+/** What the parent knows and the child must not, by the place that it stands in. */
+const SECRETS = {
+  conversation: 'vermilion-1207',
+  'SOUL.md': 'persona-3318',
+  'USER.md': 'person-5520',
+  'IDENTITY.md': 'identity-7745',
+};
+const SHARED = { 'AGENTS.md': 'manners-6622', 'TOOLS.md': 'hammer-8813' };
+const everything = ({ parts, system }: Turn): string =>
+  [system, ...parts.map(({ text }) => text)].join('\n');
+
+/** The parent hands on `task` with these arguments; the child answers as `child` says. */
+const handsOn =
+  (more: object, child: Script = () => says('done')): Script =>
+  (turn) => {
+    if (turn.isSubagent) return child(turn);
+    if (turn.said !== 'hand it on' || turn.results.length > 0) return says('yes');
+    return wants(['sessions_spawn', { task: 'count the apples', wait: true, ...more }]);
+  };
+
+describe.each(APIS)('a subagent on %s', (api) => {
+  it('is shown its task and nothing of what its parent knows', async () => {
+    const { troupe, turns } = await play(api, handsOn({ context: 'there are pears, too' }));
+    for (const [name, text] of Object.entries({ ...SECRETS, ...SHARED }))
+      if (name !== 'conversation') write(troupe.workspace(), name, text);
+    await troupe.run(MAIN, `remember ${SECRETS.conversation}`);
+    await troupe.run(MAIN, 'hand it on');
+    const [child, ...others] = turns().filter(({ isSubagent }) => isSubagent);
+    expect(others).toEqual([]);
+    const seen = everything(child!);
+    for (const secret of Object.values(SECRETS)) expect(seen).not.toContain(secret);
+    for (const shared of Object.values(SHARED)) expect(seen).toContain(shared);
+    expect(child!.parts).toHaveLength(1);
+    expect(child!.said).toContain('count the apples');
+    expect(child!.said).toContain('there are pears, too');
+    // the parent had them all
+    const parent = everything(turns().at(-1)!);
+    for (const secret of Object.values(SECRETS)) expect(parent).toContain(secret);
+  });
+
+  it('has the tools that policy leaves, and the parent reads which were cut and why', async () => {
+    const asked = ['read', 'write', 'clock', 'exec', 'sessions_spawn'];
+    const { troupe, turns } = await play(api, handsOn({ tools: asked }));
+    await troupe.run(MAIN, 'hand it on');
+    expect(turns().find(({ isSubagent }) => isSubagent)?.tools).toEqual(['read']);
+    const [result] = await resultsOf(troupe, MAIN);
+    const cut = result!['cut'] as { tool: string; why?: string }[];
+    expect(cut.map(({ tool }) => tool).toSorted()).toEqual(
+      asked.filter((name) => name !== 'read').toSorted(),
+    );
+  });
+});
+
+it('its files are its own: nothing of its parent’s is there, and nothing of it is left behind', async () => {
+  const config = {
+    agents: {
+      spawnDefaults: {
+        sandbox: {
+          mode: 'none',
+          workspaceAccess: 'rw',
+          allowlist: ['read', 'write'],
+          denylist: [],
+        },
+      },
+    },
+  };
+  const child: Script = ({ results }) => {
+    if (results.length > 0) return says(JSON.stringify(results));
+    return wants(
+      ['read', { path: 'apples.txt' }],
+      ['write', { path: 'apples.txt', content: 'none' }],
+    );
+  };
+  const { troupe } = await play('anthropic-messages', handsOn({}, child), config);
+  write(troupe.workspace(), 'apples.txt', 'seven apples');
+  await troupe.run(MAIN, 'hand it on');
+  const [result] = await resultsOf(troupe, MAIN);
+  expect(result).toMatchObject({ status: 'completed' });
+  expect(String(result!['result'])).not.toContain('seven');
+  expect(String(result!['result'])).toContain('Wrote 4 bytes');
+  expect(readFileSync(join(troupe.workspace(), 'apples.txt'), 'utf8')).toBe('seven apples');
+});
+
+it('works on its parent’s files where the parent says so', async () => {
+  const config = {
+    agents: {
+      spawnDefaults: {
+        sandbox: {
+          mode: 'none',
+          workspaceAccess: 'rw',
+          allowlist: ['read', 'write'],
+          denylist: [],
+        },
+      },
+    },
+  };
+  const child: Script = ({ results }) => {
+    if (results.length > 0) return says(JSON.stringify(results));
+    return wants(
+      ['read', { path: 'apples.txt' }],
+      ['write', { path: 'pears.txt', content: 'two' }],
+    );
+  };
+  const { troupe } = await play('anthropic-messages', handsOn({ isolated: false }, child), config);
+  write(troupe.workspace(), 'apples.txt', 'seven apples');
+  await troupe.run(MAIN, 'hand it on');
+  const [result] = await resultsOf(troupe, MAIN);
+  expect(String(result!['result'])).toContain('seven apples');
+  expect(readFileSync(join(troupe.workspace(), 'pears.txt'), 'utf8')).toBe('two');
+});
+
+it('may not write by default, and can not call what it was not given', async () => {
+  const child: Script = ({ results }) => {
+    if (results.length > 0) return says(JSON.stringify(results));
+    return wants(
+      ['write', { path: 'made.txt', content: 'x' }],
+      ['sessions_spawn', { task: 'more' }],
+      ['sessions_send', { sessionKey: MAIN, message: 'let me out' }],
+    );
+  };
+  const { troupe, turns } = await play('anthropic-messages', handsOn({ isolated: false }, child));
+  await troupe.run(MAIN, 'hand it on');
+  const { subagents, conversations } = await settled(troupe);
+  expect(subagents).toHaveLength(1);
+  expect(conversations).toEqual([]);
+  expect(existsSync(join(troupe.workspace(), 'made.txt'))).toBe(false);
+  const last = turns().findLast(({ isSubagent }) => isSubagent);
+  expect(last?.results).toHaveLength(3);
+  for (const { text } of last!.results)
+    expect(text).toMatch(/can not be used here|not available|there is no/i);
+});
