@@ -22,6 +22,8 @@ const HEARD_WITHIN_MS = 5_000;
 export type Stored = {
   /** of its chart; undefined: there is no such actor */
   stateOf(actor: Address): Promise<unknown>;
+  /** what it keeps; undefined: there is no such actor */
+  contextOf(actor: Address): Promise<unknown>;
   entriesOf(session: Address): Promise<SessionEntry[]>;
   close(): Promise<void>;
 };
@@ -40,6 +42,7 @@ export async function openDead(data: string): Promise<Stored> {
   const { shards } = decode<{ shards: number }>(cell!.bytes);
   return {
     stateOf: async (actor) => inspectActor(store.state, shards, actor)?.value,
+    contextOf: async (actor) => inspectActor(store.state, shards, actor)?.context,
     entriesOf: entriesIn(store, 'local'),
     close: () => store.close(),
   };
@@ -66,20 +69,22 @@ export async function openCluster(url: string): Promise<StoredCluster> {
   });
   const { log, state, cell } = store;
   const listener = new Listener(bus);
+  const inspect = async (actor: Address) => {
+    const shard = shardOf(actor, shards);
+    const journal = journalSubject(env, shard);
+    await catchUp(await loadShard({ log, state, blobs, journal, shard, cell }), state);
+    const found = inspectActor(state, shards, actor);
+    await state.clear(shard);
+    return found;
+  };
   return {
     shards,
     owners: () =>
       viewOf({ env, cell, shards }, listener.heard(HEARD_WITHIN_MS)).shards.map(
         ({ owner }) => owner,
       ),
-    async stateOf(actor) {
-      const shard = shardOf(actor, shards);
-      const journal = journalSubject(env, shard);
-      await catchUp(await loadShard({ log, state, blobs, journal, shard, cell }), state);
-      const found = inspectActor(state, shards, actor);
-      await state.clear(shard);
-      return found?.value;
-    },
+    stateOf: async (actor) => (await inspect(actor))?.value,
+    contextOf: async (actor) => (await inspect(actor))?.context,
     entriesOf: entriesIn(store, env),
     close: async () => {
       listener.stop();
