@@ -123,14 +123,15 @@ async function serveOwnMetrics(
     : serveMetrics({ metrics, port, host: bindHost({ gateway }), token });
 }
 
-async function joinCluster(
+type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void };
+
+/** Opens the log, the state and what else NATS holds, and says under which name. */
+async function openPorts(
   config: Config,
   role: 'worker' | 'gateway',
-  { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
-  options: NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void },
-): Promise<{ id: string; name: string; system: System; shards: number; pubsub: Pubsub }> {
-  const { log, options: system, services } = crew;
-  const { signal, onWait } = options;
+  { log }: Crew,
+  { signal, onWait }: Joining,
+): Promise<{ ports: Awaited<ReturnType<typeof openNats>>; name: string }> {
   const { nats, cluster } = config;
   let name = nodeName(config);
   let joined = false;
@@ -154,6 +155,18 @@ async function joinCluster(
     signal,
   });
   joined = true;
+  return { ports, name };
+}
+
+async function joinCluster(
+  config: Config,
+  role: 'worker' | 'gateway',
+  { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
+  options: Joining,
+): Promise<{ id: string; name: string; system: System; shards: number; pubsub: Pubsub }> {
+  const { log, options: system, services } = crew;
+  const { nats, cluster } = config;
+  const { ports, name } = await openPorts(config, role, crew, options);
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;

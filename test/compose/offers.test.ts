@@ -24,7 +24,11 @@ describe('the offers of agents that are silent', () => {
       },
     }));
   const offersAmong = (...list: Parameters<typeof rows>) => {
-    const index = { get: () => undefined, list: () => rows(...list) as never };
+    const index = {
+      get: () => undefined,
+      list: () => rows(...list) as never,
+      scan: () => rows(...list) as never,
+    };
     return createOffers({ catalog: new ActionCatalog([]), system: { index } });
   };
   const agentOf = (...list: Parameters<typeof rows>) => {
@@ -51,7 +55,11 @@ describe('the offers of agents that are silent', () => {
         const [row] = rows([id, status, '1.0.0']);
         return { key: id, value: { ...row!.value, claims: held } };
       });
-      const index = { get: () => undefined, list: () => found as never };
+      const index = {
+        get: () => undefined,
+        list: () => found as never,
+        scan: () => found as never,
+      };
       const offers = createOffers({ catalog: new ActionCatalog([]), system: { index } });
       const answer = offers.find('default', 'metal.forge_nail', '1.0.0');
       return 'offer' in answer ? answer.offer.terms({} as Envelope, 't').agent : answer.refused;
