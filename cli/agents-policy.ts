@@ -78,7 +78,8 @@ export async function policiesOf(
       const listed = lists.refusalOf({ name: tool, groups: ['sessions'] }, settings, sessionKey);
       if (listed) return { allowed: false, rule: `the tool ${tool}`, why: listed };
       if (access === 'spawn' && rules.spawn.limits.depthMax < 2) return NO_DEPTH;
-      return policy.judge(rules, who, { agentId: other }, access);
+      const judged = policy.judge(rules, who, { agentId: other }, access);
+      return judged.allowed || other !== ANY ? judged : { ...judged, why: notAny(agentId) };
     };
     const towards = (other: string) => ({
       agentId: other,
@@ -95,6 +96,8 @@ export async function policiesOf(
 
 /** Stands for an id that nothing is configured under. */
 const ANY = '*';
+const notAny = (agentId: string): string =>
+  `agent '${agentId}' starts only those that this list names; '*' in it lets it start any`;
 const NO_DEPTH: Verdict = {
   allowed: false,
   rule: 'agents.spawnDefaults.maxSpawnDepth',

@@ -11,9 +11,14 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
-import type { ConversationResult, SessionConverse } from '../../../protocols/conversation.ts';
+import {
+  type ConversationResult,
+  CONVERSATIONS_PER_RUN_MAX,
+  type SessionConverse,
+} from '../../../protocols/conversation.ts';
 import { parseSessionKey, sessionKind } from '../../../protocols/session-key.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
+import { type SubagentRow, SUBAGENTS_INDEX, subagentRowKey } from '../../../protocols/subagent.ts';
 import { judge, type TalkRules } from '../policy/talk.ts';
 import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './asking.ts';
 import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
@@ -105,6 +110,11 @@ async function byKey(sessionKey: string, context: ToolContext): Promise<Target> 
   const parts = parseSessionKey(sessionKey);
   const agentId = row?.agentId ?? ('agentId' in parts ? parts.agentId : undefined);
   if (agentId === undefined) return unknown(sessionKey, talk);
+  if (!row && parts.type === 'subagent') {
+    const own = subagentRowKey(context.sessionKey, parts.id);
+    const begins = index.get<SubagentRow>(SUBAGENTS_INDEX, tenant, own);
+    if (begins) return notYet(sessionKey, begins);
+  }
   const target = allowed(sessionKey, agentId, row, context);
   if ('refusal' in target || row) return target;
   const isMain = sessionKind(parts, talk.mainKey) === 'main';
@@ -113,6 +123,12 @@ async function byKey(sessionKey: string, context: ToolContext): Promise<Target> 
 
 const unknown = (sessionKey: string, { mainKey }: TalkRules): Target => {
   const error = `there is no such session: sessions_list shows those that you can reach, and agent:<id>:${mainKey} reaches an agent that is there`;
+  return refusal({ status: 'not_found', sessionKey, error });
+};
+
+/** The caller's own subagent, whose session has not begun, or is kept no longer. */
+const notYet = (sessionKey: string, { status }: SubagentRow): Target => {
+  const error = `this subagent of yours has no session now (${status}): its result comes by itself, and the tool subagents shows it`;
   return refusal({ status: 'not_found', sessionKey, error });
 };
 
@@ -128,12 +144,13 @@ function allowed(
   const verdict = judge(context.talk, talkerOf(context), what, 'send');
   if (verdict.allowed) return { target: sessionKey };
   const { rule, why } = verdict;
-  return refusal({ status: 'forbidden', sessionKey, rule, error: why });
+  return refusal({ status: 'forbidden', sessionKey, rule, error: `${why} (${rule})` });
 }
 
+/** Who says that it does not wait does not, whatever else it says. */
 const waitMsOf = ({ timeoutSeconds, timeout, waitForResponse }: Arguments): number => {
-  if (timeoutSeconds !== undefined) return Math.round(timeoutSeconds * 1_000);
   if (waitForResponse === false) return 0;
+  if (timeoutSeconds !== undefined) return Math.round(timeoutSeconds * 1_000);
   return timeout === undefined ? SECONDS_DEFAULT * 1_000 : Math.round(timeout);
 };
 
@@ -162,12 +179,24 @@ async function converse(
   return said(failed, true);
 }
 
+/** What a model does about a refusal that only its own session can make. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  loop: 'that session has led to this run, or is this one: whoever asked you hears your reply, answer by it',
+  hops: 'this run is too many messages and spawns away from a person (session.agentToAgent.maxHops): answer with what you know',
+  messages:
+    'what follows from one message of a person has no messages left (session.agentToAgent.maxMessages): answer with what you know',
+  conversations: `one run begins at most ${CONVERSATIONS_PER_RUN_MAX} conversations: answer with what you know`,
+  'run-ended': 'the run that asked has ended',
+};
+
 /** `response` is another name of `reply`. */
 function shown({ conversationId, error, ...result }: ConversationResult): ToolResult {
-  const { reply, status } = result;
+  const { reply, status, reason } = result;
+  const why = status === 'refused' && reason !== undefined ? REFUSALS[reason] : undefined;
   const value = {
     ...result,
     ...(reply === undefined ? {} : { response: reply }),
+    ...(why === undefined ? {} : { error: why }),
     ...(error ? { code: error.code, error: error.message } : {}),
     conversationId,
   };

@@ -63,6 +63,7 @@ describe('sessions_send', () => {
       [{ waitForResponse: true }, 30_000],
       [{ timeout: 45_000, waitForResponse: true }, 45_000],
       [{ timeout: 45_000, waitForResponse: false }, 0],
+      [{ timeoutSeconds: 30, waitForResponse: false }, 0],
     ] as const;
     for (const [args] of waits) await send(open, { sessionKey: TARGET, ...args });
     expect(open.asked().map(({ waitMs }) => waitMs)).toEqual(waits.map(([, waitMs]) => waitMs));
@@ -133,7 +134,32 @@ describe('sessions_send', () => {
     expect(said).toMatchObject({
       status: 'forbidden',
       rule: 'tools.agentToAgent.enabled',
+      error: expect.stringContaining('(tools.agentToAgent.enabled)'),
       delivered: false,
+    });
+    expect(open.asked()).toEqual([]);
+  });
+
+  it.each([
+    ['loop', /answer by it/],
+    ['hops', /session\.agentToAgent\.maxHops/],
+    ['messages', /session\.agentToAgent\.maxMessages/],
+    ['conversations', /at most 64/],
+  ])('says what to do where its own session refuses: %s', async (reason, words) => {
+    const open = await opened({ ...ok, status: 'refused', delivered: false, reason });
+    const { said, isError } = await send(open, { sessionKey: TARGET });
+    expect(isError).toBe(true);
+    expect(said).toMatchObject({ status: 'refused', reason, error: expect.stringMatching(words) });
+  });
+
+  it('says of its own subagent that has no session yet where its result comes from', async () => {
+    const open = await opened();
+    const sessionKey = 'agent:coder:subagent:123';
+    const row = { id: '123', status: 'reserved' };
+    await open.row({ index: 'subagents', key: 'agent:main:main|123', row });
+    expect(await send(open, { sessionKey }, { talk: NO_TALK })).toMatchObject({
+      isError: true,
+      said: { status: 'not_found', error: expect.stringMatching(/reserved.*comes by itself/) },
     });
     expect(open.asked()).toEqual([]);
   });
