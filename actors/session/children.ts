@@ -181,8 +181,8 @@ const spawnResultOf = (ended: SubagentEnded): SpawnResult => {
 /** A subagent that was told to stop: nothing of it goes on any more, and no run will say so. */
 function lastEnd(context: SessionContext, now: number): Tell[] {
   const grantor = grantorOf(context);
-  const isOpen = context.run !== null || openOf(context) > 0;
-  if (!grantor || isOpen || (context.children ?? []).some(({ lost }) => !lost)) return [];
+  const { isOver } = overBy(context);
+  if (!grantor || !isOver || (context.children ?? []).some(({ lost }) => !lost)) return [];
   const event: RunEnded = {
     type: 'run.ended',
     runId: '',
@@ -298,7 +298,7 @@ export function kill({ context, event }: At): Deed {
   const named = children.filter((one) => id === undefined || one.id === id);
   const { from, reply } = metaOf(event);
   const isEnd = id === undefined && from !== undefined && from === grantorOf(context);
-  const change = isEnd ? stopped(context) : {};
+  const change = isEnd ? { ...stopped(context), isOver: true as const } : {};
   return {
     change,
     tells: [

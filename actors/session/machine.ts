@@ -53,7 +53,7 @@ export const sessionMachine = sessionSetup.createMachine({
       description: 'Nobody waits for an answer.',
       on: {
         'session.receive': [
-          { guard: 'mayCarryTerms', target: 'running', actions: 'receive' },
+          { guard: 'mayBeSaid', target: 'running', actions: 'receive' },
           { actions: 'refuseMessage' },
         ],
         'session.compact': [

@@ -31,7 +31,7 @@ import { digestOf } from './limits.ts';
 import { joinedLineage } from './lineage.ts';
 import { reportsWait, takeReports, type TakenReports } from './reports.ts';
 import * as rows from './rows.ts';
-import { admissionOf, mayCarryTerms, WRONG_TERMS } from './terms.ts';
+import { admissionOf, mayBeSaid, wrongBy } from './terms.ts';
 import type { Folded, Joined, Pending, Run, SessionContext } from './types.ts';
 import { isFull, isTooMuch, mayWait, queueOf, withOne } from './waiting.ts';
 
@@ -121,7 +121,7 @@ export const receive = (at: At): Deed => ({
 });
 
 export const hasRoom = ({ context, event }: At): boolean =>
-  mayCarryTerms({ context, event }) && mayWait(context, receiveOf(event));
+  mayBeSaid({ context, event }) && mayWait(context, receiveOf(event));
 
 /** It waits; where too many do, the oldest makes room. */
 export const wait = (at: At): Deed => {
@@ -149,7 +149,8 @@ function waiting(at: At, pending: Pending, change: Partial<SessionContext>): Dee
 
 export function refuse(at: At): Deed {
   const { context, event } = at;
-  if (!mayCarryTerms(at)) return { answer: { to: metaOf(event).reply, error: WRONG_TERMS } };
+  const wrong = wrongBy(at);
+  if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
   const isLong = isTooMuch(context, receiveOf(event));
   const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
   const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
@@ -159,7 +160,7 @@ export function refuse(at: At): Deed {
 }
 
 export const interrupts = ({ context, event }: At): boolean =>
-  mayCarryTerms({ context, event }) && modeOf(context, receiveOf(event)) === 'interrupt';
+  mayBeSaid({ context, event }) && modeOf(context, receiveOf(event)) === 'interrupt';
 
 /** It may join the run that waits for a person's word: it is one, and goes before the answer. */
 export const interjects = (at: At): boolean => {

@@ -21,7 +21,7 @@ import {
   sum,
   withRun,
 } from './deed.ts';
-import { atRunEnd } from './children.ts';
+import { atRunEnd, overBy } from './children.ts';
 import { endEvents, runEnds } from './ends.ts';
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from './version-1.ts';
@@ -358,7 +358,8 @@ export function end({ context, event }: At): Deed {
     event: { type: 'agent.release', runId, usage, ...defined({ lease }) },
   };
   const bonds = atRunEnd(context);
-  const change = { ...bonds.change, run: null, length: context.length + 1, updatedAt: now };
+  const past = { ...bonds.change, run: null, length: context.length + 1, updatedAt: now };
+  const change = { ...past, ...overBy({ ...context, ...past }) };
   const after = { ...context, ...change };
   return {
     ...bonds,

@@ -18,7 +18,7 @@ import * as queue from './queue.ts';
 import * as reports from './reports.ts';
 import * as run from './run.ts';
 import { spawn } from './spawn.ts';
-import { mayCarryTerms } from './terms.ts';
+import { mayBeSaid } from './terms.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -145,7 +145,7 @@ export const sessionSetup = setup({
     cycle: does(waits.cycle),
   },
   guards: {
-    mayCarryTerms,
+    mayBeSaid,
     hasRoom: queue.hasRoom,
     interrupts: queue.interrupts,
     interjects: queue.interjects,

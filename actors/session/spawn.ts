@@ -63,6 +63,11 @@ function refusalOf(context: SessionContext, asked: Asked, books: Books): No | un
   const waiting = children.filter(({ going }) => !going).length;
   const rules: readonly (readonly [boolean, string, string])[] = [
     [
+      context.isOver === true,
+      'ended',
+      'the subagent of this session has ended, and what was left of its grant has gone back',
+    ],
+    [
       depthOf(context) + 1 > limits.depthMax,
       'depth',
       `an agent at depth ${depthOf(context)} may start none: ${limits.depthMax} in a chain is the limit (agents.spawnDefaults.maxSpawnDepth)`,

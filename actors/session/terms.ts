@@ -25,19 +25,36 @@ export function subagentOf(sessionKey: string): string | undefined {
   }
 }
 
-/** Terms come with the very first message, from the subagent whose session this is. */
-export function mayCarryTerms({ context, event }: At): boolean {
+/**
+ * Why a message may not begin or join a run here. Terms come with the very first message, from the
+ * subagent whose session this is; so nobody else begins such a session, before its subagent does or
+ * when it has been deleted: it would be one without a grant. What agents say after the subagent's
+ * end is not heard: its grant has gone back, so it would be used twice.
+ */
+export function wrongBy({ context, event }: At): ErrorData | undefined {
   const { terms, meta } = event as Delivered<SessionReceive>;
-  if (!terms) return true;
   const id = subagentOf(context.sessionKey);
-  const isFromGrantor = id !== undefined && meta.from === subagentAddress(context.tenant, id);
-  return isFromGrantor && context.sessionId === '';
+  if (terms) {
+    const isFromGrantor = id !== undefined && meta.from === subagentAddress(context.tenant, id);
+    return isFromGrantor && context.sessionId === '' ? undefined : WRONG_TERMS;
+  }
+  if (id !== undefined && context.sessionId === '') return noSubagent(context);
+  return context.isOver && meta.from !== undefined ? isOver(context) : undefined;
 }
+export const mayBeSaid = (at: At): boolean => wrongBy(at) === undefined;
 
-export const WRONG_TERMS: ErrorData = {
+const WRONG_TERMS: ErrorData = {
   code: 'INVALID_ARGUMENT',
   message: 'terms are taken with the first message only, from the subagent whose session it is',
 };
+const noSubagent = ({ sessionKey }: SessionContext): ErrorData => ({
+  code: 'NOT_FOUND',
+  message: `there is no session ${sessionKey}: only its subagent begins it, and it is gone when that has been forgotten; \`troupe subagents list --all\` shows them`,
+});
+const isOver = ({ sessionKey }: SessionContext): ErrorData => ({
+  code: 'CONFLICT',
+  message: `the subagent of ${sessionKey} has ended: its session can be read, and agents start another one for what is left to do`,
+});
 
 /** The subagent actor that gave the session its terms, and hears of each of its runs. */
 export const grantorOf = ({ tenant, sessionKey, terms }: SessionContext): Address | undefined => {

@@ -160,6 +160,8 @@ export type SessionContext = {
   readonly contextTokens?: number;
   /** of a subagent's session */
   readonly terms?: SubagentTerms;
+  /** of one whose subagent has ended: what is left of its grant has gone back */
+  readonly isOver?: true;
   readonly children?: readonly Child[];
   readonly books?: Books;
   readonly reports?: readonly Report[];

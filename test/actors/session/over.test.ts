@@ -1,0 +1,92 @@
+/**
+ * Sessions of subagents that have not begun, have ended, or are gone: nobody gets a session there
+ * that has no grant, and a grant is not used a second time when it has gone back (AA6, AA7).
+ */
+import { describe, expect, it } from 'vitest';
+import { address } from '../../../protocols/address.ts';
+import { spawnOf } from './bonds-walk.ts';
+import { answer, call, Driven } from './driven.ts';
+import { terms } from './terms-of-test.ts';
+
+const CHILD = 'agent:scout:subagent:u1';
+const subagent = address('default', 'subagent', 'u1');
+const conversation = address('default', 'conversation', 'c1');
+const schedule = address('default', 'schedule', 'job-1');
+const origin = { kind: 'agent', sessionKey: 'agent:other:main', ids: ['c1'] };
+const ofAgent = { origin, lineage: { hops: 1, visited: [], left: 9 }, notify: true };
+const granted = { terms: terms({ tokens: 50_000, spawns: 5 }), notify: true };
+
+const task = (session: Driven) => session.receive('sub-u1', granted, subagent);
+const codeOf = (said: { answers: readonly { error?: { code: string } }[] }) =>
+  said.answers[0]?.error?.code;
+
+/** One whose only run has ended with nothing open. */
+function ended(): Driven {
+  const session = new Driven(CHILD);
+  task(session);
+  session.admit('sub-u1');
+  session.done('model', answer([]));
+  return session;
+}
+
+describe('a session of a subagent that has not begun', () => {
+  it.each([
+    ['a client', {}, undefined],
+    ['an agent', ofAgent, conversation],
+    ['a schedule', {}, schedule],
+  ])('is not begun by %s, and takes its own task afterwards', (_, more, from) => {
+    const session = new Driven(CHILD);
+    expect(codeOf(session.receive('r1', { ...more, queue: 'interrupt' }, from))).toBe('NOT_FOUND');
+    expect(session.context).toMatchObject({ run: null, queue: [], sessionId: '' });
+    task(session);
+    expect(session.context).toMatchObject({ terms: granted.terms, run: { runId: 'sub-u1' } });
+  });
+
+  it('says so to a client, who forged its key', () => {
+    const { answers } = new Driven(CHILD).receive('r1');
+    expect(answers).toMatchObject([{ error: { code: 'NOT_FOUND' } }]);
+    expect(answers[0]!.error!.message).toContain('troupe subagents list');
+  });
+});
+
+describe('a session whose subagent has ended', () => {
+  it('hears nothing more of agents and schedules: its grant has gone back', () => {
+    const session = ended();
+    session.receive('m1', ofAgent, conversation);
+    session.receive('m2', {}, schedule);
+    expect(session.context).toMatchObject({ run: null, queue: [], isOver: true });
+  });
+
+  it('answers people with what it has left, and starts nobody', () => {
+    const session = ended();
+    session.begin('r1');
+    session.done('model', answer([call('a')]));
+    const { answers, tells } = session.send(spawnOf('c1', 'r1'));
+    expect(answers).toMatchObject([{ result: { status: 'refused', rule: 'ended' } }]);
+    expect(tells).toEqual([]);
+    session.send({ type: 'session.reset' });
+    expect(session.context).toMatchObject({ isOver: true, run: null });
+  });
+
+  it('was killed: what comes before its last run has ended is not heard either', () => {
+    const session = new Driven(CHILD);
+    task(session);
+    session.admit('sub-u1');
+    session.send({ type: 'session.kill', reason: 'killed' }, subagent);
+    session.receive('m1', ofAgent, conversation);
+    expect(session.context.queue).toEqual([]);
+  });
+
+  it('is not one that waits for what it has started', () => {
+    const session = new Driven(CHILD);
+    task(session);
+    session.admit('sub-u1');
+    session.done('model', answer([call('a')]));
+    session.send(spawnOf('c1', 'sub-u1', { limits: { ...spawnOf('', '').limits, depthMax: 3 } }));
+    session.done('tools', [{ callId: 'a', name: 'look', result: 'x', isError: false }]);
+    session.done('model', answer([]));
+    expect(session.context.isOver).toBeUndefined();
+    session.receive('m1', ofAgent, conversation);
+    expect(session.context.run?.runId).toBe('m1');
+  });
+});
