@@ -295,6 +295,8 @@ export type SessionEntry =
       unknown?: boolean;
       /** what it said to people by itself: not said again in the reply (AL7) */
       sent?: readonly SentMessage[];
+      /** ids of subagents whose ends it tells: not told again (AA8) */
+      ends?: readonly string[];
       at: number;
     }
   | { type: 'run.end'; runId: string; status: RunStatus; error?: ErrorData; at: number };

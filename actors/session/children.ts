@@ -178,6 +178,10 @@ const spawnResultOf = (ended: SubagentEnded): SpawnResult => {
   };
 };
 
+/** A subagent whose session has nothing open ends with what it is told then, and stays ended. */
+export const overBy = (context: SessionContext): Pick<SessionContext, 'isOver'> =>
+  context.terms && !context.run && openOf(context) === 0 ? { isOver: true } : {};
+
 /** A subagent that was told to stop: nothing of it goes on any more, and no run will say so. */
 function lastEnd(context: SessionContext, now: number): Tell[] {
   const grantor = grantorOf(context);
@@ -212,7 +216,7 @@ type Loosened = {
  */
 export function recorded(
   context: SessionContext,
-  results: readonly Pick<ToolResult, 'callId' | 'result'>[],
+  results: readonly Pick<ToolResult, 'callId' | 'ends'>[],
 ): Omit<Loosened, 'answers'> {
   const callIds = results.map(({ callId }) => callId);
   const waits = waitsOfCalls(context, callIds);
@@ -232,12 +236,11 @@ export function recorded(
   };
 }
 
-/** The call's own result names the subagent, and says more than that it was started. */
+/** The call's own tool says that it is the end. */
 const tellsOf = (
-  { callId, result }: Pick<ToolResult, 'callId' | 'result'>,
+  { callId, ends = [] }: Pick<ToolResult, 'callId' | 'ends'>,
   one: Spawned,
-): boolean => callId === one.callId && result.includes(one.id) && !result.includes(ACCEPTED);
-const ACCEPTED = '"accepted"';
+): boolean => callId === one.callId && ends.includes(one.id);
 
 /** The run has ended: what its calls waited for is told to the next one. */
 export function atRunEnd(context: SessionContext): Loosened {

@@ -252,6 +252,8 @@ export type ToolResult = {
   readonly images?: readonly ImagePart[];
   readonly unknown?: boolean;
   readonly sent?: readonly SentMessage[];
+  /** ids of subagents whose ends it tells: what a hook makes of its text changes nothing of that */
+  readonly ends?: readonly string[];
 };
 
 /** Shows hooks the reply before it is told, and the end. `repeatable`. */

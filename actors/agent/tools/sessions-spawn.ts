@@ -211,5 +211,6 @@ async function spawn(
   }
   const result = answer.result as SpawnResult;
   const isDone = result.status === 'accepted' || result.status === 'completed';
-  return said(cut.length > 0 && isDone ? { ...result, cut } : result, !isDone);
+  const told = said(cut.length > 0 && isDone ? { ...result, cut } : result, !isDone);
+  return 'result' in result ? { ...told, ends: [event.id] } : told;
 }

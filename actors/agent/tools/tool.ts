@@ -81,6 +81,8 @@ export type ToolResult = {
   readonly images?: readonly ImagePart[];
   /** said to people by the tool itself (AL7) */
   readonly sent?: readonly SentMessage[];
+  /** ids of subagents whose ends it tells: they are not told again (AA8) */
+  readonly ends?: readonly string[];
 };
 
 export type Tool<Parameters extends TSchema = TSchema> = {

@@ -50,7 +50,7 @@ async function runTool(
   const outcome = await outcomeOf(input, call, context, (delta) =>
     tell({ phase: 'update', delta }),
   );
-  const { images, sent, isError = false } = outcome;
+  const { images, sent, ends, isError = false } = outcome;
   const result = await afterHooks(input, call, { ...outcome, isError }, context);
   tell({ phase: 'end', result, isError });
   return {
@@ -60,6 +60,7 @@ async function runTool(
     isError,
     ...(images?.length ? { images } : {}),
     ...(sent?.length ? { sent } : {}),
+    ...(ends?.length ? { ends } : {}),
   };
 }
 

@@ -133,7 +133,7 @@ describe('the end of a subagent', () => {
       duration: 1_000,
     });
     expect(told(said, 'subagent.heard')).toMatchObject({ how: 'waited' });
-    session.done('tools', [resultOf('a', '{"status":"completed","childSessionKey":"c1"}')]);
+    session.done('tools', [{ ...resultOf('a', 'c1 says: "accepted"'), ends: ['c1'] }]);
     const last = session.done('model', answer([]));
     expect(told(last, 'subagent.report')).toBeUndefined();
     expect(session.state).toBe('idle');
@@ -155,7 +155,7 @@ describe('the end of a subagent', () => {
     const session = acting();
     spawn(session, 'c1', { wait: true });
     end(session, 'c1');
-    const said = session.done('tools', [resultOf('a', 'The call failed: DEADLINE_EXCEEDED')]);
+    const said = session.done('tools', [resultOf('a', 'DEADLINE_EXCEEDED: {"childSession":"c1"}')]);
     expect(typesTo(said, 'c1')).toEqual(['subagent.report']);
     end(session, 'c1', { again: true });
     expect(session.context.reports).toMatchObject([{ id: 'c1' }]);

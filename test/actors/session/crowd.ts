@@ -142,12 +142,12 @@ export class Crowd {
         go: () => this.#ask(sessionKey, id, this.#asked.get(id)!.wish),
       }));
     const results = () =>
-      calls.map(({ id, name }) => ({
-        callId: id,
-        name,
-        result: JSON.stringify(this.#answers.get(this.#asked.get(id)!.id)),
-        isError: false,
-      }));
+      calls.map(({ id, name }) => {
+        const { id: answered, wish } = this.#asked.get(id)!;
+        const given = this.#answers.get(answered) as object;
+        const ends = 'tokensUsed' in given ? { ends: [String(wish['id'])] } : {};
+        return { callId: id, name, result: JSON.stringify(given), isError: false, ...ends };
+      });
     const late = () =>
       calls.map(({ id, name }) => ({ callId: id, name, result: 'too late', isError: true }));
     return [

@@ -115,11 +115,16 @@ export type Stage = {
   asked(of?: Address): readonly Message[];
 };
 /** A result that is JSON. */
-export type Outcome = { readonly said: Record<string, unknown>; readonly isError: boolean };
+export type Outcome = {
+  readonly said: Record<string, unknown>;
+  readonly isError: boolean;
+  readonly ends?: readonly string[];
+};
 
-export const outcomeOf = ({ text, isError = false }: ToolResult): Outcome => ({
+export const outcomeOf = ({ text, isError = false, ends }: ToolResult): Outcome => ({
   said: JSON.parse(text) as Record<string, unknown>,
   isError,
+  ...(ends ? { ends } : {}),
 });
 
 /** `askMs`: how long one ask waits. */

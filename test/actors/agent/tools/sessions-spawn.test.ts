@@ -91,7 +91,7 @@ describe('sessions_spawn', () => {
 
   it('takes what the seed writes, and says which tools it was not given', async () => {
     const open = await opened(completed);
-    const { said } = await spawn(open, {
+    const { said, ends } = await spawn(open, {
       parentSession: 'agent:main:current',
       agentConfig: {
         id: 'researcher',
@@ -105,6 +105,7 @@ describe('sessions_spawn', () => {
       reportBack: true,
       wait: true,
     });
+    expect(ends, 'what is told here is not told again').toEqual([open.asked().at(-1)?.['id']]);
     expect(said).toEqual({
       ...completed,
       cut: [

@@ -1,13 +1,18 @@
 import { readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { AgentServices } from '../../../../actors/agent/services.ts';
 import { callOnce } from '../../../../actors/session/effects/call-once.ts';
-import { callTools } from '../../../../actors/session/effects/call-tools.ts';
+import { callKeyed, callTools } from '../../../../actors/session/effects/call-tools.ts';
 import type { PlannedCall } from '../../../../actors/session/types.ts';
 import { createEditTool } from '../../../../actors/agent/tools/edit.ts';
 import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
+import { sessionsSpawnTool } from '../../../../actors/agent/tools/sessions-spawn.ts';
 import { createWriteTool } from '../../../../actors/agent/tools/write.ts';
 import { address } from '../../../../protocols/address.ts';
+import type { SpawnResult } from '../../../../protocols/subagent.ts';
+import type { EffectContext, Index } from '../../../../runtime/index.ts';
+import { OPEN_TALK } from '../../../servers/talk-rules.ts';
 import { session, stage } from './stage.ts';
 
 const planned = (id: string, name: string, args: object, more: object): PlannedCall =>
@@ -57,4 +62,36 @@ it('calls of a subagent work in its own workspace, not in that of its agent', as
   await at.inWorkspace(async (path) => expect(await readdir(path)).not.toContain('a'));
   const found = await at.run((context) => context.peek(workspace, ['a']), 'look', 'discard');
   expect(new TextDecoder().decode(found?.files[0]?.bytes)).toBe('one');
+});
+
+const NO_ROWS: Index = { get: () => undefined, list: () => [], scan: () => Promise.resolve() };
+
+it('calls that tell the end of a subagent say which, whatever a hook makes of their words', async () => {
+  const hooks = {
+    name: 'short',
+    hooks: { tool_result_persist: () => ({ result: '"accepted"' }) },
+  };
+  const at = await stage({ hooks });
+  const child = 'agent:main:subagent:u1';
+  const result = {
+    status: 'completed',
+    sessionId: child,
+    runId: 'sub-u1',
+    childSessionKey: child,
+    result: 'Seven.',
+    tokensUsed: 5,
+    duration: 1_000,
+  } satisfies SpawnResult;
+  let id: unknown;
+  const ask: AgentServices['ask'] = (_, event) => {
+    id = event['id'];
+    return Promise.resolve({ kind: 'answered', result });
+  };
+  const tools = createToolRegistry([sessionsSpawnTool]);
+  Object.assign(at.services, { tools, ask, talk: OPEN_TALK });
+  const calls = [planned('a', 'sessions_spawn', { task: 'count', wait: true }, { class: 'keyed' })];
+  const run = (context: EffectContext) =>
+    callKeyed.run({ ...session, calls }, { ...context, index: () => Promise.resolve(NO_ROWS) });
+  const [told] = await at.run(run, 'batch', 'discard');
+  expect(told).toMatchObject({ result: '"accepted"', ends: [id] });
 });
