@@ -116,18 +116,16 @@ export class HeldTalk {
     for (const { runId } of greetings) await endOf(client, runId);
   }
 
-  /** Begins each tree and each exchange once. */
+  /** Begins each tree and each exchange once. Who is killed meanwhile is told by `repeat`. */
   async begin(client: GatewayClient, suffix: number): Promise<void> {
-    for (const talk of TALKS) {
+    const talks = TALKS.map((talk) => {
       const words = `Ask ${targetOf(talk, suffix)}. [${talk}]`;
-      await send(client, this.#say(requesterOf(talk, suffix), words));
-    }
-    await this.beginTrees(client, Object.keys(TREES), suffix);
-  }
-
-  async beginTrees(client: GatewayClient, names: readonly string[], suffix: number): Promise<void> {
-    for (const name of names)
-      await send(client, this.#say(rootOf(name, suffix), `It is yours. [${name}]`));
+      return this.#say(requesterOf(talk, suffix), words);
+    });
+    const trees = Object.keys(TREES).map((name) =>
+      this.#say(rootOf(name, suffix), `It is yours. [${name}]`),
+    );
+    for (const told of [...talks, ...trees]) await send(client, told);
   }
 
   #say(sessionKey: string, message: string): Told {
@@ -231,10 +229,16 @@ export async function rowsOf(url: string): Promise<Rows> {
   return { subagents, conversations, census, deadLetters: dead.dead_letters };
 }
 
-/** An operator ends it; nobody waits for the answer. */
+/** An operator ends it: the answer may be lost, and it may be asked for again. */
 export async function killSubagent(url: string, id: string): Promise<void> {
   const body = JSON.stringify({ reason: 'it is enough' });
   await fetch(placeOf(url, `subagents/${id}/kill`), { ...AUTHORIZED, method: 'POST', body });
+}
+
+/** All that never end by themselves. */
+export async function killDoomed(url: string): Promise<void> {
+  const { subagents } = await rowsOf(url);
+  for (const { id, label } of subagents) if (label === 'doomed-1') await killSubagent(url, id);
 }
 
 const AUTHORIZED = { headers: { authorization: `Bearer ${TOKEN}` } };

@@ -58,12 +58,14 @@ export async function account(
   );
   const exchanges = rows.conversations.map(({ requester, target }) => [requester, target]);
   same('exchanges', exchanges.toSorted(), talked.toSorted());
-  for (const key of new Set([...known.keys()])) accountOfSession(key, known.get(key)!);
-  for (const key of known.keys()) await atRest(key, stored);
+  for (const [key, entries] of known) {
+    accountOfSession(key, entries);
+    await atRest(key, stored);
+  }
 }
 
 const same = (about: string, found: unknown, wanted: unknown): void =>
-  expect(found, about).toEqual(wanted);
+  expect({ about, found }).toEqual({ about, found: wanted });
 
 /** Nothing goes on, nothing is late, nothing was too much for anybody. */
 function accountOfRows({ census, deadLetters, conversations }: Rows): void {

@@ -43,7 +43,8 @@ export async function startTalkModel(
 ): Promise<TalkModel> {
   const server = await startOpenAiServer();
   const kept = new Set<string>();
-  let isHolding = true;
+  let letGo = () => {};
+  const released = new Promise<void>((resolve) => (letGo = resolve));
   server.otherwise((request): Plan => {
     const { name, words, step, about } = placeOf(request);
     const part: Part = name === REPORT ? { says: REPORT_READ } : (parts[name] ?? {});
@@ -54,17 +55,16 @@ export async function startTalkModel(
         thinkMs,
         calls: calls.map((one, n) => ({ id: `call_${about}_${n}`, ...one })),
       };
-    if (part.kept === 'ever' || (part.kept && isHolding)) {
-      kept.add(name);
-      return { kind: 'stall', deltas: ['so '] };
-    }
-    return { kind: 'answer', thinkMs, deltas: [part.says ?? `done ${name}`] };
+    if (part.kept) kept.add(name);
+    if (part.kept === 'ever') return { kind: 'stall', deltas: ['so '] };
+    const until = part.kept ? { until: released } : {};
+    return { kind: 'answer', thinkMs, deltas: [part.says ?? `done ${name}`], ...until };
   });
   return {
     baseUrl: server.baseUrl,
     kept,
     close: () => server.close(),
-    letGo: () => void (isHolding = false),
+    letGo,
   };
 }
 

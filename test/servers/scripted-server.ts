@@ -24,6 +24,8 @@ export type Plan =
       pieces?: number;
       /** waited before the first event, milliseconds: the time that a model thinks */
       thinkMs?: number;
+      /** waited for before the first event */
+      until?: Promise<unknown>;
       /** the body is written so many bytes at a time; default each event whole */
       bytesAtOnce?: number;
       /** the socket stays open after the end event */
@@ -194,6 +196,7 @@ const play = async (
     return void response.end();
   }
   const pace: Pace = plan.kind === 'answer' ? plan : {};
+  await pace.until;
   if (pace.thinkMs) await new Promise((resolve) => setTimeout(resolve, pace.thinkMs));
   const send = sender(response, pace);
   await protocol.begin(send, request);
@@ -253,7 +256,7 @@ const ping = async (
 
 const brokenEvent = 'event: message_delta\ndata: {"type": "mess\n\n';
 
-type Pace = { thinkMs?: number; delayMs?: number; bytesAtOnce?: number };
+type Pace = { thinkMs?: number; until?: Promise<unknown>; delayMs?: number; bytesAtOnce?: number };
 
 const sender = (response: ServerResponse, { delayMs = 0, bytesAtOnce = 0 }: Pace): Send => {
   return async (event, data) => {
