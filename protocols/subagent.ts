@@ -80,7 +80,7 @@ export type SpawnTerms = {
   readonly tokens: number;
   /** US dollars; absent: as many as the tree has */
   readonly costUsd?: number;
-  /** true: a workspace of its own, empty; false: that of the parent's agent */
+  /** true: a workspace of its own, empty; false: that of its parent */
   readonly isolated: boolean;
   /** how long its session can be read after its end, milliseconds */
   readonly keepMs: number;
@@ -94,6 +94,8 @@ export type SubagentTerms = SpawnTerms & {
   /** of the child; the root has 1 */
   readonly depth: number;
   /** subagents that it may start itself, with theirs */
+  /** whose files it works on where it is not isolated; absent: its parent's agent's */
+  readonly workspace?: Address;
   readonly spawns: number;
 };
 

@@ -30,7 +30,7 @@ import {
 } from './deed.ts';
 import { countRepeats, countTold, digestOf, identicalText, isIdentical } from './limits.ts';
 import * as rows from './rows.ts';
-import { admitterOf, workspaceOf } from './terms.ts';
+import { admitterOf, givenOf, workspaceOf } from './terms.ts';
 import type {
   CallToolsInput,
   PlannedCall,
@@ -89,7 +89,7 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
   agentId: context.agentId,
   runId: runOf(context).runId,
   calls: batchOf(context),
-  ...defined({ workspace: workspaceOf(context) }),
+  ...defined({ workspace: workspaceOf(context), given: givenOf(context) }),
 });
 
 // ---- results

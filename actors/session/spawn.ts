@@ -26,6 +26,7 @@ import { aged, placed, toSubagent, withPlace } from './children.ts';
 import { type At, type Deed, defined, firstOf, runOf, withRun } from './deed.ts';
 import { nextHop } from './lineage.ts';
 import type { SessionContext } from './types.ts';
+import { workspaceOf } from './terms.ts';
 import { goesOn } from './waits.ts';
 
 const REFUSED_ROW_MS = 3_600_000;
@@ -218,6 +219,8 @@ function reserve(
     terms: {
       ...terms,
       ...grant,
+      // what is confined to a workspace of its own starts nobody outside of it
+      ...(terms.isolated ? {} : defined({ workspace: workspaceOf(context) })),
       parent: sessionKey,
       root: context.terms?.root ?? sessionKey,
       depth: depthOf(context) + 1,

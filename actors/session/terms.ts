@@ -10,7 +10,7 @@ import { parseSessionKey } from '../../protocols/session-key.ts';
 import type { Delivered, Tell } from '../../protocols/statechart.ts';
 import { subagentAddress, type SubagentTerms } from '../../protocols/subagent.ts';
 import { type At, runOf } from './deed.ts';
-import type { SessionContext } from './types.ts';
+import type { CallToolsInput, SessionContext } from './types.ts';
 
 /** Model calls of one run (`RunLimits.turnsMax`). */
 export const TURNS_MAX = 64;
@@ -81,7 +81,12 @@ export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Addr
   if (!terms) return undefined;
   const id = subagentOf(sessionKey);
   if (terms.isolated && id !== undefined) return subagentAddress(tenant, id);
-  return address(tenant, 'agent', agentOf(terms.parent));
+  return terms.workspace ?? address(tenant, 'agent', agentOf(terms.parent));
+}
+
+/** The tools that its parent gave a subagent: it gives no others to those that it starts. */
+export function givenOf({ terms }: SessionContext): CallToolsInput['given'] {
+  return terms && { allow: terms.sandbox.allow, deny: terms.sandbox.deny };
 }
 
 const agentOf = (sessionKey: string): string => {

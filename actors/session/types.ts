@@ -24,6 +24,7 @@ import type {
   Usage,
   Verbosity,
 } from '../../protocols/session.ts';
+import type { SandboxPolicy } from '../../protocols/sandbox-policy.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import type {
   OrphanPolicy,
@@ -245,6 +246,8 @@ export type CallToolsInput = {
   readonly workspace?: Address;
 };
 export type ToolResult = {
+  /** of a subagent: the tools that its parent gave it */
+  readonly given?: Pick<SandboxPolicy, 'allow' | 'deny'>;
   readonly callId: string;
   readonly name: string;
   readonly result: string;

@@ -3,13 +3,14 @@
  * that the configuration allows; the caller's session decides whether there is a place and a grant.
  *
  * Invariants:
- *  1. No term is wider than the configuration has it: numbers are the smaller ones, tools the cut
- *     ones, and what was cut is told.
+ *  1. No term is wider than the configuration has it, nor than what the caller has itself: numbers
+ *     are the smaller ones, tools the cut ones, and what was cut is told.
  *  2. The parent is the session of the call, whatever a model writes.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
+import type { SandboxPolicy } from '../../../protocols/sandbox-policy.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { SessionSpawn, SpawnResult, SpawnTerms } from '../../../protocols/subagent.ts';
 import type { Index } from '../../../runtime/index.ts';
@@ -162,11 +163,11 @@ function termsOf(
   agentId: string,
   admitBy: string,
   { isolated = true }: Arguments,
-  { talk, installed }: ToolContext,
+  { talk, installed, given, confinement }: ToolContext,
 ): Terms {
   const rules = spawnRulesFor(talk, agentId);
   const places = subagentListPlaces(talk, agentId);
-  const { allow, deny, cut } = subagentTools(wish.tools, rules.sandbox, places, installed);
+  const { allow, deny, cut } = subagentTools(wish.tools, rules.sandbox, places, installed, given);
   const { model, thinking, purpose } = wish;
   const terms: SpawnTerms = {
     agentId,
@@ -174,7 +175,7 @@ function termsOf(
     ...(model === undefined ? {} : { model }),
     ...(thinking === undefined ? {} : { thinking }),
     ...(purpose === undefined ? {} : { purpose }),
-    sandbox: { ...rules.sandbox, allow, deny },
+    sandbox: { ...confined(rules.sandbox, isolated, confinement), allow, deny },
     turnsMax: Math.min(wish.maxTurns ?? Infinity, rules.turnsMax),
     timeoutMs: Math.min(wish.timeout ?? Infinity, rules.timeoutMs),
     tokens: Math.min(wish.maxTokens ?? Infinity, rules.tokens),
@@ -184,6 +185,24 @@ function termsOf(
   };
   return { terms, cut };
 }
+
+/** What works behind the boundary starts nobody on the host, nor who may do more to its files. */
+function confined(
+  sandbox: SandboxPolicy,
+  isolated: boolean,
+  { sandboxed, workspaceAccess: own }: ToolContext['confinement'],
+): SandboxPolicy {
+  if (!sandboxed) return sandbox;
+  const { workspaceAccess } = sandbox;
+  const narrower = ACCESS.indexOf(own) < ACCESS.indexOf(workspaceAccess) ? own : workspaceAccess;
+  return {
+    ...sandbox,
+    mode: 'always',
+    workspaceAccess: isolated ? workspaceAccess : narrower,
+  };
+}
+/** The least first. */
+const ACCESS: readonly SandboxPolicy['workspaceAccess'][] = ['none', 'ro', 'rw'];
 
 async function spawn(
   { task, label, context: quoted, wait = false, reportBack = true }: Arguments,

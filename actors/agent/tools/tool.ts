@@ -48,6 +48,8 @@ export type ToolContext = {
   readonly talk: TalkRules;
   /** The tools of this installation, by what lists know them by. */
   readonly installed: readonly Pick<Tool, 'name' | 'aliases' | 'groups'>[];
+  /** Of a subagent: what its parent gave it, as lists. */
+  readonly given?: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   /** Values that skills put into the environment of commands (AL5). Names only in logs. */
   readonly env: Readonly<Record<string, string>>;
 };

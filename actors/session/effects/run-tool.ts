@@ -99,6 +99,7 @@ async function outcomeOf(
           },
           talk,
           installed: tools.all(),
+          ...(input.given ? { given: input.given } : {}),
           env,
         }),
       ),

@@ -1,9 +1,11 @@
 /** What a subagent's session lives by (AA6, AA7). */
 import { describe, expect, it } from 'vitest';
-import { admitterOf, underTerms, workspaceOf } from '../../../actors/session/terms.ts';
+import { admitterOf, givenOf, underTerms, workspaceOf } from '../../../actors/session/terms.ts';
 import type { SessionContext } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
-import { settings } from './driven.ts';
+import type { SubagentReserve } from '../../../protocols/subagent.ts';
+import { spawnLimits, spawnOf, spawnTerms } from './bonds-walk.ts';
+import { answer, call, Driven, settings } from './driven.ts';
 import { terms } from './terms-of-test.ts';
 
 const context = (more: object = {}) =>
@@ -63,5 +65,29 @@ describe('a subagent', () => {
     expect(workspaceOf(context({ terms: terms({ isolated: false }) }))).toBe(
       address('default', 'agent', 'main'),
     );
+  });
+
+  it('that is confined to its own workspace starts nobody in that of its agent', () => {
+    const session = new Driven('agent:scout:subagent:u1');
+    const parent = address('default', 'subagent', 'u1');
+    session.receive('sub-u1', { terms: terms({ spawns: 9 }) }, parent);
+    session.admit('sub-u1');
+    session.done('model', answer([call('a'), call('b')]));
+    const limits = { ...spawnLimits, depthMax: 4, concurrentMax: 3 };
+    const grantOf = (id: string, isolated: boolean) => {
+      const asked = { limits, terms: { ...spawnTerms, isolated } };
+      const { tells } = session.send(spawnOf(id, 'sub-u1', asked));
+      const { event } = tells.find(({ event }) => event.type === 'subagent.reserve')!;
+      return (event as unknown as SubagentReserve).terms;
+    };
+    expect(workspaceOf(context({ terms: grantOf('c1', false) }))).toBe(parent);
+    expect(
+      workspaceOf(context({ sessionKey: 'agent:scout:subagent:c2', terms: grantOf('c3', true) })),
+    ).toBe(address('default', 'subagent', 'c2'));
+  });
+
+  it('gives those that it starts no tools that it was not given', () => {
+    expect(givenOf(context())).toBeUndefined();
+    expect(givenOf(context({ terms: terms() }))).toEqual({ allow: [], deny: [] });
   });
 });

@@ -52,6 +52,25 @@ describe('the tools of a subagent', () => {
     );
   });
 
+  it('are none that the one who asks was not given itself, if it is a subagent', () => {
+    const asking = fc.option(fc.array(fc.oneof(entry, fc.constant('*'))), { nil: undefined });
+    fc.assert(
+      fc.property(asking, lists, lists, (asked, of, own) => {
+        const given = subagentTools(asked, of, places, installed, own);
+        for (const tool of installed) {
+          const isAsked = !asked || asked.some((one) => names(one, tool));
+          const isLeft = has(of.allow, of.deny, tool) && has(own.allow, own.deny, tool);
+          expect(has(given.allow, given.deny, tool)).toBe(isAsked && isLeft);
+        }
+      }),
+    );
+    const none = subagentTools(['exec'], { allow: [], deny: [] }, places, installed, {
+      allow: ['read'],
+      deny: [],
+    });
+    expect(none.cut).toEqual([{ tool: 'exec', rule: 'what you were given' }]);
+  });
+
   it('are what the lists say when none is asked for by name', () => {
     const given = { allow: ['read'], deny: ['group:web'] };
     for (const asked of [undefined, ['*'], ['write', '*']])

@@ -212,3 +212,40 @@ describe('sessions_spawn', () => {
     );
   });
 });
+
+describe('sessions_spawn from behind the boundary', () => {
+  const wide: TalkRules = {
+    ...RULES,
+    agents: {
+      ...RULES.agents,
+      coder: { sandbox: { mode: 'none', workspaceAccess: 'rw', allow: [], deny: [] } },
+    },
+  };
+  const sandboxOf = async (args: object, over: Partial<ToolContext>) => {
+    const open = await opened();
+    await spawn(open, { agentId: 'coder', ...args }, { talk: wide, ...over });
+    return lastTerms(open)['sandbox'];
+  };
+
+  it('starts nobody on the host, nor who may do more to its own files', async () => {
+    const confinement = { sandboxed: true, workspaceAccess: 'none' } as const;
+    expect(await sandboxOf({ isolated: false }, { confinement })).toMatchObject({
+      mode: 'always',
+      workspaceAccess: 'none',
+    });
+    expect(await sandboxOf({}, { confinement })).toMatchObject({
+      mode: 'always',
+      workspaceAccess: 'rw',
+    });
+    const free = { sandboxed: false, workspaceAccess: 'rw' } as const;
+    expect(await sandboxOf({}, { confinement: free })).toMatchObject({ mode: 'none' });
+  });
+
+  it('gives no tools that the subagent was not given itself', async () => {
+    const given = { allow: ['group:fs'], deny: ['write'] };
+    expect(await sandboxOf({}, { given })).toMatchObject({ allow: ['read', 'edit'] });
+    expect(await sandboxOf({ tools: ['exec', 'group:web'] }, { given })).toMatchObject({
+      deny: ['*'],
+    });
+  });
+});
