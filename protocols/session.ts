@@ -213,6 +213,7 @@ export type SessionRow = {
   /** transcript entries */
   messages: number;
   pending: number;
+  /** that answers the run, else of its own settings, else that answered last */
   model?: string;
   runId?: string;
   usage: Usage;

@@ -114,6 +114,7 @@ export function renew({ context, event }: At): Deed {
     ...(context.isFresh ? {} : { ended: endedOf(context) }),
     usage: NO_USAGE,
     ...(context.contextTokens === undefined ? {} : { contextTokens: undefined }),
+    ...(context.usedModel === undefined ? {} : { usedModel: undefined }),
     lastMessage: '',
     length: context.length + 1,
     updatedAt: now,

@@ -15,9 +15,11 @@ export function set({ context, event }: At): Deed {
   const given = { model, thinking, queue, verbose, reasoning, label: name ?? label };
   const named = Object.entries(given).filter(([, value]) => value !== undefined);
   const own: OwnSettings = defined({ ...context.own, ...Object.fromEntries(named) });
+  const isOther = model !== undefined && context.usedModel !== undefined;
+  const change = { own, ...(isOther ? { usedModel: undefined } : {}) };
   return {
-    change: { own },
-    rows: [rows.sessionRow({ ...context, own })],
+    change,
+    rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to: metaOf(event).reply, result: own },
   };
 }

@@ -55,7 +55,7 @@ export function joinedEndRow(context: SessionContext, joined: Joined, now: numbe
 export function sessionRow(context: SessionContext): Project {
   const { sessionKey, sessionId, agentId, updatedAt, createdAt } = context;
   const { length, queue, folded, run, usage, lastMessage, own } = context;
-  const { channel, contextTokens, terms } = context;
+  const { channel, contextTokens, terms, usedModel } = context;
   const value: SessionRow = {
     sessionKey,
     sessionId,
@@ -68,7 +68,7 @@ export function sessionRow(context: SessionContext): Project {
     usage,
     lastMessage,
     ...defined({
-      model: run?.usedModel ?? own.model,
+      model: run?.usedModel ?? own.model ?? usedModel,
       runId: run?.runId,
       label: own.label,
       channel,

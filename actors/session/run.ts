@@ -209,6 +209,7 @@ export function takeAnswer({ context, event }: At): Deed {
     contextFrom: output.from ?? context.contextFrom,
     usage: sum(context.usage, output.usage),
     contextTokens: output.usage.inputTokens,
+    usedModel: output.model,
     lastMessage: firstOf(output.text || context.lastMessage, PREVIEW_CHARACTERS),
     run: {
       ...run,

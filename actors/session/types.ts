@@ -159,6 +159,8 @@ export type SessionContext = {
   /** the door that people came through last */
   readonly channel?: string;
   readonly contextTokens?: number;
+  /** that answered last; another setting, and a reset, take it away */
+  readonly usedModel?: string;
   /** of a subagent's session */
   readonly terms?: SubagentTerms;
   /** of one whose subagent has ended: what is left of its grant has gone back */

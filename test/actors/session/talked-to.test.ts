@@ -104,6 +104,24 @@ describe('a message of an agent', () => {
   );
 });
 
+describe('a message that joins a run of agents', () => {
+  it('leaves it the messages that it has, neither more nor fewer', () => {
+    for (const left of [0, 150]) {
+      const session = new Driven();
+      session.receive('m1', ofAgent, conversation);
+      session.admit('m1');
+      session.done('model', answer([call('a')]));
+      const steered = { origin, lineage: { hops: 7, visited: ['agent:x:main'], left } };
+      session.receive('m2', { ...steered, queue: 'steer' }, subagent);
+      session.done('tools', [resultOf('a')]);
+      expect(session.context.run).toMatchObject({
+        joined: [{ runId: 'm2' }],
+        lineage: { hops: 7, visited: ['agent:other:main', 'agent:x:main'], left: 9 },
+      });
+    }
+  });
+});
+
 describe('the sender of a message that asked for it is told of its end', () => {
   const told = { type: 'run.ended', to: conversation, runId: 'm1', open: 0 };
 
@@ -169,6 +187,21 @@ describe('the sender of a message that asked for it is told of its end', () => {
     const said = session.done('model', answer([]));
     expect(endsIn(said)).toMatchObject([{ channel: 'telegram' }]);
     expect(rowIn(said)).toMatchObject({ channel: 'telegram', contextTokens: 3 });
+  });
+
+  it('with the model that answered last, until another one is set or it is reset', () => {
+    const begun = () => {
+      const session = new Driven();
+      session.receive('m1', ofAgent, conversation);
+      session.admit('m1');
+      return { session, said: session.done('model', answer([], { model: 'offline/x' })) };
+    };
+    expect(rowIn(begun().said)).toMatchObject({ status: 'idle', model: 'offline/x' });
+    const set = (model: string | null) =>
+      rowIn(begun().session.send({ type: 'session.set', model })).model;
+    expect([set('offline/y'), set(null)]).toEqual(['offline/y', undefined]);
+    const { session } = begun();
+    expect(rowIn(session.send({ type: 'session.reset' }))).not.toHaveProperty('model');
   });
 
   it('in 32 Ki characters', () => {
