@@ -246,6 +246,14 @@ export function begin({ context, event }: At): Deed {
 const lineageOf = (messages: readonly Pending[], first?: Lineage): Lineage | undefined =>
   messages.reduce((joined, { lineage }) => joinedLineage(joined, lineage), first);
 
+/** It goes on with the messages that the run has left: they are neither more nor fewer for it. */
+const joining =
+  ({ lineage: has }: Run) =>
+  (pending: Pending): Pending => {
+    const { lineage } = pending;
+    return lineage && has ? { ...pending, lineage: { ...lineage, left: has.left } } : pending;
+  };
+
 /** A run of its own for what subagents have reported; the same reports, the same id. */
 const reported = ({ origin }: TakenReports, now: number): Pending => ({
   runId: reportId(origin),
@@ -341,7 +349,7 @@ export function steer({ context, event }: At): Deed {
     })),
   ];
   const joined = [...folded, ...taken].map(joinedOf);
-  const lineage = joinedLineage(run.lineage, lineageOf(taken, report?.lineage));
+  const lineage = joinedLineage(run.lineage, lineageOf(taken.map(joining(run)), report?.lineage));
   const change = {
     ...report?.change,
     queue: context.queue.filter((pending) => !taken.includes(pending)),

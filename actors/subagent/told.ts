@@ -36,7 +36,10 @@ export function task({ context }: Args): Tell {
   return { to: childAddress(context), event, ask: true, ...(principal ? { principal } : {}) };
 }
 
-/** Joins the run that goes on; the words are an agent's, so they are never folded into a line. */
+/**
+ * Joins the run that goes on; the words are an agent's, so they are never folded into a line. They
+ * bring no messages with them: those of the grant went with the task.
+ */
 export function steer({ context, event }: Args): Tell {
   const { id, steers, shownUnder } = context;
   const said: SessionReceive = {
@@ -44,7 +47,7 @@ export function steer({ context, event }: Args): Tell {
     runId: `steer-${id}-${steers}`,
     text: event.type === 'subagent.steer' ? event.text : '',
     origin: { kind: 'agent', sessionKey: shownUnder, ids: [id] },
-    lineage: reservedOf(context).lineage,
+    lineage: { ...reservedOf(context).lineage, left: 0 },
     queue: 'steer',
   };
   return { to: childAddress(context), event: said };

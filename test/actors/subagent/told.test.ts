@@ -112,6 +112,16 @@ describe('the task', () => {
   });
 });
 
+describe('what its parent says to it meanwhile', () => {
+  it('brings no messages with it: those of the grant went with the task, and only once', () => {
+    const subagent = running();
+    for (const text of ['faster', 'and shorter']) {
+      const { event } = subagent.take({ type: 'subagent.steer', text }, PARENT).tells[0]!;
+      expect(event).toMatchObject({ text, queue: 'steer', lineage: { hops: 1, left: 0 } });
+    }
+  });
+});
+
 describe('the end', () => {
   it('carries what all runs have used, each once, with what was used below', () => {
     const subagent = running();
