@@ -6,6 +6,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { type ConversationRow, CONVERSATIONS_INDEX } from '../../protocols/conversation.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
+import { saidByAgent } from '../../actors/agent/context/envelope.ts';
 import { type SubagentRow, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type ServedApi, startModelServer } from '../servers/model-server.ts';
@@ -17,8 +18,9 @@ export type Turn = {
   /** who is asked, by its prompt */
   readonly agent: string;
   readonly isSubagent: boolean;
-  /** the last words that are no result of a tool */
+  /** the last words that are no result of a tool; of an agent without the mark around them */
   readonly said: string;
+  readonly isOfAgent: boolean;
   /** what tools have answered since */
   readonly results: readonly Said[];
   /** all of the conversation, oldest first */
@@ -81,7 +83,8 @@ function turnOf({ body }: SeenRequest, request: number): Turn {
   return {
     agent: /You are '([^']+)'/.exec(system)?.[1] ?? '',
     isSubagent: system.includes('You are a subagent'),
-    said: parts[at]?.text ?? '',
+    said: saidByAgent(parts[at]?.text ?? ''),
+    isOfAgent: parts[at]?.text.startsWith('<agent_message from=') ?? false,
     results: parts
       .slice(at + 1)
       .flatMap(({ kind, text }) => (kind === 'result' ? [readSaid(text)] : [])),
