@@ -34,6 +34,9 @@ export const REPORTS_TITLE = '[Results of subagents]';
 export const subagentAddress = (tenant: string, id: string): Address =>
   address(tenant, 'subagent', id);
 
+/** Of the first run of its session. */
+export const subagentRunId = (id: string): string => `sub-${id}`;
+
 /** What becomes of the children of a session that is reset or deleted. */
 export type OrphanPolicy =
   /** they are killed, and their own with them */
@@ -91,11 +94,11 @@ export type SubagentTerms = SpawnTerms & {
   /** session keys */
   readonly parent: string;
   readonly root: string;
+  /** whose files it works on where it is not isolated; absent: its parent's agent's */
+  readonly workspace?: Address;
   /** of the child; the root has 1 */
   readonly depth: number;
   /** subagents that it may start itself, with theirs */
-  /** whose files it works on where it is not isolated; absent: its parent's agent's */
-  readonly workspace?: Address;
   readonly spawns: number;
 };
 

@@ -88,4 +88,8 @@ export type Wait = Asking & {
 };
 
 /** A conversation that the run has begun; absent: it is not known yet whether it was delivered. */
-export type Begun = { readonly id: string; readonly delivered?: boolean };
+export type Begun = {
+  readonly id: string;
+  readonly delivered?: boolean;
+  readonly refused?: true;
+};

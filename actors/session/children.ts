@@ -27,6 +27,7 @@ import {
   type SubagentKill,
   type SubagentReport,
   subagentAddress,
+  subagentRunId,
 } from '../../protocols/subagent.ts';
 import type { Awaited, Child, Spawned } from './bonds.ts';
 import { below, settled, tokensOf } from './books.ts';
@@ -100,7 +101,7 @@ export function takeEnded(at: At): Deed {
   return { tells: [toSubagent(context, ended.id, { type: 'subagent.heard', how: 'unknown' })] };
 }
 
-function takeFirst(at: At, ended: SubagentEnded, child: Child): Deed {
+export function takeFirst(at: At, ended: SubagentEnded, child: Child): Deed {
   const { context, event } = at;
   const { books, children = [] } = context;
   const now = nowOf(event);
@@ -185,8 +186,7 @@ export const overBy = (context: SessionContext): Pick<SessionContext, 'isOver'> 
 /** A subagent that was told to stop: nothing of it goes on any more, and no run will say so. */
 function lastEnd(context: SessionContext, now: number): Tell[] {
   const grantor = grantorOf(context);
-  const { isOver } = overBy(context);
-  if (!grantor || !isOver || (context.children ?? []).some(({ lost }) => !lost)) return [];
+  if (!grantor || !overBy(context).isOver) return [];
   const event: RunEnded = {
     type: 'run.ended',
     runId: '',
@@ -247,8 +247,29 @@ export function atRunEnd(context: SessionContext): Loosened {
   const waits = waitsAtRunEnd(context);
   const all = () => true;
   const { change, tells } = loosen(context, all, all);
-  return { change: { ...waits.change, ...change }, tells, answers: waits.answers ?? [] };
+  const unanswered = (context.children ?? []).flatMap(({ wait, ...child }): Reply[] =>
+    wait ? [{ to: wait.reply ?? undefined, result: acceptedOf(child) }] : [],
+  );
+  return {
+    change: { ...waits.change, ...change },
+    tells,
+    answers: [...(waits.answers ?? []), ...unanswered],
+  };
 }
+
+/** What a call is told of a subagent that it does not wait for. */
+export const acceptedOf = ({
+  id,
+  sessionKey,
+  tokens,
+  going,
+}: Pick<Child, 'id' | 'sessionKey' | 'tokens' | 'going'>): SpawnResult => ({
+  status: 'accepted',
+  runId: subagentRunId(id),
+  childSessionKey: sessionKey,
+  queued: !going,
+  tokens,
+});
 
 /**
  * The calls of these subagents wait no longer: who goes on reports, and an end that was an answer
@@ -286,11 +307,12 @@ const withoutWait = <T extends Pick<Child, 'wait'>>({ wait: _, ...rest }: T): Om
 
 /**
  * What will begin another run of this session by itself: ends that will be told or have not been
- * read, and messages that wait.
+ * read, and messages that wait. Of a subagent's session also the silent ends: its own waits for
+ * them, or what they have used would be counted by nobody.
  */
 export function openOf(context: SessionContext): number {
-  const { children = [], reports = [], awaited = [], queue, folded } = context;
-  const going = children.filter(({ lost, reportBack }) => !lost && reportBack);
+  const { children = [], reports = [], awaited = [], queue, folded, terms } = context;
+  const going = children.filter(({ lost, reportBack }) => !lost && (reportBack || terms));
   return going.length + reports.length + awaited.length + queue.length + folded.length;
 }
 

@@ -40,6 +40,7 @@ export const sessionMachine = sessionSetup.createMachine({
     'session.spawn': { actions: 'spawn' },
     'session.kill': { actions: 'kill' },
     'subagent.ended': { actions: 'takeEnded' },
+    refused: { actions: 'takeRefusal' },
     'session.adopt': { actions: 'adopt' },
     'session.converse': { actions: 'converse' },
     'conversation.answered': { actions: 'takeConversationAnswer' },
@@ -62,6 +63,7 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.reset': { target: 'between', actions: 'askReset' },
         'subagent.ended': { target: 'between', actions: 'takeEnded' },
+        refused: { target: 'between', actions: 'takeRefusal' },
       },
     },
     collecting: {
@@ -76,7 +78,9 @@ export const sessionMachine = sessionSetup.createMachine({
         ],
         'session.abort': { target: 'between', actions: 'abort' },
         'session.reset': { target: 'between', actions: 'askReset' },
+        'session.kill': { target: 'between', actions: 'kill' },
         'subagent.ended': { target: 'between', actions: 'takeEnded' },
+        refused: { target: 'between', actions: 'takeRefusal' },
       },
     },
     compacting: {

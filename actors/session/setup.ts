@@ -15,6 +15,7 @@ import * as limits from './limits.ts';
 import { adopt } from './orphans.ts';
 import * as own from './own-settings.ts';
 import * as queue from './queue.ts';
+import { takeRefusal } from './refusals.ts';
 import * as reports from './reports.ts';
 import * as run from './run.ts';
 import { spawn } from './spawn.ts';
@@ -138,6 +139,7 @@ export const sessionSetup = setup({
     spawn: does(spawn),
     kill: does(children.kill),
     takeEnded: does(children.takeEnded),
+    takeRefusal: does(takeRefusal),
     adopt: does(adopt),
     converse: does(waits.converse),
     takeConversationAnswer: does(waits.takeConversationAnswer),

@@ -14,6 +14,7 @@ import {
   SPAWNS_WAITING_MAX,
   type SpawnResult,
   subagentAddress,
+  subagentRunId,
   type SubagentReserve,
   type SubagentRow,
   subagentRowKey,
@@ -22,11 +23,11 @@ import {
 import type { Lineage, LineageLimits } from '../../protocols/lineage.ts';
 import type { Asking, Awaited, Books, Child, Spawned } from './bonds.ts';
 import { booksOf, type Grant, leftOf, taken } from './books.ts';
-import { aged, placed, toSubagent, withPlace } from './children.ts';
+import { acceptedOf, aged, placed, toSubagent, withPlace } from './children.ts';
 import { type At, type Deed, defined, firstOf, runOf, withRun } from './deed.ts';
 import { nextHop } from './lineage.ts';
-import type { SessionContext } from './types.ts';
 import { workspaceOf } from './terms.ts';
+import type { SessionContext } from './types.ts';
 import { goesOn } from './waits.ts';
 
 const REFUSED_ROW_MS = 3_600_000;
@@ -119,7 +120,7 @@ function refusedRow(context: SessionContext, asked: Asked, { why }: No): Project
   const row: SubagentRow = {
     id,
     sessionKey: keys.subagent(terms.agentId, id),
-    runId: runIdOf(id),
+    runId: subagentRunId(id),
     agentId: terms.agentId,
     parent: sessionKey,
     parentRunId: runId,
@@ -140,7 +141,6 @@ function refusedRow(context: SessionContext, asked: Asked, { why }: No): Project
 
 // ---- yes
 
-const runIdOf = (id: string): string => `sub-${id}`;
 const depthOf = ({ terms }: SessionContext): number => terms?.depth ?? 1;
 
 const limitsOf = ({ limits: { hopsMax, messagesMax = MESSAGES_MAX } }: Asked): LineageLimits => ({
@@ -199,7 +199,7 @@ function granted(context: SessionContext, asked: Asked, books: Books): Deed {
       }),
     },
     tells: [reserve(context, asked, { grant, hold, lineage: { ...given, left: ofChild } })],
-    ...(wait ? {} : { answer: accepted(asked, grant.tokens, hold) }),
+    ...(wait ? {} : { answer: accepted(asked, grant.tokens, !hold) }),
   };
 }
 
@@ -232,17 +232,10 @@ function reserve(
   return { to: subagentAddress(tenant, id), event };
 }
 
-const accepted = ({ id, terms, meta }: Asked, tokens: number, queued: boolean): Reply => {
-  const childSessionKey = keys.subagent(terms.agentId, id);
-  const result: SpawnResult = {
-    status: 'accepted',
-    runId: runIdOf(id),
-    childSessionKey,
-    queued,
-    tokens,
-  };
-  return { to: meta.reply, result };
-};
+const accepted = ({ id, terms, meta }: Asked, tokens: number, going: boolean): Reply => ({
+  to: meta.reply,
+  result: acceptedOf({ id, sessionKey: keys.subagent(terms.agentId, id), tokens, going }),
+});
 
 // ---- once more
 
@@ -250,8 +243,7 @@ const accepted = ({ id, terms, meta }: Asked, tokens: number, queued: boolean): 
 function again(context: SessionContext, asked: Asked, known: Spawned): Deed {
   const { children = [], awaited = [] } = context;
   const child = children.find(({ id }) => id === asked.id);
-  if (!asked.wait)
-    return { answer: accepted(asked, known.tokens, child !== undefined && !child.going) };
+  if (!asked.wait) return { answer: accepted(asked, known.tokens, child?.going ?? true) };
   const wait = askingOf(asked);
   if (child)
     return {

@@ -246,10 +246,10 @@ export type CallToolsInput = {
   readonly calls: readonly PlannedCall[];
   /** whose files the tools work on; absent: the agent's */
   readonly workspace?: Address;
-};
-export type ToolResult = {
   /** of a subagent: the tools that its parent gave it */
   readonly given?: Pick<SandboxPolicy, 'allow' | 'deny'>;
+};
+export type ToolResult = {
   readonly callId: string;
   readonly name: string;
   readonly result: string;

@@ -19,6 +19,7 @@ import {
   conversationAddress,
   type SessionConverse,
 } from '../../protocols/conversation.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
 import { PROBE_PATH_MAX, type SessionCycle, type SessionProbe } from '../../protocols/session.ts';
 import type { Delivered, Tell } from '../../protocols/statechart.ts';
 import type { Begun, Wait } from './bonds.ts';
@@ -59,7 +60,7 @@ function refusal(context: SessionContext, asked: SessionConverse): string | unde
 }
 
 const resultOf = (
-  { id, target }: SessionConverse,
+  { id, target }: Pick<Wait, 'id' | 'target'>,
   fields: Pick<ConversationResult, 'status' | 'delivered' | 'reason'>,
 ): ConversationResult => ({
   conversationId: id,
@@ -119,8 +120,8 @@ function again(context: SessionContext, asked: Delivered<SessionConverse>, known
       change: { waits: waits.map((one) => (one.id === asked.id ? { ...one, reply } : one)) },
     };
   }
-  const { delivered = false } = known;
-  const result = resultOf(asked, { status: delivered ? 'accepted' : 'refused', delivered });
+  const { delivered = false, refused: isRefused } = known;
+  const result = resultOf(asked, { status: isRefused ? 'refused' : 'accepted', delivered });
   return { answer: { to: asked.meta.reply, result } };
 }
 
@@ -128,11 +129,21 @@ function again(context: SessionContext, asked: Delivered<SessionConverse>, known
 export function takeConversationAnswer({ context, event }: At): Deed {
   const { id, result } = event as ConversationAnswered;
   const wait = (context.waits ?? []).find((one) => one.id === id);
-  if (!wait) return {};
+  return wait ? answered(context, wait, result) : {};
+}
+
+/** The conversation could not be begun. */
+export const refusedBegin = (context: SessionContext, wait: Wait, error: ErrorData): Deed =>
+  answered(context, wait, {
+    ...resultOf(wait, { status: 'refused', delivered: false, reason: error.message }),
+    error,
+  });
+
+/** The call that waits has its answer. */
+function answered(context: SessionContext, wait: Wait, result: ConversationResult): Deed {
+  const { id } = wait;
   const { conversations = [] } = runOf(context);
-  const noted = conversations.map((one) =>
-    one.id === id ? { id, delivered: result.delivered } : one,
-  );
+  const noted = conversations.map((one) => (one.id === id ? begunOf(id, result) : one));
   return {
     change: {
       ...withRun(context, { conversations: noted }),
@@ -141,6 +152,12 @@ export function takeConversationAnswer({ context, event }: At): Deed {
     answer: { to: wait.reply ?? undefined, result },
   };
 }
+
+const begunOf = (id: string, { delivered, status }: ConversationResult): Begun => ({
+  id,
+  delivered,
+  ...(status === 'refused' ? { refused: true } : {}),
+});
 
 /** Probes are of use while somebody waits. */
 function waitsWithout(
@@ -167,11 +184,10 @@ export function waitsAtRunEnd({ waits, probed }: SessionContext): Deed {
     change: { waits: undefined, probed: undefined },
     answers: waits.map(({ id, target, reply }) => ({
       to: reply ?? undefined,
-      result: resultOf({ id, target } as SessionConverse, {
-        status: 'accepted',
-        delivered: false,
-        reason: 'run-ended',
-      }),
+      result: resultOf(
+        { id, target },
+        { status: 'accepted', delivered: false, reason: 'run-ended' },
+      ),
     })),
   };
 }

@@ -10,6 +10,3 @@ export const childAddress = (context: SubagentContext): Address =>
   address(context.tenant, 'session', childKey(context));
 export const parentAddress = ({ tenant, parent }: SubagentContext): Address | undefined =>
   parent === null ? undefined : address(tenant, 'session', parent);
-
-/** Of the first run of its session. */
-export const runIdOf = ({ id }: SubagentContext): string => `sub-${id}`;

@@ -7,12 +7,13 @@ import {
   type SubagentRow,
   type SubagentStatus,
   subagentRowKey,
+  subagentRunId,
   SUBAGENTS_INDEX,
 } from '../../protocols/subagent.ts';
 import { cutMiddle } from '../agent/context/cut.ts';
 import { firstOf, sum } from '../session/deed.ts';
 import { PLACE_MS, reservedOf, wholeTimeMs } from './life.ts';
-import { childAddress, childKey, parentAddress, runIdOf } from './places.ts';
+import { childAddress, childKey, parentAddress } from './places.ts';
 import type { Args, SubagentContext } from './types.ts';
 
 const ROW_TEXT_CHARACTERS = 120;
@@ -24,7 +25,7 @@ export function task({ context }: Args): Tell {
   const { terms, task: text, lineage, principal } = reservedOf(context);
   const event: SessionReceive = {
     type: 'session.receive',
-    runId: runIdOf(context),
+    runId: subagentRunId(context.id),
     text,
     origin: { kind: 'task', sessionKey: parent ?? reserved!.terms.parent, ids: [id] },
     lineage,
@@ -85,7 +86,7 @@ function endedOf(context: SubagentContext): SubagentEnded {
     type: 'subagent.ended',
     id,
     sessionKey: childKey(context),
-    runId: runIdOf(context),
+    runId: subagentRunId(context.id),
     outcome: outcome!,
     findings: findingsOf(text, childKey(context)),
     task: firstOf(whole, ROW_TEXT_CHARACTERS),
@@ -120,7 +121,7 @@ const published = (
     at,
     stream: 'subagent',
     id,
-    childRunId: runIdOf(context),
+    childRunId: subagentRunId(context.id),
     childSessionKey: childKey(context),
     ...(label === undefined ? {} : { label }),
     ...phase,
@@ -167,7 +168,7 @@ export function row({ context }: Args): Project {
   const value: SubagentRow = {
     id,
     sessionKey: childKey(context),
-    runId: runIdOf(context),
+    runId: subagentRunId(context.id),
     agentId: terms.agentId,
     parent: shownUnder,
     parentRunId,

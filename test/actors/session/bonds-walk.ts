@@ -94,6 +94,13 @@ const from = (name: string, event: Message, sender: string): Move => ({
 const other = address('default', 'session', 'agent:other:main');
 const subagent = (id: string) => subagentAddress('default', id);
 
+const NOT_BEGUN = {
+  type: 'refused',
+  to: 'm',
+  message: 'subagent.reserve',
+  error: { code: 'UNREGISTERED', message: 'no worker knows subagents' },
+};
+
 /** Few at a time: what many bonds come to is shown by children.test.ts and waits.test.ts. */
 export const bonds = (live: Live): Move[] => {
   const { run, children = [], waits = [], reports = [] } = contextOf(live);
@@ -110,6 +117,7 @@ export const bonds = (live: Live): Move[] => {
       : []),
     ...(reports.length < 2 ? [from('a subagent ends', endedOf(child), subagent(child))] : []),
     from('an end again', endedOf(child, { again: true }), subagent(child)),
+    from('it could not be begun', NOT_BEGUN, subagent(child)),
     { name: 'kill', event: { type: 'session.kill' } },
     ...(children.length < 2
       ? [from('adopt', { type: 'session.adopt', children: [adopted] }, other)]

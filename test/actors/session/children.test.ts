@@ -164,7 +164,11 @@ describe('the end of a subagent', () => {
   it('is reported when the run that waited for it has ended', () => {
     const session = acting();
     spawn(session, 'c1', { wait: true });
-    session.send({ type: 'session.abort' });
+    const said = session.send({ type: 'session.abort' });
+    expect(said.answers).toMatchObject([
+      { result: { aborted: ['r1'] } },
+      { result: { status: 'accepted' } },
+    ]);
     expect(session.state).toBe('idle');
     end(session, 'c1');
     expect(session.context.run?.origin).toMatchObject({ kind: 'subagents', ids: ['c1'] });
@@ -212,6 +216,42 @@ describe('the end of a subagent', () => {
     const said = end(session, 'c9');
     expect(told(said, 'subagent.heard')).toMatchObject({ how: 'unknown' });
     expect(session.state).toBe('idle');
+  });
+});
+
+describe('a subagent that could not be begun', () => {
+  const refusal = (message: string) => ({
+    type: 'refused',
+    to: 'm',
+    message,
+    error: { code: 'UNREGISTERED', message: 'no worker knows subagents' },
+  });
+
+  it('gives its grant back, and is reported like any other end', () => {
+    const session = acting();
+    spawn(session, 'c1');
+    session.send(refusal('subagent.go'), subagent('c1'));
+    expect(session.context.children).toHaveLength(1);
+    session.send(refusal('subagent.reserve'), subagent('c1'));
+    expect(session.context.children).toBeUndefined();
+    expect(session.context.books).toMatchObject({ tokens: limits.tokensPerTree });
+    expect(session.context.reports).toMatchObject([{ id: 'c1', outcome: 'refused' }]);
+    session.done('tools', [resultOf('a')]);
+    expect(session.entries.at(-1)).toMatchObject({
+      text: expect.stringContaining('not started (no worker knows subagents)') as string,
+    });
+  });
+
+  it('begins the run that reads so where nothing goes on, and answers the call that waits', () => {
+    const idle = acting();
+    spawn(idle, 'c1');
+    finish(idle);
+    idle.send(refusal('subagent.reserve'), subagent('c1'));
+    expect(idle.context.run?.origin?.ids).toEqual(['c1']);
+    const waiting = acting();
+    spawn(waiting, 'c1', { wait: true });
+    const said = waiting.send(refusal('subagent.reserve'), subagent('c1'));
+    expect(said.answers[0]?.result).toMatchObject({ status: 'refused', tokensUsed: 0 });
   });
 });
 
@@ -341,6 +381,31 @@ describe("a subagent's session", () => {
     const last = end(session, 'g1', { outcome: 'killed' });
     expect(told(last, 'run.ended')).toMatchObject({ open: 0, below: { spawned: 1 } });
     expect(session.state).toBe('idle');
+  });
+
+  it('that is told to stop while it collects reports has nothing more to begin', () => {
+    const session = child();
+    for (const id of ['g1', 'g2']) spawn(session, id, deep);
+    finish(session);
+    end(session, 'g1');
+    expect(session.state).toBe('collecting');
+    session.send({ type: 'session.abort' }, own);
+    session.send({ type: 'session.kill', reason: 'late' }, own);
+    expect(session.state).toBe('idle');
+    expect(told(end(session, 'g2'), 'run.ended')).toMatchObject({ open: 0, below: { spawned: 2 } });
+  });
+
+  it('has its end when all below it have theirs, also where a run of it ends in between', () => {
+    const session = child();
+    for (const id of ['g1', 'g2']) spawn(session, id, deep);
+    end(session, 'g1');
+    session.send({ type: 'session.abort' }, own);
+    session.fire('quiet');
+    expect(session.context.run?.origin?.ids).toEqual(['g1']);
+    session.send({ type: 'session.kill', reason: 'late' }, own);
+    const ended = session.send({ type: 'session.abort' }, own);
+    expect(told(ended, 'run.ended')).toMatchObject({ open: 1, below: { spawned: 1 } });
+    expect(told(end(session, 'g2'), 'run.ended')).toMatchObject({ open: 0, below: { spawned: 2 } });
   });
 
   it('keeps what is left of its grant through a reset', () => {

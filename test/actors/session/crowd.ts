@@ -143,9 +143,9 @@ export class Crowd {
       }));
     const results = () =>
       calls.map(({ id, name }) => {
-        const { id: answered, wish } = this.#asked.get(id)!;
+        const { id: answered, wish: asking } = this.#asked.get(id)!;
         const given = this.#answers.get(answered) as object;
-        const ends = 'tokensUsed' in given ? { ends: [String(wish['id'])] } : {};
+        const ends = 'tokensUsed' in given ? { ends: [String(asking['id'])] } : {};
         return { callId: id, name, result: JSON.stringify(given), isError: false, ...ends };
       });
     const late = () =>

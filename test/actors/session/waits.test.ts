@@ -49,6 +49,17 @@ describe('a message to another session', () => {
     expect(result(again)).toMatchObject({ status: 'accepted', delivered: true });
   });
 
+  it('that could not be begun is refused, also when its call is made again', () => {
+    const session = acting();
+    session.send(converseOf('t1', 'r1'));
+    const error = { code: 'UNREGISTERED', message: 'no worker knows conversations' };
+    const refusal = { type: 'refused', to: 'm', message: 'conversation.begin', error };
+    const said = session.send(refusal, conversationAddress('default', 't1'));
+    expect(result(said)).toMatchObject({ status: 'refused', delivered: false, error });
+    expect(session.context.waits).toBeUndefined();
+    expect(result(session.send(converseOf('t1', 'r1')))).toMatchObject({ status: 'refused' });
+  });
+
   it('is refused to the session itself, to one on the way here, past a limit, and too late', () => {
     const session = acting();
     const reason = (more: object, runId = 'r1') =>
