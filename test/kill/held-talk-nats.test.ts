@@ -13,7 +13,16 @@ import type { GatewayClient } from '../../cli/gateway-client.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type NatsServer, natsServers, startNats } from '../servers/nats.ts';
 import { connectTo } from './conversations.ts';
-import { areKept, HeldTalk, killSubagent, rest, STATES, statesOf } from './held-talk.ts';
+import {
+  areKept,
+  HeldTalk,
+  killDoomed,
+  killSubagent,
+  rest,
+  rowsOf,
+  STATES,
+  statesOf,
+} from './held-talk.ts';
 import { freePort, kill, type Program, startGateway, startWorker } from './program.ts';
 import { openCluster, type StoredCluster } from './stored.ts';
 import { account } from './talk-account.ts';
@@ -66,6 +75,21 @@ async function areShared(names: readonly string[]): Promise<void> {
   });
 }
 
+/** Subagents whose session or parent does not answer, messages that nobody has taken. */
+async function areWaiting(): Promise<void> {
+  const { subagents, conversations } = await rowsOf(door());
+  const found = [
+    ...subagents.flatMap(({ label, status, endedAt, reported }) => {
+      if (endedAt !== undefined && reported === undefined) return [`${label} reporting`];
+      return status === 'starting' ? [`${label} starting`] : [];
+    }),
+    ...conversations
+      .filter(({ status, delivered }) => status === 'asking' && !delivered)
+      .map(({ requester }) => `${requester} sent`),
+  ];
+  expect(found).not.toEqual([]);
+}
+
 describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () => {
   test('agents whose workers are killed one after the other lose nothing', {
     timeout: 180_000,
@@ -79,7 +103,7 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     await areShared(NAMES);
     await held.greet(client, 0);
     await held.begin(client, 0);
-    const rows = await eventually(() => areKept(held!, door()));
+    const rows = await eventually(() => areKept(held!, door(), 0));
     const { id } = rows.subagents.find(({ label }) => label === 'doomed-1')!;
     expect(await statesOf(rows, stored)).toEqual(STATES);
 
@@ -98,5 +122,28 @@ describe.skipIf(!server)(`a cluster of ${NAMES.length} workers${leftOut}`, () =>
     await killSubagent(door(), id);
     await held.end(client);
     await account(await rest(client, door()), stored, [0]);
+  });
+
+  test('agents that wait for a worker that does not answer are killed, and lose nothing', {
+    timeout: 180_000,
+  }, async () => {
+    const [victim, silent] = ['ann', 'cleo'];
+    for (const suffix of [1, 2]) await held!.greet(client!, suffix);
+    held!.model.hold();
+    await held!.begin(client!, 1);
+    await eventually(() => areKept(held!, door(), 1));
+
+    running.get(silent)!.child.kill('SIGSTOP');
+    held!.model.letGo();
+    const beginning = held!.begin(client!, 2);
+    await eventually(areWaiting);
+    await kill(running.get(victim)!);
+    running.get(silent)!.child.kill('SIGCONT');
+    await work(victim);
+    await beginning;
+
+    await held!.end(client!);
+    await killDoomed(door());
+    await account(await rest(client!, door()), stored!, [0, 1, 2]);
   });
 });

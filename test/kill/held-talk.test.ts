@@ -37,7 +37,7 @@ test('agents that were killed in each state of an exchange and of a subagent los
   const client = await connectTo(running.url);
   await held.greet(client, 0);
   await held.begin(client, 0);
-  const rows = await eventually(() => areKept(held!, running!.url));
+  const rows = await eventually(() => areKept(held!, running!.url, 0));
   const { id } = rows.subagents.find(({ label }) => label === 'doomed-1')!;
   const killing = killSubagent(running.url, id);
   await kill(running);

@@ -125,7 +125,7 @@ export class HeldTalk {
     const trees = Object.keys(TREES).map((name) =>
       this.#say(rootOf(name, suffix), `It is yours. [${name}]`),
     );
-    for (const told of [...talks, ...trees]) await send(client, told);
+    await Promise.all([...talks, ...trees].map((told) => send(client, told)));
   }
 
   #say(sessionKey: string, message: string): Told {
@@ -149,11 +149,17 @@ export class HeldTalk {
 const KEPT = Object.keys(PARTS).filter((name) => PARTS[name]!.kept && !/^three-[45]/.test(name));
 const ROWS = Object.values(CHILDREN).flat();
 
+/** Those that were begun with one suffix. */
+type Begun = Pick<Rows, 'subagents' | 'conversations'>;
+
 /** Each is where it is kept, as far as its row and the model know. */
-export async function areKept({ model }: HeldTalk, url: string): Promise<Rows> {
+export async function areKept({ model }: HeldTalk, url: string, suffix: number): Promise<Begun> {
   expect(KEPT.filter((name) => !model.kept.has(name))).toEqual([]);
   const rows = await rowsOf(url);
-  const { subagents, conversations } = rows;
+  const subagents = rows.subagents.filter(({ root }) => root.endsWith(`-${suffix}`));
+  const conversations = rows.conversations.filter(({ requester }) =>
+    requester.endsWith(`-${suffix}`),
+  );
   const byLabel = subagents.map(({ label = '', status, reported }) => [label, status, reported]);
   const wanted = ROWS.map((label) => [label, ...statusOf(STATES[label])]);
   expect(byLabel.toSorted()).toEqual(wanted.toSorted());
@@ -165,7 +171,7 @@ export async function areKept({ model }: HeldTalk, url: string): Promise<Rows> {
     ['sent', 'asking'],
     ['telling', 'announcing'],
   ]);
-  return rows;
+  return { subagents, conversations };
 }
 const statusOf = (state: unknown) => {
   if (state === 'reserved') return ['reserved', undefined];
@@ -206,7 +212,7 @@ async function goingOn(rows: Rows, client: GatewayClient): Promise<readonly unkn
 
 /** By label or talk, in what state each is. */
 export async function statesOf(
-  { subagents, conversations }: Pick<Rows, 'subagents' | 'conversations'>,
+  { subagents, conversations }: Begun,
   stored: Stored,
 ): Promise<Record<string, unknown>> {
   const found: Record<string, unknown> = {};

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { connectTo, randomOf } from './conversations.ts';
 import { HeldTalk, killDoomed, rest } from './held-talk.ts';
 import { freePort, kill, type Program, startProgram } from './program.ts';
@@ -63,6 +63,7 @@ test(`agents that are killed ${KILLS} times at any moment lose nothing (seed ${S
   await held.end(client);
   await killDoomed(running.url);
   const rows = await rest(client, running.url);
+  expect(rows.conversations).not.toEqual([]);
   client.close();
   await kill(running);
 

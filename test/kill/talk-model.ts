@@ -25,10 +25,12 @@ export type Called = { readonly name: string; readonly args: object };
 export type TalkModel = {
   /** as configured for `openai-completions` */
   readonly baseUrl: string;
-  /** names of parts that were kept at least once */
+  /** names of parts that were kept at least once since they are held */
   readonly kept: ReadonlySet<string>;
   /** From now on only those are kept that are kept for ever. */
   letGo(): void;
+  /** From now on parts are kept again. */
+  hold(): void;
   close(): Promise<void>;
 };
 
@@ -44,7 +46,12 @@ export async function startTalkModel(
   const server = await startOpenAiServer();
   const kept = new Set<string>();
   let letGo = () => {};
-  const released = new Promise<void>((resolve) => (letGo = resolve));
+  let released: Promise<void> | undefined;
+  const hold = () => {
+    kept.clear();
+    released = new Promise((resolve) => (letGo = resolve));
+  };
+  hold();
   server.otherwise((request): Plan => {
     const { name, words, step, about } = placeOf(request);
     const part: Part = name === REPORT ? { says: REPORT_READ } : (parts[name] ?? {});
@@ -57,14 +64,15 @@ export async function startTalkModel(
       };
     if (part.kept) kept.add(name);
     if (part.kept === 'ever') return { kind: 'stall', deltas: ['so '] };
-    const until = part.kept ? { until: released } : {};
+    const until = part.kept && released ? { until: released } : {};
     return { kind: 'answer', thinkMs, deltas: [part.says ?? `done ${name}`], ...until };
   });
   return {
     baseUrl: server.baseUrl,
     kept,
     close: () => server.close(),
-    letGo,
+    letGo: () => letGo(),
+    hold,
   };
 }
 
