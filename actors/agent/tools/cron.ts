@@ -3,7 +3,9 @@
  * the last word; this turns a model's words into theirs.
  *
  * Invariants: an agent sees and changes its own jobs only; all that is told goes under the call's
- * key, and a new job's id is made of it, so a repeat of a call adds nothing.
+ * key, and a new job's id is made of it, so a repeat of a call adds nothing; a job says nothing in
+ * a session that the caller may not write to, and a subagent, whose grant ends with its task, has
+ * none.
  */
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
@@ -20,8 +22,10 @@ import {
   type When,
 } from '../../../protocols/schedule.ts';
 import { described } from '../../../protocols/schedule-times.ts';
-import { sessionKey as keys } from '../../../protocols/session-key.ts';
+import { parseSessionKey, sessionKey as keys } from '../../../protocols/session-key.ts';
 import type { Message } from '../../../protocols/statechart.ts';
+import { judge } from '../policy/talk.ts';
+import { talkerOf } from './asking.ts';
 import { defineTool, type ToolContext, type ToolResult } from './tool.ts';
 
 const Parameters = Type.Object(
@@ -88,12 +92,16 @@ export const cronTool = defineTool({
   parallel: false,
   async run(args, context) {
     if (args.action === 'list') return list(context);
+    const no = refusalOf(args, undefined, context);
+    if (no !== undefined) return failure(no);
     if (args.action === 'add') return add(args, context);
     const row = args.jobId === undefined ? undefined : await ownJob(args.jobId, context);
     if (!row) {
       const which = args.jobId === undefined ? 'jobId is missing' : `you have no job ${args.jobId}`;
       return failure(`${which}: action list shows your jobs`);
     }
+    const why = refusalOf(args, row, context);
+    if (why !== undefined) return failure(why);
     switch (args.action) {
       case 'update':
         return update(row, args, context);
@@ -111,6 +119,35 @@ export const cronTool = defineTool({
 });
 
 const failure = (text: string): ToolResult => ({ text, isError: true });
+
+/** Where the message of the job would go, or goes, is asked like a message of the caller itself. */
+function refusalOf(
+  { action, session }: Arguments,
+  row: ScheduleRow | undefined,
+  context: ToolContext,
+): string | undefined {
+  if (action === 'runs') return undefined;
+  const { agentId, sessionKey, talk } = context;
+  if (parseSessionKey(sessionKey).type === 'subagent')
+    return 'a subagent has no jobs: it ends with its task; tell the agent that started you when to do it';
+  const own = row && keys.cron(agentId, row.jobId);
+  const targets = [
+    ...(session === 'main' ? [keys.main(agentId, talk.mainKey)] : []),
+    ...(row && row.sessionKey !== own ? [row.sessionKey] : []),
+  ];
+  for (const target of targets) {
+    const what = { agentId: agentOf(target) ?? agentId, sessionKey: target };
+    const verdict = judge(talk, talkerOf(context), what, 'send');
+    if (!verdict.allowed)
+      return `not from this session, for the message goes to ${target} (${verdict.rule}): ${verdict.why}`;
+  }
+  return undefined;
+}
+
+const agentOf = (sessionKey: string): string | undefined => {
+  const parts = parseSessionKey(sessionKey);
+  return 'agentId' in parts ? parts.agentId : undefined;
+};
 
 async function add(args: Arguments, context: ToolContext): Promise<ToolResult> {
   const when = whenOf(args);
@@ -149,13 +186,13 @@ async function update(row: ScheduleRow, args: Arguments, context: ToolContext) {
 
 const settingsOf = (
   { name, missed, enabled, session }: Arguments,
-  { agentId, sessionKey }: ToolContext,
+  { agentId, sessionKey, talk }: ToolContext,
 ): Partial<ScheduleJob> => ({
   ...(name === undefined ? {} : { name }),
   ...(missed === undefined ? {} : { missed }),
   ...(enabled === undefined ? {} : { enabled }),
   ...(session === 'here' ? { sessionKey } : {}),
-  ...(session === 'main' ? { sessionKey: keys.main(agentId) } : {}),
+  ...(session === 'main' ? { sessionKey: keys.main(agentId, talk.mainKey) } : {}),
 });
 
 /** undefined: nothing is said about it; a text: what is wrong with it. */

@@ -8,6 +8,7 @@ import type { NotificationRow } from '../../../../protocols/notification.ts';
 import type { System } from '../../../../runtime/index.ts';
 import { dataFolder, openRealSystem } from '../../../channels/gateway/real-system.ts';
 import { eventually } from '../../../runtime/eventually.ts';
+import { NO_TALK } from '../../../servers/talk-rules.ts';
 import { toolContext } from './context.ts';
 
 const principal = { sub: 'agents', roles: [] };
@@ -97,6 +98,50 @@ describe('cron', () => {
   ])('says what is wrong with %j', async (args, words) => {
     const result = await calling(await opened())(args);
     expect(result).toMatchObject({ isError: true, text: expect.stringMatching(words) as string });
+  });
+});
+
+describe('cron is no way round what agents may say to each other', () => {
+  const confinement = { sandboxed: true, workspaceAccess: 'rw' } as const;
+  const behind = { confinement, sessionKey: 'agent:main:web' };
+
+  it('a sandboxed session schedules messages to itself, and none to the main one', async () => {
+    const system = await opened();
+    const run = calling(system, behind);
+    const refused = await run({ ...daily, session: 'main' });
+    expect(refused.isError).toBe(true);
+    expect(refused.text).toContain('agents.defaults.sandbox.sessionToolsVisibility');
+    expect((await run({ ...daily, session: 'here' })).text).toContain('to agent:main:web');
+    const jobId = idIn((await run(daily, 'another')).text);
+    expect((await run({ action: 'update', jobId, text: 'good night' })).isError).toBeUndefined();
+    const moved = await run({ action: 'update', jobId, session: 'main' });
+    expect(moved.text).toContain('goes to agent:main:main');
+  });
+
+  it('nor does it change, fire or remove a job that speaks in the main one', async () => {
+    const system = await opened();
+    const jobId = idIn((await calling(system)({ ...daily, session: 'main' })).text);
+    const run = calling(system, behind);
+    for (const args of [
+      { action: 'update', text: 'run this' },
+      { action: 'run' },
+      { action: 'remove' },
+    ])
+      expect((await run({ ...args, jobId }, args.action)).isError).toBe(true);
+    expect((await run({ action: 'list' })).text).toContain('good morning');
+    const talk = { ...NO_TALK, visibility: 'all' as const };
+    const open = calling(system, { ...behind, talk });
+    expect((await open({ action: 'remove', jobId }, 'open')).text).toBe('The job is removed.');
+  });
+
+  it('a subagent has no jobs: its task has an end', async () => {
+    const system = await opened();
+    const run = calling(system, { sessionKey: 'agent:main:subagent:u1' });
+    expect(await run(daily)).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('ends with its task'),
+    });
+    expect((await run({ action: 'list' })).text).toBe('You have no jobs.');
   });
 });
 
