@@ -8,7 +8,9 @@ import { explore, stroll } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
 describe('the root chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+    timeout: 120_000,
+  }, () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 

@@ -3,7 +3,9 @@ import { explore, stroll } from '../../charts/coverage.ts';
 import { a, b, conversation, d, down, exploration, s, start, time, UNFIT } from './walk.ts';
 
 describe('the supervisor chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+    timeout: 120_000,
+  }, () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 

@@ -4,7 +4,9 @@ import { explore, follow, stroll } from '../../charts/coverage.ts';
 import { contextOf, exploration, self } from './walk.ts';
 
 describe('the task chart', () => {
-  it('has no state and no transition that nothing reaches, and keeps its promises on every path', () => {
+  it('has no state and no transition that nothing reaches, and keeps its promises on every path', {
+    timeout: 120_000,
+  }, () => {
     expect(explore(exploration).unreached).toEqual([]);
   });
 
