@@ -142,13 +142,13 @@ export class RunEvents implements RunListener {
   }
 
   /** What has come since the last flush, but for an answer that is `withheld`. */
-  flush(live: LiveRun, withheld: (text: string) => boolean = maySilence): void {
+  flush(live: LiveRun, withheld: typeof maySilence = maySilence): void {
     live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
     if (live.reasoning.pending) {
       const news = { text: live.reasoning.text, ...live.reasoning.take() };
       this.#deltas(live, [this.#agentText(live, 'reasoning', news)]);
     }
-    if (live.answer.pending && !withheld(live.answer.text)) this.#answer(live);
+    if (live.answer.pending && !withheld(live.answer.text, live.begun.origin)) this.#answer(live);
     for (const [toolCallId, { name, delta }] of live.updates) {
       const data = { phase: 'update', name, toolCallId };
       const told = showsResults(live) ? { ...data, partialResult: delta } : data;
