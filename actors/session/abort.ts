@@ -1,6 +1,7 @@
 /** Abort: stopping runs and messages that wait, beginning anew, and being deleted. Pure. */
 import type { SessionClose } from '../../protocols/session.ts';
-import type { Project } from '../../protocols/statechart.ts';
+import type { Project, Tell } from '../../protocols/statechart.ts';
+import { lastEnd, overBy } from './children.ts';
 import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, type Told } from './deed.ts';
 import { orphansOf } from './orphans.ts';
 import { messageEnds } from './ends.ts';
@@ -49,6 +50,21 @@ function endWaiting(context: SessionContext, ending: readonly Joined[], now: num
   };
 }
 
+type Last = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
+const NOT_LAST: Last = { change: {}, tells: [] };
+
+/** Of a subagent's session: was that all that went on? Its subagent waits for nothing else. */
+function lastOf(
+  context: SessionContext,
+  change: Partial<SessionContext>,
+  now: number,
+  message: string,
+): Last {
+  if (context.isOver) return NOT_LAST;
+  const after = { ...context, ...change };
+  return { change: overBy(after), tells: lastEnd(after, now, { code: 'CANCELLED', message }) };
+}
+
 /** Answers with what it ends; the run's own end comes with the state `ending`. */
 export function abort(at: At): Deed {
   const { context, event } = at;
@@ -63,10 +79,16 @@ export function abort(at: At): Deed {
     ...(compaction && abortsAll(at) ? { compaction: null } : {}),
   };
   const aborted = [...running, ...ending.map(({ runId }) => runId)];
+  const last = run ? NOT_LAST : lastOf(context, change, nowOf(event), 'what waited was aborted');
   return {
     ...waiting,
-    change,
-    rows: [...waiting.rows, rows.sessionRow({ ...context, ...change })],
+    change: { ...change, ...last.change },
+    tells: [...waiting.tells, ...last.tells],
+    // a session that never was does not come into the list by it
+    rows: [
+      ...waiting.rows,
+      ...(aborted.length > 0 ? [rows.sessionRow({ ...context, ...change })] : []),
+    ],
     answer: { to: metaOf(event).reply, result: { aborted } },
   };
 }
@@ -119,9 +141,10 @@ export function renew({ context, event }: At): Deed {
     length: context.length + 1,
     updatedAt: now,
   };
+  const last = lastOf(context, change, now, 'its session was reset');
   return {
-    change,
-    tells: orphans.tells,
+    change: { ...change, ...last.change },
+    tells: [...orphans.tells, ...last.tells],
     entries: [{ type: 'reset', runId: '', sessionId, at: now, ...defined({ reason }) }],
     rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to: reply ?? undefined, result: { sessionId } },
@@ -153,6 +176,8 @@ export function close({ context, event }: At): Deed {
   const { reply, orphans: asked } = context.closing!;
   const orphans = orphansOf(context, asked ?? context.books?.onReset ?? 'cascade');
   const { sessionId } = context;
+  const gone = { ...orphans.change, children: undefined, reports: undefined, awaited: undefined };
+  const last = lastOf(context, gone, nowOf(event), 'its session was deleted');
   const entry = {
     type: 'reset',
     runId: '',
@@ -163,7 +188,7 @@ export function close({ context, event }: At): Deed {
   return {
     change: { ...orphans.change, length: context.length + 1 },
     entries: [entry],
-    tells: orphans.tells,
+    tells: [...orphans.tells, ...last.tells],
     rows: [rows.noSessionRow(context)],
     answer: { to: reply ?? undefined, result: { closed: true } },
   };

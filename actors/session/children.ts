@@ -15,6 +15,7 @@
  *  3. In a subagent's session each end is reported, for its own end waits for theirs; unless it is
  *     itself told to stop: then its subagent hears when the last one below has ended.
  */
+import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunEnded } from '../../protocols/session.ts';
 import type { Reply, Tell } from '../../protocols/statechart.ts';
 import {
@@ -183,8 +184,11 @@ const spawnResultOf = (ended: SubagentEnded): SpawnResult => {
 export const overBy = (context: SessionContext): Pick<SessionContext, 'isOver'> =>
   context.terms && !context.run && openOf(context) === 0 ? { isOver: true } : {};
 
-/** A subagent that was told to stop: nothing of it goes on any more, and no run will say so. */
-function lastEnd(context: SessionContext, now: number): Tell[] {
+/**
+ * Nothing of a subagent goes on any more, and no run will say so: it was told to stop, or what it
+ * waited for was taken away.
+ */
+export function lastEnd(context: SessionContext, now: number, error?: ErrorData): Tell[] {
   const grantor = grantorOf(context);
   if (!grantor || !overBy(context).isOver) return [];
   const event: RunEnded = {
@@ -193,6 +197,7 @@ function lastEnd(context: SessionContext, now: number): Tell[] {
     sessionKey: context.sessionKey,
     status: 'aborted',
     text: '',
+    ...defined({ error }),
     usage: NO_USAGE,
     startedAt: now,
     endedAt: now,

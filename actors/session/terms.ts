@@ -36,9 +36,9 @@ export function wrongBy({ context, event }: At): ErrorData | undefined {
   const id = subagentOf(context.sessionKey);
   if (terms) {
     const isFromGrantor = id !== undefined && meta.from === subagentAddress(context.tenant, id);
-    return isFromGrantor && context.sessionId === '' ? undefined : WRONG_TERMS;
+    return isFromGrantor && !context.terms ? undefined : WRONG_TERMS;
   }
-  if (id !== undefined && context.sessionId === '') return noSubagent(context);
+  if (id !== undefined && !context.terms) return noSubagent(context);
   return context.isOver && meta.from !== undefined ? isOver(context) : undefined;
 }
 export const mayBeSaid = (at: At): boolean => wrongBy(at) === undefined;

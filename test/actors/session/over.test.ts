@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
-import { spawnOf } from './bonds-walk.ts';
-import { answer, call, Driven } from './driven.ts';
+import { spawnLimits, spawnOf } from './bonds-walk.ts';
+import { answer, call, Driven, resultOf, type Said } from './driven.ts';
 import { terms } from './terms-of-test.ts';
 
 const CHILD = 'agent:scout:subagent:u1';
@@ -88,5 +88,71 @@ describe('a session whose subagent has ended', () => {
     expect(session.context.isOver).toBeUndefined();
     session.receive('m1', ofAgent, conversation);
     expect(session.context.run?.runId).toBe('m1');
+  });
+});
+
+describe('a session of a subagent that waits for what it has started', () => {
+  /** Its run has ended; one that it started goes on, or has reported and is to be read. */
+  function waiting(onParentReset: 'cascade' | 'detach' = 'cascade'): Driven {
+    const session = new Driven(CHILD);
+    task(session);
+    session.admit('sub-u1');
+    session.done('model', answer([call('a')]));
+    const limits = { ...spawnLimits, depthMax: 3, onParentReset };
+    session.send(spawnOf('c1', 'sub-u1', { limits }));
+    session.done('tools', [resultOf('a')]);
+    session.done('model', answer([]));
+    expect(session.context.isOver).toBeUndefined();
+    return session;
+  }
+  const endIn = ({ tells }: Said) => tells.filter(({ event }) => event.type === 'run.ended');
+  const told = (message: string) => [
+    { to: subagent, event: { status: 'aborted', open: 0, error: { message } } },
+  ];
+
+  it('tells its subagent that it was deleted, which would wait for its time-out', () => {
+    const session = waiting();
+    expect(endIn(session.send({ type: 'session.close' }))).toMatchObject(
+      told('its session was deleted'),
+    );
+  });
+
+  it('tells it when a reset leaves nothing that goes on', () => {
+    const session = waiting('detach');
+    const said = session.send({ type: 'session.reset' });
+    expect(endIn(said)).toMatchObject(told('its session was reset'));
+    expect(session.context.isOver).toBe(true);
+    expect(endIn(session.send({ type: 'session.close' }))).toEqual([]);
+    expect(endIn(waiting().send({ type: 'session.reset' }))).toEqual([]);
+  });
+
+  it('tells it when an abort takes the message away that would have been the next run', () => {
+    const session = new Driven(CHILD);
+    task(session);
+    session.admit('sub-u1', { queue: { mode: 'collect' } });
+    session.receive('r2');
+    session.done('model', answer([]));
+    expect([session.state, session.context.isOver]).toEqual(['collecting', undefined]);
+    expect(endIn(session.send({ type: 'session.abort' }))).toMatchObject(
+      told('what waited was aborted'),
+    );
+  });
+});
+
+describe('a session that never was', () => {
+  it('does not come into the list by an abort', () => {
+    const { answers, rows } = ((said: Said) => ({
+      answers: said.answers,
+      rows: said.rows('sessions'),
+    }))(new Driven().send({ type: 'session.abort' }));
+    expect([answers, rows]).toMatchObject([[{ result: { aborted: [] } }], []]);
+  });
+
+  it('is no session of a subagent by a reset either: it takes its own task', () => {
+    const session = new Driven(CHILD);
+    session.send({ type: 'session.reset' });
+    expect(codeOf(session.receive('r1'))).toBe('NOT_FOUND');
+    task(session);
+    expect(session.context.run).toMatchObject({ runId: 'sub-u1' });
   });
 });
