@@ -69,6 +69,7 @@ it('keeps every word of the file', () => {
         tokensPerTree: 9_001,
         costPerTreeUsd: 0.75,
         hopsMax: 2,
+        messagesMax: 3,
         onParentReset: 'detach',
       },
     },

@@ -29,6 +29,7 @@ export const NO_TALK: TalkRules = {
       tokensPerTree: 1_000_000,
       costPerTreeUsd: 0,
       hopsMax: 16,
+      messagesMax: 200,
       onParentReset: 'cascade',
     },
   },
