@@ -3,14 +3,16 @@
  *
  * A line typed while an answer runs is sent at once and steers it, or waits its turn in the
  * session, not here: it is answered even when this terminal goes away. What begins with a / is a
- * command of the session. Ctrl-C stops the running answer, a second one leaves. With stdin from a
- * pipe each line is a message, and the end of the input ends the chat after the last answer.
+ * command of the session. What the session says by itself, as to the results of its subagents, is
+ * printed between the answers. Ctrl-C stops the running answer, a second one leaves. With stdin
+ * from a pipe each line is a message, and the end of the input ends the chat after the last answer.
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
 import { TroupeError } from '../protocols/errors.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { ChatApprovals } from './chat-approvals.ts';
+import { tellOthers } from './chat-others.ts';
 import { exitCodes } from './exit.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { type ClientOptions, connect } from './options.ts';
@@ -93,8 +95,15 @@ class Chat {
     });
     this.#lines.on('SIGINT', () => this.#interrupt());
     if (!this.#interactive) process.on('SIGINT', () => this.#interrupt());
-    if (this.#interactive) await this.#greet();
+    await this.#greet();
     this.#approvals.start();
+    tellOthers(
+      this.#client,
+      (sessionKey) => this.#isHere(sessionKey),
+      ({ why, text }) => {
+        this.#showing = this.#showing.then(() => this.#aside(why, text));
+      },
+    );
     this.#prompt();
     for await (const line of this.#lines) this.#take(line.trim());
     if (this.#interactive) this.#left.abort();
@@ -105,8 +114,11 @@ class Chat {
   async #greet(): Promise<void> {
     const hello = await this.#client.ready();
     const { sessionDefaults } = hello.snapshot;
-    this.#sessionKey ??= sessionDefaults?.mainSessionKey;
-    this.#note(`session ${this.#sessionKey ?? 'main'}; /help for help`);
+    const { session, agent = sessionDefaults?.defaultAgentId } = this.#options;
+    const name = session === undefined || session === 'main' ? sessionDefaults?.mainKey : session;
+    if (name !== undefined)
+      this.#sessionKey = name.startsWith('agent:') ? name : `agent:${agent}:${name}`;
+    if (this.#interactive) this.#note(`session ${this.#sessionKey ?? 'main'}; /help for help`);
   }
 
   /** Full keys end with the short ones that people give. */
@@ -173,12 +185,20 @@ class Chat {
       this.#failed = true;
       this.#note(outcome.failure.message);
     } else if (outcome.joined !== undefined) {
-      this.#note('taken into the answer above');
+      this.#note('taken into the answer that goes on');
     } else {
       printer.finish(outcome.text);
       this.#judge(outcome);
     }
     this.#prompt();
+  }
+
+  /** To whoever looks on; what a program reads has the answers to its own lines only. */
+  #aside(why: string, text: string): void {
+    this.#note(why);
+    const { stdout, stderr } = process;
+    (this.#interactive ? stdout : stderr).write(text.endsWith('\n') ? text : `${text}\n`);
+    if (this.#turns.length === 0 && this.#interactive) this.#lines.prompt(true);
   }
 
   #judge({ status, error }: RunOutcome): void {

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runEventsTopic } from '../../protocols/session.ts';
 import { MAIN } from '../channels/gateway/client.ts';
 import type { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
@@ -67,7 +68,7 @@ describe('troupe chat, while an answer runs', () => {
     expect(await program.ended).toEqual({
       code: 0,
       stdout: 'both\n',
-      stderr: '[taken into the answer above]\n',
+      stderr: '[taken into the answer that goes on]\n',
     });
   });
 
@@ -81,6 +82,44 @@ describe('troupe chat, while an answer runs', () => {
     expect(paragraph.startsWith(program.stdout)).toBe(true);
     system.finish(MAIN, `${paragraph}and half a word`);
     expect(await program.ended).toMatchObject({ stdout: `${paragraph}and half a word\n` });
+  });
+});
+
+describe('troupe chat, when its session says something by itself', () => {
+  const SECOND = 'agent:second:main';
+  /** A run that no person began, from its start to its end. */
+  function say(system: FakeSessionSystem, sessionKey: string, kind: string, text: string): void {
+    const origin = { kind, sessionKey: 'agent:other:main', ids: ['s', 't'] };
+    const tell = (event: object) =>
+      system.bus.publish(runEventsTopic('default', sessionKey), {
+        ...{ runId: `${kind} ${text}`, sessionKey, at: 1, stream: 'lifecycle' },
+        ...event,
+      });
+    tell({ phase: 'start', startedAt: 1, origin });
+    const usage = { inputTokens: 1, outputTokens: 1 };
+    tell({ phase: 'end', startedAt: 1, endedAt: 2, status: 'ok', text, usage });
+  }
+
+  it('tells it beside the answers, and nothing of other sessions or among agents', async () => {
+    const { url, system } = await runGateway();
+    const program = startProgram(['chat', '--agent', 'second', ...at(url)]);
+    program.child.stdin?.write('find them\n');
+    await eventually(() => expect(system.running(SECOND)).toBeDefined());
+    say(system, MAIN, 'subagents', 'of another session');
+    say(system, SECOND, 'agent', 'to another agent');
+    say(system, SECOND, 'subagents', 'under the sofa');
+    system.finish(SECOND, 'they look for them');
+    await eventually(() => expect(program.stderr).toContain('sofa'));
+    say(system, SECOND, 'announce', 'we have agreed');
+    await eventually(() => expect(program.stderr).toContain('agreed'));
+    program.child.stdin?.end();
+    expect(await program.ended).toEqual({
+      code: 0,
+      stdout: 'they look for them\n',
+      stderr:
+        '[2 subagents have ended]\nunder the sofa\n' +
+        '[after a talk with agent:other:main]\nwe have agreed\n',
+    });
   });
 });
 
