@@ -4,16 +4,10 @@
  * WebSocket client. A run is what it is in `run.ts`.
  */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { startServer } from './harness/cell.ts';
 import { processorTimeOf } from './harness/computer.ts';
-import { startGateway, startWorkerProgram } from './harness/program.ts';
+import { openProgramCell } from './harness/program-cell.ts';
 import { defineScenario, type Repeat } from './harness/scenario.ts';
-import { openCluster } from '../test/kill/stored.ts';
 import { ownRuns, SESSIONS, throughput } from './run.ts';
-
-const SHARED_MS = 30_000;
-const LOOK_MS = 50;
 
 export const clusterRun = defineScenario({
   name: 'cluster-run',
@@ -55,25 +49,13 @@ export const clusterRun = defineScenario({
 
 /** In a new cell of so many workers; closed loop, two requests of each session on their way. */
 async function runs({ folder, pick }: Repeat, workers: number) {
-  const own = join(folder, `of-${workers}`);
-  const server = await startServer(own);
-  const folderOf = async (name: string) => {
-    const its = join(own, name);
-    await ownRuns(its);
-    return its;
-  };
-  const names = Array.from({ length: workers }, (_, at) => `w${at + 1}`);
-  const processes = await Promise.all(
-    names.map(async (name) => startWorkerProgram(await folderOf(name), name, server.url)),
-  );
-  const gateway = await startGateway(await folderOf('gateway'), server.url);
-  await shared(server.url, workers);
-  const client = await gateway.connect();
+  const cell = await openProgramCell(join(folder, `of-${workers}`), workers, ownRuns);
+  const client = await cell.gateway.connect();
   await throughput(client, pick(1_500, 500, 10), 'warm');
   const pids = {
-    workers: processes.map(({ pid }) => pid),
-    gateway: [gateway.pid],
-    nats: [server.pid],
+    workers: cell.pids.workers,
+    gateway: [cell.pids.gateway],
+    nats: [cell.pids.nats],
     client: [process.pid],
   };
   const used = (of: keyof typeof pids) =>
@@ -88,9 +70,7 @@ async function runs({ folder, pick }: Repeat, workers: number) {
   const { count, ...load } = await throughput(client, pick(4_000, 1_000, 10), 'load');
   const after = usedByAll();
   client.close();
-  await gateway.stop();
-  await Promise.all(processes.map((one) => one.stop()));
-  await server.stop();
+  await cell.stop();
   return {
     ...load,
     workersMs: (after.workersMs - before.workersMs) / count,
@@ -98,17 +78,4 @@ async function runs({ folder, pick }: Repeat, workers: number) {
     natsMs: (after.natsMs - before.natsMs) / count,
     clientMs: (after.clientMs - before.clientMs) / count,
   };
-}
-
-/** Resolves when every worker has shards. */
-async function shared(url: string, workers: number): Promise<void> {
-  const cluster = await openCluster(url);
-  const deadline = performance.now() + SHARED_MS;
-  for (;;) {
-    const owners = new Set(cluster.owners());
-    if (owners.size === workers && !owners.has(undefined)) break;
-    if (performance.now() > deadline) throw new Error(`${owners.size} workers share the shards`);
-    await sleep(LOOK_MS);
-  }
-  await cluster.close();
 }

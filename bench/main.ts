@@ -19,15 +19,18 @@ import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { clusterRun } from './cluster-run.ts';
+import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
+import { pingpong } from './pingpong.ts';
 import { proofs } from './proofs.ts';
 import { run } from './run.ts';
 import { sagas } from './sagas.ts';
 import { sessionsList } from './sessions-list.ts';
+import { spawn } from './spawn.ts';
 import { start } from './start.ts';
 import { turn } from './turn.ts';
 
@@ -41,6 +44,8 @@ const scenarios: readonly Scenario[] = [
   start,
   run,
   crowd,
+  spawn,
+  pingpong,
   sessionsList,
   edge,
   sagas,
@@ -48,6 +53,8 @@ const scenarios: readonly Scenario[] = [
   cluster,
   clusterLatency,
   clusterRun,
+  clusterSpawn,
+  clusterPingpong,
   clusterActors,
   clusterShards,
 ];

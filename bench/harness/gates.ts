@@ -31,6 +31,7 @@ export const gates: readonly Gate[] = [
   { figure: 'crowd.sdkS', threshold: 8 },
   { figure: 'crowd.failed', threshold: 0 },
   { figure: 'crowd.grownMb', threshold: 20 },
+  { figure: 'spawn.spawnsPerSecond', threshold: 200 },
   { figure: 'sessions.listMs', threshold: 50 },
   { figure: 'edge.basicPerSecond', threshold: 3_000, goal: 5_000 },
   { figure: 'edge.basicHalfAckP95Ms', threshold: 50 },

@@ -1,0 +1,67 @@
+/**
+ * Program cell: the built program as one gateway and some workers on a nats-server of their own, in
+ * processes of their own.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openCluster } from '../../test/kill/stored.ts';
+import { startServer } from './cell.ts';
+import { type Program, startGateway, startWorkerProgram } from './program.ts';
+
+const SHARED_MS = 30_000;
+const LOOK_MS = 50;
+
+export type ProgramCell = {
+  readonly gateway: Program;
+  readonly pids: {
+    readonly workers: readonly number[];
+    readonly gateway: number;
+    readonly nats: number;
+  };
+  stop(): Promise<void>;
+};
+
+/**
+ * In an empty folder. Resolves when every worker has shards. `configure` writes what stands in the
+ * data folder of a process before it starts.
+ */
+export async function openProgramCell(
+  folder: string,
+  workers: number,
+  configure: (folder: string) => Promise<void>,
+): Promise<ProgramCell> {
+  const server = await startServer(folder);
+  const folderOf = async (name: string) => {
+    const its = join(folder, name);
+    await configure(its);
+    return its;
+  };
+  const names = Array.from({ length: workers }, (_, at) => `w${at + 1}`);
+  const processes = await Promise.all(
+    names.map(async (name) => startWorkerProgram(await folderOf(name), name, server.url)),
+  );
+  const gateway = await startGateway(await folderOf('gateway'), server.url);
+  await shared(server.url, workers);
+  return {
+    gateway,
+    pids: { workers: processes.map(({ pid }) => pid), gateway: gateway.pid, nats: server.pid },
+    async stop() {
+      await gateway.stop();
+      await Promise.all(processes.map((one) => one.stop()));
+      await server.stop();
+    },
+  };
+}
+
+/** Resolves when every worker has shards. */
+async function shared(url: string, workers: number): Promise<void> {
+  const cluster = await openCluster(url);
+  const deadline = performance.now() + SHARED_MS;
+  for (;;) {
+    const owners = new Set(cluster.owners());
+    if (owners.size === workers && !owners.has(undefined)) break;
+    if (performance.now() > deadline) throw new Error(`${owners.size} workers share the shards`);
+    await sleep(LOOK_MS);
+  }
+  await cluster.close();
+}
