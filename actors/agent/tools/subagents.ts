@@ -77,7 +77,8 @@ async function ownRows({ system, tenant, sessionKey }: ToolContext): Promise<Sub
   for (;;) {
     const options = { prefix, limit: PAGE, ...(after === undefined ? {} : { after }) };
     const page = index.list<SubagentRow>(SUBAGENTS_INDEX, tenant, options);
-    rows.push(...page.map(({ value }) => value));
+    // a key may hold the sign that ends one in a row's: another session's begin like ours then
+    rows.push(...page.flatMap(({ value }) => (value.parent === sessionKey ? [value] : [])));
     if (page.length < PAGE) return rows;
     after = page.at(-1)!.key;
   }

@@ -95,6 +95,13 @@ describe('subagents', () => {
     });
   });
 
+  it('is not taken in by a session whose key begins like that of this one', async () => {
+    const open = await opened(subagent('aaa-1'), subagent('eee-1', { parent: `${PARENT}|x` }));
+    expect((await use(open, { action: 'list' })).said).toMatchObject({ count: 1 });
+    const steer = { action: 'steer', id: 'eee-1', message: 'work for me' };
+    expect((await use(open, steer)).said).toMatchObject({ status: 'not_found' });
+  });
+
   it('means by a label the one that goes on', async () => {
     const open = await opened(ended, subagent('aaa-1', { label: 'first' }));
     expect((await use(open, { action: 'status', id: 'first' })).said['id']).toBe('aaa-1');
