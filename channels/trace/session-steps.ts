@@ -160,7 +160,10 @@ const NO_ANSWER: Answer = { status: '', reason: '', delivered: false };
 /** Status and reason of what these tools answer, which is JSON. */
 function answerOf(result: string): Answer {
   try {
-    const { status, reason, rule, error, delivered } = JSON.parse(result) as Record<string, unknown>;
+    const { status, reason, rule, error, delivered } = JSON.parse(result) as Record<
+      string,
+      unknown
+    >;
     const why = [reason, rule, error].filter((part) => typeof part === 'string');
     const known = typeof status === 'string' ? status : '';
     return { status: known, reason: why.join(': '), delivered: delivered === true };
