@@ -128,6 +128,12 @@ export class HeldTalk {
     await Promise.all([...talks, ...trees].map((told) => send(client, told)));
   }
 
+  /** Begins one tree in each of these sessions. */
+  async plant(client: GatewayClient, tree: keyof typeof TREES, roots: readonly string[]) {
+    const all = roots.map((root) => this.#say(root, `It is yours. [${tree}]`));
+    await Promise.all(all.map((told) => send(client, told)));
+  }
+
   #say(sessionKey: string, message: string): Told {
     const told = { sessionKey, message, runId: `told-${this.told.length}` };
     this.told.push(told);

@@ -68,7 +68,7 @@ const same = (about: string, found: unknown, wanted: unknown): void =>
   expect({ about, found }).toEqual({ about, found: wanted });
 
 /** Nothing goes on, nothing is late, nothing was too much for anybody. */
-function accountOfRows({ census, deadLetters, conversations }: Rows): void {
+export function accountOfRows({ census, deadLetters, conversations }: Rows): void {
   const { open, unreported, overdue } = census;
   same('census', { open, unreported, overdue }, { open: [], unreported: 0, overdue: 0 });
   same('dead letters', deadLetters, []);
@@ -91,7 +91,7 @@ async function accountOfSubagent(row: SubagentRow, entriesOf: EntriesOf): Promis
 }
 
 /** The texts that tell of its end: results of calls that waited, and reports. */
-function tellingOf(id: string, entries: Entries): readonly string[] {
+export function tellingOf(id: string, entries: Entries): readonly string[] {
   return entries.flatMap((entry) => {
     if (entry.type === 'user')
       return entry.origin?.kind === 'subagents' && entry.origin.ids.includes(id)
@@ -172,7 +172,7 @@ function accountOfSession(sessionKey: string, entries: Entries): void {
 }
 
 /** It keeps nothing of what is over. */
-async function atRest(sessionKey: string, stored: Stored): Promise<void> {
+export async function atRest(sessionKey: string, stored: Stored): Promise<void> {
   const context = (await stored.contextOf(addressOf(sessionKey))) as SessionContext;
   const { run, queue, folded, children, reports, awaited, waits, probed } = context;
   const open = { run, queue, folded, children, reports, awaited, waits, probed };
