@@ -35,7 +35,7 @@ export function tellOthers(
 }
 
 function wordsOf({ kind, sessionKey, ids }: MessageOrigin): string | undefined {
-  if (kind === 'announce') return `after a talk with ${sessionKey}`;
+  if (kind === 'announce') return `after a conversation with ${sessionKey}`;
   if (kind !== 'subagents') return undefined;
   return ids.length === 1 ? 'a subagent has ended' : `${ids.length} subagents have ended`;
 }

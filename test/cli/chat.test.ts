@@ -92,7 +92,10 @@ describe('troupe chat, when its session says something by itself', () => {
     const origin = { kind, sessionKey: 'agent:other:main', ids: ['s', 't'] };
     const tell = (event: object) =>
       system.bus.publish(runEventsTopic('default', sessionKey), {
-        ...{ runId: `${kind} ${text}`, sessionKey, at: 1, stream: 'lifecycle' },
+        runId: `${kind} ${text}`,
+        sessionKey,
+        at: 1,
+        stream: 'lifecycle',
         ...event,
       });
     tell({ phase: 'start', startedAt: 1, origin });
@@ -118,7 +121,7 @@ describe('troupe chat, when its session says something by itself', () => {
       stdout: 'they look for them\n',
       stderr:
         '[2 subagents have ended]\nunder the sofa\n' +
-        '[after a talk with agent:other:main]\nwe have agreed\n',
+        '[after a conversation with agent:other:main]\nwe have agreed\n',
     });
   });
 });
