@@ -77,8 +77,8 @@ describe('a subagent', () => {
     const grantOf = (id: string, isolated: boolean) => {
       const asked = { limits, terms: { ...spawnTerms, isolated } };
       const { tells } = session.send(spawnOf(id, 'sub-u1', asked));
-      const { event } = tells.find(({ event }) => event.type === 'subagent.reserve')!;
-      return (event as unknown as SubagentReserve).terms;
+      const reserve = tells.find(({ event }) => event.type === 'subagent.reserve')!;
+      return (reserve.event as unknown as SubagentReserve).terms;
     };
     expect(workspaceOf(context({ terms: grantOf('c1', false) }))).toBe(parent);
     expect(
