@@ -107,8 +107,9 @@ export type AgentAdmit = {
   type: 'agent.admit';
   runId: string;
   /**
-   * another agent's run led to it and may be waiting for it: it takes no slot and no place of the
-   * tenant, for then the two could wait for each other. Lineage and grants bound how many there are
+   * another agent's run led to it, or to one that waits behind it, and may be waiting for that: it
+   * takes no slot and no place of the tenant, for then the two could wait for each other. Also of a
+   * run that has asked without it. Lineage and grants bound how many there are
    */
   nested?: true;
 };

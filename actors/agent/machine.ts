@@ -9,8 +9,8 @@
  *     - `crowded`: some wait for a slot;
  *     - `resting`: one turn has answered as many as it may, the next goes on.
  *     (a ceiling on the runs of all agents: each waits for one of the tenant's places as well)
- *     A run that another agent's led to is let in at once and holds no slot and no place: whoever
- *     waits for it may hold the last one.
+ *     A run that another agent's led to, or that such a one waits behind, is let in at once and
+ *     holds no slot and no place: whoever waits for it may hold the last one.
  *  - `paused`: runs wait until it is resumed.
  *  - `retired`: no more runs; those that wait are refused.
  *
@@ -32,6 +32,7 @@ export const agentMachine = setup({
     ...hostActions,
     configure: assign(slots.configure),
     wait: assign(slots.wait),
+    hurry: assign(slots.hurry),
     release: assign(slots.release),
     takeBack: assign(slots.takeBack),
     newTurn: assign(slots.newTurn),
@@ -50,6 +51,7 @@ export const agentMachine = setup({
   guards: {
     isFromNobody: slots.isFromNobody,
     waitsAlready: slots.waitsAlready,
+    hurries: slots.hurries,
     queueIsFull: ({ context }) => context.waiting.length >= slots.WAITING_MAX,
     budgetSpent: ({ context, event }) => slots.overBudget(context, event.meta.now) !== undefined,
     somebodyWaits: ({ context }) => context.waiting.length > 0,
@@ -131,6 +133,7 @@ export const agentMachine = setup({
         ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'hurries', target: '.admitting', actions: 'hurry' },
           { guard: 'waitsAlready' },
           {
             guard: 'budgetSpent',
@@ -251,6 +254,7 @@ export const agentMachine = setup({
         ],
         'agent.admit': [
           { guard: 'isFromNobody', actions: { type: 'reply', params: slots.notASession } },
+          { guard: 'hurries', target: 'paused', reenter: true, actions: 'hurry' },
           { guard: 'waitsAlready' },
           {
             guard: 'queueIsFull',

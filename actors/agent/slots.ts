@@ -128,6 +128,17 @@ const slotOf = ({ event }: Args): Slot => {
 export const waitsAlready = (args: Args): boolean =>
   args.context.waiting.some(({ runId }) => runId === slotOf(args).runId);
 
+/** Somebody has begun to wait for what comes behind it: it needs no slot any more. */
+export const hurries = (args: Args): boolean =>
+  isNested(args) &&
+  args.context.waiting.some(({ runId, nested }) => runId === slotOf(args).runId && !nested);
+
+export const hurry = (args: Args): Partial<AgentContext> => ({
+  waiting: args.context.waiting.map((slot) =>
+    slot.runId === slotOf(args).runId ? { ...slot, nested: true } : slot,
+  ),
+});
+
 export const wait = (args: Args): Partial<AgentContext> => ({
   waiting: [...args.context.waiting, slotOf(args)],
 });
@@ -198,7 +209,7 @@ export const admittedWithoutSlot = (args: Args): Tell => admission(args, slotOf(
 const firstNested = ({ waiting }: AgentContext): Slot | undefined =>
   waiting.find(({ nested }) => nested);
 
-/** It came while the agent was paused. */
+/** It came while the agent was paused, or waits for a slot that it does not need any more. */
 export const nestedWaits = ({ context }: Args): boolean => firstNested(context) !== undefined;
 
 export const admittedNested = (args: Args): Tell =>

@@ -121,6 +121,11 @@ export const sessionMachine = sessionSetup.createMachine({
         admitting: {
           description: 'The agent is asked whether and when the run may begin.',
           on: {
+            'session.receive': {
+              description: 'An agent waits behind it, and may hold the slot that it waits for.',
+              guard: 'hurriesRun',
+              actions: ['wait', 'askAdmission'],
+            },
             'agent.admitted': { guard: 'isOurRun', target: 'working', actions: 'admit' },
             'agent.refused': { guard: 'isOurRun', target: '#session.ending', actions: 'endFailed' },
             refused: {

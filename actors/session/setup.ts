@@ -19,7 +19,7 @@ import { takeRefusal } from './refusals.ts';
 import * as reports from './reports.ts';
 import * as run from './run.ts';
 import { spawn } from './spawn.ts';
-import { mayBeSaid } from './terms.ts';
+import { hurriesRun, mayBeSaid } from './terms.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -151,6 +151,7 @@ export const sessionSetup = setup({
     hasRoom: queue.hasRoom,
     interrupts: queue.interrupts,
     interjects: queue.interjects,
+    hurriesRun: (at) => hurriesRun(at) && queue.hasRoom(at) && !queue.interrupts(at),
     somethingSteers: queue.somethingSteers,
     nextCollects: (at) => queue.nextCollects(at) || reports.reportsGather(at),
     somebodyWaits: queue.somebodyWaits,

@@ -68,12 +68,25 @@ export const admitterOf = ({ tenant, agentId, terms }: SessionContext): Address 
 
 /**
  * Asks whether the run may begin. One that another agent's led to takes no slot: that one may be
- * waiting for it.
+ * waiting for it, or for one that waits behind it, or for the subagent whose session this is.
  */
 export const admissionOf = (context: SessionContext): Tell => {
-  const { runId, lineage } = runOf(context);
-  const event: AgentAdmit = { type: 'agent.admit', runId, ...(lineage ? { nested: true } : {}) };
+  const { runId } = runOf(context);
+  const nested = isNested(context) ? { nested: true as const } : {};
+  const event: AgentAdmit = { type: 'agent.admit', runId, ...nested };
   return { to: admitterOf(context), event };
+};
+
+export const isNested = ({ run, queue, terms }: SessionContext): boolean =>
+  terms !== undefined || [run, ...queue].some((one) => isOfAgent(one ?? {}));
+
+const isOfAgent = ({ lineage, origin }: Pick<SessionReceive, 'lineage' | 'origin'>): boolean =>
+  lineage !== undefined || origin !== undefined;
+
+/** With this message an agent begins to wait for the run that waits for a slot. */
+export const hurriesRun = ({ context, event }: At): boolean => {
+  const message = event as Delivered<SessionReceive>;
+  return message.meta.from !== undefined && isOfAgent(message) && !isNested(context);
 };
 
 /** Whose files its tools work on; undefined: the agent's. */

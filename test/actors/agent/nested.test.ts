@@ -68,6 +68,19 @@ describe('a nested run', () => {
     expect(agent.release('r1', lease)).toMatchObject([admitted('r2', lease)]);
   });
 
+  it('is also one that waits for a slot already, as soon as it asks as such', () => {
+    const agent = agentWith({ tenant: { runsMax: 1 }, runsMax: 2 });
+    agent.admit('r1');
+    expect(agent.admit('r2')).toMatchObject([{ type: 'budget.take', runId: 'r2' }]);
+    expect(agent.nested('r2')).toMatchObject([admitted('r2')]);
+    expect(agent.take({ type: 'budget.taken', runId: 'r2' })).toEqual([]);
+    expect(agent.release('r2', 0)).toMatchObject([{ type: 'budget.release', runId: 'r2' }]);
+    agent.take({ type: 'agent.pause' });
+    agent.admit('r3');
+    expect(agent.nested('r3')).toEqual([]);
+    expect(agent.take({ type: 'agent.resume' })).toMatchObject([admitted('r3')]);
+  });
+
   it('takes none of the places of all agents together', () => {
     const agent = agentWith({ tenant: { runsMax: 1 } });
     expect(agent.admit('r1')).toMatchObject([{ type: 'budget.take', runId: 'r1' }]);

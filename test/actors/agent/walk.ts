@@ -37,7 +37,7 @@ const configurations: Readonly<Record<string, AgentSettings>> = {
 
 type BudgetEvent = BudgetConfigure | BudgetTake | BudgetRelease;
 
-/** By its name: another agent's run led to it. */
+/** By its name: another agent's run led to it from the beginning. */
 const isNested = (runId: string): boolean => runId.startsWith('nested');
 
 /** What the agent owes to those who asked it, and what it has shown. */
@@ -48,9 +48,12 @@ class Slots {
   readonly admitted: Map<string, readonly number[]>;
   /** places that were asked for and neither given back nor used up */
   readonly places: Set<string>;
+  /** runs that asked as ones that another agent's run led to */
+  readonly nested: Set<string>;
   row: AgentRow | undefined;
 
   constructor(from?: Slots) {
+    this.nested = new Set(from?.nested);
     this.open = new Set(from?.open);
     this.admitted = new Map(from?.admitted);
     this.places = new Set(from?.places);
@@ -68,7 +71,7 @@ class Slots {
     const tells = all.filter(({ to }) => to !== budget);
     for (const told of all) if (told.to === budget) this.#account(told.event as BudgetEvent);
     if (event.type === 'budget.refused') this.places.delete(event.runId);
-    if (event.type === 'agent.admit' && meta.from) this.open.add(event.runId);
+    if (event.type === 'agent.admit' && meta.from) this.#ask(event);
     if (event.type === 'agent.release' && step.outcome !== 'ignored') {
       this.open.delete(event.runId);
       this.#letGo(event);
@@ -81,8 +84,8 @@ class Slots {
       if (told.type === 'agent.admitted') {
         const leases = this.admitted.get(runId) ?? [];
         this.admitted.set(runId, [...leases, told['lease'] as number]);
-        demand(told['lease'] === 0, 'only nested runs hold no slot').toBe(isNested(runId));
-        if (!isNested(runId))
+        demand(told['lease'] === 0, 'nested runs hold no slot').toBe(this.nested.has(runId));
+        if (!this.nested.has(runId))
           demand(held(context, meta.now)).toBeLessThanOrEqual(context.settings!.runsMax);
       }
     }
@@ -99,7 +102,8 @@ class Slots {
     demand(context.leases.length).toBeLessThanOrEqual(18);
     const state = JSON.stringify(step.live.snapshot.value);
     // However crowded the agent is.
-    if (/open|crowded/.test(state)) demand([...this.open].filter(isNested)).toEqual([]);
+    if (/open|crowded/.test(state))
+      demand([...this.open].filter((id) => this.nested.has(id))).toEqual([]);
     this.#checkRow(step, meta.now);
     const asked = said<Reply>(step.asks, 'reply').filter(({ to }) => to?.id === meta.id);
     const wantsReply =
@@ -107,6 +111,12 @@ class Slots {
       (event.type === 'agent.allow' && meta.reply !== undefined) ||
       (event.type === 'agent.admit' && !meta.from);
     demand(asked.length).toBe(wantsReply ? 1 : 0);
+  }
+
+  #ask({ runId, nested }: { readonly runId: string; readonly nested?: unknown }): void {
+    if (nested) this.nested.add(runId);
+    else if (!this.open.has(runId)) this.nested.delete(runId);
+    this.open.add(runId);
   }
 
   #letGo({ runId, lease }: { readonly runId: string; readonly lease?: unknown }): void {
@@ -207,6 +217,15 @@ export const exploration: Exploration = {
       { name: 'admit from nobody', event: { type: 'agent.admit', runId: 'x' } },
       ...(first ? [{ ...ask(first), name: 'admit again' }] : []),
       ...(last ? [{ ...ask(last), name: 'admit again while waiting' }] : []),
+      ...(last
+        ? [
+            {
+              ...ask(last),
+              name: 'hurry',
+              event: { type: 'agent.admit', runId: last, nested: true },
+            },
+          ]
+        : []),
       ...(first ? [told('release', release(first, leases[0]))] : []),
       ...(first && set?.tokensPerDay
         ? [told('release with all tokens', release(first, leases[0], 100))]

@@ -3,8 +3,10 @@
  * between them in any order that keeps each pair's own. No clock, no store, no I/O: whoever drives
  * it picks what happens next.
  *
- * Models and tools are the driver's: an answer, or calls that ask the session for something.
+ * Models and tools are the driver's: an answer, or calls that ask the session for something. Agents
+ * admit at once, or are real ones with so many slots.
  */
+import { agentMachine } from '../../../actors/agent/machine.ts';
 import { conversationMachine } from '../../../actors/conversation/machine.ts';
 import { batchOf } from '../../../actors/session/batch.ts';
 import { sessionMachine } from '../../../actors/session/machine.ts';
@@ -26,6 +28,8 @@ import {
   fired,
   isDone,
   type Live,
+  load,
+  save,
   settled,
   step,
 } from '../../../runtime/statechart/host.ts';
@@ -49,6 +53,7 @@ const MACHINES = {
   session: sessionMachine,
   subagent: subagentMachine,
   conversation: conversationMachine,
+  agent: agentMachine,
 } as const;
 type Type = keyof typeof MACHINES;
 
@@ -64,6 +69,12 @@ export class Crowd {
   readonly #asked = new Map<string, { readonly wish: Message; id: string }>();
   readonly entries: { readonly key: string; readonly entry: SessionEntry }[] = [];
 
+  /** `slots`: runs that each agent admits at once; absent: any number */
+  readonly slots: number | undefined;
+  constructor(slots?: number) {
+    this.slots = slots;
+  }
+
   context(key: string): SessionContext {
     return this.actors.get(sessionAt(key))!.snapshot.context as SessionContext;
   }
@@ -74,12 +85,21 @@ export class Crowd {
     return [...this.actors].filter(([at]) => parseAddress(at).type === type).map(([, l]) => l);
   }
 
-  /** From outside. */
+  /** From outside, to a session. */
   say(key: string, event: Message): void {
+    this.tell(sessionAt(key), event);
+  }
+  tell(at: Address, event: Message): void {
     const reply = { id: `say${this.#seq}` };
-    this.#apply(sessionAt(key), { ...this.#meta(sessionAt(key)), reply }, (meta) => ({
-      event: { ...event, meta },
-    }));
+    this.#apply(at, { ...this.#meta(at), reply }, (meta) => ({ event: { ...event, meta } }));
+  }
+
+  /** Its worker dies: it goes on from what was stored of it. */
+  restart(at: Address): void {
+    const live = this.actors.get(at)!;
+    const machine = MACHINES[parseAddress(at).type as Type];
+    const row = JSON.parse(JSON.stringify(save(live))) as ReturnType<typeof save>;
+    this.actors.set(at, load(machine, row));
   }
 
   /** Mail that may arrive, and effects that may end; calls want what `wish` says. */
@@ -184,7 +204,10 @@ export class Crowd {
 
   #deliver(letters: Letter[]): void {
     const { to, from, event, id, ask } = letters.shift()!;
-    if (parseAddress(to).type === 'agent') return this.#admit(to, from, event);
+    if (parseAddress(to).type === 'agent') {
+      if (this.slots === undefined) return this.#admit(to, from, event);
+      if (!this.actors.has(to)) this.#configure(to, this.slots);
+    }
     const meta: Meta = {
       ...this.#meta(to),
       id,
@@ -194,6 +217,10 @@ export class Crowd {
     this.#apply(to, meta, (given) => ({ event: { ...event, meta: given } }));
   }
 
+  #configure(agent: Address, runsMax: number): void {
+    const given = { ...settings, agentId: parseAddress(agent).key, runsMax };
+    this.tell(agent, { type: 'agent.configure', settings: given });
+  }
   #admit(agent: Address, to: Address, { type, runId }: Message): void {
     if (type !== 'agent.admit') return;
     this.#post(agent, to, { type: 'agent.admitted', runId, lease: 0, settings });
