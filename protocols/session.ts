@@ -140,6 +140,8 @@ export type AdoptedChild = {
   /** from its start to its end, milliseconds */
   readonly timeoutMs: number;
 };
+  /** it has ended, and nobody has read how: it is asked to tell it again */
+  readonly ended?: true;
 export type RunAccepted = {
   runId: string;
   sessionKey: string;

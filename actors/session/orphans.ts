@@ -5,10 +5,11 @@
  * nobody does; one that waits for a place is never left to wait for a parent that is gone.
  */
 import { sessionKey as keys } from '../../protocols/session-key.ts';
+import type { Lineage } from '../../protocols/lineage.ts';
 import type { AdoptedChild, SessionAdopt } from '../../protocols/session.ts';
 import type { Tell } from '../../protocols/statechart.ts';
 import { type OrphanPolicy, subagentAddress, type SubagentMove } from '../../protocols/subagent.ts';
-import type { Child } from './bonds.ts';
+import type { Child, Report } from './bonds.ts';
 import { apart, booksAtReset } from './books.ts';
 import { placed, seated, toSubagent } from './children.ts';
 import { type At, type Deed, nowOf } from './deed.ts';
@@ -56,11 +57,14 @@ const RESET = 'the session that started it was reset';
 const DELETED = 'the session that started it was deleted';
 
 function atClose(context: SessionContext, policy: OrphanPolicy): Fate {
-  const { children = [], agentId, sessionKey, settings, tenant } = context;
-  const main = keys.main(agentId, settings?.sandbox?.mainKey);
-  if (children.length === 0) return { change: {}, tells: [] };
-  if (policy === 'adopt' && main !== sessionKey) {
-    const handed: SessionAdopt = { type: 'session.adopt', children: children.map(adoptedOf) };
+  const { children = [], reports = [], agentId, sessionKey, settings, tenant, terms } = context;
+  // an agent that was made up for a task has no main session: its results go to the root
+  const main = terms?.root ?? keys.main(agentId, settings?.sandbox?.mainKey);
+  const isAdopted = policy === 'adopt' && main !== sessionKey;
+  if (children.length === 0 && !(isAdopted && reports.length > 0)) return { change: {}, tells: [] };
+  if (isAdopted) {
+    const all = [...children.map(adoptedOf), ...reports.map(unreadOf)];
+    const handed: SessionAdopt = { type: 'session.adopt', children: all };
     return {
       change: { children: undefined },
       tells: [
@@ -99,12 +103,26 @@ const adoptedOf = ({ id, sessionKey, reportBack, going, timeoutMs }: Child): Ado
   ...(going ? {} : { waits: true }),
 });
 
+const unreadOf = ({ id, sessionKey }: Report): AdoptedChild => ({
+  id,
+  sessionKey,
+  reportBack: true,
+  timeoutMs: 0,
+  ended: true,
+});
+
 /** They report here from now on; what they were granted is in the books of nobody. */
 export function adopt({ context, event }: At): Deed {
   const { children: given } = event as SessionAdopt;
   const { children = [], books } = context;
   const now = nowOf(event);
-  const fresh = given.filter(({ id }) => !children.some((one) => one.id === id));
+  const unread = unreadEnds(
+    context,
+    given.filter(({ ended }) => ended),
+  );
+  const fresh = given
+    .filter(({ ended }) => !ended)
+    .filter(({ id }) => !children.some((one) => one.id === id));
   const room = Math.max(0, ADOPTED_MAX - children.filter((one) => one.apart).length);
   const taken = fresh.slice(0, room).map((one) => childOf(context, one, now));
   const places = books?.concurrentMax ?? 1;
@@ -114,12 +132,38 @@ export function adopt({ context, event }: At): Deed {
     fresh.slice(room).map((one) => childOf(context, one, now)),
   );
   return {
-    ...(next.children.length > 0 ? { change: { children: next.children } } : {}),
-    tells: [...next.tells, ...left],
+    change: {
+      ...(next.children.length > 0 ? { children: next.children } : {}),
+      ...unread.change,
+    },
+    tells: [...next.tells, ...left, ...unread.tells],
   };
 }
 
-function childOf({ sessionKey }: SessionContext, given: AdoptedChild, now: number): Child {
+/** Ends that nobody has read: each is told again, to this session. */
+function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): Fate {
+  const { tenant, sessionKey, awaited = [] } = context;
+  const room = Math.max(0, ADOPTED_MAX - awaited.length);
+  const fresh = given.filter(({ id }) => !awaited.some((one) => one.id === id)).slice(0, room);
+  if (fresh.length === 0) return { change: {}, tells: [] };
+  const lineage = lineageOf(context);
+  return {
+    change: { awaited: [...awaited, ...fresh.map(({ id }) => ({ id, lineage }))] },
+    tells: fresh.flatMap(({ id }) => [
+      moved(tenant, id, sessionKey),
+      toSubagent(context, id, { type: 'subagent.report' }),
+    ]),
+  };
+}
+
+/** Of the run that reads the report: it sends no message. */
+const lineageOf = ({ sessionKey }: SessionContext): Lineage => ({
+  hops: 2,
+  visited: [sessionKey],
+  left: 0,
+});
+
+function childOf(context: SessionContext, given: AdoptedChild, now: number): Child {
   const { id, reportBack, waits, timeoutMs } = given;
   const child: Child = {
     id,
@@ -129,7 +173,7 @@ function childOf({ sessionKey }: SessionContext, given: AdoptedChild, now: numbe
     reportBack,
     tokens: 0,
     spawns: 0,
-    lineage: { hops: 2, visited: [sessionKey], left: 0 },
+    lineage: lineageOf(context),
     timeoutMs,
     apart: true,
   };
