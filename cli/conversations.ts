@@ -38,7 +38,7 @@ export async function show(id: string, options: ConversationOptions): Promise<nu
   else {
     const { requester, requesterRunId, target, delivered, text } = row;
     process.stdout.write(
-      `${row.id} is ${stateOf(row)}: ${requester} (run ${requesterRunId}) to ${target}, ` +
+      `${row.id}, ${stateOf(row)}\n  ${requester} (run ${requesterRunId}) to ${target}, ` +
         `${delivered ? 'delivered' : 'not delivered'}\n  ${text}\n\n`,
     );
     process.stdout.write(

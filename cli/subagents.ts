@@ -86,14 +86,18 @@ const queryOf = ({ tenant }: OfTenant, more: Record<string, string> = {}): strin
 
 const cells = (row: SubagentRow, now: number): string[] => [
   row.id,
-  row.reason === undefined ? row.status : `${row.status}: ${row.reason}`,
+  row.status,
   ago(now - (row.endedAt ?? row.startedAt ?? row.createdAt)),
   row.agentId,
   row.parent,
   tokensOf(row),
   row.reported ?? '',
-  (row.label ?? row.task).replaceAll(/\s+/g, ' '),
+  taskOf(row),
 ];
+
+/** Last in its line, since the reason of a failure may be long. */
+const taskOf = ({ label, task, reason }: SubagentRow): string =>
+  `${label ?? task}${reason === undefined ? '' : ` (${reason})`}`.replaceAll(/\s+/g, ' ');
 
 const tokensOf = ({ usage, tokens }: SubagentRow): string =>
   `${usage ? usage.inputTokens + usage.outputTokens : 0} of ${tokens}`;

@@ -21,14 +21,14 @@ it('troupe conversations lists what agents say to each other, shows the turns an
   );
   const shown = await conversations('show', 'c1');
   expect(shown.stdout).toMatch(
-    /^c1 is replying: agent:main:main \(run run-1\) to agent:second:main, delivered\n/,
+    /^c1, replying\n {2}agent:main:main \(run run-1\) to agent:second:main, delivered\n/,
   );
   expect(shown.stdout).toMatch(/\n0 +agent:second:main +talk-c1-0 +ok +\d+ s\n/);
   expect(shown.stdout).toMatch(/\n1 +agent:main:main +talk-c1-1 +awaited\n$/);
   expect((await conversations('end', 'c1')).stdout).toBe('c1 has no more turns\n');
   expect((await conversations('end', 'c1')).stdout).toBe('c1 had ended before\n');
   expect((await conversations('show', 'c1')).stdout).toMatch(
-    /^c1 is ended: ended \(an operator ended it\): /,
+    /^c1, ended: ended \(an operator ended it\)\n {2}/,
   );
   const json = await conversations('list', '--json');
   expect(JSON.parse(json.stdout)).toMatchObject({ conversations: [{ id: 'c1', end: 'ended' }] });

@@ -29,7 +29,9 @@ it('troupe subagents lists, counts, tells and ends', { timeout: 60_000 }, async 
     's1 is being ended\n',
   );
   await parent.rowWith('s1', { status: 'killed', reported: 'steer' });
-  expect((await subagents(door, 'list', '--all')).stdout).toMatch(/s1 +killed: enough .* steer /);
+  expect((await subagents(door, 'list', '--all')).stdout).toMatch(
+    /s1 +killed .* steer +.* \(enough\)$/m,
+  );
   const json = await subagents(door, 'census', '--json');
   expect(JSON.parse(json.stdout)).toMatchObject({ counts: { killed: 1 }, open: [], overdue: 0 });
 });
