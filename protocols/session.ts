@@ -88,7 +88,10 @@ export type RunEnded = {
   runId: string;
   sessionKey: string;
   status: Exclude<RunStatus, 'queued' | 'running'>;
-  /** the reply as it is told; '' is silence, or that the agent wants no more */
+  /**
+   * the reply as it is told; '' is silence, or that the agent wants no more; to a subagent also
+   * that it was an answer to another agent
+   */
   text: string;
   error?: ErrorData;
   usage: Usage;
@@ -137,11 +140,11 @@ export type AdoptedChild = {
   readonly reportBack: boolean;
   /** it has no place yet */
   readonly waits?: true;
+  /** it has ended, and nobody has read how: it is asked to tell it again */
+  readonly ended?: true;
   /** from its start to its end, milliseconds */
   readonly timeoutMs: number;
 };
-  /** it has ended, and nobody has read how: it is asked to tell it again */
-  readonly ended?: true;
 export type RunAccepted = {
   runId: string;
   sessionKey: string;

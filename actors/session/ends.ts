@@ -2,8 +2,8 @@
  * Ends: what actors are told of the ends of runs and of messages (AA3, AA8): who sent a message
  * with `notify`, and, of every run of a subagent's session, its subagent. Pure.
  *
- * Invariant: each message with `notify` has one RunEnded, however it ends; the subagent has one of
- * each run.
+ * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one of
+ * each run, without the words where they were the answer to another agent.
  */
 import type { Address } from '../../protocols/address.ts';
 import type { RunEnded } from '../../protocols/session.ts';
@@ -76,8 +76,10 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
     ...defined({ error }),
     ...stateOf(after),
   };
+  // what it says in a conversation is not what it found
+  const overheard: RunEnded = notify === undefined ? event : { ...event, text: '' };
   return [
-    ...[...listeners].map((to): Tell => ({ to, event })),
+    ...[...listeners].map((to): Tell => ({ to, event: to === notify ? event : overheard })),
     ...told.map(({ runId: own, notify: to }): Tell => {
       return { to: to!, event: { ...event, runId: own, usage: NO_USAGE, joined: runId } };
     }),

@@ -12,7 +12,9 @@ import {
   play,
   resultsOf,
   says,
+  type Script,
   settled,
+  subagentsOf,
   type Turn,
   wants,
 } from './scripted-agents.ts';
@@ -172,4 +174,38 @@ it('a failure is told with its reason, and those that went well beside it', asyn
   expect(results[1]!['error']).toContain('no Oslo');
   const { subagents } = await settled(troupe);
   expect(subagents.find(({ label }) => label === 'Oslo')?.reason).toContain('no Oslo');
+});
+
+it('what a subagent says to others while it works is not what it found', async () => {
+  const { opened, open } = gate();
+  const script: Script = async ({ agent, isSubagent, isOfAgent, results }) => {
+    if (agent === 'coder') return says('you are welcome');
+    if (isOfAgent) return says('thank you, coder');
+    if (isSubagent && results.length === 0)
+      return wants(['sessions_send', { sessionKey: 'agent:coder:main', message: 'any news?' }]);
+    if (isSubagent) {
+      await opened;
+      return says('It is warm.');
+    }
+    if (results.length > 0) return says(`It found: ${String(results[0]!['result'])}`);
+    return wants(['sessions_spawn', { task: 'ask around', wait: true }]);
+  };
+  const sandbox = { mode: 'none', allowlist: ['sessions_send'], denylist: [] };
+  const { troupe } = await play('anthropic-messages', script, {
+    agents: {
+      agents: [{ id: 'main', default: true }, { id: 'coder' }],
+      spawnDefaults: { sandbox },
+    },
+    tools: { agentToAgent: { enabled: true } },
+  });
+  const runId = await troupe.send(MAIN, 'look');
+  // the coder's answer is there to be replied to before the work is done
+  await eventually(() => {
+    const [child] = subagentsOf(troupe);
+    expect(troupe.sessionRow(child!.sessionKey)?.pending).toBe(1);
+  });
+  open();
+  expect((await troupe.end(MAIN, runId)).row.text).toBe('It found: It is warm.');
+  const { conversations } = await settled(troupe);
+  expect(conversations[0]!.turns.length).toBeGreaterThan(1);
 });
