@@ -107,8 +107,10 @@ export const sessionsSpawnTool = defineTool({
     const isKnown = isKnownAgent(index, agentId, context);
     if (!isKnown && !AD_HOC_ID.test(agentId)) return said(badId(agentId), true);
     const verdict = judge(context.talk, talkerOf(context), { agentId }, 'spawn');
-    if (!verdict.allowed)
-      return said({ status: 'forbidden', rule: verdict.rule, error: verdict.why }, true);
+    if (!verdict.allowed) {
+      const { rule, why } = verdict;
+      return said({ status: 'forbidden', rule, error: `${why} (${rule})` }, true);
+    }
     const admitBy = isKnown ? agentId : admitterOf(index, context);
     const { terms, cut } = termsOf(wish, agentId, admitBy, args, context);
     return spawn(args, terms, cut, context);

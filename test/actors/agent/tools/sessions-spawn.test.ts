@@ -159,7 +159,11 @@ describe('sessions_spawn', () => {
     const own = { ...RULES, agents: { ...RULES.agents, main: {} } };
     expect(await spawn(open, { agentId: 'coder' }, { talk: own })).toMatchObject({
       isError: true,
-      said: { status: 'forbidden', rule: 'agents.agents[main].subagents.allowAgents' },
+      said: {
+        status: 'forbidden',
+        rule: 'agents.agents[main].subagents.allowAgents',
+        error: expect.stringContaining('(agents.agents[main].subagents.allowAgents)'),
+      },
     });
     for (const id of ['Up', 'a b', '-x', 'x'.repeat(64)])
       expect((await spawn(open, { agentId: id })).said['status']).toBe('not_found');
