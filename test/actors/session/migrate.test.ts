@@ -4,10 +4,13 @@ import { withAgentLoop } from '../../../actors/session/migrate.ts';
 import { modelCallOf, planOf, toolCallsOf } from '../../../actors/session/version-1.ts';
 import type { CallModelInput, SessionContext } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
-import type { Append, Meta } from '../../../protocols/statechart.ts';
+import type { Append, Meta, Tell } from '../../../protocols/statechart.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
 import { load, type MachineRow, settled, step } from '../../../runtime/statechart/host.ts';
 import { said } from '../../charts/coverage.ts';
+import { converseOf, endedOf, spawnOf } from './bonds-walk.ts';
+import { resultOf } from './driven.ts';
+import { STORED_BEFORE_TALK } from './stored-version-2.ts';
 
 const self = address('default', 'session', 'agent:main:main');
 const settings = { agentId: 'main', timeoutMs: 100_000, runsMax: 1, tokensPerDay: 0 };
@@ -136,5 +139,42 @@ describe('a session that version 1 stored', () => {
     expect(planOf(answer as never)).toMatchObject([
       { id: 'c0', refused: expect.stringContaining('Call it again') },
     ]);
+  });
+});
+
+describe('a session that was stored before agents could talk', () => {
+  it('fits the chart of today', () => {
+    expect(checkRow(sessionMachine, STORED_BEFORE_TALK)).toEqual([]);
+  });
+
+  it('goes on with its run, which may start subagents and write to others, and then the next', () => {
+    let live = load(sessionMachine, STORED_BEFORE_TALK);
+    let now = 2_000;
+    const metaOf = (): Meta => ({ id: `m${++now}`, now, self, reply: { id: 'q' } });
+    const take = (cause: Parameters<typeof step>[2]) => {
+      const made = step(sessionMachine, live, cause, now);
+      expect(made.error).toBeUndefined();
+      live = made.live;
+      return said<Tell>(made.asks, 'tell').map(({ event }) => event.type);
+    };
+    const say = (event: object) => take({ event: { ...event, meta: metaOf() } as never });
+    const done = (id: string, output: unknown) =>
+      take(settled(id, live.jobs[id]!.key, output, metaOf()));
+    const context = () => live.snapshot.context as SessionContext;
+    const answer = { text: 'so', calls: [], planned: [], stop: 'end', usage, model: 'm' };
+
+    expect(say(spawnOf('c1', 'r1', { wait: true }))).toEqual(['subagent.reserve']);
+    expect(say(converseOf('t1', 'r1'))).toEqual(['conversation.begin', 'session.probe']);
+    expect(say(endedOf('c1'))).toEqual(['subagent.heard']);
+    done('tools', [{ ...resultOf('a'), ends: ['c1'] }]);
+    expect(done('model', answer)).toEqual(['agent.release', 'agent.admit']);
+    expect(context().run?.runId).toBe('r2');
+    say({ type: 'agent.admitted', runId: 'r2', settings, lease: 300_000 });
+    done('prompt', { digest: 'd', replyHooks: false });
+    done('model', answer);
+    expect(live.snapshot.value).toBe('idle');
+    expect(context()).toMatchObject({ reset: null, queue: [], run: null });
+    say({ type: 'session.close' });
+    expect(live.snapshot.value).toBe('closed');
   });
 });
