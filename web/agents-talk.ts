@@ -48,6 +48,29 @@ export const subagentsByItem = (
   return under;
 };
 
+type Item = {
+  readonly id: string;
+  readonly runId: string | undefined;
+  readonly role: string;
+  readonly text: string;
+  readonly origin?: Origin;
+};
+
+const DECLINES = ['REPLY_SKIP', 'ANNOUNCE_SKIP', 'NO_REPLY'];
+const EDGES = /^[\s*_`"'(]+|[\s*_`"'.:,)-]+$/g;
+
+/** Ids of answers that say, to another agent, that there is none: no words for people. */
+export const declinesIn = (history: readonly Item[]): ReadonlySet<string> => {
+  const ofAgents = new Set(
+    history
+      .filter(({ origin }) => origin?.kind === 'agent' || origin?.kind === 'announce')
+      .map(({ runId }) => runId),
+  );
+  const declines = ({ role, runId, text }: Item): boolean =>
+    role === 'assistant' && ofAgents.has(runId) && DECLINES.includes(text.replaceAll(EDGES, ''));
+  return new Set(history.filter(declines).map(({ id }) => id));
+};
+
 /** `agent:work:main` is `work:main`; of a subagent's uuid eight characters. */
 export const shortKey = (sessionKey: string): string =>
   sessionKey.replace(/^agent:/, '').replace(/(:subagent:[0-9a-f]{8})-[0-9a-f-]+$/, '$1');

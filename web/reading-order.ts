@@ -1,5 +1,5 @@
 /** What the page shows of a conversation, in the order it is read. */
-import { type Subagent, subagentsByItem } from './agents-talk.ts';
+import { declinesIn, type Subagent, subagentsByItem } from './agents-talk.ts';
 import type { Aside, Conversation, HistoryItem, LiveRun, Sent } from './conversation.ts';
 
 export type Line =
@@ -30,10 +30,11 @@ export const linesOf = (now: Conversation): readonly Line[] => {
         (subagent) => ({ kind: 'subagent', key: `g${subagent.id}`, subagent }) as const,
       ),
     );
+  const declined = declinesIn(history);
   asidesAfter(undefined);
   for (const item of history) {
     if (item.role === 'end') liveLines((run) => run.torso === true && run.runId === item.runId);
-    lines.push({ kind: 'history', key: `h${item.id}`, item });
+    if (!declined.has(item.id)) lines.push({ kind: 'history', key: `h${item.id}`, item });
     subagentsUnder(item.id);
     asidesAfter(item.id);
   }

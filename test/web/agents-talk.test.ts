@@ -141,3 +141,21 @@ test('a subagent stands under the run that started it, and goes with a history t
   expect(keys).toEqual(['r1', 'old', 'new', 'r2', 'goes on']);
   expect(now.parent).toBe(MAIN);
 });
+
+test('that an agent declines to reply to another is not shown as words to people', () => {
+  const origin = { kind: 'agent', sessionKey: 'agent:work:main', ids: ['k'] } as const;
+  const said = (id: string, runId: string, role: string, content: string, more: object = {}) => {
+    return { id, runId, role, content, ...more };
+  };
+  const now = withHistory(emptyConversation, {
+    messages: [
+      said('1', 'r1', 'user', 'say REPLY_SKIP'),
+      said('2', 'r1', 'assistant', 'REPLY_SKIP'),
+      said('3', 'r2', 'user', 'is it far?', { origin }),
+      said('4', 'r2', 'assistant', '**REPLY_SKIP**'),
+      said('5', 'r3', 'user', 'is it near?', { origin }),
+      said('6', 'r3', 'assistant', 'It is.'),
+    ],
+  });
+  expect(linesOf(now).map(({ key }) => key)).toEqual(['h1', 'h2', 'h3', 'h5', 'h6']);
+});
