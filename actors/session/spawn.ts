@@ -23,7 +23,7 @@ import {
 import type { Lineage, LineageLimits } from '../../protocols/lineage.ts';
 import type { Asking, Awaited, Books, Child, Spawned } from './bonds.ts';
 import { booksOf, type Grant, leftOf, taken } from './books.ts';
-import { acceptedOf, aged, placed, toSubagent, withPlace } from './children.ts';
+import { acceptedOf, aged, seated, toSubagent, withPlace } from './children.ts';
 import { type At, type Deed, defined, firstOf, runOf, withRun } from './deed.ts';
 import { nextHop } from './lineage.ts';
 import { workspaceOf } from './terms.ts';
@@ -172,7 +172,6 @@ function granted(context: SessionContext, asked: Asked, books: Books): Deed {
   const { children = [] } = context;
   const run = runOf(context);
   const grant = grantOf(context, asked, books);
-  const hold = children.filter(withPlace).length >= asked.limits.concurrentMax;
   const given = hopOf(context, asked);
   const [ofReport, ofChild] = [Math.ceil(given.left / 2), Math.floor(given.left / 2)];
   const lineage = { ...given, hops: given.hops + 1, left: ofReport };
@@ -189,16 +188,24 @@ function granted(context: SessionContext, asked: Asked, books: Books): Deed {
     timeoutMs: terms.timeoutMs,
   };
   const spawned: Spawned = { id, callId, tokens: grant.tokens, lineage };
+  // where there are places now, those that wait longer are before it
+  const places = { places: asked.limits.concurrentMax, now: meta.now };
+  const next = seated(context, [...children, waiting], places);
+  const hold = !next.children.at(-1)!.going;
+  const others = next.tells.filter(({ to }) => to !== subagentAddress(context.tenant, id));
   return {
     change: {
       books: taken(books, grant),
-      children: [...children, hold ? waiting : placed(waiting, meta.now)],
+      children: next.children,
       ...withRun(context, {
         lineage: { ...before, left: before.left - given.left },
         spawned: [...(run.spawned ?? []), spawned],
       }),
     },
-    tells: [reserve(context, asked, { grant, hold, lineage: { ...given, left: ofChild } })],
+    tells: [
+      reserve(context, asked, { grant, hold, lineage: { ...given, left: ofChild } }),
+      ...others,
+    ],
     ...(wait ? {} : { answer: accepted(asked, grant.tokens, !hold) }),
   };
 }

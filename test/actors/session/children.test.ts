@@ -98,6 +98,15 @@ describe('a spawn', () => {
     expect(session.context.children?.filter(({ going }) => going)).toHaveLength(2);
   });
 
+  it('comes behind those that wait, also where more places have been given meanwhile', () => {
+    const session = acting();
+    for (const id of ['c1', 'c2', 'c3', 'c4']) spawn(session, id);
+    const said = spawn(session, 'c5', { limits: { ...limits, concurrentMax: 3 } });
+    expect(typesTo(said, 'c3')).toEqual(['subagent.go']);
+    expect(resultOfSpawn(said)).toMatchObject({ queued: true });
+    expect(typesTo(said, 'c5')).toEqual(['subagent.reserve']);
+  });
+
   it('without a wish for money has half of what is left', () => {
     const session = acting();
     const paid = { limits: { ...limits, costPerTreeUsd: 8 } };
