@@ -12,7 +12,7 @@ import type { GatewayClient } from '../../cli/gateway-client.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { type Program, PROGRAM_TOKEN } from './program.ts';
 
-export type TreeShape = { readonly children: number; readonly leavesOfEach: number };
+type TreeShape = { readonly children: number; readonly leavesOfEach: number };
 export const sizeOf = ({ children, leavesOfEach }: TreeShape): number =>
   children * (leavesOfEach + 1);
 
