@@ -88,10 +88,7 @@ export type RunEnded = {
   runId: string;
   sessionKey: string;
   status: Exclude<RunStatus, 'queued' | 'running'>;
-  /**
-   * the reply as it is told; '' is silence, or that the agent wants no more; to a subagent also
-   * that it was an answer to another agent
-   */
+  /** the reply as told; '' is silence, no more wanted or, to a subagent, words for others */
   text: string;
   error?: ErrorData;
   usage: Usage;
