@@ -56,7 +56,7 @@ async function openRunning() {
   return { ...cluster, nats };
 }
 
-describe.skipIf(!server)(`a cluster as processes${leftOut}`, () => {
+describe.skipIf(!server)(`a cluster as processes${leftOut}`, { timeout: 120_000 }, () => {
   it('starts in any order, NATS last, and answers; health and view agree', async () => {
     const cluster = await openCluster();
     const gateway = cluster.start('gateway', '--name', 'door');

@@ -42,7 +42,9 @@ describe('the SDK that is written', () => {
     expect(stdout).toBe('SUCCEEDED hello\n');
   });
 
-  it('in TypeScript has its types, under the strict rules of others too', async () => {
+  it('in TypeScript has its types, under the strict rules of others too', {
+    timeout: 120_000,
+  }, async () => {
     const sdk = await writeSdk('typescript', 'node_modules/troupe-sdk');
     symlinkSync(join(root, 'node_modules/@types'), join(project, 'node_modules/@types'), 'dir');
     const use = (payload: string) => `
