@@ -77,7 +77,7 @@ export const admissionOf = (context: SessionContext): Tell => {
   return { to: admitterOf(context), event };
 };
 
-export const isNested = ({ run, queue, terms }: SessionContext): boolean =>
+const isNested = ({ run, queue, terms }: SessionContext): boolean =>
   terms !== undefined || [run, ...queue].some((one) => isOfAgent(one ?? {}));
 
 const isOfAgent = ({ lineage, origin }: Pick<SessionReceive, 'lineage' | 'origin'>): boolean =>
