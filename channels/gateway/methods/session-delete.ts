@@ -9,7 +9,11 @@ import { ask, keyOf } from './session-settings.ts';
 /** The transcript stays: whoever has its key reads it with `chat.history`. */
 export const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
   const { names, system, tenant } = request.door;
-  const { sessionKey: key, agentId } = fullSessionKey(names, keyOf(params));
+  const named = keyOf(params);
+  // Agents that were made up for a task are not among the names, their sessions are there.
+  const { sessionKey: key, agentId } =
+    system.index.get<SessionRow>('sessions', tenant, named.sessionKey) ??
+    fullSessionKey(names, named);
   if (key === mainSessionKey(names, agentId)) {
     throw new TroupeError(
       'INVALID_ARGUMENT',

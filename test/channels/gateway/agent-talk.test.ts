@@ -151,6 +151,17 @@ test('sessions.delete closes the session that is there, and only as long as it i
   expect(closed).toEqual([[to, { type: 'session.close', orphans: 'adopt' }]]);
 });
 
+test('sessions.delete closes the session of an agent that was made up for a task', async () => {
+  const { client, system } = await openAll();
+  system.others['session.close'] = () => ({ kind: 'answered', result: { closed: true } });
+  const key = 'agent:researcher:subagent:s';
+  keep(system, row(key, { agentId: 'researcher' }));
+  const { payload } = await client.call('sessions.delete', { key });
+  expect(payload).toMatchObject({ key, deleted: true });
+  const none = await client.call('sessions.delete', { key: 'agent:nobody:subagent:s' });
+  expect(none.error?.message).toContain('unknown agent id "nobody"');
+});
+
 test('a history marks what agents wrote, and holds the subagents with what they found', async () => {
   const { client, system } = await openAll();
   const origin = { kind: 'subagents', sessionKey: MAIN, ids: ['s'] } as const;
