@@ -31,8 +31,7 @@ export type TraceParticipant = {
 export type TraceStep = {
   readonly at: number;
   readonly runId: string;
-} & /** a message begins a run of `to`, or joins it (`joins`) */
-(
+} /** a message begins a run of `to`, or joins it (`joins`) */ & (
   | {
       readonly kind: 'message';
       readonly from: string;

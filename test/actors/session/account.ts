@@ -120,8 +120,7 @@ export class Account implements Ledger {
     else if (event.type === 'run.ended') {
       demand(to).toBe(asker);
       demand(this.listening.delete(event['runId'] as string), 'told once').toBe(true);
-    }
-    else demand(event.type).toMatch(/^(subagent|conversation|session)\./);
+    } else demand(event.type).toMatch(/^(subagent|conversation|session)\./);
   }
 
   #show({ index, key, value }: Project): void {
