@@ -130,11 +130,11 @@ export const spawnDefaults = section('agents that other agents start', {
     minimum: 1,
     maximum: 100_000,
     default: 100,
-    description: 'agents that may be started by all that follows from one message of a person',
+    description: 'agents that one session and all below it may start until a person speaks to it again',
   }),
   maxTokensPerTree: Type.Integer({
     minimum: 1_000,
-    default: 1_000_000,
+    default: 2_000_000,
     description: 'input and output tokens that these use together',
   }),
   maxCostPerTreeUsd: dollars('cost of these together; 0: unlimited'),

@@ -26,7 +26,7 @@ export const NO_TALK: TalkRules = {
       concurrentMax: 3,
       perSessionMax: 1_000,
       perTreeMax: 100,
-      tokensPerTree: 1_000_000,
+      tokensPerTree: 2_000_000,
       costPerTreeUsd: 0,
       hopsMax: 16,
       messagesMax: 200,

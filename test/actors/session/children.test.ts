@@ -2,44 +2,25 @@
  * Subagents of one session, by pure transitions: grants, places, ends, and what becomes of them.
  */
 import { describe, expect, it } from 'vitest';
-import { heldBelow } from '../../../actors/session/books.ts';
 import { address } from '../../../protocols/address.ts';
-import type { Tell } from '../../../protocols/statechart.ts';
 import {
   type SpawnLimits,
   SPAWNS_WAITING_MAX,
-  subagentAddress,
   type SubagentReserve,
-  type SubagentTerms,
 } from '../../../protocols/subagent.ts';
-import { endedOf, spawnLimits, spawnOf, spawnTerms } from './bonds-walk.ts';
-import { answer, call, Driven, resultOf, type Said } from './driven.ts';
-
-const limits: SpawnLimits = { ...spawnLimits, concurrentMax: 2 };
-const subagent = (id: string) => subagentAddress('default', id);
-const typesTo = (said: Said, id: string) =>
-  said.tells.filter(({ to }) => to === subagent(id)).map(({ event }) => event.type);
-const told = (said: Said, type: string): Tell['event'] | undefined =>
-  said.tells.find(({ event }) => event.type === type)?.event;
-const resultOfSpawn = (said: Said) =>
-  said.answers[0]?.result as { status: string; rule?: string; error?: string; queued?: boolean };
-
-/** In a call of its first run. */
-const acting = (): Driven => {
-  const session = new Driven();
-  session.begin('r1');
-  session.done('model', answer([call('a')]));
-  return session;
-};
-const spawn = (session: Driven, id: string, more: object = {}) =>
-  session.send(spawnOf(id, session.context.run?.runId ?? 'r1', { limits, ...more }));
-const end = (session: Driven, id: string, more: object = {}) =>
-  session.send(endedOf(id, more), subagent(id));
-const finish = (session: Driven) => {
-  session.done('tools', [resultOf('a')]);
-  return session.done('model', answer([]));
-};
-const own = subagentAddress('default', 'main');
+import { spawnTerms } from './bonds-walk.ts';
+import { answer, call, Driven, resultOf } from './driven.ts';
+import {
+  limits,
+  subagent,
+  typesTo,
+  told,
+  resultOfSpawn,
+  acting,
+  spawn,
+  end,
+  finish,
+} from './parent.ts';
 
 describe('a spawn', () => {
   it('is granted in one turn, and taken from the books', () => {
@@ -337,89 +318,5 @@ describe('subagents that are killed, or lose their parent', () => {
     expect(resultOfSpawn(said)).toMatchObject({ status: 'accepted', queued: false });
     end(session, 'c1');
     expect(session.context.reports).toMatchObject([{ id: 'c1' }]);
-  });
-});
-
-describe("a subagent's session", () => {
-  const terms: SubagentTerms = {
-    ...spawnTerms,
-    parent: 'agent:main:main',
-    root: 'agent:main:main',
-    depth: 2,
-    spawns: 8,
-    tokens: 20_000,
-  };
-  const deep = { limits: { ...limits, depthMax: 4 } };
-  const child = (): Driven => {
-    const session = new Driven('agent:coder:subagent:main');
-    session.receive('sub-main', { terms }, own);
-    session.admit('sub-main');
-    session.done('model', answer([call('a')]));
-    return session;
-  };
-
-  it('grants half of what is left of its own grant, and lives of the other half', () => {
-    const session = child();
-    const asked = { ...deep, terms: { ...spawnTerms, tokens: 50_000 } };
-    const said = spawn(session, 'g1', asked);
-    expect(resultOfSpawn(said)).toMatchObject({ tokens: Math.floor((20_000 - 5) / 2) });
-    expect(told(said, 'subagent.reserve')).toMatchObject({
-      terms: { depth: 3, spawns: 1, root: 'agent:main:main' },
-    });
-    expect(heldBelow(session.context).inputTokens).toBe(9_997);
-    const little = { ...deep, terms: { ...spawnTerms, tokens: 500 } };
-    expect(resultOfSpawn(spawn(session, 'g2', little))).toMatchObject({ rule: 'tokens' });
-  });
-
-  it('hears of each end, for its own waits for it', () => {
-    const session = child();
-    spawn(session, 'g1', { ...deep, reportBack: false });
-    const said = finish(session);
-    expect(told(said, 'run.ended')).toMatchObject({ open: 1 });
-    end(session, 'g1');
-    expect(session.context.run?.origin?.ids).toEqual(['g1']);
-  });
-
-  it('that is told to stop says when the last one below has ended', () => {
-    const session = child();
-    spawn(session, 'g1', deep);
-    session.send({ type: 'session.abort' }, own);
-    const said = session.send({ type: 'session.kill', reason: 'late' }, own);
-    expect(typesTo(said, 'g1')).toEqual(['subagent.kill']);
-    expect(told(said, 'run.ended')).toBeUndefined();
-    const last = end(session, 'g1', { outcome: 'killed' });
-    expect(told(last, 'run.ended')).toMatchObject({ open: 0, below: { spawned: 1 } });
-    expect(session.state).toBe('idle');
-  });
-
-  it('that is told to stop while it collects reports has nothing more to begin', () => {
-    const session = child();
-    for (const id of ['g1', 'g2']) spawn(session, id, deep);
-    finish(session);
-    end(session, 'g1');
-    expect(session.state).toBe('collecting');
-    session.send({ type: 'session.abort' }, own);
-    session.send({ type: 'session.kill', reason: 'late' }, own);
-    expect(session.state).toBe('idle');
-    expect(told(end(session, 'g2'), 'run.ended')).toMatchObject({ open: 0, below: { spawned: 2 } });
-  });
-
-  it('has its end when all below it have theirs, also where a run of it ends in between', () => {
-    const session = child();
-    for (const id of ['g1', 'g2']) spawn(session, id, deep);
-    end(session, 'g1');
-    session.send({ type: 'session.abort' }, own);
-    session.fire('quiet');
-    expect(session.context.run?.origin?.ids).toEqual(['g1']);
-    session.send({ type: 'session.kill', reason: 'late' }, own);
-    const ended = session.send({ type: 'session.abort' }, own);
-    expect(told(ended, 'run.ended')).toMatchObject({ open: 1, below: { spawned: 1 } });
-    expect(told(end(session, 'g2'), 'run.ended')).toMatchObject({ open: 0, below: { spawned: 2 } });
-  });
-
-  it('keeps what is left of its grant through a reset', () => {
-    const session = child();
-    session.send({ type: 'session.reset' });
-    expect(session.context.books).toMatchObject({ tokens: 20_000 - 5, spawns: 8 });
   });
 });

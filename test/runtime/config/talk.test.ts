@@ -30,7 +30,7 @@ describe('agents that talk', () => {
       maxConcurrentSpawns: 3,
       maxSpawnsPerSession: 1_000,
       maxSpawnsPerTree: 100,
-      maxTokensPerTree: 1_000_000,
+      maxTokensPerTree: 2_000_000,
       maxCostPerTreeUsd: 0,
       keepMinutes: 1_440,
       onParentReset: 'cascade',
@@ -125,7 +125,7 @@ describe('agents that talk', () => {
     });
     expect(
       paths(`{ agents: {
-        agents: [{ id: 'a', subagents: { sandbox: { maxTokens: 1000001 } } }, { id: 'b' }] } }`),
+        agents: [{ id: 'a', subagents: { sandbox: { maxTokens: 2000001 } } }, { id: 'b' }] } }`),
     ).toEqual(['agents.agents[0].subagents.sandbox.maxTokens']);
     expect(paths(spawn('{ maxCostUsd: 2, maxCostPerTreeUsd: 1 }'))).toEqual([
       'agents.spawnDefaults.maxCostUsd',
