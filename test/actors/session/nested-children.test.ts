@@ -4,17 +4,7 @@ import { heldBelow } from '../../../actors/session/books.ts';
 import { type SubagentTerms } from '../../../protocols/subagent.ts';
 import { spawnTerms } from './bonds-walk.ts';
 import { answer, call, Driven } from './driven.ts';
-import {
-  limits,
-  subagent,
-  typesTo,
-  told,
-  resultOfSpawn,
-  spawn,
-  end,
-  finish,
-  own,
-} from './parent.ts';
+import { limits, typesTo, told, resultOfSpawn, spawn, end, finish, own } from './parent.ts';
 
 describe("a subagent's session", () => {
   const terms: SubagentTerms = {
