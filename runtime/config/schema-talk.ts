@@ -130,7 +130,8 @@ export const spawnDefaults = section('agents that other agents start', {
     minimum: 1,
     maximum: 100_000,
     default: 100,
-    description: 'agents that one session and all below it may start until a person speaks to it again',
+    description:
+      'agents that one session and all below it may start until a person speaks to it again',
   }),
   maxTokensPerTree: Type.Integer({
     minimum: 1_000,
