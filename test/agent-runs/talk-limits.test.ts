@@ -5,6 +5,7 @@
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { eventually } from '../runtime/eventually.ts';
 import type { Plan } from '../servers/scripted-server.ts';
@@ -68,16 +69,24 @@ const limited = (spawnDefaults: object, sandbox: object = {}) => ({
 });
 const isRefused = ({ status }: SubagentRow): boolean => status === 'refused';
 
-/** All that any session was told of a refusal: each is a row, and each row was told. */
+/**
+ * All that any session was told of a refusal: each is a row, and each row was told, unless a run of
+ * the session was ended while its calls were made.
+ */
 async function refusalsOf(troupe: Installation): Promise<readonly Said[]> {
-  const keys = rowsOf<{ sessionKey: string }>(troupe, 'sessions').map((row) => row.sessionKey);
-  const told = (await Promise.all(keys.map((key) => resultsOf(troupe, key)))).flat();
-  const refused = told.filter(({ status }) => status === 'refused');
-  const rows = subagentsOf(troupe).filter(isRefused);
-  expect(rows.map(({ reason }) => reason).toSorted()).toEqual(
-    refused.map(({ error }) => error).toSorted(),
-  );
-  return refused;
+  const all: Said[] = [];
+  for (const { sessionKey } of rowsOf<SessionRow>(troupe, 'sessions')) {
+    const results = await resultsOf(troupe, sessionKey);
+    const told = results.filter(({ status }) => status === 'refused');
+    const rows = subagentsOf(troupe).filter((row) => isRefused(row) && row.parent === sessionKey);
+    const runs = rowsOf<RunRow>(troupe, 'runs').filter((row) => row.sessionKey === sessionKey);
+    const reasons = rows.map(({ reason }) => reason);
+    expect(reasons).toEqual(expect.arrayContaining(told.map(({ error }) => error)));
+    if (runs.every(({ status }) => status === 'ok')) expect(told).toHaveLength(rows.length);
+    else expect(told.length).toBeLessThanOrEqual(rows.length);
+    all.push(...told);
+  }
+  return all;
 }
 
 /**
