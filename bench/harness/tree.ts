@@ -17,10 +17,11 @@ export const sizeOf = ({ children, leavesOfEach }: TreeShape): number =>
   children * (leavesOfEach + 1);
 
 /**
- * A grant divides by four what is left of the tree's count, so wide trees end at about 22 children
- * of 45 with the highest count that can be configured.
+ * An answer holds 32 calls, and the offline model goes on with what it heard last: an agent that
+ * needed a second answer might hear a report before it. A grant divides by four what is left of the
+ * tree's count, so wide trees need a high one.
  */
-export const TREE: TreeShape = { children: 22, leavesOfEach: 45 };
+export const TREE: TreeShape = { children: 31, leavesOfEach: 32 };
 export const SMALL_TREE: TreeShape = { children: 2, leavesOfEach: 2 };
 /** Reports of one message wait so long for further ones, milliseconds. */
 const QUIET_MS = 50;
@@ -39,7 +40,7 @@ export async function configureTrees(folder: string): Promise<void> {
       maxSpawnDepth: 3,
       maxConcurrentSpawns: 100,
       maxSpawnsPerSession: 1_000_000,
-      maxSpawnsPerTree: 100_000,
+      maxSpawnsPerTree: 1_000_000,
       maxTokensPerTree: 1_000_000_000,
       sandbox: { maxTokens: 10_000_000, allowlist: ['sessions_spawn'], denylist: ['bash'] },
     },

@@ -128,7 +128,7 @@ export const spawnDefaults = section('agents that other agents start', {
   }),
   maxSpawnsPerTree: Type.Integer({
     minimum: 1,
-    maximum: 100_000,
+    maximum: 1_000_000,
     default: 100,
     description:
       'agents that one session and all below it may start until a person speaks to it again',

@@ -61,7 +61,7 @@ describe('agents that talk', () => {
       { path: 'session.agentToAgent.maxMessages', allowed: 'a whole number from 1 to 10000' },
     ]);
     expect(
-      problemsOf(spawn("{ maxSpawnsPerTree: 100001, keepMinutes: 0, onParentReset: 'leave' }")),
+      problemsOf(spawn("{ maxSpawnsPerTree: 1000001, keepMinutes: 0, onParentReset: 'leave' }")),
     ).toMatchObject([
       { path: 'agents.spawnDefaults.maxSpawnsPerTree' },
       { path: 'agents.spawnDefaults.keepMinutes' },
