@@ -31,8 +31,11 @@ const limits: SpawnLimits = {
   messagesMax: MESSAGES_MAX,
 };
 
-/** The second: of a subagent that was stopped, and whose session a person deleted meanwhile. */
-const TIMERS = ['quiet', 'stopPatience'];
+/**
+ * Of a subagent that was stopped and whose session a person deleted meanwhile, and of one whose end
+ * overtook the word that another session has adopted it.
+ */
+const TIMERS = ['quiet', 'stopPatience', 'pauseBeforeRetelling'];
 
 type Picks = () => number;
 
