@@ -53,6 +53,7 @@ export class LmdbTables implements RowsRead {
       log: this.root.openDB<Buffer, Buffer>({ name: 'log', ...binary }),
       state: this.root.openDB<Buffer, Buffer>({ name: 'state', ...binary }),
     };
+    // The types of lmdb know no encoder that works on buffers; the library does.
     this.#passing = this.root.openDB<Buffer, Buffer>({
       name: 'state',
       keyEncoding: 'binary',

@@ -72,19 +72,21 @@ describe.each(APIS)('a subagent on %s', (api) => {
   });
 });
 
-it('its files are its own: nothing of its parent’s is there, and nothing of it is left behind', async () => {
-  const config = {
-    agents: {
-      spawnDefaults: {
-        sandbox: {
-          mode: 'none',
-          workspaceAccess: 'rw',
-          allowlist: ['read', 'write'],
-          denylist: [],
-        },
+/** Subagents that read and write where they work. */
+const FILES = {
+  agents: {
+    spawnDefaults: {
+      sandbox: {
+        mode: 'none',
+        workspaceAccess: 'rw',
+        allowlist: ['read', 'write'],
+        denylist: [],
       },
     },
-  };
+  },
+};
+
+it('its files are its own: nothing of its parent’s is there, and nothing of it is left behind', async () => {
   const child: Script = ({ results }) => {
     if (results.length > 0) return says(JSON.stringify(results));
     return wants(
@@ -92,7 +94,7 @@ it('its files are its own: nothing of its parent’s is there, and nothing of it
       ['write', { path: 'apples.txt', content: 'none' }],
     );
   };
-  const { troupe } = await play('anthropic-messages', handsOn({}, child), config);
+  const { troupe } = await play('anthropic-messages', handsOn({}, child), FILES);
   write(troupe.workspace(), 'apples.txt', 'seven apples');
   await troupe.run(MAIN, 'hand it on');
   const [result] = await resultsOf(troupe, MAIN);
@@ -103,18 +105,6 @@ it('its files are its own: nothing of its parent’s is there, and nothing of it
 });
 
 it('works on its parent’s files where the parent says so', async () => {
-  const config = {
-    agents: {
-      spawnDefaults: {
-        sandbox: {
-          mode: 'none',
-          workspaceAccess: 'rw',
-          allowlist: ['read', 'write'],
-          denylist: [],
-        },
-      },
-    },
-  };
   const child: Script = ({ results }) => {
     if (results.length > 0) return says(JSON.stringify(results));
     return wants(
@@ -122,7 +112,7 @@ it('works on its parent’s files where the parent says so', async () => {
       ['write', { path: 'pears.txt', content: 'two' }],
     );
   };
-  const { troupe } = await play('anthropic-messages', handsOn({ isolated: false }, child), config);
+  const { troupe } = await play('anthropic-messages', handsOn({ isolated: false }, child), FILES);
   write(troupe.workspace(), 'apples.txt', 'seven apples');
   await troupe.run(MAIN, 'hand it on');
   const [result] = await resultsOf(troupe, MAIN);
