@@ -5,7 +5,7 @@ export type { GatewayAuth } from './gateway/access.ts';
 export {
   type CloseOptions,
   type Gateway,
-  type GatewayOptions,
   startGateway,
 } from './gateway/gateway.ts';
 export type { Logger as GatewayLog } from './gateway/log.ts';
+export type { GatewayOptions } from './gateway/options.ts';

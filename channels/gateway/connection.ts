@@ -17,7 +17,8 @@ import {
   type GatewayErrorShape,
   type Scope,
 } from '../../protocols/gateway/index.ts';
-import type { Clock } from '../../runtime/index.ts';
+import type { DeviceRole } from '../../protocols/device.ts';
+import type { Clock, Principal } from '../../runtime/index.ts';
 import { CLOSE_GRACE_MS, LAGGING_BYTES } from './limits.ts';
 
 /** Close codes of RFC 6455 that the gateway uses. */
@@ -26,12 +27,30 @@ export const CLOSE = { policy: 1008, tooBig: 1009, restart: 1012 } as const;
 /** Who a connection is, once it has said a good hello. */
 export type Client = {
   readonly params: ConnectParams;
-  readonly role: string;
+  readonly role: DeviceRole;
+  /** of an operator; a node has none */
   readonly scopes: readonly Scope[];
+  readonly tenant: string;
+  /** in whose name its requests are */
+  readonly principal: Principal;
+  /** it has proved to be this device */
+  readonly deviceId?: string;
+  /** what let it in */
+  readonly method: AuthMethod;
+  /** it is on this machine, as far as the socket and no proxy's header says */
+  readonly isLocal: boolean;
   readonly caps: ReadonlySet<string>;
   /** epoch milliseconds */
   readonly since: number;
 };
+
+export type AuthMethod =
+  | 'none'
+  | 'token'
+  | 'password'
+  | 'device-token'
+  | 'tailscale'
+  | 'trusted-proxy';
 
 export class Connection {
   readonly id: string;

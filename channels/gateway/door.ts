@@ -1,10 +1,12 @@
 /** What every part of the gateway shares: the system behind it and the facts a client is told. */
 import type { ImagePart } from '../../protocols/content.ts';
+import type { DeviceBook } from './device-book.ts';
 import type { Logger } from './log.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { ApprovalBook } from './approval-book.ts';
 import type { CommandDesk } from './command-desk.ts';
+import type { Connection } from './connection.ts';
 import type { MessageCounts } from './message-counts.ts';
 import type { Presence } from './presence.ts';
 import type { RunBlocks } from './run-blocks.ts';
@@ -33,9 +35,12 @@ export type Door = {
   readonly version: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** those of this tenant that have said hello; the set changes at any time */
+  readonly connections: Set<Connection>;
   readonly runs: RunBook;
   readonly presence: Presence;
   readonly approvals: ApprovalBook;
+  readonly devices: DeviceBook;
   readonly blocks: RunBlocks;
   readonly commands: CommandDesk;
   readonly counts: MessageCounts;
@@ -46,5 +51,5 @@ export type Door = {
   readonly startedAt: number;
 };
 
-/** Everybody who knows the shared secret is the same person. */
+/** Everybody who shows the shared secret and no device is the same person. */
 export const OPERATOR: Principal = { sub: 'operator', roles: ['operator'] };

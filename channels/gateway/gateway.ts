@@ -5,51 +5,19 @@
  * Boundary: reaches actors by `System` only and keeps nothing that matters: when it dies no run
  * ends, and a client that connects to the next one finds everything again (GW6, AL9).
  */
-import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
-import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
-import type { Clock, System } from '../../runtime/index.ts';
+import type { Clock } from '../../runtime/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
-import type { Route } from '../http/route.ts';
-import { assertAuthFits, type GatewayAuth } from './access.ts';
-import { type Connection, eventHead } from './connection.ts';
-import { ApprovalBook } from './approval-book.ts';
-import { CommandDesk, type OnCommand } from './command-desk.ts';
-import { type Door, type OnMessage, OPERATOR } from './door.ts';
+import { assertAuthFits } from './access.ts';
+import { eventHead } from './connection.ts';
+import { Doors } from './doors.ts';
 import { httpListener } from './http.ts';
-import type { Logger } from './log.ts';
-import { MessageCounts } from './message-counts.ts';
-import { Presence } from './presence.ts';
-import { RunBlocks } from './run-blocks.ts';
-import { RunBook } from './run-book.ts';
-import { RunEvents } from './run-events.ts';
-import type { AgentNames } from './session-key.ts';
+import type { GatewayOptions } from './options.ts';
 import { SocketServer } from './socket-server.ts';
 import { readPage } from './web-page.ts';
-
-export type GatewayOptions = AgentNames & {
-  readonly system: System;
-  /** 0 takes a free one */
-  readonly port: number;
-  readonly host: string;
-  readonly auth: GatewayAuth;
-  readonly tenant: string;
-  /** of troupe, told to clients */
-  readonly version: string;
-  /** folder of the built page; without it there is no page */
-  readonly webRoot?: string;
-  /** plain HTTP beside the page */
-  readonly routes?: readonly Route[];
-  /** hooks of commands (AL6) */
-  readonly onCommand?: OnCommand;
-  /** hooks of messages (AL6) */
-  readonly onMessage?: OnMessage;
-  readonly log: Logger;
-  readonly clock: Clock;
-};
 
 export type Gateway = {
   readonly port: number;
@@ -74,10 +42,11 @@ const LAST_ANSWERS_MS = 2_000;
  */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   assertAuthFits(options.auth, options.host);
-  const { system, clock, tenant, log } = options;
-  const ready = new Set<Connection>();
-  const { door, close: closeDoor } = openDoor(options, ready);
-  const sockets = new SocketServer(door, options.auth, ready);
+  const { system, clock, log } = options;
+  const doors = new Doors(options);
+  // Runs of its tenant are followed from the start on, for whoever comes in their midst.
+  doors.of(options.tenant);
+  const sockets = new SocketServer(doors, options);
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
   const http = createServer(
@@ -86,78 +55,21 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   );
   http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
   const port = await listen(http, options);
-  // The type of what travels on this topic is a contract of protocols/session.ts.
-  const unsubscribe = system.bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
-    hear(door, payload as RunEvent),
-  );
-  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, ready);
+  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, doors);
   log.info({ port, host: options.host, auth: options.auth.mode }, 'gateway: listening');
 
   let closed: Promise<void> | undefined;
   const close = async ({ reason = 'stopped', restartExpectedMs }: CloseOptions) => {
     const stopped = stopListening(http);
-    unsubscribe();
     stopTicks();
     const payload = { reason, ...(restartExpectedMs === undefined ? {} : { restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
-    for (const connection of ready) connection.event(head);
-    closeDoor();
+    for (const connection of doors.connections()) connection.event(head);
+    doors.close();
     await sockets.close(reason);
     await stopped;
   };
   return { port, url: urlOf(options.host, port), close: (how = {}) => (closed ??= close(how)) };
-};
-
-/** What the methods share. `ready`: the connections that get events, as they come and go. */
-const openDoor = (
-  options: GatewayOptions,
-  ready: ReadonlySet<Connection>,
-): { readonly door: Door; readonly close: () => void } => {
-  const { system, clock, tenant, log } = options;
-  const blocks = new RunBlocks(clock);
-  const events = new RunEvents(ready, clock, blocks);
-  const runs = new RunBook(system.index, tenant, clock, events);
-  const presence = new Presence(ready, clock);
-  const approvals = new ApprovalBook(system.index, tenant, clock, ready);
-  const commands = new CommandDesk({
-    system,
-    tenant,
-    names: options,
-    clock,
-    log,
-    runs,
-    principal: OPERATOR,
-    connections: ready,
-    tell: (end, connections) => events.tellEnd(end, connections),
-    onCommand: options.onCommand,
-  });
-  const door: Door = {
-    system,
-    tenant,
-    names: options,
-    authMode: options.auth.mode,
-    version: options.version,
-    clock,
-    log,
-    runs,
-    presence,
-    approvals,
-    blocks,
-    commands,
-    counts: new MessageCounts(),
-    onMessage: options.onMessage,
-    bootId: randomUUID(),
-    startedAt: clock.monotonicMs(),
-  };
-  const close = () => {
-    for (const part of [events, runs, presence, approvals]) part.close();
-  };
-  return { door, close };
-};
-
-const hear = ({ runs, approvals }: Door, event: RunEvent): void => {
-  runs.heard(event);
-  if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);
 };
 
 const listen = (http: Server, { host, port }: GatewayOptions): Promise<number> =>
@@ -192,15 +104,11 @@ const stopListening = (http: Server): Promise<void> =>
   });
 
 /** `tick` to everybody; who did not answer the ping of the last one is gone. */
-const tickEvery = (
-  intervalMs: number,
-  clock: Clock,
-  connections: ReadonlySet<Connection>,
-): (() => void) => {
+const tickEvery = (intervalMs: number, clock: Clock, doors: Doors): (() => void) => {
   let cancel = clock.after(intervalMs, tick);
   function tick(): void {
     const head = eventHead('tick', { ts: clock.wallMs() });
-    for (const connection of connections) {
+    for (const connection of doors.connections()) {
       if (!connection.alive) {
         connection.terminate();
         continue;

@@ -21,9 +21,15 @@ import {
   type Scope,
   TICK_INTERVAL_MS,
 } from '../../protocols/gateway/index.ts';
-import { type AuthFailures, checkSecret, type GatewayAuth, originAllowed } from './access.ts';
+import {
+  type AuthFailures,
+  checkSecret,
+  type GatewayAuth,
+  isLoopback,
+  originAllowed,
+} from './access.ts';
 import type { Client, Connection } from './connection.ts';
-import type { Door } from './door.ts';
+import { type Door, OPERATOR } from './door.ts';
 import { healthAtHello } from './methods/health.ts';
 import { METHOD_NAMES } from './methods/index.ts';
 import { mainSessionKey } from './session-key.ts';
@@ -75,6 +81,10 @@ export const greet = (
     params,
     role,
     scopes: scopesFor(params.scopes),
+    tenant: door.tenant,
+    principal: OPERATOR,
+    method: access.auth.mode,
+    isLocal: isLoopback(remoteAddress),
     caps: new Set(params.caps),
     since: door.clock.wallMs(),
   };

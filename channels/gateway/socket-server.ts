@@ -1,7 +1,6 @@
 /**
- * SocketServer: turns HTTP upgrades into connections, leads each through the handshake and hands
- * its requests on. Owns the two sets of connections: those that are, and those that have said
- * hello.
+ * SocketServer: turns HTTP upgrades into connections, leads each through the handshake to the door
+ * of its tenant, and hands its requests on. Owns the set of all connections.
  *
  * Invariants:
  *  1. Before `hello-ok` a client can make the gateway hold 64 KiB for 15 seconds, and an IP 32
@@ -21,21 +20,23 @@ import {
   HANDSHAKE_TIMEOUT_MS,
   type RequestFrame,
 } from '../../protocols/gateway/index.ts';
-import { AuthFailures, type GatewayAuth } from './access.ts';
+import { AuthFailures } from './access.ts';
 import { CLOSE, Connection } from './connection.ts';
 import type { Door } from './door.ts';
+import type { Doors } from './doors.ts';
+import type { GatewayOptions } from './options.ts';
 import { challengeFrame, greet, helloOk, type Upgrade } from './handshake.ts';
 import { CONNECTIONS_MAX, HANDSHAKE_BYTES_MAX, UNAUTHENTICATED_PER_IP_MAX } from './limits.ts';
 import { serve } from './methods/index.ts';
 
+type SocketOptions = Pick<GatewayOptions, 'auth' | 'clock' | 'log' | 'tenant'>;
+
 export class SocketServer {
-  /** Connections that have said a good hello. The caller's own set: others watch it. */
-  readonly #ready: Set<Connection>;
   readonly #all = new Set<Connection>();
   readonly #greeting = new Map<string, number>();
   readonly #failures = new AuthFailures();
-  readonly #door: Door;
-  readonly #auth: GatewayAuth;
+  readonly #doors: Doors;
+  readonly #options: SocketOptions;
   readonly #server = new WebSocketServer({
     noServer: true,
     maxPayload: FRAME_BYTES_MAX,
@@ -44,10 +45,9 @@ export class SocketServer {
   });
   #closing = false;
 
-  constructor(door: Door, auth: GatewayAuth, ready: Set<Connection>) {
-    this.#door = door;
-    this.#auth = auth;
-    this.#ready = ready;
+  constructor(doors: Doors, options: SocketOptions) {
+    this.#doors = doors;
+    this.#options = options;
   }
 
   /** For the HTTP server's `upgrade` event. */
@@ -75,7 +75,7 @@ export class SocketServer {
   }
 
   #connected(ws: WebSocket, socket: Socket, ip: string, upgrade: Upgrade): void {
-    const { clock } = this.#door;
+    const { clock, log } = this.#options;
     const connection = new Connection(randomUUID(), ws, socket, ip, clock);
     this.#all.add(connection);
     const endGreeting = this.#greetWithin(connection, socket);
@@ -83,7 +83,7 @@ export class SocketServer {
       connection.alive = true;
     });
     ws.on('error', (error) => {
-      this.#door.log.debug({ conn: connection.id, err: error }, 'gateway: a connection failed');
+      log.debug({ conn: connection.id, err: error }, 'gateway: a connection failed');
     });
     ws.on('close', () => {
       endGreeting();
@@ -113,7 +113,7 @@ export class SocketServer {
       socket.off('data', onData).pause();
     };
     socket.on('data', onData);
-    const cancel = this.#door.clock.after(HANDSHAKE_TIMEOUT_MS, () =>
+    const cancel = this.#options.clock.after(HANDSHAKE_TIMEOUT_MS, () =>
       connection.close(CLOSE.policy, 'handshake timeout'),
     );
     let ended = false;
@@ -135,7 +135,7 @@ export class SocketServer {
     isBinary: boolean,
     endGreeting: () => void,
   ): void {
-    const door = this.#door;
+    const { auth, log, tenant } = this.#options;
     const frame = requestOf(bytes, isBinary);
     if (!frame.ok || frame.value.method !== 'connect') {
       const id = frame.ok ? frame.value.id : frame.id;
@@ -143,32 +143,40 @@ export class SocketServer {
       return refuseConnect(connection, id, { code: 'INVALID_REQUEST', message });
     }
     const { id, params } = frame.value;
-    const access = { auth: this.#auth, failures: this.#failures };
-    const greeting = greet(door, access, connection, upgrade, params);
+    const access = { auth, failures: this.#failures };
+    const greeting = greet(this.#doors.of(tenant), access, connection, upgrade, params);
     if (!greeting.ok) {
-      door.log.warn(
-        { ip: connection.remoteAddress, error: greeting.error },
-        'gateway: connect refused',
-      );
+      log.warn({ ip: connection.remoteAddress, error: greeting.error }, 'gateway: connect refused');
       return refuseConnect(connection, id, greeting.error);
     }
     endGreeting();
     connection.client = greeting.client;
-    this.#ready.add(connection);
+    const door = this.#doors.of(greeting.client.tenant);
+    door.connections.add(connection);
     connection.respond(id, helloOk(door, connection, greeting.client, greeting.protocol));
     door.presence.changed();
   }
 
   #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
+    const door = this.#doorOf(connection);
+    if (door === undefined) return;
     const frame = requestOf(bytes, isBinary);
-    if (frame.ok) void serve(this.#door, connection, frame.value);
+    if (frame.ok) void serve(door, connection, frame.value);
     else connection.refuse(frame.id, { code: 'INVALID_REQUEST', message: frame.message });
+  }
+
+  /** Undefined before hello. */
+  #doorOf({ client }: Connection): Door | undefined {
+    return client && this.#doors.of(client.tenant);
   }
 
   #gone(connection: Connection): void {
     connection.ended();
     this.#all.delete(connection);
-    if (this.#ready.delete(connection)) this.#door.presence.changed();
+    const door = this.#doorOf(connection);
+    if (!door?.connections.delete(connection)) return;
+    door.devices.left(connection);
+    door.presence.changed();
   }
 }
 

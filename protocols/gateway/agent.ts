@@ -3,6 +3,7 @@
  * run's id.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import type { MethodArea } from './method.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 /**
@@ -170,3 +171,17 @@ export const AgentWaitResult = Type.Object(
   closed,
 );
 export type AgentWaitResult = Static<typeof AgentWaitResult>;
+
+/** `agent` answers twice: AgentAccepted, then AgentFinal. */
+export const runMethods = {
+  agent: {
+    params: AgentParams,
+    result: Type.Union([AgentAccepted, AgentFinal]),
+    scope: 'operator.write',
+  },
+  'agent.wait': {
+    params: AgentWaitParams,
+    result: AgentWaitResult,
+    scope: 'operator.write',
+  },
+} as const satisfies MethodArea;

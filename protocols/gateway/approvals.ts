@@ -4,6 +4,7 @@
  * results and the events, which follow what its clients read.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import type { MethodArea } from './method.ts';
 import { closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 export const EXEC_DECISIONS = ['allow-once', 'allow-always', 'deny'] as const;
@@ -71,3 +72,21 @@ export const ExecApprovalResolveParams = Type.Object(
 );
 export type ExecApprovalResolveParams = Static<typeof ExecApprovalResolveParams>;
 export const ExecApprovalResolveResult = Type.Object({ ok: Type.Literal(true) });
+
+export const approvalMethods = {
+  'exec.approval.list': {
+    params: ExecApprovalListParams,
+    result: ExecApprovalListResult,
+    scope: 'operator.approvals',
+  },
+  'exec.approval.get': {
+    params: ExecApprovalGetParams,
+    result: ExecApprovalGetResult,
+    scope: 'operator.approvals',
+  },
+  'exec.approval.resolve': {
+    params: ExecApprovalResolveParams,
+    result: ExecApprovalResolveResult,
+    scope: 'operator.approvals',
+  },
+} as const satisfies MethodArea;

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { Attachment, BlockStreaming, InputProvenance, QueueModeSchema } from './agent.ts';
+import type { MethodArea } from './method.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 /**
@@ -220,3 +221,21 @@ export const ChatStatus = Type.Object(
 /** Payload of the event `chat`: any number of deltas, then exactly one of final, aborted, error. */
 export const ChatEvent = Type.Union([ChatStatus, ChatDelta, ChatFinal, ChatAborted, ChatError]);
 export type ChatEvent = Static<typeof ChatEvent>;
+
+export const chatMethods = {
+  'chat.send': {
+    params: ChatSendParams,
+    result: ChatSendResult,
+    scope: 'operator.write',
+  },
+  'chat.history': {
+    params: ChatHistoryParams,
+    result: ChatHistoryResult,
+    scope: 'operator.read',
+  },
+  'chat.abort': {
+    params: ChatAbortParams,
+    result: ChatAbortResult,
+    scope: 'operator.write',
+  },
+} as const satisfies MethodArea;

@@ -1,8 +1,14 @@
 /** Events the gateway pushes, apart from `chat` (chat.ts) and the challenge (connect.ts). */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { ExecApproval, ExecApprovalResolved } from './approvals.ts';
 import { ChatEvent } from './chat.ts';
 import { ConnectChallenge, Health, PresenceEntry } from './connect.ts';
+import { cronEvents } from './cron.ts';
+import { deviceEvents } from './devices.ts';
+import type { EventArea } from './method.ts';
+import { nodeEvents } from './nodes.ts';
+import { sessionEvents } from './sessions.ts';
+import { workEvents } from './work.ts';
 import { AnyObject, closed, Count, NonEmpty, Optional } from './shapes.ts';
 
 /**
@@ -54,7 +60,12 @@ export const GatewayEvents = {
   health: Health,
   tick: TickEvent,
   shutdown: ShutdownEvent,
-} as const satisfies Record<string, TSchema>;
+  ...sessionEvents,
+  ...deviceEvents,
+  ...nodeEvents,
+  ...cronEvents,
+  ...workEvents,
+} as const satisfies EventArea;
 
 export type GatewayEventName = keyof typeof GatewayEvents;
 export type GatewayEventPayload<E extends GatewayEventName> = Static<(typeof GatewayEvents)[E]>;

@@ -1,90 +1,32 @@
 /** The methods of the gateway: one table of params, results and the scope a client needs. */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, type TSchema } from '@sinclair/typebox';
 import { type CheckAnswer, checker } from '../check.ts';
-import * as agent from './agent.ts';
-import * as approvals from './approvals.ts';
-import * as chat from './chat.ts';
-import { ConnectParams, Health, HelloOk, type Scope } from './connect.ts';
-import * as sessions from './sessions.ts';
+import { runMethods } from './agent.ts';
+import { approvalMethods } from './approvals.ts';
+import { chatMethods } from './chat.ts';
+import { ConnectParams, HelloOk } from './connect.ts';
+import { cronMethods } from './cron.ts';
+import { deviceMethods } from './devices.ts';
+import type { MethodArea } from './method.ts';
+import { nodeMethods } from './nodes.ts';
+import { sessionMethods } from './sessions.ts';
+import { setupMethods } from './setup.ts';
+import { systemMethods } from './system.ts';
+import { workMethods } from './work.ts';
 
-export type GatewayMethod = {
-  readonly params: TSchema;
-  readonly result: TSchema;
-  /** null: needs no scope, because it is what grants them */
-  readonly scope: Scope | null;
-};
-
-/** `agent` answers twice: AgentAccepted, then AgentFinal. */
 export const GatewayMethods = {
   connect: { params: ConnectParams, result: HelloOk, scope: null },
-  agent: {
-    params: agent.AgentParams,
-    result: Type.Union([agent.AgentAccepted, agent.AgentFinal]),
-    scope: 'operator.write',
-  },
-  'agent.wait': {
-    params: agent.AgentWaitParams,
-    result: agent.AgentWaitResult,
-    scope: 'operator.write',
-  },
-  'chat.send': {
-    params: chat.ChatSendParams,
-    result: chat.ChatSendResult,
-    scope: 'operator.write',
-  },
-  'chat.history': {
-    params: chat.ChatHistoryParams,
-    result: chat.ChatHistoryResult,
-    scope: 'operator.read',
-  },
-  'chat.abort': {
-    params: chat.ChatAbortParams,
-    result: chat.ChatAbortResult,
-    scope: 'operator.write',
-  },
-  'sessions.list': {
-    params: sessions.SessionsListParams,
-    result: sessions.SessionsListResult,
-    scope: 'operator.read',
-  },
-  'sessions.reset': {
-    params: sessions.SessionsResetParams,
-    result: sessions.SessionsResetResult,
-    scope: 'operator.admin',
-  },
-  'sessions.compact': {
-    params: sessions.SessionsCompactParams,
-    result: sessions.SessionsCompactResult,
-    scope: 'operator.admin',
-  },
-  'sessions.patch': {
-    params: sessions.SessionsPatchParams,
-    result: sessions.SessionsPatchResult,
-    scope: 'operator.write',
-  },
-  'sessions.delete': {
-    params: sessions.SessionsDeleteParams,
-    result: sessions.SessionsDeleteResult,
-    scope: 'operator.write',
-  },
-  'exec.approval.list': {
-    params: approvals.ExecApprovalListParams,
-    result: approvals.ExecApprovalListResult,
-    scope: 'operator.approvals',
-  },
-  'exec.approval.get': {
-    params: approvals.ExecApprovalGetParams,
-    result: approvals.ExecApprovalGetResult,
-    scope: 'operator.approvals',
-  },
-  'exec.approval.resolve': {
-    params: approvals.ExecApprovalResolveParams,
-    result: approvals.ExecApprovalResolveResult,
-    scope: 'operator.approvals',
-  },
-  health: { params: sessions.HealthParams, result: Health, scope: 'operator.read' },
-  status: { params: sessions.StatusParams, result: sessions.StatusResult, scope: 'operator.read' },
-} as const satisfies Record<string, GatewayMethod>;
+  ...runMethods,
+  ...chatMethods,
+  ...sessionMethods,
+  ...approvalMethods,
+  ...deviceMethods,
+  ...nodeMethods,
+  ...cronMethods,
+  ...workMethods,
+  ...setupMethods,
+  ...systemMethods,
+} as const satisfies MethodArea;
 
 export type GatewayMethodName = keyof typeof GatewayMethods;
 export type GatewayParams<M extends GatewayMethodName> = Static<

@@ -5,6 +5,7 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { QueueModeSchema } from './agent.ts';
+import type { EventArea, MethodArea } from './method.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 /** Rows when `limit` is not given, and the most that are given. */
@@ -174,35 +175,32 @@ export const SessionsDeleteResult = Type.Object({
   archived: Type.Array(Text),
 });
 
-/** Open: operators' tools send hints (`probe`, `verbose`, …) which are ignored. */
-export const HealthParams = AnyObject;
-export type HealthParams = Static<typeof HealthParams>;
-export const StatusParams = AnyObject;
-export type StatusParams = Static<typeof StatusParams>;
+export const sessionMethods = {
+  'sessions.list': {
+    params: SessionsListParams,
+    result: SessionsListResult,
+    scope: 'operator.read',
+  },
+  'sessions.reset': {
+    params: SessionsResetParams,
+    result: SessionsResetResult,
+    scope: 'operator.admin',
+  },
+  'sessions.compact': {
+    params: SessionsCompactParams,
+    result: SessionsCompactResult,
+    scope: 'operator.admin',
+  },
+  'sessions.patch': {
+    params: SessionsPatchParams,
+    result: SessionsPatchResult,
+    scope: 'operator.write',
+  },
+  'sessions.delete': {
+    params: SessionsDeleteParams,
+    result: SessionsDeleteResult,
+    scope: 'operator.write',
+  },
+} as const satisfies MethodArea;
 
-const RecentSession = Type.Object({
-  key: Text,
-  updatedAt: Nullable(Type.Number()),
-});
-
-/** Answer of `status`. `shards` is ours; the rest is what OpenClaw's `status` command shows. */
-export const StatusResult = Type.Object({
-  runtimeVersion: Optional(Text),
-  heartbeat: Type.Object({ defaultAgentId: Text, agents: Type.Array(Type.Unknown()) }),
-  channelSummary: Type.Array(Text),
-  queuedSystemEvents: Type.Array(Text),
-  sessions: Type.Object({
-    paths: Type.Array(Text),
-    count: Count,
-    defaults: Type.Object({
-      model: Nullable(Text),
-      contextTokens: Nullable(Type.Number()),
-    }),
-    recent: Type.Array(RecentSession),
-    byAgent: Type.Array(
-      Type.Object({ agentId: Text, path: Text, count: Count, recent: Type.Array(RecentSession) }),
-    ),
-  }),
-  shards: Optional(Type.Array(Type.Unknown())),
-});
-export type StatusResult = Static<typeof StatusResult>;
+export const sessionEvents = {} as const satisfies EventArea;

@@ -18,11 +18,12 @@ import { clientUsage } from '../run-events.ts';
 import type { RunEnd } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { wholeText } from '../transcript.ts';
+import { type MethodTable, published } from './method.ts';
 import { ANSWERED, refuse, type Request, respond } from './request.ts';
 import { accept, commandOf, endOf, refuseEmpty, wishesOf } from './run.ts';
 import { keyOfSessionId } from './sessions.ts';
 
-export const agent = async (request: Request, params: AgentParams): Promise<typeof ANSWERED> => {
+const agent = async (request: Request, params: AgentParams): Promise<typeof ANSWERED> => {
   refuseEmpty(params.message);
   const { sessionKey, agentId } = sessionFor(request.door, params);
   const { idempotencyKey, message: text, attachments } = params;
@@ -115,7 +116,7 @@ const failure = (end: RunEnd): GatewayErrorShape => {
   return gatewayError({ code: 'CANCELLED', message: `run ${end.runId} was aborted` });
 };
 
-export const agentWait = async (
+const agentWait = async (
   request: Request,
   { runId, timeoutMs = AGENT_WAIT_TIMEOUT_MS }: AgentWaitParams,
 ): Promise<AgentWaitResult | typeof ANSWERED> => {
@@ -145,3 +146,8 @@ const notEnded = ({ runs }: Door, runId: string, timeoutMs: number): AgentWaitRe
     ...(row?.startedAt === undefined ? {} : { startedAt: row.startedAt }),
   };
 };
+
+export const runTable: MethodTable = [
+  published('agent', agent),
+  published('agent.wait', agentWait),
+];

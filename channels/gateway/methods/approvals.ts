@@ -11,14 +11,12 @@ import {
 import { approvalOf, decisionOf } from '../approval-book.ts';
 import { type Door, OPERATOR } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 
-export const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
+const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
 
-export const approvalGet = (
-  { door }: Request,
-  { id }: ExecApprovalGetParams,
-): ExecApprovalGetResult => {
+const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecApprovalGetResult => {
   const { request, expiresAtMs } = approvalOf(rowOf(door, id));
   return {
     id,
@@ -33,7 +31,7 @@ export const approvalGet = (
 };
 
 /** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
-export const approvalResolve = async (
+const approvalResolve = async (
   { door, connection }: Request,
   { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
 ): Promise<{ ok: true }> => {
@@ -81,3 +79,9 @@ const decided = ({ approvals }: Door, id: string, refusal: TroupeError): TroupeE
     details: { ...refusal.details, decision, decidedBy, state },
   });
 };
+
+export const approvalTable: MethodTable = [
+  published('exec.approval.list', approvalList),
+  published('exec.approval.get', approvalGet),
+  published('exec.approval.resolve', approvalResolve),
+];

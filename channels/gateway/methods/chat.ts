@@ -14,11 +14,12 @@ import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { subagentsShown } from '../subagents.ts';
 import { readMessages } from '../transcript.ts';
+import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
 
 /** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
-export const chatSend = async (request: Request, params: ChatSendParams) => {
+const chatSend = async (request: Request, params: ChatSendParams) => {
   refuseEmpty(params.message);
   const { sessionKey, agentId } = fullSessionKey(request.door.names, params);
   const { message: text, idempotencyKey, attachments } = params;
@@ -50,7 +51,7 @@ export const chatSend = async (request: Request, params: ChatSendParams) => {
  * opened in the middle of an answer shows it, and every `chat` event that comes later goes on from
  * there.
  */
-export const chatHistory = async (request: Request, params: ChatHistoryParams) => {
+const chatHistory = async (request: Request, params: ChatHistoryParams) => {
   const { door } = request;
   // Cursors are not kept: the client reads everything again.
   if (params.cursor !== undefined) return { kind: 'reset' };
@@ -100,10 +101,7 @@ const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
   };
 };
 
-export const chatAbort = async (
-  { door }: Request,
-  params: ChatAbortParams,
-): Promise<ChatAbortResult> => {
+const chatAbort = async ({ door }: Request, params: ChatAbortParams): Promise<ChatAbortResult> => {
   const { sessionKey } = sessionOf(door, params);
   // A message would create the session.
   if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
@@ -123,3 +121,9 @@ export const chatAbort = async (
   const { aborted } = answer.result as { aborted: string[] };
   return { ok: true, aborted: aborted.length > 0, runIds: aborted };
 };
+
+export const chatTable: MethodTable = [
+  published('chat.send', chatSend),
+  published('chat.history', chatHistory),
+  published('chat.abort', chatAbort),
+];

@@ -1,10 +1,11 @@
-/** `health`, `status`, `agents.list`, `models.list`, `system-presence`: what an operator reads. */
+/** The process and its clients: `health`, `status`, `system-presence`. */
 import type { Health, StatusResult } from '../../../protocols/gateway/index.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { ShardStatus } from '../../../runtime/index.ts';
 import type { Door } from '../door.ts';
+import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
-import { modelParts, newestFirst, readSessions, SESSIONS_PATH } from './sessions.ts';
+import { newestFirst, readSessions, SESSIONS_PATH } from './sessions.ts';
 
 const RECENT = 5;
 const NO_HEARTBEAT = {
@@ -30,7 +31,7 @@ export const healthAtHello = ({ system, clock, names }: Door): Health => ({
 export const isReady = (shards: readonly ShardStatus[]): boolean =>
   shards.length > 0 && shardsNotOwned(shards).length === 0;
 
-export const health = ({ door }: Request): Health => {
+const health = ({ door }: Request): Health => {
   const now = door.clock.wallMs();
   const startedAt = door.clock.monotonicMs();
   const rows = newestFirst(readSessions(door));
@@ -61,7 +62,7 @@ export const health = ({ door }: Request): Health => {
   };
 };
 
-export const status = ({ door }: Request): StatusResult => {
+const status = ({ door }: Request): StatusResult => {
   const rows = newestFirst(readSessions(door));
   const recent = (of: readonly SessionRow[]) =>
     of.slice(0, RECENT).map(({ sessionKey, updatedAt }) => ({ key: sessionKey, updatedAt }));
@@ -88,22 +89,10 @@ export const status = ({ door }: Request): StatusResult => {
   };
 };
 
-export const agentsList = ({ door: { names } }: Request) => ({
-  defaultId: names.defaultAgentId,
-  mainKey: names.mainKey,
-  scope: 'per-sender',
-  agents: names.agents.map(({ id, model }) => ({ id, name: id, model: { primary: model } })),
-});
+const systemPresence = ({ door }: Request) => door.presence.entries();
 
-/** The models that agents are configured with. */
-export const modelsList = ({ door: { names } }: Request) => {
-  const models = [...new Set(names.agents.map(({ model }) => model))];
-  return {
-    models: models.map((full) => {
-      const { modelProvider = 'unknown', model = full } = modelParts(full);
-      return { id: model, name: model, provider: modelProvider, available: true };
-    }),
-  };
-};
-
-export const systemPresence = ({ door }: Request) => door.presence.entries();
+export const systemTable: MethodTable = [
+  published('health', health),
+  published('status', status),
+  published('system-presence', systemPresence),
+];

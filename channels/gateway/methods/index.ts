@@ -2,85 +2,45 @@
  * Every method of the gateway, and the one way a request takes: known, allowed, of the right shape,
  * run, answered. Nothing a client sends makes this throw.
  */
-import { type TSchema, Type } from '@sinclair/typebox';
-import { type CheckAnswer, checker, describeErrors } from '../../../protocols/check.ts';
+import { describeErrors } from '../../../protocols/check.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import {
-  checkParams,
   type GatewayErrorShape,
-  GatewayMethods,
-  type GatewayMethodName,
-  type GatewayParams,
   gatewayError,
   type RequestFrame,
   type Scope,
 } from '../../../protocols/gateway/index.ts';
-import type { Connection } from '../connection.ts';
+import type { Client, Connection } from '../connection.ts';
 import type { Door } from '../door.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
-import { agent, agentWait } from './agent.ts';
-import { approvalGet, approvalList, approvalResolve } from './approvals.ts';
-import { chatAbort, chatHistory, chatSend } from './chat.ts';
-import { agentsList, health, modelsList, status, systemPresence } from './health.ts';
+import { runTable } from './agent.ts';
+import { approvalTable } from './approvals.ts';
+import { chatTable } from './chat.ts';
+import { cronTable } from './cron.ts';
+import { deviceTable } from './devices.ts';
+import { systemTable } from './health.ts';
+import type { Method } from './method.ts';
+import { nodeTable } from './nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
-import { sessionsDelete } from './session-delete.ts';
-import { sessionsCompact, sessionsPatch, sessionsReset } from './session-settings.ts';
-import { sessionsList } from './sessions.ts';
-
-type Method = {
-  readonly scope: Scope | null;
-  readonly check: (params: unknown) => CheckAnswer<unknown>;
-  /** `params` has passed `check` */
-  readonly run: (request: Request, params: never) => unknown;
-};
-
-type PublicMethod = Exclude<GatewayMethodName, 'connect'>;
-
-/** A method of the protocol table: its params and scope stand there. */
-const published = <M extends PublicMethod>(
-  name: M,
-  run: (request: Request, params: GatewayParams<M>) => unknown,
-): [string, Method] => [
-  name,
-  {
-    scope: GatewayMethods[name].scope,
-    check: (params) => checkParams(name, params),
-    run,
-  },
-];
-
-/** A method for clients of OpenClaw whose hints we do not need. */
-const reading = (
-  name: string,
-  params: TSchema,
-  run: (request: Request) => unknown,
-): [string, Method] => {
-  const check = checker(params);
-  return [name, { scope: 'operator.read', check: (given) => check(given ?? {}), run }];
-};
-
-const NoParams = Type.Object({}, { additionalProperties: false });
-const AnyParams = Type.Object({});
+import { sessionDeleteTable } from './session-delete.ts';
+import { sessionSettingTable } from './session-settings.ts';
+import { sessionTable } from './sessions.ts';
+import { setupTable } from './setup.ts';
+import { workTable } from './work.ts';
 
 const METHODS: ReadonlyMap<string, Method> = new Map([
-  published('agent', agent),
-  published('agent.wait', agentWait),
-  published('chat.send', chatSend),
-  published('chat.history', chatHistory),
-  published('chat.abort', chatAbort),
-  published('sessions.list', sessionsList),
-  published('sessions.reset', sessionsReset),
-  published('sessions.compact', sessionsCompact),
-  published('sessions.patch', sessionsPatch),
-  published('sessions.delete', sessionsDelete),
-  published('exec.approval.list', approvalList),
-  published('exec.approval.get', approvalGet),
-  published('exec.approval.resolve', approvalResolve),
-  published('health', health),
-  published('status', status),
-  reading('agents.list', NoParams, agentsList),
-  reading('models.list', AnyParams, modelsList),
-  reading('system-presence', AnyParams, systemPresence),
+  ...runTable,
+  ...chatTable,
+  ...sessionTable,
+  ...sessionSettingTable,
+  ...sessionDeleteTable,
+  ...approvalTable,
+  ...deviceTable,
+  ...nodeTable,
+  ...cronTable,
+  ...workTable,
+  ...setupTable,
+  ...systemTable,
 ]);
 
 /** Told in `hello-ok`. */
@@ -131,17 +91,22 @@ const allowed = ({ client, openRequests }: Connection, name: string): Method => 
       { retryAfterMs: 1000 },
     );
   }
-  if (method.scope !== null && !holds(client?.scopes ?? [], method.scope)) {
-    throw new TroupeError('FORBIDDEN', `missing scope: ${method.scope}`, {
-      details: {
-        code: 'MISSING_SCOPE',
-        missingScope: method.scope,
-        requiredScopes: [method.scope],
-      },
-    });
-  }
+  if (!mayCall(client, method.scope)) throw missing(method.scope ?? 'a hello');
   return method;
 };
+
+const mayCall = (client: Client | undefined, scope: Method['scope']): boolean => {
+  if (scope === null) return true;
+  if (client === undefined) return false;
+  return scope === 'node'
+    ? client.role === 'node'
+    : client.role === 'operator' && holds(client.scopes, scope);
+};
+
+const missing = (scope: string): TroupeError =>
+  new TroupeError('FORBIDDEN', `missing scope: ${scope}`, {
+    details: { code: 'MISSING_SCOPE', missingScope: scope, requiredScopes: [scope] },
+  });
 
 /** admin may do everything, and who may write may read. */
 const holds = (scopes: readonly Scope[], scope: Scope): boolean =>

@@ -3,11 +3,12 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionsDeleteParams } from '../../../protocols/gateway/index.ts';
 import type { SessionClose, SessionRow } from '../../../protocols/session.ts';
 import { fullSessionKey, mainSessionKey } from '../session-key.ts';
+import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 import { ask, keyOf } from './session-settings.ts';
 
 /** The transcript stays: whoever has its key reads it with `chat.history`. */
-export const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
+const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
   const { names, system, tenant } = request.door;
   const named = keyOf(params);
   // Agents that were made up for a task are not among the names, their sessions are there.
@@ -38,3 +39,5 @@ export const sessionsDelete = async (request: Request, params: SessionsDeletePar
   await ask(request, key, message);
   return { ...gone, deleted: true };
 };
+
+export const sessionDeleteTable: MethodTable = [published('sessions.delete', sessionsDelete)];

@@ -17,17 +17,18 @@ import type {
 import { OPERATOR } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../limits.ts';
 import { fullSessionKey } from '../session-key.ts';
+import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 import { SESSIONS_PATH } from './sessions.ts';
 
-export const sessionsReset = async (request: Request, params: SessionsResetParams) => {
+const sessionsReset = async (request: Request, params: SessionsResetParams) => {
   const key = existing(request, params);
   const { reason = 'reset' } = params;
   const entry = await ask<{ sessionId: string }>(request, key, { type: 'session.reset', reason });
   return { ok: true, key, entry };
 };
 
-export const sessionsCompact = async (request: Request, params: SessionsCompactParams) => {
+const sessionsCompact = async (request: Request, params: SessionsCompactParams) => {
   if (params.maxLines !== undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
@@ -45,7 +46,7 @@ export const sessionsCompact = async (request: Request, params: SessionsCompactP
   return { ok: true, key, compacted, tokensBefore, tokensAfter };
 };
 
-export const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
+const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
   const { sessionKey: key } = fullSessionKey(request.door.names, keyOf(params));
   const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
   const message: SessionSet = {
@@ -92,3 +93,9 @@ export const ask = async <Result>(
   }
   return answer.result as Result;
 };
+
+export const sessionSettingTable: MethodTable = [
+  published('sessions.reset', sessionsReset),
+  published('sessions.compact', sessionsCompact),
+  published('sessions.patch', sessionsPatch),
+];

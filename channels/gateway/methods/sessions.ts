@@ -11,6 +11,7 @@ import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
 import type { Door } from '../door.ts';
 import { SESSIONS_READ_MAX } from '../limits.ts';
 import { mainSessionKey } from '../session-key.ts';
+import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 
 /** Where clients are told the sessions are kept. */
@@ -32,7 +33,7 @@ export const keyOfSessionId = (door: Door, sessionId: string): string => {
 export const newestFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.toSorted((a, b) => b.updatedAt - a.updatedAt);
 
-export const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsListResult => {
+const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsListResult => {
   const now = door.clock.wallMs();
   const all = readSessions(door);
   const fitting = newestFirst(all.filter((row) => fits(row, params, now)));
@@ -127,3 +128,5 @@ export const modelParts = (
     ? { model }
     : { modelProvider: model.slice(0, slash), model: model.slice(slash + 1) };
 };
+
+export const sessionTable: MethodTable = [published('sessions.list', sessionsList)];

@@ -1,0 +1,106 @@
+/**
+ * Doors: one door per tenant, opened when its first client comes (SX4). A connection belongs to one
+ * door for its whole life: it is told of that tenant's runs, approvals, devices and clients, and of
+ * no other's.
+ */
+import { randomUUID } from 'node:crypto';
+import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
+import { ApprovalBook } from './approval-book.ts';
+import { CommandDesk } from './command-desk.ts';
+import type { Connection } from './connection.ts';
+import { DeviceBook } from './device-book.ts';
+import { type Door, OPERATOR } from './door.ts';
+import type { GatewayOptions } from './options.ts';
+import { MessageCounts } from './message-counts.ts';
+import { Presence } from './presence.ts';
+import { RunBlocks } from './run-blocks.ts';
+import { RunBook } from './run-book.ts';
+import { RunEvents } from './run-events.ts';
+
+export class Doors {
+  readonly #options: GatewayOptions;
+  readonly #open = new Map<string, { readonly door: Door; readonly close: () => void }>();
+  /** names this run of the gateway; differs after a restart */
+  readonly #bootId = randomUUID();
+  readonly #startedAt: number;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#startedAt = options.clock.monotonicMs();
+  }
+
+  /** Tenants are those that the configuration names, so there are few. */
+  of(tenant: string): Door {
+    const known = this.#open.get(tenant);
+    if (known !== undefined) return known.door;
+    const opened = this.#openDoor(tenant);
+    this.#open.set(tenant, opened);
+    return opened.door;
+  }
+
+  /** Connections that have said hello, of every tenant. */
+  *connections(): Generator<Connection> {
+    for (const { door } of this.#open.values()) yield* door.connections;
+  }
+
+  close(): void {
+    for (const { close } of this.#open.values()) close();
+  }
+
+  #openDoor(tenant: string): { readonly door: Door; readonly close: () => void } {
+    const { system, clock, log } = this.#options;
+    const connections = new Set<Connection>();
+    const devices = new DeviceBook();
+    const blocks = new RunBlocks(clock);
+    const events = new RunEvents(connections, clock, blocks);
+    const runs = new RunBook(system.index, tenant, clock, events);
+    const presence = new Presence(connections, clock);
+    const approvals = new ApprovalBook(system.index, tenant, clock, connections);
+    const commands = new CommandDesk({
+      system,
+      tenant,
+      names: this.#options,
+      clock,
+      log,
+      runs,
+      principal: OPERATOR,
+      connections,
+      tell: (end, told) => events.tellEnd(end, told),
+      onCommand: this.#options.onCommand,
+    });
+    const door: Door = {
+      system,
+      tenant,
+      names: this.#options,
+      authMode: this.#options.auth.mode,
+      version: this.#options.version,
+      clock,
+      log,
+      connections,
+      runs,
+      presence,
+      approvals,
+      devices,
+      blocks,
+      commands,
+      counts: new MessageCounts(),
+      onMessage: this.#options.onMessage,
+      bootId: this.#bootId,
+      startedAt: this.#startedAt,
+    };
+    // The type of what travels on this topic is a contract of protocols/session.ts.
+    const unsubscribe = system.bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
+      hear(door, payload as RunEvent),
+    );
+    const close = () => {
+      unsubscribe();
+      for (const part of [events, runs, presence, approvals, devices]) part.close();
+    };
+    return { door, close };
+  }
+}
+
+const hear = ({ runs, approvals }: Door, event: RunEvent): void => {
+  runs.heard(event);
+  if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);
+};

@@ -1,0 +1,4 @@
+/** Devices that do work: `node.*` (ND1). */
+import type { MethodTable } from './method.ts';
+
+export const nodeTable: MethodTable = [];

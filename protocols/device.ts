@@ -1,0 +1,384 @@
+/**
+ * Device: a program with an Ed25519 identity that people let in (GW3, ND1). What doors say to a
+ * device actor, what it tells the gateways, and the row it leaves. Its address is
+ * `{tenant}/device/{deviceId}`.
+ *
+ * A device is let in per role, by a person or because it came from this machine with the right
+ * secret; as a `node` it may also do work: the commands that a person approved are invoked through
+ * its actor, whichever gateway it is connected to, and what is meant for it waits while it is away.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { type Address, address } from './address.ts';
+import type { ErrorData } from './errors.ts';
+import { escapeToken } from './subjects.ts';
+
+/** Hex SHA-256 of the raw public key of 32 bytes. */
+export const DEVICE_ID = /^[0-9a-f]{64}$/;
+/** A request to be let in that nobody answered ends after it. */
+export const PAIRING_MS = 300_000;
+/** Devices of one tenant. Doors count rows, so requests of one moment may exceed it. */
+export const DEVICES_MAX = 10_000;
+/** Of them so many that nobody has let in; then strangers are refused. */
+export const DEVICES_UNPAIRED_MAX = 100;
+/** One that nobody let in is forgotten so long after its last request. */
+export const UNPAIRED_RETENTION_MS = 86_400_000;
+
+/** Time for a command, from the caller's request to the device's answer. */
+export const INVOKE_MS_DEFAULT = 30_000;
+export const INVOKE_MS_MAX = 600_000;
+/** Commands of one device that wait for their answer. */
+export const INVOCATIONS_MAX = 64;
+/** Ended ones whose answer is kept for who asks again under the same key, and for how long. */
+export const INVOCATIONS_KEPT = 100;
+export const INVOCATION_KEPT_MS = 600_000;
+/** A command that no gateway took is told again, so often; then the device counts as away. */
+export const DELIVER_AGAIN_MS = 1_000;
+export const DELIVERIES_MAX = 3;
+/** Parameters, and an answer that stands in the actor; a longer answer is a file (`Payload`). */
+export const PARAMS_CHARACTERS_MAX = 262_144;
+export const PAYLOAD_CHARACTERS_MAX = 32_768;
+
+/** What waits for a device that is away, and how long by default, at least and at most. */
+export const WAITING_MAX = 100;
+export const WAITING_MS_DEFAULT = 3_600_000;
+export const WAITING_MS_MIN = 1_000;
+export const WAITING_MS_MAX = 86_400_000;
+
+const closed = { additionalProperties: false } as const;
+const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
+const Words = (maxItems: number) => Type.Array(Text(200), { maxItems });
+const Id = Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,128}$' });
+
+export const DEVICE_ROLES = ['operator', 'node'] as const;
+export type DeviceRole = (typeof DEVICE_ROLES)[number];
+const Role = Type.Union(DEVICE_ROLES.map((role) => Type.Literal(role)));
+
+/** What a device says of itself; shown to the person who decides. */
+export const DeviceFaceSchema = Type.Object(
+  {
+    name: Type.Optional(Text(120)),
+    clientId: Type.Optional(Text(64)),
+    clientMode: Type.Optional(Text(32)),
+    version: Type.Optional(Text(64)),
+    platform: Type.Optional(Text(64)),
+    deviceFamily: Type.Optional(Text(64)),
+    modelIdentifier: Type.Optional(Text(64)),
+    ip: Type.Optional(Text(64)),
+  },
+  closed,
+);
+export type DeviceFace = Static<typeof DeviceFaceSchema>;
+
+/**
+ * A command that a node offers. `params` is a JSON Schema (2020-12 subset of Ajv) that parameters
+ * must satisfy; absent: any.
+ */
+export const NodeCommandSchema = Type.Object(
+  {
+    name: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,99}$' }),
+    params: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    description: Type.Optional(Type.String({ maxLength: 500 })),
+  },
+  closed,
+);
+export type NodeCommand = Static<typeof NodeCommandSchema>;
+
+export const PERMISSIONS = ['granted', 'denied', 'undetermined'] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+/**
+ * What a node can do. `permissions` are what the device's owner allowed there: a command of a
+ * capability that is `denied` is FORBIDDEN; of one that is `undetermined` the device asks.
+ */
+export const NodeSurfaceSchema = Type.Object(
+  {
+    caps: Words(64),
+    commands: Type.Array(NodeCommandSchema, { maxItems: 200 }),
+    permissions: Type.Record(
+      Text(64),
+      Type.Union(PERMISSIONS.map((permission) => Type.Literal(permission))),
+    ),
+    pathEnv: Type.Optional(Type.String({ maxLength: 4_096 })),
+  },
+  closed,
+);
+export type NodeSurface = Static<typeof NodeSurfaceSchema>;
+
+// ---- from doors
+
+/**
+ * Asks to be let in with a role and scopes. `approved`: the door has the right to say yes by
+ * itself (this machine and the right secret), and the device has no other role yet or only its own
+ * again. Answer: DeviceAsked. Asked again while it waits: the same request, its time begins anew.
+ */
+export const DeviceAskSchema = Type.Object(
+  {
+    type: Type.Literal('device.ask'),
+    /** base64url of the raw key; must be that of the address */
+    publicKey: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+    role: Role,
+    scopes: Words(16),
+    face: DeviceFaceSchema,
+    approved: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+export type DeviceAsk = Static<typeof DeviceAskSchema>;
+export type DeviceAsked =
+  | { readonly state: 'paired' }
+  | { readonly state: 'pending'; readonly requestId: string; readonly reason: PairingReason };
+
+/** Why a person is asked. */
+export const PAIRING_REASONS = [
+  'not-paired',
+  'role-upgrade',
+  'scope-upgrade',
+  'metadata-upgrade',
+] as const;
+export type PairingReason = (typeof PAIRING_REASONS)[number];
+
+/**
+ * A person's word about a request. Answer: DeviceRow; NOT_FOUND when it is gone, was answered or
+ * is past its time.
+ */
+export type DeviceApprove = { readonly type: 'device.approve'; readonly requestId: string };
+export type DeviceReject = { readonly type: 'device.reject'; readonly requestId: string };
+/** It is forgotten, with its tokens and what waits for it. Answer: { removed: deviceId }. */
+export type DeviceRemove = { readonly type: 'device.remove' };
+/** Answer: DeviceRow. */
+export type DeviceRename = { readonly type: 'device.rename'; readonly name: string };
+
+/**
+ * A token was made for a role that is let in: the actor keeps its SHA-256 (hex). With `replace` it
+ * takes the place of the one there is, which is worth nothing from then on; else the first counts.
+ * `scopes` narrows what the role may. Answer: { taken: boolean }; NOT_FOUND without the role.
+ */
+export type DeviceToken = {
+  readonly type: 'device.token';
+  readonly role: DeviceRole;
+  readonly hash: string;
+  readonly replace?: boolean;
+  readonly scopes?: readonly string[];
+};
+/** Its token is worth nothing any more; the role stays. Answer: DeviceRow. */
+export type DeviceRevoke = { readonly type: 'device.revoke'; readonly role: DeviceRole };
+
+/**
+ * A node is connected and says what it can do. `approved` as in DeviceAsk: what it offers needs no
+ * person. A newer connection takes the place of an older. Answer: DeviceLinked. What waits is told
+ * to its gateway then.
+ */
+export const DeviceOnlineSchema = Type.Object(
+  {
+    type: Type.Literal('device.online'),
+    gateway: Id,
+    connId: Id,
+    surface: NodeSurfaceSchema,
+    face: DeviceFaceSchema,
+    approved: Type.Optional(Type.Boolean()),
+    /** it answers a command that it was told twice from its book: one that was cut off is retold */
+    replays: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+export type DeviceOnline = Static<typeof DeviceOnlineSchema>;
+export type DeviceLinked = {
+  readonly surface: 'approved' | 'pending';
+  /** of the question about its commands, while it is pending */
+  readonly requestId?: string;
+};
+/** That connection has ended; of another one nothing changes. Answer: { offline: boolean }. */
+export type DeviceOffline = { readonly type: 'device.offline'; readonly connId: string };
+
+/** A person's word about the commands of a node. Answer: DeviceRow; NOT_FOUND as for requests. */
+export type SurfaceApprove = {
+  readonly type: 'device.surface.approve';
+  readonly requestId: string;
+};
+export type SurfaceReject = { readonly type: 'device.surface.reject'; readonly requestId: string };
+
+/** An answer, or where it is when it is long: a file of the tenant, by its SHA-256. */
+export type Payload =
+  | { readonly json: string }
+  | { readonly file: string; readonly characters: number };
+
+/**
+ * Has a node carry out a command. `id` is the caller's idempotency key: the same id again is the
+ * same invocation and gets its answer; CONFLICT when command or parameters differ. Answered when
+ * the node has answered: InvocationDone; refused with NOT_FOUND (no such command), FORBIDDEN (not
+ * approved, not permitted), UNAVAILABLE (away, or left before it answered: `details.outcome` is
+ * `none` or `unknown`), DEADLINE_EXCEEDED, RATE_LIMIT_EXCEEDED, INVALID_ARGUMENT.
+ */
+export const DeviceInvokeSchema = Type.Object(
+  {
+    type: Type.Literal('device.invoke'),
+    id: Id,
+    command: Text(100),
+    paramsJson: Type.String({ maxLength: PARAMS_CHARACTERS_MAX }),
+    timeoutMs: Type.Integer({ minimum: 1, maximum: INVOKE_MS_MAX }),
+    /** where the run that wants it is, for the device's own questions */
+    sessionKey: Type.Optional(Text(512)),
+  },
+  closed,
+);
+export type DeviceInvoke = Static<typeof DeviceInvokeSchema>;
+export type InvocationDone = { readonly payload: Payload | null };
+
+/** The gateway has written the command to the node's connection. No answer. */
+export type DeviceTaken = {
+  readonly type: 'device.taken';
+  readonly id: string;
+  readonly connId: string;
+};
+/** What the node answered. The first answer counts. Answer: { taken: boolean }. */
+export type DeviceResult = {
+  readonly type: 'device.result';
+  readonly id: string;
+  readonly connId: string;
+  readonly payload?: Payload;
+  /** instead of a payload: it could not */
+  readonly error?: ErrorData;
+};
+
+/**
+ * Work for a device that may be away; it fetches it when it comes. The same `itemId` again is the
+ * same item. Answer: { itemId, waiting }; RATE_LIMIT_EXCEEDED above WAITING_MAX.
+ */
+export const DeviceEnqueueSchema = Type.Object(
+  {
+    type: Type.Literal('device.enqueue'),
+    itemId: Id,
+    kind: Text(64),
+    payloadJson: Type.Optional(Type.String({ maxLength: PAYLOAD_CHARACTERS_MAX })),
+    priority: Type.Union([Type.Literal('high'), Type.Literal('normal'), Type.Literal('low')]),
+    expiresInMs: Type.Integer({ minimum: WAITING_MS_MIN, maximum: WAITING_MS_MAX }),
+  },
+  closed,
+);
+export type DeviceEnqueue = Static<typeof DeviceEnqueueSchema>;
+/** By the device: shows the first `max`, the most urgent first; they stay until `device.ack`. */
+export type DeviceDrain = { readonly type: 'device.drain'; readonly max: number };
+/** Answer: { acked: number }. */
+export type DeviceAck = { readonly type: 'device.ack'; readonly itemIds: readonly string[] };
+export type WaitingItem = {
+  readonly itemId: string;
+  readonly kind: string;
+  readonly payloadJson?: string;
+  readonly priority: 'high' | 'normal' | 'low';
+  readonly queuedAt: number;
+  readonly expiresAt: number;
+};
+
+// ---- to gateways, on the Bus: ephemeral, so told again until it is taken
+
+/** Every gateway of a tenant listens; whose connection it is not takes no notice. */
+export const devicesTopic = (tenant: string): string => `devices.${escapeToken(tenant)}`;
+
+/** To the gateway that has connection `connId`: hand the command to the node. */
+export type DeviceDeliver = {
+  readonly type: 'device.deliver';
+  readonly deviceId: string;
+  readonly connId: string;
+  readonly id: string;
+  readonly command: string;
+  readonly paramsJson: string;
+  /** what is left of its time */
+  readonly timeoutMs: number;
+  readonly sessionKey?: string;
+};
+/** Nobody waits for the answer any more. */
+export type DeviceCancel = {
+  readonly type: 'device.cancel';
+  readonly deviceId: string;
+  readonly connId: string;
+  readonly id: string;
+};
+/** Something is waiting for the node; it may fetch it. */
+export type DeviceWork = {
+  readonly type: 'device.work';
+  readonly deviceId: string;
+  readonly connId: string;
+};
+/**
+ * Something changed that people look at; the row says what is. `removed` and `revoked` end its
+ * connections.
+ */
+export type DeviceChanged = {
+  readonly type: 'device.changed';
+  readonly deviceId: string;
+  readonly what:
+    | 'requested'
+    | 'approved'
+    | 'rejected'
+    | 'expired'
+    | 'removed'
+    | 'revoked'
+    | 'renamed'
+    | 'online'
+    | 'offline'
+    | 'surface-requested'
+    | 'surface-approved'
+    | 'surface-rejected';
+  readonly requestId?: string;
+  /** of `revoked`, and of a token that took another's place */
+  readonly role?: DeviceRole;
+};
+export type DeviceNotice = DeviceDeliver | DeviceCancel | DeviceWork | DeviceChanged;
+
+// ---- what is committed
+
+/** Index `devices`, key deviceId. */
+export const DEVICES_INDEX = 'devices';
+export type DeviceRow = {
+  readonly deviceId: string;
+  /** base64url */
+  readonly publicKey: string;
+  readonly face: DeviceFace;
+  /** what a person called it; default `face.name` */
+  readonly name?: string;
+  readonly createdAt: number;
+  /** roles that it is let in with; none: it waits, or was rejected */
+  readonly roles: { readonly [R in DeviceRole]?: DeviceGrant };
+  /** the question that waits for a person */
+  readonly request?: PairingRequest;
+  /** of a node */
+  readonly node?: NodeState;
+};
+export type DeviceGrant = {
+  readonly scopes: readonly string[];
+  readonly approvedAt: number;
+  /** who said yes: `local`, or a principal's `sub` */
+  readonly approvedBy: string;
+  /** hex SHA-256; absent: none was made, or it was revoked */
+  readonly tokenHash?: string;
+  readonly tokenAt?: number;
+  readonly revokedAt?: number;
+};
+export type PairingRequest = {
+  readonly requestId: string;
+  readonly role: DeviceRole;
+  readonly scopes: readonly string[];
+  readonly reason: PairingReason;
+  readonly at: number;
+  readonly expiresAt: number;
+  readonly face: DeviceFace;
+};
+export type NodeState = {
+  /** what it said when it was connected last */
+  readonly surface: NodeSurface;
+  /** names of commands that may be invoked */
+  readonly approved: readonly string[];
+  readonly approvedAt?: number;
+  /** commands that wait for a person; it does not run out of time */
+  readonly request?: { readonly requestId: string; readonly at: number };
+  /** its connection, as far as is known; absent: away */
+  readonly link?: { readonly gateway: string; readonly connId: string; readonly since: number };
+  readonly lastSeenAt: number;
+  /** commands that wait for an answer */
+  readonly invoking: number;
+  /** items that wait for it */
+  readonly waiting: number;
+};
+
+export const deviceAddress = (tenant: string, deviceId: string): Address =>
+  address(tenant, 'device', deviceId);
