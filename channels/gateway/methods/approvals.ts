@@ -9,10 +9,10 @@ import {
   type ExecApprovalResolveParams,
 } from '../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf } from '../approval-book.ts';
-import { type Door, OPERATOR } from '../door.ts';
+import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { type MethodTable, published } from './method.ts';
-import type { Request } from './request.ts';
+import { principalOf, type Request } from './request.ts';
 
 const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
 
@@ -32,9 +32,10 @@ const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecAppr
 
 /** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
 const approvalResolve = async (
-  { door, connection }: Request,
+  request: Request,
   { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
 ): Promise<{ ok: true }> => {
+  const { door, connection } = request;
   if (grantExpiresInDays !== undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
@@ -52,7 +53,7 @@ const approvalResolve = async (
   const answer = await door.system.ask(
     approvalAddress(door.tenant, id),
     { type: 'approval.answer', decision, why: `answered by ${who}` },
-    { principal: OPERATOR, timeoutMs: ACCEPT_TIMEOUT_MS },
+    { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
   );
   door.approvals.lookAgain();
   if (answer.kind === 'refused') throw decided(door, id, TroupeError.from(answer.error));

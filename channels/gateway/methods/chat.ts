@@ -8,14 +8,14 @@ import type {
   ChatSendParams,
 } from '../../../protocols/gateway/index.ts';
 import type { SessionReceive, SessionRow } from '../../../protocols/session.ts';
-import { type Door, OPERATOR } from '../door.ts';
+import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../limits.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { subagentsShown } from '../subagents.ts';
 import { readMessages } from '../transcript.ts';
 import { type MethodTable, published } from './method.ts';
-import type { Request } from './request.ts';
+import { principalOf, type Request } from './request.ts';
 import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
 
 /** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
@@ -101,7 +101,8 @@ const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
   };
 };
 
-const chatAbort = async ({ door }: Request, params: ChatAbortParams): Promise<ChatAbortResult> => {
+const chatAbort = async (request: Request, params: ChatAbortParams): Promise<ChatAbortResult> => {
+  const { door } = request;
   const { sessionKey } = sessionOf(door, params);
   // A message would create the session.
   if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
@@ -109,7 +110,7 @@ const chatAbort = async ({ door }: Request, params: ChatAbortParams): Promise<Ch
   const answer = await door.system.ask(
     address(door.tenant, 'session', sessionKey),
     { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
-    { principal: OPERATOR, timeoutMs: ACCEPT_TIMEOUT_MS },
+    { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
   );
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   if (answer.kind === 'timeout') {

@@ -1,7 +1,8 @@
 /** One request on its way through a method. */
 import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
+import type { Principal } from '../../../runtime/index.ts';
 import type { Connection } from '../connection.ts';
-import type { Door } from '../door.ts';
+import { type Door, OPERATOR } from '../door.ts';
 
 /** A method that has sent all its answers itself returns this. */
 export const ANSWERED = Symbol('answered');
@@ -13,6 +14,10 @@ export type Request = {
   /** of the request's traceparent */
   readonly traceId: string | undefined;
 };
+
+/** In whose name the request is. */
+export const principalOf = ({ connection }: Request): Principal =>
+  connection.client?.principal ?? OPERATOR;
 
 export const respond = ({ connection, id }: Request, payload: unknown): void =>
   connection.respond(id, payload);

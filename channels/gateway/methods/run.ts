@@ -14,10 +14,10 @@ import type {
 import { readCommand } from '../../commands/parse.ts';
 import { imagesOf } from '../attachments.ts';
 import type { Taken, Written } from '../command-desk.ts';
-import { type Door, OPERATOR } from '../door.ts';
+import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../limits.ts';
 import type { RunEnd } from '../run-book.ts';
-import type { Request } from './request.ts';
+import { principalOf, type Request } from './request.ts';
 
 /**
  * Gives the message to the session. Resolves when it is durably accepted; repeated with the same
@@ -26,10 +26,11 @@ import type { Request } from './request.ts';
  * refused with
  */
 export const accept = async (
-  { door, traceId }: Request,
+  request: Request,
   sessionKey: string,
   message: Omit<SessionReceive, 'type'>,
 ): Promise<RunAccepted> => {
+  const { door, traceId } = request;
   const { runId } = message;
   checkRunId(runId);
   const known = door.runs.row(runId);
@@ -44,7 +45,7 @@ export const accept = async (
     address(door.tenant, 'session', sessionKey),
     { type: 'session.receive', ...message, text },
     {
-      principal: OPERATOR,
+      principal: principalOf(request),
       key: runId,
       timeoutMs: ACCEPT_TIMEOUT_MS,
       ...(traceId === undefined ? {} : { traceId }),

@@ -14,11 +14,10 @@ import type {
   SessionRow,
   SessionSet,
 } from '../../../protocols/session.ts';
-import { OPERATOR } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../limits.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';
-import type { Request } from './request.ts';
+import { principalOf, type Request } from './request.ts';
 import { SESSIONS_PATH } from './sessions.ts';
 
 const sessionsReset = async (request: Request, params: SessionsResetParams) => {
@@ -77,13 +76,14 @@ const existing = ({ door }: Request, params: { key: string; agentId?: string }):
 };
 
 export const ask = async <Result>(
-  { door }: Request,
+  request: Request,
   sessionKey: string,
   message: SessionReset | SessionCompact | SessionSet | SessionClose,
   timeoutMs = ACCEPT_TIMEOUT_MS,
 ): Promise<Result> => {
-  const to = address(door.tenant, 'session', sessionKey);
-  const answer = await door.system.ask(to, message, { principal: OPERATOR, timeoutMs });
+  const { system, tenant } = request.door;
+  const to = address(tenant, 'session', sessionKey);
+  const answer = await system.ask(to, message, { principal: principalOf(request), timeoutMs });
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   if (answer.kind === 'timeout') {
     throw new TroupeError(
