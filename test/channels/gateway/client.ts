@@ -7,7 +7,7 @@ import { WebSocket, type ClientOptions } from 'ws';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import type { System } from '../../../runtime/system.ts';
-import { publishedComplaint } from '../../protocols/gateway/published.ts';
+import { payloadComplaint, publishedComplaint } from '../../protocols/gateway/published.ts';
 
 export const TOKEN = 'a-token-of-the-test';
 export const MAIN = 'agent:main:main';
@@ -52,38 +52,14 @@ export type Frame = {
   };
 };
 
-/** Definitions that the published package has for what our frames carry. */
-const PAYLOADS: Readonly<Record<string, string>> = {
-  agent: 'AgentEvent',
-  chat: 'ChatEvent',
-  tick: 'TickEvent',
-  shutdown: 'ShutdownEvent',
-};
-const RESULTS: Readonly<Record<string, string>> = {
-  connect: 'HelloOk',
-  'agents.list': 'AgentsListResult',
-  'models.list': 'ModelsListResult',
-};
-
 /** What the published package has against a frame; undefined when it accepts it. */
-export const complaintAbout = (frame: Frame, method?: string): string | undefined => {
+export const complaintAbout = (frame: Frame, method = ''): string | undefined => {
   const wrong = publishedComplaint(frame.type === 'res' ? 'ResponseFrame' : 'EventFrame', frame);
   if (wrong !== undefined) return wrong;
-  if (frame.type === 'event') {
-    const definition = PAYLOADS[frame.event ?? ''];
-    if (definition !== undefined) return publishedComplaint(definition, frame.payload);
-    if (frame.event === 'presence') return firstComplaint('PresenceEntry', frame.payload.presence);
-    return undefined;
-  }
+  if (frame.type === 'event') return payloadComplaint(frame.event ?? '', 'Event', frame.payload);
   if (!frame.ok) return publishedComplaint('ErrorShape', frame.error);
-  if (method === 'sessions.list') return firstComplaint('SessionRow', frame.payload.sessions);
-  if (method === 'system-presence') return firstComplaint('PresenceEntry', frame.payload);
-  const definition = RESULTS[method ?? ''];
-  return definition === undefined ? undefined : publishedComplaint(definition, frame.payload);
+  return payloadComplaint(method, 'Result', frame.payload);
 };
-
-const firstComplaint = (definition: string, values: readonly unknown[]) =>
-  values.map((value) => publishedComplaint(definition, value)).find(Boolean);
 
 export class Client {
   readonly frames: Frame[] = [];

@@ -38,3 +38,53 @@ export const publishedComplaint = (name: string, value: unknown): string | undef
   validator.Check(definition(name), value)
     ? undefined
     : `${name}: ${JSON.stringify(validator.Errors(definition(name), value))}`;
+
+/**
+ * Results whose definition has another name than its method. Rows of a list are judged one by one.
+ */
+const RESULTS: Readonly<Record<string, string>> = {
+  connect: 'HelloOk',
+  'agent.identity.get': 'AgentIdentityResult',
+  'sessions.viewers.set': 'SessionsViewerPresenceSetResult',
+  'sessions.groups.put': 'SessionsGroupsMutationResult',
+  'sessions.groups.rename': 'SessionsGroupsMutationResult',
+  'sessions.groups.delete': 'SessionsGroupsMutationResult',
+  'tasks.retry': 'TasksRecoveryResult',
+  'tasks.dismiss': 'TasksRecoveryResult',
+};
+/** Results that have no definition, but rows that do: where the rows are, and of what. */
+const ROWS: Readonly<Record<string, readonly [path: string, definition: string]>> = {
+  'sessions.list': ['sessions', 'SessionRow'],
+  'sessions.describe': ['session', 'SessionRow'],
+  'system-presence': ['', 'PresenceEntry'],
+  presence: ['presence', 'PresenceEntry'],
+  'cron.list': ['jobs', 'CronJob'],
+  'cron.runs': ['entries', 'CronRunLogEntry'],
+};
+
+/** `sessions.list` is published as `SessionsList…`. */
+const nameOf = (wire: string, ending: 'Result' | 'Event'): string =>
+  wire.replace(/(?:^|[.-])([a-z])/gi, (_, letter: string) => letter.toUpperCase()) + ending;
+
+/**
+ * What the published schemas have against a result or an event's payload; undefined when they
+ * accept it, or say nothing of it. A definition counts by its name, so a new method is judged
+ * without being listed here.
+ */
+export const payloadComplaint = (
+  wire: string,
+  ending: 'Result' | 'Event',
+  payload: unknown,
+): string | undefined => {
+  const name = (ending === 'Result' ? RESULTS[wire] : undefined) ?? nameOf(wire, ending);
+  if (document.definitions[name] !== undefined) return publishedComplaint(name, payload);
+  const rows = ROWS[wire];
+  if (rows === undefined) return undefined;
+  const [path, each] = rows;
+  const found = path === '' ? payload : (payload as Record<string, unknown>)[path];
+  if (found === null) return undefined;
+  return [found ?? []]
+    .flat()
+    .map((value) => publishedComplaint(each, value))
+    .find(Boolean);
+};
