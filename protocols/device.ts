@@ -34,12 +34,18 @@ export const INVOCATION_KEPT_MS = 600_000;
 /** A command that no gateway took is told again, so often; then the device counts as away. */
 export const DELIVER_AGAIN_MS = 1_000;
 export const DELIVERIES_MAX = 3;
+/** Who asked for one invocation and is owed its answer. */
+export const ASKERS_MAX = 8;
+/** Parameters of all that wait for an answer, and answers kept, per device, in characters. */
+export const PENDING_CHARACTERS_MAX = 1_048_576;
+export const KEPT_CHARACTERS_MAX = 524_288;
 /** Parameters, and an answer that stands in the actor; a longer answer is a file (`Payload`). */
 export const PARAMS_CHARACTERS_MAX = 262_144;
 export const PAYLOAD_CHARACTERS_MAX = 32_768;
 
 /** What waits for a device that is away, and how long by default, at least and at most. */
 export const WAITING_MAX = 100;
+export const WAITING_CHARACTERS_MAX = 524_288;
 export const WAITING_MS_DEFAULT = 3_600_000;
 export const WAITING_MS_MIN = 1_000;
 export const WAITING_MS_MAX = 86_400_000;
@@ -138,8 +144,8 @@ export const PAIRING_REASONS = [
 export type PairingReason = (typeof PAIRING_REASONS)[number];
 
 /**
- * A person's word about a request. Answer: DeviceRow; NOT_FOUND when it is gone, was answered or
- * is past its time.
+ * A person's word about a request: from a door, by a principal with the role `operator`; else
+ * FORBIDDEN. Answer: DeviceRow; NOT_FOUND when it is gone, was answered or is past its time.
  */
 export type DeviceApprove = { readonly type: 'device.approve'; readonly requestId: string };
 export type DeviceReject = { readonly type: 'device.reject'; readonly requestId: string };
@@ -151,7 +157,8 @@ export type DeviceRename = { readonly type: 'device.rename'; readonly name: stri
 /**
  * A token was made for a role that is let in: the actor keeps its SHA-256 (hex). With `replace` it
  * takes the place of the one there is, which is worth nothing from then on; else the first counts.
- * `scopes` narrows what the role may. Answer: { taken: boolean }; NOT_FOUND without the role.
+ * `scopes` narrows what the token may (`tokenScopes`). Answer: { taken: boolean }; NOT_FOUND
+ * without the role. To replace one is a person's word, as those above.
  */
 export type DeviceToken = {
   readonly type: 'device.token';
@@ -187,7 +194,11 @@ export type DeviceLinked = {
   /** of the question about its commands, while it is pending */
   readonly requestId?: string;
 };
-/** That connection has ended; of another one nothing changes. Answer: { offline: boolean }. */
+/**
+ * That connection has ended; of another one nothing changes. Answer: { offline: boolean }. A
+ * gateway that hears `offline` of a connection that it has (it was too slow to take a command) says
+ * `device.online` again.
+ */
 export type DeviceOffline = { readonly type: 'device.offline'; readonly connId: string };
 
 /** A person's word about the commands of a node. Answer: DeviceRow; NOT_FOUND as for requests. */
@@ -205,9 +216,13 @@ export type Payload =
 /**
  * Has a node carry out a command. `id` is the caller's idempotency key: the same id again is the
  * same invocation and gets its answer; CONFLICT when command or parameters differ. Answered when
- * the node has answered: InvocationDone; refused with NOT_FOUND (no such command), FORBIDDEN (not
- * approved, not permitted), UNAVAILABLE (away, or left before it answered: `details.outcome` is
- * `none` or `unknown`), DEADLINE_EXCEEDED, RATE_LIMIT_EXCEEDED, INVALID_ARGUMENT.
+ * the node has answered: InvocationDone, or the node's error; refused with NOT_FOUND (no such
+ * command), FORBIDDEN (not approved, not permitted), UNAVAILABLE (away, or left before it
+ * answered), DEADLINE_EXCEEDED, RATE_LIMIT_EXCEEDED, INVALID_ARGUMENT. Those of UNAVAILABLE and
+ * DEADLINE_EXCEEDED have `details.outcome`: after `none` the node never had it, and the same id
+ * begins it anew; after `unknown` it may have carried it out, and the same id gets the node's
+ * answer if that has come since. Parameters are checked here only to be JSON: against the
+ * command's schema the caller's door or tool checks them.
  */
 export const DeviceInvokeSchema = Type.Object(
   {
@@ -224,7 +239,12 @@ export const DeviceInvokeSchema = Type.Object(
 export type DeviceInvoke = Static<typeof DeviceInvokeSchema>;
 export type InvocationDone = { readonly payload: Payload | null };
 
-/** The gateway has written the command to the node's connection. No answer. */
+/**
+ * The gateway is about to hand the command to the node's connection, and does so only when the
+ * answer is { taken: true }: so `outcome: none` is true however it dies. Answer: { taken: boolean
+ * }; false when nobody waits for it any more or it belongs to another connection. The same again
+ * from the same connection is true again: a gateway hands one id over once per connection.
+ */
 export type DeviceTaken = {
   readonly type: 'device.taken';
   readonly id: string;
@@ -242,7 +262,8 @@ export type DeviceResult = {
 
 /**
  * Work for a device that may be away; it fetches it when it comes. The same `itemId` again is the
- * same item. Answer: { itemId, waiting }; RATE_LIMIT_EXCEEDED above WAITING_MAX.
+ * same item. Answer: { itemId, waiting }; RATE_LIMIT_EXCEEDED above WAITING_MAX or
+ * WAITING_CHARACTERS_MAX; FORBIDDEN when it is not let in as a node.
  */
 export const DeviceEnqueueSchema = Type.Object(
   {
@@ -256,8 +277,12 @@ export const DeviceEnqueueSchema = Type.Object(
   closed,
 );
 export type DeviceEnqueue = Static<typeof DeviceEnqueueSchema>;
-/** By the device: shows the first `max`, the most urgent first; they stay until `device.ack`. */
+/**
+ * By the device: shows the first `max`, the most urgent first; they stay until `device.ack`.
+ * Answer: DeviceDrained.
+ */
 export type DeviceDrain = { readonly type: 'device.drain'; readonly max: number };
+export type DeviceDrained = { readonly items: readonly WaitingItem[]; readonly more: boolean };
 /** Answer: { acked: number }. */
 export type DeviceAck = { readonly type: 'device.ack'; readonly itemIds: readonly string[] };
 export type WaitingItem = {
@@ -300,8 +325,8 @@ export type DeviceWork = {
   readonly connId: string;
 };
 /**
- * Something changed that people look at; the row says what is. `removed` and `revoked` end its
- * connections.
+ * Something changed that people look at; the row says what is. `removed` ends its connections, and
+ * `revoked` those of the role: its token was revoked, or another took its place.
  */
 export type DeviceChanged = {
   readonly type: 'device.changed';
@@ -320,7 +345,7 @@ export type DeviceChanged = {
     | 'surface-approved'
     | 'surface-rejected';
   readonly requestId?: string;
-  /** of `revoked`, and of a token that took another's place */
+  /** of `revoked` */
   readonly role?: DeviceRole;
 };
 export type DeviceNotice = DeviceDeliver | DeviceCancel | DeviceWork | DeviceChanged;
@@ -339,8 +364,8 @@ export type DeviceRow = {
   readonly createdAt: number;
   /** roles that it is let in with; none: it waits, or was rejected */
   readonly roles: { readonly [R in DeviceRole]?: DeviceGrant };
-  /** the question that waits for a person */
-  readonly request?: PairingRequest;
+  /** questions that wait for a person, the oldest first: at most one for each role */
+  readonly requests: readonly PairingRequest[];
   /** of a node */
   readonly node?: NodeState;
 };
@@ -352,6 +377,8 @@ export type DeviceGrant = {
   /** hex SHA-256; absent: none was made, or it was revoked */
   readonly tokenHash?: string;
   readonly tokenAt?: number;
+  /** what the token may, where it is less than `scopes` */
+  readonly tokenScopes?: readonly string[];
   readonly revokedAt?: number;
 };
 export type PairingRequest = {
@@ -370,7 +397,12 @@ export type NodeState = {
   readonly approved: readonly string[];
   readonly approvedAt?: number;
   /** commands that wait for a person; it does not run out of time */
-  readonly request?: { readonly requestId: string; readonly at: number };
+  readonly request?: {
+    readonly requestId: string;
+    readonly at: number;
+    /** names of those commands */
+    readonly commands: readonly string[];
+  };
   /** its connection, as far as is known; absent: away */
   readonly link?: { readonly gateway: string; readonly connId: string; readonly since: number };
   readonly lastSeenAt: number;
