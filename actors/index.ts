@@ -4,6 +4,7 @@ import { type ActorDefinition, defineActor } from '../runtime/index.ts';
 import { agentMachine } from './agent/machine.ts';
 import { withCosts } from './agent/migrate.ts';
 import { approvalMachine } from './approval/machine.ts';
+import { auditMachine } from './audit/machine.ts';
 import { budgetMachine } from './budget/machine.ts';
 import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
@@ -162,6 +163,13 @@ const taskActors = (): ActorDefinition[] => [
   }),
   defineActor({ type: 'keyring', version: 1, machine: keyringMachine }),
   defineActor({ type: 'registry', version: 1, machine: registryMachine }),
+  // A day's records are never begun anew.
+  defineActor({
+    type: 'audit',
+    version: 1,
+    machine: auditMachine,
+    supervision: { onThrow: 'resume' },
+  }),
   defineActor({
     type: 'listing',
     version: 1,

@@ -7,6 +7,7 @@ import type { AgentOptions } from './agent.ts';
 import { addAgentPrompt, addAgentWorkspace } from './agent-prompt-command.ts';
 import { addAgentsCommands } from './agents-commands.ts';
 import { addApprovalsCommands } from './approvals-commands.ts';
+import { addAuditCommands } from './audit-commands.ts';
 import type { ChartFormat } from './charts.ts';
 import type { ChatOptions } from './chat.ts';
 import { addClusterCommands } from './cluster-commands.ts';
@@ -57,6 +58,7 @@ export function buildProgram(finish: Finish): Command {
     addAgentsCommands,
     addDlqCommands,
     addApprovalsCommands,
+    addAuditCommands,
     addCronCommands,
     addConversationsCommands,
     addSubagentsCommands,

@@ -5,6 +5,7 @@ import type { Logger } from './log.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { ApprovalBook } from './approval-book.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Connection } from './connection.ts';
 import type { MessageCounts } from './message-counts.ts';
@@ -41,6 +42,7 @@ export type Door = {
   readonly presence: Presence;
   readonly approvals: ApprovalBook;
   readonly devices: DeviceBook;
+  readonly audit: AuditTrail;
   readonly blocks: RunBlocks;
   readonly commands: CommandDesk;
   readonly counts: MessageCounts;

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
 import { ApprovalBook } from './approval-book.ts';
+import { AuditTrail } from './audit-trail.ts';
 import { CommandDesk } from './command-desk.ts';
 import type { Connection } from './connection.ts';
 import { DeviceBook } from './device-book.ts';
@@ -19,7 +20,7 @@ import { RunEvents } from './run-events.ts';
 
 export class Doors {
   readonly #options: GatewayOptions;
-  readonly #open = new Map<string, { readonly door: Door; readonly close: () => void }>();
+  readonly #open = new Map<string, { readonly door: Door; readonly close: () => Promise<void> }>();
   /** names this run of the gateway; differs after a restart */
   readonly #bootId = randomUUID();
   readonly #startedAt: number;
@@ -43,11 +44,11 @@ export class Doors {
     for (const { door } of this.#open.values()) yield* door.connections;
   }
 
-  close(): void {
-    for (const { close } of this.#open.values()) close();
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ close }) => close()));
   }
 
-  #openDoor(tenant: string): { readonly door: Door; readonly close: () => void } {
+  #openDoor(tenant: string): { readonly door: Door; readonly close: () => Promise<void> } {
     const { system, clock, log } = this.#options;
     const connections = new Set<Connection>();
     const devices = new DeviceBook();
@@ -68,6 +69,7 @@ export class Doors {
       tell: (end, told) => events.tellEnd(end, told),
       onCommand: this.#options.onCommand,
     });
+    const audit = new AuditTrail({ system, tenant, gateway: this.#bootId, clock, log });
     const door: Door = {
       system,
       tenant,
@@ -81,6 +83,7 @@ export class Doors {
       presence,
       approvals,
       devices,
+      audit,
       blocks,
       commands,
       counts: new MessageCounts(),
@@ -95,6 +98,7 @@ export class Doors {
     const close = () => {
       unsubscribe();
       for (const part of [events, runs, presence, approvals, devices]) part.close();
+      return audit.close();
     };
     return { door, close };
   }

@@ -65,7 +65,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const payload = { reason, ...(restartExpectedMs === undefined ? {} : { restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
     for (const connection of doors.connections()) connection.event(head);
-    doors.close();
+    await doors.close();
     await sockets.close(reason);
     await stopped;
   };

@@ -1,5 +1,6 @@
 export * from './agent.ts';
 export * from './approvals.ts';
+export * from './audit.ts';
 export * from './chat.ts';
 export * from './connect.ts';
 export * from './events.ts';

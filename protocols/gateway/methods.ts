@@ -3,6 +3,7 @@ import { type Static, type TSchema } from '@sinclair/typebox';
 import { type CheckAnswer, checker } from '../check.ts';
 import { runMethods } from './agent.ts';
 import { approvalMethods } from './approvals.ts';
+import { auditMethods } from './audit.ts';
 import { chatMethods } from './chat.ts';
 import { ConnectParams, HelloOk } from './connect.ts';
 import { cronMethods } from './cron.ts';
@@ -26,6 +27,7 @@ export const GatewayMethods = {
   ...workMethods,
   ...setupMethods,
   ...systemMethods,
+  ...auditMethods,
 } as const satisfies MethodArea;
 
 export type GatewayMethodName = keyof typeof GatewayMethods;

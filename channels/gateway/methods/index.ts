@@ -10,11 +10,13 @@ import {
   type RequestFrame,
   type Scope,
 } from '../../../protocols/gateway/index.ts';
+import { targetsOf } from '../audit-trail.ts';
 import type { Client, Connection } from '../connection.ts';
 import type { Door } from '../door.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
 import { runTable } from './agent.ts';
 import { approvalTable } from './approvals.ts';
+import { auditTable } from './audit.ts';
 import { chatTable } from './chat.ts';
 import { cronTable } from './cron.ts';
 import { deviceTable } from './devices.ts';
@@ -41,6 +43,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ...workTable,
   ...setupTable,
   ...systemTable,
+  ...auditTable,
 ]);
 
 /** Told in `hello-ok`. */
@@ -60,10 +63,7 @@ export const serve = async (
   };
   connection.openRequests++;
   try {
-    const method = allowed(connection, frame.method);
-    const checked = method.check(frame.params);
-    if (!checked.ok) throw invalidParams(frame.method, checked.errors);
-    const result = await method.run(request, checked.value as never);
+    const result = await audited(request, frame);
     if (result !== ANSWERED) connection.respond(frame.id, result);
   } catch (thrown) {
     if (!(thrown instanceof TroupeError)) {
@@ -75,24 +75,46 @@ export const serve = async (
   }
 };
 
-/**
- * @throws TroupeError when there is no such method, or not for this client, or it asks too much at
- * once
- */
-const allowed = ({ client, openRequests }: Connection, name: string): Method => {
-  const method = METHODS.get(name);
-  if (method === undefined) {
-    throw new TroupeError('INVALID_ARGUMENT', `unknown method: ${name.slice(0, 200)}`);
+/** Runs the method; who did it, to what, and how it ended is noted (GW3). */
+const audited = async ({ door, connection, ...rest }: Request, frame: RequestFrame) => {
+  const method = known(frame.method);
+  const { client } = connection;
+  const about = {
+    action: frame.method,
+    ...targetsOf(frame.params),
+    requestId: frame.id.slice(0, 200),
+  };
+  try {
+    assertAllowed(connection, method.scope);
+    const checked = method.check(frame.params);
+    if (!checked.ok) throw invalidParams(frame.method, checked.errors);
+    if (client) await door.audit.begin(method.scope, client, about);
+    const result = await method.run({ door, connection, ...rest }, checked.value as never);
+    if (client) door.audit.ended(method.scope, client, about);
+    return result;
+  } catch (thrown) {
+    if (client) door.audit.ended(method.scope, client, about, thrown);
+    throw thrown;
   }
-  if (openRequests > REQUESTS_OPEN_MAX) {
+};
+
+/** @throws TroupeError when there is no such method */
+const known = (name: string): Method => {
+  const method = METHODS.get(name);
+  if (method !== undefined) return method;
+  throw new TroupeError('INVALID_ARGUMENT', `unknown method: ${name.slice(0, 200)}`);
+};
+
+/** @throws TroupeError when it is not for this client, or it asks too much at once */
+const assertAllowed = (connection: Connection, scope: Method['scope']): void => {
+  if (connection.openRequests > REQUESTS_OPEN_MAX) {
     throw new TroupeError(
       'RATE_LIMIT_EXCEEDED',
       `more than ${REQUESTS_OPEN_MAX} requests of this connection wait for their answer: wait for some`,
       { retryAfterMs: 1000 },
     );
   }
-  if (!mayCall(client, method.scope)) throw missing(method.scope ?? 'a hello');
-  return method;
+  if (!mayCall(connection.client, scope)) throw missing(scope ?? 'a hello');
 };
 
 const mayCall = (client: Client | undefined, scope: Method['scope']): boolean => {

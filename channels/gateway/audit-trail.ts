@@ -1,0 +1,238 @@
+/**
+ * AuditTrail: notes who did what through this gateway's door (GW3). What gives rights or takes them
+ * is noted before it is done, durably; what is done often is noted after it, within a second.
+ *
+ * Invariants:
+ *  1. Nothing that needs the scope admin, approvals or pairing, and no command of a node, is begun
+ *     unless its record is stored.
+ *  2. A record holds no text of a message and no secret: only ids, by a list of names.
+ *  3. Refused strangers fill at most REFUSALS_PER_MINUTE records; of more the number is noted.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  AUDIT_BATCH_MAX,
+  AUDIT_TEXT_CHARACTERS_MAX,
+  auditAddress,
+  auditDay,
+  type AuditRecord,
+} from '../../protocols/audit.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { GatewayMethod } from '../../protocols/gateway/index.ts';
+import type { Clock, System } from '../../runtime/index.ts';
+import type { Client } from './connection.ts';
+import { ACCEPT_TIMEOUT_MS } from './limits.ts';
+import type { Logger } from './log.ts';
+
+/** What is noted later is written at least this often. */
+const FLUSH_MS = 1_000;
+/** Records that wait to be written; past it the oldest go, and their number is noted. */
+const WAITING_MAX = 10_000;
+const REFUSALS_PER_MINUTE = 100;
+const MINUTE_MS = 60_000;
+/** Parameters that name what something is done to. */
+const NAMES = [
+  'sessionKey',
+  'key',
+  'agentId',
+  'deviceId',
+  'nodeId',
+  'requestId',
+  'id',
+  'jobId',
+  'taskId',
+  'runId',
+  'role',
+  'command',
+  'decision',
+  'name',
+  'path',
+] as const;
+const SYSTEM = { sub: 'gateway', roles: ['system'] };
+
+export type AuditTrailOptions = {
+  readonly system: Pick<System, 'tell' | 'ask'>;
+  readonly tenant: string;
+  readonly gateway: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+type About = Pick<AuditRecord, 'action' | 'on' | 'requestId'>;
+
+export class AuditTrail {
+  readonly #o: AuditTrailOptions;
+  #waiting: AuditRecord[] = [];
+  #dropped = 0;
+  #cancelFlush: (() => void) | undefined;
+  #refusals = { since: -Infinity, count: 0, more: 0 };
+
+  constructor(options: AuditTrailOptions) {
+    this.#o = options;
+  }
+
+  /**
+   * Before something is done. Resolves when it may be.
+   * @throws TroupeError UNAVAILABLE when what must be noted first can not be
+   */
+  async begin(scope: GatewayMethod['scope'], who: Client, about: About): Promise<void> {
+    if (!isGrave(scope, about.action)) return;
+    const record = this.#record(who, about, { outcome: 'begun' });
+    const { system, tenant } = this.#o;
+    const answer = await system.ask(
+      auditAddress(tenant, auditDay(record.at)),
+      { type: 'audit.note', records: [record] },
+      { principal: SYSTEM, key: randomUUID(), timeoutMs: ACCEPT_TIMEOUT_MS },
+    );
+    if (answer.kind === 'answered') return;
+    const why = answer.kind === 'refused' ? answer.error.message : 'no answer in time';
+    throw new TroupeError('UNAVAILABLE', `${about.action} was not done: the audit says ${why}`);
+  }
+
+  /** After it was done, or was refused; `thrown`: what it threw. */
+  ended(scope: GatewayMethod['scope'], who: Client, about: About, thrown?: unknown): void {
+    if (!isNoted(scope, about.action)) return;
+    if (thrown === undefined) return this.#later(this.#record(who, about, { outcome: 'done' }));
+    const { code } = errorData(thrown);
+    const outcome = code === 'FORBIDDEN' ? 'refused' : 'failed';
+    this.#later(this.#record(who, about, { outcome, code }));
+  }
+
+  /** A client was let in. */
+  connected(who: Client, ip: string): void {
+    this.#later(this.#record(who, { action: 'connect' }, { outcome: 'done', ip }));
+  }
+
+  /** A stranger was not let in. `who`: what it called itself. */
+  turnedAway(who: string, ip: string, code: string): void {
+    const now = this.#o.clock.monotonicMs();
+    if (now - this.#refusals.since >= MINUTE_MS) {
+      this.#noteMore();
+      this.#refusals = { since: now, count: 0, more: 0 };
+    }
+    if (++this.#refusals.count > REFUSALS_PER_MINUTE) {
+      this.#refusals.more++;
+      return;
+    }
+    const stranger = { who: short(who), by: 'nobody', ...given({ ip }) };
+    this.#later({
+      at: this.#o.clock.wallMs(),
+      ...stranger,
+      action: 'connect',
+      outcome: 'refused',
+      code: short(code),
+      gateway: this.#o.gateway,
+    });
+  }
+
+  /** Writes what waits. May be repeated. */
+  async close(): Promise<void> {
+    this.#noteMore();
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    await this.#flush();
+  }
+
+  #record(
+    { principal, method, deviceId }: Client,
+    about: About,
+    more: Pick<AuditRecord, 'outcome' | 'code' | 'ip'>,
+  ): AuditRecord {
+    return {
+      at: this.#o.clock.wallMs(),
+      who: short(principal.sub),
+      by: method,
+      ...given({ deviceId }),
+      ...about,
+      ...more,
+      gateway: this.#o.gateway,
+    };
+  }
+
+  #noteMore(): void {
+    const { more } = this.#refusals;
+    if (more === 0) return;
+    this.#refusals.more = 0;
+    this.#later({
+      at: this.#o.clock.wallMs(),
+      who: `${more} more`,
+      by: 'nobody',
+      action: 'connect',
+      outcome: 'refused',
+      gateway: this.#o.gateway,
+    });
+  }
+
+  #later(record: AuditRecord): void {
+    this.#waiting.push(record);
+    if (this.#waiting.length > WAITING_MAX) {
+      this.#waiting.shift();
+      this.#dropped++;
+    }
+    this.#cancelFlush ??= this.#o.clock.after(FLUSH_MS, () => {
+      this.#cancelFlush = undefined;
+      void this.#flush();
+    });
+  }
+
+  /** Never rejects: what could not be written waits for the next time. */
+  async #flush(): Promise<void> {
+    const records = this.#waiting.splice(0);
+    while (records.length > 0) {
+      const batch = records.splice(0, AUDIT_BATCH_MAX);
+      const failure = await this.#write(batch);
+      if (failure === undefined) continue;
+      const { log } = this.#o;
+      log.warn({ records: batch.length, dropped: this.#dropped }, `audit: ${failure}`);
+      for (const record of [...batch, ...records]) this.#later(record);
+      return;
+    }
+  }
+
+  async #write(records: readonly AuditRecord[]): Promise<string | undefined> {
+    const { system, tenant } = this.#o;
+    const day = auditDay(records[0]!.at);
+    try {
+      const note = { type: 'audit.note', records };
+      const told = await system.tell(auditAddress(tenant, day), note, {
+        principal: SYSTEM,
+        key: randomUUID(),
+      });
+      return told.kind === 'accepted' ? undefined : told.error.message;
+    } catch (error) {
+      return errorData(error).message;
+    }
+  }
+}
+
+/** What a request is about, of its parameters: ids only. */
+export const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
+  if (typeof params !== 'object' || params === null) return {};
+  const found = NAMES.flatMap((name) => {
+    const value = (params as Record<string, unknown>)[name];
+    return typeof value === 'string' && value !== '' ? [[name, short(value)] as const] : [];
+  }).slice(0, 8);
+  return found.length === 0 ? {} : { on: Object.fromEntries(found) };
+};
+
+/** Reading is not noted, nor is what only follows or reports. */
+const isNoted = (scope: GatewayMethod['scope'], action: string): boolean =>
+  scope !== null && scope !== 'node' && scope !== 'operator.read' && !FOLLOWING.has(action);
+const FOLLOWING: ReadonlySet<string> = new Set(['agent.wait', 'exec.approval.waitDecision']);
+
+const GRAVE: ReadonlySet<GatewayMethod['scope']> = new Set([
+  'operator.admin',
+  'operator.approvals',
+  'operator.pairing',
+]);
+/** Looking is not grave, whatever scope it needs. */
+const LOOKS = /\.(list|get|status|schema|lookup|waitDecision)$/;
+const isGrave = (scope: GatewayMethod['scope'], action: string): boolean =>
+  (GRAVE.has(scope) && !LOOKS.test(action)) || action === 'node.invoke';
+
+const short = (text: string): string =>
+  text === '' ? '?' : text.slice(0, AUDIT_TEXT_CHARACTERS_MAX);
+
+const given = <T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(
+    Object.entries(value).filter(([, part]) => part !== undefined && part !== ''),
+  ) as { [K in keyof T]?: NonNullable<T[K]> };
