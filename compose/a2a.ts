@@ -5,6 +5,7 @@ import { CONTROL_SPECS } from '../channels/edge/control.ts';
 import type { Edge, Identity } from '../channels/edge/edge.ts';
 import { createIdentity } from '../channels/edge/identity/create-identity.ts';
 import { localIssuer, localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
+import { AuditTrail } from '../channels/gateway/audit-trail.ts';
 import { type Operator, operatorOf } from '../channels/edge/identity/operator.ts';
 import type { Offers } from '../channels/edge/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
@@ -46,7 +47,7 @@ export type A2a = {
   readonly offers: Offers;
   readonly routes: readonly Route[];
   /** Ends every wait and stream; what was accepted goes on. */
-  close(): void;
+  close(): Promise<void>;
 };
 
 type Parts = {
@@ -90,7 +91,14 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     onRequest: observed(crew.metrics, systemClock),
   });
   const edge = withOpenedResults(served, (view) => tasks.sealer.openResult(view));
-  const operator = operatorOf(identity);
+  const trail = new AuditTrail({
+    system,
+    tenant: TENANT,
+    gateway: 'http',
+    clock: systemClock,
+    log: crew.log,
+  });
+  const operator = noted(operatorOf(identity), trail);
   const metering = {
     writer: { authenticate: metered(identity, taken) },
     reader: { authenticate: metered(identity, reads) },
@@ -99,10 +107,24 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const close = () => {
     beat.close();
     edge.close();
+    return trail.close();
   };
   beat.see(TENANT);
   return { edge, identity, offers, routes, close };
 }
+
+/** What operators change over HTTP stands in the audit (GW3). */
+const noted =
+  (operator: Operator, trail: AuditTrail): Operator =>
+  async (incoming) => {
+    const caller = await operator(incoming);
+    const { method = 'GET', url = '/', socket } = incoming.request;
+    if (method !== 'GET' && method !== 'HEAD') {
+      const path = url.split(/[?#]/, 1)[0] ?? '/';
+      trail.byHttp(caller.sub, `${method} ${path}`, socket.remoteAddress);
+    }
+    return caller;
+  };
 
 /** What this code offers, told to the registries of the tenants that are seen here. */
 export const registryBeat = ({ system, crew, tasks }: Omit<Parts, 'config'>): RegistryBeat =>

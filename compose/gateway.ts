@@ -36,12 +36,12 @@ export async function openGateway(
       ...gateway,
       async close(options) {
         await nats?.close();
-        a2a.close();
+        await a2a.close();
         return gateway.close(options);
       },
     };
   } catch (error) {
-    a2a.close();
+    await a2a.close();
     throw error;
   }
 }

@@ -97,6 +97,19 @@ export class AuditTrail {
     this.#later(this.#record(who, about, { outcome, code }));
   }
 
+  /** An operator asked for a change over plain HTTP. */
+  byHttp(who: string, action: string, ip: string | undefined): void {
+    this.#later({
+      at: this.#o.clock.wallMs(),
+      who: short(who),
+      by: 'operator-api',
+      ...given({ ip }),
+      action: short(action),
+      outcome: 'begun',
+      gateway: this.#o.gateway,
+    });
+  }
+
   /** A client was let in. */
   connected(who: Client, ip: string): void {
     this.#later(this.#record(who, { action: 'connect' }, { outcome: 'done', ip }));

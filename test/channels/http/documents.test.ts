@@ -53,7 +53,7 @@ it('the OpenAPI document names every route of the door, and none that there is n
   });
   const a2a = openA2a({ config, system, crew, tasks }, ['http']);
   onTestFinished(async () => {
-    a2a.close();
+    await a2a.close();
     await system.stop();
   });
   const routes = a2a.routes.map(({ method, path }) => `${method} ${unnamed(path)}`);
