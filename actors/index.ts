@@ -27,6 +27,7 @@ import { compact } from './session/effects/compact.ts';
 import { reply } from './session/effects/reply.ts';
 import { look } from './schedule/effects/look.ts';
 import { scheduleMachine } from './schedule/machine.ts';
+import { withPlaces } from './schedule/migrate.ts';
 import { sequenceMachine } from './sequence/machine.ts';
 import { sessionMachine } from './session/machine.ts';
 import { withAgentLoop } from './session/migrate.ts';
@@ -133,8 +134,9 @@ const conversationActors = (): ActorDefinition[] => [
   // A job goes on from its last turn, never from nothing: it would forget that it was set.
   defineActor({
     type: 'schedule',
-    version: 1,
+    version: 2,
     machine: scheduleMachine,
+    migrate: { 1: withPlaces },
     effects: { look },
     supervision: { onThrow: 'resume' },
     idleMs: 60_000,

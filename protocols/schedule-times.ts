@@ -11,8 +11,9 @@ import { LATE_FIRES_MAX, type When } from './schedule.ts';
 
 /**
  * The first time after `after`; undefined when there is none. `when` is one that `faultIn` passed.
+ * Every time of a cron expression is `lateMs` later.
  */
-export function nextTime(when: When, after: number): number | undefined {
+export function nextTime(when: When, after: number, lateMs = 0): number | undefined {
   switch (when.kind) {
     case 'at':
       return when.at > after ? when.at : undefined;
@@ -21,8 +22,12 @@ export function nextTime(when: When, after: number): number | undefined {
       if (after < from) return from;
       return from + (Math.floor((after - from) / everyMs) + 1) * everyMs;
     }
-    case 'cron':
-      return cronOf(when).nextRun(new Date(after))?.getTime();
+    case 'cron': {
+      const time = cronOf(when)
+        .nextRun(new Date(after - lateMs))
+        ?.getTime();
+      return time === undefined ? undefined : time + lateMs;
+    }
   }
 }
 
@@ -30,14 +35,19 @@ export function nextTime(when: When, after: number): number | undefined {
  * The times in (`after`, `until`], oldest first, at most the last LATE_FIRES_MAX of them; `after`
  * is a due time itself or lies before the first one.
  */
-export function timesBetween(when: When, after: number, until: number): readonly number[] {
-  const next = nextTime(when, after);
+export function timesBetween(
+  when: When,
+  after: number,
+  until: number,
+  lateMs = 0,
+): readonly number[] {
+  const next = nextTime(when, after, lateMs);
   if (next === undefined || next > until) return [];
   if (when.kind === 'cron') {
     // The reference of croner's look back is left out of what it finds.
-    const found = cronOf(when).previousRuns(LATE_FIRES_MAX, new Date(until + 1_000));
+    const found = cronOf(when).previousRuns(LATE_FIRES_MAX, new Date(until - lateMs + 1_000));
     return found
-      .map((date) => date.getTime())
+      .map((date) => date.getTime() + lateMs)
       .filter((time) => time > after && time <= until)
       .toSorted((a, b) => a - b);
   }

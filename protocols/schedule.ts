@@ -5,7 +5,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
-import type { RunStatus } from './session.ts';
+import type { RunStatus, Usage } from './session.ts';
+import { escapeToken } from './subjects.ts';
 
 /** Shortest time between two fires. */
 export const PERIOD_MS_MIN = 1_000;
@@ -18,6 +19,10 @@ export const RUNS_KEPT = 50;
 export const JOB_RETENTION_MS = 7 * 86_400_000;
 /** Due times that `fire-late` makes up for; what lies before is counted as skipped. */
 export const LATE_FIRES_MAX = 100;
+/** Longest delay that spreads the times of a cron expression. */
+export const STAGGER_MS_MAX = 3_600_000;
+/** Of the answer that a fire got, kept with it. */
+export const FIRE_TEXT_CHARACTERS_MAX = 400;
 /** A fire that comes no later than this is on time, whatever `missed` says. */
 export const ON_TIME_MS = 60_000;
 
@@ -36,12 +41,16 @@ export const WhenSchema = Type.Union([
     },
     closed,
   ),
-  /** a cron expression of 5 fields, or 6 with seconds in front, in an IANA zone (default UTC) */
+  /**
+   * a cron expression of 5 fields, or 6 with seconds in front, in an IANA zone (default UTC);
+   * `staggerMs`: each time is later by the same part of it, which the job's id makes
+   */
   Type.Object(
     {
       kind: Type.Literal('cron'),
       expression: Type.String({ minLength: 1, maxLength: 256 }),
       timeZone: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+      staggerMs: Type.Optional(Type.Integer({ minimum: 0, maximum: STAGGER_MS_MAX })),
     },
     closed,
   ),
@@ -68,6 +77,21 @@ export const ScheduleJobSchema = Type.Object(
     sessionKey: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
     enabled: Type.Optional(Type.Boolean()),
     missed: Type.Optional(Type.Union(MISSED_POLICIES.map((policy) => Type.Literal(policy)))),
+    /** for people; the agent never sees it */
+    description: Type.Optional(Type.String({ maxLength: 4_096 })),
+    /** what a form of a client is called by, and shows; nothing goes by them */
+    declarationKey: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    displayName: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    kind: Type.Optional(Type.Union([Type.Literal('turn'), Type.Literal('event')])),
+    announce: Type.Optional(Type.Boolean()),
+    /** true: it is removed once it has no time left and its last run ended well */
+    deleteAfterRun: Type.Optional(Type.Boolean()),
+    /** true: its session begins anew before every fire but the first */
+    fresh: Type.Optional(Type.Boolean()),
+    /** of the run, as SessionReceive has them */
+    model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    thinking: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 172_800_000 })),
   },
   closed,
 );
@@ -75,9 +99,10 @@ export type ScheduleJob = Static<typeof ScheduleJobSchema>;
 
 /**
  * Sets a job, new or instead of the one there is, or changes some of what is set; its history
- * stays. Answer: ScheduleRow.
+ * stays. With `ifUpdatedAt` only over what was set then (0: nothing), else CONFLICT. Answer:
+ * ScheduleRow.
  */
-export type SchedulePut = { readonly type: 'schedule.put' } & (
+export type SchedulePut = { readonly type: 'schedule.put'; readonly ifUpdatedAt?: number } & (
   | { readonly job: ScheduleJob; readonly changes?: undefined }
   | { readonly changes: Partial<ScheduleJob>; readonly job?: undefined }
 );
@@ -87,6 +112,8 @@ export type ScheduleEnable = { readonly type: 'schedule.enable'; readonly enable
 export type ScheduleRun = { readonly type: 'schedule.run' };
 /** Answer: { removed: jobId }; what runs goes on. */
 export type ScheduleRemove = { readonly type: 'schedule.remove' };
+/** Answer: ScheduleRow, written anew. */
+export type ScheduleGet = { readonly type: 'schedule.get' };
 /** Answer: { runs: ScheduleFire[] }, the newest first. */
 export type ScheduleRuns = { readonly type: 'schedule.runs' };
 
@@ -97,9 +124,18 @@ export type ScheduleFire = {
   readonly dueAt?: number;
   readonly firedAt: number;
   readonly endedAt?: number;
-  /** `lost`: it was not heard of any more for a day */
-  readonly status: Exclude<RunStatus, 'queued'> | 'lost';
+  /**
+   * `lost`: it was not heard of any more for a day; `skipped`: its time passed and the policy made
+   * up for it with nothing
+   */
+  readonly status: Exclude<RunStatus, 'queued'> | 'lost' | 'skipped';
   readonly error?: ErrorData;
+  /** where it was told */
+  readonly sessionKey?: string;
+  /** first words of the answer */
+  readonly text?: string;
+  readonly model?: string;
+  readonly usage?: Usage;
 };
 
 /** Index `schedules`, key jobId. */
@@ -119,10 +155,28 @@ export type ScheduleRow = {
   readonly updatedAt: number;
   readonly nextAt?: number;
   readonly last?: ScheduleFire;
+  /** that ended, or was skipped, last */
+  readonly lastEnded?: ScheduleFire;
+  /** fires in a row, the last one among them, that did not end well */
+  readonly failures?: number;
+  /** as it is set; absent in rows of version 1: `schedule.get` writes them anew */
+  readonly job?: ScheduleJob;
   readonly fires: number;
   /** due times that passed without a fire of their own */
   readonly skipped: number;
 };
+
+/** Index `schedule-runs`, key jobId: the fires that ended, the newest first. */
+export const SCHEDULE_RUNS_INDEX = 'schedule-runs';
+export type ScheduleRunsRow = { readonly jobId: string; readonly runs: readonly ScheduleFire[] };
+
+/** On `schedulesTopic`, for watchers: what happened to a job. Ephemeral. */
+export type ScheduleChange = {
+  readonly type: 'schedule.changed';
+  readonly action: 'added' | 'updated' | 'removed' | 'started' | 'finished';
+  readonly row: ScheduleRow;
+};
+export const schedulesTopic = (tenant: string): string => `schedules.${escapeToken(tenant)}`;
 
 /** Job ids stand inside session keys, run ids and paths. */
 export const JOB_ID = /^[A-Za-z0-9_-]{1,64}$/;

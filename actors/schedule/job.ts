@@ -1,8 +1,10 @@
-/** Job: the pure parts of the schedule's chart: what is due, what is fired, what is told. */
+/**
+ * Job: the pure parts of the schedule's chart: what is due, what is fired, and what becomes of it.
+ */
 import { checker, describeErrors } from '../../protocols/check.ts';
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
-import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
 import {
   JOB_ID,
   LATE_FIRES_MAX,
@@ -10,19 +12,18 @@ import {
   RUNS_KEPT,
   type ScheduleEnable,
   type ScheduleFire,
+  type ScheduleGet,
   type ScheduleJob,
   ScheduleJobSchema,
   type SchedulePut,
   type ScheduleRemove,
-  type ScheduleRow,
   type ScheduleRun,
   type ScheduleRuns,
-  SCHEDULES_INDEX,
 } from '../../protocols/schedule.ts';
 import { faultIn, nextTime, timesBetween } from '../../protocols/schedule-times.ts';
-import type { RunStatus, SessionReceive } from '../../protocols/session.ts';
+import type { RunStatus, SessionReceive, SessionReset, Usage } from '../../protocols/session.ts';
 import { sessionKey } from '../../protocols/session-key.ts';
-import type { ActorInput, Delivered, Project, Reply, Tell } from '../../protocols/statechart.ts';
+import type { ActorInput, Delivered, Tell } from '../../protocols/statechart.ts';
 
 export type ScheduleContext = {
   readonly jobId: string;
@@ -47,6 +48,7 @@ export type ScheduleEvent =
   | Delivered<ScheduleRun>
   | Delivered<ScheduleRemove>
   | Delivered<ScheduleRuns>
+  | Delivered<ScheduleGet>
   | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>
   | Delivered<{ type: 'refused'; to: string; message: string; error: ErrorData }>;
 
@@ -60,10 +62,13 @@ export type Looked = {
   readonly status: Exclude<RunStatus, 'queued' | 'running'>;
   readonly endedAt: number;
   readonly error?: ErrorData;
+  readonly text?: string;
+  readonly model?: string;
+  readonly usage?: Usage;
 } | null;
 
-type State = { context: ScheduleContext };
-type Args = State & { event: ScheduleEvent };
+export type State = { context: ScheduleContext };
+export type Args = State & { event: ScheduleEvent };
 
 /** Most runs of a model take longer; one that does not must not hold up a job of each second. */
 const LOOK_MS_MIN = 250;
@@ -93,15 +98,21 @@ const checkJob = checker(ScheduleJobSchema);
 const jobAfter = ({ context }: State, { job, changes }: Delivered<SchedulePut>): unknown =>
   job ?? { ...context.job, ...changes };
 
-function problemOf(args: Args): string | undefined {
+export function problemOf(args: Args): string | undefined {
   const { context, event } = args;
   if (event.type !== 'schedule.put') return undefined;
   if (!JOB_ID.test(context.jobId)) return `the id of a job matches ${JOB_ID.source}`;
   if (event.changes && !context.job) return 'there is none of this id to change';
+  if (isOvertaken(args)) return 'somebody else has changed it since: look at it again';
   const answer = checkJob(jobAfter(args, event));
   if (!answer.ok) return describeErrors(answer.errors);
   const { enabled, when } = answer.value;
   return enabled === false ? undefined : faultIn(when, event.meta.now);
+}
+/** It was set to something else since who sets it looked. */
+export function isOvertaken({ context, event }: Args): boolean {
+  if (event.type !== 'schedule.put' || event.ifUpdatedAt === undefined) return false;
+  return event.ifUpdatedAt !== (context.job ? context.updatedAt : 0);
 }
 export const isFit = (args: Args): boolean => problemOf(args) === undefined;
 
@@ -127,12 +138,32 @@ export function enable({ context, event }: Args): Partial<ScheduleContext> {
 
 const planned = (context: ScheduleContext): ScheduleContext => ({
   ...context,
-  nextAt: isOn({ context }) ? (nextTime(jobOf(context).when, context.cursor) ?? null) : null,
+  nextAt: isOn({ context })
+    ? (nextTime(jobOf(context).when, context.cursor, lateMsOf(context)) ?? null)
+    : null,
 });
 
-const jobOf = ({ job }: ScheduleContext): ScheduleJob => job!;
+/** Its own part of the stagger: the same for each of its times, spread over the jobs. */
+function lateMsOf({ job, jobId }: ScheduleContext): number {
+  const staggerMs = job?.when.kind === 'cron' ? (job.when.staggerMs ?? 0) : 0;
+  // FNV-1a, whose last bits are as good as its first
+  let hash = 0x811c9dc5;
+  for (const character of jobId) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+  return (hash >>> 0) % (staggerMs + 1);
+}
+
+export const jobOf = ({ job }: ScheduleContext): ScheduleJob => job!;
 export const isOn = ({ context }: State): boolean => context.job?.enabled ?? true;
 export const hasNext = ({ context }: State): boolean => context.nextAt !== null;
+/** It has done all it was set for, and is to leave then. */
+export const isSpent = ({ context }: State): boolean =>
+  isOn({ context }) &&
+  context.nextAt === null &&
+  jobOf(context).deleteAfterRun === true &&
+  context.runs[0]?.status === 'ok';
+/** Its session has heard of it before, and is to begin anew. */
+export const isAnew = ({ context }: State): boolean =>
+  jobOf(context).fresh === true && context.fires > 0;
 
 // ---- when it is due
 
@@ -144,7 +175,7 @@ function dueNow({ context, event }: Args): { passed: readonly number[]; fireFor?
   const { when, missed = 'once' } = jobOf(context);
   const { now } = event.meta;
   const first = context.nextAt!;
-  const later = timesBetween(when, first, now);
+  const later = timesBetween(when, first, now, lateMsOf(context));
   const passed = [first, ...later].slice(-LATE_FIRES_MAX);
   const fireFor = missed === 'fire-late' ? passed[0]! : passed.at(-1)!;
   return missed === 'skip' && now - fireFor > ON_TIME_MS ? { passed } : { passed, fireFor };
@@ -153,11 +184,25 @@ export const isMissed = (args: Args): boolean => dueNow(args).fireFor === undefi
 
 /** None of the times that have passed is made up for. */
 export function skip(args: Args): Partial<ScheduleContext> {
-  const { context } = args;
+  const { context, event } = args;
   const { passed } = dueNow(args);
+  const last = passed.at(-1)!;
+  const fire: ScheduleFire = {
+    runId: `${context.jobId}.${last}`,
+    dueAt: last,
+    firedAt: event.meta.now,
+    endedAt: event.meta.now,
+    status: 'skipped',
+    sessionKey: sessionKeyOf(context),
+  };
   const skipped = context.skipped + passed.length;
-  return planned({ ...context, skipped, cursor: passed.at(-1)! });
+  return planned({ ...remembered(context, fire), skipped, cursor: last });
 }
+
+const remembered = (context: ScheduleContext, fire: ScheduleFire): ScheduleContext => ({
+  ...context,
+  runs: [fire, ...context.runs].slice(0, RUNS_KEPT),
+});
 
 export function fire(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
@@ -179,29 +224,41 @@ const fired = (
   about: Pick<ScheduleFire, 'runId' | 'dueAt' | 'firedAt'>,
 ): ScheduleContext => ({
   ...context,
-  firing: { ...about, status: 'running', looks: 0 },
+  firing: { ...about, status: 'running', sessionKey: sessionKeyOf(context), looks: 0 },
   fires: context.fires + 1,
 });
 
 // ---- what becomes of it
 
-const sessionKeyOf = ({ job, jobId }: ScheduleContext): string =>
+export const nameOf = ({ job }: ScheduleContext): string => job!.name ?? job!.text.slice(0, 60);
+
+export const sessionKeyOf = ({ job, jobId }: ScheduleContext): string =>
   job!.sessionKey ?? sessionKey.cron(job!.agentId, jobId);
 const sessionOf = (context: ScheduleContext): Address =>
   address(context.tenant, 'session', sessionKeyOf(context));
 
 /** Its own run, after what goes on in the session: never a word into another's. */
 export function receive({ context }: State): Tell {
+  const { text, model, thinking, timeoutMs } = jobOf(context);
   const event: SessionReceive = {
     type: 'session.receive',
     runId: context.firing!.runId,
-    text: jobOf(context).text,
+    text,
     sender: `schedule ${nameOf(context)}`,
     queue: 'followup',
     channel: 'cron',
+    ...(model === undefined ? {} : { model }),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };
-  const principal = { sub: 'schedule', roles: [] };
-  return { to: sessionOf(context), event, ask: true, principal };
+  return { to: sessionOf(context), event, ask: true, principal: SELF };
+}
+const SELF = { sub: 'schedule', roles: [] };
+
+/** Told before the message: the agent knows nothing of the fires before. */
+export function startAnew({ context }: State): Tell {
+  const event: SessionReset = { type: 'session.reset', reason: 'cron' };
+  return { to: sessionOf(context), event, principal: SELF };
 }
 
 export const lookInput = ({ context }: State): LookInput => ({
@@ -234,93 +291,8 @@ export const noteLost = ({ context, event }: Args): Partial<ScheduleContext> =>
 
 function ended(
   context: ScheduleContext,
-  outcome: Pick<ScheduleFire, 'status' | 'endedAt' | 'error'>,
+  outcome: Omit<ScheduleFire, 'runId' | 'dueAt' | 'firedAt' | 'sessionKey'>,
 ): Partial<ScheduleContext> {
   const { looks: _, ...about } = context.firing!;
-  const runs = [{ ...about, ...outcome }, ...context.runs].slice(0, RUNS_KEPT);
-  return { firing: null, runs };
+  return { ...remembered(context, { ...about, ...outcome }), firing: null };
 }
-
-// ---- what is told
-
-const nameOf = ({ job }: ScheduleContext): string => job!.name ?? job!.text.slice(0, 60);
-
-const stateOf = (context: ScheduleContext): ScheduleRow['state'] => {
-  if (context.firing) return 'running';
-  if (!isOn({ context })) return 'off';
-  return context.nextAt === null ? 'over' : 'waiting';
-};
-
-const lastOf = ({ firing, runs }: ScheduleContext): ScheduleFire | undefined => {
-  if (!firing) return runs[0];
-  const { looks: _, ...about } = firing;
-  return about;
-};
-
-export function rowOf(context: ScheduleContext): ScheduleRow {
-  const { jobId, createdAt, updatedAt, nextAt, fires, skipped } = context;
-  const { agentId, when, text, missed = 'once' } = jobOf(context);
-  const last = lastOf(context);
-  return {
-    jobId,
-    agentId,
-    name: nameOf(context),
-    sessionKey: sessionKeyOf(context),
-    when,
-    text: text.slice(0, 200),
-    missed,
-    state: stateOf(context),
-    createdAt,
-    updatedAt,
-    fires,
-    skipped,
-    ...(nextAt === null ? {} : { nextAt }),
-    ...(last ? { last } : {}),
-  };
-}
-export const row = ({ context }: State): Project => ({
-  index: SCHEDULES_INDEX,
-  key: context.jobId,
-  value: rowOf(context),
-});
-export const noRow = ({ context }: State): Project => ({
-  index: SCHEDULES_INDEX,
-  key: context.jobId,
-  value: null,
-});
-
-export const tellRow = ({ context, event }: Args): Reply => ({
-  to: event.meta.reply,
-  result: rowOf(context),
-});
-export const tellRun = ({ context, event }: Args): Reply => ({
-  to: event.meta.reply,
-  result: { runId: context.firing!.runId, sessionKey: sessionKeyOf(context) },
-});
-export const tellRuns = ({ context, event }: Args): Reply => {
-  const last = context.firing ? [lastOf(context)!] : [];
-  return { to: event.meta.reply, result: { runs: [...last, ...context.runs] } };
-};
-export const tellRemoved = ({ context, event }: Args): Reply => ({
-  to: event.meta.reply,
-  result: { removed: context.jobId },
-});
-
-const refusal = ({ event }: Args, code: ErrorCode, message: string): Reply => ({
-  to: event.meta.reply,
-  error: { code, message },
-});
-export const unfit = (args: Args): Reply =>
-  refusal(args, 'INVALID_ARGUMENT', `the job can not be set: ${problemOf(args)}`);
-export const unknown = (args: Args): Reply =>
-  refusal(
-    args,
-    'NOT_FOUND',
-    `there is no job ${args.context.jobId}: \`troupe cron list\` shows those there are`,
-  );
-export const runsAlready = (args: Args): Reply =>
-  refusal(
-    args,
-    'CONFLICT',
-    `job ${args.context.jobId} runs already (${args.context.firing!.runId}): wait for its end`,
-  );

@@ -19,6 +19,7 @@ import { assign, setup } from 'xstate';
 import { JOB_RETENTION_MS } from '../../protocols/schedule.ts';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import * as job from './job.ts';
+import * as told from './told.ts';
 import type { Looked, LookInput, ScheduleContext, ScheduleEvent } from './job.ts';
 
 export const scheduleMachine = setup({
@@ -41,6 +42,8 @@ export const scheduleMachine = setup({
     isOn: job.isOn,
     hasNext: job.hasNext,
     isMissed: job.isMissed,
+    isSpent: job.isSpent,
+    isAnew: job.isAnew,
     isRefusal: job.isRefusal,
     isLost: job.isLost,
     hasEnded: (_, { looked }: { looked: Looked }) => looked !== null,
@@ -60,19 +63,24 @@ export const scheduleMachine = setup({
           {
             guard: 'isFit',
             target: 'idle',
-            actions: ['take', { type: 'reply', params: job.tellRow }],
+            actions: [
+              'take',
+              { type: 'reply', params: told.tellRow },
+              { type: 'publish', params: told.sayPut },
+            ],
           },
-          { target: 'forgotten', actions: { type: 'reply', params: job.unfit } },
+          { target: 'forgotten', actions: { type: 'reply', params: told.unfit } },
         ],
         'schedule.enable': {
           target: 'forgotten',
-          actions: { type: 'reply', params: job.unknown },
+          actions: { type: 'reply', params: told.unknown },
         },
-        'schedule.run': { target: 'forgotten', actions: { type: 'reply', params: job.unknown } },
-        'schedule.runs': { target: 'forgotten', actions: { type: 'reply', params: job.unknown } },
+        'schedule.run': { target: 'forgotten', actions: { type: 'reply', params: told.unknown } },
+        'schedule.runs': { target: 'forgotten', actions: { type: 'reply', params: told.unknown } },
+        'schedule.get': { target: 'forgotten', actions: { type: 'reply', params: told.unknown } },
         'schedule.remove': {
           target: 'forgotten',
-          actions: { type: 'reply', params: job.unknown },
+          actions: { type: 'reply', params: told.unknown },
         },
       },
     },
@@ -84,28 +92,52 @@ export const scheduleMachine = setup({
           {
             guard: 'isFit',
             target: '.planning',
-            actions: ['take', { type: 'reply', params: job.tellRow }],
+            actions: [
+              'take',
+              { type: 'reply', params: told.tellRow },
+              { type: 'publish', params: told.sayUpdated },
+            ],
           },
-          { actions: { type: 'reply', params: job.unfit } },
+          { actions: { type: 'reply', params: told.unfit } },
         ],
         'schedule.enable': {
           target: '.planning',
-          actions: ['enable', { type: 'reply', params: job.tellRow }],
+          actions: [
+            'enable',
+            { type: 'reply', params: told.tellRow },
+            { type: 'publish', params: told.sayUpdated },
+          ],
         },
-        'schedule.run': {
-          target: 'running',
-          actions: ['fireNow', { type: 'reply', params: job.tellRun }],
+        'schedule.run': [
+          {
+            guard: 'isAnew',
+            target: 'running',
+            actions: [
+              'fireNow',
+              { type: 'tell', params: job.startAnew },
+              { type: 'reply', params: told.tellRun },
+            ],
+          },
+          { target: 'running', actions: ['fireNow', { type: 'reply', params: told.tellRun }] },
+        ],
+        'schedule.runs': { actions: { type: 'reply', params: told.tellRuns } },
+        'schedule.get': {
+          actions: [
+            { type: 'project', params: told.row },
+            { type: 'project', params: told.runsRow },
+            { type: 'reply', params: told.tellRow },
+          ],
         },
-        'schedule.runs': { actions: { type: 'reply', params: job.tellRuns } },
         'schedule.remove': {
           target: 'removed',
-          actions: { type: 'reply', params: job.tellRemoved },
+          actions: { type: 'reply', params: told.tellRemoved },
         },
       },
       states: {
         planning: {
           description: 'What comes next is looked up.',
           always: [
+            { guard: 'isSpent', target: '#schedule.removed' },
             { guard: 'hasNext', target: 'waiting' },
             { guard: 'isOn', target: 'over' },
             { target: 'off' },
@@ -113,23 +145,36 @@ export const scheduleMachine = setup({
         },
         waiting: {
           description: 'Its time is known.',
-          entry: { type: 'project', params: job.row },
+          entry: { type: 'project', params: told.row },
           after: { untilDue: 'due' },
         },
         due: {
           description: 'Its time has come, or passed while nothing ran.',
           always: [
-            { guard: 'isMissed', target: 'planning', actions: 'skip' },
+            {
+              guard: 'isMissed',
+              target: 'planning',
+              actions: [
+                'skip',
+                { type: 'project', params: told.runsRow },
+                { type: 'publish', params: told.sayFinished },
+              ],
+            },
+            {
+              guard: 'isAnew',
+              target: '#schedule.running',
+              actions: ['fire', { type: 'tell', params: job.startAnew }],
+            },
             { target: '#schedule.running', actions: 'fire' },
           ],
         },
         off: {
           description: 'It was turned off.',
-          entry: { type: 'project', params: job.row },
+          entry: { type: 'project', params: told.row },
         },
         over: {
           description: 'It has no time left; it is shown for a while.',
-          entry: { type: 'project', params: job.row },
+          entry: { type: 'project', params: told.row },
           after: { retention: '#schedule.removed' },
         },
       },
@@ -138,7 +183,8 @@ export const scheduleMachine = setup({
       description: 'The session has the message; its run is waited for.',
       entry: [
         { type: 'tell', params: job.receive },
-        { type: 'project', params: job.row },
+        { type: 'project', params: told.row },
+        { type: 'publish', params: told.sayStarted },
       ],
       initial: 'resting',
       on: {
@@ -147,27 +193,50 @@ export const scheduleMachine = setup({
             guard: 'isFit',
             actions: [
               'take',
-              { type: 'project', params: job.row },
-              { type: 'reply', params: job.tellRow },
+              { type: 'project', params: told.row },
+              { type: 'reply', params: told.tellRow },
+              { type: 'publish', params: told.sayUpdated },
             ],
           },
-          { actions: { type: 'reply', params: job.unfit } },
+          { actions: { type: 'reply', params: told.unfit } },
         ],
         'schedule.enable': {
           actions: [
             'enable',
-            { type: 'project', params: job.row },
-            { type: 'reply', params: job.tellRow },
+            { type: 'project', params: told.row },
+            { type: 'reply', params: told.tellRow },
+            { type: 'publish', params: told.sayUpdated },
           ],
         },
-        'schedule.run': { actions: { type: 'reply', params: job.runsAlready } },
-        'schedule.runs': { actions: { type: 'reply', params: job.tellRuns } },
+        'schedule.get': {
+          actions: [
+            { type: 'project', params: told.row },
+            { type: 'reply', params: told.tellRow },
+          ],
+        },
+        'schedule.run': { actions: { type: 'reply', params: told.runsAlready } },
+        'schedule.runs': { actions: { type: 'reply', params: told.tellRuns } },
         'schedule.remove': {
           target: 'removed',
-          actions: { type: 'reply', params: job.tellRemoved },
+          actions: { type: 'reply', params: told.tellRemoved },
         },
-        reply: { guard: 'isRefusal', target: 'idle', actions: 'noteRefused' },
-        refused: { target: 'idle', actions: 'noteRefused' },
+        reply: {
+          guard: 'isRefusal',
+          target: 'idle',
+          actions: [
+            'noteRefused',
+            { type: 'project', params: told.runsRow },
+            { type: 'publish', params: told.sayFinished },
+          ],
+        },
+        refused: {
+          target: 'idle',
+          actions: [
+            'noteRefused',
+            { type: 'project', params: told.runsRow },
+            { type: 'publish', params: told.sayFinished },
+          ],
+        },
       },
       states: {
         resting: {
@@ -188,9 +257,21 @@ export const scheduleMachine = setup({
                   params: ({ event }) => ({ looked: event.output }),
                 },
                 target: '#schedule.idle',
-                actions: { type: 'noteEnd', params: ({ event }) => ({ looked: event.output }) },
+                actions: [
+                  { type: 'noteEnd', params: ({ event }) => ({ looked: event.output }) },
+                  { type: 'project', params: told.runsRow },
+                  { type: 'publish', params: told.sayFinished },
+                ],
               },
-              { guard: 'isLost', target: '#schedule.idle', actions: 'noteLost' },
+              {
+                guard: 'isLost',
+                target: '#schedule.idle',
+                actions: [
+                  'noteLost',
+                  { type: 'project', params: told.runsRow },
+                  { type: 'publish', params: told.sayFinished },
+                ],
+              },
               { target: 'resting' },
             ],
             onError: { target: 'resting' },
@@ -199,8 +280,12 @@ export const scheduleMachine = setup({
       },
     },
     removed: {
-      description: 'It was removed, or was over for long enough.',
-      entry: { type: 'project', params: job.noRow },
+      description: 'It was removed, has done all it was set for, or was over for long enough.',
+      entry: [
+        { type: 'project', params: told.noRow },
+        { type: 'project', params: told.noRunsRow },
+        { type: 'publish', params: told.sayRemoved },
+      ],
       type: 'final',
     },
     forgotten: { description: 'It never was a job.', type: 'final' },

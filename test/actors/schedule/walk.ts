@@ -3,11 +3,13 @@ import type { Looked, ScheduleContext } from '../../../actors/schedule/job.ts';
 import { scheduleMachine } from '../../../actors/schedule/machine.ts';
 import {
   scheduleAddress,
+  type ScheduleChange,
   type ScheduleFire,
   type ScheduleJob,
   type ScheduleRow,
+  SCHEDULES_INDEX,
 } from '../../../protocols/schedule.ts';
-import type { Project, Reply, Tell } from '../../../protocols/statechart.ts';
+import type { Project, Publish, Reply, Tell } from '../../../protocols/statechart.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
 
 /** What the world saw: messages to sessions, and the row. */
@@ -22,6 +24,7 @@ class Seen {
   take({ meta, step }: Happened): void {
     const { firing, runs } = step.live.snapshot.context as ScheduleContext;
     for (const { event } of said<Tell>(step.asks, 'tell')) {
+      if (event.type === 'session.reset') continue;
       const { runId } = event as unknown as { runId: string };
       demand(this.runIds, 'no time is fired for twice').not.toContain(runId);
       this.runIds = [...this.runIds, runId];
@@ -29,8 +32,10 @@ class Seen {
       demand(firedAt).toBe(meta.now);
       if (dueAt !== undefined) demand(dueAt, 'never early').toBeLessThanOrEqual(firedAt);
     }
-    for (const { value } of said<Project>(step.asks, 'project'))
+    for (const { index, value } of said<Project>(step.asks, 'project')) {
+      if (index !== SCHEDULES_INDEX) continue;
       this.row = value as ScheduleRow | null;
+    }
     for (const { to, error } of said<Reply>(step.asks, 'reply')) {
       if (to && !error) continue;
       if (error) demand(error.message).toMatch(/job/);
@@ -39,6 +44,8 @@ class Seen {
       demand(this.row.state === 'running', 'the row says what is').toBe(firing !== null);
     if (this.row?.state === 'waiting') demand(this.row.nextAt).toBeGreaterThan(0);
     demand(runs.every(({ status }) => status !== 'running')).toBe(true);
+    for (const { event } of said<Publish>(step.asks, 'publish'))
+      demand((event as ScheduleChange).row.jobId).toBe('mail');
   }
 }
 
@@ -67,6 +74,14 @@ export const exploration: Exploration = {
     put('put once, skip', { ...every, when: { kind: 'at', at: now + 100 }, missed: 'skip' }),
     put('put off', { ...every, enabled: false }),
     put('put skip', { ...every, missed: 'skip' }),
+    put('put fresh', { ...every, fresh: true }),
+    put('put once, then away', {
+      ...every,
+      when: { kind: 'at', at: now + 100 },
+      deleteAfterRun: true,
+    }),
+    { name: 'put over', event: { type: 'schedule.put', job: every, ifUpdatedAt: 1 } },
+    { name: 'get', event: { type: 'schedule.get' } },
     { name: 'on', event: { type: 'schedule.enable', enabled: true } },
     { name: 'off', event: { type: 'schedule.enable', enabled: false } },
     { name: 'run', event: { type: 'schedule.run' } },
@@ -84,7 +99,7 @@ export const exploration: Exploration = {
     { name: 'not readable', job: 'look', error: away },
   ],
   key: ({ snapshot, jobs }) => {
-    const { job, firing, nextAt, runs } = snapshot.context as ScheduleContext;
+    const { job, firing, nextAt, runs, fires } = snapshot.context as ScheduleContext;
     return [
       snapshot.value,
       snapshot.status,
@@ -92,9 +107,13 @@ export const exploration: Exploration = {
       job?.when.kind,
       job?.enabled,
       job?.missed,
+      job?.fresh,
+      job?.deleteAfterRun,
       nextAt === null,
       Math.min(firing?.looks ?? 0, 1),
       Math.min(runs.length, 1),
+      runs[0]?.status === 'ok',
+      Math.min(fires, 1),
     ];
   },
   ledger: () => new Seen(),

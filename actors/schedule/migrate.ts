@@ -1,0 +1,20 @@
+/** Rows of the schedule as older versions wrote them, made to what the present one reads (RT12). */
+import { sessionKey } from '../../protocols/session-key.ts';
+import type { ActorDefinition } from '../../runtime/index.ts';
+import type { ScheduleContext } from './job.ts';
+
+type Migrate = ActorDefinition['migrate'][number];
+
+/** Version 1 did not note where a fire was told: it was where the job is told now. */
+export const withPlaces: Migrate = (row) => {
+  const context = row.snap.c as ScheduleContext;
+  const { job, jobId, firing, runs } = context;
+  if (job === null) return row;
+  const place = { sessionKey: job.sessionKey ?? sessionKey.cron(job.agentId, jobId) };
+  const c: ScheduleContext = {
+    ...context,
+    firing: firing && { ...place, ...firing },
+    runs: runs.map((fire) => ({ ...place, ...fire })),
+  };
+  return { ...row, snap: { ...row.snap, c } };
+};
