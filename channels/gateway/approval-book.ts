@@ -29,14 +29,14 @@ export class ApprovalBook {
   readonly #index: Index;
   readonly #tenant: string;
   readonly #clock: Clock;
-  readonly #connections: ReadonlySet<Connection>;
+  readonly #connections: Iterable<Connection>;
   /** those that operators were told of, by id */
   readonly #open = new Map<string, ApprovalRow>();
   /** heard of, but their row has not come; and how often it was looked for */
   readonly #expected = new Map<string, number>();
   #cancelPoll: (() => void) | undefined;
 
-  constructor(index: Index, tenant: string, clock: Clock, connections: ReadonlySet<Connection>) {
+  constructor(index: Index, tenant: string, clock: Clock, connections: Iterable<Connection>) {
     this.#index = index;
     this.#tenant = tenant;
     this.#clock = clock;

@@ -62,7 +62,7 @@ export type DeskParts = {
   /** who gives the commands */
   readonly principal: Principal;
   /** those that get events; the set may change at any time */
-  readonly connections: ReadonlySet<Connection>;
+  readonly connections: Iterable<Connection>;
   /** tells connections of an end */
   readonly tell: (end: RunEnd, connections: Iterable<Connection>) => void;
   readonly onCommand?: OnCommand | undefined;

@@ -8,6 +8,10 @@
  *  3. A client whose unread frames pass the bound is closed with a reason; it never stops the
  *     others.
  *  4. When the connection ends, every wait that was begun for it is given up (AL9).
+ *  5. A connection that ended goes on numbering the events it is told, for the client that comes
+ *     back and asks for them (replay.ts); nothing is written any more.
+ *
+ * There are ten thousand of them: no timers, closures or sets before they are needed.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -20,6 +24,11 @@ import {
 import type { DeviceRole } from '../../protocols/device.ts';
 import type { Clock, Principal } from '../../runtime/index.ts';
 import { CLOSE_GRACE_MS, LAGGING_BYTES } from './limits.ts';
+import { type EventHead, eventHead } from './event-head.ts';
+import type { RecentFrames } from './recent-frames.ts';
+import { eventFrame, textFrame } from './text-frame.ts';
+
+export { type EventHead, eventHead };
 
 /** Close codes of RFC 6455 that the gateway uses. */
 export const CLOSE = { policy: 1008, tooBig: 1009, restart: 1012 } as const;
@@ -35,6 +44,8 @@ export type Client = {
   readonly principal: Principal;
   /** it has proved to be this device */
   readonly deviceId?: string;
+  /** hex SHA-256 of the token that the device has for this role */
+  readonly tokenHash?: string;
   /** what let it in */
   readonly method: AuthMethod;
   /** it is on this machine, as far as the socket and no proxy's header says */
@@ -56,8 +67,8 @@ export class Connection {
   readonly id: string;
   readonly remoteAddress: string;
   client: Client | undefined;
-  /** runs whose last deltas this client was not told because it reads too slowly */
-  readonly missed = new Set<string>();
+  /** remembers its events for who comes back; nobody else's are remembered */
+  recent: RecentFrames | undefined;
   /** false when nothing came from the client since the last ping */
   alive = true;
   /** requests that wait for their answer */
@@ -68,7 +79,8 @@ export class Connection {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
   readonly #clock: Clock;
-  readonly #leases = new Set<() => void>();
+  #leases: Set<() => void> | undefined;
+  #missed: Set<string> | undefined;
 
   constructor(id: string, ws: WebSocket, socket: Socket, remoteAddress: string, clock: Clock) {
     this.id = id;
@@ -82,9 +94,34 @@ export class Connection {
     return !this.#ended && this.#ws.readyState === this.#ws.OPEN;
   }
 
+  /** of the last event */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** It is an operator's that may see what runs do; a node is told what is meant for it. */
+  get mayRead(): boolean {
+    return this.client?.role === 'operator' && this.client.scopes.some((scope) => READS.has(scope));
+  }
+
   /** True while the client is too far behind for deltas. */
   get lagging(): boolean {
-    return this.#ws.bufferedAmount > LAGGING_BYTES;
+    return !this.#ended && this.#socket.writableLength > LAGGING_BYTES;
+  }
+
+  /** The client reads too slowly to be told the last deltas of this run. */
+  miss(runId: string): void {
+    (this.#missed ??= new Set()).add(runId);
+  }
+
+  /** Runs with deltas that the client was not told. */
+  get missed(): Iterable<string> {
+    return this.#missed ?? [];
+  }
+
+  /** True when it had missed deltas of this run; then it has not any more. */
+  caughtUp(runId: string): boolean {
+    return this.#missed !== undefined && this.#missed.delete(runId);
   }
 
   respond(id: string, payload: unknown): void {
@@ -97,28 +134,40 @@ export class Connection {
   }
 
   /** An event made by `eventHead`: one text for all connections, only the number is its own. */
-  event(head: string): void {
-    this.send(`${head}${++this.#seq}}`);
+  event(head: EventHead): void {
+    const seq = ++this.#seq;
+    this.recent?.add(seq, head);
+    if (!this.#mayWrite()) return;
+    const [first, second] = eventFrame(seq, head.rest);
+    this.#socket.write(first);
+    if (second !== undefined) this.#socket.write(second);
   }
 
+  /** A frame that has no number. */
   send(frame: string): void {
-    if (!this.open) return;
-    if (this.#ws.bufferedAmount > BUFFERED_BYTES_MAX) {
+    if (this.#mayWrite()) this.#socket.write(textFrame(frame));
+  }
+
+  /** Begins the one write of this turn of the event loop; a client that reads nothing is closed. */
+  #mayWrite(): boolean {
+    if (!this.open) return false;
+    if (this.#socket.writableLength > BUFFERED_BYTES_MAX) {
       this.close(CLOSE.policy, `slow consumer: more than ${BUFFERED_BYTES_MAX} bytes unread`);
-      return;
+      return false;
     }
     if (!this.#corked) {
       this.#corked = true;
       this.#socket.cork();
-      setImmediate(this.#uncork);
+      uncorkLater(this);
     }
-    this.#ws.send(frame);
+    return true;
   }
 
-  readonly #uncork = (): void => {
+  /** For `uncorkLater` alone. */
+  uncork(): void {
     this.#corked = false;
     this.#socket.uncork();
-  };
+  }
 
   ping(): void {
     this.alive = false;
@@ -148,22 +197,30 @@ export class Connection {
   /** Keeps `giveUp` until the returned function is called; a connection that ends calls it. */
   lease(giveUp: () => void): () => void {
     if (this.#ended) giveUp();
-    else this.#leases.add(giveUp);
-    return () => this.#leases.delete(giveUp);
+    else (this.#leases ??= new Set()).add(giveUp);
+    return () => this.#leases?.delete(giveUp);
   }
 
   /** Gives up every wait. May be repeated. */
   ended(): void {
     if (this.#ended) return;
     this.#ended = true;
-    for (const giveUp of this.#leases) giveUp();
-    this.#leases.clear();
-    this.missed.clear();
+    for (const giveUp of this.#leases ?? []) giveUp();
+    this.#leases = undefined;
   }
 }
 
-/** Everything of an event frame but its number, which `Connection.event` adds. */
-export const eventHead = (event: string, payload: unknown, more: object = {}): string => {
-  const text = JSON.stringify({ type: 'event', event, payload, ...more });
-  return `${text.slice(0, -1)},"seq":`;
+const READS: ReadonlySet<Scope> = new Set(['operator.read', 'operator.write', 'operator.admin']);
+
+/** Connections that were written to in this turn of the event loop. */
+let corked: Connection[] = [];
+
+const uncorkLater = (connection: Connection): void => {
+  if (corked.push(connection) === 1) setImmediate(uncorkAll);
+};
+
+const uncorkAll = (): void => {
+  const written = corked;
+  corked = [];
+  for (const connection of written) connection.uncork();
 };

@@ -5,12 +5,14 @@ import type { Logger } from './log.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { ApprovalBook } from './approval-book.ts';
+import type { Audience } from './audience.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Connection } from './connection.ts';
 import type { MessageCounts } from './message-counts.ts';
 import type { Presence } from './presence.ts';
 import type { RunBlocks } from './run-blocks.ts';
+import type { Replay } from './replay.ts';
 import type { RunBook } from './run-book.ts';
 import type { AgentNames } from './session-key.ts';
 
@@ -38,6 +40,9 @@ export type Door = {
   readonly log: Logger;
   /** those of this tenant that have said hello; the set changes at any time */
   readonly connections: Set<Connection>;
+  /** who is told what concerns everybody: operators that may read, also those that just left */
+  readonly audience: Audience;
+  readonly replay: Replay;
   readonly runs: RunBook;
   readonly presence: Presence;
   readonly approvals: ApprovalBook;

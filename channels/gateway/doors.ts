@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
 import { ApprovalBook } from './approval-book.ts';
+import { Audience } from './audience.ts';
 import { AuditTrail } from './audit-trail.ts';
 import { CommandDesk } from './command-desk.ts';
 import type { Connection } from './connection.ts';
@@ -14,6 +15,7 @@ import { type Door, OPERATOR } from './door.ts';
 import type { GatewayOptions } from './options.ts';
 import { MessageCounts } from './message-counts.ts';
 import { Presence } from './presence.ts';
+import { Replay } from './replay.ts';
 import { RunBlocks } from './run-blocks.ts';
 import { RunBook } from './run-book.ts';
 import { RunEvents } from './run-events.ts';
@@ -53,22 +55,20 @@ export class Doors {
     const connections = new Set<Connection>();
     const devices = new DeviceBook();
     const blocks = new RunBlocks(clock);
-    const events = new RunEvents(connections, clock, blocks);
+    const replay = new Replay(connections, clock, this.#bootId);
+    const audience = new Audience(connections, replay);
+    const events = new RunEvents(audience, clock, blocks);
     const runs = new RunBook(system.index, tenant, clock, events);
-    const presence = new Presence(connections, clock);
-    const approvals = new ApprovalBook(system.index, tenant, clock, connections);
-    const commands = new CommandDesk({
-      system,
-      tenant,
-      names: this.#options,
-      clock,
-      log,
-      runs,
-      principal: OPERATOR,
+    const presence = new Presence({
       connections,
-      tell: (end, told) => events.tellEnd(end, told),
-      onCommand: this.#options.onCommand,
+      audience,
+      bus: system.bus,
+      tenant,
+      gateway: this.#bootId,
+      clock,
     });
+    const approvals = new ApprovalBook(system.index, tenant, clock, audience);
+    const commands = this.#openDesk(tenant, runs, events, audience);
     const audit = new AuditTrail({ system, tenant, gateway: this.#bootId, clock, log });
     const door: Door = {
       system,
@@ -79,6 +79,8 @@ export class Doors {
       clock,
       log,
       connections,
+      audience,
+      replay,
       runs,
       presence,
       approvals,
@@ -97,10 +99,26 @@ export class Doors {
     );
     const close = () => {
       unsubscribe();
-      for (const part of [events, runs, presence, approvals, devices]) part.close();
+      for (const part of [events, runs, presence, replay, approvals, devices]) part.close();
       return audit.close();
     };
     return { door, close };
+  }
+
+  #openDesk(tenant: string, runs: RunBook, events: RunEvents, audience: Audience): CommandDesk {
+    const { system, clock, log, onCommand } = this.#options;
+    return new CommandDesk({
+      system,
+      tenant,
+      names: this.#options,
+      clock,
+      log,
+      runs,
+      principal: OPERATOR,
+      connections: audience,
+      tell: (end, told) => events.tellEnd(end, told),
+      onCommand,
+    });
   }
 }
 

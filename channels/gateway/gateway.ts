@@ -9,7 +9,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
-import type { Clock } from '../../runtime/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
 import { assertAuthFits } from './access.ts';
 import { eventHead } from './connection.ts';
@@ -17,6 +16,7 @@ import { Doors } from './doors.ts';
 import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
 import { SocketServer } from './socket-server.ts';
+import { tickEvery } from './ticks.ts';
 import { readPage } from './web-page.ts';
 
 export type Gateway = {
@@ -55,7 +55,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   );
   http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
   const port = await listen(http, options);
-  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, doors);
+  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, () => doors.connections());
   log.info({ port, host: options.host, auth: options.auth.mode }, 'gateway: listening');
 
   let closed: Promise<void> | undefined;
@@ -102,24 +102,6 @@ const stopListening = (http: Server): Promise<void> =>
     });
     http.closeIdleConnections();
   });
-
-/** `tick` to everybody; who did not answer the ping of the last one is gone. */
-const tickEvery = (intervalMs: number, clock: Clock, doors: Doors): (() => void) => {
-  let cancel = clock.after(intervalMs, tick);
-  function tick(): void {
-    const head = eventHead('tick', { ts: clock.wallMs() });
-    for (const connection of doors.connections()) {
-      if (!connection.alive) {
-        connection.terminate();
-        continue;
-      }
-      connection.event(head);
-      connection.ping();
-    }
-    cancel = clock.after(intervalMs, tick);
-  }
-  return () => cancel();
-};
 
 const urlOf = (host: string, port: number): string => {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;

@@ -5,8 +5,11 @@
 
 /** Connections of one IP that have not said a good hello yet. */
 export const UNAUTHENTICATED_PER_IP_MAX = 32;
-/** Open connections in all; one more is refused with HTTP 503. */
-export const CONNECTIONS_MAX = 10_000;
+/**
+ * Open connections in all; one more is refused with HTTP 503. Each is a file descriptor: for so
+ * many the process needs `ulimit -n 16384`.
+ */
+export const CONNECTIONS_MAX = 12_000;
 /**
  * Bytes a client may send before `hello-ok`: one frame of the longest length, and what frames it.
  */
@@ -18,6 +21,11 @@ export const AUTH_WINDOW_MS = 60_000;
 export const AUTH_LOCKOUT_MS = 60_000;
 /** IPs whose failures are remembered; the oldest is forgotten first. */
 export const AUTH_IPS_MAX = 10_000;
+
+/** Interval in which the rows of connected devices are read again, for a word that was lost. */
+export const GUARD_INTERVAL_MS = 30_000;
+/** How long a device that takes rights from itself is still told the answer. */
+export const GUARD_SPARES_MS = 5_000;
 
 /** Requests of one connection that wait for their answer; one more is refused as UNAVAILABLE. */
 export const REQUESTS_OPEN_MAX = 10_000;
@@ -73,8 +81,34 @@ export const APPROVAL_LOOKS_MAX = 60;
 /** Rows of approvals that are read for a list. */
 export const APPROVALS_READ_MAX = 10_000;
 
-/** Presence is told at most once per this interval. */
+/**
+ * Presence is told at most once per the first interval, or per so many milliseconds for each
+ * connection where that is longer: it is told to all of them.
+ */
 export const PRESENCE_INTERVAL_MS = 100;
+export const PRESENCE_INTERVAL_PER_CONNECTION_MS = 2;
+/** Clients that presence names, the newest; how many there are is told beside. */
+export const PRESENCE_ENTRIES_MAX = 200;
+/** Connections that are told the tick in one turn of the event loop. */
+export const TICKED_AT_ONCE = 32;
+/** Connections that are told something in one turn of the event loop, and the pause between two. */
+export const TOLD_AT_ONCE = 256;
+export const TOLD_PAUSE_MS = 5;
+/**
+ * A gateway tells the others that it is there once per beat; it is gone when so many are missed.
+ */
+export const PEER_BEAT_MS = 2_000;
+export const PEER_BEATS_MISSED_MAX = 3;
+/** Gateways of one tenant that are known; more are not listened to. */
+export const PEERS_MAX = 100;
+
+/** Events that a client can be told again: of each connection, of all together, and their bytes. */
+export const REPLAY_FRAMES_MAX = 256;
+export const REPLAY_EVENTS_MAX = 4_096;
+export const REPLAY_BYTES_MAX = 16_777_216;
+/** So long and so many connections that ended are remembered. */
+export const RESUME_WITHIN_MS = 60_000;
+export const RESUMABLE_MAX = 1_000;
 
 /** Messages of `chat.history` when it is not told. */
 export const HISTORY_LIMIT = 200;
@@ -95,3 +129,24 @@ export const PAGE_BYTES_MAX = 16_777_216;
 export const SUBAGENTS_READ_MAX = 500;
 export const SUBAGENTS_SHOWN_MAX = 50;
 export const FINDINGS_SHOWN_CHARACTERS = 2_000;
+
+/** A count of sessions is made again in the background from the first age on, and waited for from
+ * the second. */
+export const COUNT_AGAIN_MS = 500;
+export const COUNT_OLD_MS = 1_000;
+/** Between two looks whether the system has become ready, or its agents others. */
+export const HEALTH_LOOK_MS = 1_000;
+
+/** Changes of one session within it are told once. */
+export const SESSION_TOLD_MS = 50;
+/** Then it is looked at again: rows and transcripts may come after the event that tells of them. */
+export const SESSION_LOOKS_MS: readonly number[] = [200, 1_000];
+/** Sessions and messages of each that `sessions.search` looks at, the newest first. */
+export const SEARCH_SESSIONS_MAX = 200;
+export const SEARCH_MESSAGES_MAX = 400;
+/** Points of `sessions.usage.timeseries`. */
+export const USAGE_POINTS_MAX = 200;
+/** Sessions of one `sessions.preview`. */
+export const PREVIEWS_MAX = 64;
+/** Bytes of the messages that `chat.startup` answers when it is not told. */
+export const STARTUP_BYTES = 262_144;

@@ -32,6 +32,13 @@ export class RunBlocks {
     if (this.#feeds.size > BLOCK_RUNS_MAX && !oldest.done) this.#drop(oldest.value);
   }
 
+  /** Who was told on the connection `from` is told on `to` as well. */
+  moved(from: string, to: Connection): void {
+    for (const { connections } of this.#feeds.values()) {
+      if ([...connections].some(({ id }) => id === from)) connections.add(to);
+    }
+  }
+
   /** The run's text is longer, or another one. */
   follow(live: LiveRun): void {
     this.#feeds.get(live.runId)?.follow(live);

@@ -14,7 +14,7 @@ import { ERRORS } from '../../protocols/errors.ts';
 import type { ChatEvent } from '../../protocols/gateway/index.ts';
 import type { RunEvent, Usage } from '../../protocols/session.ts';
 import type { Clock } from '../../runtime/index.ts';
-import { type Connection, eventHead } from './connection.ts';
+import { type Connection, type EventHead, eventHead } from './connection.ts';
 import {
   STREAM_INTERVAL_LONG_MS,
   STREAM_INTERVAL_MS,
@@ -30,7 +30,7 @@ import { agentOf } from './session-key.ts';
 type News = { readonly text: string; readonly delta: string; readonly replace: boolean };
 
 export class RunEvents implements RunListener {
-  readonly #connections: ReadonlySet<Connection>;
+  readonly #connections: Iterable<Connection>;
   readonly #clock: Clock;
   readonly #blocks: RunBlocks;
   /** runs with something to tell that were told something a moment ago */
@@ -38,7 +38,7 @@ export class RunEvents implements RunListener {
   #cancelTimer: (() => void) | undefined;
 
   /** `connections`: those that get events; the set may change at any time. */
-  constructor(connections: ReadonlySet<Connection>, clock: Clock, blocks: RunBlocks) {
+  constructor(connections: Iterable<Connection>, clock: Clock, blocks: RunBlocks) {
     this.#connections = connections;
     this.#clock = clock;
     this.#blocks = blocks;
@@ -108,7 +108,7 @@ export class RunEvents implements RunListener {
     });
     const head = eventHead('chat', chatEnd(live, end, live.answer.text));
     for (const connection of this.#connections) {
-      connection.missed.delete(live.runId);
+      connection.caughtUp(live.runId);
       connection.event(head);
     }
   }
@@ -165,12 +165,12 @@ export class RunEvents implements RunListener {
     });
   }
 
-  #answerHeads(live: LiveRun, news: News): readonly string[] {
+  #answerHeads(live: LiveRun, news: News): readonly EventHead[] {
     const chat = chatDelta(live, this.#clock.wallMs(), news);
     return [this.#agentText(live, 'assistant', news), eventHead('chat', chat)];
   }
 
-  #agentText(live: LiveRun, stream: string, { text, delta, replace }: News): string {
+  #agentText(live: LiveRun, stream: string, { text, delta, replace }: News): EventHead {
     const data = replace ? { text, delta, replace } : { text, delta };
     return eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
   }
@@ -179,14 +179,14 @@ export class RunEvents implements RunListener {
    * `whole` makes the events for a connection that missed some; encoded when the first one needs
    * them.
    */
-  #deltas(live: LiveRun, heads: readonly string[], whole?: () => readonly string[]): void {
-    let wholeHeads: readonly string[] | undefined;
+  #deltas(live: LiveRun, heads: readonly EventHead[], whole?: () => readonly EventHead[]): void {
+    let wholeHeads: readonly EventHead[] | undefined;
     for (const connection of this.#connections) {
       if (connection.lagging) {
-        connection.missed.add(live.runId);
+        connection.miss(live.runId);
         continue;
       }
-      const behind = whole !== undefined && connection.missed.delete(live.runId);
+      const behind = whole !== undefined && connection.caughtUp(live.runId);
       if (behind) wholeHeads ??= whole();
       for (const head of behind ? (wholeHeads ?? heads) : heads) connection.event(head);
     }

@@ -153,6 +153,7 @@ export class SocketServer {
     connection.client = greeting.client;
     const door = this.#doors.of(greeting.client.tenant);
     door.connections.add(connection);
+    door.replay.joined(connection);
     connection.respond(id, helloOk(door, connection, greeting.client, greeting.protocol));
     door.presence.changed();
   }
@@ -175,6 +176,7 @@ export class SocketServer {
     this.#all.delete(connection);
     const door = this.#doorOf(connection);
     if (!door?.connections.delete(connection)) return;
+    door.replay.left(connection);
     door.devices.left(connection);
     door.presence.changed();
   }

@@ -36,8 +36,14 @@ export const AgentEvent = Type.Object(
 );
 export type AgentEvent = Static<typeof AgentEvent>;
 
-/** Payload of `presence`: who is connected now; replaces what the client had. */
-export const PresenceEvent = Type.Object({ presence: Type.Array(PresenceEntry) }, closed);
+/**
+ * Payload of `presence`: who is connected now; replaces what the client had. `total` is ours: how
+ * many there are, when they are more than are named.
+ */
+export const PresenceEvent = Type.Object(
+  { presence: Type.Array(PresenceEntry), total: Optional(Count) },
+  closed,
+);
 export type PresenceEvent = Static<typeof PresenceEvent>;
 
 export const TickEvent = Type.Object({ ts: Count }, closed);

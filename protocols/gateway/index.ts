@@ -10,6 +10,7 @@ export * from './devices.ts';
 export * from './method.ts';
 export * from './methods.ts';
 export * from './nodes.ts';
+export * from './resume.ts';
 export * from './sessions.ts';
 export * from './setup.ts';
 export * from './system.ts';

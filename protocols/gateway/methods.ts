@@ -10,6 +10,7 @@ import { cronMethods } from './cron.ts';
 import { deviceMethods } from './devices.ts';
 import type { MethodArea } from './method.ts';
 import { nodeMethods } from './nodes.ts';
+import { resumeMethods } from './resume.ts';
 import { sessionMethods } from './sessions.ts';
 import { setupMethods } from './setup.ts';
 import { systemMethods } from './system.ts';
@@ -27,6 +28,7 @@ export const GatewayMethods = {
   ...workMethods,
   ...setupMethods,
   ...systemMethods,
+  ...resumeMethods,
   ...auditMethods,
 } as const satisfies MethodArea;
 

@@ -24,6 +24,7 @@ import { systemTable } from './health.ts';
 import type { Method } from './method.ts';
 import { nodeTable } from './nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
+import { resumeTable } from './resume.ts';
 import { sessionDeleteTable } from './session-delete.ts';
 import { sessionSettingTable } from './session-settings.ts';
 import { sessionTable } from './sessions.ts';
@@ -43,6 +44,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ...workTable,
   ...setupTable,
   ...systemTable,
+  ...resumeTable,
   ...auditTable,
 ]);
 

@@ -1,0 +1,22 @@
+/**
+ * Audience: who is told what happens to everybody's runs: operators that may read, and those that
+ * lost their connection a moment ago, who get it when they come back (replay.ts). Nodes are not
+ * among them.
+ */
+import type { Connection } from './connection.ts';
+import type { Replay } from './replay.ts';
+
+export class Audience implements Iterable<Connection> {
+  readonly #connections: ReadonlySet<Connection>;
+  readonly #replay: Replay;
+
+  constructor(connections: ReadonlySet<Connection>, replay: Replay) {
+    this.#connections = connections;
+    this.#replay = replay;
+  }
+
+  *[Symbol.iterator](): Generator<Connection> {
+    for (const connection of this.#connections) if (connection.mayRead) yield connection;
+    yield* this.#replay.lingering;
+  }
+}
