@@ -8,6 +8,7 @@ import { auditMachine } from './audit/machine.ts';
 import { budgetMachine } from './budget/machine.ts';
 import { conversationMachine } from './conversation/machine.ts';
 import { counterMachine } from './counter/machine.ts';
+import { deviceMachine } from './device/machine.ts';
 import { documentMachine } from './document/machine.ts';
 import { keyringMachine } from './keyring/machine.ts';
 import { checkSpecs } from './listing/effects/check-specs.ts';
@@ -160,6 +161,14 @@ const taskActors = (): ActorDefinition[] => [
     type: 'sequence',
     version: 1,
     machine: sequenceMachine,
+    supervision: { onThrow: 'resume' },
+    whenDone: 'forget',
+  }),
+  // It goes on from its last turn: from nothing it would be a stranger again.
+  defineActor({
+    type: 'device',
+    version: 1,
+    machine: deviceMachine,
     supervision: { onThrow: 'resume' },
     whenDone: 'forget',
   }),

@@ -7,6 +7,7 @@
  * secret; as a `node` it may also do work: the commands that a person approved are invoked through
  * its actor, whichever gateway it is connected to, and what is meant for it waits while it is away.
  */
+import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
@@ -414,3 +415,11 @@ export type NodeState = {
 
 export const deviceAddress = (tenant: string, deviceId: string): Address =>
   address(tenant, 'device', deviceId);
+
+/** The id that belongs to a raw public key in base64url. */
+export const deviceIdOf = (publicKey: string): string =>
+  createHash('sha256').update(Buffer.from(publicKey, 'base64url')).digest('hex');
+
+/** What tells one command with its parameters from another. */
+export const invocationDigest = (command: string, paramsJson: string): string =>
+  createHash('sha256').update(`${command}\0${paramsJson}`).digest('base64url');

@@ -1,0 +1,350 @@
+/**
+ * Invocations: the pure parts of commands on their way to a node and back (ND1).
+ *
+ * An invocation is told to the gateway of the node's connection, again and again, until that takes
+ * it; only then is it handed to the node. So an end with `outcome: none` is never followed by the
+ * node's carrying it out, and one that somebody took ends with the node's answer, with `unknown`,
+ * or, where the node keeps a book, after it was told again.
+ *
+ * Invariants: who asked is answered exactly once; the node's first answer counts, and is kept for
+ * who asks again; all that is kept is bounded in number, size and time.
+ */
+import { checker, describeErrors } from '../../protocols/check.ts';
+import {
+  ASKERS_MAX,
+  DELIVER_AGAIN_MS,
+  DELIVERIES_MAX,
+  type DeviceCancel,
+  type DeviceDeliver,
+  type DeviceInvoke,
+  DeviceInvokeSchema,
+  type DeviceNotice,
+  INVOCATION_KEPT_MS,
+  invocationDigest,
+  INVOCATIONS_KEPT,
+  INVOCATIONS_MAX,
+  KEPT_CHARACTERS_MAX,
+  PAYLOAD_CHARACTERS_MAX,
+  type Payload,
+  PENDING_CHARACTERS_MAX,
+} from '../../protocols/device.ts';
+import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
+import type { Reply } from '../../protocols/statechart.ts';
+import { answer, type At, type Deed, heard, nowOf, refuse } from './deed.ts';
+import { refusalOf } from './permitted.ts';
+import type { DeviceContext, Ended, Invocation } from './types.ts';
+
+// ---- a caller asks
+
+const checkInvoke = checker(DeviceInvokeSchema);
+const problemOf = ({ event: { meta: _, ...invoke } }: At): string | undefined => {
+  const checked = checkInvoke(invoke);
+  if (!checked.ok) return describeErrors(checked.errors);
+  return isJson(checked.value.paramsJson) ? undefined : '/paramsJson must be JSON';
+};
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const digestOf = ({ command, paramsJson }: DeviceInvoke): string =>
+  invocationDigest(command, paramsJson);
+
+const pendingOf = (at: At): Invocation | undefined =>
+  at.context.invocations.find(({ id }) => id === heard(at, 'device.invoke').id);
+const endedOf = (at: At): Ended | undefined =>
+  at.context.ended.find(({ id }) => id === heard(at, 'device.invoke').id);
+
+/** The same id again, of one that waits for its answer. */
+export const isPending = (at: At): boolean => pendingOf(at) !== undefined;
+/** The same id again, of one that is over. */
+export const isEnded = (at: At): boolean => endedOf(at) !== undefined;
+
+export const join = (at: At): Deed => {
+  const invocation = pendingOf(at)!;
+  const { reply } = at.event.meta;
+  if (invocation.digest !== digestOf(heard(at, 'device.invoke'))) return conflict(at);
+  if (!reply || invocation.askers.some(({ id }) => id === reply.id)) return {};
+  if (invocation.askers.length >= ASKERS_MAX)
+    return refuse(at, 'RATE_LIMIT_EXCEEDED', `${ASKERS_MAX} already wait for this command`);
+  const askers = [...invocation.askers, reply];
+  return { change: replaced(at.context, invocation, { askers }) };
+};
+
+export const tellAgain = (at: At): Deed => {
+  const ended = endedOf(at)!;
+  if (ended.digest !== digestOf(heard(at, 'device.invoke'))) return conflict(at);
+  return { answers: [{ to: at.event.meta.reply, ...outcomeOf(ended) }] };
+};
+
+const conflict = (at: At): Deed =>
+  refuse(
+    at,
+    'CONFLICT',
+    `the key ${heard(at, 'device.invoke').id} was used for another command or other parameters: ` +
+      'give each command a key of its own',
+  );
+
+export const begin = (at: At): Deed => {
+  const { context, event } = at;
+  const problem = problemOf(at);
+  if (problem !== undefined)
+    return refuse(at, 'INVALID_ARGUMENT', `the command can not be invoked: ${problem}`);
+  const invoke = heard(at, 'device.invoke');
+  const { id, command, paramsJson, timeoutMs, sessionKey } = invoke;
+  const { code, message, details } = refusalOf(context, command) ?? busy(context, invoke) ?? {};
+  if (code !== undefined) return refuse(at, code, message!, details);
+  const now = nowOf(at);
+  const invocation: Invocation = {
+    id,
+    command,
+    paramsJson,
+    digest: digestOf(invoke),
+    ...(sessionKey === undefined ? {} : { sessionKey }),
+    deadline: now + timeoutMs,
+    askers: event.meta.reply ? [event.meta.reply] : [],
+    connId: null,
+    tellings: 0,
+    toldAt: now,
+    taken: false,
+    touched: false,
+  };
+  return told({ ...context, invocations: [...context.invocations, invocation] }, now);
+};
+
+const busy = (
+  { invocations, deviceId }: DeviceContext,
+  { paramsJson }: DeviceInvoke,
+): ErrorData | undefined => {
+  const waiting = charactersOf(invocations.map((one) => one.paramsJson));
+  return invocations.length >= INVOCATIONS_MAX ||
+    waiting + paramsJson.length > PENDING_CHARACTERS_MAX
+    ? {
+        code: 'RATE_LIMIT_EXCEEDED',
+        message: `device ${deviceId} has ${invocations.length} commands to answer: wait for some of them`,
+        details: { outcome: 'none' },
+      }
+    : undefined;
+};
+const charactersOf = (texts: readonly string[]): number =>
+  texts.reduce((sum, { length }) => sum + length, 0);
+
+// ---- the node's gateway takes it
+
+/** What no connection was told yet is told to the one there is. */
+export const told = (context: DeviceContext, now: number): Deed => {
+  const link = context.node?.link ?? null;
+  if (link === null) return { change: context };
+  const { connId } = link;
+  const notices: DeviceNotice[] = [];
+  const invocations = context.invocations.map((one) => {
+    if (one.connId !== null) return one;
+    notices.push(deliver(context, one, connId, now));
+    return { ...one, connId, tellings: 1, toldAt: now, taken: false };
+  });
+  return { change: { ...context, invocations }, notices };
+};
+
+const deliver = (
+  { deviceId }: DeviceContext,
+  { id, command, paramsJson, deadline, sessionKey }: Invocation,
+  connId: string,
+  now: number,
+): DeviceDeliver => ({
+  type: 'device.deliver',
+  deviceId,
+  connId,
+  id,
+  command,
+  paramsJson,
+  timeoutMs: Math.max(1, deadline - now),
+  ...(sessionKey === undefined ? {} : { sessionKey }),
+});
+
+export const take = (at: At): Deed => {
+  const { context } = at;
+  const { id, connId } = heard(at, 'device.taken');
+  const invocation = context.invocations.find((one) => one.id === id);
+  if (invocation === undefined || invocation.connId !== connId)
+    return { answers: [answer(at, { taken: false })] };
+  const paramsJson = context.node?.replays ? invocation.paramsJson : '';
+  const change = replaced(context, invocation, { taken: true, touched: true, paramsJson });
+  return { change, answers: [answer(at, { taken: true })] };
+};
+
+const replaced = (
+  { invocations }: DeviceContext,
+  invocation: Invocation,
+  change: Partial<Invocation>,
+): Partial<DeviceContext> => ({
+  invocations: invocations.map((one) => (one === invocation ? { ...one, ...change } : one)),
+});
+
+// ---- the node answers
+
+/** Also one that came over an older connection; also one for which nobody waits any more. */
+export const takeResult = (at: At): Deed => {
+  const { context } = at;
+  const { id } = heard(at, 'device.result');
+  const outcome = saidIn(at);
+  const pending = context.invocations.find((one) => one.id === id);
+  if (pending?.touched) {
+    const { change, answers = [] } = over(context, pending, outcome, { at: nowOf(at), said: true });
+    return { change: change!, answers: [...answers, answer(at, { taken: true })] };
+  }
+  const unknown = context.ended.find((one) => one.id === id && !one.answered);
+  if (unknown === undefined) return { answers: [answer(at, { taken: false })] };
+  const { error: _, ...rest } = unknown;
+  const ended = context.ended.map((one) =>
+    one === unknown ? { ...rest, ...outcome, answered: true } : one,
+  );
+  return { change: { ended: bounded(ended) }, answers: [answer(at, { taken: true })] };
+};
+
+type Outcome = { readonly payload: Payload | null } | { readonly error: ErrorData };
+const saidIn = (at: At): Outcome => {
+  const { payload = null, error } = heard(at, 'device.result');
+  if (error) return { error };
+  const isLong = payload && 'json' in payload && payload.json.length > PAYLOAD_CHARACTERS_MAX;
+  return isLong ? { error: TOO_LONG } : { payload };
+};
+const TOO_LONG: ErrorData = {
+  code: 'PAYLOAD_TOO_LARGE',
+  message: `the node's answer has more than ${PAYLOAD_CHARACTERS_MAX} characters and is no file`,
+};
+
+const outcomeOf = ({ payload = null, error }: Partial<Ended>): Omit<Reply, 'to'> =>
+  error ? { error } : { result: { payload } };
+
+// ---- ends
+
+/** It ends, and who asked is told. What surely never reached the node is not remembered. */
+const over = (
+  context: DeviceContext,
+  invocation: Invocation,
+  outcome: Outcome,
+  { at, said }: { readonly at: number; readonly said: boolean },
+): Deed => {
+  const { id, digest, askers, touched } = invocation;
+  const one: Ended = { id, digest, endedAt: at, answered: said, ...outcome };
+  const ended = touched ? bounded([...context.ended, one]) : context.ended;
+  const invocations = context.invocations.filter((other) => other !== invocation);
+  return {
+    change: { ...context, invocations, ended },
+    answers: askers.map((to) => ({ to, ...outcomeOf(one) })),
+  };
+};
+
+/** The newest of them that fit. */
+const bounded = (ended: readonly Ended[]): readonly Ended[] => {
+  let characters = 0;
+  const fits = ended.toReversed().filter((one, at) => {
+    characters += sizeOf(one);
+    return at < INVOCATIONS_KEPT && characters <= KEPT_CHARACTERS_MAX;
+  });
+  return fits.length === ended.length ? ended : fits.toReversed();
+};
+const sizeOf = ({ payload, error }: Ended): number =>
+  payload && 'json' in payload ? payload.json.length : JSON.stringify(error ?? null).length;
+
+/** Ends all of these for this reason; `details.outcome` says what is known of each. */
+const endEach = (
+  context: DeviceContext,
+  invocations: readonly Invocation[],
+  now: number,
+  why: (invocation: Invocation) => { readonly code: ErrorCode; readonly message: string },
+): Deed => {
+  const answers: Reply[] = [];
+  let rest = context;
+  for (const invocation of invocations) {
+    const details = { outcome: invocation.touched ? 'unknown' : 'none' };
+    const error: ErrorData = { ...why(invocation), details };
+    const deed = over(rest, invocation, { error }, { at: now, said: false });
+    rest = { ...rest, ...deed.change };
+    answers.push(...deed.answers!);
+  }
+  return { change: rest, answers };
+};
+
+/** The device goes, and so does everything that waits for it. */
+export const endAll = (at: At, message: string): Deed =>
+  endEach(at.context, at.context.invocations, nowOf(at), () => ({ code: 'UNAVAILABLE', message }));
+
+// ---- connections end
+
+/**
+ * What becomes of the commands of a connection that has ended, with no other in its place. A node
+ * that keeps a book may be asked again when it is back.
+ */
+export const cutOff = (context: DeviceContext, now: number): Deed => {
+  const { deviceId, node, invocations } = context;
+  const lost = invocations.filter(({ touched }) => !(touched && node?.replays));
+  const deed = endEach(context, lost, now, ({ touched }) => ({
+    code: 'UNAVAILABLE',
+    message: touched
+      ? `device ${deviceId} left before it answered: it may have carried the command out`
+      : `device ${deviceId} left before it was given the command: try again when it is back`,
+  }));
+  return { ...deed, change: loosened({ ...context, ...deed.change }) };
+};
+
+const loosened = (context: DeviceContext): DeviceContext => ({
+  ...context,
+  invocations: context.invocations.map((one) => ({ ...one, connId: null, taken: false })),
+});
+
+/**
+ * Another connection has taken the place of the last one, whose commands are told to it: those that
+ * were taken only when both keep a book. `replays`: of the new one.
+ */
+export const comeBack = (context: DeviceContext, now: number, replays: boolean): Deed => {
+  const { deviceId, node, invocations } = context;
+  const mayReplay = replays && (node?.replays ?? false);
+  const lost = invocations.filter(({ touched }) => touched && !mayReplay);
+  const deed = endEach(context, lost, now, () => ({
+    code: 'UNAVAILABLE',
+    message: `device ${deviceId} left before it answered: it may have carried the command out`,
+  }));
+  return { ...deed, change: loosened({ ...context, ...deed.change }) };
+};
+
+// ---- time
+
+/** Whether a gateway did not take what it was told so often: it is gone, and the link with it. */
+export const isLost = (context: DeviceContext, now: number): boolean =>
+  context.invocations.some(
+    (one) => isUntaken(one) && one.tellings >= DELIVERIES_MAX && againAt(one) <= now,
+  );
+const isUntaken = ({ connId, taken }: Invocation): boolean => connId !== null && !taken;
+const againAt = ({ toldAt }: Invocation): number => toldAt + DELIVER_AGAIN_MS;
+
+/** Commands past their time end, and what nobody took is told again. */
+export const sweep = (context: DeviceContext, now: number): Deed => {
+  const late = context.invocations.filter(({ deadline }) => deadline <= now);
+  const { change, answers } = endEach(context, late, now, ({ command }) => ({
+    code: 'DEADLINE_EXCEEDED',
+    message: `device ${context.deviceId} did not answer ${command} in time`,
+  }));
+  const rest = { ...context, ...change };
+  const notices: DeviceNotice[] = late.flatMap((one) => cancel(context, one));
+  const invocations = rest.invocations.map((one) => {
+    if (!isUntaken(one) || againAt(one) > now || one.tellings >= DELIVERIES_MAX) return one;
+    notices.push(deliver(context, one, one.connId!, now));
+    return { ...one, tellings: one.tellings + 1, toldAt: now };
+  });
+  const ended = rest.ended.filter((one) => keptUntil(one) > now);
+  return { change: { ...rest, invocations, ended }, answers: answers!, notices };
+};
+const cancel = ({ deviceId }: DeviceContext, { id, connId }: Invocation): DeviceCancel[] =>
+  connId === null ? [] : [{ type: 'device.cancel', deviceId, connId, id }];
+const keptUntil = ({ endedAt }: Ended): number => endedAt + INVOCATION_KEPT_MS;
+
+/** When something has to be done; [] when nothing waits. */
+export const times = ({ invocations, ended }: DeviceContext): number[] => [
+  ...invocations.map(({ deadline }) => deadline),
+  ...invocations.filter(isUntaken).map(againAt),
+  ...ended.slice(0, 1).map(keptUntil),
+];

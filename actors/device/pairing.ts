@@ -1,0 +1,336 @@
+/**
+ * Pairing: the pure parts of a device's trust: which roles and scopes it is let in with, which
+ * question waits for a person, and the hashes of its tokens (GW3).
+ *
+ * Invariants: the first role may be given by a door that has the right to; every further role,
+ * scope, platform and family only by a person; a yes adds and never takes away.
+ */
+import { checker, describeErrors } from '../../protocols/check.ts';
+import {
+  DEVICE_ROLES,
+  type DeviceAsk,
+  type DeviceAsked,
+  DeviceAskSchema,
+  type DeviceFace,
+  type DeviceGrant,
+  deviceIdOf,
+  type DeviceRole,
+  PAIRING_MS,
+  type PairingReason,
+  type PairingRequest,
+  UNPAIRED_RETENTION_MS,
+} from '../../protocols/device.ts';
+import type { ActorInput } from '../../protocols/statechart.ts';
+import {
+  answer,
+  type At,
+  changed,
+  type Deed,
+  forbidden,
+  heard,
+  isByOperator,
+  nowOf,
+  personOf,
+  refuse,
+  shown,
+} from './deed.ts';
+import { endAll } from './invocations.ts';
+import { rowOf } from './row.ts';
+import type { DeviceContext } from './types.ts';
+
+export const born = ({ key, tenant, now }: ActorInput): DeviceContext => ({
+  deviceId: key,
+  tenant,
+  createdAt: now,
+  publicKey: '',
+  face: {},
+  name: null,
+  roles: {},
+  requests: [],
+  askedAt: now,
+  node: null,
+  invocations: [],
+  ended: [],
+  waiting: [],
+});
+
+// ---- it asks
+
+const checkAsk = checker(DeviceAskSchema);
+const problemOf = ({ context, event: { meta, ...ask } }: At): string | undefined => {
+  const checked = checkAsk(ask);
+  if (!checked.ok) return describeErrors(checked.errors);
+  if (meta.from !== undefined) return 'only a door lets devices in';
+  return deviceIdOf(checked.value.publicKey) === context.deviceId
+    ? undefined
+    : '/publicKey is not the key of this device';
+};
+export const isFit = (at: At): boolean => problemOf(at) === undefined;
+export const refuseUnfit = (at: At): Deed =>
+  refuse(at, 'INVALID_ARGUMENT', `the device can not be let in: ${problemOf(at)}`);
+
+/** Why a person has to be asked; undefined when the role is let in with all that it asks for. */
+const reasonOf = ({ face, roles }: DeviceContext, ask: DeviceAsk): PairingReason | undefined => {
+  const grant = roles[ask.role];
+  if (grant === undefined) return isTrusted({ roles }) ? 'role-upgrade' : 'not-paired';
+  if (!ask.scopes.every((scope) => includes(grant.scopes, scope))) return 'scope-upgrade';
+  return isOther(face.platform, ask.face.platform) ||
+    isOther(face.deviceFamily, ask.face.deviceFamily)
+    ? 'metadata-upgrade'
+    : undefined;
+};
+const isOther = (approved: string | undefined, said: string | undefined): boolean =>
+  approved !== undefined && said !== undefined && approved !== said;
+
+/** An operator's `admin` includes every scope, and who may write may read. */
+const includes = (granted: readonly string[], scope: string): boolean =>
+  granted.includes(scope) ||
+  (scope.startsWith('operator.') && granted.includes('operator.admin')) ||
+  (scope === 'operator.read' && granted.includes('operator.write'));
+
+export const isTrusted = ({ roles }: Pick<DeviceContext, 'roles'>): boolean =>
+  DEVICE_ROLES.some((role) => roles[role] !== undefined);
+export const isAsking = ({ requests }: Pick<DeviceContext, 'requests'>): boolean =>
+  requests.length > 0;
+
+export const isCovered = (at: At): boolean =>
+  isFit(at) && reasonOf(at.context, heard(at, 'device.ask')) === undefined;
+/** The door may say yes by itself to the first role only. */
+export const mayEnter = (at: At): boolean =>
+  isFit(at) && !isTrusted(at.context) && heard(at, 'device.ask').approved === true;
+
+/** What it says of itself now; what a person has seen of its kind stays. */
+export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
+  const face = { ...before, ...said, ...pick(before, 'platform'), ...pick(before, 'deviceFamily') };
+  return JSON.stringify(face) === JSON.stringify(before) ? before : face;
+};
+const pick = (face: DeviceFace, field: 'platform' | 'deviceFamily'): DeviceFace =>
+  face[field] === undefined ? {} : { [field]: face[field] };
+
+export const greet = (at: At): Deed => {
+  const { face } = heard(at, 'device.ask');
+  return {
+    change: { face: faceWith(at.context.face, face) },
+    answers: [answer(at, { state: 'paired' } satisfies DeviceAsked)],
+  };
+};
+
+export const letIn = (at: At): Deed => {
+  const { context } = at;
+  const { publicKey, role, scopes, face } = heard(at, 'device.ask');
+  const known = { ...context, publicKey, face: faceWith({}, face), askedAt: nowOf(at) };
+  return {
+    change: granted(known, { role, scopes, face }, { at: nowOf(at), by: 'local' }),
+    answers: [answer(at, { state: 'paired' } satisfies DeviceAsked)],
+    notices: [changed(context, 'approved', { role })],
+  };
+};
+
+/** A person is asked; by the same question again, for as long again. */
+export const question = (at: At): Deed => {
+  const { context } = at;
+  const ask = heard(at, 'device.ask');
+  const now = nowOf(at);
+  const { role, scopes, face, publicKey } = ask;
+  const older = context.requests.find((request) => request.role === role);
+  const same = older !== undefined && isSame(older, ask);
+  const request: PairingRequest = {
+    requestId: same ? older.requestId : at.event.meta.id,
+    role,
+    scopes,
+    reason: reasonOf(context, ask)!,
+    at: same ? older.at : now,
+    expiresAt: now + PAIRING_MS,
+    face,
+  };
+  const { requestId, reason } = request;
+  const gone = older && !same ? [changed(context, 'expired', { requestId: older.requestId })] : [];
+  return {
+    change: {
+      publicKey,
+      askedAt: now,
+      face: isTrusted(context) ? context.face : face,
+      requests: [...context.requests.filter((other) => other !== older), request],
+    },
+    answers: [answer(at, { state: 'pending', requestId, reason } satisfies DeviceAsked)],
+    notices: same ? [] : [...gone, changed(context, 'requested', { requestId })],
+  };
+};
+const isSame = (request: PairingRequest, { scopes, face }: DeviceAsk): boolean =>
+  request.scopes.length === scopes.length &&
+  scopes.every((scope) => request.scopes.includes(scope)) &&
+  request.face.platform === face.platform &&
+  request.face.deviceFamily === face.deviceFamily;
+
+/** The role with these scopes besides those that it has; a question about it is over. */
+const granted = (
+  { roles, requests, face: known, ...rest }: DeviceContext,
+  { role, scopes, face }: Pick<PairingRequest, 'role' | 'scopes' | 'face'>,
+  yes: { readonly at: number; readonly by: string },
+): Partial<DeviceContext> => {
+  const before = roles[role];
+  const grant: DeviceGrant = {
+    ...before,
+    scopes: [...new Set([...(before?.scopes ?? []), ...scopes])],
+    approvedAt: yes.at,
+    approvedBy: yes.by,
+  };
+  return {
+    ...rest,
+    face: { ...known, ...face },
+    roles: { ...roles, [role]: grant },
+    requests: requests.filter((request) => request.role !== role),
+  };
+};
+
+// ---- a person decides
+
+const asked = (at: At): PairingRequest | undefined => {
+  const { requestId } = heard(at, 'device.approve');
+  return at.context.requests.find((request) => request.requestId === requestId);
+};
+export const decidesRequest = (at: At): boolean => isByOperator(at) && asked(at) !== undefined;
+
+export const approve = (at: At): Deed => {
+  const { context, event } = at;
+  const request = asked(at)!;
+  const yes = { at: nowOf(at), by: personOf(event.meta) };
+  const change = granted(context, request, yes);
+  const { requestId, role } = request;
+  return {
+    change,
+    answers: [answer(at, rowOf({ ...context, ...change }))],
+    notices: [changed(context, 'approved', { requestId, role })],
+  };
+};
+
+export const reject = (at: At): Deed => {
+  const { context } = at;
+  const request = asked(at)!;
+  const { requestId, role } = request;
+  const requests = context.requests.filter((other) => other !== request);
+  const change = { requests, askedAt: nowOf(at) };
+  return {
+    change,
+    answers: [answer(at, rowOf({ ...context, ...change }))],
+    notices: [changed(context, 'rejected', { requestId, role })],
+  };
+};
+
+/** Why a word about a request does not count. */
+export const refuseDecision = (at: At): Deed => {
+  if (!isByOperator(at)) return forbidden(at);
+  const { requestId } = heard(at, 'device.approve');
+  return refuse(
+    at,
+    'NOT_FOUND',
+    `device ${at.context.deviceId} has no request ${shown(requestId)}: it was answered, ` +
+      'or is past its time; `troupe devices list` shows those that wait',
+  );
+};
+
+export const remove = (at: At): Deed => {
+  const { deviceId } = at.context;
+  const { answers = [] } = endAll(at, `device ${deviceId} was removed`);
+  return {
+    answers: [...answers, answer(at, { removed: deviceId })],
+    notices: [changed(at.context, 'removed')],
+  };
+};
+
+const NAME_CHARACTERS_MAX = 120;
+const nameIn = (at: At): string | undefined => {
+  const { name } = heard(at, 'device.rename');
+  const trimmed = typeof name === 'string' ? name.trim() : '';
+  return trimmed === '' || trimmed.length > NAME_CHARACTERS_MAX ? undefined : trimmed;
+};
+export const rename = (at: At): Deed => {
+  if (!isByOperator(at)) return forbidden(at);
+  const name = nameIn(at);
+  if (name === undefined)
+    return refuse(
+      at,
+      'INVALID_ARGUMENT',
+      `a device's name has 1 to ${NAME_CHARACTERS_MAX} characters`,
+    );
+  return {
+    change: { name },
+    answers: [answer(at, rowOf({ ...at.context, name }))],
+    notices: [changed(at.context, 'renamed')],
+  };
+};
+
+// ---- time
+
+export const pairingMs = ({ context, event }: At): number =>
+  Math.max(0, Math.min(...context.requests.map(({ expiresAt }) => expiresAt)) - event.meta.now);
+
+export const expire = (at: At): Deed => {
+  const { context } = at;
+  const over = context.requests.filter(({ expiresAt }) => expiresAt <= nowOf(at));
+  return {
+    change: { requests: context.requests.filter((request) => !over.includes(request)) },
+    notices: over.map(({ requestId, role }) => changed(context, 'expired', { requestId, role })),
+  };
+};
+
+export const strangerMs = ({ context, event }: At): number =>
+  Math.max(0, context.askedAt + UNPAIRED_RETENTION_MS - event.meta.now);
+export const leave = ({ context }: At): Deed => ({ notices: [changed(context, 'removed')] });
+
+// ---- tokens
+
+const HASH = /^[0-9a-f]{64}$/;
+const grantOf = ({ roles }: DeviceContext, role: DeviceRole): DeviceGrant | undefined =>
+  DEVICE_ROLES.includes(role) ? roles[role] : undefined;
+
+export const takeToken = (at: At): Deed => {
+  const { context } = at;
+  const { role, hash, replace = false, scopes } = heard(at, 'device.token');
+  if (replace && !isByOperator(at)) return forbidden(at);
+  const grant = grantOf(context, role);
+  if (grant === undefined) return refuseRole(at, role);
+  if (!HASH.test(hash)) return refuse(at, 'INVALID_ARGUMENT', 'a token is told by its SHA-256');
+  if (scopes && !scopes.every((scope) => includes(grant.scopes, scope)))
+    return refuse(at, 'FORBIDDEN', `the token would do more than the role ${role} of the device`);
+  if (grant.tokenHash !== undefined && !replace)
+    return { answers: [answer(at, { taken: grant.tokenHash === hash })] };
+  const { tokenScopes: _, revokedAt: __, ...kept } = grant;
+  const next: DeviceGrant = {
+    ...kept,
+    tokenHash: hash,
+    tokenAt: nowOf(at),
+    ...(scopes ? { tokenScopes: scopes } : {}),
+  };
+  return {
+    change: { roles: { ...context.roles, [role]: next } },
+    answers: [answer(at, { taken: true })],
+    notices: grant.tokenHash === undefined ? [] : [changed(context, 'revoked', { role })],
+  };
+};
+
+export const revoke = (at: At): Deed => {
+  if (!isByOperator(at)) return forbidden(at);
+  const { context } = at;
+  const { role } = heard(at, 'device.revoke');
+  const grant = grantOf(context, role);
+  if (grant === undefined) return refuseRole(at, role);
+  const { tokenHash: _, tokenAt: __, tokenScopes: ___, ...kept } = grant;
+  const roles = { ...context.roles, [role]: { ...kept, revokedAt: nowOf(at) } };
+  return {
+    change: { roles },
+    answers: [answer(at, rowOf({ ...context, roles }))],
+    notices: [changed(context, 'revoked', { role })],
+  };
+};
+
+const refuseRole = (at: At, role: string): Deed =>
+  refuse(at, 'NOT_FOUND', `device ${at.context.deviceId} is not let in as ${shown(role)}`);
+
+/** Nobody knows it: nothing but its own asking makes it known. */
+export const refuseUnknown = (at: At): Deed =>
+  refuse(
+    at,
+    'NOT_FOUND',
+    `there is no device ${at.context.deviceId}: \`troupe devices list\` shows those that are known`,
+  );

@@ -1,0 +1,57 @@
+/** Permitted: why a node may not be given a command now, and what to do about it (ND1). */
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { DeviceContext, NodeFacts } from './types.ts';
+
+const COMMANDS_SHOWN_MAX = 20;
+
+/** Undefined when it may. */
+export const refusalOf = (context: DeviceContext, command: string): ErrorData | undefined => {
+  const { deviceId, node, roles } = context;
+  if (roles.node === undefined || node === null) {
+    return {
+      code: 'NOT_FOUND',
+      message: `device ${deviceId} offers no commands: it is not connected as a node`,
+    };
+  }
+  return (
+    unoffered(node, command) ?? unapproved(node, command) ?? denied(node, command) ?? away(context)
+  );
+};
+
+const unoffered = ({ surface }: NodeFacts, command: string): ErrorData | undefined => {
+  const names = surface.commands.map(({ name }) => name);
+  if (names.includes(command)) return undefined;
+  const shown = names.slice(0, COMMANDS_SHOWN_MAX).join(', ') || 'none';
+  return { code: 'NOT_FOUND', message: `the node has no command ${command}; it offers ${shown}` };
+};
+
+const unapproved = ({ approved, request }: NodeFacts, command: string): ErrorData | undefined => {
+  if (approved.includes(command)) return undefined;
+  const remedy = request
+    ? `let it with \`troupe nodes approve ${request.requestId}\``
+    : 'connect the node again and approve what it offers';
+  return { code: 'FORBIDDEN', message: `${command} waits for a person's approval: ${remedy}` };
+};
+
+/** It is the first part of a command's name; one name of OpenClaw's differs. */
+const capabilityOf = (command: string): string =>
+  command === 'system.notify' ? 'notifications' : command.split('.', 1)[0]!;
+
+const denied = ({ surface }: NodeFacts, command: string): ErrorData | undefined => {
+  const capability = capabilityOf(command);
+  if (surface.permissions[capability] !== 'denied') return undefined;
+  return {
+    code: 'FORBIDDEN',
+    message: `the device does not permit ${capability}: allow it there, then connect the node again`,
+    details: { permission: capability },
+  };
+};
+
+const away = ({ node, deviceId }: DeviceContext): ErrorData | undefined =>
+  node?.link
+    ? undefined
+    : {
+        code: 'UNAVAILABLE',
+        message: `device ${deviceId} is away: try again when it is connected`,
+        details: { outcome: 'none' },
+      };

@@ -1,0 +1,190 @@
+/**
+ * Surface: the pure parts of a device as a node: what it offers, which of it people approved, and
+ * the connection that it is reached by (ND1).
+ *
+ * Invariants: what was approved stays approved; a name that nobody approved is never invoked; of
+ * several connections the newest counts.
+ */
+import { checker, describeErrors } from '../../protocols/check.ts';
+import {
+  type DeviceLinked,
+  type DeviceNotice,
+  type DeviceOnline,
+  DeviceOnlineSchema,
+} from '../../protocols/device.ts';
+import {
+  answer,
+  type At,
+  changed,
+  type Deed,
+  forbidden,
+  heard,
+  isByOperator,
+  nowOf,
+  refuse,
+  shown,
+} from './deed.ts';
+import { comeBack, cutOff, told } from './invocations.ts';
+import { faceWith } from './pairing.ts';
+import { rowOf } from './row.ts';
+import type { DeviceContext, NodeFacts } from './types.ts';
+import { workFor } from './waiting.ts';
+
+/** Names that stay approved though the node does not offer them now, with those that it offers. */
+const APPROVED_MAX = 400;
+
+// ---- it is connected
+
+const checkOnline = checker(DeviceOnlineSchema);
+const problemOf = ({ event: { meta, ...online } }: At): string | undefined => {
+  const checked = checkOnline(online);
+  if (!checked.ok) return describeErrors(checked.errors);
+  return meta.from === undefined ? undefined : 'only a gateway connects nodes';
+};
+export const mayJoin = (at: At): boolean =>
+  at.context.roles.node !== undefined && problemOf(at) === undefined;
+export const refuseJoin = (at: At): Deed => {
+  const problem = problemOf(at);
+  return problem === undefined
+    ? refuse(at, 'FORBIDDEN', `device ${at.context.deviceId} is not let in as a node`)
+    : refuse(at, 'INVALID_ARGUMENT', `the node can not be connected: ${problem}`);
+};
+
+export const join = (at: At): Deed => {
+  const { context } = at;
+  const online = heard(at, 'device.online');
+  const now = nowOf(at);
+  const before = context.node?.link ?? null;
+  const isNew = before?.connId !== online.connId;
+  const left: Deed = isNew ? comeBack(context, now, online.replays ?? false) : { change: context };
+  const offered = offer(at, online);
+  const node: NodeFacts = {
+    ...offered.node,
+    link: isNew ? { gateway: online.gateway, connId: online.connId, since: now } : before,
+    replays: isNew ? (online.replays ?? false) : (context.node?.replays ?? false),
+    lastSeenAt: now,
+  };
+  const face = faceWith(context.face, online.face);
+  const again = told({ ...context, ...left.change, node, face }, now);
+  return {
+    change: again.change!,
+    answers: [...(left.answers ?? []), answer(at, linked(node))],
+    notices: [
+      ...offered.notices,
+      ...(isNew ? [changed(context, 'online')] : []),
+      ...(again.notices ?? []),
+      ...workFor({ ...context, node }),
+    ],
+  };
+};
+
+const linked = ({ request }: NodeFacts): DeviceLinked =>
+  request ? { surface: 'pending', requestId: request.requestId } : { surface: 'approved' };
+
+/** What it offers now, and whether a person has to be asked about it. */
+const offer = (
+  at: At,
+  { surface, approved: allApproved = false }: DeviceOnline,
+): {
+  node: Pick<NodeFacts, 'surface' | 'approved' | 'approvedAt' | 'request'>;
+  notices: DeviceNotice[];
+} => {
+  const { context } = at;
+  const { approved = [], approvedAt = null, request = null } = context.node ?? {};
+  const names = surface.commands.map(({ name }) => name);
+  const fresh = names.filter((name) => !approved.includes(name));
+  if (fresh.length === 0)
+    return { node: { surface, approved, approvedAt, request: null }, notices: [] };
+  if (allApproved) {
+    const all = approvedWith(approved, names);
+    const node = { surface, approved: all, approvedAt: nowOf(at), request: null };
+    return { node, notices: [changed(context, 'surface-approved')] };
+  }
+  if (request && fresh.every((name) => request.commands.includes(name))) {
+    const rest =
+      fresh.length === request.commands.length ? request : { ...request, commands: fresh };
+    return { node: { surface, approved, approvedAt, request: rest }, notices: [] };
+  }
+  const requestId = at.event.meta.id;
+  const asked = { requestId, at: nowOf(at), commands: fresh };
+  const notices = [changed(context, 'surface-requested', { requestId })];
+  return { node: { surface, approved, approvedAt, request: asked }, notices };
+};
+
+/** The newest stay, when they are too many. */
+const approvedWith = (approved: readonly string[], names: readonly string[]): readonly string[] =>
+  [...approved.filter((name) => !names.includes(name)), ...names].slice(-APPROVED_MAX);
+
+// ---- it leaves
+
+export const isItsLink = (at: At): boolean =>
+  at.context.node?.link?.connId === heard(at, 'device.offline').connId;
+
+export const part = (at: At): Deed => {
+  const now = nowOf(at);
+  const deed = unlinked(at.context, now, (context) => cutOff(context, now));
+  return { ...deed, answers: [...deed.answers!, answer(at, { offline: true })] };
+};
+export const tellOther = (at: At): Deed => ({ answers: [answer(at, { offline: false })] });
+
+/** Without a connection; `ends` says what becomes of what was told to it. */
+export const unlinked = (
+  context: DeviceContext,
+  now: number,
+  ends: (context: DeviceContext) => Deed,
+): Deed => {
+  const { change, answers = [], notices = [] } = ends(context);
+  const node: NodeFacts = { ...context.node!, link: null, lastSeenAt: now };
+  return {
+    change: { ...change, node },
+    answers,
+    notices: [...notices, changed(context, 'offline')],
+  };
+};
+
+// ---- a person decides
+
+export const isSurfaceAsked = ({ context }: Pick<At, 'context'>): boolean =>
+  (context.node?.request ?? null) !== null;
+export const isSurfaceKnown = ({ context }: Pick<At, 'context'>): boolean => context.node !== null;
+
+export const decidesSurface = (at: At): boolean =>
+  isByOperator(at) &&
+  isSurfaceAsked(at) &&
+  at.context.node?.request?.requestId === heard(at, 'device.surface.approve').requestId;
+
+const decided = (
+  at: At,
+  what: 'surface-approved' | 'surface-rejected',
+  change: Partial<NodeFacts>,
+): Deed => {
+  const { context } = at;
+  const { requestId } = context.node!.request!;
+  const node: NodeFacts = { ...context.node!, request: null, ...change };
+  return {
+    change: { node },
+    answers: [answer(at, rowOf({ ...context, node }))],
+    notices: [changed(context, what, { requestId })],
+  };
+};
+
+export const approveSurface = (at: At): Deed => {
+  const { approved, request } = at.context.node!;
+  return decided(at, 'surface-approved', {
+    approved: approvedWith(approved, request!.commands),
+    approvedAt: nowOf(at),
+  });
+};
+/** It asks again when it is connected the next time. */
+export const rejectSurface = (at: At): Deed => decided(at, 'surface-rejected', {});
+
+export const refuseSurface = (at: At): Deed => {
+  if (!isByOperator(at)) return forbidden(at);
+  const { requestId } = heard(at, 'device.surface.approve');
+  return refuse(
+    at,
+    'NOT_FOUND',
+    `the node ${at.context.deviceId} has no request ${shown(requestId)}: it was ` +
+      'answered, or it offers something else now; `troupe nodes list` shows those that wait',
+  );
+};

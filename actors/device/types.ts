@@ -1,0 +1,117 @@
+/** Types: what a device actor keeps and what it hears. */
+import type {
+  DeviceAck,
+  DeviceApprove,
+  DeviceAsk,
+  DeviceDrain,
+  DeviceEnqueue,
+  DeviceFace,
+  DeviceGrant,
+  DeviceInvoke,
+  DeviceOffline,
+  DeviceOnline,
+  DeviceReject,
+  DeviceRemove,
+  DeviceRename,
+  DeviceResult,
+  DeviceRevoke,
+  DeviceRole,
+  DeviceTaken,
+  DeviceToken,
+  NodeState,
+  NodeSurface,
+  PairingRequest,
+  Payload,
+  SurfaceApprove,
+  SurfaceReject,
+  WaitingItem,
+} from '../../protocols/device.ts';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
+
+export type DeviceContext = {
+  readonly deviceId: string;
+  readonly tenant: string;
+  readonly createdAt: number;
+  /** '' before it asked for the first time */
+  readonly publicKey: string;
+  readonly face: DeviceFace;
+  /** what a person called it */
+  readonly name: string | null;
+  readonly roles: { readonly [R in DeviceRole]?: DeviceGrant };
+  /** the oldest first, at most one for each role */
+  readonly requests: readonly PairingRequest[];
+  /** when it asked last, or a question of it ended */
+  readonly askedAt: number;
+  /** null: it was never connected as a node */
+  readonly node: NodeFacts | null;
+  /** what waits for an answer, the oldest first */
+  readonly invocations: readonly Invocation[];
+  /** what has ended, the oldest first */
+  readonly ended: readonly Ended[];
+  readonly waiting: readonly WaitingItem[];
+};
+
+export type NodeFacts = {
+  readonly surface: NodeSurface;
+  readonly approved: readonly string[];
+  readonly approvedAt: number | null;
+  readonly request: NonNullable<NodeState['request']> | null;
+  readonly link: NonNullable<NodeState['link']> | null;
+  /** of its last connection: a command that it was told twice it answers from its book */
+  readonly replays: boolean;
+  readonly lastSeenAt: number;
+};
+
+/** One command on its way. */
+export type Invocation = {
+  readonly id: string;
+  readonly command: string;
+  /** '' once it can not be told again */
+  readonly paramsJson: string;
+  readonly digest: string;
+  readonly sessionKey?: string;
+  readonly deadline: number;
+  /** who is owed the answer */
+  readonly askers: readonly ReplyRef[];
+  /** the connection that it was told to last; null: that has ended, the next one is told */
+  readonly connId: string | null;
+  /** how often it was told to that connection, and when last */
+  readonly tellings: number;
+  readonly toldAt: number;
+  /** that connection's gateway took it */
+  readonly taken: boolean;
+  /** some gateway took it: the node may have carried it out */
+  readonly touched: boolean;
+};
+
+/** One that is over. Only such are kept as the node answered, or may have carried out. */
+export type Ended = {
+  readonly id: string;
+  readonly digest: string;
+  readonly endedAt: number;
+  /** the node answered; else `error` says why nobody knows what became of it */
+  readonly answered: boolean;
+  readonly payload?: Payload | null;
+  readonly error?: ErrorData;
+};
+
+export type DeviceEvent =
+  | Delivered<DeviceAsk>
+  | Delivered<DeviceApprove>
+  | Delivered<DeviceReject>
+  | Delivered<DeviceRemove>
+  | Delivered<DeviceRename>
+  | Delivered<DeviceToken>
+  | Delivered<DeviceRevoke>
+  | Delivered<DeviceOnline>
+  | Delivered<DeviceOffline>
+  | Delivered<SurfaceApprove>
+  | Delivered<SurfaceReject>
+  | Delivered<DeviceInvoke>
+  | Delivered<DeviceTaken>
+  | Delivered<DeviceResult>
+  | Delivered<DeviceEnqueue>
+  | Delivered<DeviceDrain>
+  | Delivered<DeviceAck>;
+export type DeviceEventOf<T extends DeviceEvent['type']> = Extract<DeviceEvent, { type: T }>;

@@ -1,0 +1,38 @@
+/** Work: what a device's clock does: the earliest of all that waits in it, by one timer. */
+import { type At, type Deed, nowOf } from './deed.ts';
+import * as invocations from './invocations.ts';
+import { unlinked } from './surface.ts';
+import type { DeviceContext } from './types.ts';
+import * as waiting from './waiting.ts';
+
+const times = (context: DeviceContext): number[] => [
+  ...invocations.times(context),
+  ...waiting.times(context),
+];
+
+export const hasWork = ({ context }: Pick<At, 'context'>): boolean => times(context).length > 0;
+export const untilDueMs = ({ context, event }: At): number =>
+  Math.max(0, Math.min(...times(context)) - event.meta.now);
+
+/** Its gateway took nothing for so long that it must be gone. */
+export const isGatewayGone = (at: At): boolean => invocations.isLost(at.context, nowOf(at));
+
+/** What is past its time ends, and what nobody took is told again. */
+export const sweep = (at: At): Deed => {
+  const now = nowOf(at);
+  const rest = waiting.sweep(at.context, now).change!;
+  return invocations.sweep({ ...at.context, ...rest }, now);
+};
+
+/** As when its connection ends; what is past its time has its own end. */
+export const loseGateway = (at: At): Deed => {
+  const now = nowOf(at);
+  const swept = sweep(at);
+  const context = { ...at.context, ...swept.change };
+  const lost = unlinked(context, now, (rest) => invocations.cutOff(rest, now));
+  return {
+    change: lost.change!,
+    answers: [...(swept.answers ?? []), ...lost.answers!],
+    notices: [...(swept.notices ?? []), ...lost.notices!],
+  };
+};
