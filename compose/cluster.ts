@@ -24,6 +24,7 @@ import { withHooks } from './hooks.ts';
 import { seed } from './settings.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
+import { tenancyOf } from './tenants.ts';
 import { workspacesOf } from './workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -102,6 +103,8 @@ export async function startClusterGateway(
     const seeded = seed(system, crew, signal);
     // A first message must find its agent configured; in an older cluster it does without us.
     if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
+    for (const tenant of tenancyOf(config).tenants)
+      if (tenant !== TENANT) void seed(system, crew, signal, tenant);
     options.signal.throwIfAborted();
     const gateway = await openGateway(config, system, crew, tasks, { pubsub, node: id });
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };

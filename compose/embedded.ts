@@ -8,7 +8,8 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
-import { START_MS, startRoot, SYSTEM } from './settings.ts';
+import { START_MS, startRoot, startTenants, SYSTEM } from './settings.ts';
+import { tenancyOf } from './tenants.ts';
 
 export type Troupe = {
   /** of the page, without a secret */
@@ -49,6 +50,7 @@ export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<
     await startRoot(system, agents, START_MS).catch((error: unknown) =>
       log.error({ alarm: true }, errorData(error).message),
     );
+    await startTenants(system, crew, tenancyOf(config).tenants);
     const gateway = await openGateway(config, system, crew, tasks);
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {

@@ -6,11 +6,13 @@ import { type Gateway, startGateway } from '../channels/index.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
+import type { Payloads } from '../channels/gateway/device-book.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
 import { type Crew, TENANT } from './crew.ts';
 import { doorHooks, toldTo } from './hooks.ts';
 import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
+import { publishedBy } from './tailscale-publication.ts';
 import type { TaskParts } from './task-parts.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -23,12 +25,19 @@ export async function openGateway(
   cluster?: ClusterDoor,
 ): Promise<Gateway> {
   crew.metrics.watch(system, cluster?.node);
-  const { hooks } = crew.services;
-  if (!config.a2a.enabled) return toldTo(hooks, TENANT, await listen(config, system, crew, []));
+  const open = async (routes: readonly Route[]): Promise<Gateway> => {
+    const heard = await toldTo(
+      crew.services.hooks,
+      TENANT,
+      await listen(config, system, crew, routes),
+    );
+    return publishedBy(config.gateway.tailscale, heard, crew.log);
+  };
+  if (!config.a2a.enabled) return open([]);
   const transports = cluster ? TRANSPORTS : (['http'] as const);
   const a2a = openA2a({ config, system, crew, tasks }, transports);
   try {
-    const gateway = await toldTo(hooks, TENANT, await listen(config, system, crew, a2a.routes));
+    const gateway = await open(a2a.routes);
     tasks.onListen(gateway.url);
     const { edge } = a2a;
     const nats = cluster && (await openNatsDoor(config, { system, crew, edge }, cluster));
@@ -51,9 +60,11 @@ function listen(
   system: System,
   { agents, fallbackModel, log, services }: Crew,
   routes: readonly Route[],
+  payloads?: Payloads,
 ): Promise<Gateway> {
   const { mode, token, password } = config.gateway.auth;
   return startGateway({
+    ...(payloads ? { payloads } : {}),
     routes,
     system,
     port: config.gateway.port,
@@ -74,6 +85,19 @@ function listen(
     clock: systemClock,
   });
 }
+
+/** Long answers of nodes, in the bucket that tasks use for their files. */
+const payloadFiles = ({ services: { artifacts } }: TaskParts): Payloads => ({
+  async put(tenant, text) {
+    const contents = Buffer.from(text, 'utf8');
+    const { hash } = await artifacts.put(tenant, contents, { contentType: 'application/json' });
+    return hash;
+  },
+  async get(tenant, hash) {
+    const { contents } = await artifacts.get(tenant, hash);
+    return Buffer.from(contents).toString('utf8');
+  },
+});
 
 /** Clients first, then what they talked to. */
 export async function closeAll(gateway: Gateway, stopSystem: () => Promise<void>): Promise<void> {

@@ -14,6 +14,7 @@ import { Door, type DoorOptions } from '../runtime/door.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
 import { type Crew, TENANT } from './crew.ts';
+import { tenancyOf } from './tenants.ts';
 
 export const SYSTEM = { sub: 'system', roles: ['operator'] };
 /** How long the root may take to tell the agents their settings. */
@@ -30,10 +31,10 @@ export async function startRoot(
   { ask }: Pick<System, 'ask'>,
   agents: readonly ResolvedAgent[],
   timeoutMs: number,
-  more: { seed?: true } = {},
+  { tenant = TENANT, ...more }: { seed?: true; tenant?: string } = {},
 ): Promise<RootStarted> {
   const event = { type: 'root.start', agents: agents.map(settingsOf), ...more };
-  const answer = await ask(rootAddress(TENANT), event, {
+  const answer = await ask(rootAddress(tenant), event, {
     principal: SYSTEM,
     timeoutMs,
     ttlMs: timeoutMs,
@@ -47,15 +48,32 @@ export async function startRoot(
   );
 }
 
+/** The agents of every other tenant, which are the same; one that fails is in the log. */
+export async function startTenants(
+  system: Pick<System, 'ask'>,
+  { agents, log }: Pick<Crew, 'agents' | 'log'>,
+  tenants: readonly string[],
+): Promise<void> {
+  const others = tenants.filter((tenant) => tenant !== TENANT);
+  await Promise.all(
+    others.map((tenant) =>
+      startRoot(system, agents, START_MS, { tenant }).catch((error: unknown) =>
+        log.error({ alarm: true, tenant }, errorData(error).message),
+      ),
+    ),
+  );
+}
+
 /** Gives a new cluster its settings, and says when an older one has others. Never rejects. */
 export async function seed(
   system: System,
   { agents, log }: Crew,
   signal: AbortSignal,
+  tenant = TENANT,
 ): Promise<void> {
   for (let tries = 1; !signal.aborted; tries++) {
     try {
-      const { settings } = await startRoot(system, agents, SEED_AGAIN_MS, { seed: true });
+      const { settings } = await startRoot(system, agents, SEED_AGAIN_MS, { seed: true, tenant });
       if (!sameSettings(settings, agents.map(settingsOf))) {
         log.warn(
           'the agents of this configuration are not those of the cluster, which stay as they are; ' +
@@ -103,7 +121,10 @@ export async function applySettings(
   });
   try {
     const ask: System['ask'] = (to, event, options) => door.ask(to, event, options);
-    return await startRoot({ ask }, resolveAgents(config), START_MS);
+    const agents = resolveAgents(config);
+    const others = tenancyOf(config).tenants.filter((tenant) => tenant !== TENANT);
+    for (const tenant of others) await startRoot({ ask }, agents, START_MS, { tenant });
+    return await startRoot({ ask }, agents, START_MS);
   } finally {
     door.close();
   }

@@ -13,6 +13,7 @@ import { clusterSection, natsSection } from './schema-cluster.ts';
 import { modelsSection } from './schema-models.ts';
 import { budgetSection, messagesSection } from './schema-runs.ts';
 import { agentToAgentExchange } from './schema-talk.ts';
+import { tenantsSection } from './schema-tenants.ts';
 import { hooksSection, skillsSection, toolsSection } from './schema-tools.ts';
 
 const auth = section('who may connect', {
@@ -55,19 +56,22 @@ const gateway = section('the door for clients: WebSocket and HTTP on one port', 
     Type.String({ minLength: 1, description: 'IP address to listen on when `bind` is `custom`' }),
   ),
   auth,
-  tailscale: notYetUsed(
-    section('publish the gateway by Tailscale', {
-      mode: oneOf(['off', 'serve', 'funnel'], {
-        description:
-          'not at all, inside the tailnet, or to the internet; both need `bind: "loopback"`',
-        default: 'off',
-      }),
-      resetOnExit: Type.Boolean({
-        default: false,
-        description: 'take the publication back when troupe stops',
-      }),
+  tailscale: section('publish the gateway by Tailscale', {
+    mode: oneOf(['off', 'serve', 'funnel'], {
+      description:
+        'not at all, inside the tailnet, or to the internet; both need `bind: "loopback"`',
+      default: 'off',
     }),
-  ),
+    resetOnExit: Type.Boolean({
+      default: false,
+      description: 'take the publication back when troupe stops',
+    }),
+    binary: Type.String({
+      minLength: 1,
+      default: 'tailscale',
+      description: 'the program that publishes, and that says who a visitor is',
+    }),
+  }),
 });
 
 const session = section('sessions', {
@@ -158,6 +162,7 @@ export const loadedSchema = section('configuration of troupe', {
   nats: natsSection,
   cluster: clusterSection,
   a2a: a2aSection,
+  tenants: tenantsSection,
   log,
 });
 

@@ -107,7 +107,7 @@ describe('layers', () => {
       session: { agentToAgent: { maxPingPongTurns: 3 } },
     }`);
     expect(config.gateway.auth.password?.matches('bí_mật')).toBe(true);
-    expect(notYetUsed).toContain('gateway.tailscale');
+    expect(notYetUsed).not.toContain('gateway.tailscale.mode');
     expect(notYetUsed).toContain('agents.routing.whatsapp');
     expect(notYetUsed).not.toContain('agents.routing.default');
   });

@@ -1,0 +1,74 @@
+/**
+ * Tenancy: which tenant a principal, a token or an account of a channel belongs to, by one table
+ * (SX4). Every door asks it; whoever it does not name is of the tenant `default`.
+ *
+ * Invariants: one name is of one tenant; a token is known by its SHA-256 only, so that comparing
+ * takes the same time whatever is given.
+ */
+import { createHash } from 'node:crypto';
+import { TroupeError } from '../protocols/errors.ts';
+
+/** Of whom no table speaks. */
+export const DEFAULT_TENANT = 'default';
+
+export type TenantEntry = {
+  readonly tenant: string;
+  /** who shows one of these is an operator of the tenant, and of no other */
+  readonly tokens: readonly string[];
+  /** as doors authenticate them: `tailscale:ann@example.com`, `proxy:ann`, `device:<id>` */
+  readonly principals: readonly string[];
+  /** `telegram:acct`: what comes through that account */
+  readonly channelAccounts: readonly string[];
+};
+
+export class Tenancy {
+  readonly #tokens: ReadonlyMap<string, string>;
+  readonly #principals: ReadonlyMap<string, string>;
+  readonly #accounts: ReadonlyMap<string, string>;
+  readonly tenants: readonly string[];
+
+  /** @throws TroupeError INVALID_ARGUMENT when a name is of two tenants; it shows no token */
+  constructor(entries: readonly TenantEntry[]) {
+    this.tenants = [...new Set([DEFAULT_TENANT, ...entries.map(({ tenant }) => tenant)])];
+    this.#tokens = tableOf(entries, 'token', ({ tokens }) => tokens.map(digest));
+    this.#principals = tableOf(entries, 'principal', ({ principals }) => principals);
+    this.#accounts = tableOf(entries, 'channel account', ({ channelAccounts }) => channelAccounts);
+  }
+
+  /** Undefined: it is no token of a tenant. */
+  ofToken(token: string): string | undefined {
+    return this.#tokens.get(digest(token));
+  }
+
+  ofPrincipal(name: string): string {
+    return this.#principals.get(name) ?? DEFAULT_TENANT;
+  }
+
+  ofChannelAccount(account: string): string {
+    return this.#accounts.get(account) ?? DEFAULT_TENANT;
+  }
+}
+
+const digest = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+const tableOf = (
+  entries: readonly TenantEntry[],
+  what: string,
+  namesOf: (entry: TenantEntry) => readonly string[],
+): ReadonlyMap<string, string> => {
+  const table = new Map<string, string>();
+  for (const entry of entries) {
+    for (const name of namesOf(entry)) {
+      const other = table.get(name);
+      if (other !== undefined && other !== entry.tenant) {
+        const shown = what === 'token' ? 'the same token' : `the ${what} "${name}"`;
+        throw new TroupeError(
+          'INVALID_ARGUMENT',
+          `${shown} is of the tenants ${other} and ${entry.tenant}: give it to one of them`,
+        );
+      }
+      table.set(name, entry.tenant);
+    }
+  }
+  return table;
+};

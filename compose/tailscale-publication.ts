@@ -1,0 +1,58 @@
+/**
+ * The gateway published by Tailscale (GW5): `tailscale serve` inside the tailnet, `tailscale
+ * funnel` to the internet, both to the loopback port of this gateway. What was published stays when
+ * troupe stops, unless `resetOnExit` is set.
+ *
+ * A publication that fails does not stop the gateway, which goes on for this machine; the log says
+ * what to do.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Config } from '../runtime/config/index.ts';
+import type { Gateway } from '../channels/index.ts';
+
+type Log = {
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+};
+type TailscaleConfig = Config['gateway']['tailscale'];
+
+const COMMAND_MS = 20_000;
+const OUTPUT_BYTES_MAX = 65_536;
+/** Of what the command says, for the log. */
+const SAID_CHARACTERS_MAX = 500;
+
+const run = promisify(execFile);
+
+/** The same gateway, published; taken back when it closes if it is to be. */
+export async function publishedBy(
+  { mode, resetOnExit, binary }: TailscaleConfig,
+  gateway: Gateway,
+  log: Log,
+): Promise<Gateway> {
+  if (mode === 'off') return gateway;
+  const tailscale = async (args: readonly string[], what: string): Promise<boolean> => {
+    try {
+      const options = { timeout: COMMAND_MS, maxBuffer: OUTPUT_BYTES_MAX };
+      const { stdout } = await run(binary, [...args], options);
+      log.info({ mode, said: stdout.trim().slice(0, SAID_CHARACTERS_MAX) }, `tailscale: ${what}`);
+      return true;
+    } catch (error) {
+      const { stderr, message } = error as Error & { stderr?: string };
+      const said = (stderr?.trim() || message).slice(0, SAID_CHARACTERS_MAX);
+      log.warn(
+        { mode, said },
+        `tailscale: not ${what}; the gateway is reached from this machine only. Run \`${binary} ${args.join(' ')}\` to see why`,
+      );
+      return false;
+    }
+  };
+  const published = await tailscale([mode, '--bg', '--yes', String(gateway.port)], 'published');
+  return {
+    ...gateway,
+    async close(options) {
+      await gateway.close(options);
+      if (published && resetOnExit) await tailscale([mode, 'reset'], 'taken back');
+    },
+  };
+}

@@ -1,0 +1,25 @@
+/** The tenants of a configuration, as doors go by them (SX4). */
+import { Tenancy } from '../channels/tenancy.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import type { Config } from '../runtime/config/index.ts';
+
+/** @throws TroupeError INVALID_ARGUMENT when a name or a token is of two tenants */
+export function tenancyOf({ tenants, gateway }: Pick<Config, 'tenants' | 'gateway'>): Tenancy {
+  const { token, password } = gateway.auth;
+  const entries = Object.entries(tenants).map(([tenant, entry]) => ({
+    tenant,
+    tokens: entry.token === undefined ? [] : [entry.token.reveal()],
+    principals: entry.principals,
+    channelAccounts: entry.channelAccounts,
+  }));
+  const tenancy = new Tenancy(entries);
+  for (const own of [token, password]) {
+    const taken = own && tenancy.ofToken(own.reveal());
+    if (taken)
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        `tenants.${taken}.token is the secret of the gateway itself: give the tenant its own`,
+      );
+  }
+  return tenancy;
+}

@@ -1,0 +1,90 @@
+/**
+ * A gateway published by Tailscale: the real commands, carried out by a program that writes them
+ * down.
+ */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Gateway } from '../../channels/index.ts';
+import { publishedBy } from '../../compose/tailscale-publication.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'troupe-tailscale-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Notes its arguments; fails with `says` when that is given. */
+const program = (says?: string): string => {
+  const path = join(folder, 'tailscale');
+  const end = says === undefined ? 'exit 0' : `echo '${says}' >&2; exit 1`;
+  writeFileSync(path, `#!/bin/sh\necho "$@" >> '${folder}/calls'\n${end}\n`);
+  chmodSync(path, 0o755);
+  return path;
+};
+const calls = (): string[] => {
+  const path = join(folder, 'calls');
+  return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];
+};
+
+const open = (closed: string[] = []): Gateway => ({
+  port: 18_789,
+  url: 'http://127.0.0.1:18789/',
+  close: () => {
+    closed.push('closed');
+    return Promise.resolve();
+  },
+});
+const listener = () => {
+  const warned: string[] = [];
+  const warn = (facts: object, message: string) => warned.push(message + JSON.stringify(facts));
+  return { warned, log: { info: () => {}, warn } };
+};
+const how = (mode: 'off' | 'serve' | 'funnel', binary: string, resetOnExit = true) => ({
+  mode,
+  binary,
+  resetOnExit,
+});
+
+describe('a publication by Tailscale', () => {
+  it.each(['serve', 'funnel'] as const)(
+    '%s leads to the port, and is taken back at the end',
+    async (mode) => {
+      const closed: string[] = [];
+      const { log } = listener();
+      const gateway = await publishedBy(how(mode, program()), open(closed), log);
+      expect(calls()).toEqual([`${mode} --bg --yes 18789`]);
+      await gateway.close();
+      expect(closed).toEqual(['closed']);
+      expect(calls()).toEqual([`${mode} --bg --yes 18789`, `${mode} reset`]);
+    },
+  );
+
+  it('stays at the end where it is not to be taken back', async () => {
+    const gateway = await publishedBy(how('serve', program(), false), open(), listener().log);
+    await gateway.close();
+    expect(calls()).toEqual(['serve --bg --yes 18789']);
+  });
+
+  it('that is off asks nobody', async () => {
+    const gateway = await publishedBy(how('off', program()), open(), listener().log);
+    await gateway.close();
+    expect(calls()).toEqual([]);
+  });
+
+  it('that fails leaves the gateway open, says why and what to run, and takes nothing back', async () => {
+    const { warned, log } = listener();
+    const gateway = await publishedBy(how('serve', program('not logged in')), open(), log);
+    expect(warned.join()).toMatch(/not logged in/);
+    expect(warned.join()).toMatch(/serve --bg --yes 18789/);
+    await gateway.close();
+    expect(calls()).toEqual(['serve --bg --yes 18789']);
+  });
+
+  it('by a program that is not there is said as well', async () => {
+    const { warned, log } = listener();
+    await publishedBy(how('funnel', join(folder, 'none')), open(), log);
+    expect(warned.join()).toMatch(/ENOENT/);
+  });
+});
