@@ -1,34 +1,76 @@
 /**
- * Who may come in: the shared secret, how often an IP may guess it, and which web pages may connect
- * at all (GW3, GW5). Pure but for the failure counts; knows neither sockets nor frames.
+ * What a gateway is guarded by: its settings and whether they fit the address it listens on (GW5),
+ * how often an IP may fail, and which web pages may connect at all (GW3). Pure but for the failure
+ * counts; knows neither sockets nor frames.
  *
  * Invariants: a secret is compared in constant time; no answer and no log line carries a secret.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { ConnectErrorCode, ConnectParams } from '../../protocols/gateway/index.ts';
 import { AUTH_FAILURES_MAX, AUTH_IPS_MAX, AUTH_LOCKOUT_MS, AUTH_WINDOW_MS } from './limits.ts';
 
-/** `gateway.auth` of the config. */
+/** `gateway.auth` of the config; what is left out has the default of the config. */
 export type GatewayAuth = {
-  readonly mode: 'token' | 'password' | 'none';
+  /** what a client that is no paired device must show */
+  readonly mode: 'token' | 'password' | 'none' | 'trusted-proxy';
   readonly token?: string;
   readonly password?: string;
+  /** a new device on this machine with the right secret is let in at once; default true */
+  readonly allowLocal?: boolean;
+  /** the identity headers of Tailscale Serve count; default false */
+  readonly allowTailscale?: boolean;
+  readonly trustedProxy?: TrustedProxy;
+  /**
+   * who must prove to be a device: nobody, who is not on this machine, everybody; a node always
+   * must. Default `optional`
+   */
+  readonly deviceIdentity?: 'optional' | 'remote' | 'always';
+  readonly rateLimit?: Partial<RateLimit>;
 };
 
-export type Refusal = { readonly code: ConnectErrorCode; readonly message: string };
+/** The proxy that has looked who a person is, of mode `trusted-proxy`. */
+export type TrustedProxy = {
+  /** IP addresses and CIDR ranges of proxies whose forwarding headers count, in every mode */
+  readonly proxies: readonly string[];
+  /** header that names the person; default `x-forwarded-user` */
+  readonly userHeader?: string;
+  /** headers that must be there as well; default none */
+  readonly requiredHeaders?: readonly string[];
+  /** default everybody whom the proxy names */
+  readonly allowUsers?: readonly string[];
+};
+
+export type RateLimit = {
+  /** failures of one IP within the window that lock it out; default 10 */
+  readonly maxAttempts: number;
+  /** milliseconds; default 60,000 */
+  readonly windowMs: number;
+  /** milliseconds; default 60,000 */
+  readonly lockoutMs: number;
+  /** failures from this machine are not counted; default false */
+  readonly exemptLoopback: boolean;
+};
 
 /**
- * @throws TroupeError INVALID_ARGUMENT when the secret is missing, or a public bind would have none
- * (GW5)
+ * @throws TroupeError INVALID_ARGUMENT when the secret or the proxy is missing, or a public bind
+ * would have neither (GW5)
  */
 export const assertAuthFits = (auth: GatewayAuth, host: string): void => {
-  if (auth.mode !== 'none') {
-    if (auth[auth.mode]) return;
+  const { mode } = auth;
+  if (mode === 'trusted-proxy') {
+    if (auth.trustedProxy && auth.trustedProxy.proxies.length > 0) return;
     throw new TroupeError(
       'INVALID_ARGUMENT',
-      `gateway.auth.mode is "${auth.mode}" but gateway.auth.${auth.mode} is empty: set it`,
+      'gateway.auth.mode is "trusted-proxy" but gateway.auth.trustedProxy.proxies is empty: ' +
+        'name the IP addresses of the proxy',
+    );
+  }
+  if (mode !== 'none') {
+    if (auth[mode]) return;
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `gateway.auth.mode is "${mode}" but gateway.auth.${mode} is empty: set it`,
     );
   }
   if (isLoopback(host)) return;
@@ -39,25 +81,8 @@ export const assertAuthFits = (auth: GatewayAuth, host: string): void => {
   );
 };
 
-/** Undefined when the client may come in. */
-export const checkSecret = (
-  auth: GatewayAuth,
-  given: ConnectParams['auth'],
-): Refusal | undefined => {
-  if (auth.mode === 'none') return undefined;
-  const name = auth.mode === 'token' ? 'TOKEN' : 'PASSWORD';
-  const secret = given?.[auth.mode];
-  if (!secret) {
-    const message = `unauthorized: send the gateway's ${auth.mode} as auth.${auth.mode}`;
-    return { code: `AUTH_${name}_MISSING`, message };
-  }
-  if (sameSecret(secret, auth[auth.mode] ?? '')) return undefined;
-  const message = `unauthorized: this is not the gateway's ${auth.mode}`;
-  return { code: `AUTH_${name}_MISMATCH`, message };
-};
-
 /** Digests are compared, so that neither length nor content shows in the time. */
-const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /** Host names and addresses that only this machine reaches. IPv4 written as IPv6 counts. */
@@ -87,9 +112,19 @@ export const originAllowed = (request: {
   return request.mode !== 'none' && origin.host === request.host?.toLowerCase();
 };
 
-/** Refused secrets per IP: 10 in a minute lock the IP out for a minute. */
+/** Failures per IP: ten in a minute lock the IP out for a minute, if nothing else is set. */
 export class AuthFailures {
   readonly #failures = new Map<string, { times: number[]; lockedUntil: number }>();
+  readonly #limit: RateLimit;
+
+  constructor(limit: Partial<RateLimit> = {}) {
+    this.#limit = {
+      maxAttempts: limit.maxAttempts ?? AUTH_FAILURES_MAX,
+      windowMs: limit.windowMs ?? AUTH_WINDOW_MS,
+      lockoutMs: limit.lockoutMs ?? AUTH_LOCKOUT_MS,
+      exemptLoopback: limit.exemptLoopback ?? false,
+    };
+  }
 
   /** Milliseconds until this IP may try again; 0 when it may now. */
   lockedForMs(ip: string, nowMs: number): number {
@@ -97,14 +132,16 @@ export class AuthFailures {
   }
 
   count(ip: string, nowMs: number): void {
+    const { maxAttempts, windowMs, lockoutMs, exemptLoopback } = this.#limit;
+    if (exemptLoopback && isLoopback(ip)) return;
     const known = this.#failures.get(ip);
-    const times = (known?.times ?? []).filter((time) => time > nowMs - AUTH_WINDOW_MS);
+    const times = (known?.times ?? []).filter((time) => time > nowMs - windowMs);
     times.push(nowMs);
-    const locked = times.length >= AUTH_FAILURES_MAX;
+    const locked = times.length >= maxAttempts;
     this.#failures.delete(ip);
     this.#failures.set(ip, {
       times: locked ? [] : times,
-      lockedUntil: locked ? nowMs + AUTH_LOCKOUT_MS : 0,
+      lockedUntil: locked ? nowMs + lockoutMs : 0,
     });
     const oldest = this.#failures.keys().next();
     if (this.#failures.size > AUTH_IPS_MAX && !oldest.done) this.#failures.delete(oldest.value);

@@ -1,6 +1,8 @@
 /** What every part of the gateway shares: the system behind it and the facts a client is told. */
 import type { ImagePart } from '../../protocols/content.ts';
 import type { DeviceBook } from './device-book.ts';
+import type { DeviceGuard } from './device-guard.ts';
+import type { HealthBook } from './health-book.ts';
 import type { Logger } from './log.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
@@ -15,6 +17,8 @@ import type { RunBlocks } from './run-blocks.ts';
 import type { Replay } from './replay.ts';
 import type { RunBook } from './run-book.ts';
 import type { AgentNames } from './session-key.ts';
+import type { SessionWatch } from './session-watch.ts';
+import type { Setup } from './setup.ts';
 
 /**
  * Hears of a message before its session does (AL6): it may be changed, or refused with a reason.
@@ -45,8 +49,13 @@ export type Door = {
   readonly replay: Replay;
   readonly runs: RunBook;
   readonly presence: Presence;
+  readonly health: HealthBook;
+  /** absent where the process has none to show */
+  readonly setup?: Setup | undefined;
   readonly approvals: ApprovalBook;
+  readonly watch: SessionWatch;
   readonly devices: DeviceBook;
+  readonly guard: DeviceGuard;
   readonly audit: AuditTrail;
   readonly blocks: RunBlocks;
   readonly commands: CommandDesk;

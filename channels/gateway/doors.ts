@@ -11,7 +11,9 @@ import { AuditTrail } from './audit-trail.ts';
 import { CommandDesk } from './command-desk.ts';
 import type { Connection } from './connection.ts';
 import { DeviceBook } from './device-book.ts';
+import { DeviceGuard } from './device-guard.ts';
 import { type Door, OPERATOR } from './door.ts';
+import { HealthBook } from './health-book.ts';
 import type { GatewayOptions } from './options.ts';
 import { MessageCounts } from './message-counts.ts';
 import { Presence } from './presence.ts';
@@ -19,6 +21,7 @@ import { Replay } from './replay.ts';
 import { RunBlocks } from './run-blocks.ts';
 import { RunBook } from './run-book.ts';
 import { RunEvents } from './run-events.ts';
+import { SessionWatch } from './session-watch.ts';
 
 export class Doors {
   readonly #options: GatewayOptions;
@@ -53,7 +56,16 @@ export class Doors {
   #openDoor(tenant: string): { readonly door: Door; readonly close: () => Promise<void> } {
     const { system, clock, log } = this.#options;
     const connections = new Set<Connection>();
-    const devices = new DeviceBook();
+    const guard = new DeviceGuard({ system, tenant, connections, clock });
+    const devices = new DeviceBook({
+      system,
+      tenant,
+      gateway: this.#bootId,
+      connections,
+      clock,
+      log,
+      payloads: this.#options.payloads,
+    });
     const blocks = new RunBlocks(clock);
     const replay = new Replay(connections, clock, this.#bootId);
     const audience = new Audience(connections, replay);
@@ -67,8 +79,21 @@ export class Doors {
       gateway: this.#bootId,
       clock,
     });
+    const health = new HealthBook({
+      system,
+      tenant,
+      names: this.#options,
+      clock,
+      version: this.#options.version,
+      audience,
+      onChange: (version) => {
+        presence.healthVersion = version;
+        return presence.stateVersion;
+      },
+    });
     const approvals = new ApprovalBook(system.index, tenant, clock, audience);
     const commands = this.#openDesk(tenant, runs, events, audience);
+    const watch = new SessionWatch({ system, tenant, names: this.#options, runs, log, clock });
     const audit = new AuditTrail({ system, tenant, gateway: this.#bootId, clock, log });
     const door: Door = {
       system,
@@ -83,8 +108,11 @@ export class Doors {
       replay,
       runs,
       presence,
+      health,
+      ...(this.#options.setup ? { setup: this.#options.setup } : {}),
       approvals,
       devices,
+      guard,
       audit,
       blocks,
       commands,
@@ -99,7 +127,8 @@ export class Doors {
     );
     const close = () => {
       unsubscribe();
-      for (const part of [events, runs, presence, replay, approvals, devices]) part.close();
+      for (const part of [events, runs, presence, replay, approvals, watch, devices, health, guard])
+        part.close();
       return audit.close();
     };
     return { door, close };
@@ -122,7 +151,8 @@ export class Doors {
   }
 }
 
-const hear = ({ runs, approvals }: Door, event: RunEvent): void => {
+const hear = ({ runs, approvals, watch }: Door, event: RunEvent): void => {
   runs.heard(event);
+  watch.heard(event);
   if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);
 };

@@ -1,11 +1,12 @@
 /**
  * The handshake (GW2, GW3): judges a `connect` request and says hello.
  *
- * Order of the tests: shape, protocol version, origin, lock-out, secret, role. A device identity is
- * accepted and not looked at yet: the shared secret alone decides.
+ * Order of the tests: shape, protocol version, role, origin, lock-out, credentials, signature of
+ * the device, pairing. Whoever fails before pairing leaves nothing behind but a count.
  */
-import { randomUUID } from 'node:crypto';
 import { describeErrors } from '../../protocols/check.ts';
+import { type DeviceRow, DEVICES_INDEX } from '../../protocols/device.ts';
+import { errorData } from '../../protocols/errors.ts';
 import {
   BUFFERED_BYTES_MAX,
   checkConnectParams,
@@ -13,49 +14,63 @@ import {
   type ConnectParams,
   FRAME_BYTES_MAX,
   type GatewayErrorShape,
+  gatewayError,
   GatewayEvents,
   type HelloOk,
   PROTOCOL_VERSION,
   PROTOCOL_VERSION_NODE_MIN,
-  SCOPES,
-  type Scope,
   TICK_INTERVAL_MS,
 } from '../../protocols/gateway/index.ts';
-import {
-  type AuthFailures,
-  checkSecret,
-  type GatewayAuth,
-  isLoopback,
-  originAllowed,
-} from './access.ts';
+import type { Principal } from '../../runtime/index.ts';
+import { type AuthFailures, type GatewayAuth, originAllowed } from './access.ts';
 import type { Client, Connection } from './connection.ts';
+import { type Asker, identify, type Shown } from './credentials.ts';
+import { deviceFault } from './device-auth.ts';
 import { type Door, OPERATOR } from './door.ts';
-import { healthAtHello } from './methods/health.ts';
 import { METHOD_NAMES } from './methods/index.ts';
+import { admit } from './pairing.ts';
+import { networkOf, type Remote } from './remote.ts';
 import { mainSessionKey } from './session-key.ts';
+import type { Whois } from './tailscale.ts';
 
-/** What the HTTP upgrade said. */
-export type Upgrade = { readonly origin: string | undefined; readonly host: string | undefined };
+/** Told in `hello-ok`; OpenClaw's clients ask for models only where the first one stands. */
+const CAPABILITIES = ['published-model-catalog'] as const;
+
+/** What a gateway judges clients by. */
+export type Gate = {
+  readonly auth: GatewayAuth;
+  readonly failures: AuthFailures;
+  readonly whois: Whois;
+};
+
+/** How a client came. */
+export type Arrival = {
+  readonly remote: Remote;
+  /** of the challenge of this connection; good for one connect */
+  readonly nonce: string;
+};
 
 export type Greeting =
-  | { readonly ok: true; readonly client: Client; readonly protocol: number }
+  | {
+      readonly ok: true;
+      readonly client: Client;
+      readonly protocol: number;
+      /** made now, told once */
+      readonly deviceToken?: string;
+    }
   | { readonly ok: false; readonly error: GatewayErrorShape };
 
 /** First event of every connection. */
-export const challengeFrame = (nowMs: number): string =>
-  JSON.stringify({
-    type: 'event',
-    event: 'connect.challenge',
-    payload: { nonce: randomUUID(), ts: nowMs },
-  });
+export const challengeFrame = (nonce: string, nowMs: number): string =>
+  JSON.stringify({ type: 'event', event: 'connect.challenge', payload: { nonce, ts: nowMs } });
 
-export const greet = (
+/** Never rejects. A connection that ended meanwhile is the caller's to notice. */
+export const greet = async (
   door: Door,
-  access: { readonly auth: GatewayAuth; readonly failures: AuthFailures },
-  connection: Connection,
-  upgrade: Upgrade,
+  gate: Gate,
+  arrival: Arrival,
   given: unknown,
-): Greeting => {
+): Promise<Greeting> => {
   const checked = checkConnectParams(given);
   if (!checked.ok) {
     const message = `invalid connect params: ${describeErrors(checked.errors)}`;
@@ -67,28 +82,106 @@ export const greet = (
   const params = checked.value;
   const protocol = protocolFor(params);
   if (protocol === undefined) return protocolMismatch(params);
-  const { remoteAddress } = connection;
-  if (!originAllowed({ ...upgrade, remoteAddress, mode: access.auth.mode })) {
-    return refused('CONTROL_UI_ORIGIN_NOT_ALLOWED', `origin ${upgrade.origin} may not connect`);
+  const { role = 'operator' } = params;
+  if (role !== 'operator' && role !== 'node') {
+    return refused('AUTH_SCOPE_MISMATCH', `role ${role.slice(0, 64)} is not served`);
   }
-  const refusal = checkGuess(access, remoteAddress, door.clock.monotonicMs(), params);
-  if (refusal) return refusal;
-  const role = params.role ?? 'operator';
-  if (role !== 'operator') {
-    return refused('AUTH_SCOPE_MISMATCH', `role "${role}" is not served: connect as "operator"`);
+  const { remote } = arrival;
+  const { origin, host } = remote.headers;
+  const { mode } = gate.auth;
+  if (!originAllowed({ origin, host, remoteAddress: remote.address, mode })) {
+    return refused('CONTROL_UI_ORIGIN_NOT_ALLOWED', `origin ${origin} may not connect`);
   }
-  const client: Client = {
-    params,
-    role,
-    scopes: scopesFor(params.scopes),
-    tenant: door.tenant,
-    principal: OPERATOR,
-    method: access.auth.mode,
-    isLocal: isLoopback(remoteAddress),
-    caps: new Set(params.caps),
-    since: door.clock.wallMs(),
+  const row = params.device && deviceRow(door, params.device.id);
+  const asker: Asker = { params, role, remote, row };
+  const proved = await prove(door, gate, arrival, asker);
+  return 'error' in proved ? proved : enter(door, gate, { ...asker, shown: proved }, protocol);
+};
+
+const deviceRow = ({ system, tenant }: Door, deviceId: string): DeviceRow | undefined =>
+  system.index.get<DeviceRow>(DEVICES_INDEX, tenant, deviceId);
+
+/** Who it is. A locked-out IP is not even compared: else it could go on guessing. */
+const prove = async (
+  { clock }: Door,
+  { auth, failures, whois }: Gate,
+  { remote, nonce }: Arrival,
+  asker: Asker,
+): Promise<Shown | Extract<Greeting, { ok: false }>> => {
+  const ip = networkOf(remote.address);
+  const lockedMs = failures.lockedForMs(ip, clock.monotonicMs());
+  if (lockedMs > 0) return rateLimited(lockedMs);
+  const shown = await identify(auth, whois, asker);
+  if (!shown.ok) {
+    failures.count(ip, clock.monotonicMs());
+    return refused(shown.code, shown.message, shown.hint);
+  }
+  const { params } = asker;
+  const fault = params.device && deviceFault(params, params.device, nonce, clock.wallMs());
+  if (fault) {
+    failures.count(ip, clock.monotonicMs());
+    return refused(fault.code, fault.message);
+  }
+  failures.forget(ip);
+  return shown;
+};
+
+/** What it may do. */
+const enter = async (
+  door: Door,
+  { auth }: Gate,
+  asker: Asker & { readonly shown: Shown },
+  protocol: number,
+): Promise<Greeting> => {
+  const { params, role, remote, shown } = asker;
+  try {
+    const admitted = await admit(door, auth, asker);
+    if (!admitted.ok) {
+      const greeting = refused(admitted.code, admitted.message, admitted.details);
+      return { ok: false, error: { ...greeting.error, code: 'NOT_PAIRED' } };
+    }
+    const { scopes, deviceToken, tokenHash } = admitted;
+    const deviceId = params.device?.id;
+    const client: Client = {
+      params,
+      role,
+      scopes,
+      tenant: door.tenant,
+      principal: principalOf(shown, role, deviceId),
+      method: shown.method,
+      isLocal: remote.isLocal,
+      caps: new Set(params.caps),
+      since: door.clock.wallMs(),
+      ...(deviceId === undefined ? {} : { deviceId }),
+      ...(tokenHash === undefined ? {} : { tokenHash }),
+    };
+    return { ok: true, client, protocol, ...(deviceToken === undefined ? {} : { deviceToken }) };
+  } catch (thrown) {
+    door.log.warn({ err: thrown }, 'gateway: a device could not be looked up');
+    return { ok: false, error: { ...gatewayError(errorData(thrown)), retryable: true } };
+  }
+};
+
+/** A person whom somebody vouches for, a device, or whoever has the shared secret. */
+const principalOf = (
+  { user }: Shown,
+  role: Client['role'],
+  deviceId: string | undefined,
+): Principal => {
+  if (user !== undefined && role === 'operator') return { sub: user, roles: [role] };
+  return deviceId === undefined ? OPERATOR : { sub: `device:${deviceId}`, roles: [role] };
+};
+
+const rateLimited = (lockedMs: number): Extract<Greeting, { ok: false }> => {
+  const greeting = refused(
+    'AUTH_RATE_LIMITED',
+    `too many failed attempts: try again in ${Math.ceil(lockedMs / 1000)} s`,
+    { recommendedNextStep: 'wait_then_retry' },
+  );
+  return {
+    ok: false,
+    error: { ...greeting.error, retryable: true, retryAfterMs: Math.ceil(lockedMs) },
   };
-  return { ok: true, client, protocol };
 };
 
 const protocolFor = ({ minProtocol, maxProtocol, role, client }: ConnectParams) => {
@@ -106,64 +199,29 @@ const protocolMismatch = ({ minProtocol, maxProtocol }: ConnectParams): Greeting
     { expectedProtocol: PROTOCOL_VERSION },
   );
 
-/** A locked-out IP is not even compared: else it could go on guessing. */
-const checkGuess = (
-  { auth, failures }: { auth: GatewayAuth; failures: AuthFailures },
-  ip: string,
-  nowMs: number,
-  params: ConnectParams,
-): Greeting | undefined => {
-  if (auth.mode === 'none') return undefined;
-  const lockedMs = failures.lockedForMs(ip, nowMs);
-  if (lockedMs > 0) {
-    const greeting = refused(
-      'AUTH_RATE_LIMITED',
-      `too many failed attempts: try again in ${Math.ceil(lockedMs / 1000)} s`,
-      { recommendedNextStep: 'wait_then_retry' },
-    );
-    return {
-      ok: false,
-      error: { ...greeting.error, retryable: true, retryAfterMs: Math.ceil(lockedMs) },
-    };
-  }
-  const refusal = checkSecret(auth, params.auth);
-  if (refusal === undefined) {
-    failures.forget(ip);
-    return undefined;
-  }
-  failures.count(ip, nowMs);
-  return refused(refusal.code, refusal.message, {
-    recommendedNextStep: 'update_auth_credentials',
-    canRetryWithDeviceToken: false,
-  });
-};
-
 const refused = (code: ConnectErrorCode, message: string, details: object = {}) =>
   ({
     ok: false,
     error: { code: 'INVALID_REQUEST', message, details: { code, ...details } },
   }) as const;
 
-/** What was asked for and exists; everything when nothing was asked for. */
-const scopesFor = (asked: readonly string[] | undefined): readonly Scope[] =>
-  asked === undefined || asked.length === 0
-    ? SCOPES
-    : SCOPES.filter((scope) => asked.includes(scope));
-
 /** The answer to a good connect; `client` is already among the connected. */
 export const helloOk = (
   door: Door,
   connection: Connection,
-  client: Client,
-  protocol: number,
+  { client, protocol, deviceToken }: Extract<Greeting, { ok: true }>,
 ): HelloOk => ({
   type: 'hello-ok',
   protocol,
   server: { version: door.version, connId: connection.id, bootId: door.bootId },
-  features: { methods: [...METHOD_NAMES], events: Object.keys(GatewayEvents), capabilities: [] },
+  features: {
+    methods: [...METHOD_NAMES],
+    events: Object.keys(GatewayEvents),
+    capabilities: [...CAPABILITIES],
+  },
   snapshot: {
     presence: door.presence.entries(),
-    health: healthAtHello(door),
+    health: door.health.atHello(),
     stateVersion: door.presence.stateVersion,
     uptimeMs: Math.round(door.clock.monotonicMs() - door.startedAt),
     sessionDefaults: {
@@ -174,7 +232,11 @@ export const helloOk = (
     },
     authMode: door.authMode,
   },
-  auth: { role: client.role, scopes: [...client.scopes] },
+  auth: {
+    role: client.role,
+    scopes: [...client.scopes],
+    ...(deviceToken === undefined ? {} : { deviceToken, issuedAtMs: client.since }),
+  },
   policy: {
     maxPayload: FRAME_BYTES_MAX,
     maxBufferedBytes: BUFFERED_BYTES_MAX,

@@ -3,9 +3,12 @@ import type { Clock, System } from '../../runtime/index.ts';
 import type { Route } from '../http/route.ts';
 import type { GatewayAuth } from './access.ts';
 import type { OnCommand } from './command-desk.ts';
+import type { Payloads } from './device-book.ts';
 import type { OnMessage } from './door.ts';
 import type { Logger } from './log.ts';
 import type { AgentNames } from './session-key.ts';
+import type { Whois } from './tailscale.ts';
+import type { Setup } from './setup.ts';
 
 export type GatewayOptions = AgentNames & {
   readonly system: System;
@@ -21,10 +24,16 @@ export type GatewayOptions = AgentNames & {
   readonly webRoot?: string;
   /** plain HTTP beside the page */
   readonly routes?: readonly Route[];
+  /** of the process, for people to look at and to change; without it those methods say so */
+  readonly setup?: Setup;
   /** hooks of commands (AL6) */
   readonly onCommand?: OnCommand;
   /** hooks of messages (AL6) */
   readonly onMessage?: OnMessage;
+  /** asks the Tailscale daemon; default by the command `tailscale` */
+  readonly whois?: Whois;
+  /** long answers of nodes; without them an answer has at most PAYLOAD_CHARACTERS_MAX */
+  readonly payloads?: Payloads;
   readonly log: Logger;
   readonly clock: Clock;
 };

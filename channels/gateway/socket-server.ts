@@ -25,16 +25,29 @@ import { CLOSE, Connection } from './connection.ts';
 import type { Door } from './door.ts';
 import type { Doors } from './doors.ts';
 import type { GatewayOptions } from './options.ts';
-import { challengeFrame, greet, helloOk, type Upgrade } from './handshake.ts';
+import { type Arrival, challengeFrame, type Gate, greet, helloOk } from './handshake.ts';
 import { CONNECTIONS_MAX, HANDSHAKE_BYTES_MAX, UNAUTHENTICATED_PER_IP_MAX } from './limits.ts';
 import { serve } from './methods/index.ts';
+import { AddressList, remoteOf } from './remote.ts';
+import { whoisByTailscale } from './tailscale.ts';
 
-type SocketOptions = Pick<GatewayOptions, 'auth' | 'clock' | 'log' | 'tenant'>;
+type SocketOptions = Pick<GatewayOptions, 'auth' | 'clock' | 'log' | 'tenant' | 'whois'>;
+
+/** A connection before its hello. */
+type Stranger = {
+  readonly arrival: Arrival;
+  /** bounds what it may do; called once its time as a stranger is over */
+  readonly end: () => void;
+  /** what it sent after its connect, while that is judged; the bytes before hello bound it */
+  early: [bytes: RawData, isBinary: boolean][] | undefined;
+};
 
 export class SocketServer {
   readonly #all = new Set<Connection>();
   readonly #greeting = new Map<string, number>();
-  readonly #failures = new AuthFailures();
+  readonly #strangers = new Map<Connection, Stranger>();
+  readonly #gate: Gate;
+  readonly #proxies: AddressList;
   readonly #doors: Doors;
   readonly #options: SocketOptions;
   readonly #server = new WebSocketServer({
@@ -48,18 +61,21 @@ export class SocketServer {
   constructor(doors: Doors, options: SocketOptions) {
     this.#doors = doors;
     this.#options = options;
+    const { auth, clock, whois = whoisByTailscale('tailscale', clock) } = options;
+    this.#gate = { auth, failures: new AuthFailures(auth.rateLimit), whois };
+    this.#proxies = new AddressList(auth.trustedProxy?.proxies);
   }
 
   /** For the HTTP server's `upgrade` event. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    const ip = (request.socket.remoteAddress ?? '').replace(/^::ffff:/i, '');
+    const remote = remoteOf(request, this.#proxies);
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
     if (path !== '/') return reject(socket, 404);
     if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
-    if ((this.#greeting.get(ip) ?? 0) >= UNAUTHENTICATED_PER_IP_MAX) return reject(socket, 429);
-    const { origin, host } = request.headers;
+    const greeting = this.#greeting.get(remote.address) ?? 0;
+    if (greeting >= UNAUTHENTICATED_PER_IP_MAX) return reject(socket, 429);
     this.#server.handleUpgrade(request, socket, head, (ws) =>
-      this.#connected(ws, socket, ip, { origin, host }),
+      this.#connected(ws, socket, { remote, nonce: randomUUID() }),
     );
   }
 
@@ -74,27 +90,27 @@ export class SocketServer {
     this.#server.close();
   }
 
-  #connected(ws: WebSocket, socket: Socket, ip: string, upgrade: Upgrade): void {
+  #connected(ws: WebSocket, socket: Socket, arrival: Arrival): void {
     const { clock, log } = this.#options;
-    const connection = new Connection(randomUUID(), ws, socket, ip, clock);
+    const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
     this.#all.add(connection);
-    const endGreeting = this.#greetWithin(connection, socket);
+    const end = this.#greetWithin(connection, socket);
+    this.#strangers.set(connection, { arrival, end, early: undefined });
     ws.on('pong', () => {
       connection.alive = true;
     });
     ws.on('error', (error) => {
       log.debug({ conn: connection.id, err: error }, 'gateway: a connection failed');
     });
-    ws.on('close', () => {
-      endGreeting();
-      this.#gone(connection);
-    });
+    ws.on('close', () => this.#gone(connection));
     ws.on('message', (bytes, isBinary) => {
       connection.alive = true;
-      if (connection.client !== undefined) this.#request(connection, bytes, isBinary);
-      else this.#hello(connection, upgrade, bytes, isBinary, endGreeting);
+      const stranger = this.#strangers.get(connection);
+      if (stranger === undefined) this.#request(connection, bytes, isBinary);
+      else if (stranger.early !== undefined) stranger.early.push([bytes, isBinary]);
+      else this.#hello(connection, stranger, bytes, isBinary);
     });
-    connection.send(challengeFrame(clock.wallMs()));
+    connection.send(challengeFrame(arrival.nonce, clock.wallMs()));
   }
 
   /** Bounds what a stranger may do; the returned function ends that, once. */
@@ -128,34 +144,48 @@ export class SocketServer {
     };
   }
 
-  #hello(
-    connection: Connection,
-    upgrade: Upgrade,
-    bytes: RawData,
-    isBinary: boolean,
-    endGreeting: () => void,
-  ): void {
-    const { auth, log, tenant } = this.#options;
+  #hello(connection: Connection, stranger: Stranger, bytes: RawData, isBinary: boolean): void {
+    stranger.early = [];
     const frame = requestOf(bytes, isBinary);
-    if (!frame.ok || frame.value.method !== 'connect') {
-      const id = frame.ok ? frame.value.id : frame.id;
-      const message = frame.ok ? 'the first request must be connect' : frame.message;
-      return refuseConnect(connection, id, { code: 'INVALID_REQUEST', message });
+    if (frame.ok && frame.value.method === 'connect') {
+      void this.#greet(connection, stranger, frame.value);
+      return;
     }
-    const { id, params } = frame.value;
-    const access = { auth, failures: this.#failures };
-    const greeting = greet(this.#doors.of(tenant), access, connection, upgrade, params);
+    const id = frame.ok ? frame.value.id : frame.id;
+    const message = frame.ok ? 'the first request must be connect' : frame.message;
+    refuseConnect(connection, id, { code: 'INVALID_REQUEST', message });
+  }
+
+  /** Never rejects. */
+  async #greet(connection: Connection, stranger: Stranger, frame: RequestFrame): Promise<void> {
+    const { log, tenant } = this.#options;
+    const { id, params } = frame;
+    const lobby = this.#doors.of(tenant);
+    const greeting = await greet(lobby, this.#gate, stranger.arrival, params);
+    // It may have left, or its time may have been over, while it was looked up.
+    if (!connection.open) return;
     if (!greeting.ok) {
-      log.warn({ ip: connection.remoteAddress, error: greeting.error }, 'gateway: connect refused');
-      return refuseConnect(connection, id, greeting.error);
+      const { error } = greeting;
+      log.warn({ ip: connection.remoteAddress, error }, 'gateway: connect refused');
+      const code = (error.details as { code?: string } | undefined)?.code ?? error.code;
+      lobby.audit.turnedAway(nameOf(params), connection.remoteAddress, code);
+      return refuseConnect(connection, id, error);
     }
-    endGreeting();
-    connection.client = greeting.client;
-    const door = this.#doors.of(greeting.client.tenant);
+    this.#strangers.delete(connection);
+    stranger.end();
+    const { client } = greeting;
+    connection.client = client;
+    const door = this.#doors.of(client.tenant);
     door.connections.add(connection);
     door.replay.joined(connection);
-    connection.respond(id, helloOk(door, connection, greeting.client, greeting.protocol));
+    connection.respond(id, helloOk(door, connection, greeting));
+    door.audit.connected(client, connection.remoteAddress);
     door.presence.changed();
+    door.guard.joined(connection);
+    if (client.role === 'node') void door.devices.joined(connection);
+    for (const [bytes, isBinary] of stranger.early ?? []) {
+      this.#request(connection, bytes, isBinary);
+    }
   }
 
   #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
@@ -174,6 +204,8 @@ export class SocketServer {
   #gone(connection: Connection): void {
     connection.ended();
     this.#all.delete(connection);
+    this.#strangers.get(connection)?.end();
+    this.#strangers.delete(connection);
     const door = this.#doorOf(connection);
     if (!door?.connections.delete(connection)) return;
     door.replay.left(connection);
@@ -181,6 +213,12 @@ export class SocketServer {
     door.presence.changed();
   }
 }
+
+/** What a stranger calls itself, as far as it says so. */
+const nameOf = (params: unknown): string => {
+  const { client } = (params ?? {}) as { readonly client?: { readonly id?: unknown } | null };
+  return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'somebody';
+};
 
 const reject = (socket: Socket, status: number): void => {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);

@@ -64,6 +64,12 @@ export const CONNECT_ERROR_CODES = [
   'AUTH_DEVICE_TOKEN_MISMATCH',
   'AUTH_SCOPE_MISMATCH',
   'AUTH_RATE_LIMITED',
+  'AUTH_TAILSCALE_IDENTITY_MISSING',
+  'AUTH_TAILSCALE_PROXY_MISSING',
+  'AUTH_TAILSCALE_WHOIS_FAILED',
+  'AUTH_TAILSCALE_IDENTITY_MISMATCH',
+  'AUTH_IDENTITY_HEADER_REQUIRED',
+  'AUTH_VERIFIED_USER_REQUIRED',
   'PROTOCOL_MISMATCH',
   'DEVICE_IDENTITY_REQUIRED',
   'CONTROL_UI_ORIGIN_NOT_ALLOWED',
@@ -97,7 +103,7 @@ const ClientIdentity = Type.Object({
 
 /** An Ed25519 identity; `id` is the hex SHA-256 of the raw public key. */
 const DeviceIdentity = Type.Object({
-  id: NonEmpty,
+  id: Type.String({ minLength: 1, maxLength: 128 }),
   publicKey: NonEmpty,
   signature: NonEmpty,
   signedAt: Count,

@@ -8,12 +8,12 @@ import {
   type GatewayErrorShape,
   gatewayError,
   type RequestFrame,
-  type Scope,
 } from '../../../protocols/gateway/index.ts';
 import { targetsOf } from '../audit-trail.ts';
 import type { Client, Connection } from '../connection.ts';
 import type { Door } from '../door.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
+import { holds } from '../scopes.ts';
 import { runTable } from './agent.ts';
 import { approvalTable } from './approvals.ts';
 import { auditTable } from './audit.ts';
@@ -26,7 +26,9 @@ import { nodeTable } from './nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
 import { resumeTable } from './resume.ts';
 import { sessionDeleteTable } from './session-delete.ts';
+import { sessionReadTable } from './session-reads.ts';
 import { sessionSettingTable } from './session-settings.ts';
+import { sessionWorkTable } from './session-work.ts';
 import { sessionTable } from './sessions.ts';
 import { setupTable } from './setup.ts';
 import { workTable } from './work.ts';
@@ -35,6 +37,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ...runTable,
   ...chatTable,
   ...sessionTable,
+  ...sessionReadTable,
+  ...sessionWorkTable,
   ...sessionSettingTable,
   ...sessionDeleteTable,
   ...approvalTable,
@@ -131,12 +135,6 @@ const missing = (scope: string): TroupeError =>
   new TroupeError('FORBIDDEN', `missing scope: ${scope}`, {
     details: { code: 'MISSING_SCOPE', missingScope: scope, requiredScopes: [scope] },
   });
-
-/** admin may do everything, and who may write may read. */
-const holds = (scopes: readonly Scope[], scope: Scope): boolean =>
-  scopes.includes(scope) ||
-  scopes.includes('operator.admin') ||
-  (scope === 'operator.read' && scopes.includes('operator.write'));
 
 const invalidParams = (method: string, errors: Parameters<typeof describeErrors>[0]): TroupeError =>
   new TroupeError('INVALID_ARGUMENT', `invalid ${method} params: ${describeErrors(errors)}`, {
