@@ -3,7 +3,8 @@
  *
  *   cli/main.ts  -> dist/troupe.js (ES modules, split, so that a lazy import() stays lazy), and
  *                   dist/page-reader.js, the thread that reads large pages
- *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied)
+ *   web/main.tsx -> dist/web/      (minified; the other files of web/ are copied), and node.js, the
+ *                   page that is a device
  *   protocols/sdk/ -> dist/sdk/    (copied, and the TypeScript one as JavaScript beside)
  *
  * Invariants: chunks lie beside troupe.js, so `new URL('./web/', import.meta.url)` means dist/web
@@ -76,7 +77,7 @@ const threads = {
 
 const page = {
   absWorkingDir: root,
-  entryPoints: { main: 'web/main.tsx' },
+  entryPoints: { main: 'web/main.tsx', node: 'web/node/main.tsx' },
   outdir: 'dist/web',
   bundle: true,
   format: 'esm',

@@ -1,14 +1,13 @@
 /**
- * Chat: one conversation over one lasting connection. Sends, stops, and keeps what the page shows
- * in step with the gateway across broken connections and reloads.
+ * Chat: one open conversation. Shows what the gateway has committed and what runs say now, sends,
+ * stops.
  *
- * Invariants:
- *  1. A message gets its idempotency key once, when it is written, and is sent again under it until
- *     the gateway has acknowledged it, also after a reload of the page: it is answered once.
- *  2. After every connect, and whenever events were lost, the committed state is read again.
+ * Boundary: the connection and the list of conversations are the workspace's; messages on their way
+ * are the outbox's, which outlives this.
+ *
+ * Invariant: after every connect, and whenever events were lost, the committed state is read again.
  */
 import {
-  type AgentEvent,
   type Approval,
   activeRun,
   type ChatEvent,
@@ -19,33 +18,19 @@ import {
   type Sent,
   type SentImage,
   withAgentEvent,
-  withApproval,
   withChatEvent,
   withHistory,
-  withoutApproval,
   withoutSent,
   withSent,
 } from './conversation.ts';
-import {
-  type ConnectionState,
-  GatewayClient,
-  type GatewayClientOptions,
-  GatewayError,
-} from './gateway-client.ts';
+import type { AgentEvent } from './tool-steps.ts';
+import { newId, type Outbox, type Taken } from './outbox.ts';
 
-export type ChatView = {
-  readonly connection: ConnectionState;
-  readonly conversation: Conversation;
-};
-
-/** Where messages that are not acknowledged outlive a reload; the browser's sessionStorage fits. */
-export type Keep = Pick<Storage, 'getItem' | 'setItem'>;
-
-export type ChatOptions = Pick<GatewayClientOptions, 'url' | 'token' | 'locale' | 'openSocket'> & {
-  /** default the main session of the default agent */
-  readonly sessionKey?: string;
-  readonly keep: Keep;
-  onChange(view: ChatView): void;
+export type ChatOptions = {
+  readonly sessionKey: string;
+  readonly outbox: Outbox;
+  request<Result>(method: string, params: object): Promise<Result>;
+  onChange(conversation: Conversation): void;
 };
 
 const HISTORY_LIMIT = 200;
@@ -53,229 +38,129 @@ const HISTORY_LIMIT = 200;
 const RELOAD_MS = 60;
 
 export class Chat {
+  readonly sessionKey: string;
   readonly #options: ChatOptions;
-  readonly #client: GatewayClient;
-  #view: ChatView = { connection: { kind: 'connecting' }, conversation: emptyConversation };
-  #sessionKey: string | undefined;
+  #conversation: Conversation;
   #reload: ReturnType<typeof setTimeout> | undefined;
-  /** sends one after the other, so that they arrive in the order written */
-  #sending: Promise<void> = Promise.resolve();
+  #closed = false;
 
   constructor(options: ChatOptions) {
     this.#options = options;
-    this.#client = new GatewayClient({
-      ...options,
-      onState: (connection) => this.#connection(connection),
-      onEvent: (event, payload) => this.#event(event, payload),
-      onGap: () => this.#reloadSoon(),
-    });
+    this.sessionKey = options.sessionKey;
+    this.#conversation = { ...emptyConversation, outbox: options.outbox.of(options.sessionKey) };
   }
 
-  start(): void {
-    this.#client.start();
+  get conversation(): Conversation {
+    return this.#conversation;
   }
 
-  stop(): void {
+  close(): void {
+    this.#closed = true;
     clearTimeout(this.#reload);
-    this.#client.stop();
   }
 
   send(text: string, images: readonly SentImage[] = []): void {
     const sent: Sent = {
-      runId: newRunId(),
+      runId: newId(),
       text,
       state: 'sending',
       ...(images.length > 0 ? { images } : {}),
     };
-    this.#note(withSent(this.#view.conversation, sent));
-    this.#deliver(sent);
+    this.#note(withSent(this.#conversation, sent));
+    this.#options.outbox.deliver(this.sessionKey, sent);
   }
 
   /** Sends a failed message once more, under its own key. */
   tryAgain(sent: Sent): void {
     const { error: _, ...message } = sent;
     const again: Sent = { ...message, state: 'sending' };
-    this.#note(withSent(this.#view.conversation, again));
-    this.#deliver(again);
+    this.#note(withSent(this.#conversation, again));
+    this.#options.outbox.deliver(this.sessionKey, again);
   }
 
   discard(sent: Sent): void {
-    this.#note(withoutSent(this.#view.conversation, sent.runId));
+    this.#note(withoutSent(this.#conversation, sent.runId));
   }
 
   /** Stops the answer that is being given. */
   abort(): void {
-    const run = activeRun(this.#view.conversation);
-    const params = { sessionKey: this.#sessionKey, ...(run ? { runId: run.runId } : {}) };
+    const run = activeRun(this.#conversation);
+    const params = { sessionKey: this.sessionKey, ...(run ? { runId: run.runId } : {}) };
     // In vain when the connection broke or the run just ended: what comes next shows either.
-    this.#client.request('chat.abort', params).catch(() => this.#reloadSoon());
+    this.#options.request('chat.abort', params).catch(() => this.reloadSoon());
   }
 
-  /** Answers a question about a command; whoever was first counts, and everybody is told. */
-  decide(approval: Approval, decision: string): void {
-    const { id } = approval;
-    this.#client.request('exec.approval.resolve', { id, decision }).then(
-      () => this.#note(withoutApproval(this.#view.conversation, id)),
-      () => void this.#readApprovals(),
-    );
-  }
-
-  #connection(connection: ConnectionState): void {
-    if (connection.kind === 'online') {
-      const main = connection.hello.snapshot.sessionDefaults?.mainSessionKey;
-      this.#sessionKey = this.#options.sessionKey ?? main ?? 'main';
-      this.#show({ connection, conversation: this.#withKept() });
-      void this.#catchUp();
-    } else this.#show({ ...this.#view, connection });
-  }
-
-  /** First the committed state, then what this page has not been able to say. */
-  async #catchUp(): Promise<void> {
-    await Promise.all([this.#readHistory(), this.#readApprovals()]);
-    for (const sent of this.#view.conversation.outbox) {
-      if (sent.state === 'sending') this.#deliver(sent);
-    }
-  }
-
-  #event(event: string, payload: unknown): void {
-    const { conversation } = this.#view;
-    if (event === 'chat') {
-      const chat = payload as ChatEvent & { sessionKey: string };
-      if (chat.sessionKey !== this.#sessionKey) return;
-      this.#note(withChatEvent(conversation, chat));
-      if (chat.state !== 'delta') this.#reloadSoon();
-    } else if (event === 'exec.approval.requested') {
-      const approval = payload as Approval;
-      if (approval.request.sessionKey === this.#sessionKey)
-        this.#note(withApproval(conversation, approval));
-    } else if (event === 'exec.approval.resolved') {
-      this.#note(withoutApproval(conversation, (payload as Approval).id));
-    } else if (event === 'agent') {
-      const agent = payload as AgentEvent;
-      const { runId, data } = agent;
-      if (agent.stream === 'subagent') {
-        if (data.parentSessionKey === this.#sessionKey) this.#reloadSoon();
-        return;
-      }
-      const ours = knowsRun(conversation, runId) || data.sessionKey === this.#sessionKey;
-      if (!ours) return;
-      this.#note(withAgentEvent(conversation, agent));
-      const newStep = agent.stream === 'tool' && data.phase === 'start';
-      if (newStep || agent.stream === 'steer' || !knowsRun(conversation, runId)) this.#reloadSoon();
-    }
-  }
-
-  #deliver(sent: Sent): void {
-    this.#sending = this.#sending.then(() => this.#deliverNow(sent));
-  }
-
-  async #deliverNow(sent: Sent): Promise<void> {
-    const { runId, text, images } = sent;
-    if (!this.#client.online) return;
-    const params = {
-      sessionKey: this.#sessionKey,
-      message: text,
-      idempotencyKey: runId,
-      ...(images ? { attachments: images.map((image) => ({ type: 'image', ...image })) } : {}),
-    };
+  /** Reads the committed state, for instance after a connect. Never rejects. */
+  async catchUp(): Promise<void> {
+    const params = { sessionKey: this.sessionKey, limit: HISTORY_LIMIT };
     try {
-      const { queued, status, command } = await this.#client.request<Taken>('chat.send', params);
-      this.#acknowledged({ ...sent, state: 'accepted', ...(command ? { command } : {}) });
-      if (command) return;
-      if (status !== 'started') this.#reloadSoon();
-      else if (!queued)
-        this.#event('agent', { runId, stream: 'lifecycle', data: { phase: 'start' } });
-    } catch (error) {
-      const failure = error as GatewayError;
-      if (failure.code === 'DISCONNECTED') return;
-      this.#acknowledged({ ...sent, state: 'failed', error: failure.message });
-    }
-  }
-
-  /** Only a message that is still shown: history may have come first. */
-  #acknowledged(sent: Sent): void {
-    const { conversation } = this.#view;
-    if (conversation.outbox.some(({ runId }) => runId === sent.runId)) {
-      this.#note(withSent(conversation, sent));
-    }
-  }
-
-  #reloadSoon(): void {
-    this.#reload ??= setTimeout(() => {
-      this.#reload = undefined;
-      void this.#readHistory();
-    }, RELOAD_MS);
-  }
-
-  async #readHistory(): Promise<void> {
-    const params = { sessionKey: this.#sessionKey, limit: HISTORY_LIMIT };
-    try {
-      const history = await this.#client.request<History>('chat.history', params);
-      this.#note(withHistory(this.#view.conversation, history));
+      const history = await this.#options.request<History>('chat.history', params);
+      this.#note(withHistory(this.#conversation, history));
     } catch {
       // The connection broke: the next one reads it.
     }
   }
 
-  async #readApprovals(): Promise<void> {
-    try {
-      const approvals = await this.#client.request<readonly Approval[]>('exec.approval.list', {});
-      const ours = approvals.filter(({ request }) => request.sessionKey === this.#sessionKey);
-      this.#note({ ...this.#view.conversation, approvals: ours });
-    } catch {
-      // The connection broke, or this page may not answer: somebody else does.
+  /** The commands that wait for a person; one that is of no conversation is asked in each. */
+  asked(all: readonly Approval[]): void {
+    const approvals = all.filter(
+      ({ request }) => (request.sessionKey ?? this.sessionKey) === this.sessionKey,
+    );
+    this.#note({ ...this.#conversation, approvals });
+  }
+
+  event(event: string, payload: unknown): void {
+    if (event === 'chat') {
+      const chat = payload as ChatEvent & { sessionKey: string };
+      if (chat.sessionKey !== this.sessionKey) return;
+      this.#note(withChatEvent(this.#conversation, chat));
+      if (chat.state !== 'delta') this.reloadSoon();
+    } else if (event === 'agent') this.#agentEvent(payload as AgentEvent);
+  }
+
+  /** The gateway took a message of this conversation, or did not. */
+  settled(sent: Sent, taken: Taken | undefined): void {
+    if (!this.#conversation.outbox.some(({ runId }) => runId === sent.runId)) return;
+    this.#note(withSent(this.#conversation, sent));
+    if (taken === undefined || taken.command) return;
+    if (taken.status !== 'started') this.reloadSoon();
+    else if (!taken.queued) {
+      const { runId } = sent;
+      this.event('agent', { runId, stream: 'lifecycle', data: { phase: 'start' } });
     }
   }
 
-  /** What was kept over a reload, once the session is known; what is there already is newer. */
-  #withKept(): Conversation {
-    const { conversation } = this.#view;
-    const here = new Set(conversation.outbox.map(({ runId }) => runId));
-    const kept = readKept(this.#options.keep, this.#keepKey()).filter(
-      ({ runId }) => !here.has(runId),
-    );
-    return { ...conversation, outbox: [...kept, ...conversation.outbox] };
+  #agentEvent(agent: AgentEvent): void {
+    const { runId, data } = agent;
+    if (agent.stream === 'subagent') {
+      if (data.parentSessionKey === this.sessionKey) this.reloadSoon();
+      return;
+    }
+    const ours =
+      knowsRun(this.#conversation, runId) ||
+      data.sessionKey === this.sessionKey ||
+      agent.sessionKey === this.sessionKey;
+    if (!ours) return;
+    this.#note(withAgentEvent(this.#conversation, agent));
+    const newStep = agent.stream === 'tool' && data.phase === 'start';
+    if (newStep || agent.stream === 'steer' || !knowsRun(this.#conversation, runId))
+      this.reloadSoon();
+  }
+
+  /** Something is different that events do not tell whole. */
+  reloadSoon(): void {
+    this.#reload ??= setTimeout(() => {
+      this.#reload = undefined;
+      void this.catchUp();
+    }, RELOAD_MS);
   }
 
   #note(conversation: Conversation): void {
-    const before = this.#view.conversation.outbox;
-    this.#show({ ...this.#view, conversation });
-    if (conversation.outbox !== before && this.#sessionKey !== undefined) {
-      keepOutbox(this.#options.keep, this.#keepKey(), conversation.outbox);
-    }
-  }
-
-  #keepKey(): string {
-    return `troupe.outbox.${this.#sessionKey}`;
-  }
-
-  #show(view: ChatView): void {
-    this.#view = view;
-    this.#options.onChange(view);
+    if (this.#closed) return;
+    const before = this.#conversation.outbox;
+    this.#conversation = conversation;
+    if (conversation.outbox !== before)
+      this.#options.outbox.keep(this.sessionKey, conversation.outbox);
+    this.#options.onChange(conversation);
   }
 }
-
-type Taken = { readonly queued?: boolean; readonly status: string; readonly command?: boolean };
-
-/** Where images do not fit, the messages without them are kept. */
-const keepOutbox = (keep: Keep, key: string, outbox: readonly Sent[]): void => {
-  try {
-    keep.setItem(key, JSON.stringify(outbox));
-  } catch {
-    keep.setItem(key, JSON.stringify(outbox.filter(({ images }) => images === undefined)));
-  }
-};
-
-const readKept = (keep: Keep, key: string): readonly Sent[] => {
-  try {
-    return JSON.parse(keep.getItem(key) ?? '[]') as Sent[];
-  } catch {
-    return [];
-  }
-};
-
-/** 128 random bits. crypto.randomUUID is missing on plain-HTTP pages of other hosts. */
-const newRunId = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');

@@ -1,31 +1,44 @@
 /**
- * Where one writes: Enter sends, Shift+Enter makes a new line; images are pasted or picked; an
- * answer that runs can be stopped.
+ * Where one writes: Enter sends, Shift+Enter makes a new line; images are pasted, dropped or
+ * picked; an answer that runs can be stopped. What is written and not sent stays with its
+ * conversation.
  */
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SentImage } from './conversation.ts';
-import { IMAGE_TYPES, imagesOf } from './images.ts';
+import { type Draft, draftOf, keepDraft } from './drafts.ts';
+import { IMAGE_TYPES, imageLimits, withFiles } from './images.ts';
 import { strings } from './strings.ts';
 
 export const Composer = (props: {
+  sessionKey: string;
   busy: boolean;
   online: boolean;
   onSend: (text: string, images: readonly SentImage[]) => void;
   onStop: () => void;
 }) => {
-  const { busy, online, onSend, onStop } = props;
-  const [text, setText] = useState('');
-  const [images, setImages] = useState<readonly SentImage[]>([]);
+  const { sessionKey, busy, online, onSend, onStop } = props;
+  const [{ text, images }, setDraft] = useState<Draft>(() => draftOf(sessionKey));
+  const [refused, setRefused] = useState<readonly string[]>([]);
+  const latest = useRef<Draft>({ text, images });
+  const change = (part: Partial<Draft>) => {
+    latest.current = { ...latest.current, ...part };
+    keepDraft(sessionKey, latest.current);
+    setDraft(latest.current);
+  };
   const add = (files: Iterable<File>) =>
-    void imagesOf(files).then((more) => setImages((now) => [...now, ...more]));
+    void withFiles(latest.current.images, files).then((added) => {
+      change({ images: added.images });
+      setRefused(added.refused);
+    });
   const field = useRef<HTMLTextAreaElement>(null);
   useGrow(field, text);
+  const dropping = useDrop(add);
   const send = (event?: Event) => {
     event?.preventDefault();
     if (text.trim() === '') return;
     onSend(text.trim(), images);
-    setText('');
-    setImages([]);
+    change({ text: '', images: [] });
+    setRefused([]);
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -34,7 +47,9 @@ export const Composer = (props: {
   };
   return (
     <form class="composer" onSubmit={send}>
-      <Images images={images} onChange={setImages} />
+      <Images images={images} onChange={(left) => change({ images: left })} />
+      <Refusals refused={refused} />
+      {dropping && <p class="drop">{strings.dropHere}</p>}
       <div class="field">
         <ImagePicker onFiles={add} />
         <textarea
@@ -46,12 +61,18 @@ export const Composer = (props: {
           aria-label={strings.placeholder}
           aria-describedby="hint"
           autoFocus
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => change({ text: event.currentTarget.value })}
           onKeyDown={onKeyDown}
           onPaste={({ clipboardData }) => add(clipboardData?.files ?? [])}
         />
         {busy && (
-          <button type="button" class="stop" onClick={onStop} disabled={!online}>
+          <button
+            type="button"
+            class="stop"
+            aria-keyshortcuts="Escape"
+            onClick={onStop}
+            disabled={!online}
+          >
             {strings.stop}
           </button>
         )}
@@ -64,7 +85,7 @@ export const Composer = (props: {
   );
 };
 
-/** What goes with the message, each to be left out again. */
+/** What goes with the message, each to be left out again; and how much may. */
 const Images = (props: {
   images: readonly SentImage[];
   onChange: (images: readonly SentImage[]) => void;
@@ -72,25 +93,37 @@ const Images = (props: {
   const { images, onChange } = props;
   if (images.length === 0) return null;
   return (
-    <ul class="images">
-      {images.map((image, at) => (
-        <li key={at}>
-          <img src={`data:${image.mimeType};base64,${image.content}`} alt={image.fileName} />
-          <button
-            type="button"
-            aria-label={strings.removeImage(image.fileName)}
-            onClick={() => onChange(images.filter((each) => each !== image))}
-          >
-            ×
-          </button>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="images">
+        {images.map((image, at) => (
+          <li key={at}>
+            <img src={`data:${image.mimeType};base64,${image.content}`} alt={image.fileName} />
+            <button
+              type="button"
+              aria-label={strings.removeImage(image.fileName)}
+              onClick={() => onChange(images.filter((each) => each !== image))}
+            >
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p class="muted">{imageLimits()}</p>
+    </>
   );
 };
 
+const Refusals = ({ refused }: { refused: readonly string[] }) =>
+  refused.length === 0 ? null : (
+    <ul class="refused failed" role="alert">
+      {refused.map((why) => (
+        <li key={why}>{why}</li>
+      ))}
+    </ul>
+  );
+
 const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) => (
-  <label class="add-images" title={strings.addImages}>
+  <label class="add-images" title={`${strings.addImages}. ${imageLimits()}`}>
     <span aria-hidden="true">+</span>
     <input
       type="file"
@@ -104,6 +137,36 @@ const ImagePicker = ({ onFiles }: { onFiles: (files: Iterable<File>) => void }) 
     />
   </label>
 );
+
+/** Files may be dropped anywhere on the page. True while they are held over it. */
+const useDrop = (onFiles: (files: Iterable<File>) => void): boolean => {
+  const [over, setOver] = useState(false);
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => {
+    const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files');
+    const onOver = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const onLeave = ({ relatedTarget }: DragEvent) => relatedTarget === null && setOver(false);
+    const onDrop = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      latest.current([...(event.dataTransfer?.files ?? [])]);
+    };
+    const listeners = { dragover: onOver, dragleave: onLeave, drop: onDrop } as const;
+    for (const [name, call] of Object.entries(listeners))
+      addEventListener(name, call as EventListener);
+    return () => {
+      for (const [name, call] of Object.entries(listeners))
+        removeEventListener(name, call as EventListener);
+    };
+  }, []);
+  return over;
+};
 
 /** The field is as high as its text; the style sheet bounds it. */
 const useGrow = (field: { current: HTMLTextAreaElement | null }, text: string) => {

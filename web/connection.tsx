@@ -3,21 +3,89 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ConnectionState } from './gateway-client.ts';
 import { strings } from './strings.ts';
+import { keepTheme, keptTheme, nextTheme } from './theme.ts';
 
-export const Header = ({ state, onRetry }: { state: ConnectionState; onRetry: () => void }) => (
-  <header>
-    <h1>{strings.title}</h1>
-    <div class={`connection ${state.kind}`} role="status">
-      <span class="dot" aria-hidden="true" />
-      <Status state={state} />
-      {state.kind === 'waiting' && !state.restarting && (
-        <button type="button" class="quiet" onClick={onRetry}>
-          {strings.retryNow}
-        </button>
-      )}
-    </div>
-  </header>
+/** The head of the page: what is open, how the connection is, and the ways to everything else. */
+export const Header = (props: {
+  state: ConnectionState;
+  title: string;
+  menuOpen: boolean;
+  /** undefined: the gateway has no devices */
+  questions: number | undefined;
+  onMenu: () => void;
+  onDevices: () => void;
+  onHelp: () => void;
+  onRetry: () => void;
+}) => {
+  const { state, title, menuOpen, questions, onMenu, onDevices, onHelp, onRetry } = props;
+  return (
+    <header>
+      <button
+        id="menu"
+        type="button"
+        class="icon"
+        aria-label={strings.menu}
+        aria-expanded={menuOpen}
+        aria-controls="sessions"
+        onClick={onMenu}
+      >
+        ☰
+      </button>
+      <h1>{title}</h1>
+      <div class={`connection ${state.kind}`} role="status">
+        <span class="dot" aria-hidden="true" />
+        <Status state={state} />
+        {state.kind === 'waiting' && !state.restarting && (
+          <button type="button" class="quiet" onClick={onRetry}>
+            {strings.retryNow}
+          </button>
+        )}
+      </div>
+      {questions !== undefined && <DevicesButton questions={questions} onClick={onDevices} />}
+      <ThemeButton />
+      <button type="button" class="icon" aria-label={strings.shortcuts} onClick={onHelp}>
+        ?
+      </button>
+    </header>
+  );
+};
+
+const DevicesButton = ({ questions, onClick }: { questions: number; onClick: () => void }) => (
+  <button
+    id="devices"
+    type="button"
+    class="icon"
+    aria-label={
+      questions > 0 ? `${strings.devices}: ${strings.devicesAsking(questions)}` : strings.devices
+    }
+    title={strings.devices}
+    onClick={onClick}
+  >
+    <span aria-hidden="true">▣</span>
+    {questions > 0 && (
+      <span class="badge" aria-hidden="true">
+        {questions}
+      </span>
+    )}
+  </button>
 );
+
+const THEME_SIGNS = { system: '◐', light: '☀', dark: '☾' };
+
+const ThemeButton = () => {
+  const [theme, setTheme] = useState(keptTheme);
+  const onClick = () => {
+    const next = nextTheme(theme);
+    keepTheme(next);
+    setTheme(next);
+  };
+  const name = strings.theme[theme];
+  return (
+    <button type="button" class="icon theme" aria-label={name} title={name} onClick={onClick}>
+      {THEME_SIGNS[theme]}
+    </button>
+  );
+};
 
 const Status = ({ state }: { state: ConnectionState }) => {
   switch (state.kind) {

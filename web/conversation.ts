@@ -7,15 +7,7 @@
  * together, so nothing is shown twice: history beats live, and both beat the outbox.
  */
 import type { Origin, Subagent } from './agents-talk.ts';
-import { shortArguments } from './short-arguments.ts';
-
-export type ToolStep = {
-  readonly callId: string;
-  readonly name: string;
-  readonly state: 'running' | 'done' | 'failed';
-  /** first words of its arguments */
-  readonly about?: string;
-};
+import { type AgentEvent, type Call, callsOf, stepAfter, type ToolStep } from './tool-steps.ts';
 
 export type HistoryItem = {
   readonly id: string;
@@ -27,6 +19,9 @@ export type HistoryItem = {
   readonly name?: string;
   readonly failed?: boolean;
   readonly about?: string;
+  readonly args?: string;
+  readonly startedAt?: number;
+  readonly endedAt?: number;
   readonly images?: number;
   /** of a message that no person wrote */
   readonly origin?: Origin;
@@ -79,10 +74,16 @@ export type Approval = {
   readonly id: string;
   readonly request: {
     readonly command: string;
-    readonly detail: string;
+    readonly detail?: string;
     readonly sessionKey: string | null;
-    readonly allowedDecisions: readonly string[];
+    readonly allowedDecisions?: readonly string[];
+    /** who asks, and where it would run */
+    readonly agentId?: string | null;
+    readonly host?: string | null;
+    readonly nodeId?: string | null;
+    readonly cwd?: string | null;
   };
+  readonly expiresAtMs?: number;
 };
 
 export type Conversation = {
@@ -132,6 +133,7 @@ type Part = {
 };
 export type HistoryMessage = {
   readonly id?: string;
+  readonly timestamp?: number;
   readonly runId?: string;
   readonly role: string;
   readonly content: string | readonly Part[];
@@ -190,17 +192,10 @@ const withoutTold = (run: LiveRun, history: readonly HistoryItem[]): LiveRun => 
   };
 };
 
-const callsOf = ({ content }: HistoryMessage): readonly (readonly [string, string])[] =>
-  typeof content === 'string'
-    ? []
-    : content.flatMap(({ type, id, arguments: args }) =>
-        type === 'toolCall' && id !== undefined ? [[id, shortArguments(args)] as const] : [],
-      );
-
 const itemOf = (
   message: HistoryMessage,
   at: number,
-  calls: ReadonlyMap<string, string>,
+  calls: ReadonlyMap<string, Call>,
 ): HistoryItem => {
   const { role, content, runId, toolCallId, toolName, isError } = message;
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
@@ -212,9 +207,11 @@ const itemOf = (
     return { ...item, role, ...(images > 0 ? { images } : {}), ...(origin ? { origin } : {}) };
   if (role === 'system') return { ...item, role: 'marker' };
   if (role === 'toolResult') {
-    const about = calls.get(toolCallId ?? '') ?? '';
-    const tool = { name: toolName ?? '', failed: isError ?? false, about };
-    return { ...item, ...tool, role: 'tool', ...(toolCallId ? { callId: toolCallId } : {}) };
+    const call = calls.get(toolCallId ?? '');
+    const { timestamp: endedAt } = message;
+    const tool = { name: toolName ?? '', failed: isError ?? false, ...call };
+    const told = { ...(toolCallId ? { callId: toolCallId } : {}), ...(endedAt ? { endedAt } : {}) };
+    return { ...item, ...tool, role: 'tool', ...told };
   }
   const how = endings[message.stopReason ?? ''];
   if (how !== undefined)
@@ -266,33 +263,14 @@ const withChat = (now: Conversation, event: ChatEvent): Conversation => {
   }
 };
 
-/** Payload of the event `agent`, as far as the page reads it. */
-export type AgentEvent = {
-  readonly runId: string;
-  readonly stream: string;
-  readonly data: {
-    readonly phase?: string;
-    readonly sessionKey?: string;
-    readonly toolCallId?: string;
-    readonly name?: string;
-    readonly isError?: boolean;
-    readonly args?: unknown;
-    readonly parentSessionKey?: string;
-  };
-};
-
-export const withAgentEvent = (
-  now: Conversation,
-  { runId, stream, data }: AgentEvent,
-): Conversation => {
+export const withAgentEvent = (now: Conversation, event: AgentEvent): Conversation => {
+  const { runId, stream, data } = event;
   if (stream === 'lifecycle' && data.phase === 'start') return withLive(now, runId, () => ({}));
-  if (stream !== 'tool' || data.toolCallId === undefined) return now;
-  const { toolCallId: callId, name = '', phase, isError } = data;
-  const state = phase !== 'result' ? 'running' : isError ? 'failed' : 'done';
+  const { toolCallId: callId } = data;
+  if (stream !== 'tool' || callId === undefined) return now;
   return withLive(now, runId, ({ tools }) => {
     const known = tools.find((step) => step.callId === callId);
-    const about = phase === 'start' ? shortArguments(data.args) : (known?.about ?? '');
-    const step: ToolStep = { callId, name, state, about };
+    const step = stepAfter(known ?? { callId, name: data.name ?? '', state: 'running' }, event);
     return {
       tools: known ? tools.map((each) => (each === known ? step : each)) : [...tools, step],
     };
@@ -319,15 +297,13 @@ const settled = (now: Conversation, runId: string): Conversation => {
   return { ...withoutLive(withoutSent(now, runId), runId), asides: [...now.asides, aside] };
 };
 
-export const withApproval = (now: Conversation, approval: Approval): Conversation => ({
-  ...now,
-  approvals: [...now.approvals.filter(({ id }) => id !== approval.id), approval],
-});
+export const withApproval = (now: readonly Approval[], approval: Approval): readonly Approval[] => [
+  ...withoutApproval(now, approval.id),
+  approval,
+];
 
-export const withoutApproval = (now: Conversation, id: string): Conversation => ({
-  ...now,
-  approvals: now.approvals.filter((each) => each.id !== id),
-});
+export const withoutApproval = (now: readonly Approval[], id: string): readonly Approval[] =>
+  now.filter((each) => each.id !== id);
 
 const withLive = (
   now: Conversation,

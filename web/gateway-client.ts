@@ -8,6 +8,9 @@
  *  1. A refused secret ends the tries: guessing again would lock the address out.
  *  2. Every request settles: with its answer, or as GatewayError DISCONNECTED when the connection
  *     breaks. Whoever sent it may then send it again with the same idempotency key.
+ *  3. Events are passed on in their order. Those that were missed while it was away come before
+ *     `online`, where the gateway still has them; else whoever listens reads the state again, which
+ *     it does after every connect.
  */
 import type { GatewayErrorShape, HelloOk } from '../protocols/gateway/index.ts';
 
@@ -17,7 +20,12 @@ export type ConnectionState =
   /** `retryAt` is of Date.now() */
   | { readonly kind: 'waiting'; readonly retryAt: number; readonly restarting: boolean }
   /** `code` is a ConnectErrorCode where the gateway gave one */
-  | { readonly kind: 'refused'; readonly code: string; readonly message: string };
+  | {
+      readonly kind: 'refused';
+      readonly code: string;
+      readonly message: string;
+      readonly details: unknown;
+    };
 
 export type GatewayEvents = {
   onState(state: ConnectionState): void;
@@ -33,9 +41,11 @@ export class GatewayError extends Error {
   readonly detail: string;
   /** the same request may succeed later */
   readonly retryable: boolean;
+  readonly details: unknown;
   constructor(error: GatewayErrorShape) {
     super(error.message);
     this.code = error.code;
+    this.details = error.details;
     this.detail = (error.details as { code?: string } | undefined)?.code ?? error.code;
     this.retryable = error.retryable ?? false;
   }
@@ -49,6 +59,9 @@ const RETRY_MS = { first: 500, most: 10_000, restart: 300 };
 /** The gateway ticks every 30 s; after two of them unheard the connection is dead. */
 const SILENCE_MS = 65_000;
 
+/** Events that wait until those are told that were missed; how many of these are still to come. */
+type Resuming = { readonly held: Frame[]; missing: number | undefined };
+
 type Answer = { resolve(payload: unknown): void; reject(error: GatewayError): void };
 type Frame = {
   readonly type: 'res' | 'event';
@@ -60,10 +73,15 @@ type Frame = {
   readonly error?: GatewayErrorShape;
 };
 
+/** What the gateway asks a device to sign. */
+export type Challenge = { readonly nonce: string; readonly ts: number };
+
 export type GatewayClientOptions = GatewayEvents & {
   readonly url: string;
   readonly token: string;
   readonly locale: string;
+  /** who connects, as what: `client`, `role`, `scopes`, …; asked for at every connect */
+  introduce(challenge: Challenge): object | Promise<object>;
   /** default the browser's WebSocket */
   readonly openSocket?: (url: string) => WebSocket;
 };
@@ -77,6 +95,10 @@ export class GatewayClient {
   #ids = 0;
   #seq = 0;
   #restarting = false;
+  /** of the connection there is, and of the one before it */
+  #server: { readonly connId: string; readonly bootId?: string } | undefined;
+  #lost: { readonly connId: string; readonly bootId?: string; readonly seq: number } | undefined;
+  #resuming: Resuming | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
@@ -97,7 +119,7 @@ export class GatewayClient {
     const open = this.#options.openSocket ?? ((url) => new WebSocket(url));
     const socket = open(this.#options.url);
     this.#socket = socket;
-    this.#seq = 0;
+    this.#lose();
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data)) as Frame));
     socket.addEventListener('close', () => this.#broken(socket));
     socket.addEventListener('error', () => {});
@@ -134,44 +156,86 @@ export class GatewayClient {
       return;
     }
     if (frame.event === 'connect.challenge') {
-      this.#hello().catch(() => this.#socket?.close());
+      this.#hello(frame.payload as Challenge).catch(() => this.#socket?.close());
       return;
     }
     if (frame.seq !== undefined) {
       if (frame.seq !== this.#seq + 1) this.#options.onGap();
       this.#seq = frame.seq;
     }
-    if (frame.event === 'shutdown') this.#restarting = true;
-    else if (frame.event) this.#options.onEvent(frame.event, frame.payload);
+    if (this.#resuming === undefined) this.#pass(frame);
+    else this.#resume(frame, this.#resuming);
   }
 
-  async #hello(): Promise<void> {
-    const { token, locale } = this.#options;
-    const client = {
-      id: 'webchat-ui',
-      displayName: 'troupe page',
-      version: '1.0.0',
-      platform: 'web',
-      mode: 'webchat',
-    };
+  #pass({ event, payload }: Frame): void {
+    if (event === 'shutdown') this.#restarting = true;
+    else if (event) this.#options.onEvent(event, payload);
+  }
+
+  /** What was missed comes first, what came since the hello behind it. */
+  #resume(frame: Frame, resuming: Resuming): void {
+    if (resuming.missing === undefined) {
+      resuming.held.push(frame);
+      return;
+    }
+    this.#pass(frame);
+    resuming.missing--;
+    this.#resumed(resuming);
+  }
+
+  #resumed({ missing, held }: Resuming): void {
+    if (missing !== 0) return;
+    this.#resuming = undefined;
+    for (const frame of held) this.#pass(frame);
+  }
+
+  /** Remembers the connection that is over, and how far its events came. */
+  #lose(): void {
+    this.#lost = this.#server && { ...this.#server, seq: this.#seq };
+    this.#server = undefined;
+    this.#resuming = undefined;
+    this.#seq = 0;
+  }
+
+  /** Asks for the events that were missed, where the gateway can tell them. */
+  async #askMissed({ server, features }: HelloOk): Promise<void> {
+    this.#server = { connId: server.connId, ...(server.bootId ? { bootId: server.bootId } : {}) };
+    if (this.#lost === undefined || !features.methods.includes('events.resume')) return;
+    const resuming: Resuming = { held: [], missing: undefined };
+    this.#resuming = resuming;
+    const answer = await this.request<{ frames?: number }>('events.resume', this.#lost).catch(
+      (error: GatewayError): { frames?: number } => {
+        if (error.code === 'DISCONNECTED') throw error;
+        return {};
+      },
+    );
+    resuming.missing = answer.frames ?? 0;
+    this.#resumed(resuming);
+  }
+
+  async #hello(challenge: Challenge): Promise<void> {
+    const { token, locale, introduce } = this.#options;
     const params = {
       minProtocol: PROTOCOL,
       maxProtocol: PROTOCOL,
-      client,
-      role: 'operator',
-      scopes: ['operator.read', 'operator.write', 'operator.approvals'],
-      caps: ['tool-events'],
       ...(token === '' ? {} : { auth: { token, password: token } }),
       locale,
+      ...(await introduce(challenge)),
     };
     try {
       const hello = await this.request<HelloOk>('connect', params);
+      await this.#askMissed(hello);
       this.#attempts = 0;
       this.#restarting = false;
       this.#enter({ kind: 'online', hello });
     } catch (error) {
       if (!(error instanceof GatewayError) || error.retryable) throw error;
-      this.#enter({ kind: 'refused', code: error.detail, message: error.message });
+      this.#enter({
+        kind: 'refused',
+        code: error.detail,
+        message: error.message,
+        details: error.details,
+      });
     }
   }
 

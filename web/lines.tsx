@@ -1,22 +1,27 @@
 /** The conversation as a log, oldest first, that stays at its end unless one has scrolled up. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import {
+  activeRun,
   type Approval,
   type Conversation,
   type Ending,
+  type HistoryItem,
   type Sent,
-  type ToolStep,
 } from './conversation.ts';
 import { AgentMessage, ParentLink, SubagentCard } from './agents-talk-view.tsx';
 import { ApprovalCard } from './approval-card.tsx';
+import { ToolCard } from './tool-card.tsx';
 import { type Line, linesOf } from './reading-order.ts';
 import { RichText } from './rich-text.tsx';
 import { strings } from './strings.ts';
+import type { ToolStep } from './tool-steps.ts';
 
 export type LineActions = {
   tryAgain(sent: Sent): void;
   discard(sent: Sent): void;
   decide(approval: Approval, decision: string): void;
+  /** Sends the words of a run that did not end well once more, as a new message. */
+  askAgain(text: string): void;
 };
 
 /** Closer to the end than this counts as at the end. */
@@ -39,7 +44,13 @@ export const Lines = (props: {
         {conversation.hasMore && <li class="note">{strings.earlier}</li>}
         {conversation.loaded && lines.length === 0 && <li class="note empty">{strings.empty}</li>}
         {lines.map((line) => (
-          <LineView key={line.key} line={line} online={online} actions={actions} />
+          <LineView
+            key={line.key}
+            line={line}
+            conversation={conversation}
+            online={online}
+            actions={actions}
+          />
         ))}
         {conversation.approvals.map((approval) => (
           <ApprovalCard
@@ -60,26 +71,54 @@ export const Lines = (props: {
   );
 };
 
-const LineView = ({
-  line,
-  online,
-  actions,
-}: {
+/**
+ * What a person asked in a run; undefined where nobody did, or it had images, which are not kept.
+ */
+const askedIn = (now: Conversation, runId: string | undefined): string | undefined => {
+  const said = now.history.find((item) => item.runId === runId && item.role === 'user');
+  if (said === undefined) return now.outbox.find((sent) => sent.runId === runId)?.text;
+  return said.origin || said.images ? undefined : said.text;
+};
+
+const stepOf = (item: HistoryItem, key: string): ToolStep => {
+  const { name = '', failed = false, about = '', args = '', text, startedAt, endedAt } = item;
+  return {
+    callId: key,
+    name,
+    state: failed ? 'failed' : 'done',
+    about,
+    args,
+    result: text,
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(endedAt === undefined ? {} : { endedAt }),
+  };
+};
+
+const lastRunOf = ({ history, live }: Conversation): string | undefined =>
+  live.findLast(({ torso }) => !torso)?.runId ?? history.at(-1)?.runId;
+
+const LineView = (props: {
   line: Line;
+  conversation: Conversation;
   online: boolean;
   actions: LineActions;
 }) => {
+  const { line, conversation, online, actions } = props;
+  /** Only of the last: what came after it may rest on it. */
+  const askAgain = (runId: string | undefined) => {
+    const text = runId === lastRunOf(conversation) ? askedIn(conversation, runId) : undefined;
+    return text === undefined || activeRun(conversation) ? undefined : () => actions.askAgain(text);
+  };
   switch (line.kind) {
     case 'history': {
-      const { role, text, name = '', failed = false, about = '', images, end, origin } = line.item;
+      const { role, text, images, end, origin } = line.item;
       if (origin) return <AgentMessage origin={origin} text={text} />;
       if (role === 'user') return <Message from="user" text={text} images={images ?? 0} />;
       if (role === 'marker') return <li class="note marker">{text}</li>;
       if (role === 'tool') {
-        const state = failed ? 'failed' : 'done';
-        return <Tool step={{ callId: line.key, name, state, about }} result={text} />;
+        return <ToolCard step={stepOf(line.item, line.key)} />;
       }
-      if (end) return <End end={end} />;
+      if (end) return <End end={end} onAskAgain={askAgain(line.item.runId)} />;
       return text === '' ? null : <Message from="agent" text={text} />;
     }
     case 'subagent':
@@ -101,10 +140,10 @@ const LineView = ({
       return (
         <>
           {tools.map((step) => (
-            <Tool key={step.callId} step={step} />
+            <ToolCard key={step.callId} step={step} />
           ))}
           {(text !== '' || silent) && <Message from="agent" text={text} busy={!done} />}
-          {end && <End end={end} />}
+          {end && <End end={end} onAskAgain={askAgain(line.run.runId)} />}
         </>
       );
     }
@@ -171,40 +210,22 @@ const SentView = (props: {
   );
 };
 
-const toolTexts = {
-  running: strings.toolRunning,
-  done: strings.toolUsed,
-  failed: strings.toolFailed,
-};
-
-/** Name, arguments in short and state; the result when one asks for it. */
-const Tool = ({ step, result }: { step: ToolStep; result?: string }) => {
-  const title = (
-    <>
-      {toolTexts[step.state](step.name)}
-      {step.about ? <code>{step.about}</code> : null}
-    </>
-  );
-  return (
-    <li class={`tool ${step.state}`}>
-      {result ? (
-        <details>
-          <summary>{title}</summary>
-          <pre tabIndex={0}>{result}</pre>
-        </details>
-      ) : (
-        <span>{title}</span>
-      )}
-    </li>
-  );
-};
-
-const End = ({ end }: { end: Ending }) => {
-  if (end.how === 'aborted') return <li class="note">{strings.stopped}</li>;
+const End = ({ end, onAskAgain }: { end: Ending; onAskAgain?: (() => void) | undefined }) => {
   const what = end.how === 'timeout' ? strings.timedOut : strings.failed;
   return (
-    <li class="note failed" role="alert">
-      {what}: {end.message || strings.unknownError}
+    <li class={`note ${end.how === 'aborted' ? '' : 'failed'}`}>
+      {end.how === 'aborted' ? (
+        strings.stopped
+      ) : (
+        <span role="alert">
+          {what}: {end.message || strings.unknownError}
+        </span>
+      )}
+      {onAskAgain && (
+        <button type="button" class="quiet" onClick={onAskAgain}>
+          {strings.askAgain}
+        </button>
+      )}
     </li>
   );
 };

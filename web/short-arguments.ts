@@ -10,3 +10,9 @@ export const shortArguments = (args: unknown): string => {
   if (line === '{}' || line === '""') return '';
   return line.length > ABOUT_CHARACTERS_MAX ? `${line.slice(0, ABOUT_CHARACTERS_MAX)}…` : line;
 };
+
+/** All of a call's arguments, to be read: none as nothing. */
+export const longArguments = (args: unknown): string => {
+  const text = JSON.stringify(args ?? {}, null, 2);
+  return text === '{}' || text === '""' ? '' : text;
+};

@@ -28,18 +28,47 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Own scripts and styles only, no frames, no forms, and talk to nobody but this gateway. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-  "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const policyWith = (frames: string): string =>
+  `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; ` +
+  `connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; ${frames}`;
+
+/** The page that is a device (ND2) frames what agents show, and nothing else. */
+const NODE_PAGE = '/node.html';
+/**
+ * What agents show is written into this empty page by the one around it: no script runs in it,
+ * whatever stands in the text, nothing is fetched, and it leads nowhere.
+ */
+const CANVAS_PAGE = '/canvas.html';
+
+const POLICIES: Readonly<Record<string, string>> = {
+  [NODE_PAGE]: policyWith("media-src 'self' blob:; frame-src 'self'; frame-ancestors 'none'"),
+  [CANVAS_PAGE]:
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; media-src data:; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+};
 
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy': POLICY,
+  'content-security-policy': policyWith("frame-ancestors 'none'"),
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=()',
 };
+
+/** The device's senses are the node page's alone, and never those of what it frames. */
+const headersOf = (path: string): Readonly<Record<string, string>> => ({
+  ...SECURITY_HEADERS,
+  ...(POLICIES[path] ? { 'content-security-policy': POLICIES[path] } : {}),
+  ...(path === CANVAS_PAGE ? { 'x-frame-options': 'SAMEORIGIN' } : {}),
+  ...(path === NODE_PAGE
+    ? {
+        'permissions-policy':
+          'camera=(self), display-capture=(self), geolocation=(self), microphone=(self)',
+      }
+    : {}),
+});
 
 /**
  * Reads a folder. Without one there is no page.
@@ -88,7 +117,7 @@ export const servePage = (
 ): boolean => {
   const file = page.get(path);
   if (file === undefined) return false;
-  const headers = { ...SECURITY_HEADERS, etag: file.etag, 'cache-control': 'no-cache' };
+  const headers = { ...headersOf(path), etag: file.etag, 'cache-control': 'no-cache' };
   if (request.headers['if-none-match'] === file.etag) {
     response.writeHead(304, headers).end();
     return true;

@@ -12,7 +12,7 @@ export const buildPage = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-web-'));
   await build({
     absWorkingDir: source,
-    entryPoints: { main: 'main.tsx' },
+    entryPoints: { main: 'main.tsx', node: 'node/main.tsx' },
     outdir: folder,
     bundle: true,
     format: 'esm',
@@ -23,9 +23,9 @@ export const buildPage = async (): Promise<string> => {
     minify: true,
     logLevel: 'warning',
   });
-  for (const name of readdirSync(source)) {
-    if (!['.ts', '.tsx'].includes(extname(name)))
-      copyFileSync(join(source, name), join(folder, name));
+  for (const entry of readdirSync(source, { withFileTypes: true })) {
+    if (entry.isFile() && !['.ts', '.tsx'].includes(extname(entry.name)))
+      copyFileSync(join(source, entry.name), join(folder, entry.name));
   }
   return folder;
 };

@@ -120,7 +120,7 @@ describe('a conversation', () => {
     now = withChatEvent(now, delta('a', 'Let me look.'));
     now = withAgentEvent(now, { runId: 'a', stream: 'tool', data });
     expect(now.live[0]?.tools).toEqual([
-      { callId: 'c', name: 'clock', state: 'running', about: '' },
+      { callId: 'c', name: 'clock', state: 'running', about: '', args: '' },
     ]);
     const call: HistoryMessage = {
       role: 'assistant',

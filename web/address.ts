@@ -1,0 +1,22 @@
+/**
+ * The page's address: `#token=…&session=…`. The token is kept for this tab only, and leaves the
+ * address bar and its history.
+ */
+const TOKEN_NAME = 'troupe.token';
+
+export const takeToken = (): void => {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  const token = hash.get('token');
+  if (token === null) return;
+  keepToken(token);
+  hash.delete('token');
+  const rest = hash.toString();
+  history.replaceState(null, '', location.pathname + location.search + (rest && `#${rest}`));
+};
+
+export const keepToken = (token: string): void => sessionStorage.setItem(TOKEN_NAME, token);
+
+export const keptToken = (): string => sessionStorage.getItem(TOKEN_NAME) ?? '';
+
+export const sessionInAddress = (): string | undefined =>
+  new URLSearchParams(location.hash.slice(1)).get('session') ?? undefined;

@@ -1,0 +1,167 @@
+/** The devices panel: who asks to come in, who may, and what nodes can do. */
+import { useState } from 'preact/hooks';
+import { Dialog } from './dialog.tsx';
+import {
+  type DeviceRequest,
+  type Devices,
+  faceOf,
+  nameOf,
+  type NodeRequest,
+  type NodeRow,
+  type PairedDevice,
+  rolesOf,
+} from './devices.ts';
+import { ConfirmDelete, Rename } from './sessions-view.tsx';
+import { strings } from './strings.ts';
+import { timeAgo } from './times.ts';
+
+type Act = (method: string, params: object) => void;
+
+export const DevicesPanel = (props: {
+  devices: Devices;
+  trouble: string | undefined;
+  act: Act;
+  onClose: () => void;
+}) => {
+  const { devices, trouble, act, onClose } = props;
+  const { pending, nodePending, paired, nodes } = devices;
+  return (
+    <Dialog title={strings.devices} onClose={onClose}>
+      {trouble !== undefined && (
+        <p class="failed" role="alert">
+          {trouble}
+        </p>
+      )}
+      <ul class="devices" aria-live="polite">
+        {pending.map((request) => (
+          <DeviceQuestion key={request.requestId} request={request} act={act} />
+        ))}
+        {nodePending.map((request) => (
+          <NodeQuestion key={request.requestId} request={request} act={act} />
+        ))}
+        {paired.map((device) => (
+          <DeviceView
+            key={device.deviceId}
+            device={device}
+            node={nodes.find(({ nodeId }) => nodeId === device.deviceId)}
+            act={act}
+          />
+        ))}
+      </ul>
+      {pending.length + nodePending.length + paired.length === 0 && (
+        <p class="muted">{strings.noDevices}</p>
+      )}
+      <p class="muted">
+        <a href="node.html" target="_blank" rel="noopener">
+          {strings.openNodePage}
+        </a>
+      </p>
+    </Dialog>
+  );
+};
+
+const DeviceQuestion = ({ request, act }: { request: DeviceRequest; act: Act }) => (
+  <li class="device asks" role="group" aria-label={strings.mayComeIn(nameOf(request))}>
+    <p>
+      <b>{strings.mayComeIn(nameOf(request))}</b>
+    </p>
+    <p class="muted">{faceOf(request)}</p>
+    <p>
+      {strings.wantsRole(rolesOf(request))}
+      {request.scopes && request.scopes.length > 0 && <code>{request.scopes.join(' ')}</code>}
+    </p>
+    <p class="muted">
+      {strings.deviceId} <code>{request.deviceId.slice(0, 16)}</code> · {timeAgo(request.ts)}
+    </p>
+    <Answers prefix="device.pair" requestId={request.requestId} act={act} />
+  </li>
+);
+
+const NodeQuestion = ({ request, act }: { request: NodeRequest; act: Act }) => (
+  <li class="device asks" role="group" aria-label={strings.mayOffer(nameOf(request))}>
+    <p>
+      <b>{strings.mayOffer(nameOf(request))}</b>
+    </p>
+    <Commands commands={request.commands} />
+    <Answers prefix="node.pair" requestId={request.requestId} act={act} />
+  </li>
+);
+
+const Answers = (props: { prefix: string; requestId: string; act: Act }) => {
+  const { prefix, requestId, act } = props;
+  return (
+    <div class="answers">
+      <button type="button" onClick={() => act(`${prefix}.approve`, { requestId })}>
+        {strings.approve}
+      </button>
+      <button type="button" class="danger" onClick={() => act(`${prefix}.reject`, { requestId })}>
+        {strings.reject}
+      </button>
+    </div>
+  );
+};
+
+const DeviceView = (props: { device: PairedDevice; node: NodeRow | undefined; act: Act }) => {
+  const { device, node, act } = props;
+  const [mode, setMode] = useState<'shown' | 'renaming' | 'deleting'>('shown');
+  const { deviceId, connected } = device;
+  const name = nameOf(device);
+  const isThere = node?.connected ?? connected ?? false;
+  const lastSeen = node?.lastSeenAtMs ?? device.lastSeenAtMs;
+  const renamed = (label: string | undefined) => {
+    if (label?.trim()) act('device.pair.rename', { deviceId, label: label.trim() });
+    setMode('shown');
+  };
+  return (
+    <li class="device" role="group" aria-label={name}>
+      {mode === 'renaming' ? (
+        <Rename title={name} onDone={renamed} />
+      ) : (
+        <p>
+          <b>{name}</b>
+          <span class={isThere ? 'here' : 'muted'}>
+            {isThere ? strings.connectedNow : lastSeen ? timeAgo(lastSeen) : strings.away}
+          </span>
+        </p>
+      )}
+      <p class="muted">
+        {rolesOf(device)} · {faceOf(device)}
+      </p>
+      {node && <NodeState node={node} />}
+      {mode === 'deleting' ? (
+        <ConfirmDelete
+          title={name}
+          onDelete={() => act('device.pair.remove', { deviceId })}
+          onBack={() => setMode('shown')}
+        />
+      ) : (
+        <div class="answers">
+          <button type="button" class="quiet" onClick={() => setMode('renaming')}>
+            {strings.renameShort}
+          </button>
+          <button type="button" class="quiet" onClick={() => setMode('deleting')}>
+            {strings.removeShort}
+          </button>
+        </div>
+      )}
+    </li>
+  );
+};
+
+const NodeState = ({ node }: { node: NodeRow }) => (
+  <>
+    {node.approvalState !== undefined && node.approvalState !== 'approved' && (
+      <p class="warn">{strings.nodeNotApproved}</p>
+    )}
+    <Commands commands={node.commands} />
+  </>
+);
+
+const Commands = ({ commands = [] }: { commands: readonly string[] | undefined }) =>
+  commands.length === 0 ? null : (
+    <p class="commands">
+      {commands.map((command) => (
+        <code key={command}>{command}</code>
+      ))}
+    </p>
+  );

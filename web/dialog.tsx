@@ -1,0 +1,41 @@
+/** A panel over the page: takes the focus, keeps it, gives it back; Esc and ✕ close it. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { strings } from './strings.ts';
+
+export const Dialog = (props: {
+  title: string;
+  children: ComponentChildren;
+  onClose: () => void;
+}) => {
+  const { title, children, onClose } = props;
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    element?.showModal();
+    element?.addEventListener('close', onClose);
+    return () => element?.removeEventListener('close', onClose);
+  }, []);
+  const onClick = (event: MouseEvent) => {
+    // What is clicked beside the panel is the dialog itself.
+    if (event.target === box.current) box.current?.close();
+  };
+  return (
+    <dialog ref={box} aria-label={title} onClick={onClick}>
+      <div class="panel">
+        <div class="panel-head">
+          <h2>{title}</h2>
+          <button
+            type="button"
+            class="icon"
+            aria-label={strings.close}
+            onClick={() => box.current?.close()}
+          >
+            ✕
+          </button>
+        </div>
+        {children}
+      </div>
+    </dialog>
+  );
+};

@@ -1,0 +1,28 @@
+/**
+ * Drafts: what was written in a conversation and not sent. Its text outlives the page; its images
+ * only other conversations.
+ */
+import type { SentImage } from './conversation.ts';
+
+export type Draft = { readonly text: string; readonly images: readonly SentImage[] };
+
+const NAME = 'troupe.draft.';
+const imagesOf = new Map<string, readonly SentImage[]>();
+
+export const draftOf = (sessionKey: string): Draft => ({
+  text: localStorage.getItem(NAME + sessionKey) ?? '',
+  images: imagesOf.get(sessionKey) ?? [],
+});
+
+export const keepDraft = (sessionKey: string, { text, images }: Draft): void => {
+  if (images.length === 0) imagesOf.delete(sessionKey);
+  else imagesOf.set(sessionKey, images);
+  if (text === '') localStorage.removeItem(NAME + sessionKey);
+  else {
+    try {
+      localStorage.setItem(NAME + sessionKey, text);
+    } catch {
+      // The browser keeps no more: the text is still on the page.
+    }
+  }
+};

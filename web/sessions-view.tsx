@@ -1,0 +1,209 @@
+/** The side panel: conversations to search, open, begin, rename and delete. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { linkTo } from './agents-talk.ts';
+import type { SessionItem, Sessions } from './sessions.ts';
+import { strings } from './strings.ts';
+import { timeAgo } from './times.ts';
+
+export type SessionActions = {
+  open(key: string): void;
+  begin(agentId: string): void;
+  search(text: string): void;
+  rename(key: string, label: string): void;
+  remove(key: string): void;
+};
+
+export const SessionsPanel = (props: {
+  sessions: Sessions;
+  items: readonly SessionItem[];
+  open: string | undefined;
+  online: boolean;
+  shown: boolean;
+  actions: SessionActions;
+}) => {
+  const { sessions, items, open, online, shown, actions } = props;
+  return (
+    <nav id="sessions" class={`sessions ${shown ? 'shown' : ''}`} aria-label={strings.sessions}>
+      <NewSession sessions={sessions} onBegin={(agentId) => actions.begin(agentId)} />
+      <input
+        id="search"
+        type="search"
+        value={sessions.search}
+        placeholder={strings.search}
+        aria-label={strings.search}
+        onInput={({ currentTarget }) => actions.search(currentTarget.value)}
+      />
+      <ul aria-label={strings.sessions}>
+        {items.map((item) => (
+          <SessionRowView
+            key={item.key}
+            item={item}
+            isOpen={item.key === open}
+            online={online}
+            showAgent={sessions.agents.length > 1}
+            actions={actions}
+          />
+        ))}
+      </ul>
+      {items.length === 0 && <p class="muted">{strings.nothingFound}</p>}
+      {sessions.hasMore && <p class="muted">{strings.moreSessions}</p>}
+    </nav>
+  );
+};
+
+/** With several agents one chooses whom to talk to. */
+const NewSession = (props: { sessions: Sessions; onBegin: (agentId: string) => void }) => {
+  const { agents, defaultAgentId } = props.sessions;
+  const [chosen, setChosen] = useState<string>();
+  const agentId = chosen ?? defaultAgentId;
+  return (
+    <div class="new-session">
+      <button id="new-session" type="button" onClick={() => props.onBegin(agentId)}>
+        <span aria-hidden="true">+ </span>
+        {strings.newSession}
+      </button>
+      {agents.length > 1 && (
+        <select
+          aria-label={strings.agentToTalkTo}
+          value={agentId}
+          onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+        >
+          {agents.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  );
+};
+
+type Mode = 'shown' | 'renaming' | 'deleting';
+
+const SessionRowView = (props: {
+  item: SessionItem;
+  isOpen: boolean;
+  online: boolean;
+  showAgent: boolean;
+  actions: SessionActions;
+}) => {
+  const { item, isOpen, online, showAgent, actions } = props;
+  const [mode, setMode] = useState<Mode>('shown');
+  const back = () => setMode('shown');
+  if (mode === 'renaming')
+    return (
+      <li>
+        <Rename
+          title={item.title}
+          onDone={(label) => {
+            if (label !== undefined) actions.rename(item.key, label);
+            back();
+          }}
+        />
+      </li>
+    );
+  const { mark, title, preview, updatedAt, agentId } = item;
+  const onClick = (event: MouseEvent) => {
+    event.preventDefault();
+    actions.open(item.key);
+  };
+  return (
+    <li class={`session ${mark ?? ''} ${isOpen ? 'open' : ''}`}>
+      <a href={linkTo(item.key)} aria-current={isOpen ? 'page' : undefined} onClick={onClick}>
+        <span class="session-title">
+          <b>{title}</b>
+          {mark && (
+            <span
+              class="mark"
+              role="img"
+              aria-label={strings.marks[mark]}
+              title={strings.marks[mark]}
+            />
+          )}
+        </span>
+        <small>
+          {showAgent && `${agentId} · `}
+          {updatedAt !== undefined && timeAgo(updatedAt)}
+          {preview !== '' && ` · ${preview}`}
+        </small>
+      </a>
+      {mode === 'deleting' ? (
+        <ConfirmDelete title={title} onDelete={() => actions.remove(item.key)} onBack={back} />
+      ) : (
+        updatedAt !== undefined && (
+          <div class="session-tools">
+            <button
+              type="button"
+              class="icon"
+              disabled={!online}
+              aria-label={strings.rename(title)}
+              onClick={() => setMode('renaming')}
+            >
+              ✎
+            </button>
+            <button
+              type="button"
+              class="icon"
+              disabled={!online}
+              aria-label={strings.remove(title)}
+              onClick={() => setMode('deleting')}
+            >
+              ✕
+            </button>
+          </div>
+        )
+      )}
+    </li>
+  );
+};
+
+/** Enter keeps the name, Esc the old one; nothing gives the session its own back. */
+export const Rename = (props: { title: string; onDone: (label: string | undefined) => void }) => {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.select(), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape') return;
+    event.preventDefault();
+    event.stopPropagation();
+    props.onDone(undefined);
+  };
+  return (
+    <form
+      class="rename"
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.onDone(field.current?.value ?? '');
+      }}
+    >
+      <input
+        ref={field}
+        defaultValue={props.title}
+        maxLength={64}
+        aria-label={strings.rename(props.title)}
+        onKeyDown={onKeyDown}
+      />
+      <button type="submit">{strings.save}</button>
+    </form>
+  );
+};
+
+export const ConfirmDelete = (props: {
+  title: string;
+  onDelete: () => void;
+  onBack: () => void;
+}) => {
+  const first = useRef<HTMLButtonElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  return (
+    <div class="confirm" role="alertdialog" aria-label={strings.removeAsked(props.title)}>
+      <span>{strings.removeAsked(props.title)}</span>
+      <button ref={first} type="button" class="danger" onClick={props.onDelete}>
+        {strings.yesRemove}
+      </button>
+      <button type="button" onClick={props.onBack}>
+        {strings.keep}
+      </button>
+    </div>
+  );
+};

@@ -1,0 +1,133 @@
+/** Sessions: the list of conversations, as one value, and the pure functions that make it. */
+import { shortKey } from './agents-talk.ts';
+
+/** A row of `sessions.list`, as far as the page reads it. */
+export type SessionRow = {
+  readonly key: string;
+  readonly agentId?: string;
+  readonly label?: string;
+  readonly derivedTitle?: string;
+  readonly lastMessagePreview?: string;
+  readonly updatedAt?: number | null;
+  readonly hasActiveRun?: boolean;
+  readonly spawnedBy?: string;
+};
+export type Agent = { readonly id: string; readonly name: string };
+
+export type Sessions = {
+  /** the newest first */
+  readonly rows: readonly SessionRow[];
+  readonly hasMore: boolean;
+  readonly search: string;
+  readonly agents: readonly Agent[];
+  readonly defaultAgentId: string;
+  /** when each was read last, by the gateway's clock */
+  readonly read: Readonly<Record<string, number>>;
+  /** what is older than the first look at the list counts as read */
+  readonly readBefore: number;
+};
+
+export const noSessions: Sessions = {
+  rows: [],
+  hasMore: false,
+  search: '',
+  agents: [],
+  defaultAgentId: 'main',
+  read: {},
+  readBefore: 0,
+};
+
+/** What the list shows of one. */
+export type SessionItem = {
+  readonly key: string;
+  readonly title: string;
+  readonly preview: string;
+  readonly agentId: string;
+  readonly updatedAt: number | undefined;
+  readonly mark: 'asks' | 'running' | 'unread' | undefined;
+};
+
+/**
+ * The open one is always among them, also before it has a message; subagents' sessions are shown
+ * only to who searches, or stands in one.
+ */
+export const itemsOf = (
+  now: Sessions,
+  open: string | undefined,
+  asking: ReadonlySet<string>,
+): readonly SessionItem[] => {
+  const rows = now.rows.filter(
+    ({ key, spawnedBy }) => spawnedBy === undefined || now.search !== '' || key === open,
+  );
+  const missing = open !== undefined && now.search === '' && !rows.some(({ key }) => key === open);
+  const shown = missing ? [{ key: open }, ...rows] : rows;
+  return shown.map((row) => itemOf(now, row, open, asking));
+};
+
+const itemOf = (
+  now: Sessions,
+  row: SessionRow,
+  open: string | undefined,
+  asking: ReadonlySet<string>,
+): SessionItem => {
+  const { key, label, derivedTitle = '', lastMessagePreview = '' } = row;
+  const title = label ?? (derivedTitle === '' ? shortKey(key) : derivedTitle);
+  return {
+    key,
+    title,
+    preview: lastMessagePreview === title ? '' : lastMessagePreview,
+    agentId: row.agentId ?? agentIn(key),
+    updatedAt: row.updatedAt ?? undefined,
+    mark: asking.has(key)
+      ? 'asks'
+      : row.hasActiveRun
+        ? 'running'
+        : key !== open && isUnread(now, row)
+          ? 'unread'
+          : undefined,
+  };
+};
+
+const isUnread = ({ read, readBefore }: Sessions, { key, updatedAt }: SessionRow): boolean =>
+  (updatedAt ?? 0) > (read[key] ?? readBefore);
+
+/** The list was read. `ts` is the gateway's clock. */
+export const withRows = (
+  now: Sessions,
+  answer: {
+    readonly ts: number;
+    readonly hasMore?: boolean;
+    readonly sessions: readonly SessionRow[];
+  },
+  open: string | undefined,
+): Sessions => {
+  const next = {
+    ...now,
+    rows: answer.sessions,
+    hasMore: answer.hasMore ?? false,
+    readBefore: now.readBefore === 0 ? answer.ts : now.readBefore,
+  };
+  return open === undefined ? next : withRead(next, open);
+};
+
+/** Somebody looks at it now. */
+export const withRead = (now: Sessions, key: string): Sessions => {
+  const at = now.rows.find((row) => row.key === key)?.updatedAt ?? 0;
+  if (at <= (now.read[key] ?? now.readBefore)) return now;
+  return { ...now, read: { ...now.read, [key]: at } };
+};
+
+/** The one after (1) or before (-1) the open one, as they are shown. */
+export const neighbourOf = (
+  items: readonly SessionItem[],
+  open: string | undefined,
+  step: 1 | -1,
+): string | undefined => {
+  const at = items.findIndex(({ key }) => key === open);
+  return items[at + step]?.key;
+};
+
+const agentIn = (key: string): string => /^agent:([^:]+):/.exec(key)?.[1] ?? '';
+
+/** A conversation that nobody has had yet; it exists from its first message on. */
+export const newSessionKey = (agentId: string, id: string): string => `agent:${agentId}:chat-${id}`;

@@ -1,0 +1,88 @@
+/**
+ * Shortcuts: what each key does, and the list of them. Letters are read by their place on the
+ * keyboard, so that Alt does not turn them into signs.
+ */
+import { useEffect, useRef } from 'preact/hooks';
+import { Dialog } from './dialog.tsx';
+import { strings } from './strings.ts';
+
+export type Action =
+  | 'help'
+  | 'stop'
+  | 'search'
+  | 'newSession'
+  | 'previous'
+  | 'next'
+  | 'approval'
+  | 'devices'
+  | 'write';
+
+/** As they are shown; Alt is ⌥ on a Mac. */
+const SHOWN: readonly (readonly [Action, readonly string[]])[] = [
+  ['help', ['?']],
+  ['stop', ['Esc']],
+  ['write', ['/']],
+  ['search', ['Ctrl', 'K']],
+  ['newSession', ['Alt', 'N']],
+  ['previous', ['Alt', '↑']],
+  ['next', ['Alt', '↓']],
+  ['approval', ['Alt', 'A']],
+  ['devices', ['Alt', 'D']],
+];
+
+const WITH_ALT: Readonly<Record<string, Action>> = {
+  KeyN: 'newSession',
+  ArrowUp: 'previous',
+  ArrowDown: 'next',
+  KeyA: 'approval',
+  KeyD: 'devices',
+};
+
+/** What a key means here; signs that are text mean nothing where one writes. */
+export const actionOf = (event: KeyboardEvent): Action | undefined => {
+  const { key, code, altKey, ctrlKey, metaKey, isComposing } = event;
+  if (isComposing) return undefined;
+  if ((ctrlKey || metaKey) && code === 'KeyK') return 'search';
+  if (altKey && !ctrlKey && !metaKey) return WITH_ALT[code];
+  if (ctrlKey || metaKey) return undefined;
+  if (key === 'Escape') return 'stop';
+  if (isWriting(event.target)) return undefined;
+  return key === '?' ? 'help' : key === '/' ? 'write' : undefined;
+};
+
+const isWriting = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
+/** `act` says whether it did something; then the browser does nothing. */
+export const useShortcuts = (act: (action: Action) => boolean): void => {
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const action = actionOf(event);
+      // A panel over the page has its own keys.
+      if (action === undefined || document.querySelector('dialog[open]')) return;
+      if (latest.current(action)) event.preventDefault();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+};
+
+export const ShortcutsList = ({ onClose }: { onClose: () => void }) => (
+  <Dialog title={strings.shortcuts} onClose={onClose}>
+    <dl class="shortcuts">
+      {SHOWN.map(([action, keys]) => (
+        <div key={action}>
+          <dt>
+            {keys.map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </dt>
+          <dd>{strings.shortcutOf[action]}</dd>
+        </div>
+      ))}
+    </dl>
+    <p class="muted">{strings.shortcutsOfCards}</p>
+  </Dialog>
+);

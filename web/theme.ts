@@ -1,0 +1,22 @@
+/** Light and dark: as the system has it, or as the person chose on this device. */
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+const NAME = 'troupe.theme';
+
+export const keptTheme = (): Theme =>
+  THEMES.find((theme) => theme === localStorage.getItem(NAME)) ?? 'system';
+
+/** Shows it now. */
+export const applyTheme = (theme: Theme): void => {
+  if (theme === 'system') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme;
+};
+
+export const keepTheme = (theme: Theme): void => {
+  localStorage.setItem(NAME, theme);
+  applyTheme(theme);
+};
+
+export const nextTheme = (theme: Theme): Theme =>
+  THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;

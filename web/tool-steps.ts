@@ -1,0 +1,88 @@
+/** Steps of tools: what a call was, what it says while it runs, and what became of it. */
+import { longArguments, shortArguments } from './short-arguments.ts';
+
+export type ToolStep = {
+  readonly callId: string;
+  readonly name: string;
+  readonly state: 'running' | 'asking' | 'done' | 'failed';
+  /** first words of its arguments */
+  readonly about?: string;
+  /** all of them, as JSON */
+  readonly args?: string;
+  /** what it has said so far; its end, where that is long */
+  readonly progress?: string;
+  readonly result?: string;
+  /** epoch milliseconds, by the gateway's clock */
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+};
+
+/** Payload of the event `agent`, as far as the page reads it. */
+export type AgentEvent = {
+  readonly runId: string;
+  readonly stream: string;
+  readonly ts?: number;
+  readonly sessionKey?: string;
+  readonly data: {
+    readonly phase?: string;
+    readonly sessionKey?: string;
+    readonly toolCallId?: string;
+    readonly name?: string;
+    readonly isError?: boolean;
+    readonly args?: unknown;
+    readonly partialResult?: unknown;
+    readonly result?: unknown;
+    readonly parentSessionKey?: string;
+  };
+};
+
+const PROGRESS_CHARACTERS_MAX = 20_000;
+
+export const stepAfter = (step: ToolStep, { ts, data }: AgentEvent): ToolStep => {
+  switch (data.phase) {
+    case 'start': {
+      const args = { about: shortArguments(data.args), args: longArguments(data.args) };
+      return { ...step, ...args, ...(ts === undefined ? {} : { startedAt: ts }) };
+    }
+    case 'update': {
+      const progress = (step.progress ?? '') + textOf(data.partialResult);
+      return { ...step, state: 'running', progress: progress.slice(-PROGRESS_CHARACTERS_MAX) };
+    }
+    case 'approval':
+      return { ...step, state: 'asking' };
+    case 'result': {
+      const state = data.isError ? 'failed' : 'done';
+      const result = data.result === undefined ? {} : { result: textOf(data.result) };
+      return { ...step, ...result, state, ...(ts === undefined ? {} : { endedAt: ts }) };
+    }
+    default:
+      return step;
+  }
+};
+
+/** What a tool says: text as it is, anything else as JSON. */
+const textOf = (said: unknown): string =>
+  typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said, null, 2);
+
+type Said = {
+  readonly timestamp?: number;
+  readonly content:
+    | string
+    | readonly { readonly type: string; readonly id?: string; readonly arguments?: unknown }[];
+};
+
+/** A call as the model made it: what its result does not tell. */
+export type Call = { readonly about: string; readonly args: string; readonly startedAt?: number };
+
+export const callsOf = ({ content, timestamp }: Said): readonly (readonly [string, Call])[] =>
+  typeof content === 'string'
+    ? []
+    : content.flatMap(({ type, id, arguments: args }) =>
+        type === 'toolCall' && id !== undefined ? [[id, callOf(args, timestamp)] as const] : [],
+      );
+
+const callOf = (args: unknown, startedAt: number | undefined): Call => ({
+  about: shortArguments(args),
+  args: longArguments(args),
+  ...(startedAt === undefined ? {} : { startedAt }),
+});

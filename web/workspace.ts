@@ -1,0 +1,329 @@
+/**
+ * Workspace: everything behind the page. Holds the one connection, the open conversation, the list
+ * of conversations, the devices, and what is kept in the browser; tells the page whenever something
+ * is different.
+ *
+ * Invariants:
+ *  1. What a person wrote is kept until the gateway has acknowledged it (Outbox), whichever
+ *     conversation is open.
+ *  2. After every connect, and whenever events were lost, all that is shown is read again.
+ */
+import { Chat } from './chat.ts';
+import {
+  type Approval,
+  type Conversation,
+  emptyConversation,
+  withApproval,
+  withoutApproval,
+} from './conversation.ts';
+import { type Devices, DEVICES_METHOD, noDevices, readDevices } from './devices.ts';
+import { type ConnectionState, GatewayClient, type GatewayError } from './gateway-client.ts';
+import { type Keep, newId, Outbox, type Taken } from './outbox.ts';
+import { introducePage } from './page-identity.ts';
+import {
+  type Agent,
+  newSessionKey,
+  noSessions,
+  type Sessions,
+  withRead,
+  withRows,
+} from './sessions.ts';
+
+export type View = {
+  readonly connection: ConnectionState;
+  /** methods that the gateway offers */
+  readonly offers: ReadonlySet<string>;
+  /** undefined before the first connect, where no address named one */
+  readonly sessionKey: string | undefined;
+  readonly mainSessionKey: string | undefined;
+  readonly conversation: Conversation;
+  readonly sessions: Sessions;
+  /** commands of all conversations that wait for a person, the longest waiting first */
+  readonly asking: readonly Approval[];
+  readonly devices: Devices;
+  /** why the last thing that a person did in a panel failed */
+  readonly trouble: string | undefined;
+};
+
+export type WorkspaceOptions = {
+  readonly url: string;
+  readonly token: string;
+  readonly locale: string;
+  /** default the main session of the default agent */
+  readonly sessionKey?: string | undefined;
+  readonly keep: Keep;
+  readonly openSocket?: (url: string) => WebSocket;
+  onChange(view: View): void;
+};
+
+export const firstView: View = {
+  connection: { kind: 'connecting' },
+  offers: new Set(),
+  sessionKey: undefined,
+  mainSessionKey: undefined,
+  conversation: emptyConversation,
+  sessions: noSessions,
+  asking: [],
+  devices: noDevices,
+  trouble: undefined,
+};
+
+/** Reads of a list that are asked for within this time are one. */
+const LIST_MS = 250;
+const SESSIONS_LIMIT = 100;
+const READ_NAME = 'troupe.read';
+
+type AgentsList = {
+  readonly defaultId: string;
+  readonly agents: readonly { readonly id: string; readonly name?: string }[];
+};
+type SessionsList = Parameters<typeof withRows>[1];
+
+export class Workspace {
+  readonly #options: WorkspaceOptions;
+  readonly #client: GatewayClient;
+  readonly #outbox: Outbox;
+  readonly #timers = new Map<string, ReturnType<typeof setTimeout>>();
+  #view: View;
+  #chat: Chat | undefined;
+
+  constructor(options: WorkspaceOptions) {
+    this.#options = options;
+    const kept = readKept(options.keep);
+    this.#view = { ...firstView, sessions: { ...noSessions, ...kept } };
+    this.#client = new GatewayClient({
+      ...options,
+      introduce: introducePage,
+      onState: (connection) => this.#connection(connection),
+      onEvent: (event, payload) => this.#event(event, payload),
+      onGap: () => this.#readAll(),
+    });
+    this.#outbox = new Outbox({
+      keep: options.keep,
+      online: () => this.#client.online,
+      request: (method, params) => this.#client.request<Taken>(method, params),
+      onSettled: (sessionKey, sent, taken) => {
+        if (this.#chat?.sessionKey === sessionKey) this.#chat.settled(sent, taken);
+      },
+    });
+    if (options.sessionKey !== undefined) this.open(options.sessionKey);
+  }
+
+  /** The open conversation; undefined before the first connect. */
+  get chat(): Chat | undefined {
+    return this.#chat;
+  }
+
+  start(): void {
+    this.#client.start();
+  }
+
+  stop(): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#chat?.close();
+    this.#client.stop();
+  }
+
+  /** Opens a conversation; undefined: the main one. */
+  open(sessionKey: string | undefined): void {
+    const key = sessionKey ?? this.#view.mainSessionKey;
+    if (key === undefined || key === this.#chat?.sessionKey) return;
+    this.#chat?.close();
+    const chat = new Chat({
+      sessionKey: key,
+      outbox: this.#outbox,
+      request: (method, params) => this.#client.request(method, params),
+      onChange: (conversation) => this.#show({ conversation }),
+    });
+    this.#chat = chat;
+    this.#show({ sessionKey: key, conversation: chat.conversation });
+    chat.asked(this.#view.asking);
+    this.#read(key);
+    if (this.#client.online) void chat.catchUp();
+  }
+
+  /** Key of a conversation that begins with its first message. */
+  newSession(agentId: string): string {
+    return newSessionKey(agentId, newId(4));
+  }
+
+  search(search: string): void {
+    this.#show({ sessions: { ...this.#view.sessions, search } });
+    this.#listSoon('sessions');
+  }
+
+  async rename(key: string, label: string): Promise<void> {
+    await this.#act('sessions.patch', { key, label: label.trim() === '' ? null : label.trim() });
+    this.#listSoon('sessions');
+  }
+
+  async delete(key: string): Promise<void> {
+    if (!(await this.#act('sessions.delete', { key }))) return;
+    const rows = this.#view.sessions.rows.filter((row) => row.key !== key);
+    this.#show({ sessions: { ...this.#view.sessions, rows } });
+    this.#listSoon('sessions');
+  }
+
+  /** Answers a question about a command; whoever was first counts, and everybody is told. */
+  async decide({ id }: Approval, decision: string): Promise<void> {
+    if (await this.#act('exec.approval.resolve', { id, decision }))
+      this.#asked(withoutApproval(this.#view.asking, id));
+    else this.#listSoon('asking');
+  }
+
+  /** Something in the devices panel; the panel is read again afterwards. */
+  async device(method: string, params: object): Promise<void> {
+    await this.#act(method, params);
+    this.#listSoon('devices');
+  }
+
+  /** @returns did it work? Else `trouble` says why not. */
+  async #act(method: string, params: object): Promise<boolean> {
+    this.#show({ trouble: undefined });
+    try {
+      await this.#client.request(method, params);
+      return true;
+    } catch (error) {
+      this.#show({ trouble: (error as GatewayError).message });
+      return false;
+    }
+  }
+
+  #connection(connection: ConnectionState): void {
+    if (connection.kind !== 'online') {
+      this.#show({ connection });
+      return;
+    }
+    const { features, snapshot } = connection.hello;
+    const mainSessionKey = snapshot.sessionDefaults?.mainSessionKey ?? 'main';
+    this.#show({ connection, mainSessionKey, offers: new Set(features.methods) });
+    if (this.#chat === undefined) this.open(mainSessionKey);
+    void this.#catchUp();
+  }
+
+  /** First the committed state, then what this page has not been able to say. */
+  async #catchUp(): Promise<void> {
+    if (this.#view.offers.has('sessions.subscribe'))
+      this.#client.request('sessions.subscribe', {}).catch(() => {});
+    this.#readAll();
+    await this.#chat?.catchUp();
+    this.#outbox.deliverAll();
+  }
+
+  #readAll(): void {
+    this.#chat?.reloadSoon();
+    for (const list of LISTS) this.#listSoon(list);
+  }
+
+  #event(event: string, payload: unknown): void {
+    this.#chat?.event(event, payload);
+    if (/^(device\.pair|node\.(pair|presence))/.test(event)) this.#listSoon('devices');
+    else if (event === 'presence' && this.#view.devices.paired.length > 0)
+      this.#listSoon('devices');
+    else if (event === 'exec.approval.requested')
+      this.#asked(withApproval(this.#view.asking, payload as Approval));
+    else if (event === 'exec.approval.resolved')
+      this.#asked(withoutApproval(this.#view.asking, (payload as Approval).id));
+    else if (event === 'sessions.changed') this.#listSoon('sessions');
+    else if (event === 'chat' && (payload as { state: string }).state !== 'delta')
+      this.#listSoon('sessions');
+    else if (event === 'agent' && isBeginning(payload)) this.#listSoon('sessions');
+  }
+
+  #listSoon(list: List): void {
+    if (this.#timers.has(list)) return;
+    this.#timers.set(
+      list,
+      setTimeout(() => {
+        this.#timers.delete(list);
+        // In vain when the connection broke, or this page may not look.
+        this.#list(list).catch(() => {});
+      }, LIST_MS),
+    );
+  }
+
+  async #list(list: List): Promise<void> {
+    if (list === 'sessions') await this.#listSessions();
+    else if (list === 'agents') await this.#listAgents();
+    else if (list === 'asking') await this.#listAsking();
+    else if (this.#view.offers.has(DEVICES_METHOD)) {
+      const devices = await readDevices(
+        (method, params) => this.#client.request(method, params),
+        (method) => this.#view.offers.has(method),
+      );
+      this.#show({ devices });
+    }
+  }
+
+  async #listSessions(): Promise<void> {
+    const { search } = this.#view.sessions;
+    const answer = await this.#client.request<SessionsList>('sessions.list', {
+      limit: SESSIONS_LIMIT,
+      includeLastMessage: true,
+      includeDerivedTitles: true,
+      ...(search === '' ? {} : { search }),
+    });
+    if (search !== this.#view.sessions.search) return;
+    this.#sessions(withRows(this.#view.sessions, answer, this.#chat?.sessionKey));
+  }
+
+  async #listAgents(): Promise<void> {
+    const { defaultId, agents } = await this.#client.request<AgentsList>('agents.list', {});
+    const named: readonly Agent[] = agents.map(({ id, name }) => ({ id, name: name ?? id }));
+    this.#show({
+      sessions: { ...this.#view.sessions, agents: named, defaultAgentId: defaultId },
+    });
+  }
+
+  async #listAsking(): Promise<void> {
+    this.#asked(await this.#client.request<readonly Approval[]>('exec.approval.list', {}));
+  }
+
+  #asked(asking: readonly Approval[]): void {
+    this.#show({ asking });
+    this.#chat?.asked(asking);
+  }
+
+  #read(key: string): void {
+    this.#sessions(withRead(this.#view.sessions, key));
+  }
+
+  #sessions(sessions: Sessions): void {
+    const { read, readBefore } = sessions;
+    const before = this.#view.sessions;
+    if (read !== before.read || readBefore !== before.readBefore)
+      this.#options.keep.setItem(READ_NAME, JSON.stringify({ read: newest(read), readBefore }));
+    this.#show({ sessions });
+  }
+
+  #show(change: Partial<View>): void {
+    this.#view = { ...this.#view, ...change };
+    this.#options.onChange(this.#view);
+  }
+}
+
+const LISTS = ['sessions', 'agents', 'asking', 'devices'] as const;
+type List = (typeof LISTS)[number];
+
+const isBeginning = (payload: unknown): boolean => {
+  const { stream, data } = payload as { stream?: string; data?: { phase?: string } };
+  return stream === 'lifecycle' && data?.phase === 'start';
+};
+
+const READ_MAX = 500;
+
+const newest = (read: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(read)
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, READ_MAX),
+  );
+
+const readKept = (keep: Keep): Pick<Sessions, 'read' | 'readBefore'> => {
+  try {
+    const { read, readBefore } = JSON.parse(keep.getItem(READ_NAME) ?? '{}') as Partial<Sessions>;
+    return { read: read ?? {}, readBefore: readBefore ?? 0 };
+  } catch {
+    return { read: {}, readBefore: 0 };
+  }
+};
