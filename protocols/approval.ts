@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
+import { escapeToken } from './subjects.ts';
 
 /** How long a person has, unless the asker says otherwise. */
 export const APPROVAL_MS_DEFAULT = 24 * 3_600_000;
@@ -86,6 +87,12 @@ export type ApprovalRow = {
   readonly decided_at?: string;
   readonly why?: string;
 };
+
+/**
+ * On the Bus: doors tell each other that a question was asked (`{ id }`). Ephemeral: who missed it
+ * finds the row.
+ */
+export const approvalsTopic = (tenant: string): string => `approvals.${escapeToken(tenant)}`;
 
 export const approvalAddress = (tenant: string, id: string): Address =>
   address(tenant, 'approval', id);

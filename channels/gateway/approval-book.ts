@@ -64,6 +64,30 @@ export class ApprovalBook {
     return row && isOfRun(row) ? row : undefined;
   }
 
+  /**
+   * Resolves when the question is decided, with its row; undefined when there is none, or the
+   * signal says so. Asked of one that was decided, at once.
+   */
+  async decided(id: string, signal: AbortSignal): Promise<ApprovalRow | undefined> {
+    this.heard(id);
+    for (;;) {
+      const row = this.row(id);
+      if (signal.aborted || (row !== undefined && row.state !== 'asked')) return row;
+      if (row === undefined && !this.#expected.has(id)) return undefined;
+      await new Promise<void>((resolve) => {
+        const cancel = this.#clock.after(APPROVAL_POLL_MS, resolve);
+        signal.addEventListener(
+          'abort',
+          () => {
+            cancel();
+            resolve();
+          },
+          { once: true },
+        );
+      });
+    }
+  }
+
   /** Looks now, because something may have changed. */
   lookAgain(): void {
     this.#look();
@@ -151,6 +175,13 @@ export const decisionOf = (name: string | undefined): ExecDecision | null =>
 const commandOf = ({ title, detail }: ApprovalRow): string =>
   title.length < TITLE_CHARACTERS_MAX - 1 ? title.replace(/^\S+ wants to run: /, '') : detail;
 
+/** The device that asks, where it is one: whoever asks for it through a door says so (ND1). */
+export const nodeOf = ({ by }: ApprovalRow): string | undefined =>
+  /^node:([0-9a-f]{64})$/.exec(by)?.[1];
+
+/** The name under which a node asks. */
+export const askedByNode = (deviceId: string): string => `node:${deviceId}`;
+
 /** A row as clients of the protocol read it. */
 export const approvalOf = (row: ApprovalRow): ExecApproval => {
   const sessionKey = /^[^/]+\/session\/(.+)$/.exec(row.by)?.[1] ?? null;
@@ -159,7 +190,7 @@ export const approvalOf = (row: ApprovalRow): ExecApproval => {
     request: {
       command: commandOf(row),
       detail: row.detail,
-      host: 'gateway',
+      host: nodeOf(row) === undefined ? 'gateway' : 'node',
       agentId: (sessionKey === null ? undefined : agentOf(sessionKey)) ?? null,
       sessionKey,
       allowedDecisions: EXEC_DECISIONS.filter((decision) =>

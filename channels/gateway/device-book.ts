@@ -3,16 +3,253 @@
  * nodes, what they are told, and what people who watch are told of all devices (GW3, ND1).
  *
  * Boundary: what must last is the device actor's; this is lost with the gateway and begins again
- * when its nodes come back.
+ * when its nodes come back. Ending the connections of who lost a right is the guard's
+ * (device-guard.ts).
+ *
+ * Invariants:
+ *  1. A command is written to one connection once, however often it is told.
+ *  2. The actor is told that it was taken each time, so a lost word is said again.
  */
-import type { Connection } from './connection.ts';
+import {
+  type DeviceCancel,
+  type DeviceChanged,
+  type DeviceDeliver,
+  deviceAddress,
+  type DeviceNotice,
+  type DeviceRow,
+  DEVICES_INDEX,
+  devicesTopic,
+  type Payload,
+} from '../../protocols/device.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { Scope } from '../../protocols/gateway/index.ts';
+import type { Message } from '../../protocols/statechart.ts';
+import type { Clock, System } from '../../runtime/index.ts';
+import { type Client, type Connection, eventHead } from './connection.ts';
+import { DEVICE_TELL_MS, NODE_DELIVERED_MAX } from './limits.ts';
+import type { Logger } from './log.ts';
+import { faceOf, replaysOf, surfaceOf } from './node-surface.ts';
+import { pairChange, pairRequested, pairResolved, pendingNode } from './node-rows.ts';
+
+/** Files for answers that are too long for an actor. */
+export type Payloads = {
+  /** @returns the SHA-256 by which `get` finds it */
+  put(tenant: string, text: string): Promise<string>;
+  get(tenant: string, hash: string): Promise<string>;
+};
+
+type Parts = {
+  readonly system: Pick<System, 'index' | 'bus' | 'tell' | 'ask'>;
+  readonly tenant: string;
+  /** name of this run of the gateway */
+  readonly gateway: string;
+  readonly connections: ReadonlySet<Connection>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly payloads?: Payloads | undefined;
+};
+
+type Node = {
+  readonly connection: Connection;
+  readonly client: Client;
+  readonly deviceId: string;
+  /** commands that were written to it and not answered, oldest first */
+  readonly delivered: Set<string>;
+};
 
 export class DeviceBook {
+  readonly #parts: Parts;
+  /** nodes of this gateway, by connection */
+  readonly #nodes = new Map<string, Node>();
+  readonly #unsubscribe: () => void;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    // The type of what travels on this topic is a contract of protocols/device.ts.
+    this.#unsubscribe = parts.system.bus.subscribe(devicesTopic(parts.tenant), ({ payload }) =>
+      this.#hear(payload as DeviceNotice),
+    );
+  }
+
   /** A node has said hello. Its device is told what it can do. Never rejects. */
-  async joined(_connection: Connection): Promise<void> {}
+  async joined(connection: Connection): Promise<void> {
+    const { client } = connection;
+    if (client?.role !== 'node' || client.deviceId === undefined) return;
+    const { deviceId } = client;
+    this.#nodes.set(connection.id, { connection, client, deviceId, delivered: new Set() });
+    await this.#told(deviceId, client, {
+      type: 'device.online',
+      gateway: this.#parts.gateway,
+      connId: connection.id,
+      surface: surfaceOf(client.params),
+      face: faceOf(client.params, connection.remoteAddress),
+      ...(client.isLocal && client.method !== 'device-token' ? { approved: true } : {}),
+      ...(replaysOf(client.params) ? { replays: true } : {}),
+    });
+  }
 
   /** A connection has ended. */
-  left(_connection: Connection): void {}
+  left({ id }: Connection): void {
+    const node = this.#nodes.get(id);
+    if (node === undefined) return;
+    this.#nodes.delete(id);
+    void this.#told(node.deviceId, node.client, { type: 'device.offline', connId: id });
+  }
 
-  close(): void {}
+  row(deviceId: string): DeviceRow | undefined {
+    return this.#parts.system.index.get<DeviceRow>(DEVICES_INDEX, this.#parts.tenant, deviceId);
+  }
+
+  /** Of every device of the tenant, in the order of their ids. */
+  *rows(): Generator<DeviceRow> {
+    const { system, tenant } = this.#parts;
+    let after: string | undefined;
+    for (;;) {
+      const page = system.index.list<DeviceRow>(DEVICES_INDEX, tenant, {
+        limit: PAGE_ROWS,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const { value } of page) yield value;
+      if (page.length < PAGE_ROWS) return;
+      after = page.at(-1)!.key;
+    }
+  }
+
+  /**
+   * The answer as an actor takes it: a long one is a file. @throws PAYLOAD_TOO_LARGE, UNAVAILABLE
+   */
+  async keep(text: string): Promise<Payload> {
+    const { tenant, payloads } = this.#parts;
+    const { keepPayload } = await import('./node-payloads.ts');
+    return keepPayload(payloads, tenant, text);
+  }
+
+  /** The text of an answer. @throws TroupeError UNAVAILABLE when its file can not be read */
+  async text(payload: Payload): Promise<string> {
+    const { tenant, payloads } = this.#parts;
+    const { readPayload } = await import('./node-payloads.ts');
+    return readPayload(payloads, tenant, payload);
+  }
+
+  /** The node has answered: the command may be written to it again. */
+  answered(connection: Connection, id: string): void {
+    this.#nodes.get(connection.id)?.delivered.delete(id);
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    for (const { connection } of this.#nodes.values()) this.left(connection);
+  }
+
+  #hear(notice: DeviceNotice): void {
+    if (notice.type === 'device.changed') return this.#changed(notice);
+    const node = this.#nodes.get(notice.connId);
+    if (node === undefined) return;
+    const { deviceId } = node;
+    if (notice.type === 'device.deliver') this.#deliver(node, notice);
+    else if (notice.type === 'device.cancel') this.#cancel(node, notice);
+    else node.connection.event(eventHead('node.pending.available', { nodeId: deviceId }));
+  }
+
+  #deliver({ connection, client, deviceId, delivered }: Node, notice: DeviceDeliver): void {
+    const { id, command, paramsJson, timeoutMs } = notice;
+    if (!delivered.has(id)) {
+      delivered.add(id);
+      if (delivered.size > NODE_DELIVERED_MAX) delivered.delete(delivered.values().next().value!);
+      connection.event(
+        eventHead('node.invoke.request', {
+          id,
+          nodeId: deviceId,
+          command,
+          paramsJSON: paramsJson,
+          timeoutMs,
+          idempotencyKey: id,
+        }),
+      );
+    }
+    void this.#told(deviceId, client, { type: 'device.taken', id, connId: connection.id });
+  }
+
+  #cancel({ connection, deviceId, delivered }: Node, { id }: DeviceCancel): void {
+    if (!delivered.delete(id)) return;
+    connection.event(eventHead('node.invoke.cancel', { invokeId: id, nodeId: deviceId }));
+  }
+
+  #changed(notice: DeviceChanged): void {
+    const row = this.row(notice.deviceId);
+    const ts = this.#parts.clock.wallMs();
+    const { deviceId, what, requestId } = notice;
+    switch (what) {
+      case 'requested':
+        for (const request of row?.requests ?? []) {
+          if (request.requestId === requestId)
+            this.#tell('device.pair.requested', pairRequested(row!, request), PAIRING);
+        }
+        break;
+      case 'approved':
+      case 'rejected':
+      case 'expired':
+        if (requestId !== undefined)
+          this.#tell('device.pair.resolved', pairResolved(requestId, deviceId, what, ts), PAIRING);
+        break;
+      case 'surface-requested':
+        if (row?.node?.request) this.#tell('node.pair.requested', pendingNode(row), PAIRING);
+        break;
+      case 'surface-approved':
+      case 'surface-rejected':
+        this.#surfaceResolved(notice, ts);
+        break;
+      case 'online':
+      case 'offline':
+        this.#tell(
+          'node.presence',
+          { nodeId: deviceId, connected: what === 'online', ts },
+          READING,
+        );
+        break;
+      default:
+    }
+    this.#tell('device.pair.changed', pairChange(deviceId, what, ts), PAIRING);
+  }
+
+  #surfaceResolved({ deviceId, what, requestId }: DeviceChanged, ts: number): void {
+    const decision = what === 'surface-approved' ? 'approved' : 'rejected';
+    this.#tell('node.runnerInventory.changed', { nodeId: deviceId }, READING);
+    if (requestId === undefined) return;
+    const payload = { requestId, nodeId: deviceId, decision, ts };
+    this.#tell('node.pair.resolved', payload, PAIRING);
+    // The node tries again what it was refused while it waited.
+    for (const { connection, deviceId: own } of this.#nodes.values())
+      if (own === deviceId) connection.event(eventHead('node.pair.resolved', payload));
+  }
+
+  #tell(event: string, payload: object, scopes: readonly Scope[]): void {
+    const head = eventHead(event, payload);
+    for (const connection of this.#parts.connections) {
+      const { client } = connection;
+      if (client?.role === 'operator' && client.scopes.some((scope) => scopes.includes(scope)))
+        connection.event(head);
+    }
+  }
+
+  /** Says it to the actor; a word that does not arrive is logged. Never rejects. */
+  async #told(deviceId: string, { principal }: Client, event: Message): Promise<void> {
+    const { system, tenant, log } = this.#parts;
+    const to = deviceAddress(tenant, deviceId);
+    try {
+      const answer =
+        event.type === 'device.online'
+          ? await system.ask(to, event, { principal, repeatable: true, timeoutMs: DEVICE_TELL_MS })
+          : await system.tell(to, event, { principal, repeatable: true });
+      if (answer.kind !== 'refused') return;
+      log.warn({ deviceId, event: event.type, error: answer.error }, 'gateway: a device refuses');
+    } catch (error) {
+      const shown = errorData(error);
+      log.warn({ deviceId, event: event.type, error: shown }, 'gateway: no device was told');
+    }
+  }
 }
+
+const PAGE_ROWS = 500;
+const PAIRING: readonly Scope[] = ['operator.pairing', 'operator.admin'];
+const READING: readonly Scope[] = ['operator.read', 'operator.write', 'operator.admin'];

@@ -155,3 +155,13 @@ export const STARTUP_BYTES = 262_144;
 export const DEVICE_TELL_MS = 30_000;
 /** Commands of one node that are remembered as handed over: one that is told twice goes once. */
 export const NODE_DELIVERED_MAX = 1_000;
+
+/** Subagents, and tasks of other agents, that are read for `tasks.list`. */
+export const TASKS_READ_MAX = 10_000;
+
+/** How long a device may take to be told that its node is here. */
+export const DEVICE_TELL_MS = 10_000;
+/** Commands without an answer that are known to have been written to a node's connection. */
+export const NODE_DELIVERED_MAX = 1_000;
+/** A caller of a command waits so much longer than the device, which ends it by itself. */
+export const INVOKE_GRACE_MS = 5_000;

@@ -8,7 +8,7 @@ import {
   type ExecApprovalGetResult,
   type ExecApprovalResolveParams,
 } from '../../../protocols/gateway/index.ts';
-import { approvalOf, decisionOf } from '../approval-book.ts';
+import { approvalOf, decisionOf, nodeOf } from '../approval-book.ts';
 import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { type MethodTable, published } from './method.ts';
@@ -17,14 +17,15 @@ import { principalOf, type Request } from './request.ts';
 const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
 
 const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecApprovalGetResult => {
-  const { request, expiresAtMs } = approvalOf(rowOf(door, id));
+  const row = rowOf(door, id);
+  const { request, expiresAtMs } = approvalOf(row);
   return {
     id,
     commandText: request.command,
     commandPreview: request.detail === '' ? null : request.detail,
     allowedDecisions: request.allowedDecisions,
     host: request.host,
-    nodeId: null,
+    nodeId: nodeOf(row) ?? null,
     agentId: request.agentId,
     expiresAtMs,
   };
