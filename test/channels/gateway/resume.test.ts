@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Client, Frame } from './client.ts';
+import { eventually, MAIN } from './client.ts';
+import { FakeSessionSystem } from './fake-session-system.ts';
+import { closeAll, openAll, openClient, openGateway } from './opened.ts';
+import { StillClock } from './still-clock.ts';
+
+afterEach(closeAll);
+
+/** What a client says of the connection that it had. */
+const lost = (client: Client, seq = lastSeq(client)) => {
+  const { connId, bootId } = client.frames.find(({ payload }) => payload?.type === 'hello-ok')!
+    .payload.server;
+  return { connId, bootId, seq };
+};
+
+const lastSeq = (client: Client): number =>
+  client.frames.reduce((last, { seq = 0 }) => Math.max(last, seq), 0);
+
+/** The connection is cut, and the gateway has noticed. */
+const cut = async (client: Client, watcher: Client): Promise<void> => {
+  const before = (await watcher.call('system-presence')).payload.length;
+  client.ws.terminate();
+  await client.gone();
+  for (;;) {
+    const { payload } = await watcher.call('system-presence');
+    if (payload.length < before) return;
+  }
+};
+
+const textOf = (frames: readonly Frame[]): string => {
+  let text = '';
+  for (const { event, payload } of frames) {
+    if (event !== 'chat' || payload.state !== 'delta') continue;
+    text = payload.replace ? payload.deltaText : text + payload.deltaText;
+  }
+  return text;
+};
+
+const numbersOf = (client: Client) => client.frames.flatMap(({ seq }) => seq ?? []);
+
+describe('events.resume', () => {
+  test('tells what was missed behind its answer, in order and once, and goes on', async () => {
+    const { client: first, gateway, system } = await openAll();
+    const watcher = await openClient(gateway);
+    await first.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+    system.say(MAIN, 'one ');
+    await first.chat('delta');
+    await cut(first, watcher);
+    system.say(MAIN, 'two ');
+    await watcher.frame(({ payload }) => payload?.deltaText === 'two ');
+    const second = await openClient(gateway);
+    system.say(MAIN, 'three ');
+    await second.frame(({ payload }) => payload?.deltaText === 'three ');
+    const answer = await second.call('events.resume', lost(first));
+    expect(answer.payload).toMatchObject({ resumed: true, from: lastSeq(first) + 1 });
+    const { frames } = answer.payload as { frames: number };
+    system.say(MAIN, 'four');
+    await second.frame(({ payload }) => payload?.deltaText === 'four');
+    const at = second.frames.indexOf(answer);
+    const missed = second.frames.slice(at + 1, at + 1 + frames);
+    const [held, after] = [second.frames.slice(0, at), second.frames.slice(at + 1 + frames)];
+    expect(textOf([...first.frames, ...missed, ...held, ...after])).toBe('one two three four');
+    const numbers = numbersOf(second);
+    expect(numbers).toEqual(numbers.map((_, n) => n + 1));
+    system.finish(MAIN, 'one two three four');
+    await second.chat('final');
+  });
+
+  test('tells an end that came while nobody was connected', async () => {
+    const { client: first, gateway, system } = await openAll();
+    const watcher = await openClient(gateway);
+    await first.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+    await cut(first, watcher);
+    system.finish(MAIN, 'done');
+    await watcher.chat('final');
+    const second = await openClient(gateway);
+    expect(second.events('chat')).toEqual([]);
+    await second.call('events.resume', lost(first));
+    expect((await second.chat('final')).payload.message.content[0].text).toBe('done');
+  });
+
+  test('closes the old connection where it is still open: its client says that it is not', async () => {
+    const { client: first, gateway } = await openAll();
+    const second = await openClient(gateway);
+    await second.call('events.resume', lost(first));
+    expect((await first.gone()).code).toBe(1008);
+    const again = await second.call('events.resume', lost(first));
+    expect(again.payload).toEqual({ resumed: false, reason: 'too-old' });
+  });
+
+  test('says why there is a gap: another gateway, a number that never was, too long ago', async () => {
+    const clock = new StillClock();
+    const gateway = await openGateway(new FakeSessionSystem(), { clock });
+    const first = await openClient(gateway);
+    const second = await openClient(gateway);
+    const ask = async (more: object) =>
+      (await second.call('events.resume', { ...lost(first), ...more })).payload;
+    expect(await ask({ bootId: 'another' })).toEqual({
+      resumed: false,
+      reason: 'another-gateway',
+    });
+    expect(await ask({ connId: 'nobody' })).toEqual({ resumed: false, reason: 'too-old' });
+    expect(await ask({ seq: 1_000 })).toEqual({ resumed: false, reason: 'gap' });
+    await cut(first, second);
+    clock.move(60_000);
+    expect(await ask({})).toEqual({ resumed: false, reason: 'too-old' });
+  });
+
+  test('remembers the last 256 events of a connection and no more', async () => {
+    const { client: first, gateway, system } = await openAll();
+    const watcher = await openClient(gateway);
+    await cut(first, watcher);
+    for (let n = 0; n < 90; n++) {
+      const idempotencyKey = `r${n}`;
+      await watcher.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey });
+      system.finish(MAIN, 'y'.repeat(n));
+      await watcher.chat('final', n + 1);
+    }
+    const told = watcher.events('agent').length + watcher.events('chat').length;
+    expect(told).toBeGreaterThan(256);
+    const { payload } = await watcher.call('events.resume', lost(first));
+    expect(payload).toEqual({ resumed: false, reason: 'too-old' });
+  });
+
+  test('shows nothing to a client that may read less than the one before', async () => {
+    const { gateway } = await openAll();
+    const approver = ['operator.admin', 'operator.approvals', 'operator.read'];
+    const first = await openClient(gateway, { scopes: approver });
+    const less = await openClient(gateway, { scopes: ['operator.read'] });
+    const plain = await openClient(gateway, { scopes: approver, caps: [] });
+    for (const other of [less, plain]) {
+      const { payload } = await other.call('events.resume', lost(first));
+      expect(payload).toEqual({ resumed: false, reason: 'too-old' });
+    }
+    const same = await openClient(gateway, { scopes: approver });
+    expect((await same.call('events.resume', lost(first))).payload.resumed).toBe(true);
+    await eventually(() => first.closed, 'the first connection to be closed');
+  });
+});
