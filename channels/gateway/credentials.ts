@@ -8,7 +8,8 @@
  */
 import type { DeviceRole, DeviceRow } from '../../protocols/device.ts';
 import type { ConnectErrorCode, ConnectParams } from '../../protocols/gateway/index.ts';
-import { type GatewayAuth, isLoopback, sameSecret, type TrustedProxy } from './access.ts';
+import { DEFAULT_TENANT, type Tenancy } from '../tenancy.ts';
+import { type GatewayAuth, isLoopback, sameSecret } from './access.ts';
 import type { AuthMethod } from './connection.ts';
 import { isToken } from './device-tokens.ts';
 import { headerOf, type Remote } from './remote.ts';
@@ -17,7 +18,9 @@ import type { Whois } from './tailscale.ts';
 export type Shown = {
   readonly ok: true;
   readonly method: AuthMethod;
-  /** whom a proxy or the tailnet knows the client as */
+  /** it belongs to */
+  readonly tenant: string;
+  /** whom a proxy or the tailnet knows the client as: `proxy:USER`, `tailscale:LOGIN` */
   readonly user?: string;
 };
 export type Refusal = {
@@ -32,49 +35,76 @@ export type Asker = {
   readonly params: ConnectParams;
   readonly role: DeviceRole;
   readonly remote: Remote;
-  /** of the device that the client says to be */
-  readonly row: DeviceRow | undefined;
+  /** of the device that the client says to be, in a tenant */
+  readonly rowIn: (tenant: string) => DeviceRow | undefined;
+};
+
+/** What clients are judged by. */
+export type Ledger = {
+  readonly auth: GatewayAuth;
+  readonly whois: Whois;
+  /** who is of which tenant; without it everybody is of `home` */
+  readonly tenancy: Tenancy | undefined;
+  /** of whom the table does not name */
+  readonly home: string;
 };
 
 /** Never rejects. */
-export const identify = async (
-  auth: GatewayAuth,
-  whois: Whois,
-  asker: Asker,
-): Promise<Shown | Refusal> => {
-  if (auth.mode === 'none') return { ok: true, method: 'none' };
+export const identify = async (ledger: Ledger, asker: Asker): Promise<Shown | Refusal> => {
+  const { auth } = ledger;
   const { params, remote } = asker;
-  const shared = sharedSecret(auth, asker);
-  if (shared !== undefined) return shared;
-  if (hasDeviceToken(asker)) return { ok: true, method: 'device-token' };
-  if (auth.mode === 'trusted-proxy') return proxied(auth.trustedProxy, remote);
+  if (auth.mode === 'none')
+    return { ok: true, method: 'none', tenant: tenantOf(ledger, deviceName(params)) };
+  const known = sharedSecret(ledger, asker) ?? ownToken(ledger, asker);
+  if (known !== undefined) return known;
+  if (auth.mode === 'trusted-proxy') return proxied(ledger, remote);
   const { token, password, deviceToken } = params.auth ?? {};
   const isForwarded = remote.headers['x-forwarded-for'] !== undefined;
   const mayBeTailnet = isForwarded || headerOf(remote.headers, LOGIN) !== undefined;
   if (auth.allowTailscale && mayBeTailnet && !token && !password && !deviceToken) {
-    return ofTailnet(whois, remote);
+    return ofTailnet(ledger, remote);
   }
   return secretRefused(auth.mode, params);
 };
 
+/** `name` as the table has it; undefined: nobody in particular. */
+const tenantOf = ({ tenancy, home }: Ledger, name: string | undefined): string => {
+  const tenant = name === undefined ? undefined : tenancy?.ofPrincipal(name);
+  return tenant === undefined || tenant === DEFAULT_TENANT ? home : tenant;
+};
+
+const deviceName = ({ device }: ConnectParams): string | undefined =>
+  device === undefined ? undefined : `device:${device.id}`;
+
 /**
- * The right secret. Beside a proxy it is for this machine only, as a way in when the proxy fails.
+ * The right secret, of the gateway or of a tenant. Beside a proxy it is for this machine only, as a
+ * way in when the proxy fails.
  */
-const sharedSecret = (auth: GatewayAuth, { params, remote }: Asker): Shown | undefined => {
+const sharedSecret = (ledger: Ledger, { params, remote }: Asker): Shown | undefined => {
+  const { auth, tenancy } = ledger;
   const { mode } = auth;
   if (mode === 'trusted-proxy' && !remote.isLocal) return undefined;
   for (const method of ['token', 'password'] as const) {
     const [given, secret] = [params.auth?.[method], auth[method]];
     if (mode !== 'trusted-proxy' && mode !== method) continue;
-    if (given && secret && sameSecret(given, secret)) return { ok: true, method };
+    if (given && secret && sameSecret(given, secret)) {
+      return { ok: true, method, tenant: tenantOf(ledger, deviceName(params)) };
+    }
   }
-  return undefined;
+  const token = params.auth?.token;
+  const tenant = token ? tenancy?.ofToken(token) : undefined;
+  return tenant === undefined ? undefined : { ok: true, method: 'token', tenant };
 };
 
-/** Older clients send it as `token` too. */
-const hasDeviceToken = ({ params, role, row }: Asker): boolean => {
+/** The token of the device, in whichever tenant it is let in. Older clients send it as `token`. */
+const ownToken = ({ tenancy, home }: Ledger, asker: Asker): Shown | undefined => {
+  const { params, role, rowIn } = asker;
   const given = params.auth?.deviceToken ?? params.auth?.token;
-  return params.device !== undefined && !!given && isToken(given, row?.roles[role]?.tokenHash);
+  if (params.device === undefined || !given) return undefined;
+  const tenant = [home, ...(tenancy?.tenants ?? [])].find((each) =>
+    isToken(given, rowIn(each)?.roles[role]?.tokenHash),
+  );
+  return tenant === undefined ? undefined : { ok: true, method: 'device-token', tenant };
 };
 
 const secretRefused = (mode: 'token' | 'password', { auth, device }: ConnectParams): Refusal => {
@@ -106,16 +136,13 @@ const refusal = (code: ConnectErrorCode, message: string, hint: object = {}): Re
 
 const USER = 'x-forwarded-user';
 
-const proxied = (
-  proxy: TrustedProxy | undefined,
-  { isProxy, headers }: Remote,
-): Shown | Refusal => {
+const proxied = (ledger: Ledger, { isProxy, headers }: Remote): Shown | Refusal => {
   const review = { recommendedNextStep: 'review_auth_configuration' };
   if (!isProxy) {
     const message = 'unauthorized: this gateway is reached through its proxy only';
     return { ok: false, code: 'AUTH_UNAUTHORIZED', message, hint: review };
   }
-  const { userHeader = USER, requiredHeaders = [], allowUsers } = proxy ?? {};
+  const { userHeader = USER, requiredHeaders = [], allowUsers } = ledger.auth.trustedProxy ?? {};
   const user = headerOf(headers, userHeader);
   const missing = [userHeader, ...requiredHeaders].find((name) => !headerOf(headers, name));
   if (user === undefined || missing !== undefined) {
@@ -123,11 +150,18 @@ const proxied = (
     return { ok: false, code: 'AUTH_IDENTITY_HEADER_REQUIRED', message, hint: review };
   }
   if (allowUsers === undefined || allowUsers.includes(user)) {
-    return { ok: true, method: 'trusted-proxy', user };
+    return vouched(ledger, 'trusted-proxy', `proxy:${user}`);
   }
   const message = 'unauthorized: gateway.auth.trustedProxy.allowUsers does not name this person';
   return { ok: false, code: 'AUTH_VERIFIED_USER_REQUIRED', message, hint: review };
 };
+
+const vouched = (ledger: Ledger, method: AuthMethod, user: string): Shown => ({
+  ok: true,
+  method,
+  user,
+  tenant: tenantOf(ledger, user),
+});
 
 const LOGIN = 'tailscale-user-login';
 
@@ -135,7 +169,7 @@ const LOGIN = 'tailscale-user-login';
  * Tailscale Serve forwards from this machine and writes the login beside the address; the daemon
  * says whose address that is.
  */
-const ofTailnet = async (whois: Whois, { peer, headers }: Remote): Promise<Shown | Refusal> => {
+const ofTailnet = async (ledger: Ledger, { peer, headers }: Remote): Promise<Shown | Refusal> => {
   const login = headerOf(headers, LOGIN);
   const from = headerOf(headers, 'x-forwarded-for');
   if (!isLoopback(peer) || from === undefined) {
@@ -146,12 +180,12 @@ const ofTailnet = async (whois: Whois, { peer, headers }: Remote): Promise<Shown
   }
   let owner: string | undefined;
   try {
-    owner = await whois(from);
+    owner = await ledger.whois(from);
   } catch {
     return tailscaleRefused('WHOIS_FAILED', 'the Tailscale daemon did not say whose address it is');
   }
   if (owner?.toLowerCase() === login.toLowerCase()) {
-    return { ok: true, method: 'tailscale', user: login };
+    return vouched(ledger, 'tailscale', `tailscale:${login.toLowerCase()}`);
   }
   return tailscaleRefused('IDENTITY_MISMATCH', 'the address is of another login than the header');
 };

@@ -21,26 +21,27 @@ import {
   PROTOCOL_VERSION_NODE_MIN,
   TICK_INTERVAL_MS,
 } from '../../protocols/gateway/index.ts';
-import type { Principal } from '../../runtime/index.ts';
-import { type AuthFailures, type GatewayAuth, originAllowed } from './access.ts';
+import type { Clock, Principal, System } from '../../runtime/index.ts';
+import { type AuthFailures, originAllowed } from './access.ts';
 import type { Client, Connection } from './connection.ts';
-import { type Asker, identify, type Shown } from './credentials.ts';
+import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
 import { type Door, OPERATOR } from './door.ts';
+import type { Doors } from './doors.ts';
 import { METHOD_NAMES } from './methods/index.ts';
 import { admit } from './pairing.ts';
 import { networkOf, type Remote } from './remote.ts';
 import { mainSessionKey } from './session-key.ts';
-import type { Whois } from './tailscale.ts';
 
 /** Told in `hello-ok`; OpenClaw's clients ask for models only where the first one stands. */
 const CAPABILITIES = ['published-model-catalog'] as const;
 
 /** What a gateway judges clients by. */
-export type Gate = {
-  readonly auth: GatewayAuth;
+export type Gate = Ledger & {
   readonly failures: AuthFailures;
-  readonly whois: Whois;
+  readonly clock: Clock;
+  readonly doors: Pick<Doors, 'of'>;
+  readonly rows: Pick<System['index'], 'get'>;
 };
 
 /** How a client came. */
@@ -65,12 +66,7 @@ export const challengeFrame = (nonce: string, nowMs: number): string =>
   JSON.stringify({ type: 'event', event: 'connect.challenge', payload: { nonce, ts: nowMs } });
 
 /** Never rejects. A connection that ended meanwhile is the caller's to notice. */
-export const greet = async (
-  door: Door,
-  gate: Gate,
-  arrival: Arrival,
-  given: unknown,
-): Promise<Greeting> => {
+export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promise<Greeting> => {
   const checked = checkConnectParams(given);
   if (!checked.ok) {
     const message = `invalid connect params: ${describeErrors(checked.errors)}`;
@@ -92,26 +88,24 @@ export const greet = async (
   if (!originAllowed({ origin, host, remoteAddress: remote.address, mode })) {
     return refused('CONTROL_UI_ORIGIN_NOT_ALLOWED', `origin ${origin} may not connect`);
   }
-  const row = params.device && deviceRow(door, params.device.id);
-  const asker: Asker = { params, role, remote, row };
-  const proved = await prove(door, gate, arrival, asker);
-  return 'error' in proved ? proved : enter(door, gate, { ...asker, shown: proved }, protocol);
+  const rowIn = (tenant: string) =>
+    params.device && gate.rows.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
+  const asker: Asker = { params, role, remote, rowIn };
+  const proved = await prove(gate, arrival, asker);
+  return 'error' in proved ? proved : enter(gate, asker, proved, protocol);
 };
-
-const deviceRow = ({ system, tenant }: Door, deviceId: string): DeviceRow | undefined =>
-  system.index.get<DeviceRow>(DEVICES_INDEX, tenant, deviceId);
 
 /** Who it is. A locked-out IP is not even compared: else it could go on guessing. */
 const prove = async (
-  { clock }: Door,
-  { auth, failures, whois }: Gate,
+  gate: Gate,
   { remote, nonce }: Arrival,
   asker: Asker,
 ): Promise<Shown | Extract<Greeting, { ok: false }>> => {
+  const { failures, clock } = gate;
   const ip = networkOf(remote.address);
   const lockedMs = failures.lockedForMs(ip, clock.monotonicMs());
   if (lockedMs > 0) return rateLimited(lockedMs);
-  const shown = await identify(auth, whois, asker);
+  const shown = await identify(gate, asker);
   if (!shown.ok) {
     failures.count(ip, clock.monotonicMs());
     return refused(shown.code, shown.message, shown.hint);
@@ -128,14 +122,15 @@ const prove = async (
 
 /** What it may do. */
 const enter = async (
-  door: Door,
-  { auth }: Gate,
-  asker: Asker & { readonly shown: Shown },
+  { auth, doors }: Gate,
+  { params, role, remote, rowIn }: Asker,
+  shown: Shown,
   protocol: number,
 ): Promise<Greeting> => {
-  const { params, role, remote, shown } = asker;
+  const door = doors.of(shown.tenant);
   try {
-    const admitted = await admit(door, auth, asker);
+    const row = rowIn(shown.tenant);
+    const admitted = await admit(door, auth, { params, role, remote, row, shown });
     if (!admitted.ok) {
       const greeting = refused(admitted.code, admitted.message, admitted.details);
       return { ok: false, error: { ...greeting.error, code: 'NOT_PAIRED' } };

@@ -8,6 +8,7 @@ import type { OnMessage } from './door.ts';
 import type { Logger } from './log.ts';
 import type { AgentNames } from './session-key.ts';
 import type { Whois } from './tailscale.ts';
+import type { Tenancy } from '../tenancy.ts';
 import type { Setup } from './setup.ts';
 
 export type GatewayOptions = AgentNames & {
@@ -30,6 +31,8 @@ export type GatewayOptions = AgentNames & {
   readonly onCommand?: OnCommand;
   /** hooks of messages (AL6) */
   readonly onMessage?: OnMessage;
+  /** who is of which tenant; default: everybody of `tenant` */
+  readonly tenancy?: Tenancy;
   /** asks the Tailscale daemon; default by the command `tailscale` */
   readonly whois?: Whois;
   /** long answers of nodes; without them an answer has at most PAYLOAD_CHARACTERS_MAX */

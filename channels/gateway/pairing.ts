@@ -47,7 +47,11 @@ export type Kept = {
 /** The gateway itself, when it speaks for a client that it has just let in. */
 const GATEWAY: Principal = { sub: 'gateway', roles: ['operator'] };
 
-type Client = Asker & { readonly shown: Shown };
+type Client = Omit<Asker, 'rowIn'> & {
+  readonly shown: Shown;
+  /** of its device, in the tenant of the door */
+  readonly row: DeviceRow | undefined;
+};
 
 /** @throws TroupeError when the device actor can not be asked or refuses */
 export const admit = async (

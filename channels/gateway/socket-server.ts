@@ -31,7 +31,10 @@ import { serve } from './methods/index.ts';
 import { AddressList, remoteOf } from './remote.ts';
 import { whoisByTailscale } from './tailscale.ts';
 
-type SocketOptions = Pick<GatewayOptions, 'auth' | 'clock' | 'log' | 'tenant' | 'whois'>;
+type SocketOptions = Pick<
+  GatewayOptions,
+  'auth' | 'clock' | 'log' | 'system' | 'tenancy' | 'tenant' | 'whois'
+>;
 
 /** A connection before its hello. */
 type Stranger = {
@@ -61,8 +64,11 @@ export class SocketServer {
   constructor(doors: Doors, options: SocketOptions) {
     this.#doors = doors;
     this.#options = options;
-    const { auth, clock, whois = whoisByTailscale('tailscale', clock) } = options;
-    this.#gate = { auth, failures: new AuthFailures(auth.rateLimit), whois };
+    const { auth, clock, system, tenant, tenancy } = options;
+    const { whois = whoisByTailscale('tailscale', clock) } = options;
+    const failures = new AuthFailures(auth.rateLimit);
+    const rows = system.index;
+    this.#gate = { auth, failures, whois, clock, doors, rows, tenancy, home: tenant };
     this.#proxies = new AddressList(auth.trustedProxy?.proxies);
   }
 
@@ -160,15 +166,14 @@ export class SocketServer {
   async #greet(connection: Connection, stranger: Stranger, frame: RequestFrame): Promise<void> {
     const { log, tenant } = this.#options;
     const { id, params } = frame;
-    const lobby = this.#doors.of(tenant);
-    const greeting = await greet(lobby, this.#gate, stranger.arrival, params);
+    const greeting = await greet(this.#gate, stranger.arrival, params);
     // It may have left, or its time may have been over, while it was looked up.
     if (!connection.open) return;
     if (!greeting.ok) {
       const { error } = greeting;
       log.warn({ ip: connection.remoteAddress, error }, 'gateway: connect refused');
       const code = (error.details as { code?: string } | undefined)?.code ?? error.code;
-      lobby.audit.turnedAway(nameOf(params), connection.remoteAddress, code);
+      this.#doors.of(tenant).audit.turnedAway(nameOf(params), connection.remoteAddress, code);
       return refuseConnect(connection, id, error);
     }
     this.#strangers.delete(connection);
