@@ -160,18 +160,6 @@ export type CompactionDone = { compacted: boolean; tokensBefore: number; tokensA
  */
 export type SessionReset = { type: 'session.reset'; reason?: string };
 
-/** To a session: settings of its own, until its reset; null: as the agent has it. Answer: them. */
-export type SessionSet = {
-  type: 'session.set';
-  /** what people and agents call it, at most 120 characters */
-  label?: string | null;
-  model?: string | null;
-  thinking?: string | null;
-  queue?: QueueMode | null;
-  verbose?: Verbosity | null;
-  reasoning?: boolean | null;
-};
-
 /**
  * To a session: stop the running or the queued run (all of them without runId). Answer: { aborted:
  * runIds }.
@@ -180,6 +168,7 @@ export type SessionAbort = { type: 'session.abort'; runId?: string };
 
 export type RunStatus = 'queued' | 'running' | 'ok' | 'error' | 'aborted' | 'timeout';
 export type { Usage };
+export type { SessionInject, SessionSet } from './session-settings.ts';
 
 /**
  * Index `runs`, key runId (of the default tenant's table): runs that go, and for 28 hours those
@@ -228,8 +217,14 @@ export type SessionRow = {
   contextTokens?: number;
   /** session key of the parent; of a subagent's session */
   spawnedBy?: string;
-  /** of its own settings */
+  /** of its own settings, as the next are */
   queue?: QueueMode;
+  thinking?: string;
+  verbose?: Verbosity;
+  reasoning?: boolean;
+  archived?: boolean;
+  pinned?: boolean;
+  category?: string;
 };
 
 /** One tool call a model asks for. `args` is JSON. */

@@ -121,16 +121,17 @@ const endedOf = ({ sessionId, reset }: SessionContext): EndedSession => ({
   reason: reset?.reason ?? 'reset',
 });
 
-/** Another session id, none of the old words, settings but its label, or counts. */
+/** Another session id, none of the old words, settings but its name and place, or counts. */
 export function renew({ context, event }: At): Deed {
   const { reply, sessionId, reason } = context.reset!;
   const now = nowOf(event);
+  const { label, pinned, category } = context.own;
   const orphans = orphansOf(context, context.books?.onReset ?? 'cascade');
   const change = {
     ...orphans.change,
     reset: null,
     sessionId,
-    own: defined({ label: context.own.label }),
+    own: defined({ label, pinned, category }),
     digest: null,
     isFresh: true,
     ...(context.isFresh ? {} : { ended: endedOf(context) }),

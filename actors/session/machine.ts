@@ -34,6 +34,7 @@ export const sessionMachine = sessionSetup.createMachine({
   options: { maxIterations: 200 },
   on: {
     'session.set': { actions: 'set' },
+    'session.inject': { actions: 'refuseInjection' },
     'session.compact': { actions: 'refuseCompaction' },
     'session.abort': { actions: 'abort' },
     'session.close': { target: '.between', actions: 'askClose' },
@@ -61,6 +62,7 @@ export const sessionMachine = sessionSetup.createMachine({
           { guard: 'knowsSettings', target: 'compacting', actions: 'askCompaction' },
           { actions: 'answerNothing' },
         ],
+        'session.inject': { actions: 'inject' },
         'session.reset': { target: 'between', actions: 'askReset' },
         'subagent.ended': { target: 'between', actions: 'takeEnded' },
         refused: { target: 'between', actions: 'takeRefusal' },

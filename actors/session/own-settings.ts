@@ -1,18 +1,35 @@
-/** Own settings: what people set for one session, until its reset (`session.set`). Pure. */
-import type { SessionSet } from '../../protocols/session.ts';
-import { type At, type Deed, defined, metaOf } from './deed.ts';
+/**
+ * Own settings: what people set for one session, until its reset (`session.set`), and notes that
+ * they put into its transcript (`session.inject`). Pure.
+ */
+import {
+  INJECTED_CHARACTERS_MAX,
+  INJECTED_LABEL_CHARACTERS_MAX,
+  INJECTED_MODEL,
+} from '../../protocols/session-settings.ts';
+import type { SessionEntry, SessionInject, SessionSet } from '../../protocols/session.ts';
+import { type At, type Deed, defined, firstOf, metaOf, nowOf } from './deed.ts';
 import * as rows from './rows.ts';
 import type { OwnSettings } from './types.ts';
 
 const LABEL_CHARACTERS_MAX = 120;
+const LAST_MESSAGE_CHARACTERS = 120;
 
 /** A field that is null is as the agent has it again; one that is absent stays. */
 export function set({ context, event }: At): Deed {
-  const { model, thinking, queue, verbose, reasoning, label } = event as SessionSet;
+  const { model, thinking, queue, verbose, reasoning, label, category } = event as SessionSet;
   const name = label?.trim();
-  if (name !== undefined && (name === '' || name.length > LABEL_CHARACTERS_MAX))
-    return { answer: { to: metaOf(event).reply, error: WRONG_LABEL } };
-  const given = { model, thinking, queue, verbose, reasoning, label: name ?? label };
+  const group = category?.trim();
+  if (isWrong(name)) return { answer: { to: metaOf(event).reply, error: wrong('label') } };
+  if (isWrong(group)) return { answer: { to: metaOf(event).reply, error: wrong('category') } };
+  const { archived, pinned } = event as SessionSet;
+  const given = {
+    ...{ model, thinking, queue, verbose, reasoning },
+    label: name ?? label,
+    category: group ?? category,
+    archived: archived === false ? null : archived,
+    pinned: pinned === false ? null : pinned,
+  };
   const named = Object.entries(given).filter(([, value]) => value !== undefined);
   const own: OwnSettings = defined({ ...context.own, ...Object.fromEntries(named) });
   const isOther = model !== undefined && context.usedModel !== undefined;
@@ -24,7 +41,58 @@ export function set({ context, event }: At): Deed {
   };
 }
 
-const WRONG_LABEL = {
+const isWrong = (name: string | undefined): boolean =>
+  name !== undefined && (name === '' || name.length > LABEL_CHARACTERS_MAX);
+
+const wrong = (field: string) =>
+  ({
+    code: 'INVALID_ARGUMENT',
+    message: `the ${field} of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null takes it away`,
+  }) as const;
+
+/** A note of somebody else, which models read as the assistant's words. */
+export function inject({ context, event }: At): Deed {
+  const { text, label } = event as SessionInject;
+  const { reply: to } = metaOf(event);
+  if (!isNote(text, label)) return { answer: { to, error: WRONG_NOTE } };
+  const at = nowOf(event);
+  const said = label?.trim() ? `[${label.trim()}]\n\n${text}` : text;
+  const change = {
+    length: context.length + 1,
+    updatedAt: at,
+    lastMessage: firstOf(said, LAST_MESSAGE_CHARACTERS),
+  };
+  const entry = {
+    type: 'assistant',
+    runId: '',
+    text: said,
+    model: INJECTED_MODEL,
+    stop: 'end',
+    at,
+  };
+  return {
+    change,
+    entries: [entry as SessionEntry],
+    rows: [rows.sessionRow({ ...context, ...change })],
+    answer: { to, result: { injected: true } },
+  };
+}
+
+/** While a run goes. */
+export const refuseInjection = ({ event }: At): Deed => ({
+  answer: { to: metaOf(event).reply, error: BUSY },
+});
+
+const isNote = (text: string, label = ''): boolean =>
+  text.trim() !== '' &&
+  text.length <= INJECTED_CHARACTERS_MAX &&
+  label.length <= INJECTED_LABEL_CHARACTERS_MAX;
+
+const WRONG_NOTE = {
   code: 'INVALID_ARGUMENT',
-  message: `the label of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null takes it away`,
+  message: `a note has 1 to ${INJECTED_CHARACTERS_MAX} characters, its label at most ${INJECTED_LABEL_CHARACTERS_MAX}`,
+} as const;
+const BUSY = {
+  code: 'CONFLICT',
+  message: 'the session is answering: put the note in when it has ended, or send it as a message',
 } as const;

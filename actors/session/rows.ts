@@ -75,6 +75,12 @@ export function sessionRow(context: SessionContext): Project {
       contextTokens,
       spawnedBy: terms?.parent,
       queue: own.queue,
+      thinking: own.thinking,
+      verbose: own.verbose,
+      reasoning: own.reasoning,
+      archived: own.archived,
+      pinned: own.pinned,
+      category: own.category,
     }),
   };
   return { index: 'sessions', key: sessionKey, value };

@@ -136,6 +136,8 @@ export const sessionSetup = setup({
     askClose: does(abort.askClose),
     close: does(abort.close),
     set: does(own.set),
+    inject: does(own.inject),
+    refuseInjection: does(own.refuseInjection),
     spawn: does(spawn),
     kill: does(children.kill),
     takeEnded: does(children.takeEnded),

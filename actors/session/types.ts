@@ -16,6 +16,7 @@ import type {
   SessionClose,
   SessionCompact,
   SessionCycle,
+  SessionInject,
   SessionProbe,
   SessionReceive,
   SessionReset,
@@ -116,6 +117,9 @@ export type OwnSettings = {
   readonly verbose?: Verbosity;
   readonly reasoning?: boolean;
   readonly label?: string;
+  readonly archived?: true;
+  readonly pinned?: true;
+  readonly category?: string;
 };
 
 export type EndedSession = { readonly sessionId: string; readonly reason: string };
@@ -181,6 +185,7 @@ export type SessionEvent =
   | Delivered<SessionAbort>
   | Delivered<SessionReset>
   | Delivered<SessionSet>
+  | Delivered<SessionInject>
   | Delivered<SessionCompact>
   | Delivered<SessionSpawn>
   | Delivered<SessionKill>
