@@ -1,0 +1,87 @@
+/**
+ * A node and the gateway that it is connected to, as the device actor sees them: hears what is told
+ * on the Bus, takes a command before it hands it over, carries it out, and keeps a book of what it
+ * answered. Only the socket between the two is left out.
+ */
+import {
+  type DeviceDeliver,
+  deviceAddress,
+  type DeviceLinked,
+  type DeviceNotice,
+  devicesTopic,
+  type Payload,
+} from '../../../protocols/device.ts';
+import type { Message } from '../../../protocols/statechart.ts';
+import type { System } from '../../../runtime/index.ts';
+import { deviceId, online } from './walk.ts';
+
+const ASK_MS = 10_000;
+
+export type FakeNodeOptions = {
+  readonly connId: string;
+  /** keeps a book, and says so */
+  readonly replays?: boolean;
+  /** carries a command out; null: it keeps silent */
+  readonly execute: (command: DeviceDeliver) => Payload | null;
+  /** what it hears is not taken: its gateway hangs */
+  readonly hangs?: boolean;
+};
+
+export class FakeNode {
+  readonly heard: DeviceNotice[] = [];
+  readonly #system: System;
+  readonly #options: FakeNodeOptions;
+  readonly #handed = new Set<string>();
+  readonly #unsubscribe: () => void;
+  readonly #under = deviceAddress('default', deviceId);
+
+  constructor(system: System, options: FakeNodeOptions) {
+    this.#system = system;
+    this.#options = options;
+    this.#unsubscribe = system.bus.subscribe(devicesTopic('default'), ({ payload }) => {
+      void this.#hear(payload as DeviceNotice);
+    });
+  }
+
+  /** Says hello, with all that it offers approved. */
+  async join(): Promise<DeviceLinked> {
+    const { connId, replays = false } = this.#options;
+    return (await this.#ask(online({ connId, approved: true, replays }))) as DeviceLinked;
+  }
+
+  /** Its connection ends. */
+  async leave(): Promise<void> {
+    this.cut();
+    await this.#ask({ type: 'device.offline', connId: this.#options.connId });
+  }
+
+  /** Its gateway dies: nobody says so. */
+  cut(): void {
+    this.#unsubscribe();
+  }
+
+  answer(id: string, payload: Payload): Promise<unknown> {
+    return this.#ask({ type: 'device.result', id, connId: this.#options.connId, payload });
+  }
+
+  async #hear(notice: DeviceNotice): Promise<void> {
+    this.heard.push(notice);
+    const { connId, hangs = false, execute } = this.#options;
+    if (notice.type !== 'device.deliver' || notice.connId !== connId || hangs) return;
+    const { id } = notice;
+    const { taken } = (await this.#ask({ type: 'device.taken', id, connId })) as { taken: boolean };
+    if (!taken || this.#handed.has(id)) return;
+    this.#handed.add(id);
+    const payload = execute(notice);
+    if (payload) await this.answer(id, payload);
+  }
+
+  async #ask(event: Message): Promise<unknown> {
+    const asked = await this.#system.ask(this.#under, event, {
+      principal: { sub: 'gateway', roles: [] },
+      timeoutMs: ASK_MS,
+    });
+    if (asked.kind === 'answered') return asked.result;
+    throw new Error(`${event.type}: ${JSON.stringify(asked)}`);
+  }
+}
