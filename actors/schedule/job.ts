@@ -187,7 +187,7 @@ export function skip(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
   const { passed } = dueNow(args);
   const last = passed.at(-1)!;
-  const fire: ScheduleFire = {
+  const over: ScheduleFire = {
     runId: `${context.jobId}.${last}`,
     dueAt: last,
     firedAt: event.meta.now,
@@ -196,12 +196,12 @@ export function skip(args: Args): Partial<ScheduleContext> {
     sessionKey: sessionKeyOf(context),
   };
   const skipped = context.skipped + passed.length;
-  return planned({ ...remembered(context, fire), skipped, cursor: last });
+  return planned({ ...remembered(context, over), skipped, cursor: last });
 }
 
-const remembered = (context: ScheduleContext, fire: ScheduleFire): ScheduleContext => ({
+const remembered = (context: ScheduleContext, over: ScheduleFire): ScheduleContext => ({
   ...context,
-  runs: [fire, ...context.runs].slice(0, RUNS_KEPT),
+  runs: [over, ...context.runs].slice(0, RUNS_KEPT),
 });
 
 export function fire(args: Args): Partial<ScheduleContext> {

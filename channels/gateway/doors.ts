@@ -4,6 +4,7 @@
  * no other's.
  */
 import { randomUUID } from 'node:crypto';
+import { approvalsTopic } from '../../protocols/approval.ts';
 import { type RunEvent, runEventsOfTenant } from '../../protocols/session.ts';
 import { ApprovalBook } from './approval-book.ts';
 import { Audience } from './audience.ts';
@@ -21,6 +22,7 @@ import { Replay } from './replay.ts';
 import { RunBlocks } from './run-blocks.ts';
 import { RunBook } from './run-book.ts';
 import { RunEvents } from './run-events.ts';
+import { WorkFeed } from './work-feed.ts';
 import { SessionWatch } from './session-watch.ts';
 
 export class Doors {
@@ -111,6 +113,7 @@ export class Doors {
       health,
       ...(this.#options.setup ? { setup: this.#options.setup } : {}),
       approvals,
+      watch,
       devices,
       guard,
       audit,
@@ -121,14 +124,12 @@ export class Doors {
       bootId: this.#bootId,
       startedAt: this.#startedAt,
     };
-    // The type of what travels on this topic is a contract of protocols/session.ts.
-    const unsubscribe = system.bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
-      hear(door, payload as RunEvent),
-    );
+    const work = new WorkFeed({ system, tenant, names: this.#options, audience });
+    const parts = [events, runs, presence, replay, approvals, watch, devices, health, guard, work];
+    const deaf = listen(door, work);
     const close = () => {
-      unsubscribe();
-      for (const part of [events, runs, presence, replay, approvals, watch, devices, health, guard])
-        part.close();
+      deaf();
+      for (const part of parts) part.close();
       return audit.close();
     };
     return { door, close };
@@ -151,8 +152,26 @@ export class Doors {
   }
 }
 
-const hear = ({ runs, approvals, watch }: Door, event: RunEvent): void => {
+/** What travels on a topic is a contract of the protocol that names it. */
+const listen = (door: Door, work: WorkFeed): (() => void) => {
+  const { approvals, tenant } = door;
+  const { bus } = door.system;
+  const stops = [
+    bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
+      hear(door, work, payload as RunEvent),
+    ),
+    bus.subscribe(approvalsTopic(tenant), ({ payload }) =>
+      approvals.heard((payload as { id: string }).id),
+    ),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+};
+
+const hear = ({ runs, approvals, watch }: Door, work: WorkFeed, event: RunEvent): void => {
   runs.heard(event);
   watch.heard(event);
   if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);
+  if (event.stream === 'subagent') work.heard(event);
 };

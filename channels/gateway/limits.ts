@@ -151,11 +151,6 @@ export const PREVIEWS_MAX = 64;
 /** Bytes of the messages that `chat.startup` answers when it is not told. */
 export const STARTUP_BYTES = 262_144;
 
-/** How long a gateway waits for a device to hear that its node is connected. */
-export const DEVICE_TELL_MS = 30_000;
-/** Commands of one node that are remembered as handed over: one that is told twice goes once. */
-export const NODE_DELIVERED_MAX = 1_000;
-
 /** Subagents, and tasks of other agents, that are read for `tasks.list`. */
 export const TASKS_READ_MAX = 10_000;
 

@@ -1,6 +1,144 @@
-/** Tasks and messages outward: `tasks.*`, `send`. */
+/** Work that goes on beside the talk, and messages outward: `tasks.*`, `send`. */
+import { type Static, Type } from '@sinclair/typebox';
 import type { EventArea, MethodArea } from './method.ts';
+import { closed, Count, NonEmpty, oneOf, Optional, Text } from './shapes.ts';
 
-export const workMethods = {} as const satisfies MethodArea;
+/** Tasks of one page: when it is not told, and at most. */
+export const TASKS_PAGE = 100;
+export const TASKS_PAGE_MAX = 500;
 
-export const workEvents = {} as const satisfies EventArea;
+const TASK_STATUSES = [
+  'queued',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+  'timed_out',
+] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+const Status = oneOf(TASK_STATUSES);
+
+/**
+ * A subagent (`runtime` subagent), a run of a schedule (cron), or a task that another agent asked
+ * for (a2a). Times are epoch milliseconds. `result` and `prompt` are in `tasks.get` only.
+ */
+export const TaskSummary = Type.Object(
+  {
+    id: NonEmpty,
+    taskId: NonEmpty,
+    kind: Optional(Text),
+    runtime: oneOf(['subagent', 'cron', 'a2a']),
+    status: Status,
+    title: Optional(Text),
+    agentId: Optional(Text),
+    sessionKey: Optional(Text),
+    childSessionKey: Optional(Text),
+    ownerKey: Optional(Text),
+    runId: Optional(Text),
+    sourceId: Optional(Text),
+    createdAt: Count,
+    updatedAt: Count,
+    startedAt: Optional(Count),
+    endedAt: Optional(Count),
+    progressSummary: Optional(Text),
+    terminalSummary: Optional(Text),
+    error: Optional(Text),
+    result: Optional(Text),
+    prompt: Optional(Text),
+  },
+  closed,
+);
+export type TaskSummary = Static<typeof TaskSummary>;
+
+/** `sortBy` is newer than the published schema. */
+export const TasksListParams = Type.Object(
+  {
+    status: Optional(Type.Union([Status, Type.Array(Status)])),
+    agentId: Optional(NonEmpty),
+    sessionKey: Optional(NonEmpty),
+    limit: Optional(Type.Integer({ minimum: 1, maximum: TASKS_PAGE_MAX })),
+    cursor: Optional(Text),
+    sortBy: Optional(oneOf(['createdAt', 'updatedAt', 'startedAt', 'endedAt'])),
+  },
+  closed,
+);
+export type TasksListParams = Static<typeof TasksListParams>;
+export const TasksGetParams = Type.Object({ taskId: NonEmpty }, closed);
+export type TasksGetParams = Static<typeof TasksGetParams>;
+export const TasksCancelParams = Type.Object({ taskId: NonEmpty, reason: Optional(Text) }, closed);
+export type TasksCancelParams = Static<typeof TasksCancelParams>;
+
+/** All published fields; methods/work.ts refuses what no door of troupe can carry. */
+export const SendParams = Type.Object(
+  {
+    to: NonEmpty,
+    message: Optional(Text),
+    mediaUrl: Optional(Text),
+    mediaUrls: Optional(Type.Array(Text)),
+    buffer: Optional(Text),
+    filename: Optional(Text),
+    contentType: Optional(Text),
+    asVoice: Optional(Type.Boolean()),
+    gifPlayback: Optional(Type.Boolean()),
+    channel: Optional(Text),
+    accountId: Optional(Text),
+    agentId: Optional(Text),
+    replyToId: Optional(Text),
+    threadId: Optional(Text),
+    forceDocument: Optional(Type.Boolean()),
+    silent: Optional(Type.Boolean()),
+    parseMode: Optional(Type.Literal('HTML')),
+    sessionKey: Optional(Text),
+    idempotencyKey: NonEmpty,
+  },
+  closed,
+);
+export type SendParams = Static<typeof SendParams>;
+
+export const workMethods = {
+  'tasks.list': {
+    params: TasksListParams,
+    result: Type.Object({ tasks: Type.Array(TaskSummary), nextCursor: Optional(Text) }, closed),
+    scope: 'operator.read',
+  },
+  'tasks.get': {
+    params: TasksGetParams,
+    result: Type.Object({ task: TaskSummary }, closed),
+    scope: 'operator.read',
+  },
+  'tasks.cancel': {
+    params: TasksCancelParams,
+    result: Type.Object(
+      {
+        found: Type.Boolean(),
+        cancelled: Type.Boolean(),
+        reason: Optional(Text),
+        task: Optional(TaskSummary),
+      },
+      closed,
+    ),
+    scope: 'operator.write',
+  },
+  send: {
+    params: SendParams,
+    result: Type.Object(
+      {
+        runId: NonEmpty,
+        messageId: NonEmpty,
+        channel: Type.Literal('webchat'),
+        to: NonEmpty,
+        sessionKey: NonEmpty,
+      },
+      closed,
+    ),
+    scope: 'operator.write',
+  },
+} as const satisfies MethodArea;
+
+/** What became of a task, as it is now. */
+export const TaskChanged = Type.Object(
+  { action: Type.Literal('upserted'), task: TaskSummary },
+  closed,
+);
+export type TaskChanged = Static<typeof TaskChanged>;
+export const workEvents = { task: TaskChanged } as const satisfies EventArea;

@@ -1,4 +1,175 @@
-/** Tasks and messages outward: `tasks.*`, `send`. */
-import type { MethodTable } from './method.ts';
+/** `tasks.*` and `send`: work that goes on beside the talk, and words to a person's session. */
+import { address } from '../../../protocols/address.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import {
+  type SendParams,
+  TASKS_PAGE,
+  type TasksCancelParams,
+  type TasksGetParams,
+  type TasksListParams,
+  type TaskSummary,
+} from '../../../protocols/gateway/index.ts';
+import type { SessionAbort } from '../../../protocols/session.ts';
+import { subagentAddress, type SubagentKill } from '../../../protocols/subagent.ts';
+import { taskAddress, type TaskCancel } from '../../../protocols/task.ts';
+import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import { fullSessionKey } from '../session-key.ts';
+import { type KnownTask, type TaskOrigin, tasksOf } from '../tasks.ts';
+import { injectOnce } from './inject.ts';
+import { type MethodTable, published } from './method.ts';
+import { principalOf, type Request } from './request.ts';
+import { refuseEmpty } from './run.ts';
 
-export const workTable: MethodTable = [];
+const tasksList = ({ door }: Request, params: TasksListParams) => {
+  const { sortBy = 'updatedAt', limit = TASKS_PAGE, cursor = '0' } = params;
+  const from = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined;
+  if (from === undefined) throw new TroupeError('INVALID_ARGUMENT', '/cursor is none of this list');
+  const sorted = tasksOf(door)
+    .map(({ summary }) => summary)
+    .filter((task) => fits(task, params))
+    .toSorted((a, b) => (b[sortBy] ?? 0) - (a[sortBy] ?? 0) || (a.id < b.id ? -1 : 1));
+  const next = from + limit;
+  return {
+    tasks: sorted.slice(from, next),
+    ...(next < sorted.length ? { nextCursor: String(next) } : {}),
+  };
+};
+
+const fits = (task: TaskSummary, { status, agentId, sessionKey }: TasksListParams): boolean => {
+  const wanted = typeof status === 'string' ? [status] : status;
+  if (wanted !== undefined && !wanted.includes(task.status)) return false;
+  if (agentId !== undefined && task.agentId !== agentId) return false;
+  return sessionKey === undefined || [task.sessionKey, task.childSessionKey].includes(sessionKey);
+};
+
+const tasksGet = ({ door }: Request, { taskId }: TasksGetParams) => {
+  const found = find(tasksOf(door), taskId);
+  if (!found) {
+    throw new TroupeError('NOT_FOUND', `there is no task ${taskId.slice(0, 80)}`);
+  }
+  return { task: { ...found.summary, ...detailsOf(found.of, door) } };
+};
+
+const find = (tasks: readonly KnownTask[], taskId: string): KnownTask | undefined =>
+  tasks.find(({ summary }) => summary.id === taskId);
+
+const detailsOf = (of: TaskOrigin, { runs }: Request['door']) => {
+  switch (of.kind) {
+    case 'subagent': {
+      const result = runs.row(of.row.runId)?.text;
+      return { prompt: of.row.task, ...(result ? { result } : {}) };
+    }
+    case 'cron': {
+      const result = runs.row(of.fire.runId)?.text ?? of.fire.text;
+      return { prompt: of.row.job?.text ?? of.row.text, ...(result ? { result } : {}) };
+    }
+    case 'a2a':
+      return of.view.result === undefined ? {} : { result: JSON.stringify(of.view.result) };
+  }
+};
+
+const tasksCancel = async (request: Request, { taskId, reason }: TasksCancelParams) => {
+  const found = find(tasksOf(request.door), taskId);
+  if (!found) return { found: false, cancelled: false, reason: 'there is no such task' };
+  const { summary, of } = found;
+  if (summary.status !== 'queued' && summary.status !== 'running') {
+    return {
+      found: true,
+      cancelled: false,
+      reason: `it has ended: ${summary.status}`,
+      task: summary,
+    };
+  }
+  const why = await cancelled(request, of, reason ?? 'cancelled by an operator');
+  const task = find(tasksOf(request.door), taskId)?.summary ?? summary;
+  return why === undefined
+    ? { found: true, cancelled: true, task }
+    : { found: true, cancelled: false, reason: why, task };
+};
+
+/** Why it is not; undefined when it is. @throws TroupeError DEADLINE_EXCEEDED */
+const cancelled = async (
+  request: Request,
+  of: TaskOrigin,
+  reason: string,
+): Promise<string | undefined> => {
+  const { system, tenant } = request.door;
+  const [to, message] = orderTo(tenant, of, reason);
+  const answer = await system.ask(to, message, {
+    principal: principalOf(request),
+    timeoutMs: ACCEPT_TIMEOUT_MS,
+  });
+  if (answer.kind === 'refused') return answer.error.message;
+  if (answer.kind === 'timeout') {
+    throw new TroupeError('DEADLINE_EXCEEDED', 'the task was told, but has not answered yet');
+  }
+  const { killed, aborted } = answer.result as { killed?: unknown[]; aborted?: unknown[] };
+  return (killed ?? aborted)?.length === 0 ? 'it has ended meanwhile' : undefined;
+};
+
+const orderTo = (tenant: string, of: TaskOrigin, reason: string) => {
+  switch (of.kind) {
+    case 'subagent': {
+      const message: SubagentKill = { type: 'subagent.kill', reason };
+      return [subagentAddress(tenant, of.row.id), message] as const;
+    }
+    case 'cron': {
+      const message: SessionAbort = { type: 'session.abort', runId: of.fire.runId };
+      const { sessionKey = of.row.sessionKey } = of.fire;
+      return [address(tenant, 'session', sessionKey), message] as const;
+    }
+    case 'a2a': {
+      const message: TaskCancel = { type: 'task.cancel', reason };
+      return [taskAddress(tenant, of.view.task_id), message] as const;
+    }
+  }
+};
+
+// ---- send
+
+const MEDIA = [
+  'mediaUrl',
+  'mediaUrls',
+  'buffer',
+  'asVoice',
+  'gifPlayback',
+  'forceDocument',
+] as const;
+const ELSEWHERE = ['accountId', 'threadId', 'replyToId'] as const;
+
+/** The one door to people is the gateway's own chat: the words stand in the session they read. */
+const send = async (request: Request, params: SendParams) => {
+  const { channel = 'webchat', message = '', idempotencyKey, agentId } = params;
+  if (channel !== '' && channel !== 'webchat' && channel !== 'last') {
+    const text = `/channel: the channel "${channel.slice(0, 80)}" is not configured: webchat is`;
+    throw new TroupeError('INVALID_ARGUMENT', text, { details: { channel } });
+  }
+  for (const name of [...MEDIA, ...ELSEWHERE]) {
+    if (params[name])
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        `/${name}: webchat carries text only: leave it out`,
+      );
+  }
+  refuseEmpty(message);
+  const { names } = request.door;
+  const { sessionKey } = fullSessionKey(names, {
+    sessionKey: params.sessionKey || params.to,
+    ...(agentId ? { agentId } : {}),
+  });
+  await injectOnce(request, sessionKey, `send-${idempotencyKey}`, { text: message });
+  return {
+    runId: idempotencyKey,
+    messageId: idempotencyKey,
+    channel: 'webchat',
+    to: params.to,
+    sessionKey,
+  } as const;
+};
+
+export const workTable: MethodTable = [
+  published('tasks.list', tasksList),
+  published('tasks.get', tasksGet),
+  published('tasks.cancel', tasksCancel),
+  published('send', send),
+];

@@ -1,0 +1,67 @@
+/**
+ * WorkFeed: tells who watches what becomes of jobs and tasks: the events `cron` and `task`.
+ *
+ * Boundary: hears changes of schedules and subagents on the Bus, which may lose them; what is true
+ * stands in the rows, which clients read again.
+ */
+import {
+  type ScheduleChange,
+  type ScheduleFire,
+  type ScheduleRow,
+  schedulesTopic,
+} from '../../protocols/schedule.ts';
+import type { RunEvent } from '../../protocols/session.ts';
+import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
+import type { System } from '../../runtime/index.ts';
+import { type Connection, eventHead } from './connection.ts';
+import { eventOf } from './cron-told.ts';
+import type { AgentNames } from './session-key.ts';
+import { cronTask, type KnownTask, subagentTask } from './tasks.ts';
+
+export type WorkFeedOptions = {
+  readonly system: Pick<System, 'bus' | 'index'>;
+  readonly tenant: string;
+  readonly names: AgentNames;
+  readonly audience: Iterable<Connection>;
+};
+
+export class WorkFeed {
+  readonly #options: WorkFeedOptions;
+  readonly close: () => void;
+
+  constructor(options: WorkFeedOptions) {
+    this.#options = options;
+    const { system, tenant } = options;
+    // The type of what travels on this topic is a contract of protocols/schedule.ts.
+    this.close = system.bus.subscribe(schedulesTopic(tenant), ({ payload }) =>
+      this.#scheduled(payload as ScheduleChange),
+    );
+  }
+
+  /** A subagent of some session began or ended. */
+  heard({ sessionKey, id }: RunEvent & { stream: 'subagent' }): void {
+    const { system, tenant } = this.#options;
+    const key = subagentRowKey(sessionKey, id);
+    const row = system.index.get<SubagentRow>(SUBAGENTS_INDEX, tenant, key);
+    if (row) this.#task(subagentTask(row));
+  }
+
+  #scheduled(change: ScheduleChange): void {
+    const { names } = this.#options;
+    this.#tell('cron', eventOf(names, change));
+    const fire = fireOf(change);
+    if (fire && fire.status !== 'skipped') this.#task(cronTask(change.row, fire));
+  }
+
+  #task({ summary }: KnownTask): void {
+    this.#tell('task', { action: 'upserted', task: summary });
+  }
+
+  #tell(event: 'cron' | 'task', payload: unknown): void {
+    const head = eventHead(event, payload);
+    for (const connection of this.#options.audience) connection.event(head);
+  }
+}
+
+const fireOf = ({ action, row }: ScheduleChange): ScheduleFire | undefined =>
+  action === 'started' ? row.last : action === 'finished' ? row.lastEnded : undefined;
