@@ -9,3 +9,12 @@ export {
 } from './gateway/gateway.ts';
 export type { Logger as GatewayLog } from './gateway/log.ts';
 export type { GatewayOptions } from './gateway/options.ts';
+export type {
+  AgentCard,
+  AgentSetup,
+  Catalogs,
+  ConfigSetup,
+  ModelProviderState,
+  RemovedFiles,
+  Setup,
+} from './gateway/setup.ts';

@@ -22,7 +22,7 @@ export type Role = {
  */
 export async function runNode(options: CommonOptions, { start, ready }: Role): Promise<number> {
   const asked = untilSignal();
-  const { config } = await loadFrom(options);
+  const { config, file } = await loadFrom(options);
   const servers = natsNamed(config);
   let said = false;
   const onWait = (what: string) => {
@@ -31,7 +31,7 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
   };
   let node: Node;
   try {
-    node = await start(config, { signal: asked, onWait });
+    node = await start(config, { signal: asked, onWait, file });
   } catch (error) {
     if (asked.aborted) return exitCodes.ok;
     throw error;

@@ -12,10 +12,12 @@ import { aborted, untilSignal } from './signals.ts';
 import { version } from './version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
-  const { config: loaded, notYetUsed } = await loadFrom(options);
+  const { config: loaded, notYetUsed, file } = await loadFrom(options);
   const config = ensureToken(loaded);
   const { startTroupe } = await import('../main.ts');
-  const troupe = await startTroupe(config).catch((error: unknown) => explainPort(error, config));
+  const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>
+    explainPort(error, config),
+  );
   const asked = untilSignal();
   announce(withSecret(troupe.url, config), notYetUsed, options);
   await aborted(asked);

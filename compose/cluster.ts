@@ -17,11 +17,13 @@ import {
   type System,
 } from '../runtime/index.ts';
 import { registryBeat } from './a2a.ts';
+import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { Attendance } from './attendance.ts';
 import { askOf, type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
 import { seed } from './settings.ts';
+import { createSetup } from './setup/create-setup.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { tenancyOf } from './tenants.ts';
@@ -42,6 +44,8 @@ export type Node = {
 
 export type NodeOptions = {
   readonly own?: OwnAgents;
+  /** where the configuration was read; absent: there is no file */
+  readonly file?: string | undefined;
   /** gives up a start that waits */
   readonly signal: AbortSignal;
   /** told why NATS is waited for */
@@ -92,7 +96,7 @@ export async function startClusterGateway(
   const crew = await withHooks(config, hire(config, true, options.own?.tools));
   const tasks = await openTaskParts(config, crew, options.own);
   const joined = await joinCluster(config, 'gateway', { crew, tasks }, options);
-  const { system, id, name, pubsub } = joined;
+  const { system, id, name, pubsub, workspaces } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const stopSystem = () => {
@@ -106,7 +110,12 @@ export async function startClusterGateway(
     for (const tenant of tenancyOf(config).tenants)
       if (tenant !== TENANT) void seed(system, crew, signal, tenant);
     options.signal.throwIfAborted();
-    const gateway = await openGateway(config, system, crew, tasks, { pubsub, node: id });
+    const { file } = options;
+    const setup = createSetup({ config, crew, system, workspaces, file, clustered: true });
+    const gateway = await openGateway(config, system, { ...crew, setup }, tasks, {
+      pubsub,
+      node: id,
+    });
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();
@@ -161,18 +170,28 @@ async function openPorts(
   return { ports, name };
 }
 
+type Joined = {
+  readonly id: string;
+  readonly name: string;
+  readonly system: System;
+  readonly shards: number;
+  readonly pubsub: Pubsub;
+  readonly workspaces: Workspaces;
+};
+
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
   { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
   options: Joining,
-): Promise<{ id: string; name: string; system: System; shards: number; pubsub: Pubsub }> {
+): Promise<Joined> {
   const { log, options: system, services } = crew;
   const { nats, cluster } = config;
   const { ports, name } = await openPorts(config, role, crew, options);
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
+    const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
@@ -182,7 +201,7 @@ async function joinCluster(
         ...(role === 'worker' ? { node: name } : {}),
         ask: askOf(() => opening),
       },
-      workspaces: workspacesOf(config, { blobs, cell, node: `${role}-${name}` }),
+      workspaces,
       env: nats.env,
       cluster: {
         role,
@@ -197,7 +216,7 @@ async function joinCluster(
     const own = node.nodes().find((one) => one.name === name && one.role === role);
     const id = own?.node ?? name;
     compareParts({ bus: node.bus, cell, node: id, name }, { crew, tasks });
-    return { id, name, system: node, shards, pubsub };
+    return { id, name, system: node, shards, pubsub, workspaces };
   } catch (error) {
     await ports.store.close();
     throw error;

@@ -10,6 +10,7 @@ import type { SessionFacts } from '../actors/agent/tools/session-status.ts';
 import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
+import type { Setup } from '../channels/index.ts';
 import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
@@ -17,6 +18,7 @@ import { settingsOf } from './agent-settings.ts';
 import { checkExecPatterns } from './exec-patterns.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
+import { LogRing } from './setup/log-ring.ts';
 import { labelsOf } from './observed.ts';
 import { skillsFolderOf } from './skills.ts';
 import { talkRulesOf } from './talk-rules.ts';
@@ -27,6 +29,10 @@ export const TENANT = 'default';
 
 export type Crew = {
   readonly log: Logger;
+  /** the last lines of `log` */
+  readonly ring: LogRing;
+  /** of a process with a gateway, for the people at it */
+  readonly setup?: Setup;
   readonly metrics: Metrics;
   readonly agents: readonly ResolvedAgent[];
   readonly fallbackModel: string;
@@ -50,7 +56,8 @@ export type Crew = {
  * tools share a name
  */
 export function hire(config: Config, clustered = false, ownTools: readonly Tool[] = []): Crew {
-  const log = createLog(config.log.level);
+  const ring = new LogRing();
+  const log = createLog(config.log.level, ring);
   const catalog = createModelCatalog(config.models, {
     env: process.env,
     clock: systemClock,
@@ -78,6 +85,7 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
   const metrics = createMetrics();
   return {
     log,
+    ring,
     metrics,
     agents,
     fallbackModel: catalog.defaultModel(),

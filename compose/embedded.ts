@@ -6,6 +6,7 @@ import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
 import { askOf, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
+import { createSetup } from './setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import { START_MS, startRoot, startTenants, SYSTEM } from './settings.ts';
@@ -19,11 +20,18 @@ export type Troupe = {
   stop(): Promise<void>;
 };
 
+/** Where a configuration was read; people change it there through the gateway. */
+export type ConfigOrigin = { readonly file?: string | undefined };
+
 /**
  * @throws TroupeError when the data folder or the port cannot be taken; what was opened is closed
  * again
  */
-export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<Troupe> {
+export async function startTroupe(
+  config: Config,
+  own: OwnAgents = {},
+  { file }: ConfigOrigin = {},
+): Promise<Troupe> {
   const crew = await withHooks(config, hire(config, false, own.tools));
   const { log, agents } = crew;
   const { runtime } = config;
@@ -51,7 +59,8 @@ export async function startTroupe(config: Config, own: OwnAgents = {}): Promise<
       log.error({ alarm: true }, errorData(error).message),
     );
     await startTenants(system, crew, tenancyOf(config).tenants);
-    const gateway = await openGateway(config, system, crew, tasks);
+    const setup = createSetup({ config, crew, system, workspaces, file, clustered: false });
+    const gateway = await openGateway(config, system, { ...crew, setup }, tasks);
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();

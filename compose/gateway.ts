@@ -58,11 +58,12 @@ export async function openGateway(
 function listen(
   config: Config,
   system: System,
-  { agents, fallbackModel, log, services }: Crew,
+  { agents, fallbackModel, log, services, setup }: Crew,
   routes: readonly Route[],
   payloads?: Payloads,
 ): Promise<Gateway> {
   const { mode, token, password } = config.gateway.auth;
+  const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
   return startGateway({
     ...(payloads ? { payloads } : {}),
     routes,
@@ -77,7 +78,11 @@ function listen(
     tenant: TENANT,
     defaultAgentId: defaultAgent(config).id,
     mainKey: config.session.mainKey,
-    agents: agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel })),
+    ...(setup ? { setup } : {}),
+    // People may make others at any time.
+    get agents() {
+      return setup?.agents.cards() ?? configured;
+    },
     version: packageJson.version,
     ...pageFolder(),
     ...doorHooks(services.hooks, TENANT),

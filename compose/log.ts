@@ -35,8 +35,20 @@ const paths = SECRET_FIELDS.flatMap((field) => {
   return [last, below('*'), below('*.*'), below('*.*.*')];
 });
 
-/** @param to default stderr, written at once, so that the last words of a process are there */
-export const createLog = (
-  level: string,
-  to: DestinationStream = pino.destination({ dest: 2, sync: true }),
-): Logger => pino({ level, redact: { paths, censor: CENSOR } }, to);
+/** Whoever else gets every line, as it is written. */
+export type LogReader = { write(line: string): void };
+
+/** At once, so that the last words of a process are there. @param reader who else gets them */
+export const createLog = (level: string, reader?: LogReader): Logger => {
+  const stderr = pino.destination({ dest: 2, sync: true });
+  const both: DestinationStream = {
+    write(line) {
+      stderr.write(line);
+      reader?.write(line);
+    },
+  };
+  return logTo(level, reader === undefined ? stderr : both);
+};
+
+export const logTo = (level: string, to: DestinationStream): Logger =>
+  pino({ level, redact: { paths, censor: CENSOR } }, to);

@@ -27,13 +27,27 @@ const SEED_PAUSE_MS = 1_000;
  * The root configures the agents and answers when it has told them.
  * @throws TroupeError when it refuses, or does not answer in time
  */
-export async function startRoot(
-  { ask }: Pick<System, 'ask'>,
+export const startRoot = (
+  system: Pick<System, 'ask'>,
   agents: readonly ResolvedAgent[],
+  timeoutMs: number,
+  more: { seed?: true; tenant?: string } = {},
+): Promise<RootStarted> => startWith(system, agents.map(settingsOf), timeoutMs, more);
+
+/** What the root has journaled; of a root that has nothing yet, nothing. @throws TroupeError */
+export const currentSettings = async (
+  system: Pick<System, 'ask'>,
+): Promise<readonly AgentSettings[]> =>
+  (await startWith(system, [], START_MS, { seed: true })).settings;
+
+/** The same with settings that are made already. @throws TroupeError as startRoot */
+export async function startWith(
+  { ask }: Pick<System, 'ask'>,
+  agents: readonly AgentSettings[],
   timeoutMs: number,
   { tenant = TENANT, ...more }: { seed?: true; tenant?: string } = {},
 ): Promise<RootStarted> {
-  const event = { type: 'root.start', agents: agents.map(settingsOf), ...more };
+  const event = { type: 'root.start', agents, ...more };
   const answer = await ask(rootAddress(tenant), event, {
     principal: SYSTEM,
     timeoutMs,

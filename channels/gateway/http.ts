@@ -8,7 +8,7 @@ import type { System } from '../../runtime/index.ts';
 import type { Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
 import { type GatewayAuth, isLoopback, originAllowed } from './access.ts';
-import { isReady, shardsNotOwned } from './methods/health.ts';
+import { isReady, shardsNotOwned } from './health-book.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
 export type HttpOptions = {

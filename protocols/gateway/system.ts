@@ -4,7 +4,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Health, PresenceEntry } from './connect.ts';
 import type { MethodArea } from './method.ts';
-import { AnyObject, Count, Nullable, Optional, Text } from './shapes.ts';
+import { AnyObject, Count, NonEmpty, Nullable, Optional, Text } from './shapes.ts';
+import { usageMethods } from './usage.ts';
 
 /** Open: operators' tools send hints (`probe`, `verbose`, …) which are ignored. */
 export const HealthParams = AnyObject;
@@ -39,6 +40,65 @@ export const StatusResult = Type.Object({
 });
 export type StatusResult = Static<typeof StatusResult>;
 
+/**
+ * `cursor`: where the last answer ended; without it the newest lines. `limit`: lines, default 500.
+ * `maxBytes`: default 250,000.
+ */
+export const LogsTailParams = Type.Object({
+  cursor: Optional(Count),
+  limit: Optional(Type.Integer({ minimum: 1, maximum: 5_000 })),
+  maxBytes: Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+});
+export type LogsTailParams = Static<typeof LogsTailParams>;
+
+/**
+ * Lines of JSON, oldest first. `truncated`: lines between the cursor and the first one are not
+ * here; `reset`: the cursor was of another process.
+ */
+export const LogsTailResult = Type.Object({
+  file: NonEmpty,
+  cursor: Count,
+  size: Count,
+  lines: Type.Array(Text),
+  truncated: Optional(Type.Boolean()),
+  reset: Optional(Type.Boolean()),
+});
+export type LogsTailResult = Static<typeof LogsTailResult>;
+
+export const SystemInfoResult = Type.Object({
+  machineName: Text,
+  hostname: Text,
+  platform: Text,
+  release: Text,
+  arch: Text,
+  osLabel: Text,
+  port: Optional(Type.Integer()),
+  nodeVersion: Text,
+  pid: Type.Integer(),
+  processInstanceId: Optional(NonEmpty),
+  uptimeMs: Type.Integer(),
+  cpuCount: Type.Integer(),
+  cpuModel: Optional(Text),
+  loadAverage: Optional(Type.Array(Type.Number())),
+  memoryTotalBytes: Type.Integer(),
+  memoryFreeBytes: Type.Integer(),
+  diskTotalBytes: Optional(Type.Integer()),
+  diskAvailableBytes: Optional(Type.Integer()),
+  diskPath: Optional(Text),
+});
+export type SystemInfoResult = Static<typeof SystemInfoResult>;
+
+/** Channels are messengers that troupe is connected to. */
+export const ChannelsStatusResult = Type.Object({
+  ts: Count,
+  channelOrder: Type.Array(NonEmpty),
+  channelLabels: Type.Record(Text, Text),
+  channels: AnyObject,
+  channelAccounts: AnyObject,
+  channelDefaultAccountId: Type.Record(Text, Text),
+});
+export type ChannelsStatusResult = Static<typeof ChannelsStatusResult>;
+
 export const systemMethods = {
   health: { params: HealthParams, result: Health, scope: 'operator.read' },
   status: { params: StatusParams, result: StatusResult, scope: 'operator.read' },
@@ -47,4 +107,8 @@ export const systemMethods = {
     result: Type.Array(PresenceEntry),
     scope: 'operator.read',
   },
+  'system.info': { params: AnyObject, result: SystemInfoResult, scope: 'operator.read' },
+  'channels.status': { params: AnyObject, result: ChannelsStatusResult, scope: 'operator.read' },
+  'logs.tail': { params: LogsTailParams, result: LogsTailResult, scope: 'operator.read' },
+  ...usageMethods,
 } as const satisfies MethodArea;

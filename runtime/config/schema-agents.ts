@@ -91,6 +91,15 @@ const agent = record('one agent', {
   purpose: Type.Optional(
     Type.String({ description: 'what it is for, in words; part of its system prompt' }),
   ),
+  identity: Type.Optional(
+    record('how people see it; nothing of it reaches a model', {
+      name: Type.Optional(Type.String({ minLength: 1, description: 'instead of its id' })),
+      emoji: Type.Optional(Type.String({ minLength: 1, description: 'beside its name' })),
+      avatar: Type.Optional(
+        Type.String({ minLength: 1, description: 'letter, emoji, URL or `data:` URL of a picture' }),
+      ),
+    }),
+  ),
   model: Type.Optional(modelName('instead of `agents.defaults.model`')),
   thinkingLevel: Type.Optional(
     oneOf(thinkingLevels, { description: 'instead of `agents.defaults.thinkingLevel`' }),

@@ -1,11 +1,11 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { createLog } from '../../compose/log.ts';
+import { logTo } from '../../compose/log.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 
 const SECRET = 'hunter2-4711';
 
-const logged = (write: (log: ReturnType<typeof createLog>) => void): string => {
+const logged = (write: (log: ReturnType<typeof logTo>) => void): string => {
   let text = '';
   const to = new Writable({
     write(chunk, _, done) {
@@ -13,7 +13,7 @@ const logged = (write: (log: ReturnType<typeof createLog>) => void): string => {
       done();
     },
   });
-  write(createLog('trace', to));
+  write(logTo('trace', to));
   return text;
 };
 

@@ -27,3 +27,7 @@ export const refuse = (
   error: GatewayErrorShape,
   payload?: unknown,
 ): void => connection.refuse(id, error, payload);
+
+/** An answer that is JSON already: one that many are given. */
+export const respondEncoded = ({ connection, id }: Request, payload: string): void =>
+  connection.send(`{"type":"res","id":${JSON.stringify(id)},"ok":true,"payload":${payload}}`);

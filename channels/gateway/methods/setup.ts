@@ -1,27 +1,220 @@
-/** What troupe is made of: `agents.list`, `models.list`. */
+/**
+ * What troupe is made of, to look at and to change: `agents.*`, `agent.identity.get`, `models.*`,
+ * `config.*`, `skills.status`, `tools.*`, `commands.list`. The work is done behind the door
+ * (setup.ts there); here it is put into the words of the protocol.
+ */
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { GatewayParams } from '../../../protocols/gateway/index.ts';
+import { COMMANDS } from '../../commands/parse.ts';
+import { fullSessionKey } from '../session-key.ts';
+import type { AgentCard, Setup } from '../setup.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
-import { modelParts } from './sessions.ts';
 
-const agentsList = ({ door: { names } }: Request) => ({
-  defaultId: names.defaultAgentId,
-  mainKey: names.mainKey,
-  scope: 'per-sender',
-  agents: names.agents.map(({ id, model }) => ({ id, name: id, model: { primary: model } })),
+/** @throws TroupeError UNAVAILABLE where the gateway was started without one */
+export const setupOf = ({ door }: Request): Setup => {
+  if (door.setup !== undefined) return door.setup;
+  throw new TroupeError(
+    'UNAVAILABLE',
+    'this gateway was started without the configuration of its process: ask another one',
+  );
+};
+
+/** The agent that is meant, and its session. @throws TroupeError INVALID_ARGUMENT */
+const meant = (
+  { door: { names } }: Request,
+  given: { readonly agentId?: string; readonly sessionKey?: string },
+): { readonly sessionKey: string; readonly agentId: string } => fullSessionKey(names, given);
+
+/** Agents as the gateway's own names have them, where there is no more to tell. */
+const cards = ({ door: { names, setup } }: Request): readonly AgentCard[] =>
+  setup?.agents.cards() ??
+  names.agents.map(({ id, model }) => ({ id, model, fallbacks: [], workspace: '' }));
+
+const identityOf = ({ name, emoji, avatar }: AgentCard) => ({
+  ...(name === undefined ? {} : { name }),
+  ...(emoji === undefined ? {} : { emoji }),
+  ...(avatar === undefined ? {} : { avatar }),
 });
 
-/** The models that agents are configured with. */
-const modelsList = ({ door: { names } }: Request) => {
-  const models = [...new Set(names.agents.map(({ model }) => model))];
+const agentsList = (request: Request) => {
+  const { names } = request.door;
   return {
-    models: models.map((full) => {
-      const { modelProvider = 'unknown', model = full } = modelParts(full);
-      return { id: model, name: model, provider: modelProvider, available: true };
+    defaultId: names.defaultAgentId,
+    ownership: 'explicit',
+    selectionRequired: false,
+    mainKey: names.mainKey,
+    scope: 'per-sender',
+    agents: cards(request).map((card) => {
+      const identity = identityOf(card);
+      return {
+        id: card.id,
+        kind: 'agent',
+        name: card.name ?? card.id,
+        ...(Object.keys(identity).length === 0 ? {} : { identity }),
+        ...(card.workspace === '' ? {} : { workspace: card.workspace }),
+        model: {
+          primary: card.model,
+          ...(card.fallbacks.length === 0 ? {} : { fallbacks: card.fallbacks }),
+        },
+        ...(card.thinking === undefined ? {} : { thinkingDefault: card.thinking }),
+      };
     }),
   };
 };
 
+const agentsCreate = async (request: Request, params: GatewayParams<'agents.create'>) => {
+  const { id, workspace, model, name = id } = await setupOf(request).agents.create(params);
+  return { ok: true, agentId: id, name, workspace, model };
+};
+
+const agentsUpdate = async (request: Request, params: GatewayParams<'agents.update'>) => {
+  await setupOf(request).agents.update(params);
+  return { ok: true, agentId: params.agentId };
+};
+
+const agentsDelete = async (request: Request, params: GatewayParams<'agents.delete'>) => {
+  const { removed, failed } = await setupOf(request).agents.remove(params);
+  return {
+    ok: true,
+    agentId: params.agentId,
+    // Nothing but the configuration says which messages are whose.
+    removedBindings: 0,
+    ...(removed.length === 0 ? {} : { removed }),
+    ...(failed.length === 0 ? {} : { failed }),
+  };
+};
+
+const filesList = async (request: Request, { agentId }: GatewayParams<'agents.files.list'>) => ({
+  agentId,
+  ...(await setupOf(request).agents.files(agentId)),
+});
+
+const filesGet = async (request: Request, params: GatewayParams<'agents.files.get'>) => {
+  const { agentId, name } = params;
+  return { agentId, ...(await setupOf(request).agents.file(agentId, name)) };
+};
+
+const filesSet = async (request: Request, params: GatewayParams<'agents.files.set'>) => {
+  const { agentId, name, content } = params;
+  return {
+    ok: true,
+    agentId,
+    ...(await setupOf(request).agents.write(agentId, name, content)),
+  };
+};
+
+const identityGet = (request: Request, params: GatewayParams<'agent.identity.get'>) => {
+  const { agentId } = meant(request, params);
+  const card = cards(request).find(({ id }) => id === agentId);
+  const { name, emoji, avatar } = card ?? {};
+  return {
+    agentId,
+    name: name ?? agentId,
+    nameSource: name === undefined ? 'default' : 'config',
+    avatar: avatar ?? emoji ?? (name ?? agentId).slice(0, 1).toUpperCase(),
+    ...(emoji === undefined ? {} : { emoji }),
+  };
+};
+
+const modelsList = (request: Request, { view = 'default' }: GatewayParams<'models.list'>) => ({
+  models: setupOf(request).catalogs.models(view),
+});
+
+const modelsAuthStatus = (request: Request) => ({
+  ts: request.door.clock.wallMs(),
+  providers: setupOf(request)
+    .catalogs.providers()
+    .map(({ provider, profiles, usable }) => {
+      const status = usable ? 'static' : 'missing';
+      return {
+        provider,
+        displayName: provider,
+        status,
+        profiles: profiles.map((profileId) => ({ profileId, type: 'api_key', status })),
+      };
+    }),
+});
+
+const skillsStatus = async (request: Request, params: GatewayParams<'skills.status'>) => {
+  const { agentId } = meant(request, params);
+  const { workspace, shared, skills } = await setupOf(request).catalogs.skills(agentId);
+  return { workspaceDir: workspace, managedSkillsDir: shared, agentId, skills };
+};
+
+const toolsCatalog = (request: Request, params: GatewayParams<'tools.catalog'>) => ({
+  agentId: meant(request, params).agentId,
+  // Troupe's policies are lists of names and groups; the protocol wants to hear of a profile.
+  profiles: [{ id: 'full', label: 'Full' }],
+  groups: setupOf(request).catalogs.tools(),
+});
+
+const toolsEffective = async (request: Request, params: GatewayParams<'tools.effective'>) => {
+  const { agentId, sessionKey } = meant(request, params);
+  const tools = await setupOf(request).catalogs.toolsOf(agentId, sessionKey);
+  return {
+    agentId,
+    profile: 'full',
+    groups: [
+      {
+        id: 'core',
+        label: 'Tools',
+        source: 'core',
+        tools: tools.map(({ id, label, description }) => ({
+          id,
+          label,
+          description,
+          rawDescription: description,
+          source: 'core',
+        })),
+      },
+    ],
+  };
+};
+
+/** Where OpenClaw's clients show a command. */
+const CATEGORIES: Readonly<Record<string, 'session' | 'options' | 'status'>> = {
+  new: 'session',
+  reset: 'session',
+  stop: 'session',
+  compact: 'session',
+  status: 'status',
+  usage: 'status',
+  help: 'status',
+};
+
+export const commandsList = () => ({
+  commands: COMMANDS.map(({ name, args, does }) => ({
+    name,
+    nativeName: name,
+    textAliases: [`/${name}`],
+    description: does,
+    category: CATEGORIES[name] ?? 'options',
+    source: 'native',
+    scope: 'both',
+    acceptsArgs: args !== '',
+  })),
+});
+
 export const setupTable: MethodTable = [
   published('agents.list', agentsList),
+  published('agents.create', agentsCreate),
+  published('agents.update', agentsUpdate),
+  published('agents.delete', agentsDelete),
+  published('agents.files.list', filesList),
+  published('agents.files.get', filesGet),
+  published('agents.files.set', filesSet),
+  published('agent.identity.get', identityGet),
   published('models.list', modelsList),
+  published('models.authStatus', modelsAuthStatus),
+  published('skills.status', skillsStatus),
+  published('tools.catalog', toolsCatalog),
+  published('tools.effective', toolsEffective),
+  published('commands.list', commandsList),
+  published('config.get', (request) => setupOf(request).config.get()),
+  published('config.set', (request, params) => setupOf(request).config.set(params)),
+  published('config.patch', (request, params) => setupOf(request).config.patch(params)),
+  published('config.apply', (request, params) => setupOf(request).config.set(params)),
+  published('config.schema', (request) => setupOf(request).config.schema()),
+  published('config.schema.lookup', (request, { path }) => setupOf(request).config.lookup(path)),
 ];

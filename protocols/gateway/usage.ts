@@ -1,0 +1,75 @@
+/**
+ * `usage.*` and `sessions.usage`: what was used, for people. Troupe keeps the sum of a session's
+ * life and of an agent's day (UTC), no other times: a range of days picks sessions by when they
+ * were active last, and shows their whole sums.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import type { MethodArea } from './method.ts';
+import { AnyObject, Count, NonEmpty, Nullable, Optional, Text } from './shapes.ts';
+
+/** Tokens, and US dollars. What is not counted apart is 0. */
+const Totals = Type.Object({
+  input: Count,
+  output: Count,
+  cacheRead: Count,
+  cacheWrite: Count,
+  totalTokens: Count,
+  totalCost: Type.Number(),
+  inputCost: Type.Number(),
+  outputCost: Type.Number(),
+  cacheReadCost: Type.Number(),
+  cacheWriteCost: Type.Number(),
+  missingCostEntries: Count,
+});
+export type UsageTotals = Static<typeof Totals>;
+
+/** Days as `YYYY-MM-DD`, both counted; default the last 30. */
+export const UsageParams = Type.Object({
+  key: Optional(NonEmpty),
+  agentId: Optional(NonEmpty),
+  startDate: Optional(Text),
+  endDate: Optional(Text),
+  days: Optional(Count),
+  limit: Optional(Type.Integer({ minimum: 1 })),
+});
+export type UsageParams = Static<typeof UsageParams>;
+
+const SessionUsageRow = Type.Object({
+  key: NonEmpty,
+  sessionId: NonEmpty,
+  agentId: NonEmpty,
+  label: Optional(Text),
+  updatedAt: Count,
+  usage: Nullable(AnyObject),
+});
+
+export const SessionsUsageResult = Type.Object({
+  updatedAt: Count,
+  startDate: NonEmpty,
+  endDate: NonEmpty,
+  sessions: Type.Array(SessionUsageRow),
+  totals: Totals,
+  aggregates: AnyObject,
+});
+export type SessionsUsageResult = Static<typeof SessionsUsageResult>;
+
+export const usageMethods = {
+  /** What providers say of their own quotas; troupe asks none. */
+  'usage.status': {
+    params: AnyObject,
+    result: Type.Object({ updatedAt: Count, providers: Type.Array(AnyObject) }),
+    scope: 'operator.read',
+  },
+  /** By day: today is known. */
+  'usage.cost': {
+    params: UsageParams,
+    result: Type.Object({
+      updatedAt: Count,
+      days: Count,
+      daily: Type.Array(Type.Intersect([Type.Object({ date: NonEmpty }), Totals])),
+      totals: Totals,
+    }),
+    scope: 'operator.read',
+  },
+  'sessions.usage': { params: UsageParams, result: SessionsUsageResult, scope: 'operator.read' },
+} as const satisfies MethodArea;
