@@ -76,7 +76,7 @@ export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
 };
 
 /** One entry as a message; undefined for what is not shown. */
-const messageOf = (
+export const messageOf = (
   { position, entry }: TranscriptEntry,
   textCharactersMax: number,
 ): ChatMessage | undefined => {

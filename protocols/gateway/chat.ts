@@ -158,6 +158,68 @@ export const ChatAbortResult = Type.Object({
 });
 export type ChatAbortResult = Static<typeof ChatAbortResult>;
 
+/**
+ * What a page asks first: the history, and what can be done in the session. `maxBytes`: of the
+ * messages as JSON; the oldest are left out.
+ */
+export const ChatStartupParams = Type.Object(
+  {
+    sessionKey: NonEmpty,
+    agentId: Optional(NonEmpty),
+    sessionId: Optional(NonEmpty),
+    limit: Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
+    maxBytes: Optional(Type.Integer({ minimum: 1_024, maximum: 16_777_216 })),
+  },
+  closed,
+);
+export type ChatStartupParams = Static<typeof ChatStartupParams>;
+
+export const ChatMetadataParams = Type.Object(
+  { agentId: Optional(NonEmpty), sessionKey: Optional(NonEmpty) },
+  closed,
+);
+export type ChatMetadataParams = Static<typeof ChatMetadataParams>;
+/** Commands and models that the session can be given, as `commands.list` and `models.list` say. */
+export const ChatMetadataResult = Type.Object({
+  commands: Type.Array(AnyObject),
+  models: Type.Array(AnyObject),
+});
+export type ChatMetadataResult = Static<typeof ChatMetadataResult>;
+
+export const ChatMessageGetParams = Type.Object(
+  {
+    sessionKey: NonEmpty,
+    agentId: Optional(NonEmpty),
+    messageId: NonEmpty,
+    maxChars: Optional(Type.Integer({ minimum: 1, maximum: 2_000_000 })),
+  },
+  closed,
+);
+export type ChatMessageGetParams = Static<typeof ChatMessageGetParams>;
+export const ChatMessageGetResult = Type.Object(
+  {
+    ok: Type.Boolean(),
+    message: Optional(ChatMessage),
+    unavailableReason: Optional(oneOf(['not_found', 'not_visible'])),
+  },
+  closed,
+);
+export type ChatMessageGetResult = Static<typeof ChatMessageGetResult>;
+
+/** A note in the transcript, under no run; models read it as words of the assistant. */
+export const ChatInjectParams = Type.Object(
+  {
+    sessionKey: NonEmpty,
+    agentId: Optional(NonEmpty),
+    message: NonEmpty,
+    label: Optional(Type.String({ maxLength: 100 })),
+  },
+  closed,
+);
+export type ChatInjectParams = Static<typeof ChatInjectParams>;
+export const ChatInjectResult = Type.Object({ ok: Type.Literal(true), messageId: NonEmpty });
+
 const about = {
   runId: NonEmpty,
   sessionKey: NonEmpty,
@@ -232,6 +294,26 @@ export const chatMethods = {
     params: ChatHistoryParams,
     result: ChatHistoryResult,
     scope: 'operator.read',
+  },
+  'chat.startup': {
+    params: ChatStartupParams,
+    result: ChatHistoryResult,
+    scope: 'operator.read',
+  },
+  'chat.metadata': {
+    params: ChatMetadataParams,
+    result: ChatMetadataResult,
+    scope: 'operator.read',
+  },
+  'chat.message.get': {
+    params: ChatMessageGetParams,
+    result: ChatMessageGetResult,
+    scope: 'operator.read',
+  },
+  'chat.inject': {
+    params: ChatInjectParams,
+    result: ChatInjectResult,
+    scope: 'operator.admin',
   },
   'chat.abort': {
     params: ChatAbortParams,

@@ -5,7 +5,10 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { QueueModeSchema } from './agent.ts';
-import type { EventArea, MethodArea } from './method.ts';
+import type { MethodArea } from './method.ts';
+import { sessionReadMethods } from './session-reads.ts';
+import { SessionsListRow } from './session-row.ts';
+import { sessionWorkMethods } from './session-work.ts';
 import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 /** Rows when `limit` is not given, and the most that are given. */
@@ -41,37 +44,6 @@ export const SessionsListParams = Type.Object(
   closed,
 );
 export type SessionsListParams = Static<typeof SessionsListParams>;
-
-/** One session. Times are epoch milliseconds. */
-export const SessionsListRow = Type.Object({
-  key: Text,
-  kind: oneOf(['direct', 'group', 'global', 'unknown']),
-  sessionId: Optional(Text),
-  agentId: Optional(NonEmpty),
-  label: Optional(Text),
-  displayName: Optional(Text),
-  derivedTitle: Optional(Text),
-  lastMessagePreview: Optional(Text),
-  channel: Optional(Text),
-  chatType: Optional(oneOf(['direct', 'group', 'channel'])),
-  isMain: Optional(Type.Boolean()),
-  updatedAt: Optional(Nullable(Type.Number())),
-  lastActivityAt: Optional(Type.Number()),
-  status: Optional(oneOf(['queued', 'running', 'done', 'failed', 'killed', 'timeout'])),
-  hasActiveRun: Optional(Type.Boolean()),
-  activeRunIds: Optional(Type.Array(Text)),
-  lastRunId: Optional(NonEmpty),
-  spawnedBy: Optional(Text),
-  parentSessionKey: Optional(Text),
-  spawnDepth: Optional(Type.Number()),
-  model: Optional(Text),
-  modelProvider: Optional(Text),
-  inputTokens: Optional(Type.Number()),
-  outputTokens: Optional(Type.Number()),
-  totalTokens: Optional(Type.Number()),
-  contextTokens: Optional(Type.Number()),
-});
-export type SessionsListRow = Static<typeof SessionsListRow>;
 
 export const SessionsListResult = Type.Object({
   ts: Count,
@@ -130,6 +102,14 @@ export const SessionsPatchParams = Type.Object(
     key: NonEmpty,
     agentId: Optional(NonEmpty),
     /** what people and agents call it */
+    /** it is left out of lists, unless they ask for it */
+    archived: Optional(Type.Boolean()),
+    /** lists show it first */
+    pinned: Optional(Type.Boolean()),
+    /** the group that people put it into */
+    category: Optional(Nullable(Type.String({ minLength: 1, maxLength: 120 }))),
+    /** refused when the session has begun anew since */
+    expectedSessionId: Optional(NonEmpty),
     label: Optional(
       Nullable(Type.String({ minLength: 1, maxLength: SESSION_LABEL_CHARACTERS_MAX })),
     ),
@@ -176,6 +156,8 @@ export const SessionsDeleteResult = Type.Object({
 });
 
 export const sessionMethods = {
+  ...sessionReadMethods,
+  ...sessionWorkMethods,
   'sessions.list': {
     params: SessionsListParams,
     result: SessionsListResult,
@@ -203,4 +185,4 @@ export const sessionMethods = {
   },
 } as const satisfies MethodArea;
 
-export const sessionEvents = {} as const satisfies EventArea;
+export { sessionEvents } from './session-work.ts';

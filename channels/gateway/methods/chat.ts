@@ -11,7 +11,8 @@ import type { SessionReceive, SessionRow } from '../../../protocols/session.ts';
 import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../limits.ts';
 import { endOfRow } from '../run-book.ts';
-import { fullSessionKey } from '../session-key.ts';
+import { fullSessionKey, mainSessionKey } from '../session-key.ts';
+import { modelParts, sessionShown } from '../session-shown.ts';
 import { subagentsShown } from '../subagents.ts';
 import { readMessages } from '../transcript.ts';
 import { type MethodTable, published } from './method.ts';
@@ -51,7 +52,7 @@ const chatSend = async (request: Request, params: ChatSendParams) => {
  * opened in the middle of an answer shows it, and every `chat` event that comes later goes on from
  * there.
  */
-const chatHistory = async (request: Request, params: ChatHistoryParams) => {
+export const chatHistory = async (request: Request, params: ChatHistoryParams) => {
   const { door } = request;
   // Cursors are not kept: the client reads everything again.
   if (params.cursor !== undefined) return { kind: 'reset' };
@@ -69,20 +70,43 @@ const chatHistory = async (request: Request, params: ChatHistoryParams) => {
     pendingInputs: { items: [], total: row?.pending ?? 0 },
     ...inFlightOf(door, row),
     ...subagentsShown(door, sessionKey),
-    defaults: { model: door.names.agents.find(({ id }) => id === agentId)?.model ?? null },
-    sessionInfo: {
-      key: sessionKey,
-      agentId,
-      hasActiveRun: row?.status === 'running',
-      ...(row?.model ? { model: row.model } : {}),
-      ...(row?.label ? { label: row.label } : {}),
-      ...(row?.spawnedBy ? { spawnedBy: row.spawnedBy } : {}),
-    },
+    ...(row?.thinking === undefined ? {} : { thinkingLevel: row.thinking }),
+    ...(row?.verbose === undefined ? {} : { verboseLevel: row.verbose }),
+    defaults: defaultsOf(door, agentId),
+    sessionInfo: infoOf(door, sessionKey, agentId, row),
   };
 };
 
+/** What the agent has where the session has nothing of its own. */
+const defaultsOf = ({ names }: Door, agentId: string) => {
+  const { modelProvider = null, model = null } = modelParts(
+    names.agents.find(({ id }) => id === agentId)?.model,
+  );
+  return { modelProvider, model, contextTokens: null };
+};
+
+/** As in lists; of one that nobody has written to, what it would be. */
+const infoOf = (door: Door, key: string, agentId: string, row: SessionRow | undefined) =>
+  row
+    ? sessionShown(door, row)
+    : {
+        key,
+        agentId,
+        kind: 'direct',
+        isMain: key === mainSessionKey(door.names, agentId),
+        updatedAt: null,
+        archived: false,
+        pinned: false,
+        hasActiveRun: false,
+        activeRunIds: [],
+        ...modelParts(door.names.agents.find(({ id }) => id === agentId)?.model),
+      };
+
 /** A session that is there may be of an agent that nobody configured: of a subagent. */
-const sessionOf = (door: Door, params: ChatHistoryParams | ChatAbortParams) =>
+export const sessionOf = (
+  door: Door,
+  params: { readonly sessionKey: string; readonly agentId?: string },
+): { readonly sessionKey: string; readonly agentId: string } =>
   sessionRow(door, params.sessionKey) ?? fullSessionKey(door.names, params);
 
 const sessionRow = ({ system, tenant }: Door, sessionKey: string) =>
@@ -106,9 +130,19 @@ const chatAbort = async (request: Request, params: ChatAbortParams): Promise<Cha
   const { sessionKey } = sessionOf(door, params);
   // A message would create the session.
   if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
-  const { runId } = params;
-  const answer = await door.system.ask(
-    address(door.tenant, 'session', sessionKey),
+  const runIds = await abortRuns(request, sessionKey, params.runId);
+  return { ok: true, aborted: runIds.length > 0, runIds };
+};
+
+/** Stops the run, or all of the session; answers which it stopped. */
+export const abortRuns = async (
+  request: Request,
+  sessionKey: string,
+  runId: string | undefined,
+): Promise<string[]> => {
+  const { system, tenant } = request.door;
+  const answer = await system.ask(
+    address(tenant, 'session', sessionKey),
     { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
     { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
   );
@@ -119,8 +153,7 @@ const chatAbort = async (request: Request, params: ChatAbortParams): Promise<Cha
       'the session has not answered yet: it will still abort',
     );
   }
-  const { aborted } = answer.result as { aborted: string[] };
-  return { ok: true, aborted: aborted.length > 0, runIds: aborted };
+  return (answer.result as { aborted: string[] }).aborted;
 };
 
 export const chatTable: MethodTable = [

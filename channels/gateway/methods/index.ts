@@ -17,6 +17,7 @@ import { holds } from '../scopes.ts';
 import { runTable } from './agent.ts';
 import { approvalTable } from './approvals.ts';
 import { auditTable } from './audit.ts';
+import { chatMoreTable } from './chat-more.ts';
 import { chatTable } from './chat.ts';
 import { cronTable } from './cron.ts';
 import { deviceTable } from './devices.ts';
@@ -36,6 +37,7 @@ import { workTable } from './work.ts';
 const METHODS: ReadonlyMap<string, Method> = new Map([
   ...runTable,
   ...chatTable,
+  ...chatMoreTable,
   ...sessionTable,
   ...sessionReadTable,
   ...sessionWorkTable,

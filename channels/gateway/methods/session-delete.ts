@@ -37,6 +37,7 @@ const sessionsDelete = async (request: Request, params: SessionsDeleteParams) =>
     ...(orphans === undefined ? {} : { orphans }),
   };
   await ask(request, key, message);
+  request.door.watch.changed(key, 'delete');
   return { ...gone, deleted: true };
 };
 

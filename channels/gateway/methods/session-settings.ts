@@ -10,6 +10,7 @@ import type {
   CompactionDone,
   SessionClose,
   SessionCompact,
+  SessionInject,
   SessionReset,
   SessionRow,
   SessionSet,
@@ -18,12 +19,14 @@ import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../limits.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
+import { sessionRow } from './session-row.ts';
 import { SESSIONS_PATH } from './sessions.ts';
 
 const sessionsReset = async (request: Request, params: SessionsResetParams) => {
   const key = existing(request, params);
   const { reason = 'reset' } = params;
   const entry = await ask<{ sessionId: string }>(request, key, { type: 'session.reset', reason });
+  request.door.watch.changed(key, 'reset');
   return { ok: true, key, entry };
 };
 
@@ -42,11 +45,16 @@ const sessionsCompact = async (request: Request, params: SessionsCompactParams) 
   };
   const done = await ask<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
   const { compacted, tokensBefore, tokensAfter } = done;
+  if (compacted) request.door.watch.changed(key, 'compact');
   return { ok: true, key, compacted, tokensBefore, tokensAfter };
 };
 
 const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
-  const { sessionKey: key } = fullSessionKey(request.door.names, keyOf(params));
+  const { sessionKey: key } =
+    sessionRow(request.door, params.key, params.agentId) ??
+    fullSessionKey(request.door.names, keyOf(params));
+  refuseStale(request, key, params.expectedSessionId);
+  const { archived, pinned, category } = params;
   const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
   const message: SessionSet = {
     type: 'session.set',
@@ -58,9 +66,21 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
       ? {}
       : { reasoning: reasoningLevel === null ? null : reasoningLevel !== 'off' }),
     ...(queueMode === undefined ? {} : { queue: queueMode }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(pinned === undefined ? {} : { pinned }),
+    ...(category === undefined ? {} : { category }),
   };
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
+  request.door.watch.changed(key, 'patch');
   return { ok: true, path: SESSIONS_PATH, key, entry };
+};
+
+/** @throws TroupeError CONFLICT */
+const refuseStale = ({ door }: Request, key: string, expected: string | undefined): void => {
+  const sessionId = sessionRow(door, key)?.sessionId;
+  if (expected === undefined || expected === sessionId) return;
+  const now = sessionId === undefined ? 'it is not there' : `its id is ${sessionId} now`;
+  throw new TroupeError('CONFLICT', `the session ${key} has begun anew since: ${now}`);
 };
 
 export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
@@ -78,7 +98,7 @@ const existing = ({ door }: Request, params: { key: string; agentId?: string }):
 export const ask = async <Result>(
   request: Request,
   sessionKey: string,
-  message: SessionReset | SessionCompact | SessionSet | SessionClose,
+  message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose,
   timeoutMs = ACCEPT_TIMEOUT_MS,
 ): Promise<Result> => {
   const { system, tenant } = request.door;

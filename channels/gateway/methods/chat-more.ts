@@ -1,0 +1,89 @@
+/**
+ * `chat.startup`, `chat.metadata`, `chat.message.get`, `chat.inject`: what a page asks beside the
+ * history, and a note that somebody puts into it.
+ */
+import { address } from '../../../protocols/address.ts';
+import type {
+  ChatInjectParams,
+  ChatMessage,
+  ChatMessageGetParams,
+  ChatMessageGetResult,
+  ChatMetadataResult,
+  ChatStartupParams,
+} from '../../../protocols/gateway/index.ts';
+import type { SessionEntry } from '../../../protocols/session.ts';
+import { HISTORY_TEXT_CHARACTERS_MAX, STARTUP_BYTES } from '../limits.ts';
+import { isMessage } from '../message-counts.ts';
+import { messageOf } from '../transcript.ts';
+import { chatHistory, sessionOf } from './chat.ts';
+import { type MethodTable, published } from './method.ts';
+import type { Request } from './request.ts';
+import { ask } from './session-settings.ts';
+import { commandsList } from './setup.ts';
+
+/** The history, but no more of it than fits, and the metadata. */
+const chatStartup = async (request: Request, params: ChatStartupParams) => {
+  const { maxBytes = STARTUP_BYTES, ...asked } = params;
+  const history = await chatHistory(request, asked);
+  const metadata = chatMetadata(request);
+  if (!('messages' in history)) return { ...history, metadata };
+  const messages = newestWithin(history.messages, maxBytes);
+  const hasMore = history.hasMore || messages.length < history.messages.length;
+  return { ...history, messages, hasMore, metadata };
+};
+
+/** At least the last one. */
+const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly ChatMessage[] => {
+  let left = bytes;
+  for (let from = messages.length - 1; from >= 0; from--) {
+    left -= Buffer.byteLength(JSON.stringify(messages[from]));
+    if (left < 0 && from < messages.length - 1) return messages.slice(from + 1);
+  }
+  return messages;
+};
+
+const chatMetadata = ({ door }: Request): ChatMetadataResult => ({
+  commands: commandsList().commands,
+  models: [...(door.setup?.catalogs.models('default') ?? [])],
+});
+
+/** One message by its id, whole where the history has cut it. */
+const chatMessageGet = async (
+  { door }: Request,
+  params: ChatMessageGetParams,
+): Promise<ChatMessageGetResult> => {
+  const { sessionKey } = sessionOf(door, params);
+  const position = Number(params.messageId);
+  if (!Number.isSafeInteger(position) || position < 1) {
+    return { ok: false, unavailableReason: 'not_found' };
+  }
+  const actor = address(door.tenant, 'session', sessionKey);
+  const [entry] = await door.system.transcripts.read(actor, { from: position, limit: 1 });
+  if (entry?.position !== position) return { ok: false, unavailableReason: 'not_found' };
+  const message = isMessage(entry.entry as SessionEntry)
+    ? messageOf(entry, params.maxChars ?? HISTORY_TEXT_CHARACTERS_MAX)
+    : undefined;
+  return message ? { ok: true, message } : { ok: false, unavailableReason: 'not_visible' };
+};
+
+/** `messageId` is its place in the transcript. */
+const chatInject = async (request: Request, params: ChatInjectParams) => {
+  const { door } = request;
+  const { sessionKey } = sessionOf(door, params);
+  const { message: text, label } = params;
+  await ask(request, sessionKey, {
+    type: 'session.inject',
+    text,
+    ...(label ? { label } : {}),
+  });
+  door.watch.changed(sessionKey, 'inject');
+  const last = await door.system.transcripts.last(address(door.tenant, 'session', sessionKey));
+  return { ok: true, messageId: String(last) };
+};
+
+export const chatMoreTable: MethodTable = [
+  published('chat.startup', chatStartup),
+  published('chat.metadata', chatMetadata),
+  published('chat.message.get', chatMessageGet),
+  published('chat.inject', chatInject),
+];
