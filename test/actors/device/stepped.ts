@@ -1,0 +1,86 @@
+/** A device stepped by hand, at times that the test chooses. */
+import { deviceMachine } from '../../../actors/device/machine.ts';
+import type { DeviceContext } from '../../../actors/device/types.ts';
+import type { Address } from '../../../protocols/address.ts';
+import { deviceAddress, type DeviceNotice } from '../../../protocols/device.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { Message, Meta, Publish, Reply } from '../../../protocols/statechart.ts';
+import { born, fired, isDone, type Live, step } from '../../../runtime/statechart/host.ts';
+import { said } from '../../charts/coverage.ts';
+import { asks, deviceId, operator } from './walk.ts';
+
+const self = deviceAddress('default', deviceId);
+
+type Answer = { readonly to: string; readonly result?: unknown; readonly error?: ErrorData };
+type Saying = { readonly from?: Address; readonly principal?: Meta['principal'] };
+
+export class Stepped {
+  now = 1_000;
+  /** all answers, to whom they went */
+  readonly answers: Answer[] = [];
+  readonly notices: DeviceNotice[] = [];
+  #live: Live;
+  #messages = 0;
+
+  constructor() {
+    const input = { self, tenant: 'default', key: deviceId, now: this.now };
+    this.#live = born(deviceMachine, input, { id: 'm0', now: this.now, self }).live;
+  }
+
+  /** One that is let in as a node by its door. */
+  static node(): Stepped {
+    const device = new Stepped();
+    device.ask(asks({ approved: true }));
+    return device;
+  }
+
+  get context(): DeviceContext {
+    return this.#live.snapshot.context as DeviceContext;
+  }
+  get isGone(): boolean {
+    return isDone(this.#live);
+  }
+
+  /** The answer to this message; undefined while it waits for one. */
+  ask(event: Message, { from, principal }: Saying = {}): Answer | undefined {
+    const id = `m${++this.#messages}`;
+    const meta: Meta = {
+      id,
+      now: this.now,
+      self,
+      reply: { id },
+      ...(from ? { from } : {}),
+      ...(principal ? { principal } : {}),
+    };
+    this.#take(step(deviceMachine, this.#live, { event: { ...event, meta } }, this.now));
+    return this.answers.find(({ to }) => to === id);
+  }
+
+  decide(event: Message): Answer | undefined {
+    return this.ask(event, { principal: operator });
+  }
+
+  /** Time passes, and every timer that is due by then fires in order. */
+  pass(ms: number): void {
+    const until = this.now + ms;
+    for (;;) {
+      const armed = Object.entries(this.#live.timers).filter(([, { fired: gone }]) => !gone);
+      const [next] = armed.toSorted(([, a], [, b]) => a.due - b.due);
+      if (!next || next[1].due > until) break;
+      const [id, { due, key }] = next;
+      this.now = Math.max(this.now, due);
+      const meta: Meta = { id: `m${++this.#messages}`, now: this.now, self };
+      this.#take(step(deviceMachine, this.#live, fired(this.#live, id, key, meta), this.now));
+    }
+    this.now = until;
+  }
+
+  #take({ live, asks: asked, outcome, error }: ReturnType<typeof step>): void {
+    if (outcome === 'failed') throw new Error(error?.message);
+    this.#live = live;
+    for (const { to, result, error: why } of said<Reply>(asked, 'reply'))
+      if (to) this.answers.push({ to: to.id, ...(why ? { error: why } : { result }) });
+    for (const { event } of said<Publish>(asked, 'publish'))
+      this.notices.push(event as unknown as DeviceNotice);
+  }
+}
