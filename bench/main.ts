@@ -7,11 +7,13 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
+import { serveDoor } from './harness/door-host.ts';
 import { serveEcho } from './harness/echo.ts';
 import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
 import { type Results, runScenarios } from './harness/runner.ts';
 import { type Scale, type Scenario, scales } from './harness/scenario.ts';
+import { serveCrowd } from './harness/socket-crowd.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
@@ -22,6 +24,7 @@ import { clusterRun } from './cluster-run.ts';
 import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
 import { crowd } from './crowd.ts';
 import { edge } from './edge.ts';
+import { gateway } from './gateway.ts';
 import { hop } from './hop.ts';
 import { idle } from './idle.ts';
 import { limits } from './limits.ts';
@@ -47,6 +50,7 @@ const scenarios: readonly Scenario[] = [
   spawn,
   pingpong,
   sessionsList,
+  gateway,
   edge,
   sagas,
   proofs,
@@ -85,6 +89,8 @@ if (positionals[0] === 'worker') {
   const [, name = '', scale = '', folder = ''] = positionals;
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
+else if (positionals[0] === 'crowd') serveCrowd();
+else if (positionals[0] === 'door') await serveDoor(positionals[1] ?? '', positionals[2] ?? '');
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));

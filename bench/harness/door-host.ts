@@ -1,0 +1,162 @@
+/**
+ * DoorHost: a server of WebSockets in a process of its own, and what it costs there: a gateway on a
+ * real embedded system, or a bare server of `ws` that does the least there is, as its physical
+ * limit.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
+import { startGateway } from '../../channels/index.ts';
+import { type RunEvent, runEventsTopic } from '../../protocols/session.ts';
+import { systemClock } from '../../runtime/index.ts';
+import { collectGarbage, memoryOf } from './computer.ts';
+import { openSystem } from './system.ts';
+
+export const DOOR_TOKEN = 'bench-token-of-no-secret';
+const SESSION = 'agent:main:bench';
+
+type Facts = { readonly rssKb: number; readonly cpuMs: number };
+type Host = {
+  readonly port: number;
+  /** tells everybody so many deltas, one each 20 ms */
+  deltas(count: number): Promise<void>;
+};
+type Order = { readonly do: 'facts' | 'cpu' } | { readonly do: 'deltas'; readonly count: number };
+
+/** The role of the process: `kind` is `gateway` or `bare`. */
+export async function serveDoor(kind: string, folder: string): Promise<void> {
+  const host = kind === 'bare' ? await bareHost() : await gatewayHost(folder);
+  process.on('message', (order: Order) => {
+    void (async () => {
+      if (order.do === 'deltas') await host.deltas(order.count);
+      process.send?.(await factsNow(order.do === 'facts'));
+    })();
+  });
+  process.on('disconnect', () => process.exit());
+  process.send?.({ port: host.port });
+}
+
+async function factsNow(isExact: boolean): Promise<Facts> {
+  const { user, system } = process.cpuUsage();
+  if (isExact) await collectGarbage();
+  return { rssKb: (memoryOf('self', 'VmRSS') * 1e6) / 1_024, cpuMs: (user + system) / 1_000 };
+}
+
+async function gatewayHost(folder: string): Promise<Host> {
+  const system = await openSystem(folder);
+  const silent = () => {};
+  const gateway = await startGateway({
+    system,
+    port: 0,
+    host: '127.0.0.1',
+    auth: { mode: 'token', token: DOOR_TOKEN },
+    tenant: 'default',
+    defaultAgentId: 'main',
+    mainKey: 'main',
+    agents: [{ id: 'main', model: 'offline/echo' }],
+    version: '0.0.0',
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    clock: systemClock,
+  });
+  const topic = runEventsTopic('default', SESSION);
+  const about = { type: 'run', runId: `run-${process.pid}`, sessionKey: SESSION } as const;
+  const publish = (event: object) => system.bus.publish(topic, { ...about, ...event });
+  const deltas = async (count: number) => {
+    publish({ stream: 'lifecycle', phase: 'start', startedAt: Date.now() });
+    let offset = 0;
+    await paced(count, () => {
+      const delta = wordNow();
+      publish({ stream: 'assistant', delta, offset, call: 1 } satisfies Partial<RunEvent>);
+      offset += delta.length;
+    });
+  };
+  return { port: gateway.port, deltas };
+}
+
+/** Answers each message with itself, and sends everybody the bytes that a delta has. */
+async function bareHost(): Promise<Host> {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
+  await once(server, 'listening');
+  server.on('connection', (socket) => {
+    socket.on('message', (data) => socket.send(data, { binary: false }));
+  });
+  const deltas = async (count: number) => {
+    let text = '';
+    await paced(count, () => {
+      const deltaText = wordNow();
+      text += deltaText;
+      const event = { type: 'event', event: 'chat', payload: { deltaText, message: text } };
+      const frame = Buffer.from(JSON.stringify(event));
+      for (const socket of server.clients) {
+        if (socket.readyState === WebSocket.OPEN) socket.send(frame, { binary: false });
+      }
+    });
+  };
+  return { port: (server.address() as AddressInfo).port, deltas };
+}
+
+/** What the model says: when it says it. */
+const wordNow = () => `word@${Date.now()}`;
+
+const paced = (count: number, each: () => void): Promise<void> =>
+  new Promise((resolve) => {
+    let left = count;
+    const timer = setInterval(() => {
+      each();
+      if (--left > 0) return;
+      clearInterval(timer);
+      setTimeout(resolve, 1_000);
+    }, 20);
+  });
+
+/** The host as its parent has it. */
+export class DoorHost {
+  readonly port: number;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  static async start(kind: 'gateway' | 'bare', folder: string): Promise<DoorHost> {
+    const [bundle = ''] = process.argv.slice(1);
+    const folders = process.env['BENCH_PROFILES'];
+    const profile = folders === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folders}`];
+    const child = spawn(
+      process.execPath,
+      ['--expose-gc', ...profile, bundle, 'door', kind, folder],
+      { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
+    );
+    const [told] = (await once(child, 'message')) as [{ port: number }];
+    return new DoorHost(child, told.port);
+  }
+
+  /** After all garbage is collected; the processor time is that before. */
+  facts(): Promise<Facts> {
+    return this.#order({ do: 'facts' });
+  }
+
+  /** As it is now. */
+  now(): Promise<Facts> {
+    return this.#order({ do: 'cpu' });
+  }
+
+  /** Resolves a second after the last one was told. */
+  deltas(count: number): Promise<Facts> {
+    return this.#order({ do: 'deltas', count });
+  }
+
+  async #order(order: Order): Promise<Facts> {
+    const answer = once(this.#child, 'message');
+    this.#child.send(order);
+    return ((await answer) as [Facts])[0];
+  }
+
+  async stop(): Promise<void> {
+    const gone = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await gone;
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * SocketCrowd: very many WebSocket clients that cost little, in a process of their own: sockets of
+ * `node:net`, frames made once, answers told apart by their first bytes. What it measures it
+ * measures where it is, and tells its parent.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Handshakes at a time: a gateway lets one address have 32. */
+const OPENING_AT_ONCE = 16;
+const UPGRADE =
+  'GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: Upgrade\r\nupgrade: websocket\r\n' +
+  'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+
+export type CrowdOrder =
+  /** as many more; `hello` is sent first where it is not empty, and its answer waited for */
+  | { readonly do: 'open'; readonly port: number; readonly count: number; readonly hello: string }
+  /** the first `count` ask once a second, spread over it */
+  | {
+      readonly do: 'ask';
+      readonly count: number;
+      readonly seconds: number;
+      readonly request: string;
+    }
+  /** times in events, `@` and epoch milliseconds, are compared with the clock from here on */
+  | { readonly do: 'watch' }
+  | { readonly do: 'watched' };
+
+/** A text frame of a client, with the mask zero. */
+function clientFrame(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const isLong = payload.length > 125;
+  const header = Buffer.alloc(isLong ? 8 : 6);
+  header[0] = 0x81;
+  header[1] = 0x80 | (isLong ? 126 : payload.length);
+  if (isLong) header.writeUInt16BE(payload.length, 2);
+  return Buffer.concat([header, payload]);
+}
+
+/** One client. Frames are looked at one by one; nothing of them is kept. */
+class Line {
+  onFrame: ((frame: Buffer) => void) | undefined;
+  readonly #socket: Socket;
+  #rest: Buffer | undefined;
+  #isUpgraded = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket.setNoDelay(true);
+    socket.on('data', (bytes) => this.#read(bytes));
+    socket.on('error', () => {});
+    socket.on('close', () => process.send?.({ lost: true }));
+  }
+
+  write(bytes: Buffer | string): void {
+    this.#socket.write(bytes);
+  }
+
+  #read(bytes: Buffer): void {
+    let rest = this.#rest === undefined ? bytes : Buffer.concat([this.#rest, bytes]);
+    this.#rest = undefined;
+    if (!this.#isUpgraded) {
+      const end = rest.indexOf('\r\n\r\n');
+      if (end < 0) return void (this.#rest = rest);
+      this.#isUpgraded = true;
+      rest = rest.subarray(end + 4);
+      this.onFrame?.(EMPTY);
+    }
+    for (;;) {
+      const frame = frameOf(rest);
+      if (frame === undefined) break;
+      if (rest[0] === 0x89) this.#socket.write(PONG);
+      else this.onFrame?.(rest.subarray(frame.from, frame.to));
+      rest = rest.subarray(frame.to);
+    }
+    if (rest.length > 0) this.#rest = Buffer.from(rest);
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
+
+function frameOf(bytes: Buffer): { from: number; to: number } | undefined {
+  if (bytes.length < 2) return undefined;
+  const short = bytes[1]! & 0x7f;
+  const from = short === 127 ? 10 : short === 126 ? 4 : 2;
+  if (bytes.length < from) return undefined;
+  const length =
+    short === 127 ? bytes.readUInt32BE(6) : short === 126 ? bytes.readUInt16BE(2) : short;
+  return bytes.length < from + length ? undefined : { from, to: from + length };
+}
+
+/** The role of the process with the clients: carries out one order after the other. */
+export function serveCrowd(): void {
+  const lines: Line[] = [];
+  const delays: number[] = [];
+  process.on('message', (order: CrowdOrder) => {
+    void carryOut(order, lines, delays).then((answer) => process.send?.({ answer }));
+  });
+  process.on('disconnect', () => process.exit());
+}
+
+async function carryOut(order: CrowdOrder, lines: Line[], delays: number[]): Promise<number[]> {
+  if (order.do === 'open') return open(order, lines);
+  if (order.do === 'ask') return asked(order, lines);
+  if (order.do === 'watched') return delays;
+  for (const line of lines) line.onFrame = (frame) => look(frame, delays);
+  return [];
+}
+
+async function open({ port, count, hello }: CrowdOrder & { do: 'open' }, lines: Line[]) {
+  const frame = clientFrame(hello);
+  let left = count;
+  const lane = async () => {
+    while (left-- > 0) {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      const line = new Line(socket);
+      line.write(UPGRADE);
+      await nextFrame(line, (bytes) => bytes.length === 0);
+      if (hello !== '') {
+        line.write(frame);
+        const answer = await nextFrame(line, (bytes) => bytes.subarray(0, 12).equals(ANSWER));
+        if (!answer.includes('hello-ok')) throw new Error(`refused: ${answer.toString()}`);
+      }
+      line.onFrame = undefined;
+      lines.push(line);
+    }
+  };
+  await Promise.all(Array.from({ length: OPENING_AT_ONCE }, lane));
+  return [lines.length];
+}
+
+/** Events of our gateway begin with their number. */
+const EVENT = Buffer.from('{"seq":');
+const ANSWER = Buffer.from('{"type":"res');
+
+const nextFrame = (line: Line, fits: (frame: Buffer) => boolean): Promise<Buffer> =>
+  new Promise((resolve) => {
+    line.onFrame = (frame) => {
+      if (fits(frame)) resolve(frame);
+    };
+  });
+
+/** Milliseconds from each request to its answer. */
+async function asked(
+  { count, seconds, request }: CrowdOrder & { do: 'ask' },
+  lines: readonly Line[],
+): Promise<number[]> {
+  const frame = clientFrame(request);
+  const samples: number[] = [];
+  const begun = performance.now();
+  const total = count * seconds;
+  let isWaiting = 0;
+  for (let at = 0; at < total; ) {
+    const due = Math.min(total, Math.floor(((performance.now() - begun) * count) / 1_000) + 1);
+    for (; at < due; at++) {
+      const line = lines[at % count]!;
+      const sent = performance.now();
+      isWaiting++;
+      line.onFrame = (bytes) => {
+        if (bytes.subarray(0, EVENT.length).equals(EVENT)) return;
+        samples.push(performance.now() - sent);
+        isWaiting--;
+        line.onFrame = undefined;
+      };
+      line.write(frame);
+    }
+    await sleep(1);
+  }
+  for (const until = performance.now() + 10_000; isWaiting > 0; ) {
+    if (performance.now() > until) throw new Error(`${isWaiting} requests have no answer`);
+    await sleep(5);
+  }
+  return samples;
+}
+
+const CHAT = Buffer.from('"event":"chat"');
+const NEWS = Buffer.from('"deltaText":"');
+
+/** Every time in what is new in this delta; the whole text stands behind it. */
+function look(frame: Buffer, delays: number[]): void {
+  if (frame.indexOf(CHAT) < 0) return;
+  const now = Date.now();
+  const from = frame.indexOf(NEWS) + NEWS.length;
+  const to = frame.indexOf('"', from);
+  for (const time of frame.toString('latin1', from, to).split('@').slice(1)) {
+    delays.push(now - Number.parseInt(time, 10));
+  }
+}
+
+/** The crowd as its parent has it. */
+export class SocketCrowd {
+  readonly #child: ChildProcess;
+  /** connections that the other side has closed */
+  lost = 0;
+
+  constructor() {
+    const [bundle = ''] = process.argv.slice(1);
+    this.#child = spawn(process.execPath, [bundle, 'crowd'], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child.on('message', (told: { lost?: true }) => {
+      if (told.lost) this.lost++;
+    });
+  }
+
+  order(order: CrowdOrder): Promise<number[]> {
+    return new Promise((resolve, reject) => {
+      const hear = (told: { answer?: number[] }) => {
+        if (told.answer === undefined) return;
+        this.#child.off('message', hear);
+        resolve(told.answer);
+      };
+      this.#child.on('message', hear);
+      this.#child.once('exit', () => reject(new Error('the process with the clients ended')));
+      this.#child.send(order);
+    });
+  }
+
+  async stop(): Promise<void> {
+    const gone = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await gone;
+  }
+}
