@@ -53,10 +53,12 @@ export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOp
     const given = options.token ?? process.env['TROUPE_TOKEN'];
     return { url, ...(given !== undefined && { token: given }), client: { version } };
   }
+  // Beside a proxy both let in who is on the gateway's machine.
+  const shows = (what: 'token' | 'password') => mode === what || mode === 'trusted-proxy';
   return {
     url,
-    ...(mode === 'token' && token && { token: token.reveal() }),
-    ...(mode === 'password' && password && { password: password.reveal() }),
+    ...(shows('token') && token && { token: token.reveal() }),
+    ...(shows('password') && password && { password: password.reveal() }),
     client: { version },
   };
 }

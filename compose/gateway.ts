@@ -7,13 +7,16 @@ import { TRANSPORTS } from '../protocols/action.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import type { Payloads } from '../channels/gateway/device-book.ts';
+import { whoisByTailscale } from '../channels/gateway/tailscale.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
 import { type Crew, TENANT } from './crew.ts';
+import { gatewayAuth } from './gateway-auth.ts';
 import { doorHooks, toldTo } from './hooks.ts';
 import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
 import { publishedBy } from './tailscale-publication.ts';
 import type { TaskParts } from './task-parts.ts';
+import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 /** The gateway with the door for other programs on it, which closes first. */
@@ -62,7 +65,6 @@ function listen(
   routes: readonly Route[],
   payloads?: Payloads,
 ): Promise<Gateway> {
-  const { mode, token, password } = config.gateway.auth;
   const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
   return startGateway({
     ...(payloads ? { payloads } : {}),
@@ -70,12 +72,10 @@ function listen(
     system,
     port: config.gateway.port,
     host: bindHost(config),
-    auth: {
-      mode,
-      ...(token ? { token: token.reveal() } : {}),
-      ...(password ? { password: password.reveal() } : {}),
-    },
+    auth: gatewayAuth(config),
     tenant: TENANT,
+    tenancy: tenancyOf(config),
+    whois: whoisByTailscale(config.gateway.tailscale.binary, systemClock),
     defaultAgentId: defaultAgent(config).id,
     mainKey: config.session.mainKey,
     ...(setup ? { setup } : {}),

@@ -33,9 +33,9 @@ export const remoteOf = (
   const isProxy = proxies.has(peer);
   const isForwarded = Object.keys(headers).some((name) => FORWARDING.test(name));
   return {
-    address: isProxy ? clientOf(headers['x-forwarded-for'], proxies) : peer,
+    address: isProxy && isForwarded ? clientOf(headers['x-forwarded-for'], proxies) : peer,
     peer,
-    isLocal: isLoopback(peer) && !isForwarded && !isProxy,
+    isLocal: isLoopback(peer) && !isForwarded,
     isProxy,
     headers,
   };

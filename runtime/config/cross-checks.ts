@@ -2,6 +2,7 @@
  * Rules that several keys must agree on. Each runs only when the sections it reads are well-formed,
  * so that one mistake is reported once.
  */
+import { isIP } from 'node:net';
 import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
 import { childPointer } from './pointer.ts';
@@ -256,6 +257,7 @@ function gatewayIsGuarded({ gateway }: Config): Finding[] {
       allowed: 'a text, { env: "NAME" }, { file: "path" } or { command: ["program", "argument"] }',
     });
   }
+  findings.push(...proxyStands(gateway));
   if (gateway.bind === 'custom' && !gateway.customBindHost) {
     findings.push({
       pointer: '/gateway/customBindHost',
@@ -265,6 +267,33 @@ function gatewayIsGuarded({ gateway }: Config): Finding[] {
   }
   return findings;
 }
+
+/** A proxy that nobody named would be everybody. */
+function proxyStands({ auth }: Config['gateway']): Finding[] {
+  const allowed = 'IP addresses or CIDR ranges, as "10.0.0.7" or "10.0.0.0/24"';
+  const pointer = '/gateway/auth/trustedProxy/proxies';
+  const { proxies = [] } = auth.trustedProxy ?? {};
+  const findings: Finding[] = [];
+  if (auth.mode === 'trusted-proxy' && proxies.length === 0) {
+    const message = 'is missing: gateway.auth.mode is "trusted-proxy"';
+    findings.push({ pointer, message, allowed });
+  }
+  for (const [index, proxy] of proxies.entries()) {
+    if (isAddressOrRange(proxy)) continue;
+    const value = JSON.stringify(proxy);
+    const message = 'is no IP address and no CIDR range';
+    findings.push({ pointer: childPointer(pointer, index), value, message, allowed });
+  }
+  return findings;
+}
+
+const isAddressOrRange = (text: string): boolean => {
+  const [address = '', bits, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0) return false;
+  const most = family === 4 ? 32 : 128;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+};
 
 /** GW5: Tailscale forwards to loopback, and the internet needs a secret. */
 function tailscaleFits({ gateway }: Config): Finding[] {
@@ -278,10 +307,10 @@ function tailscaleFits({ gateway }: Config): Finding[] {
       allowed: '"loopback"',
     });
   }
-  if (mode === 'funnel' && gateway.auth.mode === 'none') {
+  if (mode === 'funnel' && !['token', 'password'].includes(gateway.auth.mode)) {
     findings.push({
       pointer: '/gateway/auth/mode',
-      value: '"none"',
+      value: JSON.stringify(gateway.auth.mode),
       message: 'gateway.tailscale.mode is "funnel": the whole internet could reach the gateway',
       allowed: '"token" or "password"',
     });

@@ -6,39 +6,16 @@
  * from is in load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type Loaded, inputForm, notYetUsed, oneOf, secret, section } from './fields.ts';
+import { type Loaded, inputForm, notYetUsed, oneOf, section } from './fields.ts';
 import { a2aSection } from './schema-a2a.ts';
 import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';
+import { gatewayAuthSection } from './schema-gateway-auth.ts';
 import { modelsSection } from './schema-models.ts';
 import { budgetSection, messagesSection } from './schema-runs.ts';
 import { agentToAgentExchange } from './schema-talk.ts';
 import { tenantsSection } from './schema-tenants.ts';
 import { hooksSection, skillsSection, toolsSection } from './schema-tools.ts';
-
-const auth = section('who may connect', {
-  mode: oneOf(['token', 'password', 'none'], {
-    description: 'what a client must show; `none` only on loopback',
-    default: 'token',
-  }),
-  token: Type.Optional(
-    secret(
-      'the token of mode `token`. Left out: a random one is made at the first start and kept in the ' +
-        'file `token` of the data folder',
-    ),
-  ),
-  password: Type.Optional(secret('the password of mode `password`')),
-  allowTailscale: notYetUsed(
-    Type.Boolean({ default: false, description: 'trust the identity headers of Tailscale Serve' }),
-  ),
-  allowLocal: notYetUsed(
-    Type.Boolean({
-      default: true,
-      description:
-        'approve a new device by itself when it connects from this machine with the right token or password',
-    }),
-  ),
-});
 
 const gateway = section('the door for clients: WebSocket and HTTP on one port', {
   port: Type.Integer({
@@ -55,7 +32,7 @@ const gateway = section('the door for clients: WebSocket and HTTP on one port', 
   customBindHost: Type.Optional(
     Type.String({ minLength: 1, description: 'IP address to listen on when `bind` is `custom`' }),
   ),
-  auth,
+  auth: gatewayAuthSection,
   tailscale: section('publish the gateway by Tailscale', {
     mode: oneOf(['off', 'serve', 'funnel'], {
       description:
