@@ -92,8 +92,8 @@ export const PRESENCE_ENTRIES_MAX = 200;
 /** Connections that are told the tick in one turn of the event loop. */
 export const TICKED_AT_ONCE = 32;
 /** Connections that are told something in one turn of the event loop, and the pause between two. */
-export const TOLD_AT_ONCE = 256;
-export const TOLD_PAUSE_MS = 5;
+export const TOLD_AT_ONCE = 32;
+export const TOLD_PAUSE_MS = 3;
 /**
  * A gateway tells the others that it is there once per beat; it is gone when so many are missed.
  */
