@@ -24,9 +24,11 @@ import { addConformance } from './conformance-commands.ts';
 import { addConversationsCommands } from './conversations-commands.ts';
 import { addCronCommands } from './cron-commands.ts';
 import { addDecisionsCommands } from './decisions-commands.ts';
+import { addDevicesCommands } from './devices-commands.ts';
 import { addDlqCommands } from './dlq-commands.ts';
 import { addHooksCommands } from './hooks-commands.ts';
 import { addKeysCommands } from './keys-commands.ts';
+import { addNodesCommands } from './nodes-commands.ts';
 import type { CommonOptions } from './options.ts';
 import { addSdkCommand } from './sdk-commands.ts';
 import type { SessionDeleteOptions, SessionsOptions } from './sessions.ts';
@@ -58,6 +60,8 @@ export function buildProgram(finish: Finish): Command {
     addAgentsCommands,
     addDlqCommands,
     addApprovalsCommands,
+    addDevicesCommands,
+    addNodesCommands,
     addAuditCommands,
     addCronCommands,
     addConversationsCommands,
