@@ -15,8 +15,10 @@ import { randomUUID } from 'node:crypto';
 import { hostname, platform } from 'node:os';
 import { WebSocket } from 'ws';
 import type {
+  ConnectChallenge,
   ConnectParams,
   EventFrame,
+  EventsResumeResult,
   GatewayEventName,
   GatewayEventPayload,
   GatewayMethodName,
@@ -27,6 +29,7 @@ import type {
   ResponseFrame,
 } from '../protocols/gateway/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
+import { EventResume } from './event-resume.ts';
 import { connectionError, errorOf, mayRetry } from './gateway-errors.ts';
 
 /** Compared by the compiler only: importing the value would load every schema. */
@@ -49,6 +52,8 @@ export type GatewayClientOptions = {
    * waits between two tries, milliseconds, doubled from the first to the most; default 1 s to 30 s
    */
   readonly backoffMs?: { readonly first: number; readonly most: number };
+  /** the whole hello, made of the challenge, instead of the one of an operator without a device */
+  readonly hello?: (challenge: ConnectChallenge) => ConnectParams;
   /** from the start of the connection to hello, milliseconds; default 15,000 */
   readonly helloTimeoutMs?: number;
 };
@@ -87,6 +92,7 @@ export class GatewayClient {
   readonly #options: GatewayClientOptions;
   readonly #waiting = new Map<string, Waiting>();
   readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #resume = new EventResume();
   readonly #watchers = new Set<(state: ClientState) => void>();
   #state: ClientState = { kind: 'connecting' };
   #socket: WebSocket | undefined;
@@ -106,9 +112,15 @@ export class GatewayClient {
    *   gateway refuses, and what else it said
    */
   static async connect(options: GatewayClientOptions): Promise<GatewayClient> {
+    const client = GatewayClient.start(options);
+    await client.ready();
+    return client;
+  }
+
+  /** The same without waiting: it can be listened to before its first hello. */
+  static start(options: GatewayClientOptions): GatewayClient {
     const client = new GatewayClient(options);
     client.#open();
-    await client.ready();
     return client;
   }
 
@@ -144,8 +156,8 @@ export class GatewayClient {
   }
 
   /**
-   * Listens to an event. Returns the end of listening. Events of a time without connection are
-   * missed.
+   * Listens to an event. Returns the end of listening. Events of a time without connection come
+   * after it where the gateway is the same and still has them; else they are missed.
    */
   on<E extends GatewayEventName>(
     event: E,
@@ -237,7 +249,7 @@ export class GatewayClient {
         return;
       }
       if (frame.type === 'event' && frame.event === 'connect.challenge') {
-        void this.#hello(socket).then(
+        void this.#hello(socket, frame.payload as ConnectChallenge).then(
           () => clearTimeout(hello),
           (error: TroupeError) => {
             refusal = error;
@@ -252,7 +264,7 @@ export class GatewayClient {
   }
 
   /** Answers the challenge. @throws TroupeError what the gateway says against it */
-  #hello(socket: WebSocket): Promise<void> {
+  #hello(socket: WebSocket, challenge: ConnectChallenge): Promise<void> {
     const id = randomUUID();
     return new Promise((resolve, reject) => {
       const fail = (error: TroupeError) => {
@@ -265,12 +277,13 @@ export class GatewayClient {
           this.#tries = 0;
           this.#greeted = true;
           this.#enter({ kind: 'open', hello: frame.payload as HelloOk });
+          this.#askMissed(frame.payload as HelloOk);
           resolve();
         }
         return true;
       };
       this.#waiting.set(id, { settle, fail });
-      const params = connectParams(this.#options);
+      const params = this.#options.hello?.(challenge) ?? connectParams(this.#options);
       socket.send(JSON.stringify({ type: 'req', id, method: 'connect', params }));
     });
   }
@@ -281,9 +294,28 @@ export class GatewayClient {
       if (waiting?.settle(frame)) this.#waiting.delete(frame.id);
       return;
     }
-    for (const listener of this.#listeners.get(frame.event) ?? []) {
-      listener(frame.payload as never, frame);
+    this.#tell(this.#resume.heard(frame));
+  }
+
+  #tell(events: readonly EventFrame[]): void {
+    for (const frame of events) {
+      for (const listener of this.#listeners.get(frame.event) ?? []) {
+        listener(frame.payload as never, frame);
+      }
     }
+  }
+
+  /** Its answer is taken at once: the events that were missed come right behind it. */
+  #askMissed(hello: HelloOk): void {
+    const params = this.#resume.opened(hello);
+    if (params === undefined) return;
+    const id = randomUUID();
+    const settle = ({ ok, payload }: ResponseFrame) => {
+      this.#tell(this.#resume.answered(ok ? (payload as EventsResumeResult) : undefined));
+      return true;
+    };
+    this.#waiting.set(id, { settle, fail: () => void this.#waiting.delete(id) });
+    this.#send({ type: 'req', id, method: 'events.resume', params });
   }
 
   #send(frame: object): void {

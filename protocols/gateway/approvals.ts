@@ -73,7 +73,42 @@ export const ExecApprovalResolveParams = Type.Object(
 export type ExecApprovalResolveParams = Static<typeof ExecApprovalResolveParams>;
 export const ExecApprovalResolveResult = Type.Object({ ok: Type.Literal(true) });
 
+/**
+ * Asks people about a command. Of the published fields those that a person is shown are read; what
+ * binds an approval to a file or a policy of OpenClaw is not, because nothing here runs by it.
+ */
+export const ExecApprovalRequestParams = Type.Object({
+  id: Optional(Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,128}$' })),
+  command: Optional(Type.String({ minLength: 1, maxLength: 8_192 })),
+  commandArgv: Optional(Type.Array(Text)),
+  systemRunPlan: Optional(Type.Object({ commandText: Text })),
+  cwd: Optional(Nullable(Text)),
+  warningText: Optional(Nullable(Text)),
+  timeoutMs: Optional(Type.Integer({ minimum: 1 })),
+  /** answered twice on one id: when it is asked, and when it is decided */
+  twoPhase: Optional(Type.Boolean()),
+});
+export type ExecApprovalRequestParams = Static<typeof ExecApprovalRequestParams>;
+const ExecApprovalWord = Type.Object({
+  status: Optional(Type.Literal('accepted')),
+  id: NonEmpty,
+  /** null: nobody answered in time */
+  decision: Optional(Nullable(oneOf(EXEC_DECISIONS))),
+  createdAtMs: Count,
+  expiresAtMs: Count,
+});
+
 export const approvalMethods = {
+  'exec.approval.request': {
+    params: ExecApprovalRequestParams,
+    result: ExecApprovalWord,
+    scope: 'operator.approvals',
+  },
+  'exec.approval.waitDecision': {
+    params: ExecApprovalGetParams,
+    result: ExecApprovalWord,
+    scope: 'operator.approvals',
+  },
   'exec.approval.list': {
     params: ExecApprovalListParams,
     result: ExecApprovalListResult,

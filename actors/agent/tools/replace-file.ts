@@ -8,7 +8,7 @@ import { makeFolder, type OpenFolder, openNew, PathRefused, type WorkspacePath }
 export async function replaceFile(
   root: string,
   { path, shown }: WorkspacePath,
-  content: string,
+  content: string | Uint8Array,
 ): Promise<void> {
   if (shown === '') throw new PathRefused('The path is a folder.');
   const folder = await makeFolder(root, { path: dirname(path), shown });
@@ -23,7 +23,7 @@ async function replaceIn(
   folder: OpenFolder,
   root: string,
   { path, shown }: WorkspacePath,
-  content: string,
+  content: string | Uint8Array,
 ): Promise<void> {
   const before = await lstat(path).catch(() => undefined);
   if (before?.isDirectory()) throw new PathRefused(`${shown} is a folder.`);

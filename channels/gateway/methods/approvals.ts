@@ -1,18 +1,26 @@
 /** `exec.approval.*`: commands that wait for a person's word (SX3). The first answer counts. */
-import { type ApprovalRow, approvalAddress } from '../../../protocols/approval.ts';
+import { randomUUID } from 'node:crypto';
+import {
+  APPROVAL_MS_DEFAULT,
+  APPROVAL_MS_MAX,
+  type ApprovalRow,
+  approvalAddress,
+} from '../../../protocols/approval.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import {
   EXEC_DECISIONS,
   type ExecApproval,
   type ExecApprovalGetParams,
   type ExecApprovalGetResult,
+  type ExecApprovalRequestParams,
   type ExecApprovalResolveParams,
 } from '../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf, nodeOf } from '../approval-book.ts';
 import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import { askPeople, wordOf } from './asking-people.ts';
 import { type MethodTable, published } from './method.ts';
-import { principalOf, type Request } from './request.ts';
+import { principalOf, type Request, respond } from './request.ts';
 
 const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
 
@@ -82,7 +90,36 @@ const decided = ({ approvals }: Door, id: string, refusal: TroupeError): TroupeE
   });
 };
 
+/** @throws TroupeError INVALID_ARGUMENT when it does not say what is to be run */
+const approvalRequest = async (request: Request, params: ExecApprovalRequestParams) => {
+  const { id = randomUUID(), cwd, warningText, timeoutMs, twoPhase = false } = params;
+  const command =
+    params.command ?? params.systemRunPlan?.commandText ?? params.commandArgv?.join(' ') ?? '';
+  if (command === '')
+    throw new TroupeError('INVALID_ARGUMENT', '/command is missing: say what is to be run');
+  const forMs = Math.min(timeoutMs ?? APPROVAL_MS_DEFAULT, APPROVAL_MS_MAX);
+  const detail = [warningText, cwd && `In ${cwd}: ${command}`].filter(Boolean).join('\n');
+  const by = principalOf(request);
+  await askPeople(request, { id, command, detail, forMs, always: false, by });
+  const createdAtMs = request.door.clock.wallMs();
+  const times = { id, createdAtMs, expiresAtMs: createdAtMs + forMs };
+  if (twoPhase) respond(request, { status: 'accepted', ...times });
+  return approvalWait(request, { id });
+};
+
+const approvalWait = async (request: Request, { id }: ExecApprovalGetParams) => {
+  const { decision, row } = await wordOf(request, id);
+  return {
+    id,
+    decision,
+    createdAtMs: Date.parse(row.asked_at),
+    expiresAtMs: Date.parse(row.expires_at),
+  };
+};
+
 export const approvalTable: MethodTable = [
+  published('exec.approval.request', approvalRequest),
+  published('exec.approval.waitDecision', approvalWait),
   published('exec.approval.list', approvalList),
   published('exec.approval.get', approvalGet),
   published('exec.approval.resolve', approvalResolve),

@@ -1,0 +1,94 @@
+/**
+ * Answers: what a node did under which key, on disk (ND1). A command that it is told twice is
+ * answered from here and not carried out again, also after a restart.
+ *
+ * Bound: the newest ANSWERS_MAX; an older key is a new command.
+ * Invariant: a command is noted before it begins. One that was begun and has no answer was cut off:
+ * it is answered as unknown and never begun again.
+ */
+import { createHash } from 'node:crypto';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+export const ANSWERS_MAX = 500;
+
+export type Answer =
+  | { readonly ok: true; readonly payloadJSON: string }
+  | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
+
+const CUT_OFF: Answer = {
+  ok: false,
+  error: {
+    code: 'UNAVAILABLE',
+    message: 'the node was stopped while it ran: it may have been carried out',
+  },
+};
+
+export class Answers {
+  readonly #folder: string;
+  /** begun by this process and not answered */
+  readonly #running = new Set<string>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  }
+
+  /**
+   * `begin`: it is new, and noted. `running`: it is under way and will be answered. Else the answer
+   * that it has.
+   */
+  begin(id: string): 'begin' | 'running' | Answer {
+    if (this.#running.has(id)) return 'running';
+    const known = this.#read(id);
+    if (known !== undefined) return known === '' ? CUT_OFF : (JSON.parse(known) as Answer);
+    this.#write(id, '');
+    this.#running.add(id);
+    this.#prune();
+    return 'begin';
+  }
+
+  end(id: string, answer: Answer): void {
+    this.#write(id, JSON.stringify(answer));
+    this.#running.delete(id);
+  }
+
+  #read(id: string): string | undefined {
+    try {
+      return readFileSync(this.#path(id), 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  /** Whole or not at all. */
+  #write(id: string, text: string): void {
+    const path = this.#path(id);
+    writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
+    renameSync(`${path}.new`, path);
+  }
+
+  /** Ids come from outside: a file is named by their digest. */
+  #path(id: string): string {
+    return join(this.#folder, createHash('sha256').update(id).digest('hex'));
+  }
+
+  #prune(): void {
+    const names = readdirSync(this.#folder);
+    if (names.length <= ANSWERS_MAX) return;
+    const byAge = names
+      .map((name) => ({ name, at: statSync(join(this.#folder, name)).mtimeMs }))
+      .toSorted((a, b) => a.at - b.at);
+    for (const { name } of byAge.slice(0, names.length - ANSWERS_MAX))
+      rmSync(join(this.#folder, name), { force: true });
+  }
+}

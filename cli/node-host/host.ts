@@ -1,0 +1,256 @@
+/**
+ * NodeHost: one machine as a node of a gateway (ND2). Proves its identity, waits to be let in,
+ * carries out what it is told, and comes back after every loss.
+ *
+ * Invariants:
+ *  1. A command runs at most once for its key (answers.ts), and every telling of it is answered.
+ *  2. What needs a person's word runs after that word and not before.
+ *  3. An answer that could not be sent is sent when the gateway tells the command again.
+ */
+import { arch, hostname, platform } from 'node:os';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import type { ConnectParams, NodeInvokeRequestEvent } from '../../protocols/gateway/index.ts';
+import { GatewayClient } from '../gateway-client.ts';
+import { version } from '../version.ts';
+import type { Answer, Answers } from './answers.ts';
+import type { CommandContext, HostCommand } from './command.ts';
+import type { Identity } from './identity.ts';
+
+export type NodeHostOptions = {
+  /** `ws://host:port` */
+  readonly url: string;
+  readonly token?: string;
+  readonly password?: string;
+  readonly name?: string;
+  readonly identity: Identity;
+  readonly answers: Answers;
+  readonly commands: readonly HostCommand[];
+  readonly caps: readonly string[];
+  readonly permissions: Readonly<Record<string, 'granted' | 'denied' | 'undetermined'>>;
+  /** how long people have to allow a command; default 120,000 */
+  readonly approvalMs?: number;
+  /** for people */
+  readonly say: (line: string) => void;
+};
+
+/** Between two tries while it waits to be let in. */
+const PAIRING_RETRY_MS = 3_000;
+const INVOKE_MS_DEFAULT = 30_000;
+const APPROVAL_MS_DEFAULT = 120_000;
+
+export class NodeHost {
+  readonly #o: NodeHostOptions;
+  readonly #commands: ReadonlyMap<string, HostCommand>;
+  /** what runs, by the id of its invocation */
+  readonly #running = new Map<string, AbortController>();
+  #client: GatewayClient | undefined;
+  #said = '';
+
+  constructor(options: NodeHostOptions) {
+    this.#o = options;
+    this.#commands = new Map(options.commands.map((command) => [command.name, command]));
+  }
+
+  /** Serves until `signal` says so. @throws TroupeError when the gateway will never let it in */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#serve(signal);
+      } catch (error) {
+        if (signal.aborted) break;
+        await this.#refused(TroupeError.from(errorData(error)), signal);
+      }
+    }
+    for (const running of this.#running.values()) running.abort();
+  }
+
+  /** One client's life: from its first try until it is refused, or the signal. */
+  async #serve(signal: AbortSignal): Promise<void> {
+    const { url, identity } = this.#o;
+    const client = GatewayClient.start({
+      url,
+      persistent: true,
+      hello: (challenge) => {
+        const params = this.#hello();
+        return { ...params, device: identity.proof(params, challenge) };
+      },
+    });
+    this.#client = client;
+    const stop = () => client.close();
+    signal.addEventListener('abort', stop, { once: true });
+    client.on('node.invoke.request', (event) => void this.#invoked(event));
+    client.on('node.invoke.cancel', ({ invokeId }) => this.#running.get(invokeId)?.abort());
+    client.watch((state) => {
+      if (state.kind === 'lost') this.#say(`the connection to ${url} is lost: trying again`);
+      if (state.kind === 'open') {
+        identity.keepToken(url, state.hello.auth.deviceToken ?? identity.tokenFor(url));
+        this.#say(`connected to ${url} as ${identity.deviceId}`);
+      }
+    });
+    try {
+      await new Promise<void>((_, reject) => {
+        const end = () => {
+          const { state } = client;
+          if (state.kind !== 'closed') return;
+          reject(state.why ?? new TroupeError('CANCELLED', 'the node was stopped'));
+        };
+        client.watch(end);
+        end();
+      });
+    } finally {
+      signal.removeEventListener('abort', stop);
+      client.close();
+    }
+  }
+
+  /** @throws TroupeError what no waiting changes */
+  async #refused(error: TroupeError, signal: AbortSignal): Promise<void> {
+    const { url, identity } = this.#o;
+    const { code, requestId } = error.details ?? {};
+    if (code === 'PAIRING_REQUIRED') {
+      const how = typeof requestId === 'string' ? ` ${requestId}` : '';
+      this.#say(`waiting to be let in: troupe devices approve${how}`);
+    } else if (code === 'AUTH_DEVICE_TOKEN_MISMATCH' && identity.tokenFor(url) !== undefined) {
+      identity.keepToken(url, undefined);
+    } else if (error.code !== 'UNAVAILABLE' && error.code !== 'RATE_LIMIT_EXCEEDED') {
+      throw error;
+    }
+    await pause(Math.max(PAIRING_RETRY_MS, error.retryAfterMs ?? 0), signal);
+  }
+
+  #hello(): ConnectParams & { readonly troupe: object } {
+    const { url, token, password, identity, commands, caps, permissions, name } = this.#o;
+    const deviceToken = token === undefined && password === undefined && identity.tokenFor(url);
+    const decided = Object.entries(permissions).filter(([, word]) => word !== 'undetermined');
+    return {
+      minProtocol: 4,
+      maxProtocol: 4,
+      client: {
+        id: 'node-host',
+        version,
+        platform: platform(),
+        deviceFamily: `${platform()}-${arch()}`,
+        mode: 'node',
+        displayName: name ?? hostname(),
+      },
+      role: 'node',
+      scopes: [],
+      caps: [...caps],
+      commands: commands.map((command) => command.name),
+      permissions: Object.fromEntries(decided.map(([cap, word]) => [cap, word === 'granted'])),
+      ...(process.env['PATH'] ? { pathEnv: process.env['PATH'] } : {}),
+      auth: {
+        ...(token === undefined ? {} : { token }),
+        ...(password === undefined ? {} : { password }),
+        ...(deviceToken ? { deviceToken } : {}),
+      },
+      troupe: {
+        commands: Object.fromEntries(
+          commands.map(({ name: of, params, description }) => [
+            of,
+            { params: JSON.parse(JSON.stringify(params)) as object, description },
+          ]),
+        ),
+        permissions,
+        replays: true,
+      },
+    };
+  }
+
+  /** Never rejects. */
+  async #invoked(event: NodeInvokeRequestEvent): Promise<void> {
+    const { answers } = this.#o;
+    const known = answers.begin(event.id);
+    if (known === 'running') return;
+    if (known !== 'begin') return this.#answer(event.id, known);
+    const answer = await this.#outcome(event);
+    answers.end(event.id, answer);
+    await this.#answer(event.id, answer);
+  }
+
+  async #outcome({ id, command, paramsJSON, timeoutMs }: NodeInvokeRequestEvent): Promise<Answer> {
+    const stop = new AbortController();
+    this.#running.set(id, stop);
+    try {
+      const offered = this.#commands.get(command);
+      if (!offered) throw new TroupeError('NOT_FOUND', `this node has no command ${command}`);
+      const result = await offered.run(JSON.parse(paramsJSON ?? '{}'), {
+        id,
+        signal: stop.signal,
+        timeoutMs: timeoutMs ?? INVOKE_MS_DEFAULT,
+        ask: (question) => this.#ask(id, question, stop.signal),
+      });
+      return { ok: true, payloadJSON: JSON.stringify(result ?? null) };
+    } catch (error) {
+      const { code, message } = errorData(error);
+      return { ok: false, error: { code, message } };
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  /** Asked again after a loss, under the same id: a person answers once. */
+  async #ask(
+    id: string,
+    { command, detail }: Parameters<CommandContext['ask']>[0],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const forMs = this.#o.approvalMs ?? APPROVAL_MS_DEFAULT;
+    const until = Date.now() + forMs;
+    const params = { id, command: command.slice(0, 8_192), detail: detail.slice(0, 4_096) };
+    for (;;) {
+      if (signal.aborted) throw new TroupeError('CANCELLED', 'nobody waits for the command');
+      try {
+        const client = this.#client;
+        await client?.ready(signal);
+        const answer = await client!.request(
+          'node.approval.ask',
+          { ...params, timeoutMs: forMs },
+          { timeoutMs: 0, signal },
+        );
+        if (answer.decision === 'allow-once' || answer.decision === 'allow-always') return;
+        const why = answer.decision === null ? 'nobody allowed it in time' : 'a person said no';
+        throw new TroupeError('FORBIDDEN', `${why}: nothing ran`);
+      } catch (error) {
+        const { code } = errorData(error);
+        if (code !== 'UNAVAILABLE') throw error;
+        if (Date.now() > until)
+          throw new TroupeError('FORBIDDEN', 'nobody could be asked in time: nothing ran');
+        await pause(500, signal);
+      }
+    }
+  }
+
+  /** What can not be told now is told when the gateway asks again. */
+  async #answer(id: string, answer: Answer): Promise<void> {
+    const { identity } = this.#o;
+    try {
+      await this.#client?.request('node.invoke.result', {
+        id,
+        nodeId: identity.deviceId,
+        ...answer,
+      });
+    } catch (error) {
+      this.#say(`the answer to ${id} was not taken: ${errorData(error).message}`);
+    }
+  }
+
+  /** Not the same line twice in a row. */
+  #say(line: string): void {
+    if (line === this.#said) return;
+    this.#said = line;
+    this.#o.say(line);
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+  });

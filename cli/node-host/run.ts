@@ -1,0 +1,81 @@
+/** `troupe node run`: makes this machine a node of a gateway, until it is stopped. */
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { patternFault } from '../../actors/agent/policy/exec-patterns.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { exitCodes } from '../exit.ts';
+import { type ClientOptions, gatewayOf, loadFrom } from '../options.ts';
+import { Answers } from './answers.ts';
+import { fileCommands, type Root } from './file-commands.ts';
+import { NodeHost, type NodeHostOptions } from './host.ts';
+import { Identity } from './identity.ts';
+import { notifyCommand } from './notify-command.ts';
+import { runCommands, type RunMode } from './run-command.ts';
+
+export type NodeRunOptions = ClientOptions & {
+  /** what people call it; default the host name */
+  readonly displayName?: string;
+  /** `path`, `path:ro` or `path:rw` */
+  readonly root?: readonly string[];
+  readonly allow?: readonly string[];
+  readonly exec: RunMode | 'off';
+};
+
+export async function run(options: NodeRunOptions): Promise<number> {
+  const stop = new AbortController();
+  const end = () => stop.abort();
+  process.once('SIGINT', end);
+  process.once('SIGTERM', end);
+  await new NodeHost(await hostOptions(options)).run(stop.signal);
+  return exitCodes.ok;
+}
+
+async function hostOptions(options: NodeRunOptions): Promise<NodeHostOptions> {
+  const say = (line: string) => void process.stdout.write(`${line}\n`);
+  const { config } = await loadFrom(options);
+  const { url, token, password } = await gatewayOf(options);
+  const folder = join(config.home, 'node');
+  const roots = (options.root ?? []).map(rootOf);
+  const { exec, allow = [] } = options;
+  for (const pattern of allow) assertPattern(pattern);
+  const commands = [
+    ...(exec === 'off' ? [] : runCommands({ mode: exec, allow })),
+    ...fileCommands(roots),
+    notifyCommand(say),
+  ];
+  return {
+    url,
+    ...(token === undefined ? {} : { token }),
+    ...(password === undefined ? {} : { password }),
+    ...(options.displayName === undefined ? {} : { name: options.displayName }),
+    identity: Identity.in(folder),
+    answers: new Answers(join(folder, 'answers')),
+    commands,
+    caps: [
+      ...(exec === 'off' ? [] : ['system']),
+      ...(roots.length === 0 ? [] : ['fs']),
+      'notifications',
+    ],
+    permissions: {
+      system: exec === 'off' ? 'denied' : exec === 'ask' ? 'undetermined' : 'granted',
+      fs: roots.length === 0 ? 'denied' : 'granted',
+      notifications: 'granted',
+    },
+    say,
+  };
+}
+
+/** @throws TroupeError INVALID_ARGUMENT for what is no folder */
+function rootOf(given: string): Root {
+  const [, path = given, access = 'ro'] = /^(.*):(ro|rw)$/.exec(given) ?? [];
+  const folder = resolve(path);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    return { path: folder, access: access === 'rw' ? 'rw' : 'ro' };
+  throw new TroupeError('INVALID_ARGUMENT', `--root ${given}: ${folder} is no folder`);
+}
+
+function assertPattern(pattern: string): void {
+  const fault = patternFault(pattern);
+  if (fault === undefined) return;
+  throw new TroupeError('INVALID_ARGUMENT', `--allow '${pattern}' allows nothing: ${fault}`);
+}
