@@ -4,14 +4,16 @@
  */
 const TOKEN_NAME = 'troupe.token';
 
-export const takeToken = (): void => {
+/** Was there one? */
+export const takeToken = (): boolean => {
   const hash = new URLSearchParams(location.hash.slice(1));
   const token = hash.get('token');
-  if (token === null) return;
+  if (token === null) return false;
   keepToken(token);
   hash.delete('token');
   const rest = hash.toString();
   history.replaceState(null, '', location.pathname + location.search + (rest && `#${rest}`));
+  return true;
 };
 
 export const keepToken = (token: string): void => sessionStorage.setItem(TOKEN_NAME, token);

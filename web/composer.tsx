@@ -16,29 +16,17 @@ export const Composer = (props: {
   onSend: (text: string, images: readonly SentImage[]) => void;
   onStop: () => void;
 }) => {
-  const { sessionKey, busy, online, onSend, onStop } = props;
-  const [{ text, images }, setDraft] = useState<Draft>(() => draftOf(sessionKey));
-  const [refused, setRefused] = useState<readonly string[]>([]);
-  const latest = useRef<Draft>({ text, images });
-  const change = (part: Partial<Draft>) => {
-    latest.current = { ...latest.current, ...part };
-    keepDraft(sessionKey, latest.current);
-    setDraft(latest.current);
-  };
-  const add = (files: Iterable<File>) =>
-    void withFiles(latest.current.images, files).then((added) => {
-      change({ images: added.images });
-      setRefused(added.refused);
-    });
+  const { busy, online, onStop } = props;
+  const { draft, change, refused, add, clear } = useDraft(props.sessionKey);
+  const { text, images } = draft;
   const field = useRef<HTMLTextAreaElement>(null);
   useGrow(field, text);
   const dropping = useDrop(add);
   const send = (event?: Event) => {
     event?.preventDefault();
     if (text.trim() === '') return;
-    onSend(text.trim(), images);
-    change({ text: '', images: [] });
-    setRefused([]);
+    props.onSend(text.trim(), images);
+    clear();
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -65,17 +53,7 @@ export const Composer = (props: {
           onKeyDown={onKeyDown}
           onPaste={({ clipboardData }) => add(clipboardData?.files ?? [])}
         />
-        {busy && (
-          <button
-            type="button"
-            class="stop"
-            aria-keyshortcuts="Escape"
-            onClick={onStop}
-            disabled={!online}
-          >
-            {strings.stop}
-          </button>
-        )}
+        {busy && <StopButton online={online} onStop={onStop} />}
         <button type="submit" class="send" disabled={text.trim() === ''}>
           {strings.send}
         </button>
@@ -83,6 +61,34 @@ export const Composer = (props: {
       <p id="hint">{strings.hint}</p>
     </form>
   );
+};
+
+const StopButton = ({ online, onStop }: { online: boolean; onStop: () => void }) => (
+  <button type="button" class="stop" aria-keyshortcuts="Escape" onClick={onStop} disabled={!online}>
+    {strings.stop}
+  </button>
+);
+
+/** What is being written, kept at every change; and why files were not taken. */
+const useDraft = (sessionKey: string) => {
+  const [draft, setDraft] = useState<Draft>(() => draftOf(sessionKey));
+  const [refused, setRefused] = useState<readonly string[]>([]);
+  const latest = useRef(draft);
+  const change = (part: Partial<Draft>) => {
+    latest.current = { ...latest.current, ...part };
+    keepDraft(sessionKey, latest.current);
+    setDraft(latest.current);
+  };
+  const add = async (files: Iterable<File>) => {
+    const added = await withFiles(latest.current.images, files);
+    change({ images: added.images });
+    setRefused(added.refused);
+  };
+  const clear = () => {
+    change({ text: '', images: [] });
+    setRefused([]);
+  };
+  return { draft, change, refused, add: (files: Iterable<File>) => void add(files), clear };
 };
 
 /** What goes with the message, each to be left out again; and how much may. */

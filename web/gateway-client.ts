@@ -126,6 +126,12 @@ export class GatewayClient {
     this.#heard();
   }
 
+  /** Says hello anew: who connects, or as what, is different. */
+  renew(): void {
+    this.#attempts = 0;
+    this.#socket?.close();
+  }
+
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#retry);
@@ -214,13 +220,13 @@ export class GatewayClient {
   }
 
   async #hello(challenge: Challenge): Promise<void> {
-    const { token, locale, introduce } = this.#options;
+    const { token, locale } = this.#options;
     const params = {
       minProtocol: PROTOCOL,
       maxProtocol: PROTOCOL,
       ...(token === '' ? {} : { auth: { token, password: token } }),
       locale,
-      ...(await introduce(challenge)),
+      ...(await this.#options.introduce(challenge)),
     };
     try {
       const hello = await this.request<HelloOk>('connect', params);

@@ -5,22 +5,18 @@
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keepToken, keptToken, sessionInAddress, takeToken } from './address.ts';
-import { linkTo } from './agents-talk.ts';
 import { Composer } from './composer.tsx';
 import { Header, RefusedView } from './connection.tsx';
 import { activeRun } from './conversation.ts';
 import { DEVICES_METHOD, questionsOf } from './devices.ts';
 import { DevicesPanel } from './devices-view.tsx';
 import { Lines } from './lines.tsx';
-import { itemsOf, neighbourOf } from './sessions.ts';
+import { focusOn, useMoves } from './moves.ts';
 import { SessionsPanel } from './sessions-view.tsx';
-import { type Action, ShortcutsList, useShortcuts } from './shortcuts.tsx';
+import { ShortcutsList, useShortcuts } from './shortcuts.tsx';
 import { language, strings } from './strings.ts';
 import { applyTheme, keptTheme } from './theme.ts';
 import { firstView, type View, Workspace } from './workspace.ts';
-
-/** Side by side from here on; below, the conversations lie over the page while they are wanted. */
-const WIDE = matchMedia('(min-width: 56rem)');
 
 const openWorkspace = (onChange: (view: View) => void): Workspace =>
   new Workspace({
@@ -38,7 +34,10 @@ const useWorkspace = () => {
   useEffect(() => {
     workspace.start();
     const wake = () => workspace.start();
-    const move = () => workspace.open(sessionInAddress());
+    const move = () => {
+      if (takeToken()) location.reload();
+      else workspace.open(sessionInAddress());
+    };
     addEventListener('online', wake);
     addEventListener('hashchange', move);
     addEventListener('popstate', move);
@@ -60,61 +59,38 @@ type Panel = 'devices' | 'help' | undefined;
 
 const Page = () => {
   const { view, workspace, onToken } = useWorkspace();
-  const { connection, conversation, sessions, sessionKey, devices } = view;
-  const [menuOpen, setMenuOpen] = useState(WIDE.matches);
+  const { connection, sessions, sessionKey, devices } = view;
   const [panel, setPanel] = useState<Panel>();
+  const moves = useMoves(view, workspace);
+  const { menuOpen, setMenuOpen, items, title } = moves;
   const online = connection.kind === 'online';
-  const busy = activeRun(conversation) !== undefined;
-  const asking = useMemo(
-    () => new Set(view.asking.flatMap(({ request }) => request.sessionKey ?? [])),
-    [view.asking],
-  );
-  const items = itemsOf(sessions, sessionKey, asking);
-  const open = (key: string) => {
-    // The main conversation is the page without a name behind it.
-    const hash = key === view.mainSessionKey ? location.pathname : linkTo(key);
-    history.pushState(null, '', hash);
-    workspace.open(key);
-    if (!WIDE.matches) setMenuOpen(false);
-    focusOn('#message');
-  };
-  const begin = (agentId: string) => open(workspace.newSession(agentId));
+  const busy = activeRun(view.conversation) !== undefined;
   const hasDevices = view.offers.has(DEVICES_METHOD);
-  const step = (by: 1 | -1) => {
-    const key = neighbourOf(items, sessionKey, by);
-    if (key !== undefined) open(key);
-    return true;
-  };
-  const doing: Record<Action, () => boolean> = {
-    help: () => shown(setPanel('help')),
-    devices: () => hasDevices && shown(setPanel('devices')),
-    stop: () => busy && online && shown(workspace.chat?.abort()),
+  useShortcuts({
+    help: () => done(setPanel('help')),
+    devices: () => hasDevices && done(setPanel('devices')),
+    stop: () => busy && online && done(workspace.chat?.abort()),
     write: () => focusOn('#message'),
-    search: () => shown(setMenuOpen(true), () => focusOn('#search')),
-    newSession: () => shown(begin(sessions.defaultAgentId)),
-    previous: () => step(-1),
-    next: () => step(1),
+    search: () => done(setMenuOpen(true)) && focusOn('#search'),
+    newSession: () => done(moves.begin(sessions.defaultAgentId)),
+    previous: () => done(moves.step(-1)),
+    next: () => done(moves.step(1)),
     approval: () => focusOn('.approval'),
-  };
-  useShortcuts((action) => doing[action]());
-  const title = items.find(({ key }) => key === sessionKey)?.title;
-  useEffect(() => {
-    document.title =
-      title === undefined || sessionKey === view.mainSessionKey
-        ? strings.title
-        : `${title} · ${strings.title}`;
-  }, [title, sessionKey]);
-  const remove = async (key: string) => {
-    await workspace.delete(key);
-    if (key === sessionKey && view.mainSessionKey !== undefined) open(view.mainSessionKey);
-  };
-  const actions = {
-    open,
-    begin,
-    search: (text: string) => workspace.search(text),
-    rename: (key: string, label: string) => void workspace.rename(key, label),
-    remove: (key: string) => void remove(key),
-  };
+  });
+  const body = () => (
+    <div class="body">
+      <SessionsPanel
+        sessions={sessions}
+        items={items}
+        open={sessionKey}
+        online={online}
+        shown={menuOpen}
+        actions={moves}
+      />
+      {menuOpen && <div class="shade" onClick={() => setMenuOpen(false)} />}
+      <Talk view={view} workspace={workspace} busy={busy} online={online} />
+    </div>
+  );
   return (
     <>
       <Header
@@ -130,29 +106,24 @@ const Page = () => {
       {connection.kind === 'refused' ? (
         <RefusedView state={connection} onToken={onToken} />
       ) : (
-        <div class="body">
-          <SessionsPanel
-            sessions={sessions}
-            items={items}
-            open={sessionKey}
-            online={online}
-            shown={menuOpen}
-            actions={actions}
-          />
-          {menuOpen && <div class="shade" onClick={() => setMenuOpen(false)} />}
-          <Talk view={view} workspace={workspace} busy={busy} online={online} />
-        </div>
+        body()
       )}
-      {panel === 'help' && <ShortcutsList onClose={() => setPanel(undefined)} />}
-      {panel === 'devices' && (
-        <DevicesPanel
-          devices={devices}
-          trouble={view.trouble}
-          act={(method, params) => void workspace.device(method, params)}
-          onClose={() => setPanel(undefined)}
-        />
-      )}
+      <Panels panel={panel} view={view} workspace={workspace} onClose={() => setPanel(undefined)} />
     </>
+  );
+};
+
+const Panels = (props: { panel: Panel; view: View; workspace: Workspace; onClose: () => void }) => {
+  const { panel, view, workspace, onClose } = props;
+  if (panel === 'help') return <ShortcutsList onClose={onClose} />;
+  if (panel !== 'devices') return null;
+  return (
+    <DevicesPanel
+      devices={view.devices}
+      trouble={view.trouble}
+      act={(method, params) => void workspace.device(method, params)}
+      onClose={onClose}
+    />
   );
 };
 
@@ -194,16 +165,7 @@ const Talk = (props: { view: View; workspace: Workspace; busy: boolean; online: 
   );
 };
 
-/** Once it is shown; true, so that the key does nothing else. */
-const focusOn = (selector: string): true => {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
-  return true;
-};
-
-const shown = (_done: unknown, then?: () => void): true => {
-  then?.();
-  return true;
-};
+const done = (_what: unknown): true => true;
 
 takeToken();
 applyTheme(keptTheme());

@@ -90,73 +90,98 @@ const SessionRowView = (props: {
 }) => {
   const { item, isOpen, online, showAgent, actions } = props;
   const [mode, setMode] = useState<Mode>('shown');
+  const { key, mark, title, updatedAt } = item;
   const back = () => setMode('shown');
+  const renamed = (label: string | undefined) => {
+    if (label !== undefined) actions.rename(key, label);
+    back();
+  };
   if (mode === 'renaming')
     return (
       <li>
-        <Rename
-          title={item.title}
-          onDone={(label) => {
-            if (label !== undefined) actions.rename(item.key, label);
-            back();
-          }}
-        />
+        <Rename title={title} onDone={renamed} />
       </li>
     );
-  const { mark, title, preview, updatedAt, agentId } = item;
-  const onClick = (event: MouseEvent) => {
-    event.preventDefault();
-    actions.open(item.key);
-  };
   return (
     <li class={`session ${mark ?? ''} ${isOpen ? 'open' : ''}`}>
-      <a href={linkTo(item.key)} aria-current={isOpen ? 'page' : undefined} onClick={onClick}>
-        <span class="session-title">
-          <b>{title}</b>
-          {mark && (
-            <span
-              class="mark"
-              role="img"
-              aria-label={strings.marks[mark]}
-              title={strings.marks[mark]}
-            />
-          )}
-        </span>
-        <small>
-          {showAgent && `${agentId} · `}
-          {updatedAt !== undefined && timeAgo(updatedAt)}
-          {preview !== '' && ` · ${preview}`}
-        </small>
-      </a>
-      {mode === 'deleting' ? (
-        <ConfirmDelete title={title} onDelete={() => actions.remove(item.key)} onBack={back} />
-      ) : (
-        updatedAt !== undefined && (
-          <div class="session-tools">
-            <button
-              type="button"
-              class="icon"
-              disabled={!online}
-              aria-label={strings.rename(title)}
-              onClick={() => setMode('renaming')}
-            >
-              ✎
-            </button>
-            <button
-              type="button"
-              class="icon"
-              disabled={!online}
-              aria-label={strings.remove(title)}
-              onClick={() => setMode('deleting')}
-            >
-              ✕
-            </button>
-          </div>
-        )
+      <SessionLink
+        item={item}
+        isOpen={isOpen}
+        showAgent={showAgent}
+        onOpen={(to) => actions.open(to)}
+      />
+      {mode === 'deleting' && (
+        <ConfirmDelete title={title} onDelete={() => actions.remove(key)} onBack={back} />
+      )}
+      {mode === 'shown' && updatedAt !== undefined && (
+        <SessionTools title={title} online={online} onChoose={setMode} />
       )}
     </li>
   );
 };
+
+const SessionLink = (props: {
+  item: SessionItem;
+  isOpen: boolean;
+  showAgent: boolean;
+  onOpen: (key: string) => void;
+}) => {
+  const { item, isOpen, showAgent, onOpen } = props;
+  const { key, mark, title, preview, updatedAt, agentId } = item;
+  const onClick = (event: MouseEvent) => {
+    // In a tab of its own, if one wants it there.
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    onOpen(key);
+  };
+  return (
+    <a href={linkTo(key)} aria-current={isOpen ? 'page' : undefined} onClick={onClick}>
+      <span class="session-title">
+        <b>{title}</b>
+        {mark && (
+          <span
+            class="mark"
+            role="img"
+            aria-label={strings.marks[mark]}
+            title={strings.marks[mark]}
+          />
+        )}
+      </span>
+      <small>
+        {showAgent && `${agentId} · `}
+        {updatedAt !== undefined && timeAgo(updatedAt)}
+        {preview !== '' && ` · ${preview}`}
+      </small>
+    </a>
+  );
+};
+
+const SessionTools = (props: {
+  title: string;
+  online: boolean;
+  onChoose: (mode: Mode) => void;
+}) => (
+  <div class="session-tools">
+    <button
+      type="button"
+      class="icon"
+      disabled={!props.online}
+      aria-label={strings.rename(props.title)}
+      onClick={() => props.onChoose('renaming')}
+    >
+      ✎
+    </button>
+    <button
+      type="button"
+      class="icon"
+      disabled={!props.online}
+      aria-label={strings.remove(props.title)}
+      onClick={() => props.onChoose('deleting')}
+    >
+      ✕
+    </button>
+  </div>
+);
 
 /** Enter keeps the name, Esc the old one; nothing gives the session its own back. */
 export const Rename = (props: { title: string; onDone: (label: string | undefined) => void }) => {

@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Dialog } from './dialog.tsx';
 import { strings } from './strings.ts';
 
-export type Action =
+type Action =
   | 'help'
   | 'stop'
   | 'search'
@@ -39,7 +39,7 @@ const WITH_ALT: Readonly<Record<string, Action>> = {
 };
 
 /** What a key means here; signs that are text mean nothing where one writes. */
-export const actionOf = (event: KeyboardEvent): Action | undefined => {
+const actionOf = (event: KeyboardEvent): Action | undefined => {
   const { key, code, altKey, ctrlKey, metaKey, isComposing } = event;
   if (isComposing) return undefined;
   if ((ctrlKey || metaKey) && code === 'KeyK') return 'search';
@@ -53,16 +53,16 @@ export const actionOf = (event: KeyboardEvent): Action | undefined => {
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
-/** `act` says whether it did something; then the browser does nothing. */
-export const useShortcuts = (act: (action: Action) => boolean): void => {
-  const latest = useRef(act);
-  latest.current = act;
+/** Each says whether it did something; then the browser does nothing. */
+export const useShortcuts = (doing: Readonly<Record<Action, () => boolean>>): void => {
+  const latest = useRef(doing);
+  latest.current = doing;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const action = actionOf(event);
       // A panel over the page has its own keys.
       if (action === undefined || document.querySelector('dialog[open]')) return;
-      if (latest.current(action)) event.preventDefault();
+      if (latest.current[action]()) event.preventDefault();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

@@ -157,11 +157,13 @@ export class Workspace {
     this.#listSoon('sessions');
   }
 
-  async delete(key: string): Promise<void> {
-    if (!(await this.#act('sessions.delete', { key }))) return;
+  /** @returns is it gone? */
+  async delete(key: string): Promise<boolean> {
+    if (!(await this.#act('sessions.delete', { key }))) return false;
     const rows = this.#view.sessions.rows.filter((row) => row.key !== key);
     this.#show({ sessions: { ...this.#view.sessions, rows } });
     this.#listSoon('sessions');
+    return true;
   }
 
   /** Answers a question about a command; whoever was first counts, and everybody is told. */

@@ -1,0 +1,59 @@
+/** Moves: from one conversation to another, by the list, the keyboard and the address. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { linkTo } from './agents-talk.ts';
+import { itemsOf, neighbourOf } from './sessions.ts';
+import { strings } from './strings.ts';
+import type { View, Workspace } from './workspace.ts';
+
+/** Side by side from here on; below, the conversations lie over the page while they are wanted. */
+const WIDE = matchMedia('(min-width: 56rem)');
+
+export const useMoves = (view: View, workspace: Workspace) => {
+  const { sessions, sessionKey, mainSessionKey } = view;
+  const [menuOpen, setMenuOpen] = useState(WIDE.matches);
+  const asking = useMemo(
+    () => new Set(view.asking.flatMap(({ request }) => request.sessionKey ?? [])),
+    [view.asking],
+  );
+  const items = itemsOf(sessions, sessionKey, asking);
+  const title = items.find(({ key }) => key === sessionKey)?.title;
+  useTitle(sessionKey === mainSessionKey ? undefined : title);
+  const open = (key: string) => {
+    // The main conversation is the page without a name behind it.
+    history.pushState(null, '', key === mainSessionKey ? location.pathname : linkTo(key));
+    workspace.open(key);
+    if (!WIDE.matches) setMenuOpen(false);
+    focusOn('#message');
+  };
+  const remove = async (key: string) => {
+    if (!(await workspace.delete(key))) return;
+    if (key === sessionKey && mainSessionKey !== undefined) open(mainSessionKey);
+  };
+  return {
+    menuOpen,
+    setMenuOpen,
+    items,
+    title,
+    open,
+    begin: (agentId: string) => open(workspace.newSession(agentId)),
+    step: (by: 1 | -1) => {
+      const key = neighbourOf(items, sessionKey, by);
+      if (key !== undefined) open(key);
+    },
+    search: (text: string) => workspace.search(text),
+    rename: (key: string, label: string) => void workspace.rename(key, label),
+    remove: (key: string) => void remove(key),
+  };
+};
+
+const useTitle = (title: string | undefined): void => {
+  useEffect(() => {
+    document.title = title === undefined ? strings.title : `${title} · ${strings.title}`;
+  }, [title]);
+};
+
+/** Once it is shown; true, so that the key does nothing else. */
+export const focusOn = (selector: string): true => {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+  return true;
+};

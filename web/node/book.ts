@@ -1,0 +1,50 @@
+/**
+ * Book: what was asked of this device lately and what it answered, so that a command that is told
+ * twice is carried out once, also when the page was loaded again in between.
+ */
+import type { Store } from './store.ts';
+
+export type Answer =
+  | { readonly ok: true; readonly payloadJSON: string }
+  | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
+
+type Entry = { readonly at: number; readonly answer?: Answer };
+
+/** As long as the gateway asks again (protocols/device.ts), and a little longer. */
+const KEPT_MS = 900_000;
+/** Answers hold pictures and films. */
+const ENTRIES_MAX = 40;
+
+export class Book {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Its answer; `begun` when this device never finished it. */
+  async find(id: string): Promise<Answer | 'begun' | undefined> {
+    const entry = await this.#store.get<Entry>('answers', id);
+    if (entry === undefined || entry.at < Date.now() - KEPT_MS) return undefined;
+    return entry.answer ?? 'begun';
+  }
+
+  async begin(id: string): Promise<void> {
+    await this.#forgetOld();
+    await this.#store.put('answers', id, { at: Date.now() } satisfies Entry);
+  }
+
+  async finish(id: string, answer: Answer): Promise<void> {
+    await this.#store.put('answers', id, { at: Date.now(), answer } satisfies Entry);
+  }
+
+  async #forgetOld(): Promise<void> {
+    const ids = await this.#store.keys('answers');
+    const entries = await Promise.all(
+      ids.map(async (id) => ({ id, at: (await this.#store.get<Entry>('answers', id))?.at ?? 0 })),
+    );
+    const newest = entries.sort((a, b) => b.at - a.at);
+    const old = newest.filter(({ at }, place) => place >= ENTRIES_MAX || at < Date.now() - KEPT_MS);
+    await Promise.all(old.map(({ id }) => this.#store.delete('answers', id)));
+  }
+}

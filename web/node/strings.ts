@@ -1,0 +1,97 @@
+/** Every text of the page that is a device, in the languages it speaks. */
+import { language } from '../strings.ts';
+import type { CapabilityName, Permission } from './capability.ts';
+import type { Unable } from './identity.ts';
+
+const english = {
+  title: 'This browser as a device',
+  about:
+    'Agents may use what you switch on here, while this page is open. A person lets this device in, and approves its commands.',
+  back: 'To the conversations',
+  name: 'Name of this device',
+  save: 'Save',
+  deviceId: 'Device',
+  status: {
+    connecting: 'Connecting…',
+    online: 'Connected',
+    waiting: 'No connection. Connecting again…',
+    refused: 'Not connected',
+  },
+  letIn: 'Somebody has to let this device in: in the panel “Devices” of the page, or with',
+  refused: (why: string) => `The gateway refused: ${why}`,
+  unable: {
+    insecure: 'Browsers let only pages of https:// or localhost be a device. Open this page so.',
+    'no-ed25519': 'This browser has no Ed25519 keys (WebCrypto), which a device needs. Update it.',
+    'no-storage': 'This browser keeps nothing for this page (private window?), so it has no key.',
+  } satisfies Record<Unable, string>,
+  offers: 'What agents may use',
+  capabilities: {
+    canvas: 'Show something on this page',
+    camera: 'Take a picture with the camera',
+    screen: 'Film the screen, if you agree each time',
+    location: 'Know where this device is',
+    notifications: 'Show a notification',
+  } satisfies Record<CapabilityName, string>,
+  permissions: {
+    granted: 'allowed',
+    denied: 'denied',
+    undetermined: 'asks you',
+  } satisfies Record<Permission, string>,
+  notHere: 'not in this browser',
+  deniedByBrowser: 'denied in the browser’s settings',
+  allowNow: 'Allow now',
+  mayIt: (what: string) => `An agent asks: ${what}?`,
+  allow: 'Allow',
+  refuse: 'Refuse',
+  canvas: 'Shown by an agent',
+  log: 'What was asked of this device',
+  nothingAsked: 'Nothing yet.',
+  working: 'is carried out',
+  done: 'done',
+};
+
+const vietnamese: typeof english = {
+  title: 'Trình duyệt này là thiết bị',
+  about:
+    'Trợ lý được dùng những gì bạn bật ở đây, khi trang này đang mở. Một người cho thiết bị vào và đồng ý các lệnh của nó.',
+  back: 'Tới các cuộc trò chuyện',
+  name: 'Tên thiết bị này',
+  save: 'Lưu',
+  deviceId: 'Thiết bị',
+  status: {
+    connecting: 'Đang kết nối…',
+    online: 'Đã kết nối',
+    waiting: 'Mất kết nối. Đang kết nối lại…',
+    refused: 'Chưa kết nối',
+  },
+  letIn: 'Cần có người cho thiết bị này vào: trong bảng “Thiết bị” của trang, hoặc bằng',
+  refused: (why) => `Gateway từ chối: ${why}`,
+  unable: {
+    insecure: 'Chỉ trang https:// hoặc localhost mới làm thiết bị được. Hãy mở trang như vậy.',
+    'no-ed25519': 'Trình duyệt này không có khóa Ed25519 (WebCrypto). Hãy cập nhật.',
+    'no-storage': 'Trình duyệt không lưu gì cho trang này (cửa sổ riêng tư?), nên không có khóa.',
+  },
+  offers: 'Những gì trợ lý được dùng',
+  capabilities: {
+    canvas: 'Hiện nội dung trên trang này',
+    camera: 'Chụp ảnh bằng máy ảnh',
+    screen: 'Quay màn hình, mỗi lần đều hỏi bạn',
+    location: 'Biết thiết bị ở đâu',
+    notifications: 'Hiện thông báo',
+  },
+  permissions: { granted: 'được phép', denied: 'bị từ chối', undetermined: 'sẽ hỏi bạn' },
+  notHere: 'trình duyệt này không có',
+  deniedByBrowser: 'bị từ chối trong cài đặt của trình duyệt',
+  allowNow: 'Cho phép ngay',
+  mayIt: (what) => `Một trợ lý hỏi: ${what}?`,
+  allow: 'Cho phép',
+  refuse: 'Từ chối',
+  canvas: 'Trợ lý cho xem',
+  log: 'Những gì đã được yêu cầu',
+  nothingAsked: 'Chưa có gì.',
+  working: 'đang thực hiện',
+  done: 'xong',
+};
+
+export const strings = language === 'vi' ? vietnamese : english;
+export { language };

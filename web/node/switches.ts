@@ -1,0 +1,33 @@
+/** What the person allows on this device, kept in this browser: its name, and each capability. */
+import type { CapabilityName } from './capability.ts';
+
+const OFF = 'troupe.node.off';
+const NAME = 'troupe.node.name';
+const TOKEN = 'troupe.node.token';
+
+export const switchedOff = (): ReadonlySet<CapabilityName> =>
+  new Set((localStorage.getItem(OFF) ?? '').split(' ') as CapabilityName[]);
+
+export const keepSwitch = (name: CapabilityName, on: boolean): void => {
+  const off = new Set(switchedOff());
+  if (on) off.delete(name);
+  else off.add(name);
+  localStorage.setItem(OFF, [...off].join(' ').trim());
+};
+
+export const deviceName = (): string => localStorage.getItem(NAME) ?? browserName();
+
+export const keepName = (name: string): void => localStorage.setItem(NAME, name);
+
+/** The device's own token, which the gateway gives to one that is let in. */
+export const deviceToken = (): string | undefined => localStorage.getItem(TOKEN) ?? undefined;
+
+export const keepDeviceToken = (token: string): void => localStorage.setItem(TOKEN, token);
+
+/** `Firefox on Linux`. */
+const browserName = (): string => {
+  const { userAgent } = navigator;
+  const browser = /(Firefox|Edg|Chrome|Safari)\//.exec(userAgent)?.[1] ?? 'Browser';
+  const system = /(Android|iPhone|iPad|Windows|Mac OS|Linux)/.exec(userAgent)?.[1];
+  return `${browser === 'Edg' ? 'Edge' : browser}${system ? ` on ${system}` : ''}`;
+};
