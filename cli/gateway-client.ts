@@ -30,6 +30,7 @@ import type {
 } from '../protocols/gateway/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { EventResume } from './event-resume.ts';
+import { given, isAccepted, late, parse } from './gateway-frames.ts';
 import { connectionError, errorOf, mayRetry } from './gateway-errors.ts';
 
 /** Compared by the compiler only: importing the value would load every schema. */
@@ -377,15 +378,6 @@ export class GatewayClient {
   }
 }
 
-/** Undefined for what no gateway sends; the shapes of real frames are validated by the tests. */
-function parse(data: Buffer): ResponseFrame | EventFrame | undefined {
-  try {
-    return JSON.parse(data.toString('utf8')) as ResponseFrame | EventFrame;
-  } catch {
-    return undefined;
-  }
-}
-
 function connectParams({ client, caps, token, password }: GatewayClientOptions): ConnectParams {
   return {
     minProtocol: protocolVersion,
@@ -403,15 +395,3 @@ function connectParams({ client, caps, token, password }: GatewayClientOptions):
     auth: { ...(token && { token }), ...(password && { password }) },
   };
 }
-
-const isAccepted = (payload: unknown) =>
-  (payload as { status?: unknown } | undefined)?.status === 'accepted';
-
-const late = (method: string, timeoutMs: number) =>
-  new TroupeError(
-    'DEADLINE_EXCEEDED',
-    `the gateway did not answer ${method} within ${timeoutMs} ms`,
-  );
-
-const given = (signal: AbortSignal | undefined) =>
-  new TroupeError('CANCELLED', 'the wait was given up', { cause: signal?.reason });

@@ -12,6 +12,8 @@ export type Address = {
   readonly url: string;
   /** ports in the order in which they are tried; may be changed at any time */
   readonly ports: number[];
+  /** ends every connection, as a network does: without a word */
+  cut(): void;
   close(): void;
 };
 
@@ -25,11 +27,14 @@ export async function oneAddress(ports: number[]): Promise<Address> {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
-  const close = () => {
-    server.close();
+  const cut = () => {
     for (const socket of open) socket.destroy();
   };
-  return { url: `ws://127.0.0.1:${port}`, ports, close };
+  const close = () => {
+    server.close();
+    cut();
+  };
+  return { url: `ws://127.0.0.1:${port}`, ports, cut, close };
 }
 
 async function joinFirst(client: Socket, ports: readonly number[]): Promise<void> {

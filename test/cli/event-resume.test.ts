@@ -1,0 +1,97 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { EventResume } from '../../cli/event-resume.ts';
+import type { EventFrame, HelloOk } from '../../protocols/gateway/index.ts';
+import { MAIN } from '../channels/gateway/client.ts';
+import { oneAddress } from '../kill/gateways.ts';
+import { eventually } from '../runtime/eventually.ts';
+import { clientOf, runGateway } from './gateway.ts';
+
+const hello = (connId: string, methods = ['events.resume']) =>
+  ({ server: { connId, bootId: 'boot' }, features: { methods, events: [] } }) as unknown as HelloOk;
+const event = (seq: number, payload: string): EventFrame => ({
+  type: 'event',
+  event: 'chat',
+  payload,
+  seq,
+});
+const told = (events: readonly EventFrame[]) => events.map(({ payload }) => payload);
+
+/** One that has heard up to number 7, and has lost its connection. */
+const lostAtSeven = () => {
+  const resume = new EventResume();
+  expect(resume.opened(hello('first'))).toBeUndefined();
+  expect(told(resume.heard(event(7, 'seven')))).toEqual(['seven']);
+  return resume;
+};
+
+describe('events of a connection that was lost', () => {
+  test('are asked for by its id and last number, and come before those since the hello', () => {
+    const resume = lostAtSeven();
+    expect(resume.opened(hello('second'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
+    expect(resume.heard(event(1, 'ten'))).toEqual([]);
+    expect(resume.answered({ resumed: true, from: 8, to: 9, frames: 2 })).toEqual([]);
+    expect(told(resume.heard(event(2, 'eight')))).toEqual(['eight']);
+    expect(told(resume.heard(event(3, 'nine')))).toEqual(['nine', 'ten']);
+    expect(told(resume.heard(event(4, 'eleven')))).toEqual(['eleven']);
+  });
+
+  test('that the gateway has not: what was held back is told', () => {
+    for (const answer of [
+      { resumed: true, from: 8, to: 7, frames: 0 },
+      { resumed: false, reason: 'too-old' },
+      undefined,
+    ] as const) {
+      const resume = lostAtSeven();
+      resume.opened(hello('second'));
+      resume.heard(event(1, 'ten'));
+      expect(told(resume.answered(answer))).toEqual(['ten']);
+    }
+  });
+
+  test('are asked for again when the next connection is lost before the answer', () => {
+    const resume = lostAtSeven();
+    resume.opened(hello('second'));
+    resume.heard(event(1, 'ten'));
+    expect(resume.opened(hello('third'))).toEqual({ connId: 'first', bootId: 'boot', seq: 7 });
+  });
+
+  test('are not asked for where the gateway does not know how', () => {
+    const resume = lostAtSeven();
+    expect(resume.opened(hello('second', []))).toBeUndefined();
+    expect(told(resume.heard(event(1, 'on')))).toEqual(['on']);
+  });
+});
+
+describe('a client', () => {
+  test('whose connection is cut in a run hears every word once, and the end', async () => {
+    const { url, system, gateway } = await runGateway();
+    const address = await oneAddress([gateway.port]);
+    onTestFinished(() => address.close());
+    const client = await clientOf(address.url, { backoffMs: { first: 200, most: 200 } });
+    const watcher = await clientOf(url);
+    let text = '';
+    let ends = 0;
+    client.on('chat', (chat) => {
+      if (chat.state === 'delta') text = (chat.replace ? '' : text) + chat.deltaText;
+      else ends++;
+    });
+    const seen: string[] = [];
+    watcher.on('chat', (chat) => void seen.push(chat.state));
+    await client.request('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+    system.say(MAIN, 'one ');
+    await eventually(() => expect(text).toBe('one '));
+    const lost = new Promise<void>((resolve) => {
+      client.watch(({ kind }) => kind === 'lost' && resolve());
+    });
+    address.cut();
+    await lost;
+    system.say(MAIN, 'two ');
+    await eventually(() => expect(seen).toEqual(['delta', 'delta']));
+    await client.ready();
+    system.say(MAIN, 'three');
+    system.finish(MAIN, 'one two three');
+    await eventually(() => expect(ends).toBe(1));
+    expect(text).toBe('one two three');
+    await gateway.close();
+  });
+});
