@@ -197,7 +197,13 @@ describe('a lost connection', () => {
       type: 'res',
       id,
       ok: true,
-      payload: { type: 'hello-ok', protocol: 4, policy: { tickIntervalMs: 20 } },
+      payload: {
+        type: 'hello-ok',
+        protocol: 4,
+        server: { connId: 'one' },
+        features: { methods: [], events: [] },
+        policy: { tickIntervalMs: 20 },
+      },
     });
     const url = await scripted((send, heard) => {
       if (heard === '') {
