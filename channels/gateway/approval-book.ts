@@ -75,15 +75,13 @@ export class ApprovalBook {
       if (signal.aborted || (row !== undefined && row.state !== 'asked')) return row;
       if (row === undefined && !this.#expected.has(id)) return undefined;
       await new Promise<void>((resolve) => {
-        const cancel = this.#clock.after(APPROVAL_POLL_MS, resolve);
-        signal.addEventListener(
-          'abort',
-          () => {
-            cancel();
-            resolve();
-          },
-          { once: true },
-        );
+        const end = () => {
+          cancel();
+          signal.removeEventListener('abort', end);
+          resolve();
+        };
+        const cancel = this.#clock.after(APPROVAL_POLL_MS, end);
+        signal.addEventListener('abort', end);
       });
     }
   }

@@ -19,4 +19,14 @@ export class Audience implements Iterable<Connection> {
     for (const connection of this.#connections) if (connection.mayRead) yield connection;
     yield* this.#replay.lingering;
   }
+
+  /** All of them, also who may not read: for what has a scope of its own, as approvals have. */
+  readonly everybody: Iterable<Connection> = {
+    [Symbol.iterator]: () => this.#everybody(),
+  };
+
+  *#everybody(): Generator<Connection> {
+    yield* this.#connections;
+    yield* this.#replay.lingering;
+  }
 }

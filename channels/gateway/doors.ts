@@ -93,7 +93,7 @@ export class Doors {
         return presence.stateVersion;
       },
     });
-    const approvals = new ApprovalBook(system.index, tenant, clock, audience);
+    const approvals = new ApprovalBook(system.index, tenant, clock, audience.everybody);
     const commands = this.#openDesk(tenant, runs, events, audience);
     const watch = new SessionWatch({ system, tenant, names: this.#options, runs, log, clock });
     const audit = new AuditTrail({ system, tenant, gateway: this.#bootId, clock, log });

@@ -134,7 +134,8 @@ const tools = (request: Request) => ({ nodeId: selfOf(request), tools: [] });
 const approvalAsk = async (request: Request, params: NodeApprovalAskParams) => {
   const nodeId = selfOf(request);
   const { id, command, detail = '', timeoutMs, always = false } = params;
-  const name = request.door.devices.row(nodeId)?.name ?? nodeId.slice(0, 12);
+  const row = request.door.devices.row(nodeId);
+  const name = row?.name ?? row?.face.name ?? nodeId.slice(0, 12);
   const own = `${nodeId.slice(0, 16)}.${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
   await askPeople(request, {
     id: own,

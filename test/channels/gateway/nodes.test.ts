@@ -1,0 +1,250 @@
+/**
+ * Nodes through gateways (ND1): a node on one, callers on the other, over one system with real
+ * device actors. Every frame is judged by the published schemas (opened.ts).
+ */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { System } from '../../../runtime/index.ts';
+import type { Client, Frame } from './client.ts';
+import { TOKEN } from './client.ts';
+import { challengeOf, newDevice, signed, type TestDevice } from './device-identity.ts';
+import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
+import { dataFolder, openRealSystem } from './real-system.ts';
+import type { Gateway } from '../../../channels/index.ts';
+
+let folder: ReturnType<typeof dataFolder>;
+let system: System;
+let here: Gateway;
+let there: Gateway;
+
+beforeEach(async () => {
+  folder = dataFolder();
+  system = await openRealSystem(folder.path, 1_000);
+  here = await openGateway(system);
+  there = await openGateway(system);
+});
+
+afterEach(async () => {
+  await closeAll();
+  await system.stop();
+  folder.remove();
+});
+
+const nodeParams = (more: object = {}) => ({
+  minProtocol: 3,
+  maxProtocol: 3,
+  client: {
+    id: 'node-host',
+    version: '1.0.0',
+    platform: 'linux',
+    mode: 'node',
+    displayName: 'box',
+  },
+  role: 'node',
+  scopes: [] as string[],
+  caps: ['camera', 'system'],
+  commands: ['camera.snap', 'system.which'],
+  auth: { token: TOKEN },
+  ...more,
+});
+
+const openNode = async (gateway: Gateway, device: TestDevice, more: object = {}) => {
+  const node = await openStranger(gateway);
+  const params = nodeParams(more);
+  const { nonce, ts } = challengeOf(node);
+  const hello = await node.call('connect', {
+    ...params,
+    device: signed(device, params, { nonce, signedAt: ts }),
+  });
+  expect(hello).toMatchObject({ ok: true });
+  return node;
+};
+
+const isInvoke = ({ event }: Frame) => event === 'node.invoke.request';
+
+const connectedState = async (client: Client, nodeId: string, connected: boolean) => {
+  for (;;) {
+    const { payload } = await client.call('node.list');
+    const nodes = payload.nodes as { nodeId: string; connected: boolean }[];
+    const node = nodes.find((one) => one.nodeId === nodeId);
+    if (node?.connected === connected) return node;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+
+test('a node of protocol 3 on one gateway carries out what a caller of another asks for', async () => {
+  const device = newDevice();
+  const node = await openNode(here, device);
+  const caller = await openClient(there);
+  await connectedState(caller, device.id, true);
+
+  const asked = caller.call('node.invoke', {
+    nodeId: device.id,
+    command: 'system.which',
+    params: { bins: ['ls'] },
+    idempotencyKey: 'one',
+  });
+  const { payload } = await node.frame(isInvoke);
+  expect(payload).toMatchObject({ nodeId: device.id, command: 'system.which' });
+  expect(JSON.parse(payload.paramsJSON)).toEqual({ bins: ['ls'] });
+  const given = {
+    id: payload.id,
+    nodeId: device.id,
+    ok: true,
+    payloadJSON: '{"bins":{"ls":"/ls"}}',
+  };
+  expect(await node.call('node.invoke.result', given)).toMatchObject({ payload: { ok: true } });
+
+  expect((await asked).payload).toMatchObject({
+    ok: true,
+    command: 'system.which',
+    payload: { bins: { ls: '/ls' } },
+  });
+  // The same key through the other gateway: the first answer, and the node is not asked again.
+  const again = await (await openClient(here)).call('node.invoke', {
+    nodeId: device.id,
+    command: 'system.which',
+    params: { bins: ['ls'] },
+    idempotencyKey: 'one',
+  });
+  expect(again.payload.payload).toEqual({ bins: { ls: '/ls' } });
+  expect(node.events('node.invoke.request')).toHaveLength(1);
+});
+
+test('a node that is away is refused at once, and serves again when it is back', async () => {
+  const device = newDevice();
+  const node = await openNode(here, device);
+  const caller = await openClient(there);
+  await connectedState(caller, device.id, true);
+  await node.close();
+  await connectedState(caller, device.id, false);
+  const invoke = (idempotencyKey: string) =>
+    caller.call('node.invoke', { nodeId: device.id, command: 'camera.snap', idempotencyKey });
+  expect(await invoke('away')).toMatchObject({
+    ok: false,
+    error: { code: 'UNAVAILABLE', details: { outcome: 'none' } },
+  });
+
+  const back = await openNode(there, device);
+  await connectedState(caller, device.id, true);
+  const asked = invoke('back');
+  const { payload } = await back.frame(isInvoke);
+  const failed = { code: 'CAMERA_BUSY', message: 'the camera is in use' };
+  await back.call('node.invoke.result', {
+    id: payload.id,
+    nodeId: device.id,
+    ok: false,
+    error: failed,
+  });
+  expect(await asked).toMatchObject({ ok: false, error: { message: 'the camera is in use' } });
+});
+
+test('parameters that do not fit the schema of the command never reach the node', async () => {
+  const device = newDevice();
+  const params = {
+    type: 'object',
+    required: ['bins'],
+    properties: { bins: { type: 'array', items: { type: 'string' } } },
+  };
+  const node = await openNode(here, device, {
+    troupe: { commands: { 'system.which': { params } } },
+  });
+  const caller = await openClient(here);
+  await connectedState(caller, device.id, true);
+  const answer = await caller.call('node.invoke', {
+    nodeId: device.id,
+    command: 'system.which',
+    params: { bins: 'ls' },
+    idempotencyKey: 'k',
+  });
+  expect(answer.error).toMatchObject({ code: 'INVALID_REQUEST' });
+  expect(answer.error?.message).toContain('/bins must be array');
+  expect(node.events('node.invoke.request')).toEqual([]);
+});
+
+test('what the owner of the device denied is FORBIDDEN', async () => {
+  const device = newDevice();
+  await openNode(here, device, { permissions: { camera: false } });
+  const caller = await openClient(there);
+  await connectedState(caller, device.id, true);
+  const invoke = { nodeId: device.id, command: 'camera.snap', idempotencyKey: 'k' };
+  expect((await caller.call('node.invoke', invoke)).error).toMatchObject({ code: 'FORBIDDEN' });
+});
+
+test('nobody vouches for an approval of system.run: the words of a caller are taken out', async () => {
+  const device = newDevice();
+  const node = await openNode(here, device, { commands: ['system.run'] });
+  const caller = await openClient(here);
+  await connectedState(caller, device.id, true);
+  caller.request('node.invoke', {
+    nodeId: device.id,
+    command: 'system.run',
+    params: { command: ['id'], approved: true, approvalDecision: 'allow-once' },
+    idempotencyKey: 'k',
+  });
+  const { payload } = await node.frame(isInvoke);
+  expect(JSON.parse(payload.paramsJSON)).toEqual({ command: ['id'] });
+});
+
+test('a node asks people, and is told what one of another gateway said', async () => {
+  const device = newDevice();
+  const node = await openNode(here, device);
+  const person = await openClient(there, { scopes: ['operator.approvals'] });
+  const asked = node.call('node.approval.ask', { id: 'q1', command: 'rm -r /', timeoutMs: 60_000 });
+  const requested = await person.frame(({ event }) => event === 'exec.approval.requested');
+  expect(requested.payload.request).toMatchObject({ command: 'rm -r /', host: 'node' });
+  const { id } = requested.payload;
+  await person.call('exec.approval.resolve', { id, decision: 'deny' });
+  expect((await asked).payload).toEqual({ id: 'q1', decision: 'deny' });
+});
+
+test('what a client asks people is answered twice on its id, and can be waited for', async () => {
+  const asker = await openClient(here, { scopes: ['operator.approvals'] });
+  const id = asker.request('exec.approval.request', {
+    id: 'mine',
+    command: 'make deploy',
+    timeoutMs: 60_000,
+    twoPhase: true,
+  });
+  const accepted = await asker.frame((frame) => frame.id === id);
+  expect(accepted.payload).toMatchObject({ status: 'accepted', id: 'mine' });
+  const person = await openClient(there, { scopes: ['operator.approvals'] });
+  const waiting = asker.call('exec.approval.waitDecision', { id: 'mine' });
+  const { payload } = await person.call('exec.approval.list');
+  expect(payload).toMatchObject([{ id: 'mine' }]);
+  await person.call('exec.approval.resolve', { id: 'mine', decision: 'allow-once' });
+  expect((await waiting).payload).toMatchObject({ id: 'mine', decision: 'allow-once' });
+  const final = await asker.frame((frame) => frame.id === id, 2);
+  expect(final.payload).toMatchObject({ id: 'mine', decision: 'allow-once' });
+});
+
+test('work for a node waits while it is away, and is shown until it says that it is done', async () => {
+  const device = newDevice();
+  const first = await openNode(here, device);
+  const caller = await openClient(there);
+  await connectedState(caller, device.id, true);
+  await first.close();
+  await connectedState(caller, device.id, false);
+  const enqueue = { nodeId: device.id, type: 'location.request', priority: 'high' };
+  expect((await caller.call('node.pending.enqueue', enqueue)).payload).toMatchObject({
+    queued: { type: 'location.request', priority: 'high' },
+  });
+  const node = await openNode(there, device);
+  const drained = await node.call('node.pending.drain');
+  expect(drained.payload.items).toMatchObject([{ type: 'location.request', priority: 'high' }]);
+  const ids = drained.payload.items.map(({ id }: { id: string }) => id);
+  expect((await node.call('node.pending.ack', { ids })).payload).toMatchObject({ ackedIds: ids });
+  expect((await node.call('node.pending.drain')).payload.items).toEqual([]);
+});
+
+test('the calls of a node are not for people, and those of people not for a node', async () => {
+  const node = await openNode(here, newDevice());
+  const person = await openClient(here);
+  expect((await node.call('node.list')).error).toMatchObject({ code: 'FORBIDDEN' });
+  const result = { id: 'x', nodeId: 'y', ok: true };
+  expect((await person.call('node.invoke.result', result)).error).toMatchObject({
+    code: 'FORBIDDEN',
+  });
+  expect((await node.call('node.invoke.result', result)).error).toMatchObject({
+    code: 'INVALID_REQUEST',
+  });
+});
