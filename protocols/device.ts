@@ -346,8 +346,10 @@ export type DeviceChanged = {
     | 'surface-approved'
     | 'surface-rejected';
   readonly requestId?: string;
-  /** of `revoked` */
+  /** of `revoked`, and of the words about a request */
   readonly role?: DeviceRole;
+  /** of `online` and `offline` */
+  readonly connId?: string;
 };
 export type DeviceNotice = DeviceDeliver | DeviceCancel | DeviceWork | DeviceChanged;
 

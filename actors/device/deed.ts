@@ -67,5 +67,5 @@ export const forbidden = (at: At): Deed =>
 export const changed = (
   { deviceId }: DeviceContext,
   what: DeviceChanged['what'],
-  about: Pick<DeviceChanged, 'requestId' | 'role'> = {},
+  about: Pick<DeviceChanged, 'requestId' | 'role' | 'connId'> = {},
 ): DeviceChanged => ({ type: 'device.changed', deviceId, what, ...about });

@@ -185,14 +185,18 @@ const replaced = (
 
 // ---- the node answers
 
-/** Also one that came over an older connection; also one for which nobody waits any more. */
+/**
+ * Also one that came over an older connection, or before the word that it was taken; also one for
+ * which nobody waits any more.
+ */
 export const takeResult = (at: At): Deed => {
   const { context } = at;
-  const { id } = heard(at, 'device.result');
+  const { id, connId } = heard(at, 'device.result');
   const outcome = saidIn(at);
   const pending = context.invocations.find((one) => one.id === id);
-  if (pending?.touched) {
-    const { change, answers = [] } = over(context, pending, outcome, { at: nowOf(at), said: true });
+  if (pending && (pending.touched || pending.connId === connId)) {
+    const known = { ...pending, touched: true };
+    const { change, answers = [] } = over(context, known, outcome, { at: nowOf(at), said: true });
     return { change: change!, answers: [...answers, answer(at, { taken: true })] };
   }
   const unknown = context.ended.find((one) => one.id === id && !one.answered);
@@ -231,7 +235,7 @@ const over = (
   const { id, digest, askers, touched } = invocation;
   const one: Ended = { id, digest, endedAt: at, answered: said, ...outcome };
   const ended = touched ? bounded([...context.ended, one]) : context.ended;
-  const invocations = context.invocations.filter((other) => other !== invocation);
+  const invocations = context.invocations.filter((other) => other.id !== id);
   return {
     change: { ...context, invocations, ended },
     answers: askers.map((to) => ({ to, ...outcomeOf(one) })),

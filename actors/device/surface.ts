@@ -71,7 +71,7 @@ export const join = (at: At): Deed => {
     answers: [...(left.answers ?? []), answer(at, linked(node))],
     notices: [
       ...offered.notices,
-      ...(isNew ? [changed(context, 'online')] : []),
+      ...(isNew ? [changed(context, 'online', { connId: online.connId })] : []),
       ...(again.notices ?? []),
       ...workFor({ ...context, node }),
     ],
@@ -125,6 +125,10 @@ export const part = (at: At): Deed => {
   const deed = unlinked(at.context, now, (context) => cutOff(context, now));
   return { ...deed, answers: [...deed.answers!, answer(at, { offline: true })] };
 };
+const partedFrom = (context: DeviceContext): DeviceNotice[] => {
+  const { connId } = context.node?.link ?? {};
+  return connId === undefined ? [] : [changed(context, 'offline', { connId })];
+};
 export const tellOther = (at: At): Deed => ({ answers: [answer(at, { offline: false })] });
 
 /** Without a connection; `ends` says what becomes of what was told to it. */
@@ -138,7 +142,7 @@ export const unlinked = (
   return {
     change: { ...change, node },
     answers,
-    notices: [...notices, changed(context, 'offline')],
+    notices: [...notices, ...partedFrom(context)],
   };
 };
 

@@ -8,7 +8,8 @@
  *
  * Invariants:
  *  1. A command is written to one connection once, however often it is told.
- *  2. The actor is told that it was taken each time, so a lost word is said again.
+ *  2. It is written only after the actor has it that this connection takes it: so who was told that
+ *     the node never had it was told the truth, however this gateway dies.
  */
 import {
   type DeviceCancel,
@@ -146,28 +147,38 @@ export class DeviceBook {
     const node = this.#nodes.get(notice.connId);
     if (node === undefined) return;
     const { deviceId } = node;
-    if (notice.type === 'device.deliver') this.#deliver(node, notice);
+    if (notice.type === 'device.deliver') void this.#deliver(node, notice);
     else if (notice.type === 'device.cancel') this.#cancel(node, notice);
     else node.connection.event(eventHead('node.pending.available', { nodeId: deviceId }));
   }
 
-  #deliver({ connection, client, deviceId, delivered }: Node, notice: DeviceDeliver): void {
+  /** Written only when the actor has it that this connection takes it. Never rejects. */
+  async #deliver(node: Node, notice: DeviceDeliver): Promise<void> {
+    const { connection, deviceId, delivered } = node;
     const { id, command, paramsJson, timeoutMs } = notice;
-    if (!delivered.has(id)) {
-      delivered.add(id);
-      if (delivered.size > NODE_DELIVERED_MAX) delivered.delete(delivered.values().next().value!);
-      connection.event(
-        eventHead('node.invoke.request', {
-          id,
-          nodeId: deviceId,
-          command,
-          paramsJSON: paramsJson,
-          timeoutMs,
-          idempotencyKey: id,
-        }),
-      );
+    if (delivered.has(id)) return;
+    delivered.add(id);
+    if (delivered.size > NODE_DELIVERED_MAX) delivered.delete(delivered.values().next().value!);
+    if (!(await this.#takes(node, id))) {
+      delivered.delete(id);
+      return;
     }
-    void this.#told(deviceId, client, { type: 'device.taken', id, connId: connection.id });
+    connection.event(
+      eventHead('node.invoke.request', {
+        id,
+        nodeId: deviceId,
+        command,
+        paramsJSON: paramsJson,
+        timeoutMs,
+        idempotencyKey: id,
+      }),
+    );
+  }
+
+  async #takes({ connection, client, deviceId }: Node, id: string): Promise<boolean> {
+    const event = { type: 'device.taken', id, connId: connection.id };
+    const answer = await this.#told(deviceId, client, event);
+    return (answer as { taken?: boolean } | undefined)?.taken ?? false;
   }
 
   #cancel({ connection, deviceId, delivered }: Node, { id }: DeviceCancel): void {
@@ -201,6 +212,7 @@ export class DeviceBook {
         break;
       case 'online':
       case 'offline':
+        if (what === 'offline') this.#rejoin(notice);
         this.#tell(
           'node.presence',
           { nodeId: deviceId, connected: what === 'online', ts },
@@ -210,6 +222,12 @@ export class DeviceBook {
       default:
     }
     this.#tell('device.pair.changed', pairChange(deviceId, what, ts), PAIRING);
+  }
+
+  /** It was too slow to take a command, and the actor counts it as gone: it is there. */
+  #rejoin({ connId }: DeviceChanged): void {
+    const node = connId === undefined ? undefined : this.#nodes.get(connId);
+    if (node !== undefined) void this.joined(node.connection);
   }
 
   #surfaceResolved({ deviceId, what, requestId }: DeviceChanged, ts: number): void {
@@ -233,20 +251,22 @@ export class DeviceBook {
   }
 
   /** Says it to the actor; a word that does not arrive is logged. Never rejects. */
-  async #told(deviceId: string, { principal }: Client, event: Message): Promise<void> {
+  async #told(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
     const { system, tenant, log } = this.#parts;
     const to = deviceAddress(tenant, deviceId);
     try {
       const answer =
-        event.type === 'device.online'
-          ? await system.ask(to, event, { principal, repeatable: true, timeoutMs: DEVICE_TELL_MS })
-          : await system.tell(to, event, { principal, repeatable: true });
-      if (answer.kind !== 'refused') return;
+        event.type === 'device.offline'
+          ? await system.tell(to, event, { principal, repeatable: true })
+          : await system.ask(to, event, { principal, repeatable: true, timeoutMs: DEVICE_TELL_MS });
+      if (answer.kind === 'answered') return answer.result;
+      if (answer.kind !== 'refused') return undefined;
       log.warn({ deviceId, event: event.type, error: answer.error }, 'gateway: a device refuses');
     } catch (error) {
       const shown = errorData(error);
       log.warn({ deviceId, event: event.type, error: shown }, 'gateway: no device was told');
     }
+    return undefined;
   }
 }
 

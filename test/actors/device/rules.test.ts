@@ -225,7 +225,7 @@ describe('an answer', () => {
 
   it('counts from whoever was given the command, the first one, also over an older connection', () => {
     const device = working();
-    expect(device.ask(result('i1'))).toMatchObject({ result: { taken: false } });
+    expect(device.ask(result('i1', { connId: 'c9' }))).toMatchObject({ result: { taken: false } });
     expect(device.ask(taken('i1', 'c9'))).toMatchObject({ result: { taken: false } });
     expect(device.ask(taken('i1'))).toMatchObject({ result: { taken: true } });
     device.ask(online({ connId: 'c2', approved: true, replays: true }));
@@ -235,6 +235,13 @@ describe('an answer', () => {
     expect(device.ask(result('i1', { payload: { json: '2' } }))).toMatchObject({
       result: { taken: false },
     });
+    expect(device.ask(invoke('i1'))).toMatchObject({ result: { payload: { json: '1' } } });
+  });
+
+  it('counts also before the word that the command was taken', () => {
+    const device = working();
+    expect(device.ask(result('i1'))).toMatchObject({ result: { taken: true } });
+    expect(device.ask(taken('i1'))).toMatchObject({ result: { taken: false } });
     expect(device.ask(invoke('i1'))).toMatchObject({ result: { payload: { json: '1' } } });
   });
 
