@@ -6,6 +6,7 @@ import type {
   PairingRequest,
 } from '../../protocols/device.ts';
 import type { NodeEntry, NodePairPaired, NodePairPending } from '../../protocols/gateway/index.ts';
+import type { Peers } from './peers.ts';
 
 /** Commands that run programs: who lets them in must be an admin. */
 const RUNS_PROGRAMS = /^system\.(run|execApprovals\.)/;
@@ -20,10 +21,12 @@ export const scopesToApprove = ({ surface }: NodeState) =>
 export const isNode = ({ roles, node }: DeviceRow): boolean =>
   roles.node !== undefined || node !== undefined;
 
-export const nodeEntry = (row: DeviceRow): NodeEntry => {
+/** Who is connected to a gateway that died without a word is not connected, whatever the row says. */
+export const nodeEntry = (row: DeviceRow, peers: Pick<Peers, 'isAlive'>): NodeEntry => {
   const { node, roles } = row;
+  const link = node?.link && peers.isAlive(node.link.gateway) ? node.link : undefined;
   const approvedAtMs = node?.approvedAt ?? roles.node?.approvedAt;
-  const since = node?.link?.since;
+  const since = link?.since;
   return {
     ...faceOfRow(row),
     caps: node?.approvedAt === undefined ? [] : [...node.surface.caps],
@@ -38,7 +41,7 @@ export const nodeEntry = (row: DeviceRow): NodeEntry => {
     ...(node ? { lastSeenAtMs: node.lastSeenAt, lastSeenReason: 'connect' } : {}),
     ...(approvedAtMs === undefined ? {} : { approvedAtMs }),
     paired: roles.node !== undefined,
-    connected: node?.link !== undefined,
+    connected: link !== undefined,
   };
 };
 

@@ -31,12 +31,12 @@ import { principalOf, type Request } from './request.ts';
 
 const nodeList = ({ door }: Request): { ts: number; nodes: NodeEntry[] } => ({
   ts: door.clock.wallMs(),
-  nodes: [...door.devices.rows()].filter(isNode).map(nodeEntry),
+  nodes: [...door.devices.rows()].filter(isNode).map((row) => nodeEntry(row, door.presence.peers)),
 });
 
 const nodeDescribe = ({ door }: Request, { nodeId }: { nodeId: string }) => ({
   ts: door.clock.wallMs(),
-  ...nodeEntry(nodeOf({ door }, nodeId)),
+  ...nodeEntry(nodeOf({ door }, nodeId), door.presence.peers),
 });
 
 /** @throws TroupeError NOT_FOUND */
