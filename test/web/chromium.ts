@@ -12,8 +12,15 @@ export const chromiumPath: string | undefined = [process.env['CHROMIUM_PATH'], .
 export const NO_CHROMIUM =
   'no Chromium on this machine: apt-get install chromium, or set CHROMIUM_PATH to one';
 
+/** A camera, a screen and a person who says yes to the browser's own questions. */
+export const FAKE_SENSES = [
+  '--use-fake-device-for-media-stream',
+  '--use-fake-ui-for-media-stream',
+  '--auto-select-desktop-capture-source=Entire screen',
+];
+
 /** @throws when `chromiumPath` is undefined, or the browser does not start */
-export const openChromium = async (): Promise<Browser> => {
+export const openChromium = async (flags: readonly string[] = []): Promise<Browser> => {
   if (chromiumPath === undefined) throw new Error(NO_CHROMIUM);
   const { chromium } = await import('playwright-core');
   return chromium.launch({
@@ -27,6 +34,7 @@ export const openChromium = async (): Promise<Browser> => {
       '--no-first-run',
       '--disable-quic',
       '--disable-gpu',
+      ...flags,
     ],
   });
 };

@@ -1,0 +1,264 @@
+/**
+ * The page as a device, against real sessions and devices: it pairs, serves, refuses, comes back.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Gateway, GatewayOptions } from '../../channels/index.ts';
+import type { System } from '../../runtime/index.ts';
+import { type Client, connected, gatewayOn, TOKEN } from '../channels/gateway/client.ts';
+import { dataFolder, openRealSystem } from '../channels/gateway/real-system.ts';
+import { buildPage } from './built-page.ts';
+import { chromiumPath, FAKE_SENSES, NO_CHROMIUM, openChromium } from './chromium.ts';
+
+let browser: Browser | undefined;
+let webRoot = '';
+let folder: ReturnType<typeof dataFolder>;
+let system: System;
+let gateway: Gateway;
+let operator: Client;
+
+/** As the store of files keeps them, for the length of a test. */
+const files = new Map<string, string>();
+const payloads: NonNullable<GatewayOptions['payloads']> = {
+  put: async (_tenant, text) => {
+    const name = createHash('sha256').update(text).digest('hex');
+    files.set(name, text);
+    return name;
+  },
+  get: async (_tenant, name) => files.get(name)!,
+};
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  browser = await openChromium(FAKE_SENSES);
+  webRoot = await buildPage();
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  if (webRoot !== '') rmSync(webRoot, { recursive: true });
+});
+beforeEach(async (context) => {
+  if (chromiumPath === undefined) context.skip(NO_CHROMIUM);
+  folder = dataFolder();
+  system = await openRealSystem(folder.path, 1_000);
+});
+afterEach(async () => {
+  if (browser === undefined) return;
+  for (const context of browser.contexts()) await context.close();
+  await operator.close();
+  await gateway.close();
+  await system.stop();
+  folder.remove();
+});
+
+const SCOPES = ['operator.admin', 'operator.pairing', 'operator.read', 'operator.write'];
+
+const serve = async (options: Partial<GatewayOptions> = {}): Promise<void> => {
+  gateway = await gatewayOn(system, { webRoot, payloads, ...options });
+  operator = await connected(gateway, { scopes: SCOPES });
+};
+
+const newContext = () =>
+  browser!.newContext({
+    locale: 'en-US',
+    permissions: ['camera', 'geolocation', 'notifications'],
+    geolocation: { latitude: 10.77, longitude: 106.7 },
+  });
+
+const openNode = async (): Promise<Page> => {
+  const page = await (await newContext()).newPage();
+  page.setDefaultTimeout(10_000);
+  await page.goto(`${gateway.url}node.html#token=${TOKEN}`);
+  return page;
+};
+
+const here = (page: Page) => page.locator('.connection.online').waitFor();
+const idOf = async (page: Page) => (await page.locator('.device-id').textContent())!;
+
+const invoke = (nodeId: string, command: string, params: object = {}, key: string = randomUUID()) =>
+  operator.call('node.invoke', {
+    nodeId,
+    command,
+    params,
+    idempotencyKey: key,
+    timeoutMs: 20_000,
+  });
+
+/** As soon as what the device offers is known and approved. */
+const ready = async (nodeId: string, command = 'camera.snap'): Promise<void> =>
+  expect
+    .poll(async () => (await operator.call('node.describe', { nodeId })).payload?.commands, {
+      timeout: 10_000,
+    })
+    .toContain(command);
+
+test('a page is let in as a node, and says what it can do, with schemas and permissions', async () => {
+  await serve();
+  const page = await openNode();
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+  const { payload } = await operator.call('node.describe', { nodeId });
+  expect(payload).toMatchObject({
+    connected: true,
+    platform: 'web',
+    caps: ['canvas', 'camera', 'screen', 'location', 'notifications'],
+    permissionStates: {
+      canvas: 'granted',
+      camera: 'granted',
+      screen: 'undetermined',
+      location: 'granted',
+    },
+  });
+  expect(payload.commandSchemas['camera.snap'].properties.facing).toEqual({
+    enum: ['front', 'back'],
+  });
+  // The same browser is the same device, with a key that no script can read.
+  await page.reload();
+  await here(page);
+  expect(await idOf(page)).toBe(nodeId);
+});
+
+test('a page takes a picture, tells where it is, and films the screen when its person agrees', async () => {
+  await serve();
+  const page = await openNode();
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+
+  const picture = await invoke(nodeId, 'camera.snap', { maxWidth: 320, quality: 0.6 });
+  expect(picture.error).toBeUndefined();
+  expect(picture.payload.payload).toMatchObject({ format: 'jpeg', width: 320 });
+  expect(Buffer.from(picture.payload.payload.base64, 'base64').subarray(0, 3)).toEqual(
+    Buffer.from([0xff, 0xd8, 0xff]),
+  );
+
+  const place = await invoke(nodeId, 'location.get');
+  expect(place.payload.payload).toMatchObject({ lat: 10.77, lon: 106.7 });
+
+  const filming = invoke(nodeId, 'screen.record', { durationMs: 500, fps: 10 });
+  await page.getByRole('button', { name: 'Allow', exact: true }).click();
+  const film = await filming;
+  expect(film.error).toBeUndefined();
+  expect(film.payload.payload.format).toBe('webm');
+  // The first bytes of every WebM file (EBML).
+  const head = Buffer.from(film.payload.payload.base64, 'base64').subarray(0, 4).toString('hex');
+  expect(head).toBe('1a45dfa3');
+
+  const refused = invoke(nodeId, 'screen.record', { durationMs: 500 });
+  await page.getByRole('button', { name: 'Refuse' }).click();
+  expect((await refused).error?.message).toContain('said no');
+  await page.locator('.asked', { hasText: 'camera.snap' }).waitFor();
+}, 60_000);
+
+test('what an agent shows runs no script, fetches nothing and is in a frame of its own', async () => {
+  await serve();
+  const page = await openNode();
+  let fetched = 0;
+  const elsewhere = createServer((_request, response) => {
+    fetched++;
+    response.end();
+  });
+  await new Promise<void>((resolve) => void elsewhere.listen(0, '127.0.0.1', resolve));
+  const { port } = elsewhere.address() as AddressInfo;
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+  const html =
+    '<style>p { color: rgb(1, 2, 3) }</style><p id="shown" onclick="parent.document.title=1">Hello</p>' +
+    `<img src="http://127.0.0.1:${port}/x.png" onerror="parent.document.title=2">` +
+    '<script>parent.document.title = 3</script>';
+  const title = await page.title();
+  const { payload } = await invoke(nodeId, 'canvas.push', { html, title: 'A greeting' });
+  expect(payload.payload).toMatchObject({ shown: true, kind: 'html' });
+  const shown = page.frameLocator('iframe[title="A greeting"]').locator('#shown');
+  await shown.waitFor();
+  expect(await shown.evaluate((element) => getComputedStyle(element).color)).toBe('rgb(1, 2, 3)');
+  await shown.click();
+  expect(await page.title()).toBe(title);
+  await invoke(nodeId, 'canvas.push', { text: '<b>text</b>' });
+  await page.locator('.canvas pre', { hasText: '<b>text</b>' }).waitFor();
+  expect(fetched).toBe(0);
+  elsewhere.close();
+});
+
+test('what is switched off is told as denied, and refused; parameters are checked by schema', async () => {
+  await serve();
+  const page = await openNode();
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+  await page.getByRole('switch', { name: 'Take a picture' }).uncheck();
+  const states = async () =>
+    (await operator.call('node.describe', { nodeId })).payload.permissionStates;
+  await expect.poll(async () => (await states()).camera, { timeout: 10_000 }).toBe('denied');
+  const denied = await invoke(nodeId, 'camera.snap');
+  expect(denied.error).toMatchObject({ code: 'FORBIDDEN' });
+  await page.getByRole('switch', { name: 'Take a picture' }).check();
+  await expect.poll(async () => (await states()).camera, { timeout: 10_000 }).toBe('granted');
+  const wrong = await invoke(nodeId, 'camera.snap', { facing: 'up' });
+  expect(wrong.error?.message).toContain('facing');
+});
+
+test('the same key again is the same picture, and the page comes back to a gateway that restarts', async () => {
+  await serve();
+  const page = await openNode();
+  await here(page);
+  const nodeId = await idOf(page);
+  await ready(nodeId);
+  const first = await invoke(nodeId, 'camera.snap', { maxWidth: 64 }, 'one-picture');
+  const again = await invoke(nodeId, 'camera.snap', { maxWidth: 64 }, 'one-picture');
+  expect(again.payload).toEqual(first.payload);
+  expect(await page.locator('.asked li').count()).toBe(1);
+
+  const { port } = gateway;
+  await operator.close();
+  await gateway.close({ reason: 'restart' });
+  await serve({ port });
+  await here(page);
+  await ready(nodeId);
+  const place = await invoke(nodeId, 'location.get');
+  expect(place.payload.payload.lat).toBe(10.77);
+}, 60_000);
+
+test('where nobody is let in by itself the page waits, and the devices panel decides', async () => {
+  await serve({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
+  const context = await newContext();
+  const first = await context.newPage();
+  // A browser that can not film yet.
+  await first.addInitScript(() => Reflect.deleteProperty(globalThis, 'MediaRecorder'));
+  await first.goto(`${gateway.url}node.html#token=${TOKEN}`);
+  await first.getByText('troupe devices approve').waitFor();
+  const page = await browser!.newPage({ locale: 'en-US' });
+  page.setDefaultTimeout(10_000);
+  await page.goto(`${gateway.url}#token=${TOKEN}`);
+  await page.getByRole('button', { name: 'Devices: 1 question' }).click();
+  const panel = page.getByRole('dialog', { name: 'Devices' });
+  await panel.getByText(/^May .+ come in\?$/).waitFor();
+  await panel.getByRole('button', { name: 'Approve' }).click();
+  await here(first);
+  await first.close();
+
+  // It comes back with its own token, and more commands: a second question.
+  const node = await context.newPage();
+  await node.goto(`${gateway.url}node.html`);
+  await here(node);
+  await panel.getByText(/^May agents use these commands of/).waitFor();
+  await panel.getByText('screen.record').first().waitFor();
+  await panel.getByRole('button', { name: 'Approve' }).click();
+  await panel.getByText(/^May agents use/).waitFor({ state: 'detached' });
+  await ready(await idOf(node), 'screen.record');
+  await panel.getByText('Connected', { exact: true }).waitFor();
+
+  await panel.getByRole('button', { name: 'Rename' }).click();
+  await panel.getByRole('textbox').fill('The tablet');
+  await page.keyboard.press('Enter');
+  await panel.getByText('The tablet', { exact: true }).waitFor();
+  await panel.getByRole('button', { name: 'Remove' }).click();
+  await panel.getByRole('button', { name: 'Delete' }).click();
+  await panel.getByText('The tablet', { exact: true }).waitFor({ state: 'detached' });
+}, 60_000);
