@@ -190,7 +190,8 @@ export const logEntry = (row: ScheduleRow, fire: ScheduleFire): CronRunLogEntry 
     runAtMs: firedAt,
     durationMs: durationOf(fire),
     ...(error === undefined ? {} : { error }),
-    ...(text === undefined ? {} : { summary: text }),
+    // Of a run that failed the answer says why, as the error does.
+    ...(text === undefined || status !== 'ok' ? {} : { summary: text }),
     ...(model === undefined ? {} : { model: model.slice(slash + 1) }),
     ...(model && slash > 0 ? { provider: model.slice(0, slash) } : {}),
     ...(usage

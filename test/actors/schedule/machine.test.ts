@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { scheduleMachine } from '../../../actors/schedule/machine.ts';
 import type { ScheduleContext } from '../../../actors/schedule/job.ts';
+import { withPlaces } from '../../../actors/schedule/migrate.ts';
 import {
   JOB_RETENTION_MS,
   type MissedPolicy,
@@ -83,7 +84,7 @@ class Hand {
   }
 
   /** The run that goes on ends now. */
-  end(): void {
+  end(how: object = { status: 'ok' }): void {
     while (!this.live.jobs['look']) {
       const [id, timer] = Object.entries(this.live.timers).find(([, one]) => !one.fired)!;
       this.now = Math.max(this.now, timer.due);
@@ -91,7 +92,7 @@ class Hand {
         step(scheduleMachine, this.live, fired(this.live, id, timer.key, this.#meta()), this.now),
       );
     }
-    this.looked({ status: 'ok', endedAt: this.now });
+    this.looked({ endedAt: this.now, ...how });
   }
 
   get runIds(): unknown[] {
@@ -226,5 +227,100 @@ describe('a job', () => {
     const job = { agentId: 'main', text: 'look', when };
     expect(hand.say({ type: 'schedule.put', job })?.error?.message).toMatch(words);
     expect(hand.context.job?.when.kind).toBe('every');
+  });
+});
+
+describe('a job of a client', () => {
+  it('tells its run what it is to live by', () => {
+    const hand = new Hand({
+      when: { kind: 'every', everyMs: HOUR },
+      model: 'offline/one',
+      thinking: 'low',
+      timeoutMs: 90_000,
+    });
+    hand.comeTo(START + HOUR);
+    expect(hand.sent).toMatchObject([
+      { model: 'offline/one', thinking: 'low', timeoutMs: 90_000, text: 'look' },
+    ]);
+  });
+
+  it('begins its session anew before every fire but the first', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR }, fresh: true });
+    hand.comeTo(START + HOUR);
+    hand.end();
+    hand.comeTo(START + 2 * HOUR);
+    hand.end();
+    hand.say({ type: 'schedule.run' });
+    const types = hand.sent.map(({ type }) => type);
+    expect(types).toEqual([
+      'session.receive',
+      'session.reset',
+      'session.receive',
+      'session.reset',
+      'session.receive',
+    ]);
+  });
+
+  it('goes when its last run ended well, and stays to be looked at when it did not', () => {
+    const once = { when: { kind: 'at', at: START + HOUR }, deleteAfterRun: true } as const;
+    const well = new Hand(once);
+    well.comeTo(START + HOUR);
+    well.end();
+    expect(well.live.snapshot.status).toBe('done');
+    const badly = new Hand(once);
+    badly.comeTo(START + HOUR);
+    badly.end({ status: 'error', error: { code: 'INTERNAL', message: 'no model' } });
+    expect(badly.live.snapshot.value).toEqual({ idle: 'over' });
+    expect(runsOf(badly)).toMatchObject([{ status: 'error' }]);
+  });
+
+  it('is later by its own part of the stagger, each time by the same', () => {
+    const hand = new Hand({
+      when: { kind: 'cron', expression: '0 * * * *', staggerMs: 300_000 },
+    });
+    const late = hand.context.nextAt! - START;
+    expect(late).toBeGreaterThan(0);
+    expect(late).toBeLessThanOrEqual(300_000);
+    hand.comeTo(START + late);
+    expect(hand.runIds).toEqual([`mail.${START + late}`]);
+    hand.end();
+    expect(hand.context.nextAt).toBe(START + HOUR + late);
+  });
+
+  it('is set only over what was there when somebody looked', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    const seen = hand.context.updatedAt;
+    hand.now += 1;
+    const put = (text: string) =>
+      hand.say({ type: 'schedule.put', changes: { text }, ifUpdatedAt: seen });
+    expect(put('mine')).toMatchObject({ result: { text: 'mine' } });
+    expect(put('yours')).toMatchObject({ error: { code: 'CONFLICT' } });
+    expect(hand.context.job!.text).toBe('mine');
+  });
+
+  it('remembers what it skipped', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR }, missed: 'skip' });
+    hand.comeTo(START + 5 * HOUR + 5 * MINUTE);
+    expect(runsOf(hand)).toMatchObject([{ status: 'skipped', dueAt: START + 5 * HOUR }]);
+    expect(hand.context.skipped).toBe(5);
+  });
+});
+
+describe('a row of version 1', () => {
+  it('is told where its fires were told', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    hand.comeTo(START + HOUR);
+    hand.end();
+    hand.comeTo(START + 2 * HOUR);
+    const { snapshot } = hand.live;
+    const before = structuredClone(snapshot.context) as ScheduleContext;
+    const stripped = {
+      ...before,
+      firing: { ...before.firing!, sessionKey: undefined },
+      runs: before.runs.map(({ sessionKey: _, ...fire }) => fire),
+    };
+    const row = { snap: { v: snapshot.value, c: JSON.parse(JSON.stringify(stripped)) as unknown } };
+    const migrated = withPlaces(row as Parameters<typeof withPlaces>[0]);
+    expect(migrated.snap.c).toEqual(before);
   });
 });

@@ -1,0 +1,52 @@
+/** What clients send about jobs and tasks: whatever the published package admits is understood. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as gateway from '../../../protocols/gateway/index.ts';
+import { admittedBy } from './arbitrary.ts';
+import { definition, document, publishedComplaint } from './published.ts';
+
+const runs = { numRuns: 60 };
+
+describe('params of jobs and tasks', () => {
+  const taken: readonly (readonly [gateway.GatewayMethodName, string])[] = [
+    ['cron.list', 'CronListParams'],
+    ['cron.get', 'CronGetParams'],
+    ['cron.add', 'CronAddParams'],
+    ['cron.update', 'CronUpdateParams'],
+    ['cron.remove', 'CronRemoveParams'],
+    ['cron.run', 'CronRunParams'],
+    ['cron.runs', 'CronRunsParams'],
+    ['wake', 'WakeParams'],
+    ['tasks.list', 'TasksListParams'],
+    ['tasks.get', 'TasksGetParams'],
+    ['tasks.cancel', 'TasksCancelParams'],
+    ['send', 'SendParams'],
+  ];
+  it.each(taken)('of %s are understood whenever the published %s admits them', (method, name) => {
+    fc.assert(
+      fc.property(admittedBy(definition(name)), (params) => {
+        expect(gateway.checkParams(method, params)).toMatchObject({ ok: true });
+      }),
+      runs,
+    );
+  });
+
+  it.each(taken)('%s needs the scope that is published', (method) => {
+    expect(gateway.GatewayMethods[method].scope).toBe(document.methods[method]!.scope);
+  });
+});
+
+describe('what is told of jobs and tasks', () => {
+  it.each([
+    ['CronJob', gateway.CronJob],
+    ['CronRunLogEntry', gateway.CronRunLogEntry],
+    ['TaskSummary', gateway.TaskSummary],
+  ] as const)('is a valid published %s, whatever its fields hold', (name, schema) => {
+    fc.assert(
+      fc.property(admittedBy(schema), (value) => {
+        expect(publishedComplaint(name, value)).toBeUndefined();
+      }),
+      runs,
+    );
+  });
+});
