@@ -19,6 +19,7 @@ import { checkExecPatterns } from './exec-patterns.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { LogRing } from './setup/log-ring.ts';
+import { nodeToolsOf } from './node-tools.ts';
 import { labelsOf } from './observed.ts';
 import { skillsFolderOf } from './skills.ts';
 import { talkRulesOf } from './talk-rules.ts';
@@ -74,6 +75,7 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
       ...createTalkTools(),
       ...hostToolsOf(config, clustered),
       ...webToolsOf(config),
+      ...nodeToolsOf(config),
       ...ownTools,
     ]),
     hooks: createHooks(),
