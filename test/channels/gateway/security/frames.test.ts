@@ -47,8 +47,23 @@ const nasty = fc.oneof(
   fc.string({ maxLength: 300, unit: 'binary' }),
 );
 const key = fc.constantFrom(
-  ...['sessionKey', 'key', 'message', 'idempotencyKey', 'id', 'limit', 'agentId', 'deviceId'],
-  ...['role', 'scopes', 'requestId', 'runId', 'nodeId', 'command', 'patch', '__proto__', 'text'],
+  'sessionKey',
+  'key',
+  'message',
+  'idempotencyKey',
+  'id',
+  'limit',
+  'agentId',
+  'deviceId',
+  'role',
+  'scopes',
+  'requestId',
+  'runId',
+  'nodeId',
+  'command',
+  'patch',
+  '__proto__',
+  'text',
 );
 const params = fc.oneof(nasty, fc.dictionary(key, nasty, { maxKeys: 5 }));
 const frame = fc.oneof(
@@ -138,7 +153,7 @@ const hostileConnect = (
 ): unknown => {
   const good = connectParams({ auth: { token: secret } });
   const { nonce, ts } = challengeOf(client);
-  const proof = signed(newDevice(), good as never, { nonce, signedAt: ts });
+  const proof = signed(newDevice(), good, { nonce, signedAt: ts });
   switch (at % 5) {
     case 0:
       return value;
@@ -150,7 +165,7 @@ const hostileConnect = (
       return {
         ...good,
         auth: { deviceToken: secret },
-        device: { ...proof, signature: `${value}` },
+        device: { ...proof, signature: JSON.stringify(value) ?? 'x' },
       };
     default:
       return { ...good, device: proof, client: { ...good.client, displayName: value } };
