@@ -248,3 +248,53 @@ test('the calls of a node are not for people, and those of people not for a node
     code: 'INVALID_REQUEST',
   });
 });
+
+test('what a node offers anew waits for a person, and to run programs for an admin', async () => {
+  const device = newDevice();
+  const watcher = await openClient(there, { scopes: ['operator.pairing'] });
+  const first = await openNode(here, device, { commands: ['camera.snap'] });
+  const hello = first.frames.find(({ payload }) => payload?.type === 'hello-ok');
+  const { deviceToken } = hello!.payload.auth;
+  await first.close();
+
+  const more = { auth: { deviceToken }, commands: ['camera.snap', 'system.run'] };
+  const node = await openNode(here, device, more);
+  const { payload: asked } = await watcher.frame(({ event }) => event === 'node.pair.requested');
+  expect(asked).toMatchObject({
+    nodeId: device.id,
+    requiredApproveScopes: ['operator.pairing', 'operator.admin'],
+  });
+  const update = ['node.runnerInventory.update', { workerHost: { enabled: false } }] as const;
+  expect((await node.call(...update)).error).toMatchObject({ code: 'UNAVAILABLE' });
+  const { requestId } = asked;
+  expect((await watcher.call('node.pair.list')).payload.pending).toMatchObject([{ requestId }]);
+
+  const approve = ['node.pair.approve', { requestId }] as const;
+  expect((await watcher.call(...approve)).error).toMatchObject({
+    code: 'FORBIDDEN',
+    details: { missingScope: 'operator.admin' },
+  });
+  const admin = await openClient(there, { scopes: ['operator.admin'] });
+  const invoke = { nodeId: device.id, command: 'system.run', idempotencyKey: 'k' };
+  expect((await admin.call('node.invoke', invoke)).error).toMatchObject({ code: 'FORBIDDEN' });
+  const approved = await admin.call(...approve);
+  expect(approved.payload.node.commands).toContain('system.run');
+  const resolved = await watcher.frame(({ event }) => event === 'node.pair.resolved');
+  expect(resolved.payload).toMatchObject({ requestId, decision: 'approved' });
+  expect((await node.call(...update)).payload).toEqual({ nodeId: device.id });
+  expect((await admin.call(...approve)).ok).toBe(false);
+});
+
+test('a node that is removed is connected no longer, and is on no list', async () => {
+  const device = newDevice();
+  const node = await openNode(here, device);
+  const admin = await openClient(there, { scopes: ['operator.admin'] });
+  await connectedState(admin, device.id, true);
+  const named = { nodeId: device.id, displayName: 'The box' };
+  expect((await admin.call('node.rename', named)).payload).toEqual(named);
+  const described = await admin.call('node.describe', { nodeId: device.id });
+  expect(described.payload).toMatchObject({ displayName: 'The box', connected: true });
+  await admin.call('node.pair.remove', { nodeId: device.id });
+  expect(await node.gone()).toMatchObject({ code: 1008 });
+  expect((await admin.call('node.list')).payload.nodes).toEqual([]);
+});
