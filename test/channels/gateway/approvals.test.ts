@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ApprovalRow } from '../../../protocols/approval.ts';
 import type { FakeSessionSystem } from './fake-session-system.ts';
 import { MAIN } from './client.ts';
-import { closeAll, openAll, openClient } from './opened.ts';
+import { closeAll, openAll, openClient, openGateway } from './opened.ts';
 
 afterEach(closeAll);
 
@@ -119,6 +119,23 @@ describe('a command that waits for a person', () => {
         resolvedBy: 'operator',
       });
       expect(each.events('exec.approval.resolved').length).toBe(1);
+    }
+  });
+
+  test('is asked by every gateway, answered through any, and told as decided by all', async () => {
+    const { client, system } = await openAll();
+    decideFirst(system);
+    const other = await openClient(await openGateway(system));
+    await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+    keep(system, asked('a'));
+    waitFor(system, 'a');
+    for (const each of [client, other]) {
+      await each.frame(({ event }) => event === 'exec.approval.requested');
+    }
+    await other.call('exec.approval.resolve', { id: 'a', decision: 'allow-once' });
+    for (const each of [client, other]) {
+      const told = await each.frame(({ event }) => event === 'exec.approval.resolved');
+      expect(told.payload).toMatchObject({ id: 'a', decision: 'allow-once' });
     }
   });
 
