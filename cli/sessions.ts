@@ -50,7 +50,7 @@ function cells(row: SessionsListRow, now: number): string[] {
     row.hasActiveRun ? 'running' : (row.status ?? 'idle'),
     row.updatedAt ? ago(now - row.updatedAt) : '',
     row.model ?? '',
-    row.totalTokens === undefined ? '' : String(row.totalTokens),
+    String((row.inputTokens ?? 0) + (row.outputTokens ?? 0)),
     (row.lastMessagePreview ?? '').replaceAll(/\s+/g, ' ').slice(0, 40),
   ];
 }

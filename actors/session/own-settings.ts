@@ -33,13 +33,18 @@ export function set({ context, event }: At): Deed {
   const named = Object.entries(given).filter(([, value]) => value !== undefined);
   const own: OwnSettings = defined({ ...context.own, ...Object.fromEntries(named) });
   const isOther = model !== undefined && context.usedModel !== undefined;
-  const change = { own, ...(isOther ? { usedModel: undefined } : {}) };
+  const sessionId = idOf(context, event);
+  const change = { own, sessionId, ...(isOther ? { usedModel: undefined } : {}) };
   return {
     change,
     rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to: metaOf(event).reply, result: own },
   };
 }
+
+/** It has one from the first thing on that anybody says of it. */
+const idOf = ({ sessionId }: At['context'], event: unknown): string =>
+  sessionId || metaOf(event).id;
 
 const isWrong = (name: string | undefined): boolean =>
   name !== undefined && (name === '' || name.length > LABEL_CHARACTERS_MAX);
@@ -58,6 +63,7 @@ export function inject({ context, event }: At): Deed {
   const at = nowOf(event);
   const said = label?.trim() ? `[${label.trim()}]\n\n${text}` : text;
   const change = {
+    sessionId: idOf(context, event),
     length: context.length + 1,
     updatedAt: at,
     lastMessage: firstOf(said, LAST_MESSAGE_CHARACTERS),

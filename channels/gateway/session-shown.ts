@@ -22,7 +22,8 @@ export const sessionShown = (
   return {
     key: row.sessionKey,
     kind,
-    sessionId: row.sessionId,
+    // It has none before its first message.
+    ...(row.sessionId === '' ? {} : { sessionId: row.sessionId }),
     agentId: row.agentId,
     ...relationsOf(row),
     ...placeOf(row),
@@ -41,9 +42,9 @@ export const sessionShown = (
     inputTokens: row.usage.inputTokens,
     outputTokens: row.usage.outputTokens,
     ...settingsOf(row),
-    totalTokens: row.usage.inputTokens + row.usage.outputTokens,
+    // Clients show it against the model's window: what fills the context now.
+    totalTokens: row.contextTokens ?? 0,
     totalTokensFresh: true,
-    ...(row.contextTokens === undefined ? {} : { contextTokens: row.contextTokens }),
     ...(wanted.includeLastMessage && row.lastMessage
       ? { lastMessagePreview: row.lastMessage }
       : {}),

@@ -245,7 +245,7 @@ export class SessionWatch {
     return eventHead('session.message', {
       sessionKey,
       agentId: row?.agentId ?? agentOf(sessionKey) ?? '',
-      ...(row ? { sessionId: row.sessionId } : {}),
+      ...(row?.sessionId ? { sessionId: row.sessionId } : {}),
       message,
       messageId: String(entry.position),
       messageSeq: entry.position,

@@ -81,7 +81,9 @@ export const messageOf = (
   textCharactersMax: number,
 ): ChatMessage | undefined => {
   const said = entry as SessionEntry;
-  const about = { id: String(position), runId: said.runId, timestamp: said.at };
+  const id = String(position);
+  const place = { id, seq: position };
+  const about = { id, runId: said.runId, timestamp: said.at, __openclaw: place };
   const text = (whole: string) => ({
     type: 'text',
     text: whole.length > textCharactersMax ? `${whole.slice(0, textCharactersMax)}…` : whole,
@@ -131,6 +133,8 @@ const userMessage = (
     content: [text(said.text), ...(said.images ?? []).map(imageShown)],
     ...about,
     ...(said.of === undefined ? {} : { runId: said.of, joined: said.runId }),
+    // By it a client knows the message that it shows already.
+    idempotencyKey: `${said.of ?? said.runId}:user`,
     ...(said.sender ? { senderLabel: said.sender } : {}),
     ...(said.origin ? originShown(said.origin) : {}),
   }) as ChatMessage;

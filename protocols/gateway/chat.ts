@@ -67,6 +67,10 @@ export const ChatHistoryParams = Type.Object(
     cursor: Optional(Text),
     messageId: Optional(NonEmpty),
     maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
+    /**
+     * of the messages as JSON; the oldest are left out. Its clients send it, its schema lacks it
+     */
+    maxBytes: Optional(Type.Integer({ minimum: 1_024, maximum: 16_777_216 })),
     pendingBefore: Optional(Type.Integer({ minimum: 1 })),
     inputRunIds: Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 50 }),

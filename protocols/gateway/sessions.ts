@@ -6,6 +6,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { QueueModeSchema } from './agent.ts';
 import type { MethodArea } from './method.ts';
+import { absentMethods } from './absent.ts';
 import { sessionReadMethods } from './session-reads.ts';
 import { SessionsListRow } from './session-row.ts';
 import { sessionWorkMethods } from './session-work.ts';
@@ -157,6 +158,7 @@ export const SessionsDeleteResult = Type.Object({
 
 export const sessionMethods = {
   ...sessionReadMethods,
+  ...absentMethods,
   ...sessionWorkMethods,
   'sessions.list': {
     params: SessionsListParams,

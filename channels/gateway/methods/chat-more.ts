@@ -5,7 +5,6 @@
 import { address } from '../../../protocols/address.ts';
 import type {
   ChatInjectParams,
-  ChatMessage,
   ChatMessageGetParams,
   ChatMessageGetResult,
   ChatMetadataResult,
@@ -22,25 +21,10 @@ import { ask } from './session-settings.ts';
 import { commandsList } from './setup.ts';
 
 /** The history, but no more of it than fits, and the metadata. */
-const chatStartup = async (request: Request, params: ChatStartupParams) => {
-  const { maxBytes = STARTUP_BYTES, ...asked } = params;
-  const history = await chatHistory(request, asked);
-  const metadata = chatMetadata(request);
-  if (!('messages' in history)) return { ...history, metadata };
-  const messages = newestWithin(history.messages, maxBytes);
-  const hasMore = history.hasMore || messages.length < history.messages.length;
-  return { ...history, messages, hasMore, metadata };
-};
-
-/** At least the last one. */
-const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly ChatMessage[] => {
-  let left = bytes;
-  for (let from = messages.length - 1; from >= 0; from--) {
-    left -= Buffer.byteLength(JSON.stringify(messages[from]));
-    if (left < 0 && from < messages.length - 1) return messages.slice(from + 1);
-  }
-  return messages;
-};
+const chatStartup = async (request: Request, params: ChatStartupParams) => ({
+  ...(await chatHistory(request, { maxBytes: STARTUP_BYTES, ...params })),
+  metadata: chatMetadata(request),
+});
 
 const chatMetadata = ({ door }: Request): ChatMetadataResult => ({
   commands: commandsList().commands,

@@ -5,6 +5,7 @@ import type {
   ChatAbortParams,
   ChatAbortResult,
   ChatHistoryParams,
+  ChatMessage,
   ChatSendParams,
 } from '../../../protocols/gateway/index.ts';
 import type { SessionReceive, SessionRow } from '../../../protocols/session.ts';
@@ -58,12 +59,15 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
   if (params.cursor !== undefined) return { kind: 'reset' };
   const { sessionKey, agentId } = sessionOf(door, params);
   const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
-  const { messages, total } = await readMessages(door, sessionKey, { limit, offset, maxChars });
+  const read = await readMessages(door, sessionKey, { limit, offset, maxChars });
+  const { total } = read;
+  const { maxBytes } = params;
+  const messages = maxBytes === undefined ? read.messages : newestWithin(read.messages, maxBytes);
   // After the transcript, so that an answer is in one of the two: a run ends in both at once.
   const row = sessionRow(door, sessionKey);
   return {
     sessionKey,
-    ...(row ? { sessionId: row.sessionId } : {}),
+    ...(row?.sessionId ? { sessionId: row.sessionId } : {}),
     messages,
     totalMessages: total,
     hasMore: total > offset + messages.length,
@@ -75,6 +79,16 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
     defaults: defaultsOf(door, agentId),
     sessionInfo: infoOf(door, sessionKey, agentId, row),
   };
+};
+
+/** At least the last one. */
+const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly ChatMessage[] => {
+  let left = bytes;
+  for (let from = messages.length - 1; from >= 0; from--) {
+    left -= Buffer.byteLength(JSON.stringify(messages[from]));
+    if (left < 0 && from < messages.length - 1) return messages.slice(from + 1);
+  }
+  return messages;
 };
 
 /** What the agent has where the session has nothing of its own. */

@@ -16,6 +16,7 @@ import type { SessionReceive, SessionSet } from '../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
+import { absentTable } from './absent.ts';
 import { abortRuns } from './chat.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
@@ -46,7 +47,7 @@ const sessionsCreate = async (
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
   door.watch.changed(key, 'create');
   const text = params.message ?? params.task;
-  const sessionId = sessionRow(door, key)?.sessionId;
+  const sessionId = sessionRow(door, key)?.sessionId || undefined;
   const made = { ok: true, key, ...(sessionId === undefined ? {} : { sessionId }) } as const;
   const settings = { ...entry, ...(sessionId === undefined ? {} : { sessionId }) };
   if (text === undefined || text.trim() === '') return { ...made, entry: settings };
@@ -181,4 +182,5 @@ export const sessionWorkTable: MethodTable = [
   published('sessions.unsubscribe', unsubscribe),
   published('sessions.messages.subscribe', messagesSubscribe),
   published('sessions.messages.unsubscribe', messagesUnsubscribe),
+  ...absentTable,
 ];

@@ -103,15 +103,15 @@ const keep = (system: FakeSessionSystem, ...rows: readonly SessionRow[]) => {
 
 test('the list of sessions says label, channel, context and who spawned it, and finds by them', async () => {
   const { client, system } = await openAll();
-  const child = { spawnedBy: MAIN, label: 'finder', channel: 'cli', contextTokens: 300 };
-  keep(system, row(MAIN), row(CHILD, child));
+  const child = { spawnedBy: MAIN, label: 'finder', channel: 'cli' };
+  keep(system, row(MAIN), row(CHILD, { ...child, contextTokens: 300 }));
   const list = async (params: object) => {
     const { payload } = await client.call('sessions.list', params);
     return payload.sessions as Record<string, unknown>[];
   };
   for (const params of [{ spawnedBy: MAIN }, { label: 'finder' }, { search: 'FIND' }]) {
     expect(await list(params)).toMatchObject([
-      { ...child, key: CHILD, parentSessionKey: MAIN, displayName: 'finder', kind: 'direct' },
+      { ...child, key: CHILD, parentSessionKey: MAIN, displayName: 'finder', totalTokens: 300 },
     ]);
   }
   expect(await list({})).toHaveLength(2);

@@ -1,0 +1,25 @@
+/**
+ * Lists of things that troupe has none of, for clients that need the list to work: they say that
+ * something failed, or ask again and again, where the method is unknown. What is not here for that
+ * reason is an unknown method.
+ */
+import { Type } from '@sinclair/typebox';
+import type { MethodArea } from './method.ts';
+import { closed } from './shapes.ts';
+
+const Nothing = Type.Object({}, closed);
+
+export const absentMethods = {
+  /** agents ask people by messages, and by approvals of commands */
+  'question.list': {
+    params: Nothing,
+    result: Type.Object({ questions: Type.Array(Type.Never(), { maxItems: 0 }) }),
+    scope: 'operator.questions',
+  },
+  /** there are no plugins that could ask */
+  'plugin.approval.list': {
+    params: Nothing,
+    result: Type.Array(Type.Never(), { maxItems: 0 }),
+    scope: 'operator.approvals',
+  },
+} as const satisfies MethodArea;
