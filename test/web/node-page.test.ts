@@ -261,4 +261,5 @@ test('where nobody is let in by itself the page waits, and the devices panel dec
   await panel.getByRole('button', { name: 'Remove' }).click();
   await panel.getByRole('button', { name: 'Delete' }).click();
   await panel.getByText('The tablet', { exact: true }).waitFor({ state: 'detached' });
+  expect((await operator.call('node.list', {})).payload.nodes).toEqual([]);
 }, 60_000);

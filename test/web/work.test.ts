@@ -170,3 +170,62 @@ test('images are picked, can be left out again, and go with the message', async 
   await page.getByText('1 image', { exact: true }).waitFor();
   expect(await page.locator('.images img').count()).toBe(0);
 });
+
+test('a tool that runs shows the end of what it says, one that failed its error, and how long it took', async () => {
+  const page = await online();
+  await say(page, 'build it');
+  const runId = await running();
+  const call = { callId: 'c', name: 'exec' };
+  const args = { command: 'make', cwd: '/work' };
+  system.live(MAIN, { stream: 'tool', phase: 'start', ...call, args });
+  const lines = Array.from({ length: 9 }, (_, at) => `step ${at}`).join('\n');
+  system.live(MAIN, { stream: 'tool', phase: 'update', ...call, delta: lines });
+  const card = page.locator('.tool.running');
+  await card.locator('.progress', { hasText: 'step 8' }).waitFor();
+  expect(await card.locator('.progress').textContent()).not.toContain('step 2');
+  await card.locator('summary').click();
+  expect(await card.locator('.args pre').textContent()).toBe(JSON.stringify(args, null, 2));
+
+  const at = Date.now();
+  const said = { runId, text: '', calls: [{ id: 'c', name: 'exec', args }] };
+  system.commit(MAIN, { type: 'assistant', ...said, model: 'm', stop: 'toolUse', at });
+  const result = 'make: *** no rule';
+  system.commit(MAIN, { type: 'tool', runId, ...call, result, isError: true, at: at + 2_500 });
+  system.live(MAIN, { stream: 'tool', phase: 'end', ...call, result, isError: true });
+  system.finish(MAIN, 'It failed.');
+  const failed = page.locator('.tool.failed');
+  await failed.getByText('2.5 s').waitFor();
+  // A failure stands open.
+  await failed.getByText('make: *** no rule').waitFor();
+  await failed.getByText('Error', { exact: true }).waitFor();
+});
+
+test('a command that waits says who asks and where, and is answered by the keyboard', async () => {
+  const decided: unknown[] = [];
+  const table = system.kept.table<object>('approvals');
+  const row = {
+    id: 'k',
+    asked_at: new Date().toISOString(),
+    expires_at: new Date(Date.now() + 120_000).toISOString(),
+    by: `default/session/${MAIN}`,
+    title: 'main wants to run: ls',
+    detail: '',
+    options: ['allow-once', 'deny'].map((name) => ({ name })),
+    state: 'asked',
+  };
+  table.set('k', row);
+  system.others['approval.answer'] = ({ decision }) => {
+    decided.push(decision);
+    table.set('k', { ...row, state: 'denied', decision, decided_by: 'operator' });
+    return { kind: 'answered', result: {} };
+  };
+  const page = await online();
+  const card = page.getByRole('group', { name: 'May this command run?' });
+  await card.getByText('Asked by main on gateway').waitFor();
+  await card.getByText('2 minutes left').waitFor();
+  await page.getByRole('img', { name: 'Waits for you' }).waitFor();
+  await page.keyboard.press('Alt+a');
+  await page.keyboard.press('n');
+  await card.waitFor({ state: 'detached' });
+  expect(decided).toEqual(['deny']);
+});

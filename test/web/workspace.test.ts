@@ -221,7 +221,7 @@ describe('the keyboard', () => {
         return { name: name.trim(), shown };
       });
       seen.add(focus.name);
-      expect(focus.shown, focus.name).toBe(true);
+      if (!focus.shown) throw new Error(`nobody sees that "${focus.name}" has the focus`);
     }
     for (const name of ['Conversations', 'Keyboard shortcuts', 'Search conversations', 'Send'])
       expect([...seen]).toContain(name);
@@ -261,8 +261,9 @@ describe('the looks', () => {
         'h1, .connection, .message .plain, .rich p, .tool summary, .session b, .session small, ' +
         '.new-session button, #hint, .send, .took';
       // WCAG 2.2 AA for text of this size; what is disabled is exempt.
-      for (const { text, ratio } of await contrastsOf(page, shown))
-        expect(ratio, text).toBeGreaterThanOrEqual(4.5);
+      const contrasts = await contrastsOf(page, shown);
+      expect(contrasts.length).toBeGreaterThan(8);
+      expect(contrasts.filter(({ ratio }) => ratio < 4.5)).toEqual([]);
     },
   );
 
