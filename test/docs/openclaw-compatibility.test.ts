@@ -1,0 +1,40 @@
+/** docs/openclaw-compatibility.md says what is so. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { METHOD_NAMES } from '../../channels/gateway/methods/index.ts';
+import { GatewayMethods } from '../../protocols/gateway/index.ts';
+import { compatibilityPage } from '../../tools/openclaw-compatibility.ts';
+import { document } from '../protocols/gateway/published.ts';
+
+const page = () => readFileSync('docs/openclaw-compatibility.md', 'utf8');
+
+test('the page is the one that is made of what is served', () => {
+  expect(page()).toBe(compatibilityPage(document));
+});
+
+test('every published method stands on it once, as served or with a reason', () => {
+  const [before = '', after = ''] = page().split('## Not served');
+  for (const name of Object.keys(document.methods).filter((one) => one !== 'connect')) {
+    const isServed = METHOD_NAMES.includes(name);
+    expect(before.includes(`| \`${name}\` |`), name).toBe(isServed);
+    expect(after.includes(`\`${name}\``), name).toBe(!isServed);
+  }
+});
+
+test('what is told in hello is what the table of the protocol has, and nothing else', () => {
+  const names = Object.keys(GatewayMethods).filter((name) => name !== 'connect');
+  expect([...METHOD_NAMES].toSorted()).toEqual(names.toSorted());
+});
+
+test('a method of the published protocol needs the scope that it has there', () => {
+  const wrong = Object.entries(GatewayMethods).filter(([name, { scope }]) => {
+    const published = document.methods[name]?.scope;
+    return (
+      name !== 'connect' &&
+      published !== undefined &&
+      published !== 'dynamic' &&
+      published !== scope
+    );
+  });
+  expect(wrong.map(([name]) => name)).toEqual([]);
+});
