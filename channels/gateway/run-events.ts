@@ -260,6 +260,8 @@ const agentPayload = (live: Told, ts: number, stream: string, data: object) => (
   stream,
   ts,
   data,
+  sessionKey: live.sessionKey,
+  agentId: agentOf(live.sessionKey),
 });
 
 const aboutChat = (live: Told) => ({

@@ -204,7 +204,10 @@ describe('the table of methods', () => {
     // `connect` grants scopes; `agent` depends on what it is asked for, and write is its floor.
     const { connect, ...others } = gateway.GatewayMethods;
     expect(connect.scope).toBeNull();
+    // Methods that only troupe has, or that the document lacks.
+    const ours = new Set(['audit.actions.list', 'events.resume', 'sessions.unsubscribe']);
     for (const [method, { scope }] of Object.entries(others)) {
+      if (ours.has(method)) continue;
       const theirs = document.methods[method]?.scope;
       expect(scope).toBe(theirs === 'dynamic' ? 'operator.write' : theirs);
     }

@@ -76,6 +76,7 @@ export const payloadComplaint = (
   ending: 'Result' | 'Event',
   payload: unknown,
 ): string | undefined => {
+  if (wire === 'agent' && ending === 'Event') return agentComplaint(payload as object);
   const name = (ending === 'Result' ? RESULTS[wire] : undefined) ?? nameOf(wire, ending);
   if (document.definitions[name] !== undefined) return publishedComplaint(name, payload);
   const rows = ROWS[wire];
@@ -87,4 +88,15 @@ export const payloadComplaint = (
     .flat()
     .map((value) => publishedComplaint(each, value))
     .find(Boolean);
+};
+
+/** OpenClaw sends, and its clients read, three fields that its own closed schema lacks. */
+const agentComplaint = (payload: object): string | undefined => {
+  const {
+    sessionKey: _,
+    sessionId: __,
+    agentId: ___,
+    ...rest
+  } = payload as Record<string, unknown>;
+  return publishedComplaint('AgentEvent', rest);
 };
