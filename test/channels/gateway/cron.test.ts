@@ -2,6 +2,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { GatewayMethods, type GatewayMethodName } from '../../../protocols/gateway/index.ts';
 import { checker } from '../../../protocols/check.ts';
+import { createTalkTools } from '../../../actors/agent/tools/talk-tools.ts';
+import type { Tool } from '../../../actors/index.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Client, eventually, MAIN } from './client.ts';
 import { closeAll, openClient, openGateway } from './opened.ts';
@@ -10,9 +12,9 @@ import { dataFolder, openRealSystem } from './real-system.ts';
 let folder = dataFolder();
 let system: System | undefined;
 
-const open = async () => {
+const open = async (tools: readonly Tool[] = []) => {
   await system?.stop();
-  system = await openRealSystem(folder.path, 0);
+  system = await openRealSystem(folder.path, 0, tools);
   const gateway = await openGateway(system);
   return { gateway, client: await openClient(gateway) };
 };
@@ -74,6 +76,8 @@ describe('cron.*', () => {
       deliveryPreview: { label: 'announce -> last' },
     });
     const { id } = added;
+    const elsewhere = await openClient(await openGateway(system));
+    expect(await ask(elsewhere, 'cron.list')).toMatchObject({ total: 1 });
     expect(added.nextRunAtMs).toBe(added.schedule.anchorMs + 3_600_000);
     const listed = await ask(client, 'cron.list');
     expect(listed).toMatchObject({ total: 1, offset: 0, hasMore: false, nextOffset: null });
@@ -105,6 +109,8 @@ describe('cron.*', () => {
     );
     const actions = client.events('cron').map(({ payload }) => payload.action);
     expect(actions).toEqual(['added', 'updated', 'updated', 'removed']);
+    const there = elsewhere.events('cron').map(({ payload }) => payload.action);
+    expect(there).toEqual(['updated', 'updated', 'removed']);
     expect(await refusal(client, 'cron.get', { id })).toMatchObject({
       details: { code: 'CRON_JOB_NOT_FOUND', jobId: id },
     });
@@ -317,6 +323,29 @@ describe('tasks.* and send', () => {
       cancelled: false,
     });
     expect(await ask(client, 'tasks.cancel', { taskId: 'none' })).toMatchObject({ found: false });
+  });
+
+  test('a subagent is a task of the session that started it, and cancelled it is ended', async () => {
+    const { client } = await open(createTalkTools());
+    const message = 'delegate to main: [[words:2000]] [[pace:5]] count the stars';
+    client.request('chat.send', { sessionKey: MAIN, message, idempotencyKey: 'spawn' });
+    const begun = await client.frame(
+      ({ event, payload }) => event === 'task' && payload.task.status === 'running',
+    );
+    const { id, runtime, sessionKey, childSessionKey } = begun.payload.task;
+    expect({ runtime, sessionKey }).toEqual({ runtime: 'subagent', sessionKey: MAIN });
+    expect(
+      await ask(client, 'tasks.list', { sessionKey: MAIN, status: ['running'] }),
+    ).toMatchObject({
+      tasks: [{ id, childSessionKey }],
+    });
+    const { task } = await ask(client, 'tasks.get', { taskId: id });
+    expect(task.prompt).toContain('count the stars');
+    expect(await ask(client, 'tasks.cancel', { taskId: id })).toMatchObject({ cancelled: true });
+    const over = await client.frame(
+      ({ event, payload }) => event === 'task' && payload.task.status === 'cancelled',
+    );
+    expect(over.payload.task.id).toBe(id);
   });
 
   test('a message to a session stands there once per key; other channels are named as missing', async () => {

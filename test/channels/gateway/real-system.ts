@@ -6,7 +6,12 @@ import { createHooks } from '../../../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
 import { builtInTools } from '../../../actors/agent/tools/built-in.ts';
 import { createToolRegistry } from '../../../actors/agent/tools/registry.ts';
-import { type AgentServices, rootAddress, shippedActors } from '../../../actors/index.ts';
+import {
+  type AgentServices,
+  rootAddress,
+  shippedActors,
+  type Tool,
+} from '../../../actors/index.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
 import { OPERATOR } from '../../../channels/gateway/door.ts';
 import { OPEN_TALK } from '../../servers/talk-rules.ts';
@@ -17,13 +22,17 @@ export const dataFolder = () => {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 };
 
-export const openRealSystem = async (path: string, tokensPerSecond: number): Promise<System> => {
+export const openRealSystem = async (
+  path: string,
+  tokensPerSecond: number,
+  tools: readonly Tool[] = builtInTools,
+): Promise<System> => {
   const services: AgentServices = {
     catalog: createModelCatalog(
       { providers: {} },
       { clock: systemClock, offlineTokensPerSecond: tokensPerSecond },
     ),
-    tools: createToolRegistry(builtInTools),
+    tools: createToolRegistry(tools),
     hooks: createHooks(),
     talk: OPEN_TALK,
     ask: (to, event, options = {}) =>
