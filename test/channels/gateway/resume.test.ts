@@ -1,8 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Client, Frame } from './client.ts';
-import { eventually, MAIN } from './client.ts';
+import { connectParams, eventually, MAIN } from './client.ts';
+import { challengeOf, newDevice, signed } from './device-identity.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
-import { closeAll, openAll, openClient, openGateway } from './opened.ts';
+import { closeAll, openAll, openClient, openGateway, openStranger } from './opened.ts';
+import { dataFolder, openRealSystem } from './real-system.ts';
 import { StillClock } from './still-clock.ts';
 
 afterEach(closeAll);
@@ -137,4 +139,30 @@ describe('events.resume', () => {
     expect((await same.call('events.resume', lost(first))).payload.resumed).toBe(true);
     await eventually(() => first.closed, 'the first connection to be closed');
   });
+});
+
+test('a node is told nothing of runs and of who is there, and can not ask for it', async () => {
+  const { path, remove } = dataFolder();
+  onTestFinished(remove);
+  const system = await openRealSystem(path, 1_000);
+  onTestFinished(() => system.stop());
+  const gateway = await openGateway(system);
+  const node = await openStranger(gateway);
+  const params = connectParams({
+    client: { id: 'node-host', version: '1.0.0', platform: 'linux', mode: 'node' },
+    role: 'node',
+    scopes: [],
+  });
+  const { nonce, ts } = challengeOf(node);
+  const device = signed(newDevice(), params, { nonce, signedAt: ts });
+  expect(await node.call('connect', { ...params, device })).toMatchObject({ ok: true });
+  const client = await openClient(gateway);
+  await client.call('chat.send', { sessionKey: MAIN, message: 'x', idempotencyKey: 'r' });
+  await client.chat('final');
+  const refused = await node.call('events.resume', { connId: 'any', seq: 0 });
+  expect(refused.ok).toBe(false);
+  await client.frame(({ event }) => event === 'presence');
+  const told = node.frames.flatMap(({ event }) => event ?? []);
+  expect(told.filter((event) => ['chat', 'agent', 'presence'].includes(event))).toEqual([]);
+  await closeAll();
 });
