@@ -215,8 +215,9 @@ export const helloOk = (
     capabilities: [...CAPABILITIES],
   },
   snapshot: {
-    presence: door.presence.entries(),
-    health: door.health.atHello(),
+    // Who may not read is told what it needs to speak, and of nobody else.
+    presence: connection.mayRead ? door.presence.entries() : [],
+    health: connection.mayRead ? door.health.atHello() : { ok: true },
     stateVersion: door.presence.stateVersion,
     uptimeMs: Math.round(door.clock.monotonicMs() - door.startedAt),
     sessionDefaults: {

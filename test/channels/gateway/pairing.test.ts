@@ -160,6 +160,7 @@ describe('a device', () => {
     const gateway = await open({});
     const { client, frame } = await hello(gateway, newDevice(), { role: 'node', scopes: [] });
     expect(frame.payload.auth).toMatchObject({ role: 'node', scopes: [] });
+    expect(frame.payload.snapshot).toMatchObject({ presence: [], health: { ok: true } });
     expect((await client.call('sessions.list')).error?.details).toMatchObject({
       code: 'MISSING_SCOPE',
     });
