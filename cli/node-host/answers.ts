@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-export const ANSWERS_MAX = 500;
+const ANSWERS_MAX = 500;
 
 export type Answer =
   | { readonly ok: true; readonly payloadJSON: string }

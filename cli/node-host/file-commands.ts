@@ -19,7 +19,7 @@ import { defineCommand, type HostCommand } from './command.ts';
 export type Root = { readonly path: string; readonly access: 'ro' | 'rw' };
 
 /** Of a file that is read: as JSON in JSON it may become seven times longer, below a frame. */
-export const FILE_BYTES_MAX = 3 * 2 ** 20;
+const FILE_BYTES_MAX = 3 * 2 ** 20;
 /** Of a file that is written: what parameters of a command can hold. */
 const WRITE_CHARACTERS_MAX = 240_000;
 const NAMES_MAX = 1_000;

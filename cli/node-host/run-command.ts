@@ -22,7 +22,7 @@ export type RunMode = 'ask' | 'deny' | 'allow';
 export type RunPolicy = { readonly mode: RunMode; readonly allow: readonly string[] };
 
 /** Of each stream; what comes after it is left out, and the answer says so. */
-export const OUTPUT_BYTES_MAX = 200_000;
+const OUTPUT_BYTES_MAX = 200_000;
 const RUN_MS_DEFAULT = 30_000;
 /** Names of variables that change what a program is, not what it is told. */
 const REFUSED_ENV =
