@@ -7,7 +7,6 @@
 import {
   type ScheduleChange,
   type ScheduleFire,
-  type ScheduleRow,
   schedulesTopic,
 } from '../../protocols/schedule.ts';
 import type { RunEvent } from '../../protocols/session.ts';
