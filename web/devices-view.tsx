@@ -1,5 +1,6 @@
 /** The devices panel: who asks to come in, who may, and what nodes can do. */
 import { useState } from 'preact/hooks';
+import { keptToken } from './address.ts';
 import { Dialog } from './dialog.tsx';
 import {
   type DeviceRequest,
@@ -52,12 +53,19 @@ export const DevicesPanel = (props: {
         <p class="muted">{strings.noDevices}</p>
       )}
       <p class="muted">
-        <a href="node.html" target="_blank" rel="noopener">
+        <a href="node.html" onClick={openNodePage}>
           {strings.openNodePage}
         </a>
       </p>
     </Dialog>
   );
+};
+
+/** A new tab knows no token: it is handed over behind #, which the page takes away at once. */
+const openNodePage = (event: MouseEvent): void => {
+  event.preventDefault();
+  const token = encodeURIComponent(keptToken());
+  window.open(`node.html${token && `#token=${token}`}`, '_blank', 'noopener');
 };
 
 const DeviceQuestion = ({ request, act }: { request: DeviceRequest; act: Act }) => (

@@ -141,15 +141,21 @@ export class GatewayClient {
 
   /** First answer to a request. @throws GatewayError */
   request<Result>(method: string, params: object): Promise<Result> {
+    return new Promise<unknown>((resolve, reject) => {
+      this.#ask(method, params, { resolve, reject });
+    }) as Promise<Result>;
+  }
+
+  /** `answer` is told at once, before any frame that comes behind it. */
+  #ask(method: string, params: object, answer: Answer): void {
     const socket = this.#socket;
     if (socket === undefined || socket.readyState !== socket.OPEN) {
-      return Promise.reject(disconnected());
+      answer.reject(disconnected());
+      return;
     }
     const id = String(++this.#ids);
-    return new Promise<unknown>((resolve, reject) => {
-      this.#answers.set(id, { resolve, reject });
-      socket.send(JSON.stringify({ type: 'req', id, method, params }));
-    }) as Promise<Result>;
+    this.#answers.set(id, answer);
+    socket.send(JSON.stringify({ type: 'req', id, method, params }));
   }
 
   #take(frame: Frame): void {
@@ -209,14 +215,17 @@ export class GatewayClient {
     if (this.#lost === undefined || !features.methods.includes('events.resume')) return;
     const resuming: Resuming = { held: [], missing: undefined };
     this.#resuming = resuming;
-    const answer = await this.request<{ frames?: number }>('events.resume', this.#lost).catch(
-      (error: GatewayError): { frames?: number } => {
-        if (error.code === 'DISCONNECTED') throw error;
-        return {};
-      },
-    );
-    resuming.missing = answer.frames ?? 0;
-    this.#resumed(resuming);
+    await new Promise<void>((resolve, reject) => {
+      const go = (missing: number) => {
+        resuming.missing = missing;
+        this.#resumed(resuming);
+        resolve();
+      };
+      this.#ask('events.resume', this.#lost!, {
+        resolve: (answer) => go((answer as { frames?: number }).frames ?? 0),
+        reject: (error) => (error.code === 'DISCONNECTED' ? reject(error) : go(0)),
+      });
+    });
   }
 
   async #hello(challenge: Challenge): Promise<void> {

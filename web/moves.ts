@@ -11,6 +11,11 @@ const WIDE = matchMedia('(min-width: 56rem)');
 export const useMoves = (view: View, workspace: Workspace) => {
   const { sessions, sessionKey, mainSessionKey } = view;
   const [menuOpen, setMenuOpen] = useState(WIDE.matches);
+  useEffect(() => {
+    const fit = () => setMenuOpen(WIDE.matches);
+    WIDE.addEventListener('change', fit);
+    return () => WIDE.removeEventListener('change', fit);
+  }, []);
   const asking = useMemo(
     () => new Set(view.asking.flatMap(({ request }) => request.sessionKey ?? [])),
     [view.asking],
