@@ -192,6 +192,8 @@ describe('the commands of a node', () => {
     expect(device.ask(invoke('later'))).toMatchObject({
       error: { code: 'UNAVAILABLE', details: { outcome: 'none' } },
     });
+    device.ask(online({ connId: 'c2', approved: true }));
+    expect(device.ask(invoke('i0')), 'what the node never had begins anew').toBeUndefined();
   });
 
   it('do not hold more parameters than there is room for', () => {
