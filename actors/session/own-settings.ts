@@ -24,7 +24,11 @@ export function set({ context, event }: At): Deed {
   if (isWrong(group)) return { answer: { to: metaOf(event).reply, error: wrong('category') } };
   const { archived, pinned } = event as SessionSet;
   const given = {
-    ...{ model, thinking, queue, verbose, reasoning },
+    model,
+    thinking,
+    queue,
+    verbose,
+    reasoning,
     label: name ?? label,
     category: group ?? category,
     archived: archived === false ? null : archived,

@@ -17,7 +17,7 @@ import type { RunBlocks } from './run-blocks.ts';
 import type { Replay } from './replay.ts';
 import type { RunBook } from './run-book.ts';
 import type { AgentNames } from './session-key.ts';
-import type { SessionWatch } from './session-watch.ts';
+import type { Watch } from './watch.ts';
 import type { Setup } from './setup.ts';
 
 /**
@@ -53,7 +53,7 @@ export type Door = {
   /** absent where the process has none to show */
   readonly setup?: Setup | undefined;
   readonly approvals: ApprovalBook;
-  readonly watch: SessionWatch;
+  readonly watch: Watch;
   readonly devices: DeviceBook;
   readonly guard: DeviceGuard;
   readonly audit: AuditTrail;

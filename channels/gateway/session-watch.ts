@@ -30,6 +30,7 @@ import { isMessage } from './message-counts.ts';
 import { agentOf } from './session-key.ts';
 import { sessionShown } from './session-shown.ts';
 import { messageOf } from './transcript.ts';
+import type { Watch } from './watch.ts';
 
 /** What is told of a change, but the row. */
 type News = Pick<SessionsChangedEvent, 'reason' | 'phase' | 'runId'>;
@@ -47,7 +48,7 @@ export type WatchParts = Pick<Door, 'system' | 'tenant' | 'names' | 'runs' | 'lo
   readonly clock: Clock;
 };
 
-export class SessionWatch {
+export class SessionWatch implements Watch {
   readonly #parts: WatchParts;
   readonly #all = new Set<Connection>();
   /** transcript position up to which each follower of a session was told */
@@ -139,7 +140,7 @@ export class SessionWatch {
     this.#ending.add(connection);
     connection.lease(() => {
       this.#all.delete(connection);
-      for (const key of [...this.#followed.keys()]) this.unfollow(connection, key);
+      for (const key of this.#followed.keys()) this.unfollow(connection, key);
     });
   }
 
