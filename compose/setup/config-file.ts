@@ -71,12 +71,8 @@ export class ConfigFile {
    * @throws TroupeError CONFLICT when the file is not the one of `baseHash`; INVALID_ARGUMENT for
    *   what the loader refuses
    */
-  replace(
-    baseHash: string | undefined,
-    change: (before: FileText) => string,
-    accept: (config: Config) => void,
-  ): Promise<Replaced> {
-    const next = this.#last.then(() => this.#replace(baseHash, change, accept));
+  replace(baseHash: string | undefined, change: (before: FileText) => string): Promise<Replaced> {
+    const next = this.#last.then(() => this.#replace(baseHash, change));
     this.#last = next.catch(() => {});
     return next;
   }
@@ -84,7 +80,6 @@ export class ConfigFile {
   async #replace(
     baseHash: string | undefined,
     change: (before: FileText) => string,
-    accept: (config: Config) => void,
   ): Promise<Replaced> {
     const before = this.read();
     if (before.hash !== null && before.hash !== baseHash) throw changedMeanwhile(baseHash);
@@ -97,7 +92,6 @@ export class ConfigFile {
     try {
       await writeDurably(draft, text);
       const config = this.#check(draft);
-      accept(config);
       const backup = before.hash === null ? undefined : `${this.path}.bak`;
       if (backup !== undefined) {
         await copyFile(this.path, backup);

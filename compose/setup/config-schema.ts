@@ -57,7 +57,7 @@ export const lookup = (path: string): ConfigSchemaLookup => {
       return {
         key,
         path: at,
-        ...(typeof child.type === 'string' ? { type: child.type as string } : {}),
+        ...(typeof child.type === 'string' ? { type: child.type } : {}),
         required: required.has(key),
         hasChildren: childSchemas(child).length > 0,
         reloadKind: reloadOf(at),

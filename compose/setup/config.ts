@@ -91,14 +91,10 @@ export class ConfigDesk implements ConfigSetup {
   ): Promise<ConfigWritten> {
     const { file, applyAgents } = this.#o;
     let before: Document = {};
-    const { backup, config } = await file.replace(
-      baseHash,
-      (found) => {
-        before = found.document;
-        return change(found);
-      },
-      () => {},
-    );
+    const { backup, config } = await file.replace(baseHash, (found) => {
+      before = found.document;
+      return change(found);
+    });
     const { path, document, hash } = file.read();
     const changed = changedPaths(before, document);
     const hot = applyAgents === undefined ? [] : changed.filter(isHot);
