@@ -96,7 +96,10 @@ const agent = record('one agent', {
       name: Type.Optional(Type.String({ minLength: 1, description: 'instead of its id' })),
       emoji: Type.Optional(Type.String({ minLength: 1, description: 'beside its name' })),
       avatar: Type.Optional(
-        Type.String({ minLength: 1, description: 'letter, emoji, URL or `data:` URL of a picture' }),
+        Type.String({
+          minLength: 1,
+          description: 'letter, emoji, URL or `data:` URL of a picture',
+        }),
       ),
     }),
   ),
