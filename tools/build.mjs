@@ -77,7 +77,7 @@ const threads = {
 
 const page = {
   absWorkingDir: root,
-  entryPoints: { main: 'web/main.tsx', node: 'web/node/main.tsx' },
+  entryPoints: { main: 'web/main.tsx' },
   outdir: 'dist/web',
   bundle: true,
   format: 'esm',
@@ -92,6 +92,9 @@ const page = {
   write: false,
   logLevel: 'warning',
 };
+
+/** The page that is a device (ND2). */
+const nodePage = { ...page, entryPoints: { node: 'web/node/main.tsx' } };
 
 /** For programs of others, on any platform: each file by itself, so that its source may be read. */
 const sdk = {
@@ -195,7 +198,7 @@ export async function build() {
   // Stamped before the build: a file that changes during it makes the result stale, never wrongly
   // fresh.
   const startedMs = Date.now();
-  const present = [program, threads, page, sdk].filter(({ entryPoints }) =>
+  const present = [program, threads, page, nodePage, sdk].filter(({ entryPoints }) =>
     Object.values(entryPoints).every((path) => fs.existsSync(join(root, path))),
   );
   const results = await Promise.all(present.map((options) => esbuild.build(options)));

@@ -172,6 +172,8 @@ export const withHistory = (now: Conversation, read: History): Conversation => {
     ...(read.sessionInfo?.spawnedBy ? { parent: read.sessionInfo.spawnedBy } : {}),
   };
   if (inFlightRun === undefined || answered.has(inFlightRun.runId)) return next;
+  // It ended while the history was read.
+  if (live.some(({ runId, done }) => done && runId === inFlightRun.runId)) return next;
   // The gateway joins deltas: what it read for the history is never older than what it had told.
   const { runId, text } = inFlightRun;
   return withLive(next, runId, (run) => withoutTold({ ...run, text, done: false }, history));

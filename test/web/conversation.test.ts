@@ -66,6 +66,14 @@ describe('a conversation', () => {
     expect(now.outbox).toEqual([]);
   });
 
+  test('keeps an answer that ended while an older history was on its way', () => {
+    let now = withSent(emptyConversation, sent('a', 'hi'));
+    now = withChatEvent(now, final('a', 'hello'));
+    const older = history([user('a', 'hi')], { inFlightRun: { runId: 'a', text: '' } });
+    expect(shown(withHistory(now, older))).toEqual(['user hi', 'live hello']);
+    expect(activeRun(withHistory(now, older))).toBeUndefined();
+  });
+
   test('puts an answer after its own message, and what waits after that', () => {
     let now = withHistory(emptyConversation, history([user('a', 'one')]));
     now = withSent(withSent(now, sent('b', 'two')), sent('c', 'three'));
