@@ -57,8 +57,10 @@ const useTitle = (title: string | undefined): void => {
   }, [title]);
 };
 
-/** Once it is shown; true, so that the key does nothing else. */
+/** Now, and again once what was changed is shown; true, so that the key does nothing else. */
 export const focusOn = (selector: string): true => {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+  const focus = () => document.querySelector<HTMLElement>(selector)?.focus();
+  focus();
+  requestAnimationFrame(focus);
   return true;
 };
