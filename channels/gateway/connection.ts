@@ -50,6 +50,8 @@ export type Client = {
   readonly method: AuthMethod;
   /** it is on this machine, as far as the socket and no proxy's header says */
   readonly isLocal: boolean;
+  /** no person is asked about what it offers as a node */
+  readonly needsNobody: boolean;
   readonly caps: ReadonlySet<string>;
   /** epoch milliseconds */
   readonly since: number;

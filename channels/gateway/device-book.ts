@@ -84,7 +84,7 @@ export class DeviceBook {
       connId: connection.id,
       surface: surfaceOf(client.params),
       face: faceOf(client.params, connection.remoteAddress),
-      ...(client.isLocal && client.method !== 'device-token' ? { approved: true } : {}),
+      ...(client.needsNobody ? { approved: true } : {}),
       ...(replaysOf(client.params) ? { replays: true } : {}),
     });
   }

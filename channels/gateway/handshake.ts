@@ -29,7 +29,7 @@ import { deviceFault } from './device-auth.ts';
 import { type Door, OPERATOR } from './door.ts';
 import type { Doors } from './doors.ts';
 import { METHOD_NAMES } from './methods/index.ts';
-import { admit } from './pairing.ts';
+import { admit, needsNobody } from './pairing.ts';
 import { networkOf, type Remote } from './remote.ts';
 import { mainSessionKey } from './session-key.ts';
 
@@ -145,6 +145,7 @@ const enter = async (
       principal: principalOf(shown, role, deviceId),
       method: shown.method,
       isLocal: remote.isLocal,
+      needsNobody: needsNobody(auth, remote, shown),
       caps: new Set(params.caps),
       since: door.clock.wallMs(),
       ...(deviceId === undefined ? {} : { deviceId }),

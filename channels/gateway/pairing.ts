@@ -77,6 +77,15 @@ export const admit = async (
   return device(door, auth, client, params.device);
 };
 
+/**
+ * This machine and the right secret say yes by themselves, unless `gateway.auth.allowLocal` is off.
+ */
+export const needsNobody = (
+  { allowLocal = true }: GatewayAuth,
+  { isLocal }: Pick<Asker['remote'], 'isLocal'>,
+  { method }: Pick<Shown, 'method'>,
+): boolean => allowLocal && isLocal && method !== 'device-token';
+
 /** What was asked for and exists; everything there is when nothing was asked for. */
 const asked = (scopes: readonly string[] | undefined, all: readonly Scope[]): readonly Scope[] =>
   scopes === undefined || scopes.length === 0
@@ -106,14 +115,13 @@ const device = async (
       'pairing required, but too many devices wait for a person already: see troupe devices list';
     return { ok: false, code: 'PAIRING_REQUIRED', message, details: { reason: 'not-paired' } };
   }
-  const mayApprove = remote.isLocal && shown.method !== 'device-token';
   const answer = await ask<DeviceAsked>(door, id, {
     type: 'device.ask',
     publicKey: publicKey.replace(/=+$/, ''),
     role,
     scopes: [...wanted],
     face: faceOf(client),
-    ...((auth.allowLocal ?? true) && mayApprove ? { approved: true } : {}),
+    ...(needsNobody(auth, remote, shown) ? { approved: true } : {}),
   });
   if (answer.state === 'pending') return pending(client, id, wanted, answer);
   const now = door.system.index.get<DeviceRow>(DEVICES_INDEX, door.tenant, id)?.roles[role];

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Gateway, type GatewayOptions } from '../../../channels/index.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
 import type { System } from '../../../runtime/index.ts';
-import { type Client, connectParams, TOKEN } from './client.ts';
+import { type Client, connectParams, eventually, TOKEN } from './client.ts';
 import { helloAs, newDevice, type TestDevice } from './device-identity.ts';
 import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
@@ -95,6 +95,17 @@ describe('a device', () => {
     const gateway = await open({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
     const { frame } = await hello(gateway, newDevice());
     expect(frame.error?.details).toMatchObject({ reason: 'not-paired' });
+  });
+
+  test('as a node is asked about twice when allowLocal is off: itself, then its commands', async () => {
+    const gateway = await open({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
+    const device = newDevice();
+    const node = { role: 'node', scopes: [], caps: ['system'], commands: ['system.which'] };
+    expect((await hello(gateway, device, node)).frame.ok).toBe(false);
+    expect((await approve(gateway, device)).ok).toBe(true);
+    expect((await hello(gateway, device, node)).frame.ok).toBe(true);
+    await eventually(() => row(device)?.node?.request, 'the question about its commands');
+    expect(row(device)?.node?.approved).toEqual([]);
   });
 
   test('that a proxy forwards is not of this machine, whatever the proxy is', async () => {
