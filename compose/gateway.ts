@@ -32,7 +32,7 @@ export async function openGateway(
     const heard = await toldTo(
       crew.services.hooks,
       TENANT,
-      await listen(config, system, crew, routes),
+      await listen(config, system, crew, routes, payloadFiles(tasks)),
     );
     return publishedBy(config.gateway.tailscale, heard, crew.log);
   };
@@ -63,11 +63,11 @@ function listen(
   system: System,
   { agents, fallbackModel, log, services, setup }: Crew,
   routes: readonly Route[],
-  payloads?: Payloads,
+  payloads: Payloads,
 ): Promise<Gateway> {
   const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
   return startGateway({
-    ...(payloads ? { payloads } : {}),
+    payloads,
     routes,
     system,
     port: config.gateway.port,

@@ -168,7 +168,6 @@ export type SessionAbort = { type: 'session.abort'; runId?: string };
 
 export type RunStatus = 'queued' | 'running' | 'ok' | 'error' | 'aborted' | 'timeout';
 export type { Usage };
-export type { SessionInject, SessionSet } from './session-settings.ts';
 
 /**
  * Index `runs`, key runId (of the default tenant's table): runs that go, and for 28 hours those

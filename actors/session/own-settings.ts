@@ -6,8 +6,10 @@ import {
   INJECTED_CHARACTERS_MAX,
   INJECTED_LABEL_CHARACTERS_MAX,
   INJECTED_MODEL,
+  type SessionInject,
+  type SessionSet,
 } from '../../protocols/session-settings.ts';
-import type { SessionEntry, SessionInject, SessionSet } from '../../protocols/session.ts';
+import type { SessionEntry } from '../../protocols/session.ts';
 import { type At, type Deed, defined, firstOf, metaOf, nowOf } from './deed.ts';
 import * as rows from './rows.ts';
 import type { OwnSettings } from './types.ts';

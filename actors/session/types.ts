@@ -16,15 +16,14 @@ import type {
   SessionClose,
   SessionCompact,
   SessionCycle,
-  SessionInject,
   SessionProbe,
   SessionReceive,
   SessionReset,
-  SessionSet,
   ToolCall,
   Usage,
   Verbosity,
 } from '../../protocols/session.ts';
+import type { SessionInject, SessionSet } from '../../protocols/session-settings.ts';
 import type { SandboxPolicy } from '../../protocols/sandbox-policy.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
 import type {

@@ -17,9 +17,9 @@ import type {
   SessionCompact,
   SessionReset,
   SessionRow,
-  SessionSet,
   Usage,
 } from '../../protocols/session.ts';
+import type { SessionSet } from '../../protocols/session-settings.ts';
 import type { Principal, System } from '../../runtime/index.ts';
 import { type Command, helpText } from './parse.ts';
 

@@ -58,41 +58,13 @@ export class Doors {
   #openDoor(tenant: string): { readonly door: Door; readonly close: () => Promise<void> } {
     const { system, clock, log } = this.#options;
     const connections = new Set<Connection>();
-    const guard = new DeviceGuard({ system, tenant, connections, clock });
-    const devices = new DeviceBook({
-      system,
-      tenant,
-      gateway: this.#bootId,
-      connections,
-      clock,
-      log,
-      payloads: this.#options.payloads,
-    });
+    const { guard, devices } = this.#openDevices(tenant, connections);
     const blocks = new RunBlocks(clock);
     const replay = new Replay(connections, clock, this.#bootId);
     const audience = new Audience(connections, replay);
     const events = new RunEvents(audience, clock, blocks);
     const runs = new RunBook(system.index, tenant, clock, events);
-    const presence = new Presence({
-      connections,
-      audience,
-      bus: system.bus,
-      tenant,
-      gateway: this.#bootId,
-      clock,
-    });
-    const health = new HealthBook({
-      system,
-      tenant,
-      names: this.#options,
-      clock,
-      version: this.#options.version,
-      audience,
-      onChange: (version) => {
-        presence.healthVersion = version;
-        return presence.stateVersion;
-      },
-    });
+    const { presence, health } = this.#openPresence(tenant, connections, audience);
     const approvals = new ApprovalBook(system.index, tenant, clock, audience.everybody);
     const commands = this.#openDesk(tenant, runs, events, audience);
     const watch = new SessionWatch({ system, tenant, names: this.#options, runs, log, clock });
@@ -133,6 +105,35 @@ export class Doors {
       return audit.close();
     };
     return { door, close };
+  }
+
+  #openDevices(tenant: string, connections: ReadonlySet<Connection>) {
+    const { system, clock, log, payloads } = this.#options;
+    const gateway = this.#bootId;
+    return {
+      guard: new DeviceGuard({ system, tenant, connections, clock }),
+      devices: new DeviceBook({ system, tenant, gateway, connections, clock, log, payloads }),
+    };
+  }
+
+  #openPresence(tenant: string, connections: ReadonlySet<Connection>, audience: Audience) {
+    const { system, clock, version } = this.#options;
+    const gateway = this.#bootId;
+    const { bus } = system;
+    const presence = new Presence({ connections, audience, bus, tenant, gateway, clock });
+    const health = new HealthBook({
+      system,
+      tenant,
+      names: this.#options,
+      clock,
+      version,
+      audience,
+      onChange: (of) => {
+        presence.healthVersion = of;
+        return presence.stateVersion;
+      },
+    });
+    return { presence, health };
   }
 
   #openDesk(tenant: string, runs: RunBook, events: RunEvents, audience: Audience): CommandDesk {

@@ -13,7 +13,7 @@ export const keepPayload = async (
   if (payloads === undefined) {
     throw new TroupeError(
       'PAYLOAD_TOO_LARGE',
-      `the node answered with ${text.length} characters, and this gateway keeps no files: set a2a.enabled`,
+      `the node answered with ${text.length} characters, and this gateway has no bucket for files`,
       { details: { characters: text.length, charactersMax: PAYLOAD_CHARACTERS_MAX } },
     );
   }
@@ -30,6 +30,6 @@ export const readPayload = async (
   if (payloads !== undefined) return payloads.get(tenant, payload.file);
   throw new TroupeError(
     'UNAVAILABLE',
-    'the answer is a file, and this gateway can read none: set a2a.enabled',
+    'the answer is a file, and this gateway has no bucket for files: ask another',
   );
 };

@@ -10,11 +10,10 @@ import type {
   CompactionDone,
   SessionClose,
   SessionCompact,
-  SessionInject,
   SessionReset,
   SessionRow,
-  SessionSet,
 } from '../../../protocols/session.ts';
+import type { SessionInject, SessionSet } from '../../../protocols/session-settings.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../limits.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';

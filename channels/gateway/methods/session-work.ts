@@ -12,8 +12,9 @@ import type {
   SessionsMessagesUnsubscribeParams,
   SessionsSendParams,
 } from '../../../protocols/gateway/index.ts';
-import type { SessionReceive, SessionSet } from '../../../protocols/session.ts';
+import type { SessionReceive } from '../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
+import type { SessionSet } from '../../../protocols/session-settings.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { absentTable } from './absent.ts';
