@@ -84,7 +84,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     open: (envelope) => tasks.sealer.open(envelope),
     artifacts: tasks.services.artifacts,
     fits: async (schema, value) => {
-      const { compileSchema } = await import('../actors/listing/effects/compile-schema.ts');
+      const { compileSchema } = await import('../runtime/json-schema/compile-schema.ts');
       return compileSchema(schema)(value);
     },
     log: crew.log,

@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto';
 import type { Offer, Offers } from '../channels/edge/offers.ts';
 import { rightsAmong } from '../actors/listing/rights.ts';
-import type { SchemaCheck } from '../actors/listing/effects/compile-schema.ts';
+import type { SchemaCheck } from '../runtime/json-schema/compile-schema.ts';
 import { type ActionDefinition, specOf } from '../actors/task/action.ts';
 import { type ActionCatalog, termsOf } from '../actors/task/catalog.ts';
 import {
@@ -274,7 +274,7 @@ class SchemaChecks {
   async of(schema: Record<string, unknown>): Promise<SchemaCheck> {
     const known = this.#bySchema.get(schema);
     if (known) return known;
-    const { compileSchema } = await import('../actors/listing/effects/compile-schema.ts');
+    const { compileSchema } = await import('../runtime/json-schema/compile-schema.ts');
     const digest = createHash('sha256').update(JSON.stringify(schema)).digest('base64');
     const check = this.#byDigest.get(digest) ?? compileSchema(schema);
     this.#byDigest.set(digest, check);

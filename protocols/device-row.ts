@@ -44,6 +44,9 @@ export type NodeCommand = Static<typeof NodeCommandSchema>;
 export const PERMISSIONS = ['granted', 'denied', 'undetermined'] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
+/** All that a node says of itself, as JSON; it stands in its row. */
+export const SURFACE_CHARACTERS_MAX = 131_072;
+
 /**
  * What a node can do. `permissions` are what the device's owner allowed there: a command of a
  * capability that is `denied` is FORBIDDEN; of one that is `undetermined` the device asks.

@@ -170,7 +170,8 @@ export type Payload =
  * DEADLINE_EXCEEDED have `details.outcome`: after `none` the node never had it, and the same id
  * begins it anew; after `unknown` it may have carried it out, and the same id gets the node's
  * answer if that has come since. Parameters are checked here only to be JSON: against the
- * command's schema the caller's door or tool checks them.
+ * command's schema the caller's door or tool checks them, which takes more than a turn may. What
+ * `system.run` is told of an approval is taken out of them.
  */
 export const DeviceInvokeSchema = Type.Object(
   {

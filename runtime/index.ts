@@ -24,5 +24,6 @@ export {
 } from './observe/metrics.ts';
 export { chatSpan, inSpan, recordServed, toolSpan, usageAttributes } from './observe/spans.ts';
 export { type Objective, SLO_HOURS_MAX, type SloReport, sloReport } from './observe/slo.ts';
+export { schemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
 export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';

@@ -50,6 +50,18 @@ const isJson = (text: string): boolean => {
     return false;
   }
 };
+/**
+ * A node host of OpenClaw believes these two words of the parameters, because its own gateway
+ * vouches for them. We vouch for nothing, whoever asks: the node's own rules decide, and it asks
+ * people when they say.
+ */
+const unvouched = ({ command, paramsJson }: DeviceInvoke): string => {
+  if (command !== 'system.run') return paramsJson;
+  const params = JSON.parse(paramsJson) as unknown;
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return paramsJson;
+  const { approved: _, approvalDecision: __, ...rest } = params as Record<string, unknown>;
+  return JSON.stringify(rest);
+};
 const digestOf = ({ command, paramsJson }: DeviceInvoke): string =>
   invocationDigest(command, paramsJson);
 
@@ -94,14 +106,14 @@ export const begin = (at: At): Deed => {
   if (problem !== undefined)
     return refuse(at, 'INVALID_ARGUMENT', `the command can not be invoked: ${problem}`);
   const invoke = heard(at, 'device.invoke');
-  const { id, command, paramsJson, timeoutMs, sessionKey } = invoke;
+  const { id, command, timeoutMs, sessionKey } = invoke;
   const { code, message, details } = refusalOf(context, command) ?? busy(context, invoke) ?? {};
   if (code !== undefined) return refuse(at, code, message!, details);
   const now = nowOf(at);
   const invocation: Invocation = {
     id,
     command,
-    paramsJson,
+    paramsJson: unvouched(invoke),
     digest: digestOf(invoke),
     ...(sessionKey === undefined ? {} : { sessionKey }),
     deadline: now + timeoutMs,

@@ -11,6 +11,7 @@ import {
   type DeviceNotice,
   type DeviceOnline,
   DeviceOnlineSchema,
+  SURFACE_CHARACTERS_MAX,
 } from '../../protocols/device.ts';
 import {
   answer,
@@ -39,6 +40,9 @@ const checkOnline = checker(DeviceOnlineSchema);
 const problemOf = ({ event: { meta, ...online } }: At): string | undefined => {
   const checked = checkOnline(online);
   if (!checked.ok) return describeErrors(checked.errors);
+  const { length } = JSON.stringify(checked.value.surface);
+  if (length > SURFACE_CHARACTERS_MAX)
+    return `/surface has ${length} characters, at most ${SURFACE_CHARACTERS_MAX} are kept`;
   return meta.from === undefined ? undefined : 'only a gateway connects nodes';
 };
 export const mayJoin = (at: At): boolean =>

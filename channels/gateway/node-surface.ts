@@ -5,6 +5,7 @@ import {
   NodeCommandSchema,
   type NodeSurface,
   type Permission,
+  SURFACE_CHARACTERS_MAX,
 } from '../../protocols/device.ts';
 import {
   checkNodeClaims,
@@ -16,10 +17,12 @@ const COMMAND = new RegExp(NodeCommandSchema.properties.name.pattern!);
 const COMMANDS_MAX = 200;
 const CAPS_MAX = 64;
 const WORD_CHARACTERS_MAX = 200;
+/** Of all commands with their schemas; the rest of a surface is far below what is left for it. */
+const COMMANDS_CHARACTERS_MAX = SURFACE_CHARACTERS_MAX - 32_768;
 
 /**
- * Caps, commands and permissions of `connect`. What is no name, or one too many, is left out: a
- * command of a foreign client that we can not name is one that nobody can invoke.
+ * Caps, commands and permissions of `connect`. What is no name, or too much, is left out: such a
+ * command of a foreign client is one that nobody can invoke.
  */
 export const surfaceOf = (params: ConnectParams): NodeSurface => {
   const claims = claimsOf(params);
@@ -28,7 +31,7 @@ export const surfaceOf = (params: ConnectParams): NodeSurface => {
     caps: [...new Set(params.caps)]
       .filter(({ length }) => length <= WORD_CHARACTERS_MAX)
       .slice(0, CAPS_MAX),
-    commands: names.slice(0, COMMANDS_MAX).map((name) => commandOf(name, claims)),
+    commands: fitting(names.slice(0, COMMANDS_MAX).map((name) => commandOf(name, claims))),
     permissions: permissionsOf(params, claims),
     ...(params.pathEnv === undefined ? {} : { pathEnv: params.pathEnv.slice(0, 4_096) }),
   };
@@ -59,6 +62,17 @@ const commandOf = (name: string, { commands }: NodeClaims): NodeCommand => {
     ...(claim?.params === undefined ? {} : { params: claim.params }),
     ...(claim?.description === undefined ? {} : { description: claim.description }),
   };
+};
+
+/** The first that fit; never one without the schema that it came with. */
+const fitting = (commands: readonly NodeCommand[]): NodeCommand[] => {
+  let left = COMMANDS_CHARACTERS_MAX;
+  return commands.filter((command) => {
+    const { length } = JSON.stringify(command);
+    if (length > left) return false;
+    left -= length + 1;
+    return true;
+  });
 };
 
 const permissionsOf = (

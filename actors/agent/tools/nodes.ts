@@ -18,6 +18,7 @@ import {
   PARAMS_CHARACTERS_MAX,
   type Payload,
 } from '../../../protocols/device.ts';
+import { schemaComplaint } from '../../../runtime/index.ts';
 import { fromOutside } from './net/outside.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from './tool.ts';
 
@@ -181,6 +182,9 @@ const invoke = async (
   { system, tenant, idempotencyKey, sessionKey }: ToolContext,
   { file }: NodeToolsOptions,
 ): Promise<ToolResult> => {
+  const schema = row.node?.surface.commands.find(({ name }) => name === command)?.params;
+  const wrong = schema && (await schemaComplaint(schema, params));
+  if (wrong !== undefined) return failure(`\`params\` of ${command}: ${wrong}`);
   const paramsJson = JSON.stringify(params);
   if (paramsJson.length > PARAMS_CHARACTERS_MAX)
     return failure(`\`params\` may have ${PARAMS_CHARACTERS_MAX} characters as JSON`);

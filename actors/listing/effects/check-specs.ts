@@ -14,7 +14,7 @@ import {
 import { checker, describeErrors, SemanticVersion } from '../../../protocols/check.ts';
 import { parseAction } from '../../../protocols/envelope.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import type { EffectDefinition, Index } from '../../../runtime/index.ts';
+import { type EffectDefinition, type Index, schemaCheck } from '../../../runtime/index.ts';
 import type { CheckInput, Sunset, Verdict } from '../types.ts';
 import { AGENTS_MAX } from '../../registry/roll.ts';
 import { rightsAmong } from '../rights.ts';
@@ -91,10 +91,9 @@ function refuseSpec(agentId: string, { action, action_version, schemas }: Action
 
 /** Schemas of others. Those of this code are TypeBox's, which checks by them itself. */
 async function refuseSchemas({ action, schemas }: ActionSpec): Promise<void> {
-  const { compileSchema } = await import('./compile-schema.ts');
   for (const [version, schema] of Object.entries(schemas)) {
     try {
-      compileSchema(schema);
+      await schemaCheck(schema);
     } catch (error) {
       throw invalid(`${action}: schema ${version}: ${errorData(error).message}`);
     }

@@ -23,6 +23,7 @@ import type {
   NodePendingEnqueueParams,
 } from '../../../protocols/gateway/index.ts';
 import type { Message } from '../../../protocols/statechart.ts';
+import { schemaComplaint } from '../../../runtime/index.ts';
 import { ACCEPT_TIMEOUT_MS, INVOKE_GRACE_MS } from '../limits.ts';
 import { isNode, nodeEntry, pairedNode, pendingNode, scopesToApprove } from '../node-rows.ts';
 import { type MethodTable, published } from './method.ts';
@@ -53,9 +54,9 @@ const nodeInvoke = async (request: Request, params: NodeInvokeParams) => {
   const { door } = request;
   const { nodeId, command, timeoutMs = 0, idempotencyKey, sessionKey } = params;
   const row = nodeOf(request, nodeId);
-  const given = unvouched(command, params.params);
+  const given = params.params ?? {};
   await assertParams(row, command, given);
-  const paramsJson = JSON.stringify(given ?? {});
+  const paramsJson = JSON.stringify(given);
   if (paramsJson.length > PARAMS_CHARACTERS_MAX) {
     throw new TroupeError(
       'PAYLOAD_TOO_LARGE',
@@ -83,16 +84,6 @@ const nodeInvoke = async (request: Request, params: NodeInvokeParams) => {
   return { ok: true, nodeId, command, payload: shown, payloadJSON };
 };
 
-/**
- * A node host of OpenClaw believes these two words of the parameters, because its own gateway
- * vouches for them. We vouch for nothing: the node's own rules decide, and it asks when they say.
- */
-const unvouched = (command: string, params: unknown): unknown => {
-  if (command !== 'system.run' || typeof params !== 'object' || params === null) return params;
-  const { approved: _, approvalDecision: __, ...rest } = params as Record<string, unknown>;
-  return rest;
-};
-
 /** The same key of the same person is the same invocation, through whichever gateway. */
 const invocationId = (sub: string, key: string): string =>
   `inv-${createHash('sha256').update(`${sub}\n${key}`).digest('hex').slice(0, 40)}`;
@@ -101,8 +92,7 @@ const invocationId = (sub: string, key: string): string =>
 const assertParams = async (row: DeviceRow, command: string, params: unknown): Promise<void> => {
   const schema = row.node?.surface.commands.find(({ name }) => name === command)?.params;
   if (schema === undefined) return;
-  const { complaintAbout } = await import('../node-params.ts');
-  const wrong = complaintAbout(schema, params ?? {});
+  const wrong = await schemaComplaint(schema, params);
   if (wrong === undefined) return;
   throw new TroupeError('INVALID_ARGUMENT', `invalid parameters of ${command}: ${wrong}`);
 };

@@ -11,6 +11,7 @@ import {
   PARAMS_CHARACTERS_MAX,
   PAYLOAD_CHARACTERS_MAX,
   PENDING_CHARACTERS_MAX,
+  SURFACE_CHARACTERS_MAX,
   UNPAIRED_RETENTION_MS,
   WAITING_MAX,
 } from '../../../protocols/device.ts';
@@ -206,6 +207,16 @@ describe('the commands of a node', () => {
     expect(device.ask(invoke('more'))).toMatchObject(code('RATE_LIMIT_EXCEEDED'));
     device.ask({ type: 'device.taken', id: 'i0', connId: 'c1' });
     expect(device.ask(invoke('more'))).toBeUndefined();
+  });
+});
+
+describe('what a node says of itself', () => {
+  it('is refused when it would make its row large', () => {
+    const device = Stepped.node();
+    const params = { description: 'x'.repeat(SURFACE_CHARACTERS_MAX) };
+    const surface = { caps: [], commands: [{ name: 'camera.snap', params }], permissions: {} };
+    expect(device.ask(online({ surface }))).toMatchObject(code('INVALID_ARGUMENT'));
+    expect(device.context.node).toBeNull();
   });
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { shippedActors } from '../../../actors/index.ts';
-import { compileSchema } from '../../../actors/listing/effects/compile-schema.ts';
+import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
 import { defineAction, inputRequired } from '../../../actors/task/action.ts';
 import { ActionCatalog } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';

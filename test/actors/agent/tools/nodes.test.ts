@@ -81,7 +81,11 @@ async function nodeOn(system: System, payload: (command: DeviceDeliver) => Paylo
     face,
     approved: true,
   });
-  const commands = ['camera.snap', 'canvas.push', 'location.get'].map((name) => ({ name }));
+  const bins = { bins: { type: 'array', items: { type: 'string' } } };
+  const commands = [
+    ...['camera.snap', 'canvas.push', 'location.get', 'system.run'].map((name) => ({ name })),
+    { name: 'system.which', params: { type: 'object', required: ['bins'], properties: bins } },
+  ];
   await tell({
     type: 'device.online',
     gateway: 'g1',
@@ -98,7 +102,9 @@ it('lists the devices and what they offer, as words from outside', async () => {
   await nodeOn(system, () => ({ json: 'null' }));
   const { text } = await nodes!.run({ action: 'list' }, contextOn(system, 'k'));
   expect(text).toContain('Phone');
-  expect(text).toContain('connected; camera.snap, canvas.push, location.get');
+  expect(text).toContain(
+    'connected; camera.snap, canvas.push, location.get, system.run, system.which',
+  );
   const described = await nodes!.run({ action: 'describe', node: 'phone' }, contextOn(system, 'k'));
   expect(described.text).toContain('"location": "denied"');
 });
@@ -142,4 +148,28 @@ it('shows a document on the one device that has a canvas', async () => {
   expect(JSON.parse(heard[0]!.paramsJson)).toEqual({ html: '<p>hi</p>', title: 'T' });
   const both = await canvas!.run({ html: '<p>', text: 'x' }, contextOn(system, 'k2'));
   expect(both).toMatchObject({ isError: true });
+});
+
+it('sends nothing that does not fit the schema of the command', async () => {
+  const system = await opened();
+  const { heard } = await nodeOn(system, () => ({ json: 'null' }));
+  const run = (params: object) =>
+    nodes!.run(
+      { action: 'invoke', command: 'system.which', params },
+      contextOn(system, JSON.stringify(params)),
+    );
+  const refused = await run({ bins: 'ls' });
+  expect(refused).toMatchObject({ isError: true });
+  expect(refused.text).toContain('/bins must be array');
+  expect(heard).toEqual([]);
+  expect((await run({ bins: ['ls'] })).isError).toBeUndefined();
+  expect(heard).toHaveLength(1);
+});
+
+it('vouches for no approval of a command: the device asks its own person', async () => {
+  const system = await opened();
+  const { heard } = await nodeOn(system, () => ({ json: 'null' }));
+  const params = { command: ['id'], approved: true, approvalDecision: 'allow-always' };
+  await nodes!.run({ action: 'invoke', command: 'system.run', params }, contextOn(system, 'k'));
+  expect(JSON.parse(heard[0]!.paramsJson)).toEqual({ command: ['id'] });
 });

@@ -1,7 +1,7 @@
 /** Schemas that come from others: none may hold the process, whatever it says. */
 import { describe, expect, it } from 'vitest';
-import { compileSchema } from '../../../../actors/listing/effects/compile-schema.ts';
-import { TroupeError } from '../../../../protocols/errors.ts';
+import { compileSchema } from '../../../runtime/json-schema/compile-schema.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
 
 const text = (pattern: string) => ({ properties: { text: { type: 'string', pattern } } });
 const TOO_LONG = [{ path: '', message: expect.stringContaining('can not be checked in time') }];

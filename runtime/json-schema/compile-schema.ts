@@ -1,7 +1,7 @@
 /**
- * Schemas of agents outside, as checks: JSON Schema 2020-12 with the usual formats. What TypeBox
- * compiles is ours; these come from others, so they are never loaded from elsewhere and share
- * nothing with each other.
+ * Schemas of agents and devices outside, as checks: JSON Schema 2020-12 with the usual formats.
+ * What TypeBox compiles is ours; these come from others, so they are never loaded from elsewhere
+ * and share nothing with each other.
  *
  * Invariant: no check holds the process for long. A pattern may backtrack for years (ReDoS),
  * `uniqueItems` compares all with all: so a check runs as a script with a time limit, which V8
@@ -11,8 +11,8 @@
 import { Script, createContext } from 'node:vm';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { CheckError } from '../../../protocols/check.ts';
-import { TroupeError } from '../../../protocols/errors.ts';
+import type { CheckError } from '../../protocols/check.ts';
+import { TroupeError } from '../../protocols/errors.ts';
 
 export type SchemaCheck = (value: unknown) => readonly CheckError[];
 
@@ -78,7 +78,7 @@ function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
     } catch {
       // Too long, or too deep for the stack: a schema that is sound does neither.
       restsUntilMs = performance.now() + REST_MS;
-      return [{ path: '', message: 'can not be checked in time against the schema of its agent' }];
+      return [{ path: '', message: 'can not be checked in time against its schema' }];
     }
   };
 }
@@ -86,7 +86,7 @@ function restingAfterTimeout(check: SchemaCheck): SchemaCheck {
 const resting = (leftMs: number): TroupeError =>
   new TroupeError(
     'UNAVAILABLE',
-    'the schema of this action took too long to check a payload and rests: its agent should mend it',
+    'its schema took too long to check a value, and rests: who gave the schema should mend it',
     { retryAfterMs: Math.ceil(leftMs) },
   );
 

@@ -1,0 +1,46 @@
+/**
+ * Schemas from outside, for whoever checks values by them: agents that register, devices that offer
+ * commands. Ajv is loaded when the first one comes.
+ */
+import { describeErrors } from '../../protocols/check.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { SchemaCheck } from './compile-schema.ts';
+
+/** As `compileSchema`. @throws TroupeError INVALID_ARGUMENT */
+export const schemaCheck = async (schema: Record<string, unknown>): Promise<SchemaCheck> => {
+  const { compileSchema } = await import('./compile-schema.ts');
+  return compileSchema(schema);
+};
+
+const KEPT_MAX = 200;
+/** by the schema's text, the oldest first; a schema that can not be read is kept as its fault */
+const kept = new Map<string, SchemaCheck | string>();
+
+/**
+ * What is wrong with a value by a schema of somebody else; undefined: nothing. A schema that can
+ * not be read, or takes too long, fits nothing. Never throws.
+ */
+export const schemaComplaint = async (
+  schema: Record<string, unknown>,
+  value: unknown,
+): Promise<string | undefined> => {
+  const text = JSON.stringify(schema);
+  const check = kept.get(text) ?? (await keep(text, schema));
+  if (typeof check === 'string') return `the schema can not be read: ${check}`;
+  try {
+    const errors = check(value);
+    return errors.length === 0 ? undefined : describeErrors(errors);
+  } catch (error) {
+    return errorData(error).message;
+  }
+};
+
+const keep = async (
+  text: string,
+  schema: Record<string, unknown>,
+): Promise<SchemaCheck | string> => {
+  const made = await schemaCheck(schema).catch((error: unknown) => errorData(error).message);
+  kept.set(text, made);
+  if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
+  return made;
+};
