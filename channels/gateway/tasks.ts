@@ -19,7 +19,6 @@ import {
 import { type TaskRow, TASKS_INDEX, type TaskState, type TaskView } from '../../protocols/task.ts';
 import type { Door } from './door.ts';
 import { TASKS_READ_MAX } from './limits.ts';
-import { agentOf } from './session-key.ts';
 
 /** A task, and what is asked to cancel it. */
 export type KnownTask = { readonly summary: TaskSummary; readonly of: TaskOrigin };
@@ -149,7 +148,3 @@ const times = (createdAt: number, startedAt?: number, endedAt?: number) => ({
   ...(startedAt === undefined ? {} : { startedAt }),
   ...(endedAt === undefined ? {} : { endedAt }),
 });
-
-/** The agent that it is work of; of a task of another agent nobody here. */
-export const agentOfTask = ({ agentId, sessionKey }: TaskSummary): string | undefined =>
-  agentId ?? (sessionKey === undefined ? undefined : agentOf(sessionKey));
