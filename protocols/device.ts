@@ -38,7 +38,7 @@ export const INVOKE_MS_DEFAULT = 30_000;
 export const INVOKE_MS_MAX = 600_000;
 /** Commands of one device that wait for their answer. */
 export const INVOCATIONS_MAX = 64;
-/** Ended ones whose answer is kept for who asks again under the same key, and for how long. */
+/** Ended ones that are remembered for who asks again under the same key, and for how long. */
 export const INVOCATIONS_KEPT = 100;
 export const INVOCATION_KEPT_MS = 600_000;
 /** A command that no gateway took is told again, so often; then the device counts as away. */
@@ -46,16 +46,20 @@ export const DELIVER_AGAIN_MS = 1_000;
 export const DELIVERIES_MAX = 3;
 /** Who asked for one invocation and is owed its answer. */
 export const ASKERS_MAX = 8;
-/** Parameters of all that wait for an answer, and answers kept, per device, in characters. */
-export const PENDING_CHARACTERS_MAX = 1_048_576;
-export const KEPT_CHARACTERS_MAX = 524_288;
+/**
+ * Parameters of all that wait for an answer, and answers kept, per device, in characters. Each turn
+ * of a device writes all of them, so they are a few times the largest one; of an older answer only
+ * that it was given is remembered.
+ */
+export const PENDING_CHARACTERS_MAX = 524_288;
+export const KEPT_CHARACTERS_MAX = 131_072;
 /** Parameters, and an answer that stands in the actor; a longer answer is a file (`Payload`). */
 export const PARAMS_CHARACTERS_MAX = 262_144;
 export const PAYLOAD_CHARACTERS_MAX = 32_768;
 
 /** What waits for a device that is away, and how long by default, at least and at most. */
 export const WAITING_MAX = 100;
-export const WAITING_CHARACTERS_MAX = 524_288;
+export const WAITING_CHARACTERS_MAX = 262_144;
 export const WAITING_MS_DEFAULT = 3_600_000;
 export const WAITING_MS_MIN = 1_000;
 export const WAITING_MS_MAX = 86_400_000;
@@ -169,9 +173,10 @@ export type Payload =
  * answered), DEADLINE_EXCEEDED, RATE_LIMIT_EXCEEDED, INVALID_ARGUMENT. Those of UNAVAILABLE and
  * DEADLINE_EXCEEDED have `details.outcome`: after `none` the node never had it, and the same id
  * begins it anew; after `unknown` it may have carried it out, and the same id gets the node's
- * answer if that has come since. Parameters are checked here only to be JSON: against the
- * command's schema the caller's door or tool checks them, which takes more than a turn may. What
- * `system.run` is told of an approval is taken out of them.
+ * answer if that has come since; `done`: it was answered, and the answer is kept no longer.
+ * Parameters are checked here only to be JSON: against the command's schema the caller's door or
+ * tool checks them, which takes more than a turn may. What `system.run` is told of an approval is
+ * taken out of them.
  */
 export const DeviceInvokeSchema = Type.Object(
   {

@@ -254,15 +254,27 @@ const over = (
   };
 };
 
-/** The newest of them that fit. */
+/** The newest; of those that have no room for their answer only that there was one. */
 const bounded = (ended: readonly Ended[]): readonly Ended[] => {
   let characters = 0;
-  const fits = ended.toReversed().filter((one, at) => {
-    characters += sizeOf(one);
-    return at < INVOCATIONS_KEPT && characters <= KEPT_CHARACTERS_MAX;
-  });
-  return fits.length === ended.length ? ended : fits.toReversed();
+  return ended
+    .slice(-INVOCATIONS_KEPT)
+    .toReversed()
+    .map((one) => {
+      characters += sizeOf(one);
+      return characters > KEPT_CHARACTERS_MAX && one.answered ? withoutAnswer(one) : one;
+    })
+    .toReversed();
 };
+const withoutAnswer = ({ payload: _, ...one }: Ended): Ended => ({
+  ...one,
+  error: {
+    code: 'UNAVAILABLE',
+    message:
+      'the command was answered, and its answer is kept no longer: look before you repeat it',
+    details: { outcome: 'done' },
+  },
+});
 const sizeOf = ({ payload, error }: Ended): number =>
   payload && 'json' in payload ? payload.json.length : JSON.stringify(error ?? null).length;
 

@@ -7,6 +7,7 @@ import {
   type DeviceDrained,
   INVOCATION_KEPT_MS,
   INVOCATIONS_MAX,
+  KEPT_CHARACTERS_MAX,
   PAIRING_MS,
   PARAMS_CHARACTERS_MAX,
   PAYLOAD_CHARACTERS_MAX,
@@ -210,6 +211,33 @@ describe('the commands of a node', () => {
   });
 });
 
+describe('all that a device keeps', () => {
+  it('stays small, whatever is sent to it: each turn writes it', () => {
+    const device = Stepped.node();
+    const wide = (characters: number) => JSON.stringify('€'.repeat(characters));
+    const params = { description: '€'.repeat(SURFACE_CHARACTERS_MAX - 1_024) };
+    const commands = [{ name: 'camera.snap', params }];
+    const surface = { caps: [], commands, permissions: {} };
+    device.ask(online({ surface, approved: true }));
+    const fill = (prefix: string) => {
+      for (let n = 0; n < INVOCATIONS_MAX; n++)
+        device.ask(invoke(`${prefix}${n}`, { paramsJson: wide(16_000) }));
+    };
+    fill('a');
+    const payload = { json: wide(PAYLOAD_CHARACTERS_MAX - 2) };
+    for (let n = 0; n < INVOCATIONS_MAX; n++)
+      device.ask({ type: 'device.result', id: `a${n}`, connId: 'c1', payload });
+    fill('b');
+    for (let n = 0; n < WAITING_MAX; n++) {
+      const item = { itemId: `w${n}`, kind: 'k', payloadJson: wide(8_000), priority: 'low' };
+      device.ask({ type: 'device.enqueue', ...item, expiresInMs: 60_000 });
+    }
+    const bytes = Buffer.byteLength(JSON.stringify(device.context));
+    expect(bytes).toBeGreaterThan(2 * 1_024 * 1_024);
+    expect(bytes).toBeLessThan(4 * 1_024 * 1_024);
+  });
+});
+
 describe('what a node says of itself', () => {
   it('is refused when it would make its row large', () => {
     const device = Stepped.node();
@@ -266,6 +294,23 @@ describe('an answer', () => {
     expect(device.ask(invoke('i1'))).toMatchObject({ error: { message: 'no' } });
     device.pass(1);
     expect(device.ask(invoke('i1', { paramsJson: '[]' }))).toBeUndefined();
+  });
+
+  it('that has no room any more is forgotten, and that it was given is not', () => {
+    const device = Stepped.node();
+    device.ask(online({ approved: true }));
+    const json = JSON.stringify('x'.repeat(PAYLOAD_CHARACTERS_MAX - 2));
+    const ids = Array.from({ length: 8 }, (_, n) => `i${n}`);
+    for (const id of ids) {
+      device.ask(invoke(id));
+      device.ask({ type: 'device.result', id, connId: 'c1', payload: { json } });
+    }
+    expect(device.ask(invoke('i7'))).toMatchObject({ result: { payload: { json } } });
+    const forgotten = device.ask(invoke('i0'));
+    expect(forgotten).toMatchObject({ error: { details: { outcome: 'done' } } });
+    expect(device.context.invocations, 'it is not carried out again').toEqual([]);
+    const kept = JSON.stringify(device.context.ended).length;
+    expect(kept).toBeLessThan(KEPT_CHARACTERS_MAX + 8 * 1_024);
   });
 
   it('that is too long and no file is an error', () => {
