@@ -4,6 +4,8 @@
  * that is neither served nor has a reason here makes it fail.
  */
 import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { METHOD_NAMES } from '../channels/gateway/methods/index.ts';
 import { GatewayEvents, GatewayMethods } from '../protocols/gateway/index.ts';
 import { clientsRun, differences } from './openclaw-clients.ts';
@@ -125,6 +127,8 @@ export const compatibilityPage = ({ methods }: Published): string => {
 };
 
 if (process.argv[1]?.includes('openclaw-compatibility')) {
-  const { document } = await import('../test/protocols/gateway/published.ts');
-  writeFileSync('docs/openclaw-compatibility.md', compatibilityPage(document));
+  const here = createRequire(import.meta.url);
+  const folder = dirname(here.resolve('@openclaw/gateway-protocol'));
+  const published = here(join(folder, '../protocol.schema.json')) as Published;
+  writeFileSync('docs/openclaw-compatibility.md', compatibilityPage(published));
 }
