@@ -24,9 +24,8 @@ export type SessionSet = {
 };
 
 /**
- * To a session that is idle: a note is added to the transcript, under no run. Models see it as
- * words of the assistant. Answer: { injected: true }; CONFLICT while a run goes, whose calls and
- * results it would tear apart.
+ * To a session that is idle: a note is added to the transcript, under no run. Answer:
+ * { injected: true }; CONFLICT while a run goes, whose calls and results it would tear apart.
  */
 export type SessionInject = {
   type: 'session.inject';
@@ -34,10 +33,12 @@ export type SessionInject = {
   text: string;
   /** where it is from, at most INJECTED_LABEL_CHARACTERS_MAX characters; stands before it */
   label?: string;
+  /** whose words models take it for: what was said to people, or to the agent; default assistant */
+  role?: 'assistant' | 'user';
 };
 export const INJECTED_CHARACTERS_MAX = 65_536;
 export const INJECTED_LABEL_CHARACTERS_MAX = 100;
-/** `model` of its entry. */
+/** `model` of the entry of a note that is the assistant's. */
 export const INJECTED_MODEL = 'gateway-injected';
 
 /**

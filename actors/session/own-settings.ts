@@ -61,30 +61,28 @@ const wrong = (field: string) =>
     message: `the ${field} of a session has 1 to ${LABEL_CHARACTERS_MAX} characters; null takes it away`,
   }) as const;
 
-/** A note of somebody else, which models read as the assistant's words. */
+/** A note of somebody else. */
 export function inject({ context, event }: At): Deed {
-  const { text, label } = event as SessionInject;
+  const { text, label, role } = event as SessionInject;
   const { reply: to } = metaOf(event);
   if (!isNote(text, label)) return { answer: { to, error: WRONG_NOTE } };
   const at = nowOf(event);
-  const said = label?.trim() ? `[${label.trim()}]\n\n${text}` : text;
+  const sender = label?.trim() || undefined;
+  const said = sender === undefined ? text : `[${sender}]\n\n${text}`;
   const change = {
     sessionId: idOf(context, event),
     length: context.length + 1,
     updatedAt: at,
     lastMessage: firstOf(said, LAST_MESSAGE_CHARACTERS),
   };
-  const entry = {
-    type: 'assistant',
-    runId: '',
-    text: said,
-    model: INJECTED_MODEL,
-    stop: 'end',
-    at,
-  };
+  const note = { runId: '', text: said, at } as const;
+  const entry: SessionEntry =
+    role === 'user'
+      ? { type: 'user', ...note, ...defined({ sender }) }
+      : { type: 'assistant', ...note, model: INJECTED_MODEL, stop: 'end' };
   return {
     change,
-    entries: [entry as SessionEntry],
+    entries: [entry],
     rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to, result: { injected: true } },
   };

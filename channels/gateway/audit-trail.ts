@@ -64,6 +64,9 @@ export class AuditTrail {
   #waiting: AuditRecord[] = [];
   #dropped = 0;
   #cancelFlush: (() => void) | undefined;
+  /** one at a time, so that records stand in the order in which they were noted */
+  #flushed: Promise<void> = Promise.resolve();
+  #isClosed = false;
   #refusals = { since: -Infinity, count: 0, more: 0 };
 
   constructor(options: AuditTrailOptions) {
@@ -137,9 +140,10 @@ export class AuditTrail {
     });
   }
 
-  /** Writes what waits. May be repeated. */
+  /** Writes what waits, as far as it can be written now. May be repeated. */
   async close(): Promise<void> {
     this.#noteMore();
+    this.#isClosed = true;
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
     await this.#flush();
@@ -177,27 +181,40 @@ export class AuditTrail {
 
   #later(record: AuditRecord): void {
     this.#waiting.push(record);
-    if (this.#waiting.length > WAITING_MAX) {
-      this.#waiting.shift();
-      this.#dropped++;
-    }
+    this.#dropOldest();
+    this.#flushLater();
+  }
+
+  #dropOldest(): void {
+    const over = this.#waiting.length - WAITING_MAX;
+    if (over <= 0) return;
+    this.#waiting.splice(0, over);
+    this.#dropped += over;
+  }
+
+  #flushLater(): void {
+    if (this.#isClosed) return;
     this.#cancelFlush ??= this.#o.clock.after(FLUSH_MS, () => {
       this.#cancelFlush = undefined;
       void this.#flush();
     });
   }
 
+  #flush(): Promise<void> {
+    return (this.#flushed = this.#flushed.then(() => this.#writeWaiting()));
+  }
+
   /** Never rejects: what could not be written waits for the next time. */
-  async #flush(): Promise<void> {
-    const records = this.#waiting.splice(0);
-    while (records.length > 0) {
-      const batch = records.splice(0, AUDIT_BATCH_MAX);
+  async #writeWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, sameDay(this.#waiting));
       const failure = await this.#write(batch);
       if (failure === undefined) continue;
+      this.#waiting.unshift(...batch);
+      this.#dropOldest();
       const { log } = this.#o;
-      log.warn({ records: batch.length, dropped: this.#dropped }, `audit: ${failure}`);
-      for (const record of [...batch, ...records]) this.#later(record);
-      return;
+      log.warn({ records: this.#waiting.length, dropped: this.#dropped }, `audit: ${failure}`);
+      return this.#flushLater();
     }
   }
 
@@ -216,6 +233,13 @@ export class AuditTrail {
     }
   }
 }
+
+/** So many from the first on are of its day, as many as go into one message. */
+const sameDay = (records: readonly AuditRecord[]): number => {
+  const day = auditDay(records[0]!.at);
+  const next = records.findIndex(({ at }) => auditDay(at) !== day);
+  return Math.min(next < 0 ? records.length : next, AUDIT_BATCH_MAX);
+};
 
 /** What a request is about, of its parameters: ids only. */
 export const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {

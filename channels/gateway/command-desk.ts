@@ -30,6 +30,8 @@ export type OnCommand = (
 
 /** A message as it came. */
 export type Written = {
+  /** who gives the command */
+  readonly by: Principal;
   readonly runId: string;
   readonly sessionKey: string;
   readonly agentId: string;
@@ -59,8 +61,6 @@ export type DeskParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly runs: Pick<RunBook, 'row'>;
-  /** who gives the commands */
-  readonly principal: Principal;
   /** those that get events; the set may change at any time */
   readonly connections: Iterable<Connection>;
   /** tells connections of an end */
@@ -122,8 +122,8 @@ export class CommandDesk {
   }
 
   async #answer(written: Written, command: Command, args: string): Promise<string> {
-    const { system, tenant, names, principal, onCommand } = this.#parts;
-    const { sessionKey, agentId, runId } = written;
+    const { system, tenant, names, onCommand } = this.#parts;
+    const { by: principal, sessionKey, agentId, runId } = written;
     const about = { tenant, agentId, sessionKey };
     const heard = await onCommand?.({ name: command.name, args, sender: principal.sub }, about);
     const model = names.agents.find(({ id }) => id === agentId)?.model;

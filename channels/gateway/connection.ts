@@ -179,8 +179,7 @@ export class Connection {
   /** Begins the closing handshake; a client that does not answer it loses its socket. */
   close(code: number, reason: string): void {
     if (!this.open) return;
-    // RFC 6455 allows 123 bytes; ours are ASCII.
-    this.#ws.close(code, reason.slice(0, 123));
+    this.#ws.close(code, closeReason(reason));
     this.ended();
     const cancel = this.#clock.after(CLOSE_GRACE_MS, () => this.#ws.terminate());
     this.#ws.once('close', cancel);
@@ -211,6 +210,17 @@ export class Connection {
     this.#leases = undefined;
   }
 }
+
+/** RFC 6455 allows so many; `ws` throws on more. */
+const CLOSE_REASON_BYTES_MAX = 123;
+
+/** Cut between characters: a reason may hold what a stranger wrote. */
+const closeReason = (text: string): Buffer => {
+  const bytes = Buffer.from(text);
+  let end = Math.min(bytes.length, CLOSE_REASON_BYTES_MAX);
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end);
+};
 
 const READS: ReadonlySet<Scope> = new Set(['operator.read', 'operator.write', 'operator.admin']);
 

@@ -10,11 +10,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
-import { assertAuthFits } from './access.ts';
+import { assertAuthFits, AuthFailures } from './access.ts';
+import { BearerGuesses } from './bearer-guesses.ts';
 import { eventHead } from './connection.ts';
 import { Doors } from './doors.ts';
 import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
+import { AddressList } from './remote.ts';
 import { SocketServer } from './socket-server.ts';
 import { tickEvery } from './ticks.ts';
 import { readPage } from './web-page.ts';
@@ -42,21 +44,24 @@ const LAST_ANSWERS_MS = 2_000;
  */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   assertAuthFits(options.auth, options.host);
-  const { system, clock, log } = options;
+  const { system, clock, log, auth } = options;
+  const failures = new AuthFailures(auth.rateLimit);
+  const proxies = new AddressList(auth.trustedProxy?.proxies);
   const doors = new Doors(options);
   // Runs of its tenant are followed from the start on, for whoever comes in their midst.
   doors.of(options.tenant);
-  const sockets = new SocketServer(doors, options);
+  const sockets = new SocketServer(doors, failures, proxies, options);
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
+  const guesses = new BearerGuesses({ auth, failures, proxies, clock });
   const http = createServer(
     SERVER_OPTIONS,
-    httpListener({ system, page, routes, authMode: options.auth.mode }),
+    httpListener({ system, page, routes, authMode: auth.mode, guesses }),
   );
   http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
   const port = await listen(http, options);
   const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, () => doors.connections());
-  log.info({ port, host: options.host, auth: options.auth.mode }, 'gateway: listening');
+  log.info({ port, host: options.host, auth: auth.mode }, 'gateway: listening');
 
   let closed: Promise<void> | undefined;
   const close = async ({ reason = 'stopped', restartExpectedMs }: CloseOptions) => {
@@ -65,8 +70,9 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     const payload = { reason, ...(restartExpectedMs === undefined ? {} : { restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
     for (const connection of doors.connections()) connection.event(head);
-    await doors.close();
+    // First the connections: what their ends tell of is told by doors that are open.
     await sockets.close(reason);
+    await doors.close();
     await stopped;
   };
   return { port, url: urlOf(options.host, port), close: (how = {}) => (closed ??= close(how)) };

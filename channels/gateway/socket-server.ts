@@ -20,7 +20,7 @@ import {
   HANDSHAKE_TIMEOUT_MS,
   type RequestFrame,
 } from '../../protocols/gateway/index.ts';
-import { AuthFailures } from './access.ts';
+import type { AuthFailures } from './access.ts';
 import { CLOSE, Connection } from './connection.ts';
 import type { Door } from './door.ts';
 import type { Doors } from './doors.ts';
@@ -28,7 +28,7 @@ import type { GatewayOptions } from './options.ts';
 import { type Arrival, challengeFrame, type Gate, greet, helloOk } from './handshake.ts';
 import { CONNECTIONS_MAX, HANDSHAKE_BYTES_MAX, UNAUTHENTICATED_PER_IP_MAX } from './limits.ts';
 import { serve } from './methods/index.ts';
-import { AddressList, remoteOf } from './remote.ts';
+import { accountOf, type AddressList, remoteOf } from './remote.ts';
 import { whoisByTailscale } from './tailscale.ts';
 
 type SocketOptions = Pick<
@@ -61,15 +61,14 @@ export class SocketServer {
   });
   #closing = false;
 
-  constructor(doors: Doors, options: SocketOptions) {
+  constructor(doors: Doors, failures: AuthFailures, proxies: AddressList, options: SocketOptions) {
     this.#doors = doors;
     this.#options = options;
     const { auth, clock, system, tenant, tenancy } = options;
     const { whois = whoisByTailscale('tailscale', clock) } = options;
-    const failures = new AuthFailures(auth.rateLimit);
     const rows = system.index;
     this.#gate = { auth, failures, whois, clock, doors, rows, tenancy, home: tenant };
-    this.#proxies = new AddressList(auth.trustedProxy?.proxies);
+    this.#proxies = proxies;
   }
 
   /** For the HTTP server's `upgrade` event. */
@@ -78,7 +77,7 @@ export class SocketServer {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
     if (path !== '/') return reject(socket, 404);
     if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
-    const greeting = this.#greeting.get(remote.address) ?? 0;
+    const greeting = this.#greeting.get(accountOf(remote)) ?? 0;
     if (greeting >= UNAUTHENTICATED_PER_IP_MAX) return reject(socket, 429);
     this.#server.handleUpgrade(request, socket, head, (ws) =>
       this.#connected(ws, socket, { remote, nonce: randomUUID() }),
@@ -100,7 +99,7 @@ export class SocketServer {
     const { clock, log } = this.#options;
     const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
     this.#all.add(connection);
-    const end = this.#greetWithin(connection, socket);
+    const end = this.#greetWithin(connection, socket, accountOf(arrival.remote));
     this.#strangers.set(connection, { arrival, end, early: undefined });
     ws.on('pong', () => {
       connection.alive = true;
@@ -120,8 +119,7 @@ export class SocketServer {
   }
 
   /** Bounds what a stranger may do; the returned function ends that, once. */
-  #greetWithin(connection: Connection, socket: Socket): () => void {
-    const ip = connection.remoteAddress;
+  #greetWithin(connection: Connection, socket: Socket, ip: string): () => void {
     this.#greeting.set(ip, (this.#greeting.get(ip) ?? 0) + 1);
     let bytes = 0;
     const onData = (chunk: Buffer) => {
@@ -193,7 +191,9 @@ export class SocketServer {
     }
   }
 
+  /** What comes after the client was told to go is not done: its rights may have ended. */
   #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
+    if (!connection.open) return;
     const door = this.#doorOf(connection);
     if (door === undefined) return;
     const frame = requestOf(bytes, isBinary);

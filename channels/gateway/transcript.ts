@@ -133,8 +133,8 @@ const userMessage = (
     content: [text(said.text), ...(said.images ?? []).map(imageShown)],
     ...about,
     ...(said.of === undefined ? {} : { runId: said.of, joined: said.runId }),
-    // By it a client knows the message that it shows already.
-    idempotencyKey: `${said.of ?? said.runId}:user`,
+    // By it a client knows the message that it shows already; a note is nobody's message.
+    ...(said.runId === '' ? {} : { idempotencyKey: `${said.of ?? said.runId}:user` }),
     ...(said.sender ? { senderLabel: said.sender } : {}),
     ...(said.origin ? originShown(said.origin) : {}),
   }) as ChatMessage;

@@ -96,6 +96,8 @@ export const endOf = (
   new Promise((resolve) => {
     const command = door.commands.end(runId);
     if (command !== undefined) return void command.then(resolve);
+    // It may have left while its message was taken.
+    if (!connection.open) return resolve('given-up');
     const settle = (outcome: RunEnd | 'gone' | 'given-up') => {
       cancelTimer?.();
       stopWaiting?.();
@@ -154,15 +156,16 @@ const verbosityOf = (verbose: boolean | string | undefined): Verbosity | undefin
  * @throws TroupeError INVALID_ARGUMENT for a command with attachments
  */
 export const commandOf = (
-  { door, connection }: Request,
-  written: Written,
+  request: Request,
+  written: Omit<Written, 'by'>,
   attachments: readonly unknown[] = [],
 ): Taken | undefined => {
   checkRunId(written.runId);
   if (attachments.length > 0 && readCommand(written.text).kind !== 'text') {
     throw new TroupeError('INVALID_ARGUMENT', '/attachments can not go with a command');
   }
-  return door.commands.take(connection, written);
+  const { door, connection } = request;
+  return door.commands.take(connection, { by: principalOf(request), ...written });
 };
 
 export const refuseEmpty = (message: string): void => {

@@ -1,8 +1,8 @@
 /**
  * `wake`: a word of the system to an agent, in its main session or in one that is named. `now`: it
  * is a message that the agent answers at once, in the run that goes on if one does.
- * `next-heartbeat`: agents have no heartbeat; it stands in the session and is seen with its next
- * run.
+ * `next-heartbeat`: agents have no heartbeat; it stands in the session as something that the agent
+ * was told, and is seen with its next run.
  */
 import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -26,7 +26,7 @@ const wake = async (request: Request, params: WakeParams) => {
   }
   const key = `wake-${idempotencyKey ?? randomUUID()}`;
   if (mode === 'next-heartbeat') {
-    await injectOnce(request, sessionKey, key, { text, label: SENDER });
+    await injectOnce(request, sessionKey, key, { text, label: SENDER, role: 'user' });
     return { ok: true, sessionKey } as const;
   }
   const { runId } = await accept(request, sessionKey, {

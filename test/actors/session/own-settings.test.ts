@@ -51,6 +51,23 @@ describe('a note', () => {
     expect(session.context.run).toBeNull();
   });
 
+  it('that is for the agent stands there as words to it, with who says it, and begins no run', () => {
+    const session = new Driven();
+    const note = { text: 'The disk is full.', label: 'system event', role: 'user' };
+    const said = session.send({ type: 'session.inject', ...note });
+    expect(said.entries).toEqual([
+      {
+        type: 'user',
+        runId: '',
+        text: '[system event]\n\nThe disk is full.',
+        sender: 'system event',
+        at: expect.any(Number),
+      },
+    ]);
+    expect(rowIn(said)).toMatchObject({ status: 'idle', messages: 1 });
+    expect(session.context.run).toBeNull();
+  });
+
   it.each([
     { text: '  ' },
     { text: 'x'.repeat(INJECTED_CHARACTERS_MAX + 1) },

@@ -193,6 +193,10 @@ const people = (live: Live): Move[] => {
     { name: 'reset', event: { type: 'session.reset', reason: 'enough' } },
     { name: 'set', event: { type: 'session.set', model: 'offline/echo', queue: 'followup' } },
     { name: 'set back', event: { type: 'session.set', model: null, queue: null } },
+    {
+      name: 'note to the agent',
+      event: { type: 'session.inject', text: 'The disk is full.', role: 'user' },
+    },
     { name: 'note', event: { type: 'session.inject', text: 'Mind the gap.', label: 'ops' } },
     { name: 'compact', event: { type: 'session.compact', instructions: 'Keep names.' } },
   ];

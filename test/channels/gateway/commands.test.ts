@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { OnCommand } from '../../../channels/index.ts';
 import type { FakeSessionSystem } from './fake-session-system.ts';
 import { FakeSessionSystem as System } from './fake-session-system.ts';
-import { type Client, MAIN } from './client.ts';
-import { closeAll, openAll, openClient, openGateway } from './opened.ts';
+import { type Client, connectParams, MAIN } from './client.ts';
+import { closeAll, openAll, openClient, openGateway, openStranger } from './opened.ts';
 
 afterEach(closeAll);
 
@@ -59,6 +59,25 @@ describe('a command in a message', () => {
 
     const other = await send(client, '/stop', 'k');
     expect(other.error).toMatchObject({ message: expect.stringContaining('another command') });
+  });
+
+  test('is given in the name of the client that wrote it', async () => {
+    const told: string[] = [];
+    const onCommand: OnCommand = ({ sender = '' }) => {
+      told.push(sender);
+      return Promise.resolve(undefined);
+    };
+    const system = new System();
+    system.others['session.reset'] = () => ({ kind: 'answered', result: { sessionId: 'next' } });
+    const auth = { mode: 'trusted-proxy', trustedProxy: { proxies: ['127.0.0.1'] } } as const;
+    const gateway = await openGateway(system, { auth, onCommand });
+    const ann = await openStranger(gateway, { 'x-forwarded-user': 'ann' });
+    expect((await ann.call('connect', connectParams({ auth: {} }))).ok).toBe(true);
+    await talked(ann, system);
+    await send(ann, '/new', 'k');
+    await ann.frame(({ payload }) => payload?.runId === 'k' && payload.state === 'final');
+    expect(askedOf(system, 'session.reset')[0]?.options.principal.sub).toBe('proxy:ann');
+    expect(told).toEqual(['proxy:ann']);
   });
 
   test('that was sent before a restart changes nothing after it', async () => {

@@ -291,6 +291,8 @@ describe('wake', () => {
     const { client } = await open();
     await ask(client, 'wake', { mode: 'next-heartbeat', text: 'the disk is full' });
     const { payload } = await client.call('chat.history', { sessionKey: MAIN });
+    expect(payload.messages).toMatchObject([{ role: 'user', senderLabel: 'system event' }]);
+    expect(payload.messages[0]).not.toHaveProperty('idempotencyKey');
     expect(JSON.stringify(payload.messages)).toContain('the disk is full');
     expect(client.events('chat').filter(({ payload: { state } }) => state === 'delta')).toEqual([]);
     expect(await ask(client, 'tasks.list')).toEqual({ tasks: [] });

@@ -1,0 +1,42 @@
+import { afterEach, expect, test } from 'vitest';
+import { connectParams, eventually } from '../client.ts';
+import { FakeSessionSystem } from '../fake-session-system.ts';
+import { closeAll, openClient, openGateway, openStranger } from '../opened.ts';
+
+afterEach(closeAll);
+
+test.each([
+  ['a role', { role: '💥'.repeat(100) }],
+  ['another role', { role: 'é'.repeat(100) }],
+])('%s that is long and not ASCII is refused, and the gateway lives', async (_, more) => {
+  const gateway = await openGateway();
+  const client = await openStranger(gateway);
+  client.request('connect', connectParams(more), 'first');
+  expect((await client.frame(({ id }) => id === 'first')).ok).toBe(false);
+  const { code, reason } = await client.gone();
+  expect(code).toBe(1008);
+  expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(123);
+  expect(reason).not.toContain('\uFFFD');
+  await openClient(gateway);
+});
+
+test('what a client sends after it was told to go is not done', async () => {
+  const system = new FakeSessionSystem(undefined, { echo: true });
+  const gateway = await openGateway(system);
+  const [old, next] = [await openClient(gateway), await openClient(gateway)];
+  const hello = old.frames.find(({ payload }) => payload?.type === 'hello-ok')!;
+  // A client that goes on and does not hear that it was told to.
+  old.ws.pause();
+  const { connId } = hello.payload.server;
+  const resumed = await next.call('events.resume', { connId, seq: 0 });
+  expect(resumed.ok).toBe(true);
+  old.request('chat.send', { sessionKey: 'main', message: 'hi', idempotencyKey: 'late' });
+  old.ws.resume();
+  await old.gone();
+  await next.call('chat.send', { sessionKey: 'main', message: 'hi', idempotencyKey: 'mine' });
+  await eventually(
+    () => system.asked.find(({ options }) => options.key === 'mine'),
+    'the message of who is still there',
+  );
+  expect(system.asked.some(({ options }) => options.key === 'late')).toBe(false);
+});
