@@ -76,7 +76,7 @@ describe('events', () => {
 });
 
 describe('what an operator reads', () => {
-  test('sessions, agents, models, health and status come from committed rows', async () => {
+  test('sessions, agents, health and status come from committed rows', async () => {
     const { client, system } = await openAll({ echo: true });
     for (const sessionKey of ['agent:main:a', 'agent:main:b', 'agent:second:c']) {
       await client.call('chat.send', { sessionKey, message: 'hi', idempotencyKey: sessionKey });
@@ -88,14 +88,17 @@ describe('what an operator reads', () => {
     expect(list.payload.sessions[0]).toMatchObject({ key: 'agent:main:b', status: 'done' });
     const agents = await client.call('agents.list', {});
     expect(agents.payload.agents.map(({ id }: { id: string }) => id)).toEqual(['main', 'second']);
-    const models = await client.call('models.list', {});
-    expect(models.payload.models).toEqual([
-      { id: 'echo', name: 'echo', provider: 'offline', available: true },
-    ]);
     const health = await client.call('health', {});
     expect(health.payload).toMatchObject({ ok: true, sessions: { count: 3 } });
     const status = await client.call('status', {});
     expect(status.payload).toMatchObject({ sessions: { count: 3 }, shards: [{ state: 'owned' }] });
     expect(system.asked.length).toBe(asked);
+  });
+
+  test('what a gateway without a configuration does not know is at another one', async () => {
+    const { client } = await openAll({ echo: true });
+    const { error } = await client.call('models.list', {});
+    expect(error).toMatchObject({ code: 'UNAVAILABLE' });
+    expect(error?.message).toContain('ask another one');
   });
 });
