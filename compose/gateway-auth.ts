@@ -2,12 +2,27 @@
 import type { GatewayAuth } from '../channels/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 
+/** Tailscale forwards from this machine, and says for whom. */
+const TAILSCALE = ['127.0.0.1', '::1'];
+
 export function gatewayAuth({ gateway }: Config): GatewayAuth {
-  const { token, password, trustedProxy, ...rest } = gateway.auth;
+  const { token, password, ...rest } = gateway.auth;
+  const trustedProxy = proxyOf(gateway);
   return {
     ...rest,
     ...(token ? { token: token.reveal() } : {}),
     ...(password ? { password: password.reveal() } : {}),
     ...(trustedProxy ? { trustedProxy } : {}),
   };
+}
+
+/**
+ * Where Tailscale publishes the gateway, visitors are told apart by the addresses that it forwards
+ * for. Not in mode `trusted-proxy`: there a proxy says who a person is, too, which Tailscale does
+ * not.
+ */
+function proxyOf({ auth, tailscale }: Config['gateway']): GatewayAuth['trustedProxy'] {
+  const { mode, trustedProxy } = auth;
+  if (tailscale.mode === 'off' || mode === 'trusted-proxy') return trustedProxy;
+  return { ...trustedProxy, proxies: [...(trustedProxy?.proxies ?? []), ...TAILSCALE] };
 }

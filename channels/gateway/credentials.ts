@@ -6,6 +6,7 @@
  * Invariants: every secret is compared in constant time; an identity in a header counts only when a
  * proxy that the configuration names, or the Tailscale daemon of this machine, vouches for it.
  */
+import { isIP } from 'node:net';
 import type { DeviceRole, DeviceRow } from '../../protocols/device.ts';
 import type { ConnectErrorCode, ConnectParams } from '../../protocols/gateway/index.ts';
 import { DEFAULT_TENANT, type Tenancy } from '../tenancy.ts';
@@ -172,7 +173,8 @@ const LOGIN = 'tailscale-user-login';
 const ofTailnet = async (ledger: Ledger, { peer, headers }: Remote): Promise<Shown | Refusal> => {
   const login = headerOf(headers, LOGIN);
   const from = headerOf(headers, 'x-forwarded-for');
-  if (!isLoopback(peer) || from === undefined) {
+  // What is no address is not given to a program as its argument.
+  if (!isLoopback(peer) || from === undefined || isIP(from) === 0) {
     return tailscaleRefused('PROXY_MISSING', 'the identity header did not come by Tailscale Serve');
   }
   if (login === undefined) {

@@ -30,7 +30,7 @@ import { type Door, OPERATOR } from './door.ts';
 import type { Doors } from './doors.ts';
 import { METHOD_NAMES } from './methods/index.ts';
 import { admit, needsNobody } from './pairing.ts';
-import { networkOf, type Remote } from './remote.ts';
+import { accountOf, type Remote } from './remote.ts';
 import { mainSessionKey } from './session-key.ts';
 
 /** Told in `hello-ok`; OpenClaw's clients ask for models only where the first one stands. */
@@ -102,7 +102,7 @@ const prove = async (
   asker: Asker,
 ): Promise<Shown | Extract<Greeting, { ok: false }>> => {
   const { failures, clock } = gate;
-  const ip = networkOf(remote.address);
+  const ip = accountOf(remote);
   const lockedMs = failures.lockedForMs(ip, clock.monotonicMs());
   if (lockedMs > 0) return rateLimited(lockedMs);
   const shown = await identify(gate, asker);
@@ -116,9 +116,16 @@ const prove = async (
     failures.count(ip, clock.monotonicMs());
     return refused(fault.code, fault.message);
   }
-  failures.forget(ip);
+  if (knowsSecret(gate, shown)) failures.forget(ip);
   return shown;
 };
+
+/**
+ * Then there is nothing left to guess. Whoever comes in by another right, as that of a device or of
+ * a tenant, could else begin anew after every nine guesses.
+ */
+const knowsSecret = ({ home }: Gate, { method, tenant }: Shown): boolean =>
+  (method === 'token' || method === 'password') && tenant === home;
 
 /** What it may do. */
 const enter = async (

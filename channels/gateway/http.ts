@@ -8,6 +8,7 @@ import type { System } from '../../runtime/index.ts';
 import type { Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
 import { type GatewayAuth, isLoopback, originAllowed } from './access.ts';
+import type { BearerGuesses } from './bearer-guesses.ts';
 import { isReady, shardsNotOwned } from './health-book.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
@@ -16,10 +17,11 @@ export type HttpOptions = {
   readonly page: Page;
   readonly routes: Listener;
   readonly authMode: GatewayAuth['mode'];
+  readonly guesses: BearerGuesses;
 };
 
 export const httpListener =
-  ({ system, page, routes, authMode }: HttpOptions): RequestListener =>
+  ({ system, page, routes, authMode, guesses }: HttpOptions): RequestListener =>
   (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
     if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
@@ -32,6 +34,7 @@ export const httpListener =
       }
     } else if (authMode === 'none' && !isOfThisMachine(request))
       refuse(request, response, 403, 'FORBIDDEN', 'pages of other hosts get nothing here');
+    else if (isLockedOut(guesses, request, response)) return;
     else if (!routes(request, response)) {
       const built = path !== '/' || page.size > 0;
       const message = built ? 'nothing is here' : 'the page is not built: run npm run build';
@@ -45,6 +48,20 @@ const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || met
 const isOfThisMachine = ({ headers: { origin, host = '' }, socket }: IncomingMessage): boolean =>
   isLoopback(host.replace(/:\d*$/, '')) &&
   originAllowed({ origin, host, remoteAddress: socket.remoteAddress ?? '', mode: 'none' });
+
+/** Answered when it is. */
+const isLockedOut = (
+  guesses: BearerGuesses,
+  request: IncomingMessage,
+  response: ServerResponse,
+): boolean => {
+  const seconds = Math.ceil(guesses.lockedForMs(request) / 1_000);
+  if (seconds === 0) return false;
+  response.setHeader('retry-after', seconds);
+  const message = `too many failed attempts: try again in ${seconds} s`;
+  refuse(request, response, 429, 'RATE_LIMIT_EXCEEDED', message);
+  return true;
+};
 
 const refuse = (
   request: IncomingMessage,

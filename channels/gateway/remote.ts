@@ -11,7 +11,7 @@ import ipaddr from 'ipaddr.js';
 import { isLoopback, type TrustedProxy } from './access.ts';
 
 export type Remote = {
-  /** whom failures are counted for */
+  /** of the client, as far as it is known */
   readonly address: string;
   /** of the socket */
   readonly peer: string;
@@ -53,7 +53,15 @@ const clientOf = (forwardedFor: string | string[] | undefined, proxies: AddressL
   return client !== undefined && ipaddr.isValid(client) ? client : 'unknown';
 };
 
-/** Whom failures are counted for: an IPv6 client has 2^64 addresses, so its network of 64 bits. */
+/**
+ * Whom failures and strangers are counted for. Whoever comes by a forwarder of this machine that
+ * the configuration does not name is counted apart from this machine, which could else be locked
+ * out, or excused (`exemptLoopback`), by what strangers do.
+ */
+export const accountOf = ({ address, isLocal }: Remote): string =>
+  isLoopback(address) && !isLocal ? `forwarded by ${address}` : networkOf(address);
+
+/** One account per network: an IPv6 client has 2^64 addresses, so its network of 64 bits. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
