@@ -1,11 +1,11 @@
 /** The configuration's section for tenants: who belongs to which (SX4). */
 import { Type } from '@sinclair/typebox';
-import { record, secret } from './fields.ts';
+import { secret, section } from './fields.ts';
 
 const names = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { default: [], description });
 
-const tenant = record('one tenant: its sessions, files, devices, jobs and budgets are its own', {
+const tenant = section('one tenant: its sessions, files, devices, jobs and budgets are its own', {
   token: Type.Optional(
     secret('who shows it to a gateway is an operator of this tenant, and of no other'),
   ),
