@@ -70,3 +70,15 @@ it('alarms of Prometheus are about metrics that are served', async () => {
   for (const name of names)
     expect(text).toMatch(new RegExp(`^# TYPE ${name.replace(/_bucket$/, '')} `, 'm'));
 });
+
+it('the address of several gateways knows each of them, and they have no port beside it', () => {
+  const override = shipped('deploy/gateways.yml');
+  const services = [...override.matchAll(/^ {2}([\w-]+):\n((?: {4}.*\n|\n)*)/gm)];
+  const gateways = services.filter(([, name]) => name !== 'address');
+  const known = [...shipped('deploy/haproxy.cfg').matchAll(/^ {2}server (\S+) "(\S+):/gm)];
+  expect(known.map(([, name]) => name)).toEqual(gateways.map(([, name]) => name));
+  for (const [, name, host] of known) expect(host).toBe(name);
+  for (const [, , body] of gateways) expect(body).toContain('ports: !reset []');
+  expect(gateways.length).toBeGreaterThanOrEqual(2);
+  expect(services.at(-1)![2]).toMatch(/ports: \["127\.0\.0\.1:/);
+});
