@@ -4,7 +4,6 @@ import { address } from '../../../protocols/address.ts';
 import {
   ASKERS_MAX,
   type DeviceAsked,
-  type DeviceDrained,
   INVOCATION_KEPT_MS,
   INVOCATIONS_MAX,
   KEPT_CHARACTERS_MAX,
@@ -181,6 +180,16 @@ describe('the commands of a node', () => {
     expect(device.ask(invoke('i3', { command: 'system.which' }))).toBeUndefined();
   });
 
+  it('that change what it runs without asking are never invoked, whoever approved them', () => {
+    const device = Stepped.node();
+    const names = ['system.execApprovals.get', 'system.execApprovals.set'];
+    device.ask(online({ approved: true, surface: surface(...names) }));
+    expect(device.context.node?.approved).toEqual(names);
+    for (const command of names) {
+      expect(device.ask(invoke(command, { command }))).toMatchObject(code('FORBIDDEN'));
+    }
+  });
+
   it('are refused while it is away, with parameters that are no JSON, and above the bounds', () => {
     const device = Stepped.node();
     device.ask(online({ approved: true }));
@@ -330,49 +339,6 @@ describe('an answer', () => {
     expect(device.ask(invoke('i1'))).toMatchObject({
       error: { code: 'UNAVAILABLE', details: { outcome: 'unknown' } },
     });
-  });
-});
-
-describe('what waits for a node', () => {
-  const item = (itemId: string, changes: object = {}) => ({
-    type: 'device.enqueue',
-    itemId,
-    kind: 'note',
-    priority: 'normal',
-    expiresInMs: 10_000,
-    ...changes,
-  });
-
-  it('is shown the most urgent first, stays until it is acknowledged, and expires', () => {
-    const device = Stepped.node();
-    device.ask(item('a', { priority: 'low' }));
-    device.ask(item('b'));
-    device.ask(item('c', { priority: 'high', expiresInMs: 5_000 }));
-    expect(device.ask(item('b'))).toMatchObject({ result: { itemId: 'b', waiting: 3 } });
-    const shown = () => {
-      const drained = device.ask({ type: 'device.drain', max: 2 })?.result as DeviceDrained;
-      return [drained.items.map(({ itemId }) => itemId), drained.more];
-    };
-    expect(shown()).toEqual([['c', 'b'], true]);
-    expect(device.ask({ type: 'device.ack', itemIds: ['b', 'x'] })).toMatchObject({
-      result: { acked: 1 },
-    });
-    device.pass(5_000);
-    expect(shown()).toEqual([['a'], false]);
-    device.pass(5_000);
-    expect(device.context.waiting).toEqual([]);
-  });
-
-  it('is told of when the node is there, and refused above the bound or without the role', () => {
-    const device = Stepped.node();
-    for (let n = 0; n < WAITING_MAX; n++) device.ask(item(`i${n}`));
-    expect(device.ask(item('more'))).toMatchObject(code('RATE_LIMIT_EXCEEDED'));
-    device.ask(online({ approved: true }));
-    expect(device.notices.at(-1)).toMatchObject({ type: 'device.work', connId: 'c1' });
-    const operator = new Stepped();
-    operator.ask(asOperator([READ], { approved: true }));
-    expect(operator.ask(item('a'))).toMatchObject(code('FORBIDDEN'));
-    expect(operator.ask(item('a', { kind: '' }))).toMatchObject(code('INVALID_ARGUMENT'));
   });
 });
 
