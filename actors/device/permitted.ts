@@ -14,9 +14,25 @@ export const refusalOf = (context: DeviceContext, command: string): ErrorData | 
     };
   }
   return (
-    unoffered(node, command) ?? unapproved(node, command) ?? denied(node, command) ?? away(context)
+    reserved(command) ??
+    unoffered(node, command) ??
+    unapproved(node, command) ??
+    denied(node, command) ??
+    away(context)
   );
 };
+
+/**
+ * By these a node host of OpenClaw is told what it may run without asking. Whoever may invoke a
+ * command could let himself do everything: the owner of the machine says it there.
+ */
+const reserved = (command: string): ErrorData | undefined =>
+  command.startsWith('system.execApprovals.')
+    ? {
+        code: 'FORBIDDEN',
+        message: `${command} is never invoked: what a node runs without asking is set on the node`,
+      }
+    : undefined;
 
 const unoffered = ({ surface }: NodeFacts, command: string): ErrorData | undefined => {
   const names = surface.commands.map(({ name }) => name);

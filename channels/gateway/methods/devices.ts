@@ -26,6 +26,7 @@ import { hashOfToken, newDeviceToken } from '../device-tokens.ts';
 import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { scopeMissing } from '../scopes.ts';
+import { isOwnOf, missingDetails, needsAdmin } from './device-rights.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
 
@@ -189,28 +190,17 @@ const assertMayManage = (
 ): void => {
   const { client } = request.connection;
   if (client === undefined || client.scopes.includes('operator.admin')) return;
-  const own = client.deviceId === undefined || client.deviceId === deviceId;
+  const own = isOwnOf(client, deviceId);
   const isTaking = what === 'removal' || what === 'rename';
   const isNode = role === 'node' && (client.deviceId !== undefined || !isTaking);
   if (own && !isNode) return;
-  const why = own ? 'of a node' : 'of another device';
-  throw new TroupeError(
-    'FORBIDDEN',
-    `device pairing ${what} denied: ${why} it needs the scope operator.admin`,
-    { details: missingDetails('operator.admin') },
-  );
+  throw needsAdmin(`device pairing ${what}`, own ? 'of a node' : 'of another device');
 };
 
 const missingScope = (scope: string): TroupeError =>
   new TroupeError('FORBIDDEN', `missing scope: ${scope}: nobody grants what he may not do`, {
     details: missingDetails(scope),
   });
-
-const missingDetails = (scope: string) => ({
-  code: 'MISSING_SCOPE',
-  missingScope: scope,
-  requiredScopes: [scope],
-});
 
 const ask = async <Result>(
   request: Request,

@@ -26,6 +26,7 @@ import type { Message } from '../../../protocols/statechart.ts';
 import { schemaComplaint } from '../../../runtime/index.ts';
 import { ACCEPT_TIMEOUT_MS, INVOKE_GRACE_MS } from '../limits.ts';
 import { isNode, nodeEntry, pairedNode, pendingNode, scopesToApprove } from '../node-rows.ts';
+import { assertOwn, missingDetails } from './device-rights.ts';
 import { type MethodTable, published } from './method.ts';
 import { nodeCallTable } from './node-calls.ts';
 import { principalOf, type Request } from './request.ts';
@@ -102,6 +103,7 @@ const nodeRename = async (
   { nodeId, displayName }: { nodeId: string; displayName: string },
 ) => {
   nodeOf(request, nodeId);
+  assertOwn(request.connection.client, nodeId, 'node pairing rename');
   await told(request, nodeId, { type: 'device.rename', name: displayName });
   return { nodeId, displayName };
 };
@@ -116,6 +118,7 @@ const pairList = ({ door }: Request) => {
 
 const pairApprove = async (request: Request, { requestId }: { requestId: string }) => {
   const row = asked(request, requestId);
+  assertOwn(request.connection.client, row.deviceId, 'node pairing approval');
   const scopes = request.connection.client?.scopes ?? [];
   const missing = scopesToApprove(row.node!).find(
     (scope) => !scopes.includes(scope) && !scopes.includes('operator.admin'),
@@ -124,7 +127,7 @@ const pairApprove = async (request: Request, { requestId }: { requestId: string 
     throw new TroupeError(
       'FORBIDDEN',
       `missing scope: ${missing}: the node offers to run programs`,
-      { details: { code: 'MISSING_SCOPE', missingScope: missing, requiredScopes: [missing] } },
+      { details: missingDetails(missing) },
     );
   }
   const approved = (await told(request, row.deviceId, {
@@ -136,6 +139,7 @@ const pairApprove = async (request: Request, { requestId }: { requestId: string 
 
 const pairReject = async (request: Request, { requestId }: { requestId: string }) => {
   const { deviceId } = asked(request, requestId);
+  assertOwn(request.connection.client, deviceId, 'node pairing rejection');
   await told(request, deviceId, { type: 'device.surface.reject', requestId });
   return { requestId, nodeId: deviceId };
 };
@@ -153,6 +157,7 @@ const asked = ({ door }: Request, requestId: string): DeviceRow => {
 /** @throws TroupeError CONFLICT for a device that people connect with, too */
 const pairRemove = async (request: Request, { nodeId }: { nodeId: string }) => {
   const { roles } = nodeOf(request, nodeId);
+  assertOwn(request.connection.client, nodeId, 'node pairing removal');
   if (roles.operator !== undefined) {
     throw new TroupeError(
       'CONFLICT',

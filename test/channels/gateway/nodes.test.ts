@@ -5,8 +5,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
 import type { Client, Frame } from './client.ts';
-import { TOKEN } from './client.ts';
-import { challengeOf, newDevice, signed, type TestDevice } from './device-identity.ts';
+import { connectParams, TOKEN } from './client.ts';
+import { challengeOf, helloAs, newDevice, signed, type TestDevice } from './device-identity.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
 import type { Gateway } from '../../../channels/index.ts';
@@ -283,6 +284,35 @@ test('what a node offers anew waits for a person, and to run programs for an adm
   expect(resolved.payload).toMatchObject({ requestId, decision: 'approved' });
   expect((await node.call(...update)).payload).toEqual({ nodeId: device.id });
   expect((await admin.call(...approve)).ok).toBe(false);
+});
+
+test('who is a device itself manages no node of others, unless it is an admin', async () => {
+  const device = newDevice();
+  const first = await openNode(here, device);
+  const { deviceToken } = first.frames.find(({ payload }) => payload?.auth)!.payload.auth;
+  await first.close();
+  await openNode(here, device, { auth: { deviceToken }, commands: ['canvas.push'] });
+  const other = await openStranger(here);
+  const params = connectParams({ scopes: ['operator.pairing'] });
+  await helloAs(other, newDevice(), params as Parameters<typeof helloAs>[2]);
+  const requestId = await eventually(async () => {
+    const { pending } = (await other.call('node.pair.list')).payload;
+    return (pending as [{ requestId: string }])[0].requestId;
+  });
+  const nodeId = device.id;
+  for (const [method, given] of [
+    ['node.pair.approve', { requestId }],
+    ['node.pair.reject', { requestId }],
+    ['node.pair.remove', { nodeId }],
+    ['node.rename', { nodeId, displayName: 'mine' }],
+  ] as const) {
+    expect((await other.call(method, given)).error, method).toMatchObject({
+      code: 'FORBIDDEN',
+      details: { missingScope: 'operator.admin' },
+    });
+  }
+  const person = await openClient(there, { scopes: ['operator.pairing'] });
+  expect((await person.call('node.pair.approve', { requestId })).ok).toBe(true);
 });
 
 test('a node that is removed is connected no longer, and is on no list', async () => {
