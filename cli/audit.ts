@@ -11,6 +11,8 @@ export type AuditOptions = ClientOptions & {
   readonly limit?: number;
 };
 
+type AuditRecord = AuditActionsListResult['records'][number];
+
 export async function audit(options: AuditOptions): Promise<number> {
   const { day, who, action, limit } = options;
   const result = await withGateway(options, (client) =>
@@ -23,21 +25,32 @@ export async function audit(options: AuditOptions): Promise<number> {
   );
   if (options.json) printJson(result);
   else if (result.records.length === 0) process.stdout.write('nothing was noted\n');
-  else {
-    const head = ['at', 'who', 'by', 'from', 'did', 'to', 'outcome'];
-    process.stdout.write(table(head, result.records.toReversed().map(cells)));
-  }
+  else process.stdout.write(auditTable(result.records));
   return exitCodes.ok;
 }
 
-const cells = (record: AuditActionsListResult['records'][number]): string[] => [
-  new Date(record.at).toISOString(),
-  record.who,
-  record.by,
-  record.ip ?? record.deviceId?.slice(0, 12) ?? '',
-  record.action,
-  Object.entries(record.on ?? {})
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' '),
-  record.code === undefined ? record.outcome : `${record.outcome}: ${record.code}`,
-];
+/**
+ * In the order of time, the newest last. Records stand as they were kept, and what is kept before
+ * it is done overtakes what is kept within a second. Devices by the first 12 digits, as in other
+ * lists.
+ */
+export function auditTable(records: readonly AuditRecord[]): string {
+  const inTime = records.toReversed().toSorted((one, other) => one.at - other.at);
+  return table(['at', 'who', 'by', 'from', 'did', 'to', 'outcome'], inTime.map(cells));
+}
+
+const cells = (record: AuditRecord): string[] =>
+  [
+    new Date(record.at).toISOString(),
+    record.who,
+    record.by,
+    record.ip ?? record.deviceId ?? '',
+    record.action,
+    Object.entries(record.on ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' '),
+    record.code === undefined ? record.outcome : `${record.outcome}: ${record.code}`,
+  ].map(withShortDevices);
+
+const withShortDevices = (text: string): string =>
+  text.replace(/\b([0-9a-f]{12})[0-9a-f]{52}\b/g, '$1');
