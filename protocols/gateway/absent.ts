@@ -22,4 +22,16 @@ export const absentMethods = {
     result: Type.Array(Type.Never(), { maxItems: 0 }),
     scope: 'operator.approvals',
   },
+  /** no agent changes the system by itself; `openclaw approvals` asks for three lists, or fails */
+  'openclaw.approval.list': {
+    params: Nothing,
+    result: Type.Array(Type.Never(), { maxItems: 0 }),
+    scope: 'operator.approvals',
+  },
+  /** jobs take the place of heartbeats: there never was one */
+  'last-heartbeat': {
+    params: Nothing,
+    result: Type.Null(),
+    scope: 'operator.read',
+  },
 } as const satisfies MethodArea;

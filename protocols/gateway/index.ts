@@ -1,4 +1,5 @@
 export * from './agent.ts';
+export * from './approval-records.ts';
 export * from './approvals.ts';
 export * from './audit.ts';
 export * from './chat.ts';

@@ -2,6 +2,7 @@
 import { type Static, type TSchema } from '@sinclair/typebox';
 import { type CheckAnswer, checker } from '../check.ts';
 import { runMethods } from './agent.ts';
+import { approvalRecordMethods } from './approval-records.ts';
 import { approvalMethods } from './approvals.ts';
 import { auditMethods } from './audit.ts';
 import { chatMethods } from './chat.ts';
@@ -22,6 +23,7 @@ export const GatewayMethods = {
   ...chatMethods,
   ...sessionMethods,
   ...approvalMethods,
+  ...approvalRecordMethods,
   ...deviceMethods,
   ...nodeMethods,
   ...cronMethods,

@@ -33,6 +33,9 @@ export type Installation = {
 };
 
 export type User = {
+  readonly home: string;
+  /** What it printed, when it ended well; @throws Error with that otherwise */
+  good(args: readonly string[]): Promise<string>;
   /** Runs `openclaw ARGS` to its end, at most `timeoutMs` (60 s). */
   run(args: readonly string[], timeoutMs?: number): Promise<Ran>;
   /** Runs it on; ended with the installation. */
@@ -41,10 +44,16 @@ export type User = {
   startInTerminal(args: readonly string[]): Running;
 };
 
-/** Resolves when the gateway is ready. */
-export const installTroupe = async (): Promise<Installation> => {
+/**
+ * Resolves when the gateway is ready.
+ *
+ * @param config its configuration file, JSON5; default none
+ */
+export const installTroupe = async (config?: string): Promise<Installation> => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-openclaw-'));
   const port = await freePort();
+  mkdirSync(join(folder, 'troupe'));
+  if (config !== undefined) writeFileSync(join(folder, 'troupe', 'troupe.json5'), config);
   let program = await startProgram(join(folder, 'troupe'), port);
   const running: Running[] = [];
   const user = (name: string): User => userOf(join(folder, name), port, running);
@@ -90,24 +99,34 @@ const userOf = (home: string, port: number, running: Running[]): User => {
     running.push(one);
     return one;
   };
+  const run = (args: readonly string[], timeoutMs = 60_000): Promise<Ran> =>
+    new Promise((resolve) => {
+      const one = begin(node, [openclaw, ...args]);
+      one.child.stdin?.end();
+      const timer = setTimeout(() => end(one.child), timeoutMs);
+      one.child.on('close', (code) => {
+        clearTimeout(timer);
+        resolve({ code, out: one.out });
+      });
+    });
   return {
+    home,
+    run,
+    good: async (args) => {
+      const { code, out } = await run(args);
+      if (code !== 0) throw new Error(`openclaw ${args.join(' ')} ended with ${code}:\n${out}`);
+      return out;
+    },
     start: (args) => begin(node, [openclaw, ...args]),
     startInTerminal: (args) => {
       const line = [node, openclaw, ...args].map(quoted).join(' ');
       return begin('script', ['-qfec', `stty cols 120 rows 40; ${line}`, '/dev/null']);
     },
-    run: (args, timeoutMs = 60_000) =>
-      new Promise((resolve) => {
-        const one = begin(node, [openclaw, ...args]);
-        one.child.stdin?.end();
-        const timer = setTimeout(() => end(one.child), timeoutMs);
-        one.child.on('close', (code) => {
-          clearTimeout(timer);
-          resolve({ code, out: one.out });
-        });
-      }),
   };
 };
+
+/** What a command prints beside JSON comes before it. */
+export const jsonIn = (out: string) => JSON.parse(out.slice(out.search(/^[[{]/m)));
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 

@@ -6,4 +6,6 @@ import { type MethodTable, published } from './method.ts';
 export const absentTable: MethodTable = [
   published('question.list', () => ({ questions: [] })),
   published('plugin.approval.list', () => []),
+  published('openclaw.approval.list', () => []),
+  published('last-heartbeat', () => null),
 ];

@@ -40,7 +40,7 @@ const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecAppr
 };
 
 /** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
-const approvalResolve = async (
+export const approvalResolve = async (
   request: Request,
   { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
 ): Promise<{ ok: true }> => {
@@ -72,7 +72,8 @@ const approvalResolve = async (
   return { ok: true };
 };
 
-const rowOf = ({ approvals }: Door, id: string): ApprovalRow => {
+/** @throws TroupeError NOT_FOUND */
+export const rowOf = ({ approvals }: Door, id: string): ApprovalRow => {
   const row = approvals.row(id);
   if (row !== undefined) return row;
   throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {

@@ -15,6 +15,7 @@ import type { Door } from '../door.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
 import { holds } from '../scopes.ts';
 import { runTable } from './agent.ts';
+import { approvalRecordTable } from './approval-records.ts';
 import { approvalTable } from './approvals.ts';
 import { auditTable } from './audit.ts';
 import { chatMoreTable } from './chat-more.ts';
@@ -44,6 +45,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ...sessionSettingTable,
   ...sessionDeleteTable,
   ...approvalTable,
+  ...approvalRecordTable,
   ...deviceTable,
   ...nodeTable,
   ...cronTable,

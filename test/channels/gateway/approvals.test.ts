@@ -47,6 +47,23 @@ const decideFirst = (system: FakeSessionSystem) => {
 };
 
 describe('a command that waits for a person', () => {
+  test('is shown to who begins to follow its session, as it is offered, if he may answer it', async () => {
+    const { client, system, gateway } = await openAll();
+    const reader = await openClient(gateway, { scopes: ['operator.read'] });
+    const options = OPTIONS.filter(({ name }) => name !== 'allow-always');
+    keep(system, asked('r.c', { options }));
+    const follow = { key: MAIN, includeApprovals: true };
+    const shown = await client.call('sessions.messages.subscribe', follow);
+    expect(shown.payload.approvalReplay.approvals).toMatchObject([
+      {
+        id: 'r.c',
+        presentation: { commandText: 'rm -r build', allowedDecisions: ['allow-once', 'deny'] },
+      },
+    ]);
+    const hidden = await reader.call('sessions.messages.subscribe', follow);
+    expect(hidden.payload.approvalReplay.approvals).toEqual([]);
+  });
+
   test('is told to operators who may answer, and to nobody else', async () => {
     const { client, system, gateway } = await openAll();
     const reader = await openClient(gateway, { scopes: ['operator.read', 'operator.write'] });
@@ -89,6 +106,51 @@ describe('a command that waits for a person', () => {
     keep(system, asked('long', { title, detail: `In the workspace: ${command}` }));
     const { payload } = await client.call('exec.approval.get', { id: 'long' });
     expect((payload as { commandText: string }).commandText).toContain('; rm -r build');
+  });
+
+  test('is read with how it ended, and answered once, as one question of any kind', async () => {
+    const { client, system } = await openAll();
+    decideFirst(system);
+    keep(system, asked('a'));
+    const got = await client.call('approval.get', { id: 'a' });
+    expect(got.payload.approval).toMatchObject({
+      status: 'pending',
+      urlPath: '/approve/a',
+      presentation: { kind: 'exec', commandText: 'rm -r build', agentId: 'main' },
+    });
+    const answer = { id: 'a', kind: 'exec', decision: 'allow-once' };
+    const first = await client.call('approval.resolve', answer);
+    expect(first.payload).toMatchObject({
+      applied: true,
+      approval: {
+        status: 'allowed',
+        decision: 'allow-once',
+        reason: 'user',
+        resolver: { kind: 'channel', id: 'operator' },
+      },
+    });
+    const late = await client.call('approval.resolve', { ...answer, decision: 'deny' });
+    expect(late.payload).toMatchObject({ applied: false, approval: { decision: 'allow-once' } });
+    expect((await client.call('approval.get', { id: 'a' })).payload).toEqual({
+      approval: late.payload.approval,
+    });
+  });
+
+  test('that nobody answered has ended as expired, and one taken back as cancelled', async () => {
+    const { client, system } = await openAll();
+    keep(system, asked('old', { state: 'expired', decided_at: '2026-01-01T00:30:00.000Z' }));
+    keep(system, asked('back', { state: 'expired', decided_at: '2026-01-01T00:10:00.000Z' }));
+    const ended = async (id: string) =>
+      (await client.call('approval.get', { id })).payload.approval;
+    expect(await ended('old')).toMatchObject({ status: 'expired', reason: 'timeout' });
+    expect(await ended('back')).toMatchObject({ status: 'cancelled', reason: 'run-aborted' });
+    const late = { id: 'old', kind: 'exec', decision: 'deny' };
+    const { payload } = await client.call('approval.resolve', late);
+    expect(payload).toMatchObject({ applied: false, approval: { status: 'expired' } });
+    const plugin = await client.call('approval.resolve', { ...late, kind: 'plugin' });
+    expect(plugin.error).toMatchObject({ message: expect.stringMatching(/\/kind is exec/) });
+    const none = await client.call('approval.get', { id: 'none' });
+    expect(none.error?.details).toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
   });
 
   test('is listed, read and answered; every operator is told who decided, once', async () => {

@@ -320,5 +320,7 @@ describe('a page that is opened', () => {
   test('lists of what troupe has none of are empty, for clients that need them', async () => {
     expect(await call('question.list')).toEqual({ questions: [] });
     expect(await call('plugin.approval.list')).toEqual([]);
+    expect(await call('openclaw.approval.list')).toEqual([]);
+    expect(await call('last-heartbeat')).toBeNull();
   });
 });

@@ -1,0 +1,99 @@
+/**
+ * `approval.get` and `approval.resolve`: one question and how it ended, whatever kind it is of. The
+ * kinds of plugins and of the system agent have no counterpart: every question here is about a
+ * command (SX3).
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { EXEC_DECISIONS, ExecApprovalGetParams, ExecApprovalResolveParams } from './approvals.ts';
+import type { MethodArea } from './method.ts';
+import { closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+
+const asked = {
+  id: NonEmpty,
+  /** of the page on which a person may answer */
+  urlPath: NonEmpty,
+  createdAtMs: Count,
+  expiresAtMs: Count,
+  presentation: Type.Object(
+    {
+      kind: Type.Literal('exec'),
+      commandText: NonEmpty,
+      commandPreview: Nullable(Text),
+      host: Nullable(Text),
+      nodeId: Nullable(NonEmpty),
+      agentId: Nullable(NonEmpty),
+      allowedDecisions: Type.Array(oneOf(EXEC_DECISIONS), { minItems: 1, maxItems: 3 }),
+    },
+    closed,
+  ),
+};
+
+const ended = {
+  ...asked,
+  resolvedAtMs: Count,
+  resolver: Optional(
+    Type.Object({ kind: oneOf(['device', 'channel']), id: Optional(NonEmpty) }, closed),
+  ),
+};
+
+const Pending = Type.Object({ ...asked, status: Type.Literal('pending') }, closed);
+const Ended = Type.Union([
+  Type.Object(
+    {
+      ...ended,
+      status: Type.Literal('allowed'),
+      decision: oneOf(['allow-once', 'allow-always']),
+      reason: Type.Literal('user'),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      ...ended,
+      status: Type.Literal('denied'),
+      decision: Type.Literal('deny'),
+      reason: Type.Literal('user'),
+    },
+    closed,
+  ),
+  Type.Object(
+    { ...ended, status: Type.Literal('expired'), reason: Type.Literal('timeout') },
+    closed,
+  ),
+  /** who asked waits for the answer no longer */
+  Type.Object(
+    { ...ended, status: Type.Literal('cancelled'), reason: Type.Literal('run-aborted') },
+    closed,
+  ),
+]);
+export type ApprovalEnded = Static<typeof Ended>;
+
+const ApprovalGetResult = Type.Object({ approval: Type.Union([Pending, Ended]) });
+export type ApprovalGetResult = Static<typeof ApprovalGetResult>;
+
+export const ApprovalResolveParams = Type.Object(
+  {
+    ...ExecApprovalResolveParams.properties,
+    kind: oneOf(['exec', 'plugin', 'system-agent']),
+    decision: oneOf(EXEC_DECISIONS),
+  },
+  closed,
+);
+export type ApprovalResolveParams = Static<typeof ApprovalResolveParams>;
+
+/** `applied` false: it was decided before, and `approval` says how. */
+const ApprovalResolveResult = Type.Object({ applied: Type.Boolean(), approval: Ended });
+export type ApprovalResolveResult = Static<typeof ApprovalResolveResult>;
+
+export const approvalRecordMethods = {
+  'approval.get': {
+    params: ExecApprovalGetParams,
+    result: ApprovalGetResult,
+    scope: 'operator.approvals',
+  },
+  'approval.resolve': {
+    params: ApprovalResolveParams,
+    result: ApprovalResolveResult,
+    scope: 'operator.approvals',
+  },
+} as const satisfies MethodArea;
