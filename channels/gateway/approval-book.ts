@@ -156,7 +156,7 @@ export class ApprovalBook {
 }
 
 /** Questions go to those who may answer them. */
-const mayAnswer = ({ client }: Connection): boolean =>
+export const mayAnswer = ({ client }: Connection): boolean =>
   client !== undefined &&
   client.scopes.some((scope) => scope === 'operator.approvals' || scope === 'operator.admin');
 

@@ -44,7 +44,8 @@ type Parts = {
   readonly tenant: string;
   /** name of this run of the gateway */
   readonly gateway: string;
-  readonly connections: ReadonlySet<Connection>;
+  /** who may be told: open connections, and those whose clients may come back */
+  readonly connections: Iterable<Connection>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly payloads?: Payloads | undefined;

@@ -45,7 +45,13 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
   const talk = openTalk(house, tenant, hall);
   const { connections, audience } = hall;
   const base = { system, tenant, connections, clock };
-  const devices = new DeviceBook({ ...base, gateway: bootId, log, payloads: options.payloads });
+  const devices = new DeviceBook({
+    ...base,
+    connections: audience.everybody,
+    gateway: bootId,
+    log,
+    payloads: options.payloads,
+  });
   const guard = new DeviceGuard(base);
   const approvals = new ApprovalBook(system.index, tenant, clock, audience.everybody);
   const audit = new AuditTrail({ system, tenant, gateway: bootId, clock, log });

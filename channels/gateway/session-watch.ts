@@ -100,8 +100,14 @@ export class SessionWatch implements Watch {
     followers.set(connection, NEVER);
     this.#forgetAtEnd(connection);
     const actor = address(this.#parts.tenant, 'session', sessionKey);
-    const last = await this.#parts.system.transcripts.last(actor);
-    if (followers.has(connection)) followers.set(connection, last);
+    try {
+      const last = await this.#parts.system.transcripts.last(actor);
+      if (followers.has(connection)) followers.set(connection, last);
+    } catch (error) {
+      // Else it would be taken for a follower, and never be told anything.
+      this.unfollow(connection, sessionKey);
+      throw error;
+    }
   }
 
   unfollow(connection: Connection, sessionKey: string): void {

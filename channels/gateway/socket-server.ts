@@ -26,7 +26,12 @@ import type { Door } from './door.ts';
 import type { Doors } from './doors.ts';
 import type { GatewayOptions } from './options.ts';
 import { type Arrival, challengeFrame, type Gate, greet, helloOk } from './handshake.ts';
-import { CONNECTIONS_MAX, HANDSHAKE_BYTES_MAX, UNAUTHENTICATED_PER_IP_MAX } from './limits.ts';
+import {
+  CLOSE_GRACE_MS,
+  CONNECTIONS_MAX,
+  HANDSHAKE_BYTES_MAX,
+  UNAUTHENTICATED_PER_IP_MAX,
+} from './limits.ts';
 import { serve } from './methods/index.ts';
 import { accountOf, type AddressList, remoteOf } from './remote.ts';
 import { whoisByTailscale } from './tailscale.ts';
@@ -91,7 +96,12 @@ export class SocketServer {
       (connection) => new Promise<void>((resolve) => connection.onGone(resolve)),
     );
     for (const connection of this.#all) connection.close(CLOSE.restart, reason);
+    // Also those that were closing before, and never finish it.
+    const cancel = this.#options.clock.after(CLOSE_GRACE_MS, () => {
+      for (const connection of this.#all) connection.terminate();
+    });
     await Promise.all(gone);
+    cancel();
     this.#server.close();
   }
 

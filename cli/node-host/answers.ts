@@ -56,9 +56,10 @@ export class Answers {
     return 'begin';
   }
 
+  /** @throws when the disk does not take it: then the command counts as cut off */
   end(id: string, answer: Answer): void {
-    this.#write(id, JSON.stringify(answer));
     this.#running.delete(id);
+    this.#write(id, JSON.stringify(answer));
   }
 
   #read(id: string): string | undefined {

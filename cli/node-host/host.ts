@@ -159,13 +159,27 @@ export class NodeHost {
 
   /** Never rejects. */
   async #invoked(event: NodeInvokeRequestEvent): Promise<void> {
-    const { answers } = this.#o;
-    const known = answers.begin(event.id);
+    const known = this.#begin(event.id);
     if (known === 'running') return;
     if (known !== 'begin') return this.#answer(event.id, known);
     const answer = await this.#outcome(event);
-    answers.end(event.id, answer);
+    try {
+      this.#o.answers.end(event.id, answer);
+    } catch (error) {
+      this.#say(`the answer to ${event.id} was not kept: ${errorData(error).message}`);
+    }
     await this.#answer(event.id, answer);
+  }
+
+  /** What can not be noted is not begun. */
+  #begin(id: string): ReturnType<Answers['begin']> {
+    try {
+      return this.#o.answers.begin(id);
+    } catch (error) {
+      this.#say(`the command ${id} was not noted: ${errorData(error).message}`);
+      const message = 'the node can not keep answers on its disk now: nothing was done';
+      return { ok: false, error: { code: 'UNAVAILABLE', message } };
+    }
   }
 
   async #outcome({ id, command, paramsJSON, timeoutMs }: NodeInvokeRequestEvent): Promise<Answer> {

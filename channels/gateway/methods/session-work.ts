@@ -15,6 +15,7 @@ import type {
 import type { SessionReceive } from '../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
 import type { SessionSet } from '../../../protocols/session-settings.ts';
+import { mayAnswer } from '../approval-book.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { absentTable } from './absent.ts';
@@ -147,12 +148,14 @@ const keyIn = (
   sessionRow(door, key, agentId) ??
   fullSessionKey(door.names, { sessionKey: key, ...(agentId === undefined ? {} : { agentId }) });
 
-/** Questions of the session that wait, as `session.approval` would have told them. */
-const approvalReplay = ({ door }: Request, sessionKey: string, agentId: string) => ({
+/**
+ * Questions of the session that wait, as `session.approval` would have told them: to who may answer
+ * them.
+ */
+const approvalReplay = ({ door, connection }: Request, sessionKey: string, agentId: string) => ({
   sessionKey,
   updatedAtMs: door.clock.wallMs(),
-  approvals: door.approvals
-    .list()
+  approvals: (mayAnswer(connection) ? door.approvals.list() : [])
     .filter(({ request }) => request.sessionKey === sessionKey)
     .map(({ id, createdAtMs, expiresAtMs, request }) => ({
       id,
@@ -167,7 +170,7 @@ const approvalReplay = ({ door }: Request, sessionKey: string, agentId: string) 
         host: null,
         nodeId: null,
         agentId,
-        allowedDecisions: ['allow-once', 'allow-always', 'deny'],
+        allowedDecisions: request.allowedDecisions,
       },
       status: 'pending',
     })),

@@ -57,6 +57,22 @@ describe('gateways', () => {
     expect(version(alone)).toBeGreaterThan(version(both));
   });
 
+  test('say nothing more after their goodbye, whoever was connected to them', async () => {
+    const [system, clock] = [new FakeSessionSystem(), new StillClock()];
+    const gateway = await openGateway(system, { clock });
+    await openClient(gateway);
+    const said: string[] = [];
+    const publish = system.bus.publish.bind(system.bus);
+    system.bus.publish = (subject, payload) => {
+      if (subject.startsWith('gateways.')) said.push((payload as { type: string }).type);
+      publish(subject, payload);
+    };
+    await gateway.close();
+    clock.move(60_000);
+    clock.move(60_000);
+    expect(said).toEqual(['gateway.left']);
+  });
+
   test('that come later ask who is there', async () => {
     const [bus, clock] = [new FakeBus(), new StillClock()];
     peersOn(bus, clock, 'first');

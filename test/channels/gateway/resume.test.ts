@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { type DeviceNotice, devicesTopic } from '../../../protocols/device.ts';
 import type { Client, Frame } from './client.ts';
 import { connectParams, eventually, MAIN } from './client.ts';
 import { challengeOf, newDevice, signed } from './device-identity.ts';
@@ -42,6 +43,20 @@ const textOf = (frames: readonly Frame[]): string => {
 const numbersOf = (client: Client) => client.frames.flatMap(({ seq }) => seq ?? []);
 
 describe('events.resume', () => {
+  test('tells what became of devices meanwhile', async () => {
+    const { client: first, gateway, system } = await openAll();
+    const watcher = await openClient(gateway);
+    await cut(first, watcher);
+    const deviceId = 'a'.repeat(64);
+    const notice = { type: 'device.changed', deviceId, what: 'online' } satisfies DeviceNotice;
+    system.bus.publish(devicesTopic('default'), notice);
+    await watcher.frame(({ event }) => event === 'node.presence');
+    const second = await openClient(gateway);
+    expect((await second.call('events.resume', lost(first))).payload.resumed).toBe(true);
+    const told = await second.frame(({ event }) => event === 'node.presence');
+    expect(told.payload).toMatchObject({ nodeId: deviceId, connected: true });
+  });
+
   test('tells what was missed behind its answer, in order and once, and goes on', async () => {
     const { client: first, gateway, system } = await openAll();
     const watcher = await openClient(gateway);

@@ -1,5 +1,13 @@
 /** A machine as a node: the real host on a real gateway, with real device actors (ND2). */
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -168,6 +176,9 @@ test('files are read and written under the named folders, and no link leads out 
     ['fs.write', { path: join(folder, 'ro', 'c.txt'), content: 'x' }],
   ] as const)
     expect((await invoke(nodeId, command, params)).error).toMatchObject({ code: 'FORBIDDEN' });
+  const link = join(folder, 'rw', 'link');
+  const refused = await invoke(nodeId, 'fs.read', { path: link });
+  expect(refused.error.message).toBe(`${link} leads out of the folder that this node offers`);
   expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('no');
 });
 
@@ -184,4 +195,16 @@ test('a command that was cut off by the end of the host is told as unknown and n
   expect(after.begin('one')).toMatchObject({ ok: false, error: { code: 'UNAVAILABLE' } });
   after.end('two', { ok: true, payloadJSON: '1' });
   expect(new Answers(place).begin('two')).toEqual({ ok: true, payloadJSON: '1' });
+});
+
+test('a command that can not be noted on the disk is not begun, and the node lives', async () => {
+  const nodeId = await serve({ mode: 'allow', allow: [] });
+  const mark = join(folder, 'mark');
+  rmSync(join(folder, 'answers'), { recursive: true });
+  const refused = await invoke(nodeId, 'system.run', { command: ['touch', mark] });
+  expect(refused.error).toMatchObject({ message: expect.stringContaining('nothing was done') });
+  expect(existsSync(mark)).toBe(false);
+  mkdirSync(join(folder, 'answers'));
+  const done = await invoke(nodeId, 'system.run', { command: ['touch', mark] });
+  expect(done.payload.payload).toMatchObject({ success: true });
 });

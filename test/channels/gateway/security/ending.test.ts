@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { connectParams, eventually } from '../client.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
@@ -39,4 +40,27 @@ test('what a client sends after it was told to go is not done', async () => {
     'the message of who is still there',
   );
   expect(system.asked.some(({ options }) => options.key === 'late')).toBe(false);
+});
+
+test('a client that never finishes its goodbye does not keep the gateway from closing', async () => {
+  const gateway = await openGateway();
+  const { port } = new URL(gateway.url);
+  const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+  let heard = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => (heard = Buffer.concat([heard, chunk])));
+  socket.on('error', () => {});
+  const upgrade = [
+    'GET / HTTP/1.1',
+    'Host: 127.0.0.1',
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+  ];
+  const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+  socket.write([...upgrade, key, 'Sec-WebSocket-Version: 13', '', ''].join('\r\n'));
+  await eventually(() => heard.includes('connect.challenge') || undefined, 'the challenge');
+  // An empty close frame, masked by zeros, as a client says it; its own end never comes.
+  socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
+  await eventually(() => (heard.at(-2) === 0x88 && heard.at(-1) === 0) || undefined, 'its answer');
+  await gateway.close();
+  socket.destroy();
 });
