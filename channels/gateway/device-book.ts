@@ -27,7 +27,7 @@ import type { Scope } from '../../protocols/gateway/index.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import { type Client, type Connection, eventHead } from './connection.ts';
-import { DEVICE_TELL_MS, NODE_DELIVERED_MAX } from './limits.ts';
+import { DEVICE_TELL_AGAIN_MS, DEVICE_TELL_MS, NODE_DELIVERED_MAX } from './limits.ts';
 import type { Logger } from './log.ts';
 import { faceOf, replaysOf, surfaceOf } from './node-surface.ts';
 import { pairChange, pairRequested, pairResolved, pendingNode } from './node-rows.ts';
@@ -73,13 +73,25 @@ export class DeviceBook {
     );
   }
 
-  /** A node has said hello. Its device is told what it can do. Never rejects. */
+  /**
+   * A node has said hello. Its device is told what it can do, until it has answered or the node has
+   * left: else a node that came while its shard moved would be there and never be invoked. Never
+   * rejects.
+   */
   async joined(connection: Connection): Promise<void> {
     const { client } = connection;
     if (client?.role !== 'node' || client.deviceId === undefined) return;
     const { deviceId } = client;
-    this.#nodes.set(connection.id, { connection, client, deviceId, delivered: new Set() });
-    await this.#told(deviceId, client, {
+    const node = { connection, client, deviceId, delivered: new Set<string>() };
+    this.#nodes.set(connection.id, node);
+    while (this.#nodes.get(connection.id) === node) {
+      if ((await this.#tellOnline(node)) !== NO_ANSWER) return;
+      await this.#pause(connection);
+    }
+  }
+
+  #tellOnline({ connection, client, deviceId }: Node): Promise<unknown> {
+    return this.#told(deviceId, client, {
       type: 'device.online',
       gateway: this.#parts.gateway,
       connId: connection.id,
@@ -87,6 +99,20 @@ export class DeviceBook {
       face: faceOf(client.params, connection.remoteAddress),
       ...(client.needsNobody ? { approved: true } : {}),
       ...(replaysOf(client.params) ? { replays: true } : {}),
+    });
+  }
+
+  /** Ends with the connection. */
+  #pause(connection: Connection): Promise<void> {
+    return new Promise((resolve) => {
+      let release = () => {};
+      const end = () => {
+        cancel();
+        release();
+        resolve();
+      };
+      const cancel = this.#parts.clock.after(DEVICE_TELL_AGAIN_MS, end);
+      release = connection.lease(end);
     });
   }
 
@@ -179,7 +205,7 @@ export class DeviceBook {
   async #takes({ connection, client, deviceId }: Node, id: string): Promise<boolean> {
     const event = { type: 'device.taken', id, connId: connection.id };
     const answer = await this.#told(deviceId, client, event);
-    return (answer as { taken?: boolean } | undefined)?.taken ?? false;
+    return answer !== NO_ANSWER && ((answer as { taken?: boolean } | undefined)?.taken ?? false);
   }
 
   #cancel({ connection, deviceId, delivered }: Node, { id }: DeviceCancel): void {
@@ -251,7 +277,10 @@ export class DeviceBook {
     }
   }
 
-  /** Says it to the actor; a word that does not arrive is logged. Never rejects. */
+  /**
+   * Says it to the actor; a word that does not arrive is logged, and NO_ANSWER. Never rejects;
+   * undefined: it is refused.
+   */
   async #told(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
     const { system, tenant, log } = this.#parts;
     const to = deviceAddress(tenant, deviceId);
@@ -261,15 +290,18 @@ export class DeviceBook {
           ? await system.tell(to, event, { principal, repeatable: true })
           : await system.ask(to, event, { principal, repeatable: true, timeoutMs: DEVICE_TELL_MS });
       if (answer.kind === 'answered') return answer.result;
-      if (answer.kind !== 'refused') return undefined;
+      if (answer.kind !== 'refused') return NO_ANSWER;
       log.warn({ deviceId, event: event.type, error: answer.error }, 'gateway: a device refuses');
+      return undefined;
     } catch (error) {
       const shown = errorData(error);
       log.warn({ deviceId, event: event.type, error: shown }, 'gateway: no device was told');
+      return NO_ANSWER;
     }
-    return undefined;
   }
 }
+
+const NO_ANSWER = Symbol('no answer');
 
 const PAGE_ROWS = 500;
 const PAIRING: readonly Scope[] = ['operator.pairing', 'operator.admin'];

@@ -156,6 +156,8 @@ export const TASKS_READ_MAX = 10_000;
 
 /** How long a device may take to be told that its node is here. */
 export const DEVICE_TELL_MS = 10_000;
+/** Then it is told again, after so long. */
+export const DEVICE_TELL_AGAIN_MS = 1_000;
 /** Commands without an answer that are known to have been written to a node's connection. */
 export const NODE_DELIVERED_MAX = 1_000;
 /** A caller of a command waits so much longer than the device, which ends it by itself. */

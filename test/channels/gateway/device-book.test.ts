@@ -1,0 +1,52 @@
+import { afterEach, expect, test } from 'vitest';
+import { DEVICE_TELL_AGAIN_MS } from '../../../channels/gateway/limits.ts';
+import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
+import { connectParams, eventually } from './client.ts';
+import { helloAs, newDevice } from './device-identity.ts';
+import { FakeSessionSystem } from './fake-session-system.ts';
+import { closeAll, openGateway, openStranger } from './opened.ts';
+import { StillClock } from './still-clock.ts';
+
+afterEach(closeAll);
+
+test('a node whose device did not answer is told to it again, until it answers or the node leaves', async () => {
+  const [system, clock, device] = [new FakeSessionSystem(), new StillClock(), newDevice()];
+  const node = { scopes: [], approvedAt: 1, approvedBy: 'ann', tokenHash: 'x', tokenAt: 1 };
+  const row: DeviceRow = {
+    deviceId: device.id,
+    publicKey: device.publicKey,
+    face: {},
+    createdAt: 1,
+    roles: { node },
+    requests: [],
+  };
+  system.kept.table<DeviceRow>(DEVICES_INDEX).set(device.id, row);
+  system.others['device.online'] = () => ({ kind: 'timeout', id: 'x' });
+  const gateway = await openGateway(system, { clock });
+  const told = () => system.asked.filter(({ event }) => event.type === 'device.online').length;
+  const toldAgain = async (times: number) => {
+    await eventually(() => {
+      clock.move(DEVICE_TELL_AGAIN_MS);
+      return told() >= times || undefined;
+    }, `${times} tellings`);
+  };
+  const params = connectParams({ role: 'node', scopes: [] });
+  const connect = async () => {
+    const client = await openStranger(gateway);
+    expect((await helloAs(client, device, params as Parameters<typeof helloAs>[2])).ok).toBe(true);
+    return client;
+  };
+  const first = await connect();
+  await toldAgain(3);
+  await first.close();
+  const before = told();
+  system.others['device.online'] = () => ({ kind: 'answered', result: { surface: 'approved' } });
+  await connect();
+  await eventually(() => told() > before || undefined, 'the second node');
+  const after = told();
+  for (let n = 0; n < 5; n++) {
+    clock.move(DEVICE_TELL_AGAIN_MS);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(told()).toBe(after);
+});
