@@ -6,7 +6,11 @@ import type { Edge, Identity } from '../channels/edge/edge.ts';
 import { createIdentity } from '../channels/edge/identity/create-identity.ts';
 import { localIssuer, localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
 import { AuditTrail } from '../channels/gateway/audit-trail.ts';
-import { type Operator, operatorOf } from '../channels/edge/identity/operator.ts';
+import {
+  installationOperatorOf,
+  type Operator,
+  operatorOf,
+} from '../channels/edge/identity/operator.ts';
 import type { Offers } from '../channels/edge/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
@@ -39,6 +43,7 @@ import { observed } from './observed.ts';
 import { createOffers } from './offers.ts';
 import { localAgents, RegistryBeat } from './registry-beat.ts';
 import type { TaskParts } from './task-parts.ts';
+import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 export type A2a = {
@@ -91,40 +96,50 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     onRequest: observed(crew.metrics, systemClock),
   });
   const edge = withOpenedResults(served, (view) => tasks.sealer.openResult(view));
-  const trail = new AuditTrail({
-    system,
-    tenant: TENANT,
-    gateway: 'http',
-    clock: systemClock,
-    log: crew.log,
-  });
-  const operator = noted(operatorOf(identity), trail);
+  const trails = openTrails(parts);
+  const operator = trails.noted(operatorOf(identity, TENANT));
+  const installation = trails.noted(installationOperatorOf(identity, TENANT));
   const metering = {
     writer: { authenticate: metered(identity, taken) },
     reader: { authenticate: metered(identity, reads) },
   };
-  const routes = routesOf({ ...parts, transports, edge, identity, offers, operator, ...metering });
+  const all = { ...parts, transports, edge, identity, offers, operator, installation };
+  const routes = routesOf({ ...all, ...metering });
   const close = () => {
     beat.close();
     edge.close();
-    return trail.close();
+    return trails.close();
   };
   beat.see(TENANT);
   return { edge, identity, offers, routes, close };
 }
 
-/** What operators change over HTTP stands in the audit (GW3). */
-const noted =
-  (operator: Operator, trail: AuditTrail): Operator =>
-  async (incoming) => {
-    const caller = await operator(incoming);
-    const { method = 'GET', url = '/', socket } = incoming.request;
-    if (method !== 'GET' && method !== 'HEAD') {
-      const path = url.split(/[?#]/, 1)[0] ?? '/';
-      trail.byHttp(caller.sub, `${method} ${path}`, socket.remoteAddress);
-    }
-    return caller;
+/** What operators change over HTTP stands in the audit of their tenant (GW3, SX4). */
+const openTrails = ({ system, crew: { log } }: Pick<Parts, 'system' | 'crew'>) => {
+  const trails = new Map<string, AuditTrail>();
+  const trailOf = (tenant: string): AuditTrail => {
+    const known = trails.get(tenant);
+    const trail =
+      known ?? new AuditTrail({ system, tenant, gateway: 'http', clock: systemClock, log });
+    trails.set(tenant, trail);
+    return trail;
   };
+  const noted =
+    (operator: Operator): Operator =>
+    async (incoming) => {
+      const caller = await operator(incoming);
+      const { method = 'GET', url = '/', socket } = incoming.request;
+      if (method !== 'GET' && method !== 'HEAD') {
+        const path = url.split(/[?#]/, 1)[0] ?? '/';
+        trailOf(caller.tenant).byHttp(caller.sub, `${method} ${path}`, socket.remoteAddress);
+      }
+      return caller;
+    };
+  const close = async () => {
+    await Promise.all([...trails.values()].map((trail) => trail.close()));
+  };
+  return { noted, close };
+};
 
 /** What this code offers, told to the registries of the tenants that are seen here. */
 export const registryBeat = ({ system, crew, tasks }: Omit<Parts, 'config'>): RegistryBeat =>
@@ -137,12 +152,14 @@ export const registryBeat = ({ system, crew, tasks }: Omit<Parts, 'config'>): Re
 function identityOf({ config, system, crew }: Parts): Identity {
   const { a2a, gateway, home } = config;
   const { mode, token, password } = gateway.auth;
+  const tenancy = tenancyOf(config);
   const secret = mode === 'token' ? token : mode === 'password' ? password : undefined;
   return createIdentity({
     issuers: [localIssuer(home), ...a2a.issuers],
     resource: a2a.resource,
     tenant: TENANT,
     gatewayToken: secret?.reveal(),
+    tenantOfToken: (shown) => tenancy.ofToken(shown),
     open: mode === 'none',
     keys: (tenant, kid) => system.index.get<KeyRow>(KEYS_INDEX, tenant, kid),
     clock: systemClock,
@@ -158,8 +175,13 @@ type Served = Parts & {
   readonly writer: Pick<Identity, 'authenticate'>;
   readonly reader: Pick<Identity, 'authenticate'>;
   readonly offers: Offers;
+  /** of any tenant, and in it alone */
   readonly operator: Operator;
+  /** of what is one for all tenants */
+  readonly installation: Operator;
 };
+
+const now = (): number => systemClock.wallMs();
 
 /** Every route of the door, one line a file. */
 const routesOf = ({
@@ -174,6 +196,7 @@ const routesOf = ({
   reader,
   offers,
   operator,
+  installation,
 }: Served): readonly Route[] => [
   ...envelopeRoutes(edge),
   ...taskRoutes({ edge, identity }),
@@ -195,19 +218,19 @@ const routesOf = ({
     env: config.nats.env,
     publicUrl: tasks.publicUrl,
   }),
-  ...deadLetterRoutes({ system, operator }),
+  ...deadLetterRoutes({ system, operator: installation }),
   ...approvalRoutes({ system, operator }),
   ...scheduleRoutes({ system, operator }),
   ...conversationRoutes({ system, operator }),
-  ...subagentRoutes({ system, operator, now: () => systemClock.wallMs() }),
-  ...usageRoutes({ system, operator, now: () => systemClock.wallMs() }),
+  ...subagentRoutes({ system, operator, now }),
+  ...usageRoutes({ system, operator, now }),
   ...traceRoutes({ system, operator }),
-  ...decisionRoutes({ system, operator, tenant: TENANT }),
-  ...metricsRoutes({ metrics, operator }),
-  ...sloRoutes({ system, metrics, operator, tenant: TENANT, now: () => systemClock.wallMs() }),
+  ...decisionRoutes({ system, operator: installation, tenant: TENANT }),
+  ...metricsRoutes({ metrics, operator: installation }),
+  ...sloRoutes({ system, metrics, operator: installation, tenant: TENANT, now }),
   ...keyRoutes({
     system,
-    operator,
+    operator: installation,
     tenant: TENANT,
     published: async () => [
       tasks.sealer.publicJwk,

@@ -8,10 +8,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../runtime/index.ts';
 import { type AuthFailures, type GatewayAuth, sameSecret } from './access.ts';
+import type { Tenancy } from '../tenancy.ts';
 import { accountOf, type AddressList, remoteOf } from './remote.ts';
 
 type Parts = {
   readonly auth: GatewayAuth;
+  /** whose tokens are no guesses either */
+  readonly tenancy?: Pick<Tenancy, 'ofToken'> | undefined;
   readonly failures: AuthFailures;
   readonly proxies: AddressList;
   readonly clock: Clock;
@@ -33,17 +36,15 @@ export class BearerGuesses {
    */
   lockedForMs(request: IncomingMessage): number {
     const given = BEARER.exec(request.headers.authorization ?? '')?.[1];
-    const { auth, failures, proxies, clock } = this.#parts;
+    const { auth, tenancy, failures, proxies, clock } = this.#parts;
     const secrets = [auth.token, auth.password].filter((secret) => secret !== undefined);
     if (given === undefined || JWT.test(given) || secrets.length === 0) return 0;
     const from = accountOf(remoteOf(request, proxies));
     const now = clock.monotonicMs();
     const lockedMs = failures.lockedForMs(from, now);
     if (lockedMs > 0) return lockedMs;
-    const isRight = [auth.token, auth.password].some(
-      (secret) => secret && sameSecret(given, secret),
-    );
-    if (!isRight) failures.count(from, now);
+    const isOwn = secrets.some((secret) => sameSecret(given, secret));
+    if (!isOwn && tenancy?.ofToken(given) === undefined) failures.count(from, now);
     return 0;
   }
 }

@@ -37,6 +37,8 @@ export type OnMessage = (
 export type Door = {
   readonly system: System;
   readonly tenant: string;
+  /** the tenant is the installation's own: its people run it */
+  readonly isHome: boolean;
   readonly names: AgentNames;
   readonly authMode: GatewayAuth['mode'];
   readonly version: string;

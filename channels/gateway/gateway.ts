@@ -53,7 +53,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const sockets = new SocketServer(doors, failures, proxies, options);
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
-  const guesses = new BearerGuesses({ auth, failures, proxies, clock });
+  const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies, clock });
   const http = createServer(
     SERVER_OPTIONS,
     httpListener({ system, page, routes, authMode: auth.mode, guesses }),

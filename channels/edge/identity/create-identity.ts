@@ -1,7 +1,7 @@
 /**
- * Identity: who comes, and whether an envelope is their word (EN12). Three ways in: the gateway's
- * own token, a JWT of an issuer that the configuration names, and, where the gateway asks nobody
- * (`gateway.auth.mode` "none", loopback only), no token at all.
+ * Identity: who comes, and whether an envelope is their word (EN12). Ways in: the gateway's own
+ * token, that of a tenant, a JWT of an issuer that the configuration names, and, where the gateway
+ * asks nobody (`gateway.auth.mode` "none", loopback only), no token at all.
  *
  * Work that somebody without a token can cause is bounded: a size limit, one digest, one look into
  * two bounded maps; a token that was refused is refused again without a verification for 5 s.
@@ -26,6 +26,8 @@ export type IdentityOptions = {
   readonly tenant: string;
   /** the gateway's token or password; undefined: nobody comes in by one */
   readonly gatewayToken?: string | undefined;
+  /** which tenant a token makes its bearer the operator of */
+  readonly tenantOfToken?: (token: string) => string | undefined;
   /** `gateway.auth.mode` is "none": who sends no token is the operator. Loopback only */
   readonly open?: boolean;
   /** rows of the index `keys` */
@@ -77,6 +79,8 @@ class TokenIdentity implements Identity {
     if (token === undefined) throw unauthorized('the header has not the form Bearer TOKEN');
     const digest = digestOf(token);
     if (this.#own && timingSafeEqual(digest, this.#own)) return this.#operator;
+    const tenant = this.#options.tenantOfToken?.(token);
+    if (tenant !== undefined) return { ...this.#operator, tenant };
     return this.#known(digest.toString('latin1'), token);
   }
 

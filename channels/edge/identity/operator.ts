@@ -1,7 +1,10 @@
 /**
- * Operator: who may turn the installation's own handles (keys, dead letters, approvals) over HTTP:
- * who holds the gateway's token, or one of the own tenant with the role `operator`. A program that
- * must sign its envelopes is none: a request to a route bears no signature.
+ * Operator: who may turn handles over HTTP: who holds the gateway's token or a tenant's, or one of
+ * the installation's own tenant with the role `operator`. A program that must sign its envelopes is
+ * none: a request to a route bears no signature.
+ *
+ * Invariant: an operator of another tenant than the installation's own acts in that one alone
+ * (SX4); what is of the whole installation (keys, dead letters, metrics) is not for him.
  */
 import { TroupeError } from '../../../protocols/errors.ts';
 import { header, type RouteRequest } from '../../http/route.ts';
@@ -11,10 +14,31 @@ import { OPERATOR } from './tokens.ts';
 /** Answers who it is. @throws TroupeError UNAUTHORIZED; FORBIDDEN when it is no operator */
 export type Operator = (request: Pick<RouteRequest, 'request'>) => Promise<Caller>;
 
+/** @param home the installation's own tenant, whose operators look after every one */
 export const operatorOf =
-  (identity: Identity): Operator =>
+  (identity: Identity, home: string): Operator =>
   async ({ request }) => {
     const caller = await identity.authenticate({ authorization: header(request, 'authorization') });
-    if (caller.roles.includes(OPERATOR) && caller.profile === 'A2A-Basic') return caller;
-    throw new TroupeError('FORBIDDEN', `this needs the role ${OPERATOR}`);
+    if (!caller.roles.includes(OPERATOR) || caller.profile !== 'A2A-Basic')
+      throw new TroupeError('FORBIDDEN', `this needs the role ${OPERATOR}`);
+    if (caller.tenant !== home && tenantsIn(request).some((named) => named !== caller.tenant))
+      throw new TroupeError('FORBIDDEN', `this token is of the tenant ${caller.tenant} alone`);
+    return caller;
   };
+
+/** For what is of the whole installation. */
+export const installationOperatorOf = (identity: Identity, home: string): Operator => {
+  const operator = operatorOf(identity, home);
+  return async (incoming) => {
+    const caller = await operator(incoming);
+    if (caller.tenant === home) return caller;
+    throw new TroupeError(
+      'FORBIDDEN',
+      `this is of the whole installation, and the token of the tenant ${caller.tenant} alone`,
+    );
+  };
+};
+
+/** Those that `?tenant=` names. */
+const tenantsIn = ({ url = '/' }: RouteRequest['request']): readonly string[] =>
+  new URLSearchParams(url.split('?').slice(1).join('?')).getAll('tenant');

@@ -11,7 +11,7 @@ import type {
 } from '../../../protocols/gateway/index.ts';
 import { type MethodTable, published } from './method.ts';
 import { ANSWERED, type Request, respondEncoded } from './request.ts';
-import { setupOf } from './setup.ts';
+import { installationOf } from './setup.ts';
 import { usageTable } from './usage.ts';
 
 const health = async (request: Request) => {
@@ -74,7 +74,8 @@ const channelsStatus = ({ door }: Request): ChannelsStatusResult => ({
   channelDefaultAccountId: {},
 });
 
-const logsTail = (request: Request, params: LogsTailParams) => setupOf(request).logs.tail(params);
+const logsTail = (request: Request, params: LogsTailParams) =>
+  installationOf(request).logs.tail(params);
 
 export const systemTable: MethodTable = [
   published('health', health),

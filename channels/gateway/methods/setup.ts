@@ -20,6 +20,20 @@ export const setupOf = ({ door }: Request): Setup => {
   );
 };
 
+/**
+ * What is one for all tenants: the configuration with its secrets, the agents and their files, the
+ * log. It is the installation's own people who see and change it (SX4).
+ * @throws TroupeError FORBIDDEN to clients of other tenants; UNAVAILABLE as `setupOf`
+ */
+export const installationOf = (request: Request): Setup => {
+  const { isHome, tenant } = request.door;
+  if (isHome) return setupOf(request);
+  throw new TroupeError(
+    'FORBIDDEN',
+    `this is of the whole installation: a client of the tenant ${tenant} neither sees nor changes it`,
+  );
+};
+
 /** The agent that is meant, and its session. @throws TroupeError INVALID_ARGUMENT */
 const meant = (
   { door: { names } }: Request,
@@ -64,17 +78,17 @@ const agentsList = (request: Request) => {
 };
 
 const agentsCreate = async (request: Request, params: GatewayParams<'agents.create'>) => {
-  const { id, workspace, model, name = id } = await setupOf(request).agents.create(params);
+  const { id, workspace, model, name = id } = await installationOf(request).agents.create(params);
   return { ok: true, agentId: id, name, workspace, model };
 };
 
 const agentsUpdate = async (request: Request, params: GatewayParams<'agents.update'>) => {
-  await setupOf(request).agents.update(params);
+  await installationOf(request).agents.update(params);
   return { ok: true, agentId: params.agentId };
 };
 
 const agentsDelete = async (request: Request, params: GatewayParams<'agents.delete'>) => {
-  const { removed, failed } = await setupOf(request).agents.remove(params);
+  const { removed, failed } = await installationOf(request).agents.remove(params);
   return {
     ok: true,
     agentId: params.agentId,
@@ -87,12 +101,12 @@ const agentsDelete = async (request: Request, params: GatewayParams<'agents.dele
 
 const filesList = async (request: Request, { agentId }: GatewayParams<'agents.files.list'>) => ({
   agentId,
-  ...(await setupOf(request).agents.files(agentId)),
+  ...(await installationOf(request).agents.files(agentId)),
 });
 
 const filesGet = async (request: Request, params: GatewayParams<'agents.files.get'>) => {
   const { agentId, name } = params;
-  return { agentId, ...(await setupOf(request).agents.file(agentId, name)) };
+  return { agentId, ...(await installationOf(request).agents.file(agentId, name)) };
 };
 
 const filesSet = async (request: Request, params: GatewayParams<'agents.files.set'>) => {
@@ -100,7 +114,7 @@ const filesSet = async (request: Request, params: GatewayParams<'agents.files.se
   return {
     ok: true,
     agentId,
-    ...(await setupOf(request).agents.write(agentId, name, content)),
+    ...(await installationOf(request).agents.write(agentId, name, content)),
   };
 };
 
@@ -138,7 +152,7 @@ const modelsAuthStatus = (request: Request) => ({
 
 const skillsStatus = async (request: Request, params: GatewayParams<'skills.status'>) => {
   const { agentId } = meant(request, params);
-  const { workspace, shared, skills } = await setupOf(request).catalogs.skills(agentId);
+  const { workspace, shared, skills } = await installationOf(request).catalogs.skills(agentId);
   return { workspaceDir: workspace, managedSkillsDir: shared, agentId, skills };
 };
 
@@ -211,10 +225,10 @@ export const setupTable: MethodTable = [
   published('tools.catalog', toolsCatalog),
   published('tools.effective', toolsEffective),
   published('commands.list', commandsList),
-  published('config.get', (request) => setupOf(request).config.get()),
-  published('config.set', (request, params) => setupOf(request).config.set(params)),
-  published('config.patch', (request, params) => setupOf(request).config.patch(params)),
-  published('config.apply', (request, params) => setupOf(request).config.set(params)),
+  published('config.get', (request) => installationOf(request).config.get()),
+  published('config.set', (request, params) => installationOf(request).config.set(params)),
+  published('config.patch', (request, params) => installationOf(request).config.patch(params)),
+  published('config.apply', (request, params) => installationOf(request).config.set(params)),
   published('config.schema', (request) => setupOf(request).config.schema()),
   published('config.schema.lookup', (request, { path }) => setupOf(request).config.lookup(path)),
 ];

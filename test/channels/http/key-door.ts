@@ -43,7 +43,7 @@ export async function openKeyDoor(): Promise<KeyDoor> {
   const faults: string[] = [];
   const routes = keyRoutes({
     system,
-    operator: operatorOf(identity),
+    operator: operatorOf(identity, 'default'),
     tenant: 'default',
     published: async () => [sealer.publicJwk, ...(await localIssuerKeys(home))],
   });
