@@ -28,10 +28,11 @@ export const DEVICE_ID = /^[0-9a-f]{64}$/;
 export const PAIRING_MS = 300_000;
 /** Devices of one tenant. Doors count rows, so requests of one moment may exceed it. */
 export const DEVICES_MAX = 10_000;
-/** Of them so many that nobody has let in; then strangers are refused. */
-export const DEVICES_UNPAIRED_MAX = 100;
+/** Strangers that wait for a person, and of them those of one IP address; more are refused. */
+export const STRANGERS_MAX = 100;
+export const STRANGERS_PER_IP_MAX = 25;
 /** One that nobody let in is forgotten so long after its last request. */
-export const UNPAIRED_RETENTION_MS = 86_400_000;
+export const UNPAIRED_RETENTION_MS = 3_600_000;
 
 /** Time for a command, from the caller's request to the device's answer. */
 export const INVOKE_MS_DEFAULT = 30_000;

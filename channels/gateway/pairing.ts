@@ -3,8 +3,9 @@
  * in. Reads the device's row; where that is not enough the device actor is asked, and a person
  * after it.
  *
- * Invariants: nobody gets a scope that was not granted to the device; a stranger can make at most
- * DEVICES_UNPAIRED_MAX rows; a token is told once, to the device that it was made for.
+ * Invariants: nobody gets a scope that was not granted to the device; at most STRANGERS_MAX
+ * strangers wait for a person, and they keep nobody out who needs none; a token is told once, to
+ * the device that it was made for.
  */
 import {
   type DeviceAsk,
@@ -15,8 +16,9 @@ import {
   deviceAddress,
   DEVICES_INDEX,
   DEVICES_MAX,
-  DEVICES_UNPAIRED_MAX,
   type PairingReason,
+  STRANGERS_MAX,
+  STRANGERS_PER_IP_MAX,
 } from '../../protocols/device.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type ConnectErrorCode, SCOPES, type Scope } from '../../protocols/gateway/index.ts';
@@ -26,6 +28,7 @@ import type { Asker, Shown } from './credentials.ts';
 import { hashOfToken, newDeviceToken } from './device-tokens.ts';
 import type { Door } from './door.ts';
 import { ACCEPT_TIMEOUT_MS } from './limits.ts';
+import { networkOf } from './remote.ts';
 import { holds } from './scopes.ts';
 
 export type Admitted = {
@@ -110,10 +113,13 @@ const device = async (
     const message = 'the token of this device may not do all that was asked for: ask for less';
     return { ok: false, code: 'AUTH_SCOPE_MISMATCH', message };
   }
-  if (row === undefined && !(await hasRoom(door))) {
-    const message =
-      'pairing required, but too many devices wait for a person already: see troupe devices list';
-    return { ok: false, code: 'PAIRING_REQUIRED', message, details: { reason: 'not-paired' } };
+  const isApproved = needsNobody(auth, remote, shown);
+  if (row === undefined) {
+    const full = await fullness(door, !isApproved, faceOf(client).ip);
+    if (full !== undefined) {
+      const message = `pairing required, but ${full}`;
+      return { ok: false, code: 'PAIRING_REQUIRED', message, details: { reason: 'not-paired' } };
+    }
   }
   const answer = await ask<DeviceAsked>(door, id, {
     type: 'device.ask',
@@ -121,7 +127,7 @@ const device = async (
     role,
     scopes: [...wanted],
     face: faceOf(client),
-    ...(needsNobody(auth, remote, shown) ? { approved: true } : {}),
+    ...(isApproved ? { approved: true } : {}),
   });
   if (answer.state === 'pending') return pending(client, id, wanted, answer);
   const now = door.system.index.get<DeviceRow>(DEVICES_INDEX, door.tenant, id)?.roles[role];
@@ -206,20 +212,32 @@ const pending = (
   };
 };
 
-/** Room for one more that nobody has let in. */
-const hasRoom = async ({ system, tenant }: Door): Promise<boolean> => {
-  let all = 0;
-  let unpaired = 0;
-  await system.index.scan<DeviceRow, 'roles'>(
+/** Why there is no room for one more: in all, and for a stranger who waits, from that address. */
+const fullness = async (
+  { system, tenant, clock }: Door,
+  isStranger: boolean,
+  ip: string | undefined,
+): Promise<string | undefined> => {
+  const now = clock.wallMs();
+  const network = networkOf(ip ?? '');
+  let [all, waiting, ofAddress] = [0, 0, 0];
+  await system.index.scan<DeviceRow, 'roles' | 'requests' | 'face'>(
     DEVICES_INDEX,
     tenant,
-    { fields: ['roles'] },
-    ({ roles }) => {
+    { fields: ['roles', 'requests', 'face'] },
+    ({ roles, requests, face }) => {
       all++;
-      if (Object.keys(roles).length === 0) unpaired++;
+      if (Object.keys(roles).length > 0 || !requests.some(({ expiresAt }) => expiresAt > now))
+        return;
+      waiting++;
+      if (networkOf(face.ip ?? '') === network) ofAddress++;
     },
   );
-  return all < DEVICES_MAX && unpaired < DEVICES_UNPAIRED_MAX;
+  if (all >= DEVICES_MAX) return 'there are too many devices: remove some, see troupe devices';
+  if (!isStranger) return undefined;
+  return waiting >= STRANGERS_MAX || ofAddress >= STRANGERS_PER_IP_MAX
+    ? 'too many devices wait for a person already: answer them, see troupe devices'
+    : undefined;
 };
 
 /** What the client says of itself, cut to what a row holds. */

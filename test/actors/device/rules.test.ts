@@ -82,7 +82,7 @@ describe('a device is let in', () => {
     expect(whats).toEqual(['requested', 'expired', 'requested', 'expired']);
   });
 
-  it('never: then it is forgotten after a day', () => {
+  it('never: then it is forgotten after a while', () => {
     const device = new Stepped();
     device.ask(asks());
     device.pass(UNPAIRED_RETENTION_MS - 1);

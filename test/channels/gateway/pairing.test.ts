@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Gateway, type GatewayOptions } from '../../../channels/index.ts';
-import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
+import { type DeviceRow, DEVICES_INDEX, STRANGERS_PER_IP_MAX } from '../../../protocols/device.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Client, connectParams, eventually, TOKEN } from './client.ts';
 import { helloAs, newDevice, type TestDevice } from './device-identity.ts';
@@ -95,6 +95,33 @@ describe('a device', () => {
     const gateway = await open({ auth: { mode: 'token', token: TOKEN, allowLocal: false } });
     const { frame } = await hello(gateway, newDevice());
     expect(frame.error?.details).toMatchObject({ reason: 'not-paired' });
+  });
+
+  test('waits for nobody behind strangers who fill the places of their address', async () => {
+    const gateway = await open();
+    const from = async (address: string) => {
+      const device = newDevice();
+      const { client, frame } = await hello(gateway, device, {}, { 'x-forwarded-for': address });
+      await client.close();
+      const { requestId } = (frame.error?.details ?? {}) as { requestId?: string };
+      return { device, requestId, message: frame.error?.message };
+    };
+    const flood: Awaited<ReturnType<typeof from>>[] = [];
+    for (let at = 0; at < STRANGERS_PER_IP_MAX; at++) flood.push(await from('2001:db8::1:7'));
+    expect(flood.every(({ requestId }) => requestId !== undefined)).toBe(true);
+    const refused = await from('2001:db8::2:9');
+    expect(refused.requestId).toBeUndefined();
+    expect(refused.message).toContain('too many devices wait for a person already');
+    expect((await from('198.51.100.7')).requestId, 'of another address').toBeDefined();
+    expect((await hello(gateway, newDevice())).frame.ok, 'of this machine').toBe(true);
+    const admin = await operator(gateway);
+    await admin.call('device.pair.reject', { requestId: flood[0]!.requestId });
+    await eventually(
+      () => (row(flood[0]!.device)?.requests.length === 0 ? true : undefined),
+      'an answer frees a place',
+    );
+    expect((await from('2001:db8::2:9')).requestId, 'after an answer').toBeDefined();
+    for (const { device } of flood) await admin.call('device.pair.remove', { deviceId: device.id });
   });
 
   test('as a node is asked about twice when allowLocal is off: itself, then its commands', async () => {
