@@ -8,7 +8,7 @@ import type {
   PendingDevice,
 } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
-import { type ClientOptions, connect } from './options.ts';
+import { type ClientOptions, withGateway } from './options.ts';
 import { ago, printJson, table } from './output.ts';
 
 export type DevicesOptions = ClientOptions;
@@ -148,15 +148,8 @@ const deviceOf = async (
   throw new TroupeError('NOT_FOUND', `no device is called ${given}: see troupe devices list`);
 };
 
-const call = async <M extends GatewayMethodName>(
+const call = <M extends GatewayMethodName>(
   options: DevicesOptions,
   method: M,
   params: GatewayParams<M>,
-): Promise<GatewayResult<M>> => {
-  const client = await connect(options, { reconnect: false });
-  try {
-    return await client.request(method, params);
-  } finally {
-    client.close();
-  }
-};
+): Promise<GatewayResult<M>> => withGateway(options, (client) => client.request(method, params));

@@ -4,7 +4,7 @@ import { TroupeError } from '../protocols/errors.ts';
 import type { NodeEntry } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import type { GatewayClient } from './gateway-client.ts';
-import { type ClientOptions, connect } from './options.ts';
+import { type ClientOptions, withGateway } from './options.ts';
 import { ago, printJson, table } from './output.ts';
 
 export type InvokeOptions = ClientOptions & {
@@ -14,7 +14,7 @@ export type InvokeOptions = ClientOptions & {
 };
 
 export const list = (options: ClientOptions): Promise<number> =>
-  withGateway(options, async (client) => {
+  toldBy(options, async (client) => {
     const listed = await client.request('node.list', {});
     if (options.json) printJson(listed);
     else if (listed.nodes.length === 0)
@@ -45,13 +45,13 @@ const cells = (node: NodeEntry, now: number): string[] => [
 ];
 
 export const describe = (node: string, options: ClientOptions): Promise<number> =>
-  withGateway(options, async (client) => {
+  toldBy(options, async (client) => {
     const { nodeId } = await nodeBy(client, node);
     printJson(await client.request('node.describe', { nodeId }));
   });
 
 export const invoke = (node: string, command: string, options: InvokeOptions): Promise<number> =>
-  withGateway(options, async (client) => {
+  toldBy(options, async (client) => {
     const params = parsed(options.params);
     const { nodeId } = await nodeBy(client, node);
     const timeoutMs = (options.timeout ?? 30) * 1_000;
@@ -68,14 +68,14 @@ export const decide = (
   requestId: string,
   options: ClientOptions,
 ): Promise<number> =>
-  withGateway(options, async (client) => {
+  toldBy(options, async (client) => {
     const answer = await client.request(`node.pair.${word}`, { requestId });
     if (options.json) printJson(answer);
     else process.stdout.write(`${word === 'approve' ? 'approved' : 'rejected'}\n`);
   });
 
 export const rename = (node: string, name: string, options: ClientOptions): Promise<number> =>
-  withGateway(options, async (client) => {
+  toldBy(options, async (client) => {
     const { nodeId } = await nodeBy(client, node);
     const answer = await client.request('node.rename', { nodeId, displayName: name });
     if (options.json) printJson(answer);
@@ -83,24 +83,19 @@ export const rename = (node: string, name: string, options: ClientOptions): Prom
   });
 
 export const remove = (node: string, options: ClientOptions): Promise<number> =>
-  withGateway(options, async (client) => {
+  toldBy(options, async (client) => {
     const { nodeId } = await nodeBy(client, node);
     const answer = await client.request('node.pair.remove', { nodeId });
     if (options.json) printJson(answer);
     else process.stdout.write(`${nodeId.slice(0, 12)} is forgotten\n`);
   });
 
-const withGateway = async (
+const toldBy = async (
   options: ClientOptions,
   work: (client: GatewayClient) => Promise<void>,
 ): Promise<number> => {
-  const client = await connect(options);
-  try {
-    await work(client);
-    return exitCodes.ok;
-  } finally {
-    client.close();
-  }
+  await withGateway(options, work);
+  return exitCodes.ok;
 };
 
 /** @throws TroupeError NOT_FOUND, or CONFLICT when several are meant */

@@ -11,6 +11,7 @@
 import type { Clock } from '../../runtime/index.ts';
 import { type Block, BlockChunker } from '../blocks/chunker.ts';
 import { Coalescer } from '../blocks/coalescer.ts';
+import { agentPayload } from './agent-payload.ts';
 import { type Connection, eventHead } from './connection.ts';
 import { BLOCK_RUNS_MAX } from './limits.ts';
 import type { LiveRun, RunEnd } from './run-book.ts';
@@ -146,7 +147,7 @@ class Feed {
     for (const { text, from, to } of blocks) {
       const data = { text, from, to, call: this.#call, index: this.#index++, ...this.#replacing() };
       const ts = this.#clock.wallMs();
-      const payload = { runId: live.runId, seq: ++live.seq, stream: 'block', ts, data };
+      const payload = agentPayload(live, ts, 'block', data);
       const head = eventHead('agent', payload);
       for (const connection of this.connections) connection.event(head);
     }

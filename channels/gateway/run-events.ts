@@ -14,6 +14,7 @@ import { ERRORS } from '../../protocols/errors.ts';
 import type { ChatEvent } from '../../protocols/gateway/index.ts';
 import type { RunEvent, Usage } from '../../protocols/session.ts';
 import type { Clock } from '../../runtime/index.ts';
+import { agentPayload } from './agent-payload.ts';
 import { type Connection, type EventHead, eventHead } from './connection.ts';
 import {
   STREAM_INTERVAL_LONG_MS,
@@ -253,16 +254,6 @@ const intervalFor = (characters: number): number => {
   const share = Math.min(1, characters / STREAM_LONG_CHARACTERS);
   return STREAM_INTERVAL_MS + share * (STREAM_INTERVAL_LONG_MS - STREAM_INTERVAL_MS);
 };
-
-const agentPayload = (live: Told, ts: number, stream: string, data: object) => ({
-  runId: live.runId,
-  seq: ++live.seq,
-  stream,
-  ts,
-  data,
-  sessionKey: live.sessionKey,
-  agentId: agentOf(live.sessionKey),
-});
 
 const aboutChat = (live: Told) => ({
   runId: live.runId,

@@ -252,7 +252,8 @@ describe('blocks', () => {
     await send(client, 'r', { blockStreaming: 'on' });
     const answer = Array.from({ length: 6 }, (_, at) => paragraph(at)).join('');
     for (let at = 0; at < answer.length; at += 50) system.say(MAIN, answer.slice(at, at + 50));
-    await streamFrame(client, 'block');
+    const first = await streamFrame(client, 'block');
+    expect(first.payload).toMatchObject({ sessionKey: MAIN, agentId: 'main' });
     system.finish(MAIN, answer);
     await client.chat('final');
     await other.chat('final');
