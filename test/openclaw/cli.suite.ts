@@ -9,7 +9,7 @@ import { type Installation, installTroupe, jsonIn, type User } from './installat
 let troupe: Installation;
 let user: User;
 beforeAll(async () => {
-  troupe = await installTroupe();
+  troupe = await installTroupe('{ gateway: { port: 18789 } }');
   user = troupe.user('ann');
 });
 afterAll(() => troupe.stop());

@@ -2,9 +2,12 @@
 
 const DEADLINE_MS = 20_000;
 
-/** Calls `check` until it no longer throws; throws its last error after the deadline. */
-export const eventually = async <T>(check: () => T | Promise<T>): Promise<T> => {
-  const deadline = performance.now() + DEADLINE_MS;
+/** Calls `check` until it no longer throws; throws its last error after `withinMs`. */
+export const eventually = async <T>(
+  check: () => T | Promise<T>,
+  withinMs = DEADLINE_MS,
+): Promise<T> => {
+  const deadline = performance.now() + withinMs;
   for (;;) {
     try {
       return await check();
