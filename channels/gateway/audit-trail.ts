@@ -17,7 +17,7 @@ import {
   type AuditRecord,
 } from '../../protocols/audit.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
-import type { GatewayMethod } from '../../protocols/gateway/index.ts';
+import type { GatewayMethod, RequestFrame } from '../../protocols/gateway/index.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import type { Client } from './connection.ts';
 import { ACCEPT_TIMEOUT_MS } from './limits.ts';
@@ -77,9 +77,9 @@ export class AuditTrail {
    * Before something is done. Resolves when it may be.
    * @throws TroupeError UNAVAILABLE when what must be noted first can not be
    */
-  async begin(scope: GatewayMethod['scope'], who: Client, about: About): Promise<void> {
-    if (!isGrave(scope, about.action)) return;
-    const record = this.#record(who, about, { outcome: 'begun' });
+  async begin(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame): Promise<void> {
+    if (!isGrave(scope, asked.method)) return;
+    const record = this.#record(who, aboutOf(asked), { outcome: 'begun' });
     const { system, tenant } = this.#o;
     const answer = await system.ask(
       auditAddress(tenant, auditDay(record.at)),
@@ -88,12 +88,13 @@ export class AuditTrail {
     );
     if (answer.kind === 'answered') return;
     const why = answer.kind === 'refused' ? answer.error.message : 'no answer in time';
-    throw new TroupeError('UNAVAILABLE', `${about.action} was not done: the audit says ${why}`);
+    throw new TroupeError('UNAVAILABLE', `${asked.method} was not done: the audit says ${why}`);
   }
 
   /** After it was done, or was refused; `thrown`: what it threw. */
-  ended(scope: GatewayMethod['scope'], who: Client, about: About, thrown?: unknown): void {
-    if (!isNoted(scope, about.action)) return;
+  ended(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame, thrown?: unknown): void {
+    if (!isNoted(scope, asked.method)) return;
+    const about = aboutOf(asked);
     if (thrown === undefined) return this.#later(this.#record(who, about, { outcome: 'done' }));
     const { code } = errorData(thrown);
     const outcome = code === 'FORBIDDEN' ? 'refused' : 'failed';
@@ -241,8 +242,14 @@ const sameDay = (records: readonly AuditRecord[]): number => {
   return Math.min(next < 0 ? records.length : next, AUDIT_BATCH_MAX);
 };
 
+const aboutOf = ({ method, params, id }: RequestFrame): About => ({
+  action: method,
+  ...targetsOf(params),
+  requestId: id.slice(0, 200),
+});
+
 /** What a request is about, of its parameters: ids only. */
-export const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
+const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
   if (typeof params !== 'object' || params === null) return {};
   const found = NAMES.flatMap((name) => {
     const value = (params as Record<string, unknown>)[name];

@@ -130,6 +130,11 @@ export class Connection {
     this.send(JSON.stringify({ type: 'res', id, ok: true, payload }));
   }
 
+  /** `payload` is JSON already: what many are given is encoded once. */
+  respondEncoded(id: string, payload: string): void {
+    this.send(`{"type":"res","id":${JSON.stringify(id)},"ok":true,"payload":${payload}}`);
+  }
+
   /** `payload` beside the error is for `agent`, whose failed runs have a result too. */
   refuse(id: string, error: GatewayErrorShape, payload?: unknown): void {
     this.send(JSON.stringify({ type: 'res', id, ok: false, payload, error }));

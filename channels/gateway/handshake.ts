@@ -91,8 +91,13 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
   const rowIn = (tenant: string) =>
     params.device && gate.rows.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
   const asker: Asker = { params, role, remote, rowIn };
-  const proved = await prove(gate, arrival, asker);
-  return 'error' in proved ? proved : enter(gate, asker, proved, protocol);
+  try {
+    const proved = await prove(gate, arrival, asker);
+    return 'error' in proved ? proved : await enter(gate, asker, proved, protocol);
+  } catch (thrown) {
+    gate.doors.of(gate.home).log.warn({ err: thrown }, 'gateway: a client could not be looked up');
+    return { ok: false, error: { ...gatewayError(errorData(thrown)), retryable: true } };
+  }
 };
 
 /** Who it is. A locked-out IP is not even compared: else it could go on guessing. */
@@ -127,7 +132,7 @@ const prove = async (
 const knowsSecret = ({ home }: Gate, { method, tenant }: Shown): boolean =>
   (method === 'token' || method === 'password') && tenant === home;
 
-/** What it may do. */
+/** What it may do. @throws TroupeError as `admit` */
 const enter = async (
   { auth, doors }: Gate,
   { params, role, remote, rowIn }: Asker,
@@ -135,34 +140,29 @@ const enter = async (
   protocol: number,
 ): Promise<Greeting> => {
   const door = doors.of(shown.tenant);
-  try {
-    const row = rowIn(shown.tenant);
-    const admitted = await admit(door, auth, { params, role, remote, row, shown });
-    if (!admitted.ok) {
-      const greeting = refused(admitted.code, admitted.message, admitted.details);
-      return { ok: false, error: { ...greeting.error, code: 'NOT_PAIRED' } };
-    }
-    const { scopes, deviceToken, tokenHash } = admitted;
-    const deviceId = params.device?.id;
-    const client: Client = {
-      params,
-      role,
-      scopes,
-      tenant: door.tenant,
-      principal: principalOf(shown, role, deviceId),
-      method: shown.method,
-      isLocal: remote.isLocal,
-      needsNobody: needsNobody(auth, remote, shown),
-      caps: new Set(params.caps),
-      since: door.clock.wallMs(),
-      ...(deviceId === undefined ? {} : { deviceId }),
-      ...(tokenHash === undefined ? {} : { tokenHash }),
-    };
-    return { ok: true, client, protocol, ...(deviceToken === undefined ? {} : { deviceToken }) };
-  } catch (thrown) {
-    door.log.warn({ err: thrown }, 'gateway: a device could not be looked up');
-    return { ok: false, error: { ...gatewayError(errorData(thrown)), retryable: true } };
+  const row = rowIn(shown.tenant);
+  const admitted = await admit(door, auth, { params, role, remote, row, shown });
+  if (!admitted.ok) {
+    const greeting = refused(admitted.code, admitted.message, admitted.details);
+    return { ok: false, error: { ...greeting.error, code: 'NOT_PAIRED' } };
   }
+  const { scopes, deviceToken, tokenHash } = admitted;
+  const deviceId = params.device?.id;
+  const client: Client = {
+    params,
+    role,
+    scopes,
+    tenant: door.tenant,
+    principal: principalOf(shown, role, deviceId),
+    method: shown.method,
+    isLocal: remote.isLocal,
+    needsNobody: needsNobody(auth, remote, shown),
+    caps: new Set(params.caps),
+    since: door.clock.wallMs(),
+    ...(deviceId === undefined ? {} : { deviceId }),
+    ...(tokenHash === undefined ? {} : { tokenHash }),
+  };
+  return { ok: true, client, protocol, ...(deviceToken === undefined ? {} : { deviceToken }) };
 };
 
 /** A person whom somebody vouches for, a device, or whoever has the shared secret. */
@@ -208,24 +208,23 @@ const refused = (code: ConnectErrorCode, message: string, details: object = {}) 
     error: { code: 'INVALID_REQUEST', message, details: { code, ...details } },
   }) as const;
 
-/** The answer to a good connect; `client` is already among the connected. */
+/** The same for all clients of this program. */
+const FEATURES = JSON.stringify({
+  methods: METHOD_NAMES,
+  events: Object.keys(GatewayEvents),
+  capabilities: CAPABILITIES,
+} satisfies Record<keyof HelloOk['features'], readonly string[]>);
+
+/** A `HelloOk` as JSON, the answer to a good connect; `client` is among the connected already. */
 export const helloOk = (
   door: Door,
   connection: Connection,
   { client, protocol, deviceToken }: Extract<Greeting, { ok: true }>,
-): HelloOk => ({
-  type: 'hello-ok',
-  protocol,
-  server: { version: door.version, connId: connection.id, bootId: door.bootId },
-  features: {
-    methods: [...METHOD_NAMES],
-    events: Object.keys(GatewayEvents),
-    capabilities: [...CAPABILITIES],
-  },
-  snapshot: {
-    // Who may not read is told what it needs to speak, and of nobody else.
-    presence: connection.mayRead ? door.presence.entries() : [],
-    health: connection.mayRead ? door.health.atHello() : { ok: true },
+): string => {
+  // Who may not read is told what it needs to speak, and of nobody else.
+  const { mayRead } = connection;
+  const snapshot: Omit<HelloOk['snapshot'], 'presence'> = {
+    health: mayRead ? door.health.atHello() : { ok: true },
     stateVersion: door.presence.stateVersion,
     uptimeMs: Math.round(door.clock.monotonicMs() - door.startedAt),
     sessionDefaults: {
@@ -235,15 +234,27 @@ export const helloOk = (
       scope: 'per-sender',
     },
     authMode: door.authMode,
-  },
-  auth: {
-    role: client.role,
-    scopes: [...client.scopes],
-    ...(deviceToken === undefined ? {} : { deviceToken, issuedAtMs: client.since }),
-  },
-  policy: {
-    maxPayload: FRAME_BYTES_MAX,
-    maxBufferedBytes: BUFFERED_BYTES_MAX,
-    tickIntervalMs: TICK_INTERVAL_MS,
-  },
-});
+  };
+  const hello: Omit<HelloOk, 'features' | 'snapshot'> = {
+    type: 'hello-ok',
+    protocol,
+    server: { version: door.version, connId: connection.id, bootId: door.bootId },
+    auth: {
+      role: client.role,
+      scopes: [...client.scopes],
+      ...(deviceToken === undefined ? {} : { deviceToken, issuedAtMs: client.since }),
+    },
+    policy: {
+      maxPayload: FRAME_BYTES_MAX,
+      maxBufferedBytes: BUFFERED_BYTES_MAX,
+      tickIntervalMs: TICK_INTERVAL_MS,
+    },
+  };
+  const presence = mayRead ? door.presence.encoded() : '[]';
+  const told = withMember(JSON.stringify(snapshot), 'presence', presence);
+  return withMember(withMember(JSON.stringify(hello), 'features', FEATURES), 'snapshot', told);
+};
+
+/** A JSON object that has members, and one more, which is JSON already. */
+const withMember = (object: string, name: string, value: string): string =>
+  `${object.slice(0, -1)},"${name}":${value}}`;

@@ -6,7 +6,8 @@
  *  1. At most PRESENCE_ENTRIES_MAX clients are named, the newest; `total` says how many there are.
  *  2. What telling costs does not grow faster than the number of clients: the more there are, the
  *     rarer it is told, and to some of them at a time.
- *  3. `stateVersion` rises with every change, of this gateway's clients and of others'.
+ *  3. A client that comes costs the same however many are there already.
+ *  4. `stateVersion` rises with every change, of this gateway's clients and of others'.
  */
 import type { PresenceEntry, StateVersion } from '../../protocols/gateway/index.ts';
 import type { Clock, System } from '../../runtime/index.ts';
@@ -41,8 +42,12 @@ export class Presence {
   #version = 1;
   /** of this gateway's clients alone */
   #ownVersion = 1;
-  #own: ReadonlyMap<Connection, PresenceEntry> = new Map();
-  #isStale = true;
+  /** the newest of this gateway's clients, in the order in which they came */
+  #own = new Map<Connection, PresenceEntry>();
+  /** one of those named has left, and an older one may be named instead */
+  #isShort = false;
+  /** entries as JSON: one is told in very many hellos */
+  readonly #texts = new WeakMap<PresenceEntry, string>();
   #isOwnTold = true;
   #cancelTelling: (() => void) | undefined;
   #cancelRest: (() => void) | undefined;
@@ -79,18 +84,43 @@ export class Presence {
     return all.toSorted((a, b) => a.ts - b.ts).slice(-PRESENCE_ENTRIES_MAX);
   }
 
-  /** Somebody came to this gateway, or left it. */
-  changed(): void {
-    this.#ownVersion++;
-    this.#isStale = true;
-    this.#isOwnTold = false;
-    this.#changed();
+  /** `entries` as JSON. */
+  encoded(): string {
+    const texts = this.entries().map((entry) => {
+      const known = this.#texts.get(entry);
+      if (known !== undefined) return known;
+      const text = JSON.stringify(entry);
+      this.#texts.set(entry, text);
+      return text;
+    });
+    return `[${texts.join(',')}]`;
+  }
+
+  /** Somebody came to this gateway, and is among its connections as the last one. */
+  joined(connection: Connection): void {
+    const entry = entryOf(connection);
+    if (entry !== undefined) this.#own.set(connection, entry);
+    const oldest = this.#own.keys().next();
+    if (this.#own.size > PRESENCE_ENTRIES_MAX && !oldest.done) this.#own.delete(oldest.value);
+    this.#ownChanged();
+  }
+
+  /** Somebody left it, and is not among its connections any more. */
+  left(connection: Connection): void {
+    if (this.#own.delete(connection)) this.#isShort = true;
+    this.#ownChanged();
   }
 
   close(): void {
     this.#cancelTelling?.();
     this.#cancelRest?.();
     this.peers.close();
+  }
+
+  #ownChanged(): void {
+    this.#ownVersion++;
+    this.#isOwnTold = false;
+    this.#changed();
   }
 
   #changed(): void {
@@ -133,21 +163,24 @@ export class Presence {
     };
   }
 
-  /** Connections stand in the order of their hellos. What an entry says does not change. */
   #ownEntries(): readonly PresenceEntry[] {
-    if (this.#isStale) {
-      this.#isStale = false;
-      const before = this.#own;
-      const own = new Map<Connection, PresenceEntry>();
-      let skipped = this.#parts.connections.size - PRESENCE_ENTRIES_MAX;
-      for (const connection of this.#parts.connections) {
-        if (skipped-- > 0) continue;
-        const entry = before.get(connection) ?? entryOf(connection);
-        if (entry !== undefined) own.set(connection, entry);
-      }
-      this.#own = own;
-    }
+    if (this.#isShort) this.#nameOlder();
     return [...this.#own.values()];
+  }
+
+  /** Connections stand in the order of their hellos. What an entry says does not change. */
+  #nameOlder(): void {
+    this.#isShort = false;
+    const { connections } = this.#parts;
+    if (this.#own.size === connections.size) return;
+    const before = this.#own;
+    this.#own = new Map();
+    let skipped = connections.size - PRESENCE_ENTRIES_MAX;
+    for (const connection of connections) {
+      if (skipped-- > 0) continue;
+      const entry = before.get(connection) ?? entryOf(connection);
+      if (entry !== undefined) this.#own.set(connection, entry);
+    }
   }
 }
 

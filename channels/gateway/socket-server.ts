@@ -191,9 +191,9 @@ export class SocketServer {
     const door = this.#doors.of(client.tenant);
     door.connections.add(connection);
     door.replay.joined(connection);
-    connection.respond(id, helloOk(door, connection, greeting));
+    door.presence.joined(connection);
+    connection.respondEncoded(id, helloOk(door, connection, greeting));
     door.audit.connected(client, connection.remoteAddress);
-    door.presence.changed();
     door.guard.joined(connection);
     if (client.role === 'node') void door.devices.joined(connection);
     for (const [bytes, isBinary] of stranger.early ?? []) {
@@ -225,7 +225,7 @@ export class SocketServer {
     if (!door?.connections.delete(connection)) return;
     door.replay.left(connection);
     door.devices.left(connection);
-    door.presence.changed();
+    door.presence.left(connection);
   }
 }
 

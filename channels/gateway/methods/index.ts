@@ -9,7 +9,6 @@ import {
   gatewayError,
   type RequestFrame,
 } from '../../../protocols/gateway/index.ts';
-import { targetsOf } from '../audit-trail.ts';
 import type { Client, Connection } from '../connection.ts';
 import type { Door } from '../door.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
@@ -89,21 +88,16 @@ export const serve = async (
 const audited = async ({ door, connection, ...rest }: Request, frame: RequestFrame) => {
   const method = known(frame.method);
   const { client } = connection;
-  const about = {
-    action: frame.method,
-    ...targetsOf(frame.params),
-    requestId: frame.id.slice(0, 200),
-  };
   try {
     assertAllowed(connection, method.scope);
     const checked = method.check(frame.params);
     if (!checked.ok) throw invalidParams(frame.method, checked.errors);
-    if (client) await door.audit.begin(method.scope, client, about);
+    if (client) await door.audit.begin(method.scope, client, frame);
     const result = await method.run({ door, connection, ...rest }, checked.value as never);
-    if (client) door.audit.ended(method.scope, client, about);
+    if (client) door.audit.ended(method.scope, client, frame);
     return result;
   } catch (thrown) {
-    if (client) door.audit.ended(method.scope, client, about, thrown);
+    if (client) door.audit.ended(method.scope, client, frame, thrown);
     throw thrown;
   }
 };

@@ -30,4 +30,4 @@ export const refuse = (
 
 /** An answer that is JSON already: one that many are given. */
 export const respondEncoded = ({ connection, id }: Request, payload: string): void =>
-  connection.send(`{"type":"res","id":${JSON.stringify(id)},"ok":true,"payload":${payload}}`);
+  connection.respondEncoded(id, payload);
