@@ -1,17 +1,27 @@
 /**
  * What clients cost a gateway: ten thousand that only are there, a thousand of them that ask, and a
- * run that a thousand watch. The gateway is a process of its own on a real embedded store, the
- * clients are another, and both are on the same cores. Beside it the same with a bare server of
- * `ws`, which keeps a socket and nothing else, echoes, and sends everybody the same bytes.
+ * run that a thousand watch. The gateway is a process of its own on a real embedded store with ten
+ * thousand sessions, the clients are another, and both are on the same cores. Beside it the same
+ * with a bare server of `ws`, which keeps a socket and nothing else, echoes, and sends everybody
+ * the same bytes in the same rhythm.
+ *
+ * Memory is what the kernel says of a new process that a few clients have warmed: all that was
+ * there before is collected, so nothing that was freed is used again and flatters the figure; first
+ * as it stands when the last client has come, then with all garbage collected, which is what is
+ * held. Deltas have a process of their own, without what others left behind.
  *
  * Both processes need a file descriptor for each connection: `ulimit -n 12000` at least.
  */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SocketCrowd } from './harness/socket-crowd.ts';
 import { DOOR_TOKEN, DoorHost } from './harness/door-host.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 
 const DELTAS_PER_SECOND = 50;
+/** Clients that come before anything is measured: code is compiled then. */
+const WARMING = 50;
 
 export const gateway = defineScenario({
   name: 'gateway',
@@ -20,6 +30,11 @@ export const gateway = defineScenario({
   figures: {
     idleKb: { label: 'memory of an idle connection, resident, KB', unit: 'count', limit: 'bareKb' },
     bareKb: { label: '  limit: of a bare server of ws', unit: 'count' },
+    heldKb: { label: '  with all garbage collected', unit: 'count', limit: 'bareHeldKb' },
+    bareHeldKb: { label: '  limit: of a bare server of ws', unit: 'count' },
+    idleShare: { label: '  part of one core that all of them take', unit: 'share' },
+    helloMs: { label: '  processor time of a hello', unit: 'ms', limit: 'bareHelloMs' },
+    bareHelloMs: { label: '  limit: of an upgrade alone', unit: 'ms' },
     lost: { label: '  connections that did not stay', unit: 'count' },
     healthP50Ms: { label: 'health, 1,000 clients asking once a second: p50', unit: 'ms' },
     healthP99Ms: { label: '  p99', unit: 'ms', limit: 'echoP99Ms' },
@@ -33,14 +48,22 @@ export const gateway = defineScenario({
     castShare: { label: '  the same, of the bare server', unit: 'share' },
   },
   async measure({ folder, pick }) {
-    const [idle, active] = [pick(10_000, 2_000, 20), pick(1_000, 500, 10)];
-    const seconds = pick(8, 3, 1);
-    const sizes = { idle, active, seconds };
+    const sizes = {
+      idle: pick(10_000, 2_000, 20),
+      active: pick(1_000, 500, 10),
+      sessions: pick(10_000, 10_000, 20),
+      seconds: pick(8, 3, 1),
+    };
     const bare = await measureDoor('bare', folder, sizes);
     const ours = await measureDoor('gateway', folder, sizes);
     return {
       idleKb: ours.kb,
       bareKb: bare.kb,
+      heldKb: ours.heldKb,
+      bareHeldKb: bare.heldKb,
+      idleShare: ours.idleShare,
+      helloMs: ours.helloMs,
+      bareHelloMs: bare.helloMs,
       lost: ours.lost + bare.lost,
       healthP50Ms: ours.answer.p50,
       healthP99Ms: ours.answer.p99,
@@ -56,42 +79,74 @@ export const gateway = defineScenario({
   },
 });
 
-type Sizes = { readonly idle: number; readonly active: number; readonly seconds: number };
+type Kind = 'gateway' | 'bare';
+type Sizes = {
+  readonly idle: number;
+  readonly active: number;
+  readonly sessions: number;
+  readonly seconds: number;
+};
 
-async function measureDoor(kind: 'gateway' | 'bare', folder: string, sizes: Sizes) {
-  const { idle, active, seconds } = sizes;
-  const door = await DoorHost.start(kind, folder);
+async function measureDoor(kind: Kind, folder: string, sizes: Sizes) {
+  const here = await measurePresent(kind, join(folder, `${kind}-present`), sizes);
+  const watching = await measureWatching(kind, join(folder, `${kind}-watched`), sizes);
+  return { ...here, ...watching, lost: here.lost + watching.lost };
+}
+
+/** Clients that are there, and some of them that ask. */
+async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
+  const { idle, active, seconds, sessions } = sizes;
+  const door = await DoorHost.start(kind, folder, sessions);
   const { port } = door;
-  const hello = kind === 'gateway' ? HELLO : '';
-  // Before anything is measured: code is compiled and buffers are made, as in a door at work.
+  const hello = helloFor(kind);
   const early = new SocketCrowd();
-  await early.order({ do: 'open', port, count: active, hello });
-  await early.order({ do: 'ask', count: active, seconds: 2, request: HEALTH });
+  await early.order({ do: 'open', port, count: WARMING, hello });
+  await early.order({ do: 'ask', count: WARMING, seconds: 2, request: HEALTH });
   await early.stop();
   const before = await door.facts();
   const crowd = new SocketCrowd();
   await crowd.order({ do: 'open', port, count: idle, hello });
-  const full = await door.facts();
+  const full = await door.now();
+  const held = await door.facts();
+  // What they are told of each other when they come has been told.
+  await sleep(seconds * 1_000);
+  const quiet = await door.now();
+  await sleep(seconds * 1_000);
   const begun = await door.now();
   const answers = await crowd.order({ do: 'ask', count: active, seconds, request: HEALTH });
   const ended = await door.now();
   const { lost } = crowd;
   await crowd.stop();
-  const watchers = new SocketCrowd();
-  await watchers.order({ do: 'open', port, count: active, hello });
-  await watchers.order({ do: 'watch' });
-  const quiet = await door.now();
-  const told = await door.deltas(seconds * DELTAS_PER_SECOND);
-  const delays = await watchers.order({ do: 'watched' });
-  await watchers.stop();
   await door.stop();
-  if (delays.length < active * seconds * DELTAS_PER_SECOND)
-    throw new Error(`only ${delays.length} deltas reached ${active} watchers`);
   return {
     kb: (full.rssKb - before.rssKb) / idle,
-    lost: lost + watchers.lost,
+    heldKb: (held.rssKb - before.rssKb) / idle,
+    helloMs: (full.cpuMs - before.cpuMs) / idle,
+    idleShare: (begun.cpuMs - quiet.cpuMs) / (seconds * 1_000),
+    lost,
     answer: spread(answers),
     cpuMs: (ended.cpuMs - begun.cpuMs) / answers.length,
+  };
+}
+
+/** One run that all clients watch. */
+async function measureWatching(kind: Kind, folder: string, { active, seconds }: Sizes) {
+  const door = await DoorHost.start(kind, folder, 0);
+  const { port } = door;
+  const watchers = new SocketCrowd();
+  await watchers.order({ do: 'open', port, count: active, hello: helloFor(kind) });
+  await watchers.order({ do: 'watch' });
+  const count = seconds * DELTAS_PER_SECOND;
+  const quiet = await door.now();
+  const told = await door.deltas(count);
+  const delays = await watchers.order({ do: 'watched' });
+  const { lost } = watchers;
+  await watchers.stop();
+  await door.stop();
+  if (delays.length < active * count)
+    throw new Error(`only ${delays.length} deltas reached ${active} watchers`);
+  return {
+    lost,
     delta: spread(delays),
     share: (told.cpuMs - quiet.cpuMs) / (seconds * 1_000 + 1_000),
   };
@@ -113,3 +168,5 @@ const HELLO = JSON.stringify({
 });
 
 const HEALTH = '{"type":"req","id":"health","method":"health","params":{}}';
+
+const helloFor = (kind: Kind): string => (kind === 'gateway' ? HELLO : '');

@@ -90,7 +90,8 @@ if (positionals[0] === 'worker') {
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
 else if (positionals[0] === 'crowd') serveCrowd();
-else if (positionals[0] === 'door') await serveDoor(positionals[1] ?? '', positionals[2] ?? '');
+else if (positionals[0] === 'door')
+  await serveDoor(positionals[1] ?? '', positionals[2] ?? '', Number(positionals[3]));
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));

@@ -9,20 +9,15 @@ import { sessionsListTool } from '../actors/agent/tools/sessions-list.ts';
 import type { ToolContext } from '../actors/agent/tools/tool.ts';
 import { talkRulesOf } from '../compose/talk-rules.ts';
 import { decode, encode } from '../protocols/codec.ts';
-import type { SessionRow } from '../protocols/session.ts';
 import { loadConfig } from '../runtime/config/index.ts';
 import { openEmbedded } from '../runtime/index.ts';
 import { createIndex } from '../runtime/reads.ts';
 import type { State } from '../runtime/state/state.ts';
 import { openRaw } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
+import { fillSessions, sessionRowOf } from './harness/session-rows.ts';
 import { median, percentile } from './harness/statistics.ts';
 import { SHARDS } from './harness/system.ts';
-
-const TABLE = 'ix:sessions';
-/** Rows of one write. */
-const WRITTEN_AT_ONCE = 2_000;
-const AGENTS = 20;
 
 export const sessionsList = defineScenario({
   name: 'sessions',
@@ -57,7 +52,7 @@ export const sessionsList = defineScenario({
 /** Keeps so many sessions in a store and lists them so often. */
 async function listed(folder: string, count: number, times: number) {
   const { store } = await openEmbedded({ path: join(folder, 'store') });
-  await fill(store.state, count);
+  await fillSessions(store.state, count);
   const context = contextOn(store.state);
   const list = async () => {
     const begun = performance.now();
@@ -79,38 +74,6 @@ async function listed(folder: string, count: number, times: number) {
   await store.close();
   const cpuMs = (user + system) / 1_000 / times;
   return { samples, cpuMs, pauseMs: delay.max / 1e6, ...(await raw(folder, count)) };
-}
-
-const rowOf = (n: number, count: number): SessionRow => {
-  const agentId = `agent-${n % AGENTS}`;
-  const now = Date.now();
-  return {
-    sessionKey: `agent:${agentId}:webchat:dm:peer-${n}`,
-    sessionId: `0190a0b0-c0d0-7000-8000-${String(n).padStart(12, '0')}`,
-    agentId,
-    status: n % 100 === 0 ? 'running' : 'idle',
-    updatedAt: now - ((n * 7_919) % count) * 1_000,
-    createdAt: now - 30 * 86_400_000,
-    messages: 40,
-    pending: 0,
-    usage: { inputTokens: 12_345, outputTokens: 678, costUsd: 0.0123 },
-    lastMessage: 'please look at the report of last week and tell me what is in it',
-    model: 'offline/troupe-offline',
-    label: `conversation ${n}`,
-    channel: 'webchat',
-    contextTokens: 4_321,
-  };
-};
-
-async function fill(state: State, count: number): Promise<void> {
-  for (let from = 0; from < count; from += WRITTEN_AT_ONCE) {
-    const rows = Array.from({ length: Math.min(WRITTEN_AT_ONCE, count - from) }, (_, at) => {
-      const row = rowOf(from + at, count);
-      const key = `default|${row.sessionKey}`;
-      return { shard: (from + at) % SHARDS, table: TABLE, key, value: encode(row) };
-    });
-    await state.write(rows);
-  }
 }
 
 /** An agent that may see all: every row is judged and counted. */
@@ -146,7 +109,7 @@ async function raw(folder: string, count: number) {
   const rows = openRaw(join(folder, 'raw'));
   await rows.batch(() => {
     for (let n = 0; n < count; n++) {
-      const row = rowOf(n, count);
+      const row = sessionRowOf(n, count);
       void rows.put(Buffer.from(row.sessionKey), encode(row));
     }
   });

@@ -5,16 +5,21 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
+import { auditMachine } from '../../actors/audit/machine.ts';
 import { startGateway } from '../../channels/index.ts';
 import { type RunEvent, runEventsTopic } from '../../protocols/session.ts';
-import { systemClock } from '../../runtime/index.ts';
+import { defineActor, openEmbedded, systemClock } from '../../runtime/index.ts';
 import { collectGarbage, memoryOf } from './computer.ts';
+import { fillSessions } from './session-rows.ts';
 import { openSystem } from './system.ts';
 
 export const DOOR_TOKEN = 'bench-token-of-no-secret';
 const SESSION = 'agent:main:bench';
+/** The shortest time for which the gateway joins deltas; the bare server does the same. */
+const JOINED_MS = 50;
 
 type Facts = { readonly rssKb: number; readonly cpuMs: number };
 type Host = {
@@ -24,9 +29,9 @@ type Host = {
 };
 type Order = { readonly do: 'facts' | 'cpu' } | { readonly do: 'deltas'; readonly count: number };
 
-/** The role of the process: `kind` is `gateway` or `bare`. */
-export async function serveDoor(kind: string, folder: string): Promise<void> {
-  const host = kind === 'bare' ? await bareHost() : await gatewayHost(folder);
+/** The role of the process: `kind` is `gateway` or `bare`; a gateway's store has `sessions`. */
+export async function serveDoor(kind: string, folder: string, sessions: number): Promise<void> {
+  const host = kind === 'bare' ? await bareHost() : await gatewayHost(folder, sessions);
   process.on('message', (order: Order) => {
     void (async () => {
       if (order.do === 'deltas') await host.deltas(order.count);
@@ -43,8 +48,13 @@ async function factsNow(isExact: boolean): Promise<Facts> {
   return { rssKb: (memoryOf('self', 'VmRSS') * 1e6) / 1_024, cpuMs: (user + system) / 1_000 };
 }
 
-async function gatewayHost(folder: string): Promise<Host> {
-  const system = await openSystem(folder);
+async function gatewayHost(folder: string, sessions: number): Promise<Host> {
+  const { store } = await openEmbedded({ path: join(folder, 'store') });
+  await fillSessions(store.state, sessions);
+  await store.close();
+  // Who came is noted, as in a real one.
+  const audit = defineActor({ type: 'audit', version: 1, machine: auditMachine });
+  const system = await openSystem(folder, {}, [audit]);
   const silent = () => {};
   const gateway = await startGateway({
     system,
@@ -74,7 +84,7 @@ async function gatewayHost(folder: string): Promise<Host> {
   return { port: gateway.port, deltas };
 }
 
-/** Answers each message with itself, and sends everybody the bytes that a delta has. */
+/** Answers each message with itself, and sends everybody the bytes that joined deltas have. */
 async function bareHost(): Promise<Host> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
   await once(server, 'listening');
@@ -82,10 +92,13 @@ async function bareHost(): Promise<Host> {
     socket.on('message', (data) => socket.send(data, { binary: false }));
   });
   const deltas = async (count: number) => {
-    let text = '';
-    await paced(count, () => {
-      const deltaText = wordNow();
+    let [text, waiting, from] = ['', '', performance.now()];
+    await paced(count, (isLast) => {
+      waiting += wordNow();
+      if (!isLast && performance.now() - from < JOINED_MS) return;
+      const deltaText = waiting;
       text += deltaText;
+      [waiting, from] = ['', performance.now()];
       const event = { type: 'event', event: 'chat', payload: { deltaText, message: text } };
       const frame = Buffer.from(JSON.stringify(event));
       for (const socket of server.clients) {
@@ -99,12 +112,12 @@ async function bareHost(): Promise<Host> {
 /** What the model says: when it says it. */
 const wordNow = () => `word@${Date.now()}`;
 
-const paced = (count: number, each: () => void): Promise<void> =>
+const paced = (count: number, each: (isLast: boolean) => void): Promise<void> =>
   new Promise((resolve) => {
     let left = count;
     const timer = setInterval(() => {
-      each();
-      if (--left > 0) return;
+      each(--left === 0);
+      if (left > 0) return;
       clearInterval(timer);
       setTimeout(resolve, 1_000);
     }, 20);
@@ -120,13 +133,17 @@ export class DoorHost {
     this.port = port;
   }
 
-  static async start(kind: 'gateway' | 'bare', folder: string): Promise<DoorHost> {
+  static async start(
+    kind: 'gateway' | 'bare',
+    folder: string,
+    sessions: number,
+  ): Promise<DoorHost> {
     const [bundle = ''] = process.argv.slice(1);
     const folders = process.env['BENCH_PROFILES'];
     const profile = folders === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folders}`];
     const child = spawn(
       process.execPath,
-      ['--expose-gc', ...profile, bundle, 'door', kind, folder],
+      ['--expose-gc', ...profile, bundle, 'door', kind, folder, String(sessions)],
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
     const [told] = (await once(child, 'message')) as [{ port: number }];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Address, address } from '../../protocols/address.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import {
+  type ActorDefinition,
   createSystem,
   openEmbedded,
   type System,
@@ -16,15 +17,16 @@ export const SHARDS = 8;
 /** Who asks in a bench. */
 export const principal = { sub: 'bench', roles: ['operator'] };
 
-/** Durability `process`, 8 shards, every limit at its default unless given. */
+/** Durability `process`, 8 shards, every limit at its default unless given; `more` actors. */
 export async function openSystem(
   folder: string,
   limits: NonNullable<SystemOptions['limits']> = {},
+  more: readonly ActorDefinition[] = [],
 ): Promise<System> {
   const ports = await openEmbedded({ path: join(folder, 'store'), durability: 'process' });
   return createSystem({
     ...ports,
-    actors: [counter, relay],
+    actors: [counter, relay, ...more],
     shards: SHARDS,
     limits,
     onAlarm: (what) => console.error(`bench: ${what}`),
