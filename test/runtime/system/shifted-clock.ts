@@ -1,4 +1,8 @@
-/** A real clock that a test can set forward: what is due by then is called at once. */
+/**
+ * A real clock that a test can set forward: what is due by then is called at once. Set it forward
+ * when nothing is being stored: a shard whose record was stamped before and answered after runs
+ * behind by as much, until its next record.
+ */
 import type { Clock } from '../../../runtime/index.ts';
 
 type Call = { readonly at: number; readonly call: () => void; cancel: () => void };
