@@ -27,7 +27,13 @@ import type { Scope } from '../../protocols/gateway/index.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { Clock, System } from '../../runtime/index.ts';
 import { type Client, type Connection, eventHead } from './connection.ts';
-import { DEVICE_TELL_AGAIN_MS, DEVICE_TELL_MS, NODE_DELIVERED_MAX } from './limits.ts';
+import {
+  DEVICE_LOOKS_MAX,
+  DEVICE_LOOK_MS,
+  DEVICE_TELL_AGAIN_MS,
+  DEVICE_TELL_MS,
+  NODE_DELIVERED_MAX,
+} from './limits.ts';
 import type { Logger } from './log.ts';
 import { faceOf, replaysOf, surfaceOf } from './node-surface.ts';
 import { pairChange, pairRequested, pairResolved, pendingNode } from './node-rows.ts';
@@ -64,6 +70,8 @@ export class DeviceBook {
   /** nodes of this gateway, by connection */
   readonly #nodes = new Map<string, Node>();
   readonly #unsubscribe: () => void;
+  /** ends each look for a row that has not come yet */
+  readonly #looks = new Set<() => void>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -166,6 +174,7 @@ export class DeviceBook {
 
   close(): void {
     this.#unsubscribe();
+    for (const cancel of this.#looks) cancel();
     for (const { connection } of this.#nodes.values()) this.left(connection);
   }
 
@@ -213,8 +222,17 @@ export class DeviceBook {
     connection.event(eventHead('node.invoke.cancel', { invokeId: id, nodeId: deviceId }));
   }
 
-  #changed(notice: DeviceChanged): void {
+  /** In a cluster the word of a question may come before the row that has it. */
+  #changed(notice: DeviceChanged, looks = 0): void {
     const row = this.row(notice.deviceId);
+    if (!hasQuestion(row, notice) && looks < DEVICE_LOOKS_MAX) {
+      const cancel = this.#parts.clock.after(DEVICE_LOOK_MS, () => {
+        this.#looks.delete(cancel);
+        this.#changed(notice, looks + 1);
+      });
+      this.#looks.add(cancel);
+      return;
+    }
     const ts = this.#parts.clock.wallMs();
     const { deviceId, what, requestId } = notice;
     switch (what) {
@@ -302,6 +320,13 @@ export class DeviceBook {
 }
 
 const NO_ANSWER = Symbol('no answer');
+
+/** Whether the row has the question that the notice speaks of; true where it speaks of none. */
+const hasQuestion = (row: DeviceRow | undefined, { what, requestId }: DeviceChanged): boolean => {
+  if (what === 'requested')
+    return row?.requests.some((request) => request.requestId === requestId) ?? false;
+  return what !== 'surface-requested' || row?.node?.request?.requestId === requestId;
+};
 
 const PAGE_ROWS = 500;
 const PAIRING: readonly Scope[] = ['operator.pairing', 'operator.admin'];

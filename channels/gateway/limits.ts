@@ -162,3 +162,9 @@ export const DEVICE_TELL_AGAIN_MS = 1_000;
 export const NODE_DELIVERED_MAX = 1_000;
 /** A caller of a command waits so much longer than the device, which ends it by itself. */
 export const INVOKE_GRACE_MS = 5_000;
+
+/**
+ * A question of a device that was heard of: how often its row is looked for, and how many times.
+ */
+export const DEVICE_LOOK_MS = 50;
+export const DEVICE_LOOKS_MAX = 100;

@@ -79,6 +79,25 @@ describe('a device', () => {
     });
   });
 
+  it('keeps its question, and what waits for it, through restarts', async () => {
+    const world = await openWorld({ actors });
+    await world.ask(device, asks());
+    await eventually(() => expect(row(world)?.requests).toHaveLength(1));
+    const { requestId } = row(world)!.requests[0]!;
+    await world.restart();
+    const again = await world.ask(device, asks());
+    expect(again, 'the same question').toMatchObject(answered({ requestId }));
+    const yes = { type: 'device.approve', requestId };
+    expect(await world.ask(device, yes, { principal: operator })).toMatchObject({
+      kind: 'answered',
+    });
+    const item = { type: 'device.enqueue', itemId: 'w1', kind: 'status', priority: 'high' };
+    await world.ask(device, { ...item, expiresInMs: 60_000 });
+    await world.restart();
+    const drained = await world.ask(device, { type: 'device.drain', max: 10 });
+    expect(drained).toMatchObject(answered({ items: [{ itemId: 'w1' }], more: false }));
+  });
+
   it('that nobody knows is not there, whatever it is told', async () => {
     const world = await openWorld({ actors });
     expect(await world.ask(device, snap('i1'))).toMatchObject({ error: { code: 'NOT_FOUND' } });
