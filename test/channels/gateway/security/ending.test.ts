@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { TroupeError } from '../../../../protocols/errors.ts';
 import { connectParams, eventually } from '../client.ts';
+import { helloAs, newDevice } from '../device-identity.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';
 import { closeAll, openClient, openGateway, openStranger } from '../opened.ts';
 
@@ -63,4 +65,20 @@ test('a client that never finishes its goodbye does not keep the gateway from cl
   await eventually(() => (heard.at(-2) === 0x88 && heard.at(-1) === 0) || undefined, 'its answer');
   await gateway.close();
   socket.destroy();
+});
+
+test('a client whose device can not be looked up is told to try again, and the gateway lives', async () => {
+  const system = new FakeSessionSystem();
+  const gateway = await openGateway(system);
+  const { get } = system.index;
+  system.index.get = () => {
+    throw new TroupeError('UNAVAILABLE', 'the rows can not be read now');
+  };
+  const client = await openStranger(gateway);
+  const params = connectParams({ auth: { deviceToken: 'some' } });
+  const answer = await helloAs(client, newDevice(), params as Parameters<typeof helloAs>[2]);
+  expect(answer.error).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+  expect((await client.gone()).code).toBe(1008);
+  system.index.get = get;
+  await openClient(gateway);
 });
