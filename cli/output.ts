@@ -1,12 +1,16 @@
 /** How commands print: JSON for programs, plain tables for people. */
+import { plainText } from '../protocols/plain-text.ts';
 
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Columns as wide as their widest cell; the last one is not padded. */
+/**
+ * Columns as wide as their widest cell; the last one is not padded. Cells hold what strangers call
+ * themselves: none of it steers the terminal.
+ */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [head.map((title) => title.toUpperCase()), ...rows];
+  const all = [head.map((title) => title.toUpperCase()), ...rows].map((row) => row.map(plainText));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   return all
     .map((row) =>

@@ -12,6 +12,7 @@ import {
   type ConnectParams,
   type NodeClaims,
 } from '../../protocols/gateway/index.ts';
+import { plainName } from '../../protocols/plain-text.ts';
 
 const COMMAND = new RegExp(NodeCommandSchema.properties.name.pattern!);
 const COMMANDS_MAX = 200;
@@ -39,9 +40,10 @@ export const surfaceOf = (params: ConnectParams): NodeSurface => {
 
 export const replaysOf = (params: ConnectParams): boolean => claimsOf(params).replays === true;
 
-/** What people are shown of it. Texts are cut to their bounds. */
+/** What people are shown of it: texts are made fit for that, and cut to their bounds. */
 export const faceOf = ({ client }: ConnectParams, ip: string): DeviceFace => {
-  const short = (text: string | undefined, most: number) => text?.slice(0, most) || undefined;
+  const short = (text: string | undefined, most: number) =>
+    text === undefined ? undefined : plainName(text, most) || undefined;
   const face = {
     name: short(client.displayName, 120),
     clientId: short(client.id, 64),

@@ -22,6 +22,7 @@ import {
 } from '../../protocols/device.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type ConnectErrorCode, SCOPES, type Scope } from '../../protocols/gateway/index.ts';
+import { plainName } from '../../protocols/plain-text.ts';
 import type { Principal } from '../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { Asker, Shown } from './credentials.ts';
@@ -240,7 +241,7 @@ const fullness = async (
     : undefined;
 };
 
-/** What the client says of itself, cut to what a row holds. */
+/** What the client says of itself, fit to be shown and cut to what a row holds. */
 const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
   const said: [keyof DeviceFace, string | undefined, number][] = [
     ['name', client.displayName, 120],
@@ -254,7 +255,7 @@ const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
   ];
   const face: { -readonly [K in keyof DeviceFace]: DeviceFace[K] } = {};
   for (const [key, value, most] of said) {
-    const text = value?.trim().slice(0, most);
+    const text = value === undefined ? '' : plainName(value, most);
     if (text) face[key] = text;
   }
   return face;

@@ -19,6 +19,12 @@ function printed(shown: readonly string[], final: string): string {
   return output;
 }
 
+describe('a table', () => {
+  it('steers no terminal, whatever strangers call themselves', () => {
+    expect(table(['name', 'id'], [['a\u001b[2J\n', '1']])).toBe('NAME   ID\na [2J   1\n');
+  });
+});
+
 describe('an answer that grows', () => {
   it('is printed once, however its text so far is told', () => {
     const cuts = fc.array(fc.nat(40), { maxLength: 20 });

@@ -20,6 +20,7 @@ import {
   type PairingRequest,
 } from '../../../protocols/device.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { plainName } from '../../../protocols/plain-text.ts';
 import type { GatewayParams, GatewayResult, Scope } from '../../../protocols/gateway/index.ts';
 import { pairedDevice, pendingDevice } from '../device-rows.ts';
 import { hashOfToken, newDeviceToken } from '../device-tokens.ts';
@@ -104,7 +105,7 @@ const pairRename = async (
   request: Request,
   { deviceId, label }: GatewayParams<'device.pair.rename'>,
 ): Promise<GatewayResult<'device.pair.rename'>> => {
-  const name = label.trim();
+  const name = plainName(label, label.length);
   if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/label must not be blank');
   assertMayManage(request, deviceId, managed(rowOf(request, deviceId)), 'rename');
   await ask<DeviceRow>(request, deviceId, { type: 'device.rename', name });

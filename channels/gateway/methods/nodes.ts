@@ -22,6 +22,7 @@ import type {
   NodeInvokeParams,
   NodePendingEnqueueParams,
 } from '../../../protocols/gateway/index.ts';
+import { plainName } from '../../../protocols/plain-text.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import { schemaComplaint } from '../../../runtime/index.ts';
 import { ACCEPT_TIMEOUT_MS, INVOKE_GRACE_MS } from '../limits.ts';
@@ -104,8 +105,10 @@ const nodeRename = async (
 ) => {
   nodeOf(request, nodeId);
   assertOwn(request.connection.client, nodeId, 'node pairing rename');
-  await told(request, nodeId, { type: 'device.rename', name: displayName });
-  return { nodeId, displayName };
+  const name = plainName(displayName, displayName.length);
+  if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/displayName must not be blank');
+  await told(request, nodeId, { type: 'device.rename', name });
+  return { nodeId, displayName: name };
 };
 
 const pairList = ({ door }: Request) => {

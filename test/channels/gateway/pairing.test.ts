@@ -97,6 +97,14 @@ describe('a device', () => {
     expect(frame.error?.details).toMatchObject({ reason: 'not-paired' });
   });
 
+  test('has no name that would steer the terminal of who looks at it', async () => {
+    const gateway = await open();
+    const device = newDevice();
+    const displayName = 'Box\u001b]0;x\u0007\r\nyes \u202e';
+    await hello(gateway, device, { client: { ...connectParams().client, displayName } });
+    expect(row(device)?.face.name).toBe('Box ]0;x yes');
+  });
+
   test('waits for nobody behind strangers who fill the places of their address', async () => {
     const gateway = await open();
     const from = async (address: string) => {
