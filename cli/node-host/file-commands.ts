@@ -9,6 +9,7 @@ import {
   isWithin,
   openFolder,
   openToRead,
+  PathOutside,
   PathRefused,
   workspacePath,
 } from '../../actors/agent/tools/paths.ts';
@@ -38,7 +39,7 @@ const listCommand = (roots: readonly Root[]): HostCommand =>
     run: ({ path }) =>
       path === undefined
         ? Promise.resolve({ roots: roots.map((root) => ({ ...root })) })
-        : orForbidden(() => list(roots, path)),
+        : orForbidden(path, () => list(roots, path)),
   });
 
 const list = async (roots: readonly Root[], given: string) => {
@@ -70,7 +71,7 @@ const readCommand = (roots: readonly Root[]): HostCommand =>
     description: 'A file: `path`, absolute; `encoding` utf8 (default) or base64.',
     params: Type.Object({ path: Path, encoding: Encoding }),
     run: ({ path, encoding = 'utf8' }) =>
-      orForbidden(async () => {
+      orForbidden(path, async () => {
         const root = rootOf(roots, path);
         const at = await workspacePath(root.path, relative(root.path, path) || '.');
         const file = await openToRead(root.path, at);
@@ -103,7 +104,7 @@ const writeCommands = (roots: readonly Root[]): readonly HostCommand[] => {
         encoding: Encoding,
       }),
       run: ({ path, content, encoding = 'utf8' }) =>
-        orForbidden(async () => {
+        orForbidden(path, async () => {
           const root = rootOf(roots, path);
           if (root.access !== 'rw') throw new PathRefused(`${root.path} may only be read.`);
           const at = await workspacePath(root.path, relative(root.path, path));
@@ -126,11 +127,12 @@ const rootOf = (roots: readonly Root[], path: string): Root => {
   );
 };
 
-const orForbidden = async <T>(work: () => Promise<T>): Promise<T> => {
+const orForbidden = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof PathRefused) throw new TroupeError('FORBIDDEN', error.message);
-    throw error;
+    if (!(error instanceof PathRefused)) throw error;
+    const leadsOut = `${path.slice(0, 200)} leads out of the folder that this node offers`;
+    throw new TroupeError('FORBIDDEN', error instanceof PathOutside ? leadsOut : error.message);
   }
 };

@@ -23,6 +23,9 @@ export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }
 
+/** A name or a link leads out of the folder. */
+export class PathOutside extends PathRefused {}
+
 export type WorkspacePath = {
   /** real path on this machine; no part of it that exists is a link */
   readonly path: string;
@@ -193,8 +196,8 @@ export function refusalOf(error: unknown, shown: string): unknown {
   }
 }
 
-const outside = (given: string): PathRefused =>
-  new PathRefused(
+const outside = (given: string): PathOutside =>
+  new PathOutside(
     `${given} is not in the workspace. Use a path relative to the workspace, or under ${WORKSPACE}.`,
   );
 

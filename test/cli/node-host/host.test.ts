@@ -178,7 +178,7 @@ test('files are read and written under the named folders, and no link leads out 
     expect((await invoke(nodeId, command, params)).error).toMatchObject({ code: 'FORBIDDEN' });
   const link = join(folder, 'rw', 'link');
   const refused = await invoke(nodeId, 'fs.read', { path: link });
-  expect(refused.error.message).toBe(`${link} leads out of the folder that this node offers`);
+  expect(refused.error!.message).toBe(`${link} leads out of the folder that this node offers`);
   expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('no');
 });
 
