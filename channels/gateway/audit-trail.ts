@@ -57,11 +57,16 @@ export type AuditTrailOptions = {
   readonly log: Logger;
 };
 
+/** Of one day. */
+type Batch = { readonly records: readonly AuditRecord[]; readonly key: string };
+
 type About = Pick<AuditRecord, 'action' | 'on' | 'requestId'>;
 
 export class AuditTrail {
   readonly #o: AuditTrailOptions;
   #waiting: AuditRecord[] = [];
+  /** what was tried to be written and may be: it is tried again as the same message */
+  #tried: Batch | undefined;
   #dropped = 0;
   #cancelFlush: (() => void) | undefined;
   /** one at a time, so that records stand in the order in which they were noted */
@@ -207,27 +212,27 @@ export class AuditTrail {
 
   /** Never rejects: what could not be written waits for the next time. */
   async #writeWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, sameDay(this.#waiting));
-      const failure = await this.#write(batch);
-      if (failure === undefined) continue;
-      this.#waiting.unshift(...batch);
-      this.#dropOldest();
-      const { log } = this.#o;
-      log.warn({ records: this.#waiting.length, dropped: this.#dropped }, `audit: ${failure}`);
-      return this.#flushLater();
+    while (this.#tried !== undefined || this.#waiting.length > 0) {
+      this.#tried ??= {
+        records: this.#waiting.splice(0, sameDay(this.#waiting)),
+        key: randomUUID(),
+      };
+      const failure = await this.#write(this.#tried);
+      if (failure !== undefined) {
+        const records = this.#tried.records.length + this.#waiting.length;
+        this.#o.log.warn({ records, dropped: this.#dropped }, `audit: ${failure}`);
+        return this.#flushLater();
+      }
+      this.#tried = undefined;
     }
   }
 
-  async #write(records: readonly AuditRecord[]): Promise<string | undefined> {
+  async #write({ records, key }: Batch): Promise<string | undefined> {
     const { system, tenant } = this.#o;
     const day = auditDay(records[0]!.at);
     try {
       const note = { type: 'audit.note', records };
-      const told = await system.tell(auditAddress(tenant, day), note, {
-        principal: SYSTEM,
-        key: randomUUID(),
-      });
+      const told = await system.tell(auditAddress(tenant, day), note, { principal: SYSTEM, key });
       return told.kind === 'accepted' ? undefined : told.error.message;
     } catch (error) {
       return errorData(error).message;
