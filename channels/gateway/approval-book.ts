@@ -64,6 +64,11 @@ export class ApprovalBook {
     return row && isOfRun(row) ? row : undefined;
   }
 
+  /** Questions of a node that wait, as far as their rows have come. */
+  ofNode(deviceId: string): readonly ApprovalRow[] {
+    return [...this.#open.values()].filter((row) => nodeOf(row) === deviceId);
+  }
+
   /**
    * Resolves when the question is decided, with its row; undefined when there is none, or the
    * signal says so. Asked of one that was decided, at once.

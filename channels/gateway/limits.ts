@@ -78,6 +78,8 @@ export const COMPACT_TIMEOUT_MS = 300_000;
 export const APPROVAL_POLL_MS = 500;
 /** Looks for a question that a run has told of, before it is given up. */
 export const APPROVAL_LOOKS_MAX = 60;
+/** Questions of one node that wait for a person. */
+export const NODE_QUESTIONS_MAX = 16;
 /** Rows of approvals that are read for a list. */
 export const APPROVALS_READ_MAX = 10_000;
 

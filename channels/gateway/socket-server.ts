@@ -12,6 +12,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { describeErrors } from '../../protocols/check.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../protocols/json-depth.ts';
 import {
   checkRequestFrame,
   FRAME_BYTES_MAX,
@@ -252,9 +253,14 @@ type Parsed =
 /** `id` of a bad frame: its own where it has one, so that the client can tell which it was. */
 const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
   if (isBinary) return { ok: false, id: 'invalid', message: 'invalid frame: send JSON text' };
+  const text = textOf(bytes);
+  if (isTooDeep(text)) {
+    const message = `invalid frame: it is nested more than ${JSON_DEPTH_MAX} deep`;
+    return { ok: false, id: 'invalid', message };
+  }
   let value: unknown;
   try {
-    value = JSON.parse(textOf(bytes));
+    value = JSON.parse(text);
   } catch {
     return { ok: false, id: 'invalid', message: 'invalid frame: this is not JSON' };
   }

@@ -21,7 +21,7 @@ function printed(shown: readonly string[], final: string): string {
 
 describe('a table', () => {
   it('steers no terminal, whatever strangers call themselves', () => {
-    expect(table(['name', 'id'], [['a\u001b[2J\n', '1']])).toBe('NAME   ID\na [2J   1\n');
+    expect(table(['name', 'id'], [['a\u001b[2J\n', '1']])).toBe('NAME    ID\na [2J   1\n');
   });
 });
 

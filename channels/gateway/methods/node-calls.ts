@@ -10,9 +10,10 @@ import type {
   NodeInvokeResultParams,
   NodeWaitingItem,
 } from '../../../protocols/gateway/index.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../../protocols/json-depth.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import { askedByNode } from '../approval-book.ts';
-import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import { ACCEPT_TIMEOUT_MS, NODE_QUESTIONS_MAX } from '../limits.ts';
 import { askPeople, wordOf } from './asking-people.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
@@ -45,6 +46,10 @@ const outcomeOf = async ({ door }: Request, params: NodeInvokeResultParams) => {
   if (!ok) return { error: failureOf(error) };
   const text = payloadJSON ?? (payload === undefined ? undefined : JSON.stringify(payload));
   if (text === undefined) return {};
+  if (isTooDeep(text)) {
+    const message = `the node answered with JSON that is nested more than ${JSON_DEPTH_MAX} deep`;
+    return { error: { code: 'INTERNAL' as const, message } };
+  }
   try {
     JSON.parse(text);
     return { payload: await door.devices.keep(text) };
@@ -130,23 +135,46 @@ const runnerInventory = (request: Request) => {
 const skills = (request: Request) => ({ nodeId: selfOf(request), skills: [] });
 const tools = (request: Request) => ({ nodeId: selfOf(request), tools: [] });
 
+/** @throws TroupeError RATE_LIMIT_EXCEEDED when people have enough to answer for this node */
+const assertMayAsk = ({ door, connection }: Request, nodeId: string, id: string): void => {
+  if (door.approvals.row(id) !== undefined) return;
+  const waiting = door.approvals.ofNode(nodeId).length;
+  const asking = questionsOf.get(connection) ?? 0;
+  if (Math.max(waiting, asking) < NODE_QUESTIONS_MAX) return;
+  throw new TroupeError(
+    'RATE_LIMIT_EXCEEDED',
+    `${NODE_QUESTIONS_MAX} questions of this node wait for a person: ask again when some are answered`,
+    { retryAfterMs: 1_000 },
+  );
+};
+
+/** Questions that a connection waits for: rows come later. */
+const questionsOf = new WeakMap<Request['connection'], number>();
+
 /** Answered when a person has decided; the same id asked again waits for the same word. */
 const approvalAsk = async (request: Request, params: NodeApprovalAskParams) => {
   const nodeId = selfOf(request);
   const { id, command, detail = '', timeoutMs, always = false } = params;
+  const { connection } = request;
   const row = request.door.devices.row(nodeId);
   const name = row?.name ?? row?.face.name ?? nodeId.slice(0, 12);
   const own = `${nodeId.slice(0, 16)}.${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
-  await askPeople(request, {
-    id: own,
-    command,
-    detail: `On the node ${name}: ${detail === '' ? command : detail}`,
-    forMs: timeoutMs,
-    always,
-    by: { sub: askedByNode(nodeId), roles: ['node'] },
-  });
-  const { decision } = await wordOf(request, own);
-  return { id, decision };
+  assertMayAsk(request, nodeId, own);
+  questionsOf.set(connection, (questionsOf.get(connection) ?? 0) + 1);
+  try {
+    await askPeople(request, {
+      id: own,
+      command,
+      detail: `On the node ${name}: ${detail === '' ? command : detail}`,
+      forMs: timeoutMs,
+      always,
+      by: { sub: askedByNode(nodeId), roles: ['node'] },
+    });
+    const { decision } = await wordOf(request, own);
+    return { id, decision };
+  } finally {
+    questionsOf.set(connection, (questionsOf.get(connection) ?? 1) - 1);
+  }
 };
 
 const told = async (request: Request, event: Message): Promise<unknown> => {

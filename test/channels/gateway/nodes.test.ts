@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { System } from '../../../runtime/index.ts';
 import type { Client, Frame } from './client.ts';
 import { connectParams, TOKEN } from './client.ts';
+import { NODE_QUESTIONS_MAX } from '../../../channels/gateway/limits.ts';
 import { challengeOf, helloAs, newDevice, signed, type TestDevice } from './device-identity.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
@@ -196,6 +197,43 @@ test('a node asks people, and is told what one of another gateway said', async (
   const { id } = requested.payload;
   await person.call('exec.approval.resolve', { id, decision: 'deny' });
   expect((await asked).payload).toEqual({ id: 'q1', decision: 'deny' });
+});
+
+test('a node that asks without end is told that people have enough to answer', async () => {
+  const node = await openNode(here, newDevice());
+  const person = await openClient(here, { scopes: ['operator.approvals'] });
+  const ask = (at: number) =>
+    node.call('node.approval.ask', { id: `q${at}`, command: 'ls', timeoutMs: 60_000 });
+  const asked = Array.from({ length: 3 * NODE_QUESTIONS_MAX }, (_, at) => ask(at));
+  const refused = await Promise.all(asked.slice(NODE_QUESTIONS_MAX));
+  expect(refused.map(({ error }) => error?.details?.['reason'])).toEqual(
+    refused.map(() => 'RATE_LIMIT_EXCEEDED'),
+  );
+  const waiting = await eventually(async () => {
+    const { payload } = await person.call('exec.approval.list');
+    expect(payload).toHaveLength(NODE_QUESTIONS_MAX);
+    return payload as { id: string }[];
+  });
+  for (const { id } of waiting)
+    await person.call('exec.approval.resolve', { id, decision: 'deny' });
+  expect((await asked[0]!).payload).toEqual({ id: 'q0', decision: 'deny' });
+});
+
+test('an answer that is nested too deep is the failure of the node, and ends nothing', async () => {
+  const device = newDevice();
+  const node = await openNode(here, device);
+  const caller = await openClient(here);
+  await connectedState(caller, device.id, true);
+  const invoke = { nodeId: device.id, command: 'system.which', idempotencyKey: 'deep' };
+  const answer = caller.call('node.invoke', invoke);
+  const { id, nodeId } = (await node.frame(isInvoke)).payload;
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  node.ws.send(`{"type":"req","id":"deep","method":"node.invoke.result","params":${deep}}`);
+  const refused = await node.frame(({ ok }) => ok === false);
+  expect(refused.error?.message).toContain('nested more than');
+  const given = { id, nodeId, ok: true, payloadJSON: deep };
+  expect((await node.call('node.invoke.result', given)).ok).toBe(true);
+  expect((await answer).error?.message).toContain('nested more than');
 });
 
 test('what a client asks people is answered twice on its id, and can be waited for', async () => {
