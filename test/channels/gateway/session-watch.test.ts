@@ -7,7 +7,7 @@ afterEach(closeAll);
 
 test('a client that could not begin to follow a session may try again, and is told then', async () => {
   const { client, system } = await openAll({ echo: true });
-  const { last } = system.transcripts;
+  const last = system.transcripts.last.bind(system.transcripts);
   system.transcripts.last = () =>
     Promise.reject(new TroupeError('UNAVAILABLE', 'the transcripts can not be read now'));
   const follow = { key: MAIN };

@@ -63,20 +63,21 @@ test('a client that never finishes its goodbye does not keep the gateway from cl
   // An empty close frame, masked by zeros, as a client says it; its own end never comes.
   socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
   await eventually(() => (heard.at(-2) === 0x88 && heard.at(-1) === 0) || undefined, 'its answer');
-  await gateway.close();
+  await expect(gateway.close()).resolves.toBeUndefined();
   socket.destroy();
 });
 
 test('a client whose device can not be looked up is told to try again, and the gateway lives', async () => {
   const system = new FakeSessionSystem();
   const gateway = await openGateway(system);
-  const { get } = system.index;
+  const rows = system.index;
+  const get = rows.get.bind(rows);
   system.index.get = () => {
     throw new TroupeError('UNAVAILABLE', 'the rows can not be read now');
   };
   const client = await openStranger(gateway);
   const params = connectParams({ auth: { deviceToken: 'some' } });
-  const answer = await helloAs(client, newDevice(), params as Parameters<typeof helloAs>[2]);
+  const answer = await helloAs(client, newDevice(), params);
   expect(answer.error).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
   expect((await client.gone()).code).toBe(1008);
   system.index.get = get;
