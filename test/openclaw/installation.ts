@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { bundle } from '../../tools/build.mjs';
 import { freePort, kill, startProgram, TOKEN } from '../kill/program.ts';
 
 /** Set by `npm run test:openclaw`. */
@@ -29,6 +30,8 @@ export type Installation = {
   restart(): Promise<void>;
   /** A user of OpenClaw: their own state and identity. */
   user(name: string): User;
+  /** `troupe ARGS`, with a data folder of that name; runs on until the installation ends. */
+  troupe(name: string, args: readonly string[]): Running;
   stop(): Promise<void>;
 };
 
@@ -38,7 +41,7 @@ export type User = {
   good(args: readonly string[]): Promise<string>;
   /** Runs `openclaw ARGS` to its end, at most `timeoutMs` (60 s). */
   run(args: readonly string[], timeoutMs?: number): Promise<Ran>;
-  /** Runs it on; ended with the installation. */
+  /** Runs it on; ended with the installation. It has the gateway's token in its environment. */
   start(args: readonly string[]): Running;
   /** The same in a pseudo terminal of 120 × 40; write keys to `child.stdin`. */
   startInTerminal(args: readonly string[]): Running;
@@ -62,6 +65,12 @@ export const installTroupe = async (config?: string): Promise<Installation> => {
     token: TOKEN,
     folder,
     user,
+    troupe(name, args) {
+      const data = join(folder, name);
+      const one = beginAs(process.execPath, [bundle, ...args, '--data', data], process.env, folder);
+      running.push(one);
+      return one;
+    },
     async restart() {
       await kill(program);
       program = await startProgram(join(folder, 'troupe'), port);
@@ -89,13 +98,8 @@ const userOf = (home: string, port: number, running: Running[]): User => {
     OPENCLAW_CONFIG_PATH: config,
     OPENCLAW_DISABLE_UPDATE_CHECK: '1',
   };
-  const begin = (command: string, args: readonly string[]): Running => {
-    // A group of its own, so that what it starts ends with it.
-    const child = spawn(command, [...args], { env, cwd: home, detached: true });
-    const one: Running = { child, out: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (one.out += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (one.out += text));
-    child.stdin.on('error', () => {});
+  const begin = (command: string, args: readonly string[], more: NodeJS.ProcessEnv = {}) => {
+    const one = beginAs(command, args, { ...env, ...more }, home);
     running.push(one);
     return one;
   };
@@ -117,7 +121,7 @@ const userOf = (home: string, port: number, running: Running[]): User => {
       if (code !== 0) throw new Error(`openclaw ${args.join(' ')} ended with ${code}:\n${out}`);
       return out;
     },
-    start: (args) => begin(node, [openclaw, ...args]),
+    start: (args) => begin(node, [openclaw, ...args], { OPENCLAW_GATEWAY_TOKEN: TOKEN }),
     startInTerminal: (args) => {
       const line = [node, openclaw, ...args].map(quoted).join(' ');
       return begin('script', ['-qfec', `stty cols 120 rows 40; ${line}`, '/dev/null']);
@@ -128,10 +132,25 @@ const userOf = (home: string, port: number, running: Running[]): User => {
 /** What a command prints beside JSON comes before it. */
 export const jsonIn = (out: string) => JSON.parse(out.slice(out.search(/^[[{]/m)));
 
+const beginAs = (
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Running => {
+  // A group of its own, so that what it starts ends with it.
+  const child = spawn(command, [...args], { env, cwd, detached: true });
+  const one: Running = { child, out: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (one.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (one.out += text));
+  child.stdin.on('error', () => {});
+  return one;
+};
+
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** With all that it started. */
-const end = (child: ChildProcess): void => {
+/** With all that it started, without mercy. */
+export const end = (child: ChildProcess): void => {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   } catch {

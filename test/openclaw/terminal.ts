@@ -7,6 +7,8 @@ import type { Running } from './installation.ts';
 
 /** Longest wait for what shall be seen, milliseconds: a deadline, not a measure. */
 const SEEN_WITHIN_MS = 60_000;
+const ENTER_AGAIN_MS = 4_000;
+const ENTERS_MAX = 3;
 
 export class Terminal {
   readonly #running: Running;
@@ -26,13 +28,13 @@ export class Terminal {
     this.#from = this.#running.out.length;
   }
 
-  /** @throws Error with what is there instead, after a minute */
-  async sees(what: RegExp): Promise<string> {
+  /** @throws Error with what is there instead, after `withinMs` (a minute) */
+  async sees(what: RegExp, withinMs = SEEN_WITHIN_MS): Promise<string> {
     return eventually(() => {
       const { text } = this;
       if (what.test(text)) return text;
       throw new Error(`${what} is not seen, but:\n${text.slice(-3_000)}`);
-    }, SEEN_WITHIN_MS);
+    }, withinMs);
   }
 
   /** Waits until the program has ended. */
@@ -47,13 +49,22 @@ export class Terminal {
     this.#running.child.stdin?.write(keys);
   }
 
-  /** A line, and Enter once the program has shown that it has read it. */
-  async types(line: string): Promise<void> {
+  /**
+   * Types a line, and presses Enter until `what` is seen: a terminal that is busy takes keys that
+   * come at once for a paste, and their Enter for a part of it. On an empty line Enter does
+   * nothing.
+   */
+  async says(line: string, what: RegExp): Promise<string> {
     this.mark();
     this.press(line);
     await this.sees(new RegExp(escaped(line.slice(-20))));
     this.mark();
-    this.press('\r');
+    for (let times = 0; times < ENTERS_MAX; times++) {
+      this.press('\r');
+      const seen = await this.sees(what, ENTER_AGAIN_MS).catch(() => undefined);
+      if (seen !== undefined) return seen;
+    }
+    return this.sees(what);
   }
 }
 
