@@ -153,7 +153,6 @@ test('the same key runs once, also through another gateway', async () => {
 });
 
 test('files are read and written under the named folders, and no link leads out of them', async () => {
-  const { mkdirSync } = await import('node:fs');
   mkdirSync(join(folder, 'ro'));
   mkdirSync(join(folder, 'rw'));
   writeFileSync(join(folder, 'ro', 'a.txt'), 'hello');
