@@ -1,16 +1,41 @@
 /** Words of docs/openclaw-compatibility.md: which clients were run, and what is different. */
 
-export const clientsRun = `## Clients that were run
+export const clientsRun = `## Point a client at troupe
 
-OpenClaw 2026.9.6 from npm, unmodified, on Node 24. A command that is not named here was not tried.
+OpenClaw's programs find troupe by their own configuration, \`~/.openclaw/openclaw.json\`; the token is
+in the file \`token\` of the data folder (or what \`gateway.auth.token\` says), the address that of any gateway of the cluster:
 
-| client | what was done |
+\`\`\`json
+{ "gateway": { "mode": "remote", "remote": { "url": "ws://127.0.0.1:18789", "token": "…" } } }
+\`\`\`
+
+| client | started with |
 | --- | --- |
-| CLI | \`models list\`, \`health --json\`, \`status --deep\`, \`skills list\`, \`logs\`, \`gateway probe\`, \`gateway usage-cost\`, \`gateway call\`, \`channels status\` |
-| Control UI | connect, chat, and the pages agents, settings, logs, usage, skills, overview, nodes |
+| CLI | \`openclaw agent --agent main -m hello\`, and all commands below |
+| TUI | \`openclaw tui\` |
+| node host | \`OPENCLAW_GATEWAY_TOKEN=… openclaw node run --host HOST --port 18789\`; then \`openclaw devices approve\` and \`openclaw nodes approve\`, or the same of \`troupe\`, where nobody is let in by being on the same machine |
+| Control UI | the static files \`dist/control-ui\` of the package behind one origin with the gateway (a reverse proxy that passes the WebSocket on), opened as \`http://…/#token=…\` |
+| \`@openclaw/gateway-client\` | \`new GatewayClient({ url: "ws://127.0.0.1:18789", token })\` |
 
-\`openclaw agents list\`, \`models status\`, \`config get\` and \`gateway status\` read files of the
-machine they run on and ask no gateway: they work, and say nothing of troupe.`;
+## Clients that were run
+
+OpenClaw 2026.9.6 from npm, unmodified, on its Node 24.21.0, by \`npm run test:openclaw\`; \`@openclaw/gateway-client\`
+2026.9.1 by \`npm test\` on Node 20. A command that is not named here was not tried.
+
+| client | what is done |
+| --- | --- |
+| CLI | \`health\`, \`status --deep\`, \`logs\`, \`gateway health\|probe\|call\|usage-cost\`, \`system event\|presence\|heartbeat last\`, \`agent\` (also \`--json\`, long answers, other sessions, across kill -9), \`sessions compact\|delete\`, \`models list\`, \`skills list\`, \`tasks list\`, \`channels status\`, \`cron add\|edit\|disable\|enable\|list\|status\|show\|run\|runs\|rm\`, \`devices list\|approve\|reject\|rotate\|revoke\|remove\`, \`nodes list\|pending\|approve\|status\|describe\|invoke\|rename\`, \`approvals pending\|resolve\` |
+| TUI | chat with streaming, tool cards, \`/status\`, \`/model\`, \`/session\`, \`/sessions\`, \`/new\`, stop by escape, kill -9 of the gateway between runs and in one |
+| node host | let in, approved, described, renamed, \`system.which\`, \`system.run\`, gone and back, kill -9 of the gateway, token rotated and revoked, removed, rejected; \`troupe node run\` is used by the same commands |
+| Control UI | chat with streaming, reload, kill -9 of the gateway, and the pages sessions, automations, agents, nodes, config, logs, usage, skills, overview |
+| \`@openclaw/gateway-client\` | two answers on one request, events without a gap, pairing, device token, revocation, kill -9, one of two gateways killed in a run |
+
+\`openclaw sessions\`, \`agents list\`, \`models status\`, \`config get\`, \`approvals get\` and \`gateway status\` read files of the
+machine they run on and ask no gateway: they work, and say nothing of troupe. \`openclaw nodes invoke\` refuses
+\`system.run\` by itself: agents and other clients may. The Control UI asks for a few methods that are not here
+without looking at \`features.methods\` first (\`openclaw.approval.list\` is served empty; \`progressCard.get\`,
+\`sessions.companion.state\`, \`sessions.observer.visibility\`, \`talk.catalog\`, \`update.status\`, \`plugins.list\`,
+\`skills.library.list\`, \`skills.search\`, \`themes.list\`, \`exec.approvals.get\` are not): its pages work without.`;
 
 export const differences = `## What is different
 

@@ -77,9 +77,9 @@ const runOn = (nodeId: string, command: readonly string[], key: string) => {
 
 describe('openclaw node run', () => {
   let node: Running;
-  const start = () => {
+  const start = (who = owner, name = 'box') => {
     const args = ['node', 'run', '--host', '127.0.0.1', '--port', String(troupe.port)];
-    node = owner.start([...args, '--display-name', 'box']);
+    node = who.start([...args, '--display-name', name]);
   };
 
   it('is let in when openclaw devices approve says so, and not before', async () => {
@@ -154,8 +154,8 @@ describe('openclaw node run', () => {
   });
 
   it('is not let in when openclaw devices reject says so', async () => {
-    start();
-    const { requestId } = await asked('box', 'devices', 'list');
+    start(troupe.user('stranger'), 'stranger');
+    const { requestId } = await asked('stranger', 'devices', 'list');
     await good('devices', 'reject', requestId);
     end(node.child);
     const { paired } = await json('devices', 'list');
