@@ -8,7 +8,8 @@
  * Memory is what the kernel says of a new process that a few clients have warmed: all that was
  * there before is collected, so nothing that was freed is used again and flatters the figure; first
  * as it stands when the last client has come, then with all garbage collected, which is what is
- * held. Deltas have a process of their own, without what others left behind.
+ * held. The time of one `health` is without what the others take meanwhile by being there, which
+ * stands beside it. Deltas have a process of their own, without what others left behind.
  *
  * Both processes need a file descriptor for each connection: `ulimit -n 12000` at least.
  */
@@ -22,6 +23,8 @@ import { spread } from './harness/statistics.ts';
 const DELTAS_PER_SECOND = 50;
 /** Clients that come before anything is measured: code is compiled then. */
 const WARMING = 50;
+/** Clients are told of each other after at most so long for each of them. */
+const PRESENCE_MS = 2;
 
 export const gateway = defineScenario({
   name: 'gateway',
@@ -108,13 +111,15 @@ async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
   await crowd.order({ do: 'open', port, count: idle, hello });
   const full = await door.now();
   const held = await door.facts();
-  // What they are told of each other when they come has been told.
-  await sleep(seconds * 1_000);
+  // Then they have been told of the last of them.
+  await sleep(PRESENCE_MS * idle + 3_000);
   const quiet = await door.now();
   await sleep(seconds * 1_000);
   const begun = await door.now();
   const answers = await crowd.order({ do: 'ask', count: active, seconds, request: HEALTH });
   const ended = await door.now();
+  const idleShare = (begun.cpuMs - quiet.cpuMs) / (begun.atMs - quiet.atMs);
+  const askedMs = ended.cpuMs - begun.cpuMs - idleShare * (ended.atMs - begun.atMs);
   const { lost } = crowd;
   await crowd.stop();
   await door.stop();
@@ -122,10 +127,10 @@ async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
     kb: (full.rssKb - before.rssKb) / idle,
     heldKb: (held.rssKb - before.rssKb) / idle,
     helloMs: (full.cpuMs - before.cpuMs) / idle,
-    idleShare: (begun.cpuMs - quiet.cpuMs) / (seconds * 1_000),
+    idleShare,
     lost,
     answer: spread(answers),
-    cpuMs: (ended.cpuMs - begun.cpuMs) / answers.length,
+    cpuMs: askedMs / answers.length,
   };
 }
 

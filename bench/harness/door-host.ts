@@ -21,7 +21,8 @@ const SESSION = 'agent:main:bench';
 /** The shortest time for which the gateway joins deltas; the bare server does the same. */
 const JOINED_MS = 50;
 
-type Facts = { readonly rssKb: number; readonly cpuMs: number };
+/** `atMs`: monotonic. */
+type Facts = { readonly rssKb: number; readonly cpuMs: number; readonly atMs: number };
 type Host = {
   readonly port: number;
   /** tells everybody so many deltas, one each 20 ms */
@@ -44,8 +45,9 @@ export async function serveDoor(kind: string, folder: string, sessions: number):
 
 async function factsNow(isExact: boolean): Promise<Facts> {
   const { user, system } = process.cpuUsage();
+  const atMs = performance.now();
   if (isExact) await collectGarbage();
-  return { rssKb: (memoryOf('self', 'VmRSS') * 1e6) / 1_024, cpuMs: (user + system) / 1_000 };
+  return { rssKb: (memoryOf('self', 'VmRSS') * 1e6) / 1_024, cpuMs: (user + system) / 1_000, atMs };
 }
 
 async function gatewayHost(folder: string, sessions: number): Promise<Host> {
