@@ -101,7 +101,7 @@ const sees = (what: RegExp): Promise<string> =>
   }, 60_000);
 
 const says = async (message: string): Promise<void> => {
-  const box = page.locator('textarea').first();
+  const box = page.locator('textarea:visible').first();
   await box.fill(message);
   await box.press('Enter');
 };
@@ -124,7 +124,7 @@ describe.skipIf(chromiumPath === undefined)(
       noteCalls(page);
       const { port } = server.address() as AddressInfo;
       await page.goto(`http://127.0.0.1:${port}/#token=${troupe.token}`);
-      await page.locator('textarea').first().waitFor();
+      await page.locator('textarea:visible').first().waitFor();
     });
     afterAll(async () => {
       await browser?.close();
