@@ -1,54 +1,23 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, type GatewayOptions } from '../../../channels/index.ts';
-import { type DeviceRow, DEVICES_INDEX, STRANGERS_PER_IP_MAX } from '../../../protocols/device.ts';
-import type { System } from '../../../runtime/index.ts';
-import { type Client, connectParams, eventually, TOKEN } from './client.ts';
-import { helloAs, newDevice, type TestDevice } from './device-identity.ts';
-import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
-import { dataFolder, openRealSystem } from './real-system.ts';
+/** Devices are let in, ask for more, and show their tokens (GW3). */
+import { describe, expect, test } from 'vitest';
+import type { Gateway } from '../../../channels/index.ts';
+import { STRANGERS_PER_IP_MAX } from '../../../protocols/device.ts';
+import { connectParams, eventually, TOKEN } from './client.ts';
+import { newDevice } from './device-identity.ts';
+import { openClient, openStranger } from './opened.ts';
+import {
+  approve,
+  BEHIND_PROXY,
+  ELSEWHERE,
+  hello,
+  open,
+  operator,
+  requestOf,
+  row,
+  usePairing,
+} from './paired.ts';
 
-const folder = dataFolder();
-let system: System;
-beforeAll(async () => {
-  system = await openRealSystem(folder.path, 1_000);
-});
-afterAll(async () => {
-  await system.stop();
-  folder.remove();
-});
-afterEach(closeAll);
-
-const ELSEWHERE = { 'x-forwarded-for': '203.0.113.9' };
-/** Somebody on another machine, behind a proxy that the gateway knows. */
-const BEHIND_PROXY: Partial<GatewayOptions> = {
-  auth: { mode: 'token', token: TOKEN, trustedProxy: { proxies: ['127.0.0.1'] } },
-};
-
-const open = (options: Partial<GatewayOptions> = BEHIND_PROXY) => openGateway(system, options);
-
-const hello = async (
-  gateway: Gateway,
-  device: TestDevice,
-  more: object = {},
-  headers: Record<string, string> = {},
-) => {
-  const client = await openStranger(gateway, headers);
-  const params = connectParams(more) as Parameters<typeof helloAs>[2];
-  return { client, frame: await helloAs(client, device, params) };
-};
-
-const row = (device: TestDevice) =>
-  system.index.get<DeviceRow>(DEVICES_INDEX, 'default', device.id);
-const requestOf = (device: TestDevice) => row(device)!.requests[0]!.requestId;
-
-/** An operator on this machine with the secret alone. */
-const operator = (gateway: Gateway, scopes: readonly string[] = ['operator.admin']) =>
-  openClient(gateway, { scopes });
-
-const approve = async (gateway: Gateway, device: TestDevice, by?: Client) => {
-  const who = by ?? (await operator(gateway));
-  return who.call('device.pair.approve', { requestId: requestOf(device) });
-};
+usePairing();
 
 describe('a device', () => {
   test('of this machine with the right secret is let in at once and gets a token', async () => {
@@ -295,117 +264,5 @@ describe('a device token', () => {
     expect(wide.frame.error?.details).toMatchObject({ code: 'AUTH_SCOPE_MISMATCH' });
     const plain = await hello(gateway, device, { auth, scopes: [] });
     expect(plain.frame.payload.auth.scopes).toEqual(['operator.read']);
-  });
-});
-
-describe('people', () => {
-  const asking = async (gateway: Gateway, more: object = {}) => {
-    const device = newDevice();
-    await hello(gateway, device, more, ELSEWHERE);
-    return device;
-  };
-
-  test('see who waits and who is let in, with no secret among it', async () => {
-    const gateway = await open();
-    const device = await asking(gateway, { scopes: ['operator.read'] });
-    const admin = await operator(gateway);
-    const waiting = await admin.call('device.pair.list', {});
-    expect(waiting.payload.pending).toContainEqual(
-      expect.objectContaining({
-        deviceId: device.id,
-        requestId: requestOf(device),
-        role: 'operator',
-        scopes: ['operator.read'],
-        remoteIp: '203.0.113.9',
-        isRepair: false,
-      }),
-    );
-    await approve(gateway, device, admin);
-    const { client } = await hello(gateway, device, { scopes: ['operator.read'] }, ELSEWHERE);
-    const listed = await admin.call('device.pair.list', {});
-    expect(listed.payload.paired).toContainEqual(
-      expect.objectContaining({
-        deviceId: device.id,
-        roles: ['operator'],
-        approvedVia: 'owner',
-        connected: true,
-      }),
-    );
-    expect(JSON.stringify(listed)).not.toContain(row(device)?.roles.operator?.tokenHash);
-    await client.close();
-  });
-
-  test('without a scope can not grant it, and only admins make nodes', async () => {
-    const gateway = await open();
-    const device = await asking(gateway, { scopes: ['operator.admin'] });
-    const clerk = await operator(gateway, ['operator.pairing', 'operator.read']);
-    const refused = await approve(gateway, device, clerk);
-    expect(refused.error).toMatchObject({
-      code: 'FORBIDDEN',
-      details: { code: 'MISSING_SCOPE', missingScope: 'operator.admin' },
-    });
-    const node = await asking(gateway, { role: 'node', scopes: [] });
-    const denied = await approve(gateway, node, clerk);
-    expect(denied.error?.message).toContain('device pairing approval denied');
-    const modest = await asking(gateway, { scopes: ['operator.read'] });
-    expect((await approve(gateway, modest, clerk)).ok).toBe(true);
-  });
-
-  test('who are a device themselves manage no other device unless they are admins', async () => {
-    const gateway = await open();
-    const device = await asking(gateway, { scopes: ['operator.read'] });
-    const local = await open({});
-    const own = newDevice();
-    const { client } = await hello(local, own, { scopes: ['operator.pairing'] });
-    for (const [method, params] of [
-      ['device.pair.approve', { requestId: requestOf(device) }],
-      ['device.pair.reject', { requestId: requestOf(device) }],
-      ['device.pair.remove', { deviceId: device.id }],
-      ['device.pair.rename', { deviceId: device.id, label: 'mine' }],
-    ] as const) {
-      expect((await client.call(method, params)).error?.message).toContain('denied');
-    }
-    const renamed = await client.call('device.pair.rename', { deviceId: own.id, label: ' Desk ' });
-    expect(renamed.payload).toEqual({ deviceId: own.id, label: 'Desk' });
-    expect(row(own)?.name).toBe('Desk');
-  });
-
-  test('reject a request once, and nobody can answer it again', async () => {
-    const gateway = await open();
-    const device = await asking(gateway);
-    const admin = await operator(gateway);
-    const requestId = requestOf(device);
-    const { payload } = await admin.call('device.pair.reject', { requestId });
-    expect(payload).toEqual({ requestId, deviceId: device.id });
-    const late = await admin.call('device.pair.approve', { requestId });
-    expect(late.error?.message).toContain('unknown requestId');
-  });
-
-  test('remove a device, which ends its connections on every gateway and its token', async () => {
-    const [one, two] = [await open({}), await open({})];
-    const device = newDevice();
-    const { client, frame } = await hello(one, device);
-    const admin = await operator(two);
-    expect((await admin.call('device.pair.remove', { deviceId: device.id })).payload).toEqual({
-      deviceId: device.id,
-    });
-    expect((await client.gone()).code).toBe(1008);
-    const { deviceToken } = frame.payload.auth as { deviceToken: string };
-    const back = await hello(one, device, { auth: { deviceToken } });
-    expect(back.frame.error?.details).toMatchObject({ code: 'AUTH_DEVICE_TOKEN_MISMATCH' });
-  });
-
-  test('who name what is not there are told so', async () => {
-    const admin = await operator(await open({}));
-    const deviceId = newDevice().id;
-    for (const [method, params] of [
-      ['device.pair.remove', { deviceId }],
-      ['device.pair.rename', { deviceId, label: 'x' }],
-      ['device.token.rotate', { deviceId, role: 'operator' }],
-      ['device.token.revoke', { deviceId, role: 'operator' }],
-    ] as const) {
-      const { error } = await admin.call(method, params);
-      expect(error?.message).toContain('unknown deviceId');
-    }
   });
 });
