@@ -96,8 +96,10 @@ export const isLoopback = (host: string): boolean => {
 
 /**
  * May a page of this origin connect? No origin: not a browser. Otherwise a page of the same host,
- * or of this machine to this machine. Without a secret the host must be this machine as well: else
- * a page whose name was made to point here (DNS rebinding) would be of the same host.
+ * or of this machine to this machine. A page of this machine that comes from elsewhere came through
+ * a forwarder (a container's port, a tunnel, a proxy) and has to be of the same host. Without a
+ * secret the host must be this machine as well: else a page whose name was made to point here (DNS
+ * rebinding) would be of the same host.
  */
 export const originAllowed = (request: {
   readonly origin: string | undefined;
@@ -108,7 +110,7 @@ export const originAllowed = (request: {
   if (request.origin === undefined) return true;
   const origin = URL.canParse(request.origin) ? new URL(request.origin) : undefined;
   if (origin === undefined) return false;
-  if (isLoopback(origin.hostname)) return isLoopback(request.remoteAddress);
+  if (isLoopback(origin.hostname) && isLoopback(request.remoteAddress)) return true;
   return request.mode !== 'none' && origin.host === request.host?.toLowerCase();
 };
 

@@ -178,6 +178,14 @@ describe('a page in a browser', () => {
     expect(allowed('http://localhost:5173', { remoteAddress: '127.0.0.1' })).toBe(true);
   });
 
+  test('opened through a forwarder on this machine is of the same host, and no other one is', () => {
+    const forwarded = { host: '127.0.0.1:18789', remoteAddress: '172.30.1.1' };
+    expect(allowed('http://127.0.0.1:18789', forwarded)).toBe(true);
+    expect(allowed('http://127.0.0.1:5173', forwarded)).toBe(false);
+    expect(allowed('http://localhost:18789', forwarded)).toBe(false);
+    expect(allowed('http://127.0.0.1:18789', { ...forwarded, mode: 'none' })).toBe(false);
+  });
+
   test('of the same host is not trusted where no secret stops a rebound name', () => {
     const rebound = { host: 'evil.example:18789', remoteAddress: '127.0.0.1' };
     expect(allowed('http://evil.example:18789', { ...rebound, mode: 'none' })).toBe(false);
