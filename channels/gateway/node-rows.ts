@@ -21,7 +21,9 @@ export const scopesToApprove = ({ surface }: NodeState) =>
 export const isNode = ({ roles, node }: DeviceRow): boolean =>
   roles.node !== undefined || node !== undefined;
 
-/** Who is connected to a gateway that died without a word is not connected, whatever the row says. */
+/**
+ * Who is connected to a gateway that died without a word is not connected, whatever the row says.
+ */
 export const nodeEntry = (row: DeviceRow, peers: Pick<Peers, 'isAlive'>): NodeEntry => {
   const { node, roles } = row;
   const link = node?.link && peers.isAlive(node.link.gateway) ? node.link : undefined;
