@@ -22,7 +22,8 @@ export const deviceFault = (
   nowMs: number,
 ): DeviceFault | undefined => {
   const raw = rawKey(device.publicKey);
-  if (raw === undefined) return fault('PUBLIC_KEY_INVALID', 'the key is not 32 bytes in base64url');
+  if (raw === undefined)
+    return fault('PUBLIC_KEY_INVALID', 'the key is not 32 good bytes in base64url');
   if (createHash('sha256').update(raw).digest('hex') !== device.id) {
     return fault('DEVICE_ID_MISMATCH', 'the id is not the SHA-256 of the key');
   }
@@ -67,7 +68,27 @@ const lower = (text = ''): string =>
 const rawKey = (text: string): Buffer | undefined => {
   if (!/^[A-Za-z0-9_-]{43}=?$/.test(text)) return undefined;
   const raw = Buffer.from(text, 'base64url');
-  return raw.length === 32 ? raw : undefined;
+  return raw.length === 32 && !isWeak(raw) ? raw : undefined;
+};
+
+/**
+ * Points of small order, by their encodings without the sign (RFC 8032): a signature that is good
+ * for one of them can be made by anybody, for whatever text.
+ */
+const WEAK: ReadonlySet<string> = new Set([
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+]);
+
+const isWeak = (raw: Buffer): boolean => {
+  const unsigned = Buffer.from(raw);
+  unsigned[31]! &= 0x7f;
+  return WEAK.has(unsigned.toString('hex'));
 };
 
 /** What stands before the raw key in a SubjectPublicKeyInfo of Ed25519 (RFC 8410). */

@@ -332,7 +332,7 @@ test('who is a device itself manages no node of others, unless it is an admin', 
   await openNode(here, device, { auth: { deviceToken }, commands: ['canvas.push'] });
   const other = await openStranger(here);
   const params = connectParams({ scopes: ['operator.pairing'] });
-  await helloAs(other, newDevice(), params as Parameters<typeof helloAs>[2]);
+  await helloAs(other, newDevice(), params);
   const requestId = await eventually(async () => {
     const { pending } = (await other.call('node.pair.list')).payload;
     return (pending as [{ requestId: string }])[0].requestId;
@@ -344,7 +344,7 @@ test('who is a device itself manages no node of others, unless it is an admin', 
     ['node.pair.remove', { nodeId }],
     ['node.rename', { nodeId, displayName: 'mine' }],
   ] as const) {
-    expect((await other.call(method, given)).error, method).toMatchObject({
+    expect((await other.call(method, given)).error).toMatchObject({
       code: 'FORBIDDEN',
       details: { missingScope: 'operator.admin' },
     });

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { deviceFault } from '../../../../channels/gateway/device-auth.ts';
 import type { ConnectParams } from '../../../../protocols/gateway/index.ts';
@@ -65,6 +65,22 @@ describe('the signature of a device', () => {
     const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string;
     for (const wrong of ['AAAA', 'x'.repeat(44), `${device.publicKey}A`, pem]) {
       expect(faultOf({ ...proof(), publicKey: wrong })).toBe('DEVICE_AUTH_PUBLIC_KEY_INVALID');
+    }
+  });
+
+  test('by a key for which anybody can sign is refused', () => {
+    const neutral = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)]);
+    const forged = Buffer.concat([neutral, Buffer.alloc(32)]).toString('base64url');
+    for (const sign of [0, 0x80]) {
+      const raw = Buffer.from(neutral);
+      raw[31]! |= sign;
+      const weak = {
+        ...proof(),
+        id: createHash('sha256').update(raw).digest('hex'),
+        publicKey: raw.toString('base64url'),
+        signature: forged,
+      };
+      expect(faultOf(weak)).toBe('DEVICE_AUTH_PUBLIC_KEY_INVALID');
     }
   });
 
