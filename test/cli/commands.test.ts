@@ -313,7 +313,7 @@ describe('troupe doctor', () => {
     write(
       home,
       'keys.json5',
-      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'nobody-has-it' } }, gateway: { tailscale: { mode: 'serve' } } }",
+      "{ models: { providers: { openai: {} } }, agents: { defaults: { model: 'nobody-has-it' } }, session: { dmScope: 'per-peer' } }",
     );
     const keys = await runProgram(['doctor', '--json', '--config', join(home, 'keys.json5')], {
       home,
@@ -321,7 +321,7 @@ describe('troupe doctor', () => {
     const { of } = statusOf(keys.stdout);
     expect(of('models').map(({ status }) => status)).toEqual(['fail', 'warn']);
     expect(of('config')).toMatchObject([
-      { status: 'warn', message: expect.stringContaining('gateway.tailscale') as string },
+      { status: 'warn', message: expect.stringContaining('session.dmScope') as string },
     ]);
   });
 
