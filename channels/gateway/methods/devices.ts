@@ -21,7 +21,12 @@ import {
 } from '../../../protocols/device.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { plainName } from '../../../protocols/plain-text.ts';
-import type { GatewayParams, GatewayResult, Scope } from '../../../protocols/gateway/index.ts';
+import {
+  type GatewayParams,
+  type GatewayResult,
+  SCOPES,
+  type Scope,
+} from '../../../protocols/gateway/index.ts';
 import { pairedDevice, pendingDevice } from '../device-rows.ts';
 import { hashOfToken, newDeviceToken } from '../device-tokens.ts';
 import type { Door } from '../door.ts';
@@ -120,7 +125,10 @@ const tokenRotate = async (
   const { door, connection } = request;
   const { role, grant } = grantOf(request, deviceId, given);
   assertMayManage(request, deviceId, role, 'token rotation');
-  const wide = (scopes ?? []).find((scope) => !grant.scopes.includes(scope));
+  const granted = SCOPES.filter((each) => grant.scopes.includes(each));
+  const wide =
+    scopes?.find((each) => !SCOPES.some((one) => one === each)) ??
+    scopeMissing(granted, scopes ?? []);
   if (wide !== undefined) {
     throw new TroupeError('INVALID_ARGUMENT', `/scopes: ${wide} is not granted to this device`);
   }
