@@ -116,4 +116,15 @@ describe('people', () => {
       expect(error?.message).toContain('unknown deviceId');
     }
   });
+
+  test('narrow a token to any scope that those of the device include, and to no other word', async () => {
+    const gateway = await open();
+    const device = await asking(gateway, { scopes: ['operator.admin'] });
+    const admin = await operator(gateway);
+    await approve(gateway, device, admin);
+    const rotate = (scopes: string[]) =>
+      admin.call('device.token.rotate', { deviceId: device.id, role: 'operator', scopes });
+    expect((await rotate(['operator.read'])).payload.scopes).toEqual(['operator.read']);
+    expect((await rotate(['operator.everything'])).ok).toBe(false);
+  });
 });
