@@ -22,11 +22,17 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/json',
 };
 
+/** Its files are named relative to the page, whose path is the application's: `/chat/main`. */
+const fileOf = (path: string): string => {
+  const parts = path.split('/').filter(Boolean);
+  const files = parts.map((_, at) => join(controlUi, ...parts.slice(at)));
+  const isFile = (file: string) => existsSync(file) && statSync(file).isFile();
+  return files.find(isFile) ?? join(controlUi, 'index.html');
+};
+
 const serveControlUi = async (gatewayPort: number): Promise<Server> => {
   const server = createServer(({ url = '/' }, response) => {
-    const asked = join(controlUi, decodeURIComponent(new URL(url, 'http://page').pathname));
-    const isFile = existsSync(asked) && statSync(asked).isFile();
-    const file = isFile ? asked : join(controlUi, 'index.html');
+    const file = fileOf(decodeURIComponent(new URL(url, 'http://page').pathname));
     response.setHeader('content-type', TYPES[extname(file)] ?? 'application/octet-stream');
     response.end(readFileSync(file));
   });
