@@ -4,14 +4,13 @@ import { surfaceOf } from '../../../channels/gateway/node-surface.ts';
 import { SURFACE_CHARACTERS_MAX } from '../../../protocols/device.ts';
 import type { ConnectParams } from '../../../protocols/gateway/index.ts';
 
-const said = (more: object): ConnectParams =>
-  ({
-    minProtocol: 3,
-    maxProtocol: 4,
-    client: { id: 'node-host', version: '1', platform: 'linux', mode: 'node' },
-    role: 'node',
-    ...more,
-  }) as ConnectParams;
+const said = (more: object): ConnectParams => ({
+  minProtocol: 3,
+  maxProtocol: 4,
+  client: { id: 'node-host', version: '1', platform: 'linux', mode: 'node' },
+  role: 'node',
+  ...more,
+});
 
 it('leaves out commands whose schemas have no room, and never a schema alone', () => {
   const names = Array.from({ length: 200 }, (_, n) => `do.thing${n}`);
