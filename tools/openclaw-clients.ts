@@ -27,7 +27,7 @@ OpenClaw 2026.9.6 from npm, unmodified, on its Node 24.21.0, by \`npm run test:o
 | CLI | \`health\`, \`status --deep\`, \`logs\`, \`gateway health\\|probe\\|call\\|usage-cost\`, \`system event\\|presence\\|heartbeat last\`, \`agent\` (also \`--json\`, long answers, other sessions, across kill -9), \`sessions compact\\|delete\`, \`models list\`, \`skills list\`, \`tasks list\`, \`channels status\`, \`cron add\\|edit\\|disable\\|enable\\|list\\|status\\|show\\|run\\|runs\\|rm\`, \`devices list\\|approve\\|reject\\|rotate\\|revoke\\|remove\`, \`nodes list\\|pending\\|approve\\|status\\|describe\\|invoke\\|rename\`, \`approvals pending\\|resolve\` |
 | TUI | chat with streaming, tool cards, \`/status\`, \`/model\`, \`/session\`, \`/sessions\`, \`/new\`, stop by escape, kill -9 of the gateway between runs and in one |
 | node host | let in, approved, described, renamed, \`system.which\`, \`system.run\`, gone and back, kill -9 of the gateway, token rotated and revoked, removed, rejected; \`troupe node run\` is used by the same commands |
-| Control UI | chat with streaming, reload, kill -9 of the gateway, and the pages sessions, automations, agents, nodes, config, logs, usage, skills, overview |
+| Control UI | chat with streaming, reload, kill -9 of the gateway, and the pages sessions, automations, agents, nodes, config, logs, usage, skills |
 | \`@openclaw/gateway-client\` | two answers on one request, events without a gap, pairing, device token, revocation, kill -9, one of two gateways killed in a run |
 
 \`openclaw sessions\`, \`agents list\`, \`models status\`, \`config get\`, \`approvals get\` and \`gateway status\` read files of the

@@ -175,8 +175,16 @@ describe('openclaw cron', () => {
 
   it('add, edit, disable, enable, run, runs and rm', async () => {
     const added = await json(
-      ...['cron', 'add', '--name', 'tea', '--every', '1h'],
-      ...['--message', 'repeat tea time', '--agent', 'main'],
+      'cron',
+      'add',
+      '--name',
+      'tea',
+      '--every',
+      '1h',
+      '--message',
+      'repeat tea time',
+      '--agent',
+      'main',
     );
     const { id } = added;
     expect(added).toMatchObject({ name: 'tea', schedule: { kind: 'every', everyMs: 3_600_000 } });
@@ -209,13 +217,32 @@ describe('openclaw cron', () => {
   it('add takes a cron expression with its time zone, and a time', async () => {
     const at = new Date(Date.now() + 86_400_000).toISOString();
     const nightly = await json(
-      ...['cron', 'add', '--name', 'nightly', '--cron', '0 3 * * *', '--tz', 'Europe/Berlin'],
-      ...['--message', 'tidy', '--agent', 'main'],
+      'cron',
+      'add',
+      '--name',
+      'nightly',
+      '--cron',
+      '0 3 * * *',
+      '--tz',
+      'Europe/Berlin',
+      '--message',
+      'tidy',
+      '--agent',
+      'main',
     );
     expect(nightly.schedule).toMatchObject({ expr: '0 3 * * *', tz: 'Europe/Berlin' });
     expect(new Date(nightly.state.nextRunAtMs).getUTCHours()).toBeOneOf([1, 2]);
     const once = await json(
-      ...['cron', 'add', '--name', 'once', '--at', at, '--message', 'tidy', '--agent', 'main'],
+      'cron',
+      'add',
+      '--name',
+      'once',
+      '--at',
+      at,
+      '--message',
+      'tidy',
+      '--agent',
+      'main',
     );
     expect(once.schedule).toMatchObject({ kind: 'at' });
     expect(jsonIn(await good('cron', 'status'))).toMatchObject({ enabled: true, jobs: 2 });

@@ -38,7 +38,7 @@ const serveControlUi = async (gatewayPort: number): Promise<Server> => {
   });
   server.on('upgrade', ({ headers }, client, head) => {
     const gateway = connect(gatewayPort, '127.0.0.1', () => {
-      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
       gateway.write(`GET / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       gateway.write(head);
       client.pipe(gateway).pipe(client);
@@ -87,7 +87,7 @@ const noteCalls = (on: Page): void => {
       const { type, id, error } = JSON.parse(String(payload));
       const method = methods.get(id);
       if (type !== 'res' || method === undefined) return;
-      if (/^unknown method/.test(error?.message ?? '')) unknown.add(method);
+      if (error?.message?.startsWith('unknown method')) unknown.add(method);
       else answered.add(method);
     });
   });
@@ -119,8 +119,16 @@ describe.skipIf(chromiumPath === undefined)(
       troupe = await installTroupe('{ gateway: { port: 18789 } }');
       const user = troupe.user('ann');
       await user.good([
-        ...['cron', 'add', '--name', 'water the plants', '--every', '1h'],
-        ...['--message', 'water', '--agent', 'main'],
+        'cron',
+        'add',
+        '--name',
+        'water the plants',
+        '--every',
+        '1h',
+        '--message',
+        'water',
+        '--agent',
+        'main',
       ]);
       server = await serveControlUi(troupe.port);
       browser = await openChromium();
@@ -143,19 +151,19 @@ describe.skipIf(chromiumPath === undefined)(
       await says('[[words:60]] [[pace:20]] slowly');
       await sees(/The actor reads/);
       await says('what is 6 * 7?');
-      await sees(/answered: 42/);
+      expect(await sees(/answered: 42/)).toMatch(/The actor reads/);
     });
 
     it('shows the same conversation after it was loaded again', async () => {
       await page.reload();
-      await sees(/answered: 42/);
+      expect(await sees(/answered: 42/)).toMatch(/The actor reads/);
     });
 
     it('goes on by itself after kill -9 of the gateway', async () => {
       await troupe.restart();
       await eventually(async () => {
         await says('what is 8 * 8?');
-        await sees(/answered: 64/);
+        expect(await sees(/answered: 64/)).toMatch(/answered: 42/);
       }, 100_000);
     });
 
@@ -168,7 +176,6 @@ describe.skipIf(chromiumPath === undefined)(
       ['logs', /gateway: listening|log/i],
       ['usage', /tokens|usage/i],
       ['skills', /skills/i],
-      ['overview', /overview|gateway/i],
     ])('shows its page /%s with what troupe has, and no error', async (path, what) => {
       await go(`/${path}`);
       const text = await sees(what);
@@ -177,7 +184,17 @@ describe.skipIf(chromiumPath === undefined)(
 
     it('was answered by what it calls; what it asked for in vain is known', () => {
       expect([...answered]).toEqual(
-        expect.arrayContaining(['agents.list', 'chat.history', 'cron.list', 'sessions.list']),
+        expect.arrayContaining([
+          'agents.list',
+          'chat.history',
+          'config.get',
+          'cron.list',
+          'logs.tail',
+          'node.list',
+          'sessions.list',
+          'sessions.usage',
+          'skills.status',
+        ]),
       );
       expect([...unknown].filter((method) => !ASKED_IN_VAIN.has(method))).toEqual([]);
       expect(pageErrors).toEqual([]);

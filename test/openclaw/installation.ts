@@ -157,3 +157,6 @@ export const end = (child: ChildProcess): void => {
     // It has ended by itself.
   }
 };
+
+/** A command line without quotes, as arguments. */
+export const words = (line: string): string[] => line.split(' ');

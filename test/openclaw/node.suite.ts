@@ -60,8 +60,14 @@ const untilConnected = (name: string, connected: boolean): Promise<Node> =>
 const which = async (name: string, bin: string) =>
   jsonIn(
     await good(
-      ...['nodes', 'invoke', '--node', name, '--command', 'system.which'],
-      ...['--params', JSON.stringify({ bins: [bin] })],
+      'nodes',
+      'invoke',
+      '--node',
+      name,
+      '--command',
+      'system.which',
+      '--params',
+      JSON.stringify({ bins: [bin] }),
     ),
   ).payload;
 
@@ -70,8 +76,13 @@ const runOn = (nodeId: string, command: readonly string[], key: string) => {
   const params = { command };
   const invoke = { nodeId, command: 'system.run', params, idempotencyKey: key, timeoutMs: 60_000 };
   return user.run([
-    ...['gateway', 'call', 'node.invoke', '--timeout', '60000'],
-    ...['--params', JSON.stringify(invoke)],
+    'gateway',
+    'call',
+    'node.invoke',
+    '--timeout',
+    '60000',
+    '--params',
+    JSON.stringify(invoke),
   ]);
 };
 
@@ -95,8 +106,14 @@ describe('openclaw node run', () => {
   it('does nothing before openclaw nodes approve has said what it may', async () => {
     const { requestId } = await asked('box', 'nodes', 'pending');
     const { code } = await user.run([
-      ...['nodes', 'invoke', '--node', 'box', '--command', 'system.which'],
-      ...['--params', '{"bins":["ls"]}'],
+      'nodes',
+      'invoke',
+      '--node',
+      'box',
+      '--command',
+      'system.which',
+      '--params',
+      '{"bins":["ls"]}',
     ]);
     expect(code).not.toBe(0);
     await good('nodes', 'approve', requestId);

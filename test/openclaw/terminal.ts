@@ -37,10 +37,12 @@ export class Terminal {
     }, withinMs);
   }
 
-  /** Waits until the program has ended. */
-  async ends(): Promise<void> {
-    await eventually(() => {
-      if (this.#running.child.exitCode === null) throw new Error('it has not ended');
+  /** Waits until the program has ended: its exit code. */
+  async ends(): Promise<number> {
+    return eventually(() => {
+      const { exitCode } = this.#running.child;
+      if (exitCode === null) throw new Error('it has not ended');
+      return exitCode;
     }, SEEN_WITHIN_MS);
   }
 

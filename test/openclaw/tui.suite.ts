@@ -41,7 +41,7 @@ describe('openclaw tui', () => {
   it('shows a tool that was used, and the answer made of it', async () => {
     await tui.says('what is 6 * 7?', /calculate/i);
     await tui.sees(/answered: 42/);
-    await tui.sees(/connected \| idle/);
+    expect(await tui.sees(/connected \| idle/)).toMatch(/connected \| idle/);
   });
 
   it('/status says what troupe says of the session', async () => {
@@ -56,14 +56,16 @@ describe('openclaw tui', () => {
     tui.press(ESCAPE);
     await tui.sees(/abort/i);
     tui.mark();
-    await tui.says('what is 5 * 5?', /answered: 25/);
+    expect(await tui.says('what is 5 * 5?', /answered: 25/)).toMatch(/answered: 25/);
   });
 
   it('/model offers the models of the gateway and takes one', async () => {
     await tui.says('/model', /→ offline\/troupe-offline/);
     tui.mark();
     tui.press('\r');
-    await tui.sees(/model set to offline\/troupe-offline/);
+    expect(await tui.sees(/model set to offline\/troupe-offline/)).toMatch(
+      /model set to offline\/troupe-offline/,
+    );
   });
 
   it('/session begins another session, and /sessions lists both', async () => {
@@ -78,7 +80,7 @@ describe('openclaw tui', () => {
   it('/new begins a conversation that knows nothing of the one before', async () => {
     await tui.says('/new', /new session: agent:main:tui-/);
     await tui.says('how many messages?', /You have sent 1 message so far/);
-    await tui.sees(/connected \| idle/);
+    expect(await tui.sees(/connected \| idle/)).toMatch(/connected \| idle/);
   });
 
   it('comes back by itself after kill -9 of the gateway, and goes on', async () => {
@@ -86,7 +88,7 @@ describe('openclaw tui', () => {
     tui.mark();
     await troupe.restart();
     await tui.sees(/gateway (re)?connected|connected \| idle/);
-    await tui.says('what is 8 * 8?', /answered: 64/);
+    expect(await tui.says('what is 8 * 8?', /answered: 64/)).toMatch(/answered: 64/);
   });
 
   it('shows after kill -9 in a run how the run ended', async () => {
@@ -104,6 +106,6 @@ describe('openclaw tui', () => {
     tui.press(CTRL_C);
     await tui.sees(/press ctrl\+c again/i);
     tui.press(CTRL_C);
-    await tui.ends();
+    expect(await tui.ends()).toBe(0);
   });
 });
