@@ -168,34 +168,22 @@ describe.skipIf(chromiumPath === undefined)(
     });
 
     it.each([
-      ['sessions', /main/i],
-      ['cron', /water the plants/],
-      ['agents', /main/],
-      ['nodes', /nodes|devices/i],
-      ['config', /config|settings/i],
-      ['logs', /gateway: listening|log/i],
-      ['usage', /tokens|usage/i],
-      ['skills', /skills/i],
-    ])('shows its page /%s with what troupe has, and no error', async (path, what) => {
+      ['sessions', 'sessions.list', /main/i],
+      ['cron', 'cron.list', /water the plants/],
+      ['agents', 'agents.list', /main/],
+      ['nodes', 'node.list', /nodes|devices/i],
+      ['config', 'config.get', /config|settings/i],
+      ['logs', 'logs.tail', /gateway: listening|log/i],
+      ['usage', 'sessions.usage', /tokens|usage/i],
+      ['skills', 'skills.status', /skills/i],
+    ])('shows its page /%s with what troupe has, and no error', async (path, method, what) => {
       await go(`/${path}`);
+      await eventually(() => expect([...answered]).toContain(method), 60_000);
       const text = await sees(what);
       expect(text).not.toMatch(/unknown method|INVALID_REQUEST|something went wrong/i);
     });
 
-    it('was answered by what it calls; what it asked for in vain is known', () => {
-      expect([...answered]).toEqual(
-        expect.arrayContaining([
-          'agents.list',
-          'chat.history',
-          'config.get',
-          'cron.list',
-          'logs.tail',
-          'node.list',
-          'sessions.list',
-          'sessions.usage',
-          'skills.status',
-        ]),
-      );
+    it('asked in vain only for what is known to be not here, and threw nothing', () => {
       expect([...unknown].filter((method) => !ASKED_IN_VAIN.has(method))).toEqual([]);
       expect(pageErrors).toEqual([]);
     });
