@@ -157,6 +157,3 @@ export const end = (child: ChildProcess): void => {
     // It has ended by itself.
   }
 };
-
-/** A command line without quotes, as arguments. */
-export const words = (line: string): string[] => line.split(' ');
