@@ -13,7 +13,7 @@ import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
 import { type Results, runScenarios } from './harness/runner.ts';
 import { type Scale, type Scenario, scales } from './harness/scenario.ts';
-import { serveCrowd } from './harness/socket-crowd.ts';
+import { serveSockets } from './harness/socket-crowd.ts';
 import { work } from './harness/worker.ts';
 import { activation } from './activation.ts';
 import { ask } from './ask.ts';
@@ -89,7 +89,7 @@ if (positionals[0] === 'worker') {
   const [, name = '', scale = '', folder = ''] = positionals;
   await work(named(name), scale as Scale, folder);
 } else if (positionals[0] === 'echo') await serveEcho();
-else if (positionals[0] === 'crowd') serveCrowd();
+else if (positionals[0] === 'sockets') serveSockets();
 else if (positionals[0] === 'door')
   await serveDoor(positionals[1] ?? '', positionals[2] ?? '', Number(positionals[3]));
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));

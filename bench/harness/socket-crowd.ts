@@ -92,7 +92,7 @@ function frameOf(bytes: Buffer): { from: number; to: number } | undefined {
 }
 
 /** The role of the process with the clients: carries out one order after the other. */
-export function serveCrowd(): void {
+export function serveSockets(): void {
   const lines: Line[] = [];
   const delays: number[] = [];
   process.on('message', (order: CrowdOrder) => {
@@ -198,7 +198,7 @@ export class SocketCrowd {
 
   constructor() {
     const [bundle = ''] = process.argv.slice(1);
-    this.#child = spawn(process.execPath, [bundle, 'crowd'], {
+    this.#child = spawn(process.execPath, [bundle, 'sockets'], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child.on('message', (told: { lost?: true }) => {

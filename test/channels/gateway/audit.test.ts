@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AuditActionsListResult } from '../../../protocols/gateway/index.ts';
 import type { System } from '../../../runtime/index.ts';
+import { eventually } from '../../runtime/eventually.ts';
 import { type Client, MAIN } from './client.ts';
 import { closeAll, openClient, openGateway } from './opened.ts';
 import { dataFolder, openRealSystem } from './real-system.ts';
@@ -30,7 +31,13 @@ const recordsOf = async (client: Client, params: object = {}): Promise<Records> 
   if (!frame.ok) throw new Error(JSON.stringify(frame.error));
   return frame.payload.records;
 };
-/** The newest first. */
+/** The newest first. What is told to the audit is applied a moment later. */
+const untilNoted = (client: Client, action: string, outcomes: readonly string[]) =>
+  eventually(async () => {
+    const records = await recordsOf(client);
+    expect(outcomesOf(records, action)).toEqual(outcomes);
+    return records;
+  });
 const outcomesOf = (records: Records, action: string) =>
   records.filter((record) => record.action === action).map(({ outcome }) => outcome);
 
@@ -60,9 +67,8 @@ describe('the audit', () => {
     });
     await before.call('sessions.reset', { key: 'agent:main:none-such' });
     const client = await open();
-    const records = await recordsOf(client);
+    const records = await untilNoted(client, 'sessions.reset', ['failed', 'begun']);
     expect(outcomesOf(records, 'chat.send')).toEqual(['done']);
-    expect(outcomesOf(records, 'sessions.reset')).toEqual(['failed', 'begun']);
     expect(JSON.stringify(records)).not.toContain('4711');
   });
 
@@ -76,7 +82,7 @@ describe('the audit', () => {
     await closeAll();
     const again = await openClient(await openGateway(system));
     expect(client.closed).toBeDefined();
-    expect(outcomesOf(await recordsOf(again), 'sessions.reset')).toEqual(['refused']);
+    await untilNoted(again, 'sessions.reset', ['refused']);
   });
 
   it('is read page by page, by who and by what', async () => {
