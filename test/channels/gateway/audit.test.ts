@@ -31,13 +31,14 @@ const recordsOf = async (client: Client, params: object = {}): Promise<Records> 
   if (!frame.ok) throw new Error(JSON.stringify(frame.error));
   return frame.payload.records;
 };
-/** The newest first. What is told to the audit is applied a moment later. */
+/** What is told to the audit is applied a moment later. */
 const untilNoted = (client: Client, action: string, outcomes: readonly string[]) =>
   eventually(async () => {
     const records = await recordsOf(client);
     expect(outcomesOf(records, action)).toEqual(outcomes);
     return records;
   });
+/** The newest first. */
 const outcomesOf = (records: Records, action: string) =>
   records.filter((record) => record.action === action).map(({ outcome }) => outcome);
 
