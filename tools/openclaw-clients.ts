@@ -53,7 +53,7 @@ export const differences = `## What is different
   start: troupe does not restart itself. Keys are troupe's (docs/config.md). Secrets come as
   \`__OPENCLAW_REDACTED__\`, and are kept where that is sent back. A secret's \`command\` can be
   written only on the machine.
-- **Health and status** are counted once for everybody: at most a second old, or 200 times as long
+- **Health and status** are counted once for everybody: at most a second old, or 600 times as long
   as counting takes where that is more. The event \`health\` comes when the system becomes ready or
   unready, or its agents others.
 - **Usage.** Sums of a session's life and of an agent's day (UTC) are all there is: a range of days

@@ -3,8 +3,8 @@
  * as the text that is sent, so that thousands of programs may ask every second.
  *
  * Invariants:
- *  1. An answer is at most COUNT_OLD_MS old, or 200 times as long as counting takes where that is
- *     more: counting costs at most a hundredth of one core, however many ask.
+ *  1. An answer is at most COUNT_OLD_MS old, or 600 times as long as counting takes where that is
+ *     more: counting costs at most a three-hundredth of one core, however many ask.
  *  2. Who asks while a count is still good never waits for another.
  *  3. `version` rises, and the event `health` is sent, when the system becomes ready or unready or
  *     another set of agents; not when a session is active.
@@ -111,9 +111,9 @@ export class HealthBook {
     const known = this.#count;
     if (known === undefined) return this.#again();
     const age = Math.abs(this.#o.clock.wallMs() - known.at);
-    if (age > Math.max(COUNT_OLD_MS, 200 * known.tookMs)) return this.#again();
+    if (age > Math.max(COUNT_OLD_MS, 600 * known.tookMs)) return this.#again();
     // What goes wrong is told to who has to wait for a count.
-    if (age > Math.max(COUNT_AGAIN_MS, 100 * known.tookMs)) this.#again().catch(() => {});
+    if (age > Math.max(COUNT_AGAIN_MS, 300 * known.tookMs)) this.#again().catch(() => {});
     return known;
   }
 
