@@ -57,7 +57,8 @@ export const differences = `## What is different
   as counting takes where that is more. The event \`health\` comes when the system becomes ready or
   unready, or its agents others.
 - **Usage.** Sums of a session's life and of an agent's day (UTC) are all there is: a range of days
-  picks sessions by when they were active last. \`usage.status\` is always empty: troupe asks no
+  picks sessions by when they were active last. Messages and tool
+  calls are not counted by range: \`sessions.usage\` has 0 for them. \`usage.status\` is always empty: troupe asks no
   provider for its quota. \`channels.status\` is empty: there are no messengers yet.
 - **Tools** have no profiles: policies are lists of names and groups (docs/tools.md). \`tools.catalog\`
   names one profile, \`full\`.

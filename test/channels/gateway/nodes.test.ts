@@ -63,15 +63,14 @@ const openNode = async (gateway: Gateway, device: TestDevice, more: object = {})
 
 const isInvoke = ({ event }: Frame) => event === 'node.invoke.request';
 
-const connectedState = async (client: Client, nodeId: string, connected: boolean) => {
-  for (;;) {
+const connectedState = (client: Client, nodeId: string, connected: boolean) =>
+  eventually(async () => {
     const { payload } = await client.call('node.list');
     const nodes = payload.nodes as { nodeId: string; connected: boolean }[];
     const node = nodes.find((one) => one.nodeId === nodeId);
-    if (node?.connected === connected) return node;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};
+    expect(node?.connected).toBe(connected);
+    return node!;
+  });
 
 test('a node of protocol 3 on one gateway carries out what a caller of another asks for', async () => {
   const device = newDevice();
