@@ -1,8 +1,9 @@
 /** One request on its way through a method. */
+import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
 import type { Principal } from '../../../runtime/index.ts';
 import type { Connection } from '../connection.ts';
-import { type Door, OPERATOR } from '../door.ts';
+import type { Door } from '../door.ts';
 
 /** A method that has sent all its answers itself returns this. */
 export const ANSWERED = Symbol('answered');
@@ -15,9 +16,12 @@ export type Request = {
   readonly traceId: string | undefined;
 };
 
-/** In whose name the request is. */
-export const principalOf = ({ connection }: Request): Principal =>
-  connection.client?.principal ?? OPERATOR;
+/** In whose name the request is. @throws TroupeError UNAUTHORIZED of who has said no hello */
+export const principalOf = ({ connection }: Request): Principal => {
+  const { client } = connection;
+  if (client !== undefined) return client.principal;
+  throw new TroupeError('UNAUTHORIZED', 'a request before hello is in nobody’s name');
+};
 
 export const respond = ({ connection, id }: Request, payload: unknown): void =>
   connection.respond(id, payload);
