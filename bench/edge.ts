@@ -26,7 +26,7 @@ const SHARDS_COVERED = 32;
 /** An idle door answers all of them in a few dozen milliseconds. */
 const IDLE_MS = 250;
 const SETTLED_MS_MAX = 20_000;
-const TENANT = 'default';
+const TENANT = 'conformance';
 const RESOURCE = 'urn:troupe:a2a';
 const TOKEN_TTL_SEC = 3_600;
 /** Half of the gates: where latency is looked at. */

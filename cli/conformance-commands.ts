@@ -10,7 +10,7 @@ export function addConformance(program: Command, finish: Finish): void {
     .argument('[url]', 'http(s):// or nats:// of any endpoint; default the gateway of this machine')
     .description('check that an endpoint keeps the rules of envelopes, and print a report')
     .option('--bearer <jwt>', 'token to ask with; default one made by this data folder’s issuer')
-    .option('--tenant <name>', 'tenant to speak for; default `default`, or the token’s')
+    .option('--tenant <name>', 'tenant; default `conformance`, with --bearer that of the token')
     .option('--sub <name>', 'principal, where the token does not say it')
     .option('--roles <a,b>', 'roles, where the token does not say them')
     .option('--external-token <token>', 'token of a program under A2A-External')

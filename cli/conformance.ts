@@ -1,5 +1,6 @@
 /** `troupe conformance`: asks an endpoint, ours or another's, whether it keeps the law. */
 import { readFile } from 'node:fs/promises';
+import { CONFORMANCE_TENANT } from '../actors/conformance/actions.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Endpoint } from './conformance/endpoint.ts';
 import {
@@ -31,6 +32,7 @@ export type ConformanceOptions = ClientOptions & {
   readonly http?: string;
 };
 
+/** Of another party's endpoint, where neither the options nor the token say it. */
 const TENANT = 'default';
 
 /** Exit code 0 when every rule is kept, 1 when one is broken. */
@@ -71,7 +73,7 @@ type Config = Awaited<ReturnType<typeof loadFrom>>['config'];
 
 async function ownCredentials(config: Config, options: ConformanceOptions): Promise<Credentials> {
   const { bearer: _, url: __, http: ___, ...rest } = options;
-  return localCredentials(config, options.tenant ?? TENANT, await gatewayHttp(rest));
+  return localCredentials(config, options.tenant ?? CONFORMANCE_TENANT, await gatewayHttp(rest));
 }
 
 async function givenCredentials(

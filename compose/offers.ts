@@ -69,7 +69,7 @@ class TenantOffers implements Offers {
   readonly #clock: Clock;
   readonly #controls: readonly ActionSpec[];
   readonly #onTenant: (tenant: string) => void;
-  /** the same for all tenants, but for what their registries deprecate */
+  /** the same for all tenants, except for `tenant` and for deprecations in their registries */
   readonly #local: readonly LocalOffer[];
   readonly #ownNames: ReadonlySet<string>;
   readonly #tables = new Map<string, Table>();
@@ -133,7 +133,9 @@ class TenantOffers implements Offers {
     const rows = this.#index.list<AgentRow>(AGENTS_INDEX, tenant).map(({ value }) => value);
     const rights = rightsAmong(rows, this.#ownNames);
     const byId = new Map(rows.map((row) => [row.agent_id, row]));
-    const local = this.#local.map((offer) => entryOf(offer.as(shownIn(byId, offer)), RANK.local));
+    const local = this.#local
+      .filter((offer) => offer.tenant === undefined || offer.tenant === tenant)
+      .map((offer) => entryOf(offer.as(shownIn(byId, offer)), RANK.local));
     const outside = rows
       .filter(({ url }) => url !== undefined)
       .flatMap((row) =>
@@ -197,6 +199,8 @@ const noSuchSchema = ({ schemas }: ActionSpec): CheckError => ({
 class LocalOffer implements Offer {
   readonly spec: ActionSpec;
   readonly agent: string;
+  /** the only tenant that it is offered to; undefined: all */
+  readonly tenant: string | undefined;
   readonly check: Offer['check'];
   readonly terms: Offer['terms'];
   #shown: { readonly sunset: string | undefined; readonly offer: Offer } | undefined;
@@ -211,6 +215,7 @@ class LocalOffer implements Offer {
     );
     this.spec = specOf(definition);
     this.agent = definition.agent;
+    this.tenant = definition.tenant;
     this.check = (payload) => {
       const answer = checks.get(payload.schema_version)?.(payload);
       if (!answer) return [noSuchSchema(this.spec)];

@@ -22,7 +22,10 @@ const TENANTS_MAX = 1_000;
 /** A tenant that nobody asked about for so long is no longer spoken to. */
 const FORGET_MS = 24 * 3_600_000;
 
-export type LocalAgent = Pick<RegistryRegister, 'agent_id' | 'version' | 'actions'>;
+export type LocalAgent = Pick<RegistryRegister, 'agent_id' | 'version' | 'actions'> & {
+  /** the only tenant whose registry lists it; default all */
+  readonly tenant?: string;
+};
 
 /**
  * The agents of this code with their actions. @param version of this build
@@ -33,13 +36,16 @@ export function localAgents(
   version: string,
   more: Readonly<Record<string, readonly ActionSpec[]>> = {},
 ): readonly LocalAgent[] {
-  const byAgent = new Map<string, ActionSpec[]>();
-  for (const [agent, specs] of Object.entries(more)) byAgent.set(agent, [...specs]);
+  const agents = new Map<string, LocalAgent>();
+  for (const [agent_id, actions] of Object.entries(more))
+    agents.set(agent_id, { agent_id, version, actions: [...actions] });
   for (const definition of catalog.all()) {
-    const specs = byAgent.get(definition.agent) ?? [];
-    byAgent.set(definition.agent, [...specs, specOf(definition)]);
+    const { agent: agent_id, tenant } = definition;
+    const known = agents.get(agent_id) ?? { agent_id, version, actions: [] };
+    const actions = [...known.actions, specOf(definition)];
+    agents.set(agent_id, { ...known, actions, ...(tenant === undefined ? {} : { tenant }) });
   }
-  return [...byAgent].map(([agent_id, actions]) => ({ agent_id, version, actions }));
+  return [...agents.values()];
 }
 
 export type RegistryBeatOptions = {
@@ -88,6 +94,7 @@ export class RegistryBeat {
     }
     let failed = false;
     for (const agent of this.#o.agents) {
+      if (agent.tenant !== undefined && agent.tenant !== name) continue;
       const error = await this.#speak(name, tenant, agent);
       if (this.#closed) return;
       if (error) {
@@ -117,7 +124,8 @@ export class RegistryBeat {
       // Somebody removed it, or it was forgotten.
       if (error?.code !== 'NOT_FOUND') return error;
     }
-    return this.#ask(name, agent, { type: 'registry.register_agent', ...agent });
+    const { agent_id, version, actions } = agent;
+    return this.#ask(name, agent, { type: 'registry.register_agent', agent_id, version, actions });
   }
 
   async #ask(

@@ -1,8 +1,8 @@
 /**
- * Conformance agent: small actions that `troupe conformance` asks, each for one promise of the door
- * (EN18). They do nothing of use, what they do can be asked afterwards, and what they leave is
- * theirs: counters of their own keys, files that nothing refers to, evidence of jobs named
- * `conformance-`.
+ * Conformance agent: small actions that `troupe conformance` calls, each for one promise of the
+ * envelope protocol. They are offered to one tenant only, so that no other tenant sees them and
+ * their deliberate failures count against no service level objective. They leave behind counters of
+ * their own keys, files without references, and evidence of jobs named `conformance-`.
  */
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { artifactFields } from '../../protocols/artifact.ts';
@@ -18,6 +18,8 @@ import { largePayload, verifyJob } from './files.ts';
 import { checkUndone, runSlowly } from './slow.ts';
 
 const AGENT = 'conformance';
+/** The only tenant that the agent is offered to. */
+export const CONFORMANCE_TENANT = 'conformance';
 /** A check waits for every attempt: pauses are as short as they can be. */
 const SHORT_BACKOFF_MS = { first: 20, max: 200 };
 /** Announced, and not yet reached by any clock that is right. */
@@ -44,8 +46,9 @@ const payload = (fields: TProperties, open = false): Record<string, TSchema> => 
 });
 const result = (fields: TProperties) => Type.Object(fields, { additionalProperties: false });
 
-const action = (own: Omit<ActionOptions, 'agent' | 'version'> & { version?: string }) =>
-  defineAction({ version: '1.0.0', ...own, agent: AGENT });
+type OwnOptions = Omit<ActionOptions, 'agent' | 'tenant' | 'version'> & { version?: string };
+const action = (own: OwnOptions) =>
+  defineAction({ version: '1.0.0', ...own, agent: AGENT, tenant: CONFORMANCE_TENANT });
 
 /** Every action of the agent. */
 export const conformanceActions = (): readonly ActionDefinition[] => [

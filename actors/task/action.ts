@@ -116,6 +116,8 @@ export type ActionOptions = {
   /** whole seconds; default 300 */
   readonly etaSec?: number;
   readonly maxPayloadBytes?: number;
+  /** the only tenant that it is offered to; default all */
+  readonly tenant?: string;
   /** any of them may ask for it; default all */
   readonly roles?: readonly string[];
   /** attempts, 1 to 7; default 7 */

@@ -186,7 +186,7 @@ export const a2aSection = section('the door for other programs: envelopes over H
   agents: Type.Array(oneOf(['factory', 'conformance'], { description: 'a set of them' }), {
     default: ['factory', 'conformance'],
     description:
-      'shipped agents that serve: `factory` (Process, Data, Verifier, Notifier) and `conformance` (what `troupe conformance` asks)',
+      'shipped agents that serve: `factory` (Process, Data, Verifier, Notifier) and `conformance` (called by `troupe conformance`; offered to the tenant `conformance` only)',
   }),
   metricsPort: Type.Optional(
     Type.Integer({

@@ -17,7 +17,7 @@ const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
 const TOKEN = 'the-token-that-nobody-logs';
 const SECRET = 'a-payload-that-nobody-logs';
-const SUBJECT = 'a2a.conformance.main.in.default';
+const SUBJECT = 'a2a.notifier.main.in.default';
 
 const envelope = (): Envelope => ({
   version: '1.0',
@@ -31,9 +31,9 @@ const envelope = (): Envelope => ({
   ttl_sec: 60,
   idempotency_key: randomUUID(),
   seq: 1,
-  action: 'conformance.echo_payload',
+  action: 'notifier.send_notification',
   action_version: '1.0.0',
-  payload: { schema_version: '1.0', text: SECRET, subject: randomUUID() },
+  payload: { schema_version: '1.0', to: 'ann', text: SECRET, subject: randomUUID() },
 });
 
 const readyOf = (program: Started): Promise<{ url?: string }> =>
@@ -69,7 +69,7 @@ describe.skipIf(!server)(`the door over NATS, of a cluster of processes${leftOut
   it('answers, tells events, is counted, and writes no secret into a log', async () => {
     const { worker, gateway, outside, metricsPort, url } = await openCluster();
     const events: TaskEvent[] = [];
-    outside.subscribe('a2a.conformance.main.out.default', {
+    outside.subscribe('a2a.notifier.main.out.default', {
       callback: (_, message) => void events.push(message.json()),
     });
     const signedIn = headers();
@@ -87,7 +87,7 @@ describe.skipIf(!server)(`the door over NATS, of a cluster of processes${leftOut
     const scraped = async (from: string) =>
       (await fetch(`${from}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text();
     expect(await scraped(url)).toContain(
-      'a2a_requests_total{action="conformance.echo_payload",tenant="default",principal="operator",status="SUCCEEDED",error_code=""} 1',
+      'a2a_requests_total{action="notifier.send_notification",tenant="default",principal="operator",status="SUCCEEDED",error_code=""} 1',
     );
     const ofWorker = await scraped(`http://127.0.0.1:${metricsPort}`);
     expect(ofWorker).toMatch(/^troupe_shards_owned 4$/m);

@@ -34,7 +34,7 @@ describe('the SDK that is written', () => {
       import { TroupeClient } from 'troupe-sdk';
       import { actions } from 'troupe-sdk/actions';
       const { URL: url, TOKEN: token } = process.env;
-      const client = new TroupeClient({ url, token, tenant: 'default', principal: { sub: 'ann' } });
+      const client = new TroupeClient({ url, token, tenant: 'conformance', principal: { sub: 'ann' } });
       const task = await actions(client).conformance.echoPayload({ text: 'hello' });
       console.log(task.state, task.result.text);`;
     const file = write(project, 'main.mjs', text);
@@ -50,7 +50,7 @@ describe('the SDK that is written', () => {
     const use = (payload: string) => `
       import { TroupeClient, type Task } from 'troupe-sdk';
       import { actions } from 'troupe-sdk/actions';
-      const client = new TroupeClient({ url: 'http://127.0.0.1:1', token: 't', tenant: 'default', principal: { sub: 'ann' } });
+      const client = new TroupeClient({ url: 'http://127.0.0.1:1', token: 't', tenant: 'conformance', principal: { sub: 'ann' } });
       export const task: Promise<Task> = actions(client).conformance.runSlowly(${payload});`;
     const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'];
     const types = ['--types', 'node', '--lib', 'es2023,dom,dom.iterable'];
@@ -81,7 +81,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from troupe_sdk import TroupeClient
 from troupe_sdk.actions import Actions
-client = TroupeClient(os.environ["URL"], os.environ["TOKEN"], tenant="default", sub="ann")
+client = TroupeClient(os.environ["URL"], os.environ["TOKEN"], tenant="conformance", sub="ann")
 print(Actions(client).conformance.echo_payload({"text": "hello"}).result["text"])`;
     const env = { PATH: process.env['PATH'], ...(await started()) };
     const { stdout } = await run('python3', ['-I', '-c', text, sdk], { env });

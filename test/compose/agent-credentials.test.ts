@@ -14,7 +14,7 @@ import { eventually } from '../runtime/eventually.ts';
 import { envelope } from '../channels/edge/real-tasks.ts';
 import { spec } from '../actors/listing/walk.ts';
 
-const ECHO: ActionSpec = { ...spec('conformance.echo_payload', '1.2.0'), compensable: false };
+const UPDATE: ActionSpec = { ...spec('agent_data.update_document', '1.0.0'), compensable: false };
 
 /** A whole troupe in a data folder of its own. */
 class Cell {
@@ -73,7 +73,7 @@ class Cell {
   }
 
   register(url: string): Promise<TaskView> {
-    const offered = { agent_id: 'partner', version: '1.0.0', url, actions: [ECHO] };
+    const offered = { agent_id: 'partner', version: '1.0.0', url, actions: [UPDATE] };
     return this.ask('registry.register_agent', offered);
   }
 }
@@ -81,7 +81,7 @@ class Cell {
 const offered = (cell: Cell) =>
   eventually(async () => {
     const { actions } = (await cell.json('/mcp/capabilities')) as { actions: ActionSpec[] };
-    if (!actions.some(({ action }) => action === ECHO.action))
+    if (!actions.some(({ action }) => action === UPDATE.action))
       throw new Error('it is not offered yet');
   });
 
@@ -91,32 +91,34 @@ describe('a troupe whose agent outside asks for a token and a signature', () => 
     await partner.start();
     const asker = new Cell();
     await asker.start({
-      agents: ['factory'],
+      agents: [],
       agentsOutside: [{ url: partner.url, token: await partner.token('cell-a', true) }],
     });
     await asker.register(`${partner.url}/`);
     await offered(asker);
-    const refused = await asker.ask(ECHO.action, { text: 'too early' });
+    const refused = await asker.ask(UPDATE.action, { document_id: 'notes', content: 'too early' });
     expect(refused).toMatchObject({ state: 'FAILED', error: { code: 'UNAUTHORIZED' } });
     const { keys } = (await asker.json('/.well-known/jwks.json')) as { keys: { alg?: string }[] };
     const public_jwk = keys.find(({ alg }) => alg === 'Ed25519');
     await partner.json('/v1/keys', { sub: 'cell-a', public_jwk });
     const done = await eventually(async () => {
-      const view = await asker.ask(ECHO.action, { text: 'signed' });
+      const view = await asker.ask(UPDATE.action, { document_id: 'notes', content: 'signed' });
       expect(view.state).toBe('SUCCEEDED');
       return view;
     });
-    expect(done).toMatchObject({ result: { text: 'signed' } });
+    expect(done).toMatchObject({ result: { document_id: 'notes', version: 1 } });
   });
 
   it('is not let in without a token', async () => {
     const partner = new Cell();
     await partner.start();
     const asker = new Cell();
-    await asker.start({ agents: ['factory'] });
+    await asker.start({ agents: [] });
     await asker.register(partner.url);
     await offered(asker);
-    expect(await asker.ask(ECHO.action, { text: 'who am I?' })).toMatchObject({
+    expect(
+      await asker.ask(UPDATE.action, { document_id: 'notes', content: 'who am I?' }),
+    ).toMatchObject({
       state: 'FAILED',
       error: { code: 'UNAUTHORIZED' },
     });

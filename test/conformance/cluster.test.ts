@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Http } from '../../cli/conformance/endpoint.ts';
 import { NatsEndpoint } from '../../cli/conformance/nats-endpoint.ts';
+import { CONFORMANCE_TENANT } from '../../actors/conformance/actions.ts';
 import { CHECKS, type Finding, runSuite } from '../../cli/conformance/suite.ts';
 import type { TrialOptions } from '../../cli/conformance/trial.ts';
 import { newSealingKey } from '../../protocols/sealed.ts';
@@ -27,7 +28,7 @@ const KILL_AFTER = 3;
 
 /** The users of deploy/nats.conf: the cluster's own, and a program that may reach one door. */
 const PASSWORDS = { TROUPE_NATS_PASSWORD: 'of-the-cell', ACME_NATS_PASSWORD: 'of-a-tenant' };
-const TENANT = 'acme';
+const TENANT = CONFORMANCE_TENANT;
 
 const data = mkdtempSync(join(tmpdir(), 'troupe-conformance-cluster-'));
 const SEALING_KEY = join(data, 'sealing.jwk');
@@ -63,7 +64,9 @@ async function work(name: string): Promise<void> {
 async function open(): Promise<void> {
   const port = await freePort();
   Object.assign(process.env, PASSWORDS);
-  const config = shippedConfig([TENANT], { store: join(data, 'nats') });
+  // The user of the tenant `acme`, renamed: the suite's actions are offered to one tenant only.
+  const acme = shippedConfig(['acme'], { store: join(data, 'nats') });
+  const config = acme.replaceAll(/\bacme\b/g, TENANT);
   nats = await startNats({ path: server!.path, config });
   writeFileSync(SEALING_KEY, JSON.stringify(await newSealingKey()), { mode: 0o600 });
   for (const name of [...NAMES, 'door']) configure(name, port);

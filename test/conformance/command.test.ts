@@ -1,6 +1,7 @@
 /** `troupe conformance` as a person runs it: credentials, report, exit code. */
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { CONFORMANCE_TENANT } from '../../actors/conformance/actions.ts';
 import type { Finding } from '../../cli/conformance/suite.ts';
 import { runProgram } from '../cli/program.ts';
 import { TOKEN } from '../kill/program.ts';
@@ -9,6 +10,7 @@ import { openBrokenDoor } from './breakers/broken-door.ts';
 import { discoveryBreakers } from './breakers/refusals.ts';
 import { embeddedSubject, faultsIn, ownOf, type Subject } from './subject.ts';
 
+const TENANT = ['--tenant', CONFORMANCE_TENANT];
 let subject: Subject;
 
 beforeAll(async () => {
@@ -29,7 +31,7 @@ const runThere = (...args: string[]) => {
 
 it('makes what it needs for the gateway of its data folder, and takes it back', async () => {
   const keys = async () => {
-    const { stdout } = await runThere('keys', 'list', '--json');
+    const { stdout } = await runThere('keys', 'list', '--json', ...TENANT);
     const rows = (JSON.parse(stdout) as { keys: { kid: string; status: string }[] }).keys;
     return rows.filter(({ status }) => status === 'active').map(({ kid }) => kid);
   };
@@ -68,8 +70,9 @@ it('says what is broken at another’s endpoint and what it could not ask, exit 
 
 it('asks as a program outside with the key and the token that it is given', async () => {
   const out = join(scratchFolder(), 'partner.jwk');
-  await runThere('keys', 'create', '--sub', 'partner', '--out', out);
-  const external = await runThere('token', '--sub', 'partner', '--roles', 'writer', '--external');
+  await runThere('keys', 'create', '--sub', 'partner', '--out', out, ...TENANT);
+  const partner = ['--sub', 'partner', '--roles', 'writer', '--external'];
+  const external = await runThere('token', ...partner, ...TENANT);
   const bearer = ['--bearer', subject.credentials.token];
   const given = ['--external-token', external.stdout.trim(), '--external-key', out];
   const only = ['--only', 'security.signed'];

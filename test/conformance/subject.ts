@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CONFORMANCE_TENANT } from '../../actors/conformance/actions.ts';
 import { type Credentials, localCredentials } from '../../cli/conformance/credentials.ts';
 import { HttpEndpoint } from '../../cli/conformance/http-endpoint.ts';
 import { SHIPPED_PROFILE } from '../../cli/conformance/profile.ts';
@@ -50,7 +51,7 @@ export async function embeddedSubject(): Promise<Subject> {
 export async function credentialsAt(
   data: string,
   url: string,
-  tenant = 'default',
+  tenant = CONFORMANCE_TENANT,
 ): Promise<Credentials> {
   const { config } = loadConfig({ env: {}, home: data, flags: { data } });
   return localCredentials(config, tenant, await gatewayHttp({ data, url, token: TOKEN }));

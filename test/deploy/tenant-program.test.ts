@@ -26,7 +26,7 @@ import { shippedConfig } from './shipped-config.ts';
 
 const server = natsServers().at(-1);
 const leftOut = server ? '' : ' (left out: there is no nats-server here)';
-const IN = 'a2a.conformance.main.in.acme';
+const IN = 'a2a.notifier.main.in.acme';
 const TROUPE = { user: 'troupe', pass: 'of-the-cell' };
 const ACME = { user: 'acme', pass: 'of-a-tenant', inboxPrefix: '_INBOX.acme' };
 
@@ -42,9 +42,9 @@ const envelope = (more: Partial<Envelope> = {}): Envelope => ({
   ttl_sec: 60,
   idempotency_key: randomUUID(),
   seq: 1,
-  action: 'conformance.echo_payload',
+  action: 'notifier.send_notification',
   action_version: '1.0.0',
-  payload: { schema_version: '1.0', text: 'hello', subject: randomUUID() },
+  payload: { schema_version: '1.0', to: 'ann', text: 'hello', subject: randomUUID() },
   ...more,
 });
 
@@ -114,7 +114,7 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
     const asked = envelope();
     acme.publish(IN, JSON.stringify(asked), { headers: options.headers });
     await eventually(() => expect(namesOf(asked.request_id)).toHaveLength(3));
-    const refused = envelope({ action: 'conformance.no_such_action' });
+    const refused = envelope({ action: 'notifier.no_such_action' });
     acme.publish(IN, JSON.stringify(refused), { headers: options.headers });
     await eventually(() =>
       expect(events.map(({ event }) => event)).toContainEqual(
@@ -122,13 +122,13 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
       ),
     );
     expect(new Set(events.map(({ subject }) => subject))).toEqual(
-      new Set(['a2a.conformance.main.out.acme']),
+      new Set(['a2a.notifier.main.out.acme']),
     );
   });
 
   it('may send an envelope of the largest size, and is told of one that is larger', async () => {
     const text = 'x'.repeat(1_100_000);
-    const answer = await ask(envelope({ payload: { schema_version: '1.0', text } }));
+    const answer = await ask(envelope({ payload: { schema_version: '1.0', to: 'ann', text } }));
     expect(answer.headers?.get('status')).toBe('413');
     expect(answer.json<WireRefusal>().error.code).toBe('PAYLOAD_TOO_LARGE');
   });
@@ -142,7 +142,7 @@ describe.skipIf(!server)(`a tenant’s program over NATS${leftOut}`, () => {
   it('has the gateway write nowhere but to inboxes of its own', async () => {
     const heard: string[] = [];
     // the journal of a shard that is not there: nobody else writes to it
-    const targets = ['jrn.main.99', 'a2a.conformance.main.out.default', '_INBOX.default.1'];
+    const targets = ['jrn.main.99', 'a2a.notifier.main.out.default', '_INBOX.default.1'];
     for (const target of targets)
       troupe.subscribe(target, { callback: (_, { subject }) => void heard.push(subject) });
     await troupe.flush();

@@ -11,7 +11,7 @@ export type Live = {
   /** as http://127.0.0.1:12345 */
   readonly url: string;
   readonly port: number;
-  /** of the tenant `default`; roles: default `writer` */
+  /** of the tenant `conformance`; roles: default `writer` */
   token(sub: string, options?: { external?: boolean; roles?: readonly string[] }): Promise<string>;
   /** A key that `sub` signs with from now on. */
   key(sub: string): Promise<{ kid: string; jwk: Ed25519PrivateJwk }>;
@@ -33,7 +33,7 @@ export async function startLive(): Promise<Live> {
         config.home,
         {
           sub,
-          tenant: 'default',
+          tenant: 'conformance',
           roles,
           resource: config.a2a.resource,
           ttlSec: 600,
@@ -47,7 +47,7 @@ export async function startLive(): Promise<Live> {
       const answer = await fetch(`${url}/v1/keys`, {
         method: 'POST',
         headers: { authorization: `Bearer ${operator}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ sub, public_jwk: { kty, crv, x } }),
+        body: JSON.stringify({ tenant: 'conformance', sub, public_jwk: { kty, crv, x } }),
       });
       if (answer.status !== 201) throw new Error(await answer.text());
       return { kid: kidOf(jwk), jwk };

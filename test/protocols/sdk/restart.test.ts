@@ -17,7 +17,10 @@ const open = async () => {
     return troupe;
   };
   let running = await start();
-  const { stdout } = await runProgram(['token', '--sub', 'ann', '--roles', 'writer'], { home });
+  const { stdout } = await runProgram(
+    ['token', '--tenant', 'conformance', '--sub', 'ann', '--roles', 'writer'],
+    { home },
+  );
   const restart = async () => {
     running.child.kill('SIGKILL');
     await running.ended;
@@ -30,7 +33,13 @@ describe('a call under which troupe is killed', () => {
   it('ends with its result, and its key finds it afterwards (TypeScript)', async () => {
     const { url, token, restart } = await open();
     const principal = { sub: 'ann', roles: ['writer'] };
-    const client = new TroupeClient({ url, token, tenant: 'default', principal, pauseMsMax: 500 });
+    const client = new TroupeClient({
+      url,
+      token,
+      tenant: 'conformance',
+      principal,
+      pauseMsMax: 500,
+    });
     const key = { idempotencyKey: 'slowly' };
     const begun = await client.submit('conformance.run_slowly', { seconds: 3 }, key);
     expect(begun.state).toBe('RUNNING');

@@ -15,7 +15,7 @@ from troupe_sdk.types import ConformanceEchoPayload, VerifierVerifyDocument
 def client_of(**options):
     sub = os.environ["SUB"]
     given = {"url": os.environ["URL"], "token": os.environ["TOKEN"], "pause_sec_max": 0.2}
-    return TroupeClient(**{**given, "tenant": "default", "sub": sub, "roles": ("writer",), **options})
+    return TroupeClient(**{**given, "tenant": "conformance", "sub": sub, "roles": ("writer",), **options})
 
 
 def refusal_of(ask):

@@ -26,7 +26,7 @@ const clientOf = async (options: Partial<ClientOptions> = {}): Promise<TroupeCli
   return new TroupeClient({
     url: live.url,
     token: await live.token(principal.sub),
-    tenant: 'default',
+    tenant: 'conformance',
     principal,
     pauseMsMax: 200,
     ...options,
