@@ -2,6 +2,7 @@
 import type { Schema } from './documents.ts';
 import {
   answered,
+  headerParameter,
   job,
   json,
   listOf,
@@ -25,6 +26,11 @@ const subagentId = pathParameter('id', 'The subagent');
 
 const conversationId = pathParameter('id', 'The conversation');
 
+const idempotencyKey = headerParameter(
+  'Idempotency-Key',
+  'A repeat within 24 hours gets the first answer; with another request: CONFLICT',
+);
+
 const schedulePaths = (): Schema => ({
   '/v1/schedules': {
     get: job({
@@ -37,10 +43,10 @@ const schedulePaths = (): Schema => ({
     post: job({
       id: 'setSchedule',
       summary: 'Set a job, new or instead of the one of that id',
-      parameters: [tenant],
+      parameters: [idempotencyKey, tenant],
       body: json(object({ jobId: text('default a new one'), job: row }, ['job'])),
       answers: { 200: answered('The job as it is then', row) },
-      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'DEADLINE_EXCEEDED'],
+      errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
     }),
   },
   '/v1/schedules/{id}': {
@@ -56,7 +62,7 @@ const schedulePaths = (): Schema => ({
     post: job({
       id: 'runSchedule',
       summary: 'Fire a job now, beside its times',
-      parameters: [jobId, tenant],
+      parameters: [jobId, idempotencyKey, tenant],
       answers: { 200: answered('The run', object({ runId: text(), sessionKey: text() })) },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
     }),

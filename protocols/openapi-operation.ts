@@ -46,6 +46,14 @@ export const pathParameter = (name: string, description: string): Schema => ({
   schema: { type: 'string' },
 });
 
+/** An optional request header. */
+export const headerParameter = (name: string, description: string): Schema => ({
+  name,
+  in: 'header',
+  description,
+  schema: { type: 'string' },
+});
+
 export const answered = (description: string, schema: Schema, headers?: Schema): Schema => ({
   description,
   ...(headers ? { headers } : {}),

@@ -2,6 +2,7 @@
  * Schedules: messages to sessions at times that were set before (AL11). What doors and tools say to
  * a schedule actor, and the rows it leaves. Its address is `{tenant}/schedule/{jobId}`.
  */
+import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
@@ -180,6 +181,23 @@ export const schedulesTopic = (tenant: string): string => `schedules.${escapeTok
 
 /** Job ids stand inside session keys, run ids and paths. */
 export const JOB_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * Id of the job that `sub` adds under an idempotency key: a repeat, at whichever gateway, means the
+ * same job.
+ */
+export const keyedJobId = (sub: string, idempotencyKey: string): string =>
+  `key-${digestOf(JSON.stringify([sub, idempotencyKey]))}`;
+
+/** Id of the job of a declaration. */
+export const declaredJobId = (declarationKey: string): string => `decl-${digestOf(declarationKey)}`;
+
+const digestOf = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, 32);
+
+/** Key of a message to a job: a repeat of the same message gets the first answer. */
+export const jobMessageKey = (sub: string, type: string, idempotencyKey: string): string =>
+  JSON.stringify([type, sub, idempotencyKey]);
 
 export const scheduleAddress = (tenant: string, jobId: string): Address =>
   address(tenant, 'schedule', jobId);

@@ -11,7 +11,9 @@ import { checker } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import {
   JOB_ID,
+  jobMessageKey,
   JOBS_MAX,
+  keyedJobId,
   scheduleAddress,
   ScheduleJobSchema,
   type ScheduleRow,
@@ -20,7 +22,7 @@ import {
 import type { Message } from '../../protocols/statechart.ts';
 import type { System } from '../../runtime/index.ts';
 import { schemaFault } from '../edge/checks.ts';
-import { parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
+import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
 export type ScheduleRouteOptions = {
   readonly system: Pick<System, 'index' | 'ask'>;
@@ -32,6 +34,7 @@ export type ScheduleRouteOptions = {
 
 const BODY_BYTES_MAX = 65_536;
 const ANSWER_MS = 20_000;
+const KEY_CHARACTERS_MAX = 200;
 
 const checkSet = checker(
   Type.Object(
@@ -73,13 +76,18 @@ async function list({ system, operator }: ScheduleRouteOptions, incoming: RouteR
 const rows = ({ index }: ScheduleRouteOptions['system'], tenant: string): ScheduleRow[] =>
   index.list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX }).map(({ value }) => value);
 
-/** New, or instead of the job of that id. */
+/**
+ * New, or instead of the job of that id. With an `Idempotency-Key` a repeat adds no second job and
+ * gets the first answer.
+ */
 async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRequest) {
   const who = await operator(incoming);
   const tenant = tenantOf(who, incoming);
   const body = checkSet(parseJson(await incoming.body(BODY_BYTES_MAX)));
   if (!body.ok) throw schemaFault('give a job: agentId, when and text', body.errors);
-  const { jobId = `job-${randomUUID().slice(0, 13)}`, job } = body.value;
+  const key = idempotencyKeyOf(incoming);
+  const newId = key === undefined ? `job-${randomUUID().slice(0, 13)}` : keyedJobId(who.sub, key);
+  const { jobId = newId, job } = body.value;
   if (system.index.get('agents', tenant, job.agentId) === undefined)
     throw new TroupeError('NOT_FOUND', `there is no agent ${job.agentId}`);
   const isNew = system.index.get(SCHEDULES_INDEX, tenant, jobId) === undefined;
@@ -88,7 +96,11 @@ async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRe
       'RATE_LIMIT_EXCEEDED',
       `there are ${JOBS_MAX} jobs already: remove one first`,
     );
-  const result = await asked(system, tenant, jobId, who.sub, { type: 'schedule.put', job });
+  const result = await asked(
+    system,
+    { tenant, jobId, sub: who.sub, key },
+    { type: 'schedule.put', job },
+  );
   sendJson(incoming.response, 200, result);
 }
 
@@ -99,22 +111,42 @@ async function tell(
 ): Promise<void> {
   const who = await operator(incoming);
   const tenant = tenantOf(who, incoming);
-  const id = incoming.params['id']!;
-  sendJson(incoming.response, 200, await asked(system, tenant, id, who.sub, event));
+  const jobId = incoming.params['id']!;
+  const key = idempotencyKeyOf(incoming);
+  const result = await asked(system, { tenant, jobId, sub: who.sub, key }, event);
+  sendJson(incoming.response, 200, result);
 }
+
+type Asked = {
+  readonly tenant: string;
+  readonly jobId: string;
+  readonly sub: string;
+  /** idempotency key of the caller */
+  readonly key: string | undefined;
+};
 
 async function asked(
   system: ScheduleRouteOptions['system'],
-  tenant: string,
-  jobId: string,
-  sub: string,
+  { tenant, jobId, sub, key }: Asked,
   event: Message,
 ): Promise<unknown> {
-  const options = { principal: { sub, roles: ['operator'] }, timeoutMs: ANSWER_MS };
+  const options = {
+    principal: { sub, roles: ['operator'] },
+    timeoutMs: ANSWER_MS,
+    ...(key === undefined ? {} : { key: jobMessageKey(sub, event.type, key) }),
+  };
   const answer = await system.ask(scheduleAddress(tenant, jobId), event, options);
   if (answer.kind === 'answered') return answer.result;
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   throw new TroupeError('DEADLINE_EXCEEDED', `job ${jobId} did not answer; look at the list`);
+}
+
+/** The header `Idempotency-Key`. @throws TroupeError INVALID_ARGUMENT */
+function idempotencyKeyOf({ request }: RouteRequest): string | undefined {
+  const key = header(request, 'idempotency-key');
+  if (key === undefined || (key.length > 0 && key.length <= KEY_CHARACTERS_MAX)) return key;
+  const text = `Idempotency-Key must have 1 to ${KEY_CHARACTERS_MAX} characters`;
+  throw new TroupeError('INVALID_ARGUMENT', text);
 }
 
 /** `?tenant=`: operators look after every tenant. @throws TroupeError INVALID_ARGUMENT */

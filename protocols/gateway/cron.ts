@@ -67,6 +67,8 @@ const GivenDelivery = Type.Object(
   closed,
 );
 
+const IdempotencyKey = Type.String({ minLength: 1, maxLength: 200 });
+
 const JobFields = {
   name: Optional(NonEmpty),
   displayName: Optional(Nullable(Label)),
@@ -96,6 +98,8 @@ export const CronAddParams = Type.Object(
     wakeMode: oneOf(['next-heartbeat', 'now']),
     /** added again under it, a job is set anew and not twice */
     declarationKey: Optional(Label),
+    /** ours: a repeat within 24 hours adds no second job and returns the first answer */
+    idempotencyKey: Optional(IdempotencyKey),
     owner: Optional(AnyObject),
   },
   closed,
@@ -123,6 +127,8 @@ export const CronRunParams = Type.Object(
     ...OneJob,
     mode: Optional(oneOf(['due', 'force', 'if-enabled'])),
     expectedProcessInstanceId: Optional(NonEmpty),
+    /** ours: a repeat within 24 hours starts no second run and returns the first answer */
+    idempotencyKey: Optional(IdempotencyKey),
   },
   closed,
 );

@@ -2,7 +2,7 @@
  * `cron.*`, over the schedule actors (AL11): what operators set, look at and fire. The actor has
  * the last word; lists come from committed rows and wake nobody (RT14).
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../../protocols/errors.ts';
 import {
   CRON_PAGE,
@@ -15,7 +15,10 @@ import {
   type CronUpdateParams,
 } from '../../../protocols/gateway/index.ts';
 import {
+  declaredJobId,
+  jobMessageKey,
   JOBS_MAX,
+  keyedJobId,
   scheduleAddress,
   type ScheduleGet,
   type SchedulePut,
@@ -43,18 +46,23 @@ import { principalOf, type Request } from './request.ts';
 type ToSchedule = SchedulePut | ScheduleRun | ScheduleRemove | ScheduleRuns | ScheduleGet;
 
 /**
- * @throws TroupeError NOT_FOUND when there is no such job; what the actor refuses with;
- *   DEADLINE_EXCEEDED
+ * @param idempotencyKey of the caller; a repeat with the same message gets the first answer
+ * @throws TroupeError NOT_FOUND when there is no such job; CONFLICT when the key was used with
+ *   another message; what the actor refuses with; DEADLINE_EXCEEDED
  */
 export const askSchedule = async <Result>(
   request: Request,
   jobId: string,
   message: ToSchedule,
+  idempotencyKey?: string,
 ): Promise<Result> => {
   const { system, tenant } = request.door;
+  const principal = principalOf(request);
+  const key = idempotencyKey && jobMessageKey(principal.sub, message.type, idempotencyKey);
   const answer = await system.ask(scheduleAddress(tenant, jobId), message, {
-    principal: principalOf(request),
+    principal,
     timeoutMs: ACCEPT_TIMEOUT_MS,
+    ...(key ? { key } : {}),
   });
   if (answer.kind === 'answered') return answer.result as Result;
   if (answer.kind === 'timeout') {
@@ -172,8 +180,8 @@ const cronGet = async (request: Request, params: CronJobParams): Promise<CronJob
 
 const cronAdd = async (request: Request, params: CronAddParams) => {
   const { names, system, tenant } = request.door;
-  const { declarationKey } = params;
-  const jobId = declarationKey === undefined ? randomUUID() : declaredId(declarationKey);
+  const { declarationKey, idempotencyKey } = params;
+  const jobId = newJobId(request, params);
   const before = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
   if (!before && scheduleRows(request.door).length >= JOBS_MAX) {
     const text = `there are ${JOBS_MAX} automations already: remove one first`;
@@ -184,7 +192,7 @@ const cronAdd = async (request: Request, params: CronAddParams) => {
     before?.job !== undefined && revisionOf(withAnchor(job, before)) === revisionOf(before.job);
   const row = isSame
     ? before
-    : await askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.put', job });
+    : await askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.put', job }, idempotencyKey);
   const shown = clientJob(names, row);
   const deliveryPreview = previewOf(row);
   if (declarationKey === undefined) return { ...shown, deliveryPreview };
@@ -196,9 +204,12 @@ const cronAdd = async (request: Request, params: CronAddParams) => {
   };
 };
 
-/** The same job for the same key, whichever gateway is asked. */
-const declaredId = (key: string): string =>
-  `decl-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+/** The same id for the same key, at every gateway. */
+const newJobId = (request: Request, { declarationKey, idempotencyKey }: CronAddParams): string => {
+  if (declarationKey !== undefined) return declaredJobId(declarationKey);
+  if (idempotencyKey === undefined) return randomUUID();
+  return keyedJobId(principalOf(request).sub, idempotencyKey);
+};
 
 /** A period begins when it is set, unless it is said: the one there is goes on. */
 const withAnchor = (job: ReturnType<typeof jobFrom>, { when: there }: ScheduleRow) => {
@@ -239,9 +250,12 @@ const cronRun = async (request: Request, params: CronRunParams) => {
   if (mode === 'if-enabled' && !isOn(row))
     return { ...about, ran: false, reason: 'disabled' } as const;
   try {
-    const fired = await askSchedule<{ runId: string; sessionKey: string }>(request, jobId, {
-      type: 'schedule.run',
-    });
+    const fired = await askSchedule<{ runId: string; sessionKey: string }>(
+      request,
+      jobId,
+      { type: 'schedule.run' },
+      params.idempotencyKey,
+    );
     return { ...about, enqueued: true, ...fired } as const;
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;

@@ -67,6 +67,37 @@ const nextChange = (now: Date): Date => {
 };
 
 describe('cron.*', () => {
+  test('a resend of cron.add after a lost answer adds no second job', async () => {
+    const { client } = await open();
+    const keyed = { ...HOURLY, idempotencyKey: 'add-1' };
+    const first = await ask(client, 'cron.add', keyed);
+    const elsewhere = await openClient(await openGateway(system));
+    expect(await ask(elsewhere, 'cron.add', keyed)).toMatchObject({ id: first.id });
+    expect(await ask(client, 'cron.list')).toMatchObject({ total: 1 });
+
+    const other = await refusal(client, 'cron.add', { ...keyed, name: 'another job' });
+    expect(other.message).toContain('another');
+    expect(await ask(client, 'cron.get', { id: first.id })).toMatchObject({ name: 'hourly' });
+
+    await ask(client, 'cron.remove', { id: first.id });
+    expect(await ask(client, 'cron.add', keyed)).toMatchObject({ id: first.id });
+    expect(await ask(client, 'cron.list', { includeDisabled: true })).toMatchObject({ total: 0 });
+
+    const second = await ask(client, 'cron.add', { ...HOURLY, idempotencyKey: 'add-2' });
+    expect(second.id).not.toBe(first.id);
+  });
+
+  test('a resend of cron.run after a lost answer starts no second run', async () => {
+    const { client } = await open();
+    const { id } = await ask(client, 'cron.add', HOURLY);
+    const keyed = { id, idempotencyKey: 'run-1' };
+    const { runId } = await ask(client, 'cron.run', keyed);
+    await ended(client, id);
+    expect(await ask(client, 'cron.run', keyed)).toMatchObject({ enqueued: true, runId });
+    expect(await ask(client, 'cron.runs', { id })).toMatchObject({ total: 1 });
+    expect((await ask(client, 'cron.run', { id })).runId).not.toBe(runId);
+  });
+
   test('a job is added, listed, got, changed, turned off and removed, and watchers hear of each', async () => {
     const { client } = await open();
     const added = await ask(client, 'cron.add', HOURLY);

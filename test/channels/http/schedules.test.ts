@@ -7,11 +7,14 @@ async function call(
   { url }: ScheduleDoor,
   method: string,
   path: string,
-  { body, secret = SECRET }: { body?: unknown; secret?: string } = {},
+  { body, secret = SECRET, key }: { body?: unknown; secret?: string; key?: string } = {},
 ): Promise<{ status: number; body: Record<string, unknown> }> {
   const response = await fetch(`${url}/v1/schedules${path}`, {
     method,
-    headers: { authorization: `Bearer ${secret}` },
+    headers: {
+      authorization: `Bearer ${secret}`,
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
@@ -46,6 +49,20 @@ describe('/v1/schedules', () => {
     const { body } = await call(door, 'POST', '', { body: { job: hourly } });
     expect(body['jobId']).toMatch(/^job-/);
     expect(await listed(door)).toHaveLength(2);
+  });
+
+  it('adds no second job and starts no second run when a request is sent again under its key', async () => {
+    const door = await openSchedules();
+    const add = (text: string) =>
+      call(door, 'POST', '', { body: { job: { ...hourly, text } }, key: 'k1' });
+    const { body } = await add('look');
+    expect(await add('look')).toEqual({ status: 200, body });
+    expect((await add('look elsewhere')).status).toBe(409);
+    expect(await listed(door)).toEqual([body['jobId']]);
+    const run = () => call(door, 'POST', `/${String(body['jobId'])}/run`, { key: 'k1' });
+    expect(await run()).toEqual(await run());
+    const long = await call(door, 'POST', '', { body: { job: hourly }, key: 'k'.repeat(201) });
+    expect(long.status).toBe(400);
   });
 
   it('fires, tells the runs, and removes', async () => {
