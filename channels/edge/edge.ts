@@ -16,6 +16,8 @@ export type Credentials = {
   readonly authorization?: string | undefined;
   /** detached JWS over the canonical envelope (A2A-External); header `x-jws-signature` */
   readonly signature?: string | undefined;
+  /** what carried them; only HTTP can show that a sender is on this machine */
+  readonly transport?: Transport;
 };
 
 export type Profile = 'A2A-Basic' | 'A2A-External';

@@ -73,13 +73,34 @@ export const assertAuthFits = (auth: GatewayAuth, host: string): void => {
       `gateway.auth.mode is "${mode}" but gateway.auth.${mode} is empty: set it`,
     );
   }
-  if (isLoopback(host)) return;
+  if (isLoopback(host)) return assertNoForwarder(auth);
   throw new TroupeError(
     'INVALID_ARGUMENT',
     `the gateway would listen on ${host} without authentication: set gateway.auth.mode to "token" ` +
       'or "password", or bind to 127.0.0.1',
   );
 };
+
+/** Mode `none` refuses every forwarded connection, so a configured forwarder is a mistake. */
+const assertNoForwarder = ({ trustedProxy, allowTailscale }: GatewayAuth): void => {
+  const key =
+    trustedProxy && trustedProxy.proxies.length > 0
+      ? 'gateway.auth.trustedProxy (or gateway.tailscale.mode)'
+      : allowTailscale
+        ? 'gateway.auth.allowTailscale'
+        : undefined;
+  if (key === undefined) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `${key} is set, but gateway.auth.mode "none" refuses forwarded connections: set the mode to ` +
+      '"token" or "password"',
+  );
+};
+
+/** What a client reads that mode `none` refuses. */
+export const onlyDirect = (fault: string): string =>
+  `gateway.auth.mode is "none", which admits direct connections from this machine only; ${fault}. ` +
+  'Set gateway.auth.mode to "token" to admit others';
 
 /** Digests are compared, so that neither length nor content shows in the time. */
 export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));

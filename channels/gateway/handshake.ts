@@ -1,8 +1,9 @@
 /**
  * The handshake (GW2, GW3): judges a `connect` request and says hello.
  *
- * Order of the tests: shape, protocol version, role, origin, lock-out, credentials, signature of
- * the device, pairing. Whoever fails before pairing leaves nothing behind but a count.
+ * Order of the tests: shape, protocol version, role, origin, directness (mode `none`), lock-out,
+ * credentials, signature of the device, pairing. Whoever fails before pairing leaves nothing behind
+ * but a count.
  */
 import { describeErrors } from '../../protocols/check.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../protocols/device.ts';
@@ -22,7 +23,7 @@ import {
   TICK_INTERVAL_MS,
 } from '../../protocols/gateway/index.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
-import { type AuthFailures, originAllowed } from './access.ts';
+import { type AuthFailures, onlyDirect, originAllowed } from './access.ts';
 import type { Client, Connection } from './connection.ts';
 import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
@@ -30,7 +31,7 @@ import { type Door, OPERATOR } from './door.ts';
 import type { Doors } from './doors.ts';
 import { METHOD_NAMES } from './methods/index.ts';
 import { admit, needsNobody } from './pairing.ts';
-import { accountOf, type Remote } from './remote.ts';
+import { accountOf, notDirect, type Remote } from './remote.ts';
 import { mainSessionKey } from './session-key.ts';
 
 /** Told in `hello-ok`; OpenClaw's clients ask for models only where the first one stands. */
@@ -87,6 +88,11 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
   const { mode } = gate.auth;
   if (!originAllowed({ origin, host, remoteAddress: remote.address, mode })) {
     return refused('CONTROL_UI_ORIGIN_NOT_ALLOWED', `origin ${origin} may not connect`);
+  }
+  const fault = mode === 'none' ? notDirect(remote) : undefined;
+  if (fault !== undefined) {
+    const hint = { recommendedNextStep: 'review_auth_configuration' };
+    return refused('AUTH_UNAUTHORIZED', `unauthorized: ${onlyDirect(fault)}`, hint);
   }
   const rowIn = (tenant: string) =>
     params.device && gate.rows.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);

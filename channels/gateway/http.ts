@@ -7,9 +7,10 @@ import type { ErrorCode } from '../../protocols/errors.ts';
 import type { System } from '../../runtime/index.ts';
 import type { Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
-import { type GatewayAuth, isLoopback, originAllowed } from './access.ts';
+import { type GatewayAuth, onlyDirect, originAllowed } from './access.ts';
 import type { BearerGuesses } from './bearer-guesses.ts';
 import { isReady, shardsNotOwned } from './health-book.ts';
+import { type AddressList, notDirect, remoteOf } from './remote.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
 export type HttpOptions = {
@@ -18,23 +19,24 @@ export type HttpOptions = {
   readonly routes: Listener;
   readonly authMode: GatewayAuth['mode'];
   readonly guesses: BearerGuesses;
+  readonly proxies: AddressList;
 };
 
 export const httpListener =
-  ({ system, page, routes, authMode, guesses }: HttpOptions): RequestListener =>
+  ({ system, page, routes, authMode, guesses, proxies }: HttpOptions): RequestListener =>
   (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
+    const stranger = authMode === 'none' ? strangerFault(request, proxies) : undefined;
     if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
     else if (path === '/readyz') ready(system, request, response);
+    else if (stranger !== undefined) refuse(request, response, 403, 'FORBIDDEN', stranger);
     else if (page.has(path)) {
       if (isRead(request)) servePage(page, path, request, response);
       else {
         response.setHeader('allow', 'GET, HEAD');
         refuse(request, response, 405, 'INVALID_ARGUMENT', 'only GET and HEAD are served here');
       }
-    } else if (authMode === 'none' && !isOfThisMachine(request))
-      refuse(request, response, 403, 'FORBIDDEN', 'pages of other hosts get nothing here');
-    else if (isLockedOut(guesses, request, response)) return;
+    } else if (isLockedOut(guesses, request, response)) return;
     else if (!routes(request, response)) {
       const built = path !== '/' || page.size > 0;
       const message = built ? 'nothing is here' : 'the page is not built: run npm run build';
@@ -44,10 +46,16 @@ export const httpListener =
 
 const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
-/** Without a secret, a name that was made to point here (DNS rebinding) must not do either. */
-const isOfThisMachine = ({ headers: { origin, host = '' }, socket }: IncomingMessage): boolean =>
-  isLoopback(host.replace(/:\d*$/, '')) &&
-  originAllowed({ origin, host, remoteAddress: socket.remoteAddress ?? '', mode: 'none' });
+/** Why mode `none` refuses a request; undefined when it comes directly from this machine. */
+const strangerFault = (request: IncomingMessage, proxies: AddressList): string | undefined => {
+  const remote = remoteOf(request, proxies);
+  const fault = notDirect(remote);
+  if (fault !== undefined) return onlyDirect(fault);
+  const { origin, host } = request.headers;
+  return originAllowed({ origin, host, remoteAddress: remote.address, mode: 'none' })
+    ? undefined
+    : 'pages of other hosts get nothing here';
+};
 
 /** Answered when it is. */
 const isLockedOut = (

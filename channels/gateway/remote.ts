@@ -8,6 +8,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
+import { plainName } from '../../protocols/plain-text.ts';
 import { isLoopback, type TrustedProxy } from './access.ts';
 
 export type Remote = {
@@ -23,7 +24,21 @@ export type Remote = {
   readonly headers: IncomingHttpHeaders;
 };
 
-const FORWARDING = /^(x-forwarded(-[a-z-]+)?|forwarded|x-real-ip|via|tailscale-[a-z-]+)$/;
+/**
+ * Headers that proxies, tunnels and content delivery networks add: the standard ones, names that
+ * carry a client's address, and the prefixes of known vendors.
+ */
+const FORWARDING: readonly RegExp[] = [
+  /^(x[-_])?forward(ed|er)?([-_].*)?$/,
+  /^(x-)?via$|^cdn-loop$/,
+  /(^|[-_])(client|connecting|originating|real|remote|source|user)[-_](ip|addr|address)$/,
+  /^(cf|cloudfront|fastly|fly|ngrok|proxy|tailscale)[-_]/,
+  /^x[-_](amz-cf|appengine|arr|azure|envoy|original|proxy|vercel)([-_]|$)/,
+];
+
+/** A header that only a forwarder adds; undefined when there is none. */
+const forwardingHeader = (headers: IncomingHttpHeaders): string | undefined =>
+  Object.keys(headers).find((name) => FORWARDING.some((pattern) => pattern.test(name)));
 
 export const remoteOf = (
   { socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>,
@@ -31,7 +46,7 @@ export const remoteOf = (
 ): Remote => {
   const peer = plain(socket.remoteAddress ?? '');
   const isProxy = proxies.has(peer);
-  const isForwarded = Object.keys(headers).some((name) => FORWARDING.test(name));
+  const isForwarded = forwardingHeader(headers) !== undefined;
   return {
     address: isProxy && isForwarded ? clientOf(headers['x-forwarded-for'], proxies) : peer,
     peer,
@@ -39,6 +54,19 @@ export const remoteOf = (
     isProxy,
     headers,
   };
+};
+
+/**
+ * Why a request is not a direct one from this machine to this machine; undefined when it is. The
+ * name in `Host` counts because a web page can point a name of its own here (DNS rebinding).
+ */
+export const notDirect = ({ peer, headers }: Remote): string | undefined => {
+  if (!isLoopback(peer)) return 'it comes from another machine';
+  const header = forwardingHeader(headers);
+  if (header !== undefined) return `it was forwarded: it has the header ${header.slice(0, 64)}`;
+  const { host = '' } = headers;
+  if (isLoopback(host.replace(/:\d*$/, ''))) return undefined;
+  return `its Host header names ${plainName(host, 64) || 'no host'} instead of this machine`;
 };
 
 /**

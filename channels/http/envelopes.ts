@@ -50,6 +50,7 @@ const bodyOf = (incoming: RouteRequest): Promise<Uint8Array> =>
 export const credentialsOf = ({ request }: Pick<RouteRequest, 'request'>): Credentials => ({
   authorization: header(request, 'authorization'),
   signature: header(request, 'x-jws-signature'),
+  transport: 'http',
 });
 
 /** 200 when it has ended; else 202, where to look, and when. */

@@ -257,7 +257,7 @@ function gatewayIsGuarded({ gateway }: Config): Finding[] {
       allowed: 'a text, { env: "NAME" }, { file: "path" } or { command: ["program", "argument"] }',
     });
   }
-  findings.push(...proxyStands(gateway));
+  findings.push(...proxyStands(gateway), ...noForwarderWithoutAuth(gateway));
   if (gateway.bind === 'custom' && !gateway.customBindHost) {
     findings.push({
       pointer: '/gateway/customBindHost',
@@ -266,6 +266,20 @@ function gatewayIsGuarded({ gateway }: Config): Finding[] {
     });
   }
   return findings;
+}
+
+/** Mode `none` refuses forwarded connections, so naming a forwarder is a mistake. */
+function noForwarderWithoutAuth({ auth }: Config['gateway']): Finding[] {
+  if (auth.mode !== 'none') return [];
+  const finding = (key: string): Finding => ({
+    pointer: `/gateway/auth/${key}`,
+    message: 'gateway.auth.mode is "none": forwarded connections are refused',
+    allowed: 'no such key, or gateway.auth.mode: "token" or "password"',
+  });
+  return [
+    ...(auth.trustedProxy ? [finding('trustedProxy')] : []),
+    ...(auth.allowTailscale ? [finding('allowTailscale')] : []),
+  ];
 }
 
 /** A proxy that nobody named would be everybody. */
@@ -305,6 +319,14 @@ function tailscaleFits({ gateway }: Config): Finding[] {
       value: JSON.stringify(gateway.bind),
       message: `gateway.tailscale.mode is ${JSON.stringify(mode)}, which forwards to this machine only`,
       allowed: '"loopback"',
+    });
+  }
+  if (mode === 'serve' && gateway.auth.mode === 'none') {
+    findings.push({
+      pointer: '/gateway/auth/mode',
+      value: '"none"',
+      message: 'gateway.tailscale.mode is "serve": the whole tailnet could reach the gateway',
+      allowed: '"token" or "password"',
     });
   }
   if (mode === 'funnel' && !['token', 'password'].includes(gateway.auth.mode)) {

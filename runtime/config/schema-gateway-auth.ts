@@ -49,8 +49,8 @@ const rateLimit = section('failed attempts to connect', {
 export const gatewayAuthSection = section('who may connect', {
   mode: oneOf(['token', 'password', 'none', 'trusted-proxy'], {
     description:
-      'what a client must show that is no paired device; `none` only on loopback; `trusted-proxy`: ' +
-      'a proxy has found out who it is',
+      'what a client must show that is no paired device; `none`: nothing, but only direct ' +
+      'connections from this machine are admitted; `trusted-proxy`: a proxy has found out who it is',
     default: 'token',
   }),
   token: Type.Optional(

@@ -1,7 +1,8 @@
 /**
  * Identity: who comes, and whether an envelope is their word (EN12). Ways in: the gateway's own
- * token, that of a tenant, a JWT of an issuer that the configuration names, and, where the gateway
- * asks nobody (`gateway.auth.mode` "none", loopback only), no token at all.
+ * token, that of a tenant, a JWT of an issuer that the configuration names, and, where
+ * `gateway.auth.mode` is "none", no token at all over HTTP, whose listener admits only direct
+ * connections from this machine then.
  *
  * Work that somebody without a token can cause is bounded: a size limit, one digest, one look into
  * two bounded maps; a token that was refused is refused again without a verification for 5 s.
@@ -13,7 +14,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Clock } from '../../../runtime/index.ts';
-import type { Caller, Identity } from '../edge.ts';
+import type { Caller, Credentials, Identity } from '../edge.ts';
 import { Recent } from './answers.ts';
 import { type IssuerOptions, OPERATOR, Tokens, unauthorized, type Verified } from './tokens.ts';
 import { assertOwnWord, assertSigned, type KeyringReader } from './vouching.ts';
@@ -28,7 +29,7 @@ export type IdentityOptions = {
   readonly gatewayToken?: string | undefined;
   /** which tenant a token makes its bearer the operator of */
   readonly tenantOfToken?: (token: string) => string | undefined;
-  /** `gateway.auth.mode` is "none": who sends no token is the operator. Loopback only */
+  /** `gateway.auth.mode` is "none": an HTTP request without a token is the operator's */
   readonly open?: boolean;
   /** rows of the index `keys` */
   readonly keys: KeyringReader;
@@ -69,9 +70,9 @@ class TokenIdentity implements Identity {
     this.#operator = { sub: OPERATOR, roles: [OPERATOR], tenant, profile: 'A2A-Basic' };
   }
 
-  async authenticate({ authorization }: { authorization?: string | undefined }): Promise<Caller> {
+  async authenticate({ authorization, transport }: Credentials): Promise<Caller> {
     if (authorization === undefined) {
-      if (this.#options.open) return this.#operator;
+      if (this.#options.open && transport === 'http') return this.#operator;
       throw new TroupeError('UNAUTHORIZED', 'there is no token: send Authorization: Bearer TOKEN');
     }
     if (authorization.length > TOKEN_BYTES_MAX) throw unauthorized('it is too long');

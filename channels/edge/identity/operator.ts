@@ -18,7 +18,8 @@ export type Operator = (request: Pick<RouteRequest, 'request'>) => Promise<Calle
 export const operatorOf =
   (identity: Identity, home: string): Operator =>
   async ({ request }) => {
-    const caller = await identity.authenticate({ authorization: header(request, 'authorization') });
+    const authorization = header(request, 'authorization');
+    const caller = await identity.authenticate({ authorization, transport: 'http' });
     if (!caller.roles.includes(OPERATOR) || caller.profile !== 'A2A-Basic')
       throw new TroupeError('FORBIDDEN', `this needs the role ${OPERATOR}`);
     if (caller.tenant !== home && tenantsIn(request).some((named) => named !== caller.tenant))

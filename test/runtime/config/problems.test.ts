@@ -169,6 +169,24 @@ describe('keys that must agree', () => {
       /whole internet/,
     ],
     [
+      'Tailscale Serve without auth',
+      "{ gateway: { auth: { mode: 'none' }, tailscale: { mode: 'serve' } } }",
+      'gateway.auth.mode',
+      /whole tailnet/,
+    ],
+    [
+      'a proxy in front of a gateway without auth',
+      "{ gateway: { auth: { mode: 'none', trustedProxy: { proxies: ['127.0.0.1'] } } } }",
+      'gateway.auth.trustedProxy',
+      /forwarded connections are refused/,
+    ],
+    [
+      'people of the tailnet at a gateway without auth',
+      "{ gateway: { auth: { mode: 'none', allowTailscale: true } } }",
+      'gateway.auth.allowTailscale',
+      /forwarded connections are refused/,
+    ],
+    [
       'two agents of one id',
       "{ agents: { agents: [{ id: 'a' }, { id: 'a' }] } }",
       'agents.agents[1].id',

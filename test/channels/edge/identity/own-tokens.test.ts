@@ -21,8 +21,16 @@ describe("the gateway's own token", () => {
 
   it('is not needed where nobody is asked, but a wrong one is still refused', async () => {
     const identity = identityOf({ open: true });
-    expect(await identity.authenticate({})).toMatchObject({ sub: 'operator' });
+    expect(await identity.authenticate({ transport: 'http' })).toMatchObject({ sub: 'operator' });
     await expect(identity.authenticate(bearer('x'))).rejects.toMatchObject(refusal(/./));
+  });
+
+  it('is needed over NATS, where a sender may be on any machine, also in mode none', async () => {
+    const identity = identityOf({ open: true });
+    for (const credentials of [{ transport: 'nats' as const }, {}])
+      await expect(identity.authenticate(credentials)).rejects.toMatchObject(
+        refusal(/there is no token/),
+      );
   });
 
   it('is nobody when there is none: no text stands for it', async () => {
