@@ -19,6 +19,7 @@ import { activation } from './activation.ts';
 import { ask } from './ask.ts';
 import { cluster } from './cluster.ts';
 import { clusterActors, clusterShards } from './cluster-growth.ts';
+import { clusterFailover } from './cluster-failover.ts';
 import { clusterLatency } from './cluster-latency.ts';
 import { clusterRun } from './cluster-run.ts';
 import { clusterPingpong, clusterSpawn } from './cluster-talk.ts';
@@ -56,6 +57,7 @@ const scenarios: readonly Scenario[] = [
   proofs,
   cluster,
   clusterLatency,
+  clusterFailover,
   clusterRun,
   clusterSpawn,
   clusterPingpong,

@@ -84,7 +84,10 @@ export async function serveNode(spec: NodeSpec): Promise<void> {
 
 export type WorkerProcess = {
   readonly pid: number;
-  /** In order: it hands its shards over. */
+  /** Resolves when the process has ended, by whatever cause. */
+  readonly ended: Promise<unknown>;
+  signal(name: NodeJS.Signals): void;
+  /** Gracefully: it hands its shards over. */
   stop(): Promise<void>;
 };
 
@@ -100,6 +103,8 @@ export async function startWorker(spec: Omit<NodeSpec, 'role'>): Promise<WorkerP
   await Promise.race([ready, ended.then(() => failed(child, spec.name))]);
   return {
     pid: child.pid!,
+    ended,
+    signal: (name) => void child.kill(name),
     stop: async () => {
       child.kill('SIGTERM');
       await ended;

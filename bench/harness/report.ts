@@ -74,9 +74,14 @@ export function verdictsOf(
         lines.push(`FAILED  ${gate.figure}: there is no such figure`);
         continue;
       }
-      const verdict = judge(gate, figure.median, figure.unit);
-      passed &&= verdict.passed;
-      lines.push(verdictLine(verdict, figure.unit));
+      try {
+        const verdict = judge(gate, figure.median, figure.unit);
+        passed &&= verdict.passed;
+        lines.push(verdictLine(verdict, figure.unit));
+      } catch (error) {
+        passed = false;
+        lines.push(`FAILED  ${(error as Error).message}`);
+      }
     }
   }
   return { text: `\ncheck\n${lines.map((line) => `  ${line}`).join('\n')}`, passed };
@@ -85,8 +90,8 @@ export function verdictsOf(
 function verdictLine({ gate, value, passed, reached, margin }: Verdict, unit: Unit): string {
   const sign = moreIsBetter(unit) ? '≥' : '≤';
   const far = `${Math.abs(Math.round(margin * 100))} % ${margin >= 0 ? 'to spare' : 'short'}`;
-  const asked =
-    gate.threshold === 0 ? '' : `, asked ${sign} ${amount(gate.threshold, unit)}, ${far}`;
+  const share = gate.threshold === 0 ? '' : `, ${far}`;
+  const asked = `, asked ${sign} ${amount(gate.threshold, unit)}${share}`;
   const goal =
     gate.goal === undefined
       ? ''

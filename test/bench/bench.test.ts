@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Results } from '../../bench/harness/runner.ts';
 import { natsServers } from '../servers/nats.ts';
 
@@ -55,32 +55,36 @@ test('the list names every scenario with its question', () => {
   for (const line of list.trim().split('\n')) expect(line).toMatch(/^[a-z-]+ +\S.*\?/);
 });
 
-describe('in its quickest form', () => {
-  test.for(names)(
-    '%s measures every one of its figures and leaves nothing behind',
-    { timeout: 120_000 },
-    async (name, { skip }) => {
-      skip(lacksNats(name), 'there is no nats-server here');
-      const file = join(folder, `${name}.json`);
-      const { code, stdout, stderr } = await bench(name, '--smoke', '--json', file);
-      expect(`${code} ${stderr}`).toMatch(/^0 /);
-      const results = JSON.parse(readFileSync(file, 'utf8')) as Results;
-      expect(results).toMatchObject({ format: 1, scale: 'smoke' });
-      expect(results.machine.cores).toBeGreaterThan(0);
-      const [result] = results.scenarios;
-      if (result?.status !== 'measured') throw new Error(JSON.stringify(result));
-      expect(result.name).toBe(name);
-      const figures = Object.values(result.figures);
-      expect(figures.length).toBeGreaterThan(0);
-      for (const { label, median, min, max, values } of figures) {
-        expect(stdout).toContain(label.trim());
-        expect(values).toHaveLength(1);
-        expect(Number.isFinite(median), `${label}: ${median}`).toBe(true);
-        expect([min, max]).toEqual([median, median]);
-      }
-      expect(readdirSync(stores)).toEqual([]);
-    },
-  );
+describe('the smoke run of all scenarios', () => {
+  let ended: Ended;
+  let results: Results;
+  beforeAll(async () => {
+    const file = join(folder, 'all.json');
+    const able = names.filter((name) => !lacksNats(name));
+    ended = await bench(...able, '--smoke', '--json', file);
+    results = JSON.parse(readFileSync(file, 'utf8')) as Results;
+  }, 600_000);
+
+  test('ends well, says on which machine, and leaves nothing behind', () => {
+    expect(`${ended.code} ${ended.stderr}`).toMatch(/^0 /);
+    expect(results).toMatchObject({ format: 1, scale: 'smoke' });
+    expect(results.machine.cores).toBeGreaterThan(0);
+    expect(readdirSync(stores)).toEqual([]);
+  });
+
+  test.for(names)('measures every figure of %s', (name, { skip }) => {
+    skip(lacksNats(name), 'there is no nats-server here');
+    const result = results.scenarios.find((one) => one.name === name);
+    if (result?.status !== 'measured') throw new Error(JSON.stringify(result));
+    const figures = Object.values(result.figures);
+    expect(figures.length).toBeGreaterThan(0);
+    for (const { label, median, min, max, values } of figures) {
+      expect(ended.stdout).toContain(label.trim());
+      expect(values).toHaveLength(1);
+      expect(Number.isFinite(median), `${label}: ${median}`).toBe(true);
+      expect([min, max]).toEqual([median, median]);
+    }
+  });
 });
 
 describe('check', () => {

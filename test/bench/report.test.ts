@@ -68,6 +68,13 @@ describe('gates', () => {
     expect(judge({ figure: 'a.b', threshold: 100 }, value, unit).passed).toBe(passed);
   });
 
+  test('a gate that no figure could miss fails the check', () => {
+    const gate = { figure: 'turn.f', threshold: 0 };
+    const { text, passed } = verdictsOf(results({ f: figure('ratio', 0.5) }), [gate]);
+    expect([passed, text]).toEqual([false, expect.stringContaining('cannot be missed')]);
+    expect(verdictsOf(results({ f: figure('count', 0) }), [gate]).passed).toBe(true);
+  });
+
   test('a goal that is not reached fails nothing', () => {
     const verdict = judge({ figure: 'a.b', threshold: 10, goal: 20 }, 15, '1/s');
     expect(verdict).toMatchObject({ passed: true, reached: false, margin: 0.5 });
