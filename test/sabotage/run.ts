@@ -4,7 +4,7 @@
  * when the code as it is does not pass them.
  */
 import { mutants } from './mutants.ts';
-import { bundleTrial, runTrial } from './sabotage.ts';
+import { bundleTrial, findFault, runTrial } from './sabotage.ts';
 
 const [from = 1, to = from] = (process.argv[2] ?? '1-200').split('-').map(Number);
 const LIMIT_MS = 120_000;
@@ -12,7 +12,7 @@ const LIMIT_MS = 120_000;
 async function main(): Promise<number> {
   let survivors = 0;
   for (const mutant of mutants) {
-    const caught = await runTrial(await bundleTrial(mutant), from, to, LIMIT_MS);
+    const caught = await findFault(mutant, from, to, LIMIT_MS);
     const verdict = caught
       ? `CAUGHT at seed ${caught.seed}: ${caught.fault}`
       : `SURVIVES seeds ${from} to ${to}`;

@@ -73,3 +73,16 @@ export async function runTrial(
   const { seed, fault } = JSON.parse(stdout) as { seed: number | null; fault?: string };
   return seed === null ? undefined : { seed, fault: fault ?? '' };
 }
+
+/** The mutant's own seed first, then all of them; undefined when it survives. */
+export async function findFault(
+  mutant: Mutant,
+  from: number,
+  to: number,
+  limitMs: number,
+): Promise<Caught | undefined> {
+  const bundle = await bundleTrial(mutant);
+  const { seed } = mutant;
+  const known = seed === undefined ? undefined : await runTrial(bundle, seed, seed, limitMs);
+  return known ?? runTrial(bundle, from, to, limitMs);
+}
