@@ -253,20 +253,27 @@ class RunningSystem implements System {
   }
 
   /**
-   * In a cluster effects that run go on while the shards move, and report to their next owners;
-   * what has not ended in time is aborted, and begins again there.
+   * Whatever the stop breaks is broken after the effects have ended, so that no outcome that only
+   * the stop caused is ever reported. In a cluster running effects go on while the shards move,
+   * send messages as before and report to the next owners; what has not ended in time is aborted
+   * and begins again there.
    */
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
-    this.#door.close();
-    if (!cluster) this.#effects.stop();
+    if (!cluster) this.#endEffects();
     await this.#hosting.release();
     if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);
-    this.#effects.stop();
+    this.#endEffects();
     await this.#hosting.close();
     await this.bus.close();
     await this.#o.store.close();
     clearInterval(this.#alive);
+  }
+
+  /** Aborts what runs; only then the door closes, which those that wait for answers notice. */
+  #endEffects(): void {
+    this.#effects.stop();
+    this.#door.close();
   }
 
   #host(clock: Clock, env: string, shards: number): Hosting {

@@ -83,7 +83,7 @@ export class HeldTalk {
   }
 
   /** The configuration of each process, written into its data folder. */
-  configure(data: string): void {
+  configure(data: string, cluster: object = {}): void {
     const served = {
       api: 'openai-completions',
       baseUrl: this.model.baseUrl,
@@ -103,7 +103,7 @@ export class HeldTalk {
         },
       },
       tools: { agentToAgent: { enabled: true } },
-      cluster: { shards: 8 },
+      cluster: { shards: 8, ...cluster },
     };
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, 'troupe.json5'), JSON.stringify(config));
