@@ -1,28 +1,48 @@
 /**
- * LogTime: the log's own clock (P5, H1). It follows the wall clock forward, never falls and never
- * stands still: where the wall clock was set back, also while nobody ran, it goes on from the
- * newest time it has stored at the pace of the monotonic clock. So no deadline passes and no timer
- * waits because of a clock (I6).
+ * LogTime: a time that never falls, made from a clock that may be set (P5, H1). It follows the
+ * clock forward. Where the clock was set back by more than `SLACK_MS`, also while no process ran,
+ * it continues from the highest time at the pace of the monotonic clock, so no deadline passes and
+ * no timer waits because of a clock (I6). Within the slack it waits for the clock, so that rounding
+ * and drift never add up.
  */
 import type { Clock } from '../clock/clock.ts';
 
+/** A smaller difference between two clocks is an error of measurement, not a clock that was set. */
+export const SLACK_MS = 1_000;
+
+/** The clock went from `fromMs` to `toMs` while less than a second passed. */
+export type ForwardJump = { readonly fromMs: number; readonly toMs: number };
+
 export class LogTime {
-  readonly #clock: Clock;
-  /** highest time given or found stored, and when that was */
+  readonly #clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
+  readonly #onJump: ((jump: ForwardJump) => void) | undefined;
+  /** highest time returned or found stored, and when that was */
   #last = 0;
   #at: number;
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'wallMs' | 'monotonicMs'>, onJump?: (jump: ForwardJump) => void) {
     this.#clock = clock;
+    this.#onJump = onJump;
     this.#at = clock.monotonicMs();
   }
 
   /** Whole milliseconds since the epoch. */
   now(): number {
     const at = this.#clock.monotonicMs();
-    this.#last = Math.max(this.#clock.wallMs(), this.#last + (at - this.#at));
+    const wall = this.#clock.wallMs();
+    const paced = this.#last + (at - this.#at);
+    const isSetBack = paced - wall > SLACK_MS;
+    if (wall - paced > SLACK_MS && this.#last > 0)
+      this.#onJump?.({ fromMs: Math.floor(paced), toMs: Math.floor(wall) });
+    this.#last = isSetBack ? paced : Math.max(this.#last, wall);
     this.#at = at;
     return Math.floor(this.#last);
+  }
+
+  /** How far this time is ahead of a clock that was set back, milliseconds; else 0. */
+  aheadMs(): number {
+    const ahead = this.now() - Math.floor(this.#clock.wallMs());
+    return ahead > SLACK_MS ? ahead : 0;
   }
 
   /** A time that an entry carries: what is stored later is not earlier. */

@@ -7,6 +7,7 @@ import type { Address } from '../../protocols/address.ts';
 import type { DeadLetterAsk, Lane, Message } from '../../protocols/statechart.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Fold } from './fold.ts';
+import type { ShardTime } from './shard-time.ts';
 import { roughBytes } from './size.ts';
 import type { LinkMark, LinkTarget, OutItem, RowPut, Turn } from './records.ts';
 
@@ -53,6 +54,9 @@ export class Draft {
 /** Everything about a turn that its draft does not hold. */
 export type TurnFacts = Pick<Turn, 'input' | 'actor' | 'machine' | 'result' | 'why'>;
 
+/** The time of one record: it does not pass while its turns run. */
+export type GroupTime = Pick<ShardTime, 'now' | 'aheadMs' | 'stampLagMs'>;
+
 export class Group {
   readonly turns: Turn[] = [];
   readonly puts: RowPut[] = [];
@@ -61,18 +65,24 @@ export class Group {
   mailFloor: number;
   ctlFloor: number;
   keyNow: number;
-  /** the fold's time may not fall within a record either */
   readonly now: number;
+  /** how far `now` is ahead of the log's clock, which was set back; 0 as a rule */
+  readonly aheadMs: number;
+  /** how far the time of a new mailbox entry is behind `now` */
+  readonly stampLagMs: number;
   readonly #fold: Fold;
   readonly #unstash: Set<Address>;
   readonly #linkOut = new Map<string, number>();
   readonly #linkIn = new Map<string, number>();
 
   /** @param unstash actors whose stash is to be looked at before more mail is taken (I4) */
-  constructor(fold: Fold, now: number, unstash: Set<Address>) {
+  constructor(fold: Fold, time: GroupTime, unstash: Set<Address>) {
     this.#fold = fold;
     this.#unstash = unstash;
-    this.now = Math.max(now, fold.scalars.now);
+    // The fold's time may not fall within a record either.
+    this.now = Math.max(time.now(), fold.scalars.now);
+    this.aheadMs = time.aheadMs();
+    this.stampLagMs = time.stampLagMs();
     this.mailFloor = fold.scalars.mailFloor;
     this.ctlFloor = fold.scalars.ctlFloor;
     this.keyNow = fold.scalars.keyNow;

@@ -69,7 +69,7 @@ export function takeClient(
   const t = beginTurn(parts, group);
   const logTimeMs = e.acceptedAt ?? storedAt;
   group.keyNow = Math.max(group.keyNow, logTimeMs);
-  const item: OutItem = { ...e.item, deadline: logTimeMs + e.ttlMs };
+  const item: OutItem = { ...e.item, deadline: logTimeMs + group.stampLagMs + e.ttlMs };
   if (e.key === undefined) return by.message(t, item, input);
   const { keys } = parts.residents;
   const rowKey = keys.rowKey(item.to, item.event.type, e.key);

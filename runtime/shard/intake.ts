@@ -10,6 +10,7 @@ import type { Log, Position } from '../log/log.ts';
 import type { ShardParts } from './context.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
+import type { ShardTime } from './shard-time.ts';
 import {
   byMachine,
   type Carrier,
@@ -28,7 +29,7 @@ export type IntakeOptions = {
   readonly clock: Clock;
   readonly env: string;
   readonly parts: ShardParts;
-  readonly now: () => number;
+  readonly time: ShardTime;
   /** shard time at which this owner took over: timers that were due before it were missed */
   readonly since: number;
   readonly onInputs: () => void;
@@ -56,9 +57,9 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#o = options;
-    const { clock, now, onInputs, parts } = options;
+    const { clock, time, onInputs, parts } = options;
     const { fold } = parts;
-    this.timers = new TimerQueue({ fold, clock, now, onDue: onInputs });
+    this.timers = new TimerQueue({ fold, clock, now: () => time.now(), onDue: onInputs });
     for (const { key } of fold.committedRows(TABLE.stash)) {
       this.unstash.add(key.slice(0, key.lastIndexOf('|')) as Address);
     }

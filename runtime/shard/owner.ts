@@ -32,6 +32,7 @@ import { decodeOut, encodeRecord, type JournalRecord } from './records.ts';
 import { Relay } from './relay.ts';
 import { Residents } from './residents.ts';
 import { Retention } from './retention.ts';
+import { ShardTime } from './shard-time.ts';
 import type { SnapshotBlob } from './snapshot.ts';
 import { Upkeep } from './upkeep.ts';
 
@@ -66,7 +67,7 @@ export class ShardOwner {
   #group: Group | undefined;
   #inFlight: Promise<void> | undefined;
   #snapshot: SnapshotBlob | undefined;
-  #logTimeOffset = 0;
+  #time!: ShardTime;
 
   constructor(options: OwnerOptions) {
     this.#o = options;
@@ -129,11 +130,7 @@ export class ShardOwner {
   }
 
   /** Shard time: the log's clock as far as it is known, never falling (H1, I6). */
-  readonly now = (): number =>
-    Math.max(
-      this.#fold?.scalars.now ?? 0,
-      Math.floor(this.#o.clock.monotonicMs() + this.#logTimeOffset),
-    );
+  readonly now = (): number => this.#time.now();
 
   /** Something may be to do. Cheap when not. */
   readonly wake = (): void => {
@@ -154,23 +151,23 @@ export class ShardOwner {
       const loaded = await loadShard({ ...this.#o, ...at, isWanted });
       if (this.#status !== 'loading') return;
       this.#fold = loaded.fold;
-      // A worker's wall clock may be far off, also behind what the shard has seen (H1).
-      const logTime = Math.max(
-        log.atomic ? clock.wallMs() : loaded.logTimeMs,
-        loaded.fold.scalars.now,
-      );
-      this.#logTimeOffset = logTime - clock.monotonicMs();
+      this.#time = new ShardTime(clock, {
+        isLocal: log.atomic,
+        logTimeMs: loaded.logTimeMs,
+        since: loaded.fold.scalars.now,
+      });
       if (loaded.voids > 0)
         outside.alarm(`shard ${this.shard}: ${loaded.voids} records are void: the fence leaks`);
       for (const why of loaded.unreadable) outside.alarm(`shard ${this.shard}: ${why}`);
-      const onLogTime = (logTimeMs: number, atMs: number) =>
-        void (this.#logTimeOffset = logTimeMs - atMs);
       this.#journal = new Journal({
         log,
         clock,
         subject: this.#journalSubject,
         last: loaded.last,
-        onLogTime,
+        onLogTime: (...times) => {
+          this.#time.measured(...times);
+          this.#intake?.timers.schedule();
+        },
         onTrouble: (what) => outside.alarm(`shard ${this.shard}: the store ${what}`),
       });
       const epoch = await this.#commit({ t: 'EPOCH', worker: this.#o.worker, ...this.#head() }, []);
@@ -187,6 +184,7 @@ export class ShardOwner {
     const fold = this.#fold;
     const { cell, limits, shards, registry } = world;
     this.#epoch = this.#journal.last;
+    this.#time.began();
     const keys = new Keys(fold);
     const { now, wake } = this;
     const max = limits.residentsMax;
@@ -205,17 +203,12 @@ export class ShardOwner {
       this.#snapshot = blob;
       this.wake();
     };
-    this.#retention = new Retention({
-      ...this.#o,
-      fold,
-      epoch: this.#epoch,
-      alarm,
-      onSnapshot,
-    });
+    this.#retention = new Retention({ ...this.#o, fold, epoch: this.#epoch, alarm, onSnapshot });
     const parts = { world, fold, residents: this.#residents };
     const onCorrupt = (error: unknown) => this.#end('quarantined', errorData(error).message);
     const events = { onInputs: wake, onCorrupt };
-    this.#intake = new Intake({ log, clock, env, parts, now, since: now(), ...events });
+    const time = this.#time;
+    this.#intake = new Intake({ log, clock, env, parts, time, since: now(), ...events });
     const { timers } = this.#intake;
     this.#after = new AfterCommits({ fold, outside, epoch: this.#epoch, timers, wake });
     for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));
@@ -229,6 +222,10 @@ export class ShardOwner {
       residents: this.#residents,
       idleProbeMs: this.#o.idleProbeMs ?? 1_000,
       isIdle: () => !this.#inFlight,
+      onClockSet: () => {
+        this.#time.isDoubtful = true;
+        this.wake();
+      },
       onReplaced: (why) => this.#end('lost', why),
       onSettledLong: () => {
         if (this.#relay.marked && !this.#inFlight) this.#seal(true);
@@ -281,7 +278,7 @@ export class ShardOwner {
   }
 
   #openGroup(): Group {
-    return (this.#group ??= new Group(this.#fold, this.now(), this.#intake.unstash));
+    return (this.#group ??= new Group(this.#fold, this.#time, this.#intake.unstash));
   }
 
   /** Closes the open group and stores it, if there is anything in it. */
@@ -291,7 +288,8 @@ export class ShardOwner {
     for (const put of starts.puts) group.put(put);
     if (group.turns.length > 0) expireRows(this.#fold, group);
     this.#group = undefined;
-    if (!group.dirty && !force) return;
+    if (!group.dirty && !force && !this.#time.isDoubtful) return;
+    this.#time.isDoubtful = false;
     const { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, now } = group;
     const outFloor = this.#relay.takeMarks();
     const said = { turns, puts, mailFloor, ctlFloor, keyNow, linkIn, outFloor };

@@ -10,6 +10,10 @@ import { type Fold, TABLE } from './fold.ts';
 
 /** A timer that is due and can not be taken yet is looked at again so soon. */
 const SOONEST_MS = 1;
+/**
+ * After a sleep of this at most it looks at the time again: a suspend or a set clock skips time.
+ */
+const SLEEP_MS_MAX = 15_000;
 
 type Entry = { readonly due: number; readonly id: string };
 
@@ -84,11 +88,13 @@ export class TimerQueue {
 
   #schedule(): void {
     if (this.#closed) return;
-    const at = Math.min(this.#heap[0]?.due ?? Number.POSITIVE_INFINITY, this.#horizon);
+    const now = this.#now();
+    const next = Math.min(this.#heap[0]?.due ?? Number.POSITIVE_INFINITY, this.#horizon);
+    const at = Math.min(next, now + SLEEP_MS_MAX);
     if (at >= this.#wakeAt) return;
     this.#cancel?.();
     this.#wakeAt = at;
-    this.#cancel = this.#clock.after(Math.max(at - this.#now(), SOONEST_MS), () => {
+    this.#cancel = this.#clock.after(Math.max(at - now, SOONEST_MS), () => {
       this.#wakeAt = Number.POSITIVE_INFINITY;
       if (this.#horizon <= this.#now()) this.load();
       this.#onDue();

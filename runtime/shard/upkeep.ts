@@ -6,6 +6,7 @@
 import { Calls } from '../clock/calls.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
+import { SLACK_MS } from '../log/log-time.ts';
 import type { Journal } from './journal.ts';
 import type { Residents } from './residents.ts';
 
@@ -19,6 +20,8 @@ export type UpkeepOptions = {
   /** no record is unanswered */
   readonly isIdle: () => boolean;
   readonly onReplaced: (why: string) => void;
+  /** this machine's wall clock jumped: it was suspended, or somebody set the clock */
+  readonly onClockSet: () => void;
   /** marks have waited long enough for a record */
   readonly onSettledLong: () => void;
 };
@@ -30,14 +33,19 @@ const PASSIVATE_EVERY_MS = 10_000;
  */
 const SETTLED_LAG_MS = 10_000;
 
+const wallAheadMs = (clock: Clock): number => clock.wallMs() - clock.monotonicMs();
+
 export class Upkeep {
   readonly #o: UpkeepOptions;
   readonly #calls: Calls<'probe' | 'passivate' | 'settled'>;
   #closed = false;
+  /** the wall clock less the monotonic one */
+  #wallAheadMs: number;
 
   constructor(options: UpkeepOptions) {
     this.#o = options;
     this.#calls = new Calls(options.clock);
+    this.#wallAheadMs = wallAheadMs(options.clock);
     if (!options.log.atomic) this.#probe();
     this.#passivate();
   }
@@ -57,11 +65,23 @@ export class Upkeep {
     if (this.#closed) return;
     this.#calls.set('probe', idleProbeMs, () => {
       const expected = journal.last;
+      this.#watchClock();
       log.readLast(subject).then(
         (last) => this.#probed(last, expected),
         () => this.#probe(),
       );
     });
+  }
+
+  /**
+   * A worker's wall clock is never used as a time; that it jumped says that more time may have
+   * passed than the monotonic clock counted.
+   */
+  #watchClock(): void {
+    const aheadMs = wallAheadMs(this.#o.clock);
+    if (Math.abs(aheadMs - this.#wallAheadMs) <= SLACK_MS) return;
+    this.#wallAheadMs = aheadMs;
+    this.#o.onClockSet();
   }
 
   #probed(last: LogEntry | undefined, expected: Position): void {

@@ -178,9 +178,9 @@ export const mutants: readonly Mutant[] = [
     breaks: 'H1, I6: an owner whose clock is wrong moves the time of the shard for ever',
     changes: [
       {
-        file: `${SHARD}/owner.ts`,
-        find: 'log.atomic ? clock.wallMs() : loaded.logTimeMs,',
-        replace: 'clock.wallMs(),',
+        file: `${SHARD}/shard-time.ts`,
+        find: '(isLocal ? clock.wallMs() : clock.monotonicMs() + this.#offsetMs)',
+        replace: 'clock.wallMs()',
       },
     ],
   },

@@ -70,6 +70,8 @@ export type ShardLedger = {
   readonly accepted: Map<string, number>;
 };
 
+/** Rounding, and no more: an owner's estimate of log time is never ahead (H1). */
+const TIME_AHEAD_MS = 2;
 const LANES = { data: 'm', control: 'c' } as const;
 
 export class Ledger {
@@ -133,8 +135,10 @@ export class Ledger {
 
   // ---- journals
 
-  #record(s: ShardLedger, { position, bytes }: Stored): void {
+  #record(s: ShardLedger, { position, bytes, logTimeMs }: Stored): void {
     const record = decodeRecord(bytes);
+    if (record.now > logTimeMs + TIME_AHEAD_MS)
+      this.fault(`shard ${s.shard}: time is ${record.now - logTimeMs} ms ahead of the log's clock`);
     const counts = record.prev === s.last;
     if (record.prev > s.last)
       this.fault(`shard ${s.shard}: record ${position} names ${record.prev}, after the last`);

@@ -12,8 +12,9 @@ import { createRegistry } from '../../../runtime/actor/registry.ts';
 import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import { openFileBlobs } from '../../../runtime/blobs/files.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
-import { systemClock as clock } from '../../../runtime/clock/clock.ts';
+import { type Clock, systemClock } from '../../../runtime/clock/clock.ts';
 import { Door } from '../../../runtime/door.ts';
+import type { Log } from '../../../runtime/log/log.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
 import type { Outside } from '../../../runtime/shard/after-commit.ts';
 import { ShardOwner } from '../../../runtime/shard/owner.ts';
@@ -21,6 +22,7 @@ import type { OwnerOptions } from '../../../runtime/shard/owner-options.ts';
 import { decodeRecord, type JournalRecord } from '../../../runtime/shard/records.ts';
 import { DEFAULT_LIMITS } from '../../../runtime/shard/size.ts';
 import { openStateCache, type StateCache } from '../../../runtime/state/lmdb-cache.ts';
+import { Ahead, ShiftedLog } from '../../cluster/shifted-log.ts';
 import { type Answer, type Command, simActors } from '../../sim/actors.ts';
 
 export const ENV = 'test';
@@ -32,7 +34,7 @@ const registry = createRegistry(simActors);
 type Settings = Pick<OwnerOptions, 'snapshotEvery' | 'snapshotBytes'>;
 
 export class ClusterShard {
-  readonly log = new MemoryLog(clock, undefined);
+  readonly log: Log;
   readonly alarms: string[] = [];
   readonly path: string;
   readonly blobs: Blobs;
@@ -44,7 +46,14 @@ export class ClusterShard {
   #owner: ShardOwner | undefined;
   #cache: StateCache | undefined;
 
-  constructor(path: string, blobs: Blobs, settings: Settings) {
+  readonly #clock: Clock;
+
+  /** @param clock the server's, and a worker's where it names no other */
+  constructor(path: string, blobs: Blobs, settings: Settings, clock: Clock) {
+    const stored = new MemoryLog(systemClock, undefined);
+    // A server's time falls when its clock is set back; that of a MemoryLog never does.
+    this.log = clock === systemClock ? stored : new ShiftedLog(stored, new Ahead(clock));
+    this.#clock = clock;
     this.path = path;
     this.blobs = blobs;
     this.#settings = settings;
@@ -74,7 +83,7 @@ export class ClusterShard {
       log: this.log,
       state: this.#cache,
       blobs: this.blobs,
-      clock,
+      clock: this.#clock,
       outside: this.#outside(),
       onEnd: (status, why) => void (this.ended = `${status}: ${why}`),
       ...this.#settings,
@@ -145,9 +154,12 @@ export class ClusterShard {
   }
 }
 
-export const openClusterShard = async (settings: Settings = {}): Promise<ClusterShard> => {
+export const openClusterShard = async (
+  settings: Settings = {},
+  clock: Clock = systemClock,
+): Promise<ClusterShard> => {
   const path = await mkdtemp(join(tmpdir(), 'troupe-shard-'));
-  const shard = new ClusterShard(path, await openFileBlobs(join(path, 'blobs')), settings);
+  const shard = new ClusterShard(path, await openFileBlobs(join(path, 'blobs')), settings, clock);
   onTestFinished(() => shard.close());
   return shard;
 };

@@ -21,8 +21,9 @@ async function foldWith(rows: readonly (readonly [string, string])[], expiries: 
   return Fold.empty(0, state, false, 'cell');
 }
 
+const timeAt = (now: number) => ({ now: () => now, aheadMs: () => 0, stampLagMs: () => 0 });
 const groupAt = (fold: Fold, keyNow: number) => {
-  const group = new Group(fold, keyNow, new Set());
+  const group = new Group(fold, timeAt(keyNow), new Set());
   group.keyNow = keyNow;
   return group;
 };

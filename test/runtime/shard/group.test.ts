@@ -24,7 +24,8 @@ const drafted = (...targets: LinkTarget[]): Draft => {
 };
 
 const newFold = () => Fold.empty(0, new MemoryState(), true, 'cell');
-const newGroup = (fold: Fold, now = 5) => new Group(fold, now, new Set());
+const newGroup = (fold: Fold, now = 5) =>
+  new Group(fold, { now: () => now, aheadMs: () => 0, stampLagMs: () => 0 }, new Set());
 
 /** The record of a group, as its owner would seal it, folded. */
 const seal = (fold: Fold, group: Group): void => {

@@ -9,10 +9,11 @@ type Call = { readonly at: number; readonly call: () => void; cancel: () => void
 
 export class ShiftedClock implements Clock {
   #shift = 0;
+  #wallShift = 0;
   readonly #calls = new Set<Call>();
 
   wallMs(): number {
-    return Date.now() + this.#shift;
+    return Date.now() + this.#shift + this.#wallShift;
   }
 
   monotonicMs(): number {
@@ -35,6 +36,11 @@ export class ShiftedClock implements Clock {
       waiting.cancel();
       this.#arm(waiting);
     }
+  }
+
+  /** Sets the wall clock alone, as a suspend does, or a person who sets the clock. */
+  jump(ms: number): void {
+    this.#wallShift += ms;
   }
 
   #arm(waiting: Call): void {

@@ -89,6 +89,32 @@ describe('a timer', () => {
     await fired(world);
   });
 
+  it.each([
+    ['an hour', 60 * MINUTE],
+    ['days, which is beyond what is loaded', 2 * 24 * 60 * MINUTE],
+  ])('of %s fires within 15 s of a wall clock that jumped past it', async (_, ms) => {
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock });
+    await world.ask(a, { type: 'arm', ms });
+    clock.jump(ms + MINUTE);
+    clock.shift(15_000);
+    await fired(world);
+    expect(count(world)).toBe(1);
+  });
+
+  it('does not fire early when the wall clock jumped to just before it', async () => {
+    const clock = new ShiftedClock();
+    const world = await openWorld({ clock, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: 60 * MINUTE });
+    await world.ask(b, { type: 'arm', ms: 50 * MINUTE });
+    clock.jump(55 * MINUTE);
+    clock.shift(15_000);
+    await fired(world, b);
+    expect(count(world)).toBe(0);
+    clock.shift(5 * MINUTE);
+    await fired(world);
+  });
+
   it('that came due while nobody ran fires late', async () => {
     const clock = new ShiftedClock();
     const world = await openWorld({ clock });
