@@ -78,6 +78,7 @@ function listen(
     whois: whoisByTailscale(config.gateway.tailscale.binary, systemClock),
     defaultAgentId: defaultAgent(config).id,
     mainKey: config.session.mainKey,
+    models: services.catalog,
     ...(setup ? { setup } : {}),
     // People may make others at any time.
     get agents() {

@@ -205,6 +205,8 @@ export type SessionRow = {
   pending: number;
   /** that answers the run, else of its own settings, else that answered last */
   model?: string;
+  /** of its own settings */
+  ownModel?: string;
   runId?: string;
   usage: Usage;
   /** first words of the last message, at most 120 characters */

@@ -69,6 +69,7 @@ export function sessionRow(context: SessionContext): Project {
     lastMessage,
     ...defined({
       model: run?.usedModel ?? own.model ?? usedModel,
+      ownModel: own.model,
       runId: run?.runId,
       label: own.label,
       channel,

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
+import { createModelCatalog } from '../../actors/agent/models/catalog.ts';
 import { auditMachine } from '../../actors/audit/machine.ts';
 import { startGateway } from '../../channels/index.ts';
 import { type RunEvent, runEventsTopic } from '../../protocols/session.ts';
@@ -65,6 +66,7 @@ async function gatewayHost(folder: string, sessions: number): Promise<Host> {
     auth: { mode: 'token', token: DOOR_TOKEN },
     tenant: 'default',
     defaultAgentId: 'main',
+    models: createModelCatalog({ providers: {} }, { clock: systemClock }),
     mainKey: 'main',
     agents: [{ id: 'main', model: 'offline/echo' }],
     version: '0.0.0',

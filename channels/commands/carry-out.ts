@@ -21,6 +21,7 @@ import type {
 } from '../../protocols/session.ts';
 import type { SessionSet } from '../../protocols/session-settings.ts';
 import type { Principal, System } from '../../runtime/index.ts';
+import { modelChoiceProblem, type ModelRules } from '../model-choice.ts';
 import { type Command, helpText } from './parse.ts';
 
 export type CommandPlace = {
@@ -31,6 +32,7 @@ export type CommandPlace = {
   readonly agentId: string;
   /** of the agent, `provider/name`; for /status */
   readonly model?: string;
+  readonly models: ModelRules;
   /** of this command; the same again is the same command */
   readonly key: string;
 };
@@ -95,6 +97,12 @@ const setting = async (
   if (value === undefined) {
     const now = row === undefined ? {} : await settingsOf(place);
     return `/${name} is ${shown(now[field])}.`;
+  }
+  if (name === 'model' || name === 'think') {
+    const modelNow = row?.ownModel ?? place.model ?? row?.model ?? '';
+    const paths = { model: '/model', thinking: '/think' };
+    const problem = modelChoiceProblem(place.models, { [field]: value }, modelNow, paths);
+    if (problem) return `${problem.message}. Nothing was done.`;
   }
   const now = await ask<Settings | undefined>(place, { type: 'session.set', [field]: value });
   return `/${name} is now ${shown((now ?? {})[field] ?? value)}.`;

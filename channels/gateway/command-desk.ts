@@ -13,6 +13,7 @@ import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import { carryOut } from '../commands/carry-out.ts';
 import { type Command, readCommand } from '../commands/parse.ts';
+import type { ModelRules } from '../model-choice.ts';
 import type { Connection } from './connection.ts';
 import { COMMANDS_KEPT_MAX } from './limits.ts';
 import type { Logger } from './log.ts';
@@ -58,6 +59,7 @@ export type DeskParts = {
   readonly system: Pick<System, 'ask' | 'index'>;
   readonly tenant: string;
   readonly names: AgentNames;
+  readonly models: ModelRules;
   readonly clock: Clock;
   readonly log: Logger;
   readonly runs: Pick<RunBook, 'row'>;
@@ -122,13 +124,14 @@ export class CommandDesk {
   }
 
   async #answer(written: Written, command: Command, args: string): Promise<string> {
-    const { system, tenant, names, onCommand } = this.#parts;
+    const { system, tenant, names, models, onCommand } = this.#parts;
     const { by: principal, sessionKey, agentId, runId } = written;
     const about = { tenant, agentId, sessionKey };
     const heard = await onCommand?.({ name: command.name, args, sender: principal.sub }, about);
     const model = names.agents.find(({ id }) => id === agentId)?.model;
     const place = {
       system,
+      models,
       principal,
       key: runId,
       ...about,

@@ -11,6 +11,7 @@ import type { Audience } from './audience.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Connection } from './connection.ts';
+import type { ModelRules } from '../model-choice.ts';
 import type { MessageCounts } from './message-counts.ts';
 import type { Presence } from './presence.ts';
 import type { RunBlocks } from './run-blocks.ts';
@@ -40,6 +41,7 @@ export type Door = {
   /** the tenant is the installation's own: its people run it */
   readonly isHome: boolean;
   readonly names: AgentNames;
+  readonly models: ModelRules;
   readonly authMode: GatewayAuth['mode'];
   readonly version: string;
   readonly clock: Clock;

@@ -62,6 +62,7 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
     tenant,
     isHome: tenant === options.tenant,
     names: options,
+    models: options.models,
     authMode: options.auth.mode,
     version: options.version,
     clock,
@@ -117,7 +118,8 @@ const openTalk = ({ options }: House, tenant: string, { audience }: Pick<Door, '
   const blocks = new RunBlocks(clock);
   const events = new RunEvents(audience, clock, blocks);
   const runs = new RunBook(system.index, tenant, clock, events);
-  const base = { system, tenant, names: options, clock, log, runs };
+  const { models } = options;
+  const base = { system, tenant, names: options, models, clock, log, runs };
   const commands = new CommandDesk({
     ...base,
     connections: audience,

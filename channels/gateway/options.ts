@@ -2,6 +2,7 @@
 import type { Clock, System } from '../../runtime/index.ts';
 import type { Route } from '../http/route.ts';
 import type { GatewayAuth } from './access.ts';
+import type { ModelRules } from '../model-choice.ts';
 import type { OnCommand } from './command-desk.ts';
 import type { Payloads } from './device-book.ts';
 import type { OnMessage } from './door.ts';
@@ -19,6 +20,8 @@ export type GatewayOptions = AgentNames & {
   readonly auth: GatewayAuth;
   /** of who shows the shared secret and is named for no other */
   readonly tenant: string;
+  /** which models exist, and the thinking levels of each */
+  readonly models: ModelRules;
   /** of troupe, told to clients */
   readonly version: string;
   /** folder of the built page; without it there is no page */

@@ -11,19 +11,13 @@ import type { Connection, SecretText } from './connection.ts';
 import { CoolDowns } from './cool-down.ts';
 import { createGoogleProvider, googleUrl } from './google.ts';
 import { anthropicModels, googleModels, openAiModels, unknownModel } from './known-models.ts';
-import type { ModelInfo, ModelProvider } from './model.ts';
+import type { ModelApi, ModelInfo, ModelProvider, ThinkingLevel } from './model.ts';
 import { createOfflineProvider, offlineModel } from './offline.ts';
 import { createOpenAiCompletionsProvider } from './openai-completions.ts';
 import { openAiUrl } from './openai-connect.ts';
 import { createOpenAiResponsesProvider } from './openai-responses.ts';
 import type { CallClock } from './stream.ts';
-
-export type ModelApi =
-  | 'offline'
-  | 'anthropic-messages'
-  | 'openai-responses'
-  | 'openai-completions'
-  | 'google-generative-ai';
+import { THINKING_LEVELS, thinkingLevelsOf } from './thinking.ts';
 
 /** One entry of `models.providers`. */
 export type ProviderSettings = {
@@ -59,6 +53,8 @@ export type ResolvedModel = {
   readonly model: ModelInfo;
   /** the provider with each of its keys, in order; at least one */
   readonly profiles: readonly Profile[];
+  /** that a request for it may name, `off` first; the model may know fewer than there are */
+  readonly thinkingLevels: readonly ThinkingLevel[];
 };
 
 /** A provider with one of its keys. `id` is '' for the key that stands beside no others. */
@@ -74,6 +70,8 @@ export type ModelCatalog = {
    * @throws TroupeError INVALID_ARGUMENT that names what exists
    */
   resolve(name: string): ResolvedModel;
+  /** Of `resolve`; all levels where nothing is known by the name. Does not throw. */
+  thinkingLevels(name: string): readonly ThinkingLevel[];
   /**
    * The first own provider's first model, else Anthropic's when there is a key, else OpenAI's, else
    * Google's, else the offline model.
@@ -118,12 +116,13 @@ export const createModelCatalog = (
   settings: ModelSettings,
   options: CatalogOptions,
 ): ModelCatalog => {
-  const providers = new Map<string, readonly Profile[]>();
+  const providers = new Map<string, Entry>();
   const keyed = new Set<string>();
   const add = (id: string, entry: ProviderSettings) => {
     const apiKey = entry.apiKey ?? keyFromEnvironment(id, entry, options.env ?? {});
     if (apiKey !== undefined || entry.profiles?.length) keyed.add(id);
-    providers.set(id, profilesOf(id, { ...entry, apiKey }, options));
+    const api = apiOf(id, entry);
+    providers.set(id, { api, profiles: profilesOf(id, { ...entry, api, apiKey }, options) });
   };
   const entries = Object.entries(settings.providers);
   for (const [id, entry] of entries) add(id, entry);
@@ -133,11 +132,15 @@ export const createModelCatalog = (
   return catalogOf(providers, preferred, new CoolDowns(() => options.clock.wallMs()));
 };
 
+type Entry = { readonly api: ModelApi; readonly profiles: readonly Profile[] };
+
 /** What `apiKey` is called where profiles stand beside it. */
 const firstProfileId = 'default';
 
+type WithApi = ProviderSettings & { readonly api: ModelApi };
+
 /** The provider once per key: `apiKey` first, then the profiles as they are written. */
-const profilesOf = (id: string, entry: ProviderSettings, options: CatalogOptions): Profile[] => {
+const profilesOf = (id: string, entry: WithApi, options: CatalogOptions): Profile[] => {
   const { profiles = [], apiKey } = entry;
   if (profiles.length === 0) return [{ id: '', provider: createProvider(id, entry, options) }];
   const first = apiKey === undefined ? [] : [{ id: firstProfileId, apiKey }];
@@ -161,11 +164,11 @@ const keyFromEnvironment = (
 
 const createProvider = (
   id: string,
-  entry: ProviderSettings,
+  entry: WithApi,
   { clock, offlineTokensPerSecond }: CatalogOptions,
   profile?: string,
 ): ModelProvider => {
-  const api = apiOf(id, entry);
+  const { api } = entry;
   if (api === 'offline') {
     return createOfflineProvider({ id, clock, tokensPerSecond: offlineTokensPerSecond });
   }
@@ -212,23 +215,35 @@ const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
 };
 
 const catalogOf = (
-  byId: ReadonlyMap<string, readonly Profile[]>,
+  byId: ReadonlyMap<string, Entry>,
   preferred: readonly string[],
   coolDowns: CoolDowns,
 ): ModelCatalog => {
-  const providers = [...byId.values()].flatMap(([first]) => (first ? [first.provider] : []));
+  const providers = [...byId.values()].flatMap(({ profiles }) =>
+    profiles.slice(0, 1).map(({ provider }) => provider),
+  );
   const usable = providers.filter(({ id }) => preferred.includes(id) || id === offlineId);
   const names = () =>
     usable.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
   const found = (name: string) => named(providers, name) ?? bare(name, usable, providers, names());
+  const resolve = (name: string): ResolvedModel => {
+    const choice = found(name);
+    const { api, profiles } = byId.get(choice.provider.id)!;
+    return { ...choice, profiles, thinkingLevels: thinkingLevelsOf(api, choice.model) };
+  };
   return {
     providers,
     coolDowns,
     names,
-    resolve: (name) => {
-      const choice = found(name);
-      const { id } = choice.provider;
-      return { ...choice, profiles: byId.get(id) ?? [{ id: '', provider: choice.provider }] };
+    resolve,
+    thinkingLevels(name) {
+      try {
+        return resolve(name).thinkingLevels;
+      } catch (error) {
+        if (error instanceof TroupeError && error.code === 'INVALID_ARGUMENT')
+          return THINKING_LEVELS;
+        throw error;
+      }
     },
     defaultModel() {
       const first = preferred
@@ -239,7 +254,7 @@ const catalogOf = (
   };
 };
 
-type Choice = Omit<ResolvedModel, 'profiles'>;
+type Choice = Omit<ResolvedModel, 'profiles' | 'thinkingLevels'>;
 
 /** `provider/model`; the model's own name may hold slashes as well. */
 const named = (providers: readonly ModelProvider[], name: string): Choice | undefined => {

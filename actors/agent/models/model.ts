@@ -68,6 +68,14 @@ export type ToolSpec = {
   readonly parameters: Readonly<Record<string, unknown>>;
 };
 
+/** The protocol that a provider speaks. */
+export type ModelApi =
+  | 'offline'
+  | 'anthropic-messages'
+  | 'openai-responses'
+  | 'openai-completions'
+  | 'google-generative-ai';
+
 /** `off` and absent ask for nothing: the model does what it does by default. */
 export type ThinkingLevel = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
 

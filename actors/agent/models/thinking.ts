@@ -5,12 +5,37 @@
  *
  * Pure. The levels were read in the providers' documentation in November 2026.
  */
-import type { ModelInfo, ThinkingLevel } from './model.ts';
+import type { ModelApi, ModelInfo, ThinkingLevel } from './model.ts';
 
 /** A level that asks for something. */
 export type Effort = Exclude<ThinkingLevel, 'off'>;
 
 const order: readonly Effort[] = ['minimal', 'low', 'medium', 'high', 'xhigh'];
+
+export const THINKING_LEVELS: readonly ThinkingLevel[] = ['off', ...order];
+
+export const isThinkingLevel = (text: string): text is ThinkingLevel =>
+  THINKING_LEVELS.some((level) => level === text);
+
+/** The levels that a request for this model may name, `off` first. */
+export const thinkingLevelsOf = (api: ModelApi, model: ModelInfo): readonly ThinkingLevel[] => [
+  'off',
+  ...effortsOf(api, model),
+];
+
+const effortsOf = (api: ModelApi, model: ModelInfo): readonly Effort[] => {
+  switch (api) {
+    case 'offline':
+      return order;
+    case 'anthropic-messages':
+      return anthropicEfforts[anthropicThinking(model)];
+    case 'google-generative-ai':
+      return googleEfforts(model);
+    case 'openai-responses':
+    case 'openai-completions':
+      return openAiEfforts(model);
+  }
+};
 
 /** The level among those a model takes that is nearest to the wanted one, rather less than more. */
 const nearest = <Level extends Effort>(
@@ -55,13 +80,19 @@ export const thinkingBudgets: Readonly<Record<Effort, number>> = {
   xhigh: 24_576,
 };
 
+const threeLevels = ['low', 'medium', 'high'] as const;
+
+const anthropicEfforts: Readonly<Record<AnthropicThinking, readonly Effort[]>> = {
+  none: [],
+  budget: order,
+  adaptive: threeLevels,
+};
+
 /** `xhigh` is not taken by every model of Anthropic's generation. */
 export const anthropicEffort = (level: Effort): 'low' | 'medium' | 'high' =>
-  nearest(['low', 'medium', 'high'], level) ?? 'low';
+  nearest(threeLevels, level) ?? 'low';
 
 // OpenAI
-
-const threeLevels = ['low', 'medium', 'high'] as const;
 
 /** The first row that matches; a name may carry a vendor in front, as gateways write it. */
 const openAiFamilies: readonly (readonly [RegExp, readonly Effort[]])[] = [
@@ -78,15 +109,18 @@ const openAiFamilies: readonly (readonly [RegExp, readonly Effort[]])[] = [
   [/(^|\/)gpt-([5-9]|\d\d)/, threeLevels],
 ];
 
+const openAiEfforts = ({ id, thinking }: ModelInfo): readonly Effort[] => {
+  if (thinking === false) return [];
+  const known = openAiFamilies.find(([family]) => family.test(id))?.[1];
+  return known ?? (thinking ? threeLevels : []);
+};
+
 /** The effort to ask a model of OpenAI for; undefined where it would be refused. */
 export const openAiEffort = (
-  { id, thinking }: ModelInfo,
+  model: ModelInfo,
   wanted: ThinkingLevel | undefined,
-): Effort | undefined => {
-  if (wanted === undefined || wanted === 'off' || thinking === false) return undefined;
-  const known = openAiFamilies.find(([family]) => family.test(id))?.[1];
-  return nearest(known ?? (thinking ? threeLevels : []), wanted);
-};
+): Effort | undefined =>
+  wanted === undefined || wanted === 'off' ? undefined : nearest(openAiEfforts(model), wanted);
 
 // Google
 
@@ -94,26 +128,29 @@ export type GoogleThinking =
   | { readonly includeThoughts: true; readonly thinkingBudget: number }
   | { readonly includeThoughts: true; readonly thinkingLevel: 'LOW' | 'MEDIUM' | 'HIGH' };
 
+/** The first model of generation 3 has two levels; generation 2.5 has a budget of tokens. */
+const googleEfforts = ({ id, thinking }: ModelInfo): readonly Effort[] => {
+  if (thinking === false) return [];
+  const generation = geminiGeneration(id);
+  if (generation >= 3) return /gemini-3-pro/.test(id) ? ['low', 'high'] : threeLevels;
+  return generation >= 2.5 || thinking ? order : [];
+};
+
 /**
  * Gemini 2.5 takes a budget, Gemini 3 and later a level (the first of them only two), others
  * nothing. Both in one request are refused.
  */
 export const googleThinking = (
-  { id, thinking }: ModelInfo,
+  model: ModelInfo,
   wanted: ThinkingLevel | undefined,
 ): GoogleThinking | undefined => {
-  if (wanted === undefined || wanted === 'off' || thinking === false) return undefined;
-  const generation = geminiGeneration(id);
-  if (generation >= 3) {
-    const level = nearest(/gemini-3-pro/.test(id) ? ['low', 'high'] : threeLevels, wanted);
-    return {
-      includeThoughts: true,
-      thinkingLevel:
-        level === 'low' || level === undefined ? 'LOW' : level === 'medium' ? 'MEDIUM' : 'HIGH',
-    };
-  }
-  if (generation < 2.5 && !thinking) return undefined;
-  return { includeThoughts: true, thinkingBudget: thinkingBudgets[wanted] };
+  if (wanted === undefined || wanted === 'off') return undefined;
+  const level = nearest(googleEfforts(model), wanted);
+  if (level === undefined) return undefined;
+  if (geminiGeneration(model.id) < 3)
+    return { includeThoughts: true, thinkingBudget: thinkingBudgets[level] };
+  const thinkingLevel = level === 'low' ? 'LOW' : level === 'medium' ? 'MEDIUM' : 'HIGH';
+  return { includeThoughts: true, thinkingLevel };
 };
 
 /** 2.5 of gemini-2.5-pro; 0 of what is no thinking Gemini. */

@@ -31,7 +31,7 @@ const agent = async (request: Request, params: AgentParams): Promise<typeof ANSW
   const command = commandOf(request, written, attachments);
   const { runId, acceptedAt } = command
     ? { runId: idempotencyKey, acceptedAt: command.acceptedAt }
-    : await accept(request, sessionKey, messageOf(request, params));
+    : await accept(request, sessionKey, messageOf(request, sessionKey, params));
   respond(request, { runId, sessionKey, agentId, status: 'accepted', acceptedAt });
   const end = await endOf(request, runId);
   if (end === 'given-up') return ANSWERED;
@@ -54,15 +54,18 @@ const sessionFor = (door: Door, { sessionKey, sessionId, agentId }: AgentParams)
   return fullSessionKey(door.names, { sessionKey: keyOfSessionId(door, sessionId), agentId });
 };
 
-const messageOf = (request: Request, params: AgentParams): Omit<SessionReceive, 'type'> => {
+const messageOf = (
+  request: Request,
+  sessionKey: string,
+  params: AgentParams,
+): Omit<SessionReceive, 'type'> => {
   const { idempotencyKey, message, extraSystemPrompt, timeout } = params;
   const model =
     params.provider && params.model ? `${params.provider}/${params.model}` : params.model;
   return {
     runId: idempotencyKey,
     text: message,
-    ...(model ? { model } : {}),
-    ...wishesOf(request, idempotencyKey, params),
+    ...wishesOf(request, { runId: idempotencyKey, sessionKey }, { ...params, model }),
     ...(extraSystemPrompt ? { extraSystemPrompt } : {}),
     ...(timeout ? { timeoutMs: timeout * 1000 } : {}),
   };

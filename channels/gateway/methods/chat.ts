@@ -35,12 +35,11 @@ const chatSend = async (request: Request, params: ChatSendParams) => {
     }
   }
   const before = request.door.runs.row(params.idempotencyKey);
-  const { model, timeoutMs } = params;
+  const { timeoutMs } = params;
   const message: Omit<SessionReceive, 'type'> = {
     runId: idempotencyKey,
     text,
-    ...wishesOf(request, idempotencyKey, params),
-    ...(model === undefined ? {} : { model }),
+    ...wishesOf(request, { runId: idempotencyKey, sessionKey }, params),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
   const { runId, queued, acceptedAt } = await accept(request, sessionKey, message);

@@ -21,6 +21,7 @@ import {
   keyedJobId,
   scheduleAddress,
   type ScheduleGet,
+  type ScheduleJob,
   type SchedulePut,
   type ScheduleRemove,
   type ScheduleRow,
@@ -28,6 +29,8 @@ import {
   type ScheduleRuns,
   SCHEDULES_INDEX,
 } from '../../../protocols/schedule.ts';
+import { sessionKey as keys } from '../../../protocols/session-key.ts';
+import { checkModelChoice } from '../../model-choice.ts';
 import { jobFrom } from '../cron-given.ts';
 import {
   clientJob,
@@ -39,6 +42,7 @@ import {
   snapshotOf,
 } from '../cron-told.ts';
 import type { Door } from '../door.ts';
+import { modelNow } from '../model-now.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
@@ -188,6 +192,7 @@ const cronAdd = async (request: Request, params: CronAddParams) => {
     throw new TroupeError('RATE_LIMIT_EXCEEDED', text);
   }
   const job = jobFrom(names, jobId, params);
+  checkTurn(request.door, jobId, job, params.payload);
   const isSame =
     before?.job !== undefined && revisionOf(withAnchor(job, before)) === revisionOf(before.job);
   const row = isSame
@@ -211,6 +216,25 @@ const newJobId = (request: Request, { declarationKey, idempotencyKey }: CronAddP
   return keyedJobId(principalOf(request).sub, idempotencyKey);
 };
 
+/**
+ * Only what the client gives is checked: a job that was stored with another catalog stays editable.
+ * @throws TroupeError INVALID_ARGUMENT
+ */
+const checkTurn = (
+  door: Door,
+  jobId: string,
+  { agentId, sessionKey = keys.cron(agentId, jobId), model: modelOfJob }: ScheduleJob,
+  payload: CronUpdateParams['patch']['payload'],
+): void => {
+  if (payload?.kind !== 'agentTurn') return;
+  const { model, thinking } = payload;
+  const now = modelOfJob ?? modelNow(door, sessionKey);
+  checkModelChoice(door.models, { model, thinking }, now, {
+    model: '/payload/model',
+    thinking: '/payload/thinking',
+  });
+};
+
 /** A period begins when it is set, unless it is said: the one there is goes on. */
 const withAnchor = (job: ReturnType<typeof jobFrom>, { when: there }: ScheduleRow) => {
   const { when } = job;
@@ -229,6 +253,7 @@ const cronUpdate = async (request: Request, params: CronUpdateParams): Promise<C
     });
   }
   const job = withAnchor(jobFrom(names, jobId, patch, row.job), row);
+  checkTurn(request.door, jobId, job, patch.payload);
   const put: SchedulePut = { type: 'schedule.put', job, ifUpdatedAt: row.updatedAt };
   return clientJob(names, await askSchedule<ScheduleRow>(request, jobId, put));
 };

@@ -11,11 +11,13 @@ import type {
   SessionReceive,
   Verbosity,
 } from '../../../protocols/session.ts';
+import { checkModelChoice } from '../../model-choice.ts';
 import { readCommand } from '../../commands/parse.ts';
 import { imagesOf } from '../attachments.ts';
 import type { Taken, Written } from '../command-desk.ts';
 import type { Door } from '../door.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../limits.ts';
+import { modelNow } from '../model-now.ts';
 import type { RunEnd } from '../run-book.ts';
 import { principalOf, type Request } from './request.ts';
 
@@ -118,6 +120,7 @@ type Wishes = {
   readonly verbose?: boolean | string;
   readonly reasoning?: boolean;
   readonly thinking?: string;
+  readonly model?: string;
   readonly queueMode?: QueueMode;
   readonly blockStreaming?: 'on' | 'off';
 };
@@ -126,10 +129,17 @@ type Wishes = {
  * The parts of the message that both methods have. What is asked of its events is noted.
  * @throws TroupeError INVALID_ARGUMENT for what can not be carried
  */
-export const wishesOf = ({ door, connection }: Request, runId: string, wishes: Wishes) => {
+export const wishesOf = (
+  { door, connection }: Request,
+  { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
+  wishes: Wishes,
+) => {
+  // A repeat gets the first answer, whatever models there are by now.
+  if (door.runs.row(runId) === undefined)
+    checkModelChoice(door.models, wishes, modelNow(door, sessionKey));
   const images = imagesOf(wishes.attachments);
   const verbose = verbosityOf(wishes.verbose);
-  const { reasoning, thinking, queueMode } = wishes;
+  const { reasoning, thinking, model, queueMode } = wishes;
   if (wishes.blockStreaming === 'on') door.blocks.want(runId, connection);
   if (verbose !== undefined) door.runs.show(runId, verbose);
   return {
@@ -137,6 +147,7 @@ export const wishesOf = ({ door, connection }: Request, runId: string, wishes: W
     ...(verbose === undefined ? {} : { verbose }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(thinking ? { thinking } : {}),
+    ...(model ? { model } : {}),
     ...(queueMode === undefined ? {} : { queue: queueMode }),
   };
 };

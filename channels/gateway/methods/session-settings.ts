@@ -14,7 +14,9 @@ import type {
   SessionRow,
 } from '../../../protocols/session.ts';
 import type { SessionInject, SessionSet } from '../../../protocols/session-settings.ts';
+import { CHOICE_PATHS, checkModelChoice } from '../../model-choice.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../limits.ts';
+import { modelNow } from '../model-now.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
@@ -55,6 +57,11 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
   refuseStale(request, key, params.expectedSessionId);
   const { archived, pinned, category } = params;
   const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
+  const now = modelNow(request.door, key, model === null);
+  checkModelChoice(request.door.models, { model, thinking: thinkingLevel }, now, {
+    ...CHOICE_PATHS,
+    thinking: '/thinkingLevel',
+  });
   const message: SessionSet = {
     type: 'session.set',
     ...(label === undefined ? {} : { label }),

@@ -15,7 +15,9 @@ import type {
 import type { SessionReceive } from '../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../protocols/session-key.ts';
 import type { SessionSet } from '../../../protocols/session-settings.ts';
+import { CHOICE_PATHS, checkModelChoice } from '../../model-choice.ts';
 import { mayAnswer } from '../approval-book.ts';
+import { modelNow } from '../model-now.ts';
 import { endOfRow } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { absentTable } from './absent.ts';
@@ -38,6 +40,10 @@ const sessionsCreate = async (
   const { sessionKey: key } = fullSessionKey(door.names, {
     sessionKey: params.key ?? keys.main(agentId ?? door.names.defaultAgentId, `new-${name}`),
     ...(agentId === undefined ? {} : { agentId }),
+  });
+  checkModelChoice(door.models, { model, thinking: thinkingLevel }, modelNow(door, key), {
+    ...CHOICE_PATHS,
+    thinking: '/thinkingLevel',
   });
   const message: SessionSet = {
     type: 'session.set',
@@ -85,7 +91,7 @@ const receive = async (request: Request, key: string, sent: Sent, queueMode?: 'i
   const message: Omit<SessionReceive, 'type'> = {
     runId,
     text,
-    ...wishesOf(request, runId, wishes),
+    ...wishesOf(request, { runId, sessionKey: key }, wishes),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
   const accepted = await accept(request, key, message);

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
+import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import type { System } from '../../../runtime/system.ts';
@@ -13,6 +14,14 @@ export const TOKEN = 'a-token-of-the-test';
 export const MAIN = 'agent:main:main';
 const silent = () => {};
 export const silentLog = { debug: silent, info: silent, warn: silent, error: silent };
+
+const catalog = createModelCatalog({ providers: {} }, { clock: systemClock });
+
+/** Of the real catalog, and of `offline/echo`, which is in no process. */
+export const MODELS: GatewayOptions['models'] = {
+  resolve: (name) => (name === 'offline/echo' ? { name } : catalog.resolve(name)),
+  thinkingLevels: (name) => catalog.thinkingLevels(name),
+};
 
 export const gatewayOn = (
   system: System,
@@ -30,6 +39,7 @@ export const gatewayOn = (
       { id: 'main', model: 'offline/echo' },
       { id: 'second', model: 'offline/echo' },
     ],
+    models: MODELS,
     version: '0.1.0',
     log: silentLog,
     clock: systemClock,

@@ -3,7 +3,7 @@ import { AddressList, networkOf } from '../../../channels/gateway/remote.ts';
 import { type GatewayOptions } from '../../../channels/index.ts';
 import { startGateway } from '../../../channels/index.ts';
 import { Tenancy } from '../../../channels/tenancy.ts';
-import { connectParams, silentLog, TOKEN } from './client.ts';
+import { connectParams, MODELS, silentLog, TOKEN } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
 import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
 import { StillClock } from './still-clock.ts';
@@ -77,6 +77,7 @@ describe('behind a trusted proxy', () => {
       host: '127.0.0.1',
       tenant: 'default',
       defaultAgentId: 'main',
+      models: MODELS,
       mainKey: 'main',
       agents: [],
       version: '1',

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
 import { AuthFailures, isLoopback, originAllowed } from '../../../channels/gateway/access.ts';
-import { complaintAbout, connectParams, type Frame, silentLog, TOKEN } from './client.ts';
+import { complaintAbout, connectParams, type Frame, MODELS, silentLog, TOKEN } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
 import { closeAll, openClient, openGateway, openStranger } from './opened.ts';
 import { StillClock } from './still-clock.ts';
@@ -149,6 +149,7 @@ describe('the secret', () => {
       port: 0,
       tenant: 'default',
       defaultAgentId: 'main',
+      models: MODELS,
       mainKey: 'main',
       agents: [],
       version: '1',
