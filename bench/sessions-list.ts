@@ -5,12 +5,13 @@
  */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createModelCatalog } from '../actors/agent/models/catalog.ts';
 import { sessionsListTool } from '../actors/agent/tools/sessions-list.ts';
 import type { ToolContext } from '../actors/agent/tools/tool.ts';
 import { talkRulesOf } from '../compose/talk-rules.ts';
 import { decode, encode } from '../protocols/codec.ts';
 import { loadConfig } from '../runtime/config/index.ts';
-import { openEmbedded } from '../runtime/index.ts';
+import { openEmbedded, systemClock } from '../runtime/index.ts';
 import { createIndex } from '../runtime/reads.ts';
 import type { State } from '../runtime/state/state.ts';
 import { openRaw } from './harness/raw.ts';
@@ -90,6 +91,7 @@ function contextOn(state: State): ToolContext {
     sessionKey: 'agent:agent-0:main',
     runId: 'bench',
     callId: 'bench',
+    models: createModelCatalog({ providers: {} }, { clock: systemClock }),
     confinement: { sandboxed: false, workspaceAccess: 'rw' },
     workspace: nobody,
     update: () => {},

@@ -24,10 +24,10 @@ const SEPARATOR = '\n\n';
 export function shapeReply(facts: ReplyFacts): ShapedReply {
   if (declines(facts)) return told([]);
   const answer = withoutSent(spoken(facts.text), facts);
-  const { status, error } = facts;
+  const { status, error, notices = [] } = facts;
   if (status === 'error' || status === 'timeout')
-    return told([...shown(facts), answer, failureText(status, error)]);
-  if (answer !== '') return told([...shown(facts), answer]);
+    return told([...shown(facts), answer, failureText(status, error), ...notices]);
+  if (answer !== '') return told([...shown(facts), answer, ...notices]);
   return told([wordless(facts) ?? fallbackText(facts)]);
 }
 

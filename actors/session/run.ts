@@ -221,6 +221,7 @@ export function takeAnswer({ context, event }: At): Deed {
       answer: output.text,
       usedModel: output.model,
       stop: output.stop,
+      ...defined({ notices: output.notices }),
       ...(showsReasoning(context) ? defined({ reasoningText: output.reasoning }) : {}),
     },
   };
@@ -289,7 +290,7 @@ export function ended(
 ): Partial<SessionContext> {
   const { error: _, ...rest } = runOf(context);
   const run: Run = { ...rest, status, ...(error ? { error } : {}) };
-  const { answer: text = '', stop, reasoningText, verbose, tools, sent } = run;
+  const { answer: text = '', stop, reasoningText, verbose, tools, sent, notices } = run;
   const { text: reply } = shapeReply({
     status,
     text,
@@ -298,7 +299,7 @@ export function ended(
     tools,
     sent: sent.filter(({ to }) => to === context.sessionKey),
     mayDecline: run.origin?.kind === 'agent' || run.origin?.kind === 'announce',
-    ...defined({ stop, reasoning: reasoningText, error }),
+    ...defined({ stop, reasoning: reasoningText, error, notices }),
   });
   return { run: { ...run, reply } };
 }

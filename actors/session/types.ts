@@ -97,6 +97,8 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   /** how the last answer ended */
   readonly stop?: string;
   readonly error?: ErrorData;
+  /** that its reply ends with: stored choices that mean nothing */
+  readonly notices?: readonly string[];
   /** what is told at its end (AL7) */
   readonly reply?: string;
   /** conversations that it began */
@@ -241,6 +243,8 @@ export type CallModelOutput = {
   readonly from?: number;
   /** worker that made the call */
   readonly node?: string;
+  /** stored choices that mean nothing (chosen.ts) */
+  readonly notices?: readonly string[];
 };
 export type CallToolsInput = {
   readonly sessionKey: string;
@@ -377,6 +381,8 @@ export type ReplyFacts = {
   readonly sent: readonly SentMessage[];
   /** another agent began the run: the model may answer that it wants to say nothing (AA4) */
   readonly mayDecline?: boolean;
+  /** stand behind the answer */
+  readonly notices?: readonly string[];
   readonly error?: ErrorData;
 };
 export type ToolSummary = {

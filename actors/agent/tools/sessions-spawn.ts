@@ -9,6 +9,8 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
+import type { AgentRow } from '../../../protocols/agent.ts';
+import { errorData } from '../../../protocols/errors.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { SandboxPolicy } from '../../../protocols/sandbox-policy.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
@@ -111,6 +113,12 @@ export const sessionsSpawnTool = defineTool({
       const { rule, why } = verdict;
       return said({ status: 'forbidden', rule, error: `${why} (${rule})` }, true);
     }
+    const problem = modelProblem(
+      wish,
+      index.get<AgentRow>('agents', context.tenant, agentId),
+      context,
+    );
+    if (problem !== undefined) return said({ status: 'invalid', error: problem }, true);
     const admitBy = isKnown ? agentId : admitterOf(index, context);
     const { terms, cut } = termsOf(wish, agentId, admitBy, args, context);
     return spawn(args, terms, cut, context);
@@ -142,6 +150,24 @@ function wishOf(args: Arguments): AgentWish | string {
   };
   const given = Object.entries(flat).filter(([, value]) => value !== undefined);
   return { ...agentConfig, ...Object.fromEntries(given) };
+}
+
+/** What is wrong with the model or the thinking level that is asked for. */
+function modelProblem(
+  { model, thinking }: AgentWish,
+  agent: AgentRow | undefined,
+  { models }: ToolContext,
+): string | undefined {
+  const name = model ?? agent?.model ?? '';
+  try {
+    if (model !== undefined) models.resolve(model);
+  } catch (error) {
+    return `model: ${errorData(error).message}`;
+  }
+  const levels = models.thinkingLevels(name);
+  if (thinking === undefined || levels.some((level) => level === thinking)) return undefined;
+  const level = JSON.stringify(thinking);
+  return `thinking: ${name || 'a model'} has no level ${level}; allowed: ${levels.join(', ')}`;
 }
 
 /** Of an agent that nobody configured: the agent that admits its parent's runs. */

@@ -10,6 +10,7 @@ import type { ImagePart } from '../../../protocols/content.ts';
 import type { SentMessage } from '../../../protocols/session.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import type { AskAnswer, Index, TranscriptReader } from '../../../runtime/index.ts';
+import type { ModelCatalog } from '../models/catalog.ts';
 import type { TalkRules } from '../policy/talk.ts';
 
 /**
@@ -46,6 +47,8 @@ export type ToolContext = {
   readonly system: ToolSystem;
   /** what agents may do with each other's sessions; asked with `judge` */
   readonly talk: TalkRules;
+  /** the models that a call may name */
+  readonly models: Pick<ModelCatalog, 'resolve' | 'thinkingLevels'>;
   /** The tools of this installation, by what lists know them by. */
   readonly installed: readonly Pick<Tool, 'name' | 'aliases' | 'groups'>[];
   /** Of a subagent: what its parent gave it, as lists. */

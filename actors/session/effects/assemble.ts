@@ -7,6 +7,7 @@
  */
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import { chosenFor } from '../../agent/models/chosen.ts';
 import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
 import { confinementOf, offeredTools } from '../../agent/policy/plan.ts';
 import { AgentFiles, type AgentParts, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
@@ -71,7 +72,7 @@ function factsOf(
   now: number,
 ): PromptFacts {
   const { settings, sessionKey, agentId, extraSystemPrompt, parent } = input;
-  const { name, model } = catalog.resolve(input.model ?? settings.model ?? catalog.defaultModel());
+  const { name, model } = catalog.resolve(chosenFor(catalog, input).names[0]);
   return {
     agentId,
     settings,

@@ -16,8 +16,9 @@ import {
   usageAttributes,
 } from '../../../runtime/index.ts';
 import { conversationFrom } from '../../agent/context/conversation.ts';
+import { chosenFor } from '../../agent/models/chosen.ts';
 import { streamWithFailover } from '../../agent/models/failover.ts';
-import type { ModelRequest } from '../../agent/models/model.ts';
+import type { ModelRequest, ThinkingLevel } from '../../agent/models/model.ts';
 import { offeredTools, planCalls } from '../../agent/policy/plan.ts';
 import type { AgentServices } from '../../agent/services.ts';
 import { modelCallOf } from '../version-1.ts';
@@ -29,19 +30,20 @@ const IDLE_TIMEOUT_MS = 120_000;
 /** Tokens of the window that are kept free for the answer (AgentSettings.reserveTokens). */
 const RESERVE_TOKENS = 16_384;
 
-type Answer = Omit<CallModelOutput, 'planned' | 'from' | 'node'>;
+type Answer = Omit<CallModelOutput, 'planned' | 'from' | 'node' | 'notices'>;
 
 export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
   class: 'repeatable',
   async run(recorded, context) {
     const input = modelCallOf(recorded);
     const { catalog, node } = context.services as AgentServices;
-    const names = [input.model ?? catalog.defaultModel(), ...(input.settings.fallbacks ?? [])];
-    const first = catalog.resolve(names[0]!);
+    const { names, thinking, notices } = chosenFor(catalog, input);
+    const first = catalog.resolve(names[0]);
     const { entries, from } = await readConversation(input, context);
     const request = requestOf(input, context, {
       window: first.model.contextWindow,
       entries,
+      thinking,
     });
     const answer = await inSpan(
       chatSpan({ provider: first.provider.id, model: first.model.id }),
@@ -59,14 +61,23 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
       planned,
       ...(from === input.from ? {} : { from }),
       ...(node === undefined ? {} : { node }),
+      ...(notices.length === 0 ? {} : { notices }),
     };
   },
 };
 
 function requestOf(
-  { settings, sessionKey, runId, thinking, prepend }: CallModelInput,
+  { settings, sessionKey, runId, prepend }: CallModelInput,
   { services }: EffectContext,
-  { window, entries }: { window: number; entries: Parameters<typeof conversationFrom>[0] },
+  {
+    window,
+    entries,
+    thinking,
+  }: {
+    window: number;
+    entries: Parameters<typeof conversationFrom>[0];
+    thinking: ThinkingLevel | undefined;
+  },
 ): Omit<ModelRequest, 'model'> {
   const { tools } = services as AgentServices;
   const reserveTokens = Math.min(settings.reserveTokens ?? RESERVE_TOKENS, Math.floor(window / 2));
@@ -79,7 +90,7 @@ function requestOf(
     system,
     messages,
     tools: offeredTools(tools, settings, sessionKey),
-    ...(thinking ? { thinking: thinking as NonNullable<ModelRequest['thinking']> } : {}),
+    ...(thinking ? { thinking } : {}),
   };
 }
 

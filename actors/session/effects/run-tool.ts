@@ -71,7 +71,7 @@ async function outcomeOf(
   update: (delta: string) => void,
 ): Promise<Outcome> {
   const services = context.services as AgentServices;
-  const { tools, ask, talk } = services;
+  const { tools, ask, talk, catalog } = services;
   const { tenant, agentId, sessionKey, runId } = input;
   const limitMs = tools.get(call.name)?.timeoutMs ?? TIMEOUT_MS;
   const late = AbortSignal.timeout(limitMs);
@@ -98,6 +98,7 @@ async function outcomeOf(
             transcript: (of) => context.transcript(of),
           },
           talk,
+          models: catalog,
           installed: tools.all(),
           ...(input.given ? { given: input.given } : {}),
           env,

@@ -1,6 +1,7 @@
 /** Writer: a model that is asked for a text about a text, and what it has used. */
 import type { Usage } from '../../../protocols/session.ts';
 import { chatSpan, type EffectContext, inSpan, usageAttributes } from '../../../runtime/index.ts';
+import { chosenFor } from '../../agent/models/chosen.ts';
 import { streamWithFailover } from '../../agent/models/failover.ts';
 import type { AgentServices } from '../../agent/services.ts';
 import type { CompactInput } from '../types.ts';
@@ -19,9 +20,10 @@ export class Writer {
 
   constructor({ model, settings }: CompactInput, context: EffectContext) {
     const { catalog } = context.services as AgentServices;
-    const first = catalog.resolve(model ?? settings.model ?? catalog.defaultModel());
+    const { names } = chosenFor(catalog, { model, settings });
+    const first = catalog.resolve(names[0]);
     this.#context = context;
-    this.#names = [first.name, ...(settings.fallbacks ?? [])];
+    this.#names = names;
     this.#maxTokens = Math.min(ANSWER_TOKENS_MAX, first.model.maxTokens);
     this.window = first.model.contextWindow;
   }

@@ -1,5 +1,7 @@
 /** What a tool is given in tests: nothing behind it, unless the test says so. */
+import { createModelCatalog } from '../../../../actors/agent/models/catalog.ts';
 import type { ToolContext, ToolSystem } from '../../../../actors/agent/tools/tool.ts';
+import { systemClock } from '../../../../runtime/index.ts';
 import { NO_TALK } from '../../../servers/talk-rules.ts';
 
 const nobody: ToolSystem = {
@@ -24,6 +26,7 @@ export const toolContext = (changes: Partial<ToolContext> = {}): ToolContext => 
   update: () => {},
   system: nobody,
   installed: [],
+  models: createModelCatalog({ providers: {} }, { clock: systemClock }),
   talk: NO_TALK,
   env: {},
   ...changes,

@@ -89,6 +89,18 @@ describe('sessions_spawn', () => {
     expect(lastTerms(open)).not.toHaveProperty('costUsd');
   });
 
+  it('refuses a model or a thinking level that does not exist, with those that do', async () => {
+    const open = await opened();
+    const level = await spawn(open, { thinking: 'banana' });
+    expect([level.said, level.isError]).toMatchObject([{ status: 'invalid' }, true]);
+    expect(JSON.stringify(level.said)).toContain('off, minimal, low, medium, high, xhigh');
+    const model = await spawn(open, { agentConfig: { model: 'nowhere/banana' } });
+    expect(JSON.stringify(model.said)).toMatch(/model: There is no model nowhere\/banana/);
+    const both = await spawn(open, { model: 'openai/gpt-4o', thinking: 'high' });
+    expect(JSON.stringify(both.said)).toMatch(/openai\/gpt-4o has no level .*allowed: off"/);
+    expect(open.asked()).toEqual([]);
+  });
+
   it('takes what the seed writes, and says which tools it was not given', async () => {
     const open = await opened(completed);
     const { said, ends } = await spawn(open, {

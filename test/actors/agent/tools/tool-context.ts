@@ -1,5 +1,7 @@
 /** What a tool is given, for tests that call one directly. */
+import { createModelCatalog } from '../../../../actors/agent/models/catalog.ts';
 import type { ToolContext } from '../../../../actors/agent/tools/tool.ts';
+import { systemClock } from '../../../../runtime/index.ts';
 import { NO_TALK } from '../../../servers/talk-rules.ts';
 
 /** A call on the host without a workspace or actors; tests lay over it what they need. */
@@ -23,6 +25,7 @@ export const toolContext = (over: Partial<ToolContext> = {}): ToolContext => ({
     },
   },
   installed: [],
+  models: createModelCatalog({ providers: {} }, { clock: systemClock }),
   talk: NO_TALK,
   env: {},
   ...over,
