@@ -5,13 +5,13 @@
  */
 import { linkCluster } from './cluster-link.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { type CommonOptions, loadToStart } from './options.ts';
 import { printJson } from './output.ts';
 import { untilSignal } from './signals.ts';
 
 /** @throws TroupeError DEADLINE_EXCEEDED when no worker has answered; they are applied later */
 export async function apply(options: CommonOptions): Promise<number> {
-  const { config } = await loadFrom(options);
+  const { config } = await loadToStart(options);
   const link = await linkCluster(config, untilSignal());
   try {
     const { applySettings } = await import('../main.ts');

@@ -1,6 +1,6 @@
 /** `troupe config`: shows the configuration, checks it, and prints its schema and its reference. */
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { type CommonOptions, loadFrom, loadToStart } from './options.ts';
 import { printJson } from './output.ts';
 
 /** Every value with where it comes from; secrets as `***`. */
@@ -21,7 +21,7 @@ export async function show(options: CommonOptions): Promise<number> {
 
 /** @throws ConfigError with every problem */
 export async function check(options: CommonOptions): Promise<number> {
-  const { file, notYetUsed } = await loadFrom(options);
+  const { file, notYetUsed } = await loadToStart(options);
   if (options.json) {
     printJson({ ok: true, file, notYetUsed });
     return exitCodes.ok;

@@ -19,6 +19,7 @@ import {
   knownProviders,
   resolveAgents,
   storeFolder,
+  showPointer,
 } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Finding } from './doctor.ts';
@@ -193,19 +194,18 @@ export async function models(
 ): Promise<Finding[]> {
   const { createModelCatalog } = await import('../actors/agent/models/catalog.ts');
   const { systemClock } = await import('../runtime/clock/clock.ts');
+  const { knownModels } = await import('../compose/start-rules.ts');
   const findings: Finding[] = [];
-  try {
-    const catalog = createModelCatalog(config.models, { env, clock: systemClock });
-    const standard = catalog.defaultModel();
+  const [problem] = knownModels(config);
+  if (problem === undefined) {
+    const standard = createModelCatalog(config.models, { env, clock: systemClock }).defaultModel();
     const names = new Set(resolveAgents(config).map(({ model }) => model ?? standard));
-    for (const name of names) catalog.resolve(name);
     const offline = [...names].every((name) => name.startsWith('offline/'));
     const remedy = 'set ANTHROPIC_API_KEY or OPENAI_API_KEY, or add a provider, for a real model';
     findings.push(ok('models', [...names].join(', '), offline ? remedy : undefined));
-  } catch (error) {
-    findings.push(
-      fail('models', messageOf(error), 'name a model that exists in agents.defaults.model'),
-    );
+  } else {
+    const remedy = `name a model that exists in ${showPointer(problem.pointer)}`;
+    findings.push(fail('models', problem.message, remedy));
   }
   for (const [id, { apiKey }] of Object.entries(config.models.providers)) {
     const known = knownProviders[id];

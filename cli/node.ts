@@ -6,7 +6,7 @@ import type { Node, NodeOptions } from '../main.ts';
 import { type Config, natsServers } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { type CommonOptions, loadToStart } from './options.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from './version.ts';
 
@@ -22,7 +22,7 @@ export type Role = {
  */
 export async function runNode(options: CommonOptions, { start, ready }: Role): Promise<number> {
   const asked = untilSignal();
-  const { config, file } = await loadFrom(options);
+  const { config, file } = await loadToStart(options);
   const servers = natsNamed(config);
   let said = false;
   const onWait = (what: string) => {

@@ -2,7 +2,7 @@
  * Options that commands share, and what is made of them: the configuration and a connection.
  */
 import type { GatewayClient, GatewayClientOptions } from './gateway-client.ts';
-import type { Config, LoadedConfig } from '../runtime/config/index.ts';
+import type { Config, ConfigRule, LoadedConfig } from '../runtime/config/index.ts';
 import { version } from './version.ts';
 
 /** As commander gives them. */
@@ -23,12 +23,24 @@ export type ClientOptions = CommonOptions & {
   readonly url?: string;
 };
 
+/**
+ * For a command that starts a process of troupe, or says whether one would start.
+ * @throws ConfigError with every problem
+ */
+export async function loadToStart(options: CommonOptions): Promise<LoadedConfig> {
+  const { startRules } = await import('../compose/start-rules.ts');
+  return loadFrom(options, startRules);
+}
+
 /** @throws ConfigError */
-export async function loadFrom(options: CommonOptions): Promise<LoadedConfig> {
+export async function loadFrom(
+  options: CommonOptions,
+  rules: readonly ConfigRule[] = [],
+): Promise<LoadedConfig> {
   const { loadConfig } = await import('../runtime/config/index.ts');
   const { config: file, json: _, ...given } = options;
   const flags = Object.fromEntries(flagNames.map((name) => [name, given[name]]));
-  return loadConfig({ ...(file !== undefined && { file }), env: process.env, flags });
+  return loadConfig({ ...(file !== undefined && { file }), env: process.env, flags, rules });
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 

@@ -7,12 +7,12 @@
 import { type Config, ensureToken } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from './exit.ts';
-import { addressOf, type CommonOptions, loadFrom } from './options.ts';
+import { addressOf, type CommonOptions, loadToStart } from './options.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from './version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
-  const { config: loaded, notYetUsed, file } = await loadFrom(options);
+  const { config: loaded, notYetUsed, file } = await loadToStart(options);
   const config = ensureToken(loaded);
   const { startTroupe } = await import('../main.ts');
   const troupe = await startTroupe(config, {}, { file }).catch((error: unknown) =>

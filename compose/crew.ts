@@ -15,13 +15,13 @@ import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/confi
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { settingsOf } from './agent-settings.ts';
-import { checkExecPatterns } from './exec-patterns.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
 import { LogRing } from './setup/log-ring.ts';
 import { nodeToolsOf } from './node-tools.ts';
 import { labelsOf } from './observed.ts';
 import { skillsFolderOf } from './skills.ts';
+import { assertStartable } from './start-rules.ts';
 import { talkRulesOf } from './talk-rules.ts';
 import { webToolsOf } from './web-tools.ts';
 
@@ -53,10 +53,10 @@ export type Crew = {
 
 /**
  * `clustered`: for a process of a cluster; default false. `ownTools`: beside those that ship.
- * @throws TroupeError when an agent's model means nothing, or a pattern of commands; Error when two
- * tools share a name
+ * @throws ConfigError as `startRules` say; Error when two tools share a name
  */
 export function hire(config: Config, clustered = false, ownTools: readonly Tool[] = []): Crew {
+  assertStartable(config);
   const ring = new LogRing();
   const log = createLog(config.log.level, ring);
   const catalog = createModelCatalog(config.models, {
@@ -65,8 +65,6 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
     ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
   });
   const agents = resolveAgents(config);
-  for (const { model } of agents) if (model) catalog.resolve(model);
-  checkExecPatterns(agents);
   const services: Crew['services'] = {
     catalog,
     tools: createToolRegistry([

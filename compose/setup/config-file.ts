@@ -23,6 +23,7 @@ import {
   configFileName,
   loadConfig,
 } from '../../runtime/config/index.ts';
+import { startRules } from '../start-rules.ts';
 
 export type FileText = {
   readonly path: string;
@@ -117,7 +118,8 @@ export class ConfigFile {
   }
 
   #load(file: string): Config {
-    return loadConfig({ file, env: process.env, flags: { data: this.#home } }).config;
+    const flags = { data: this.#home };
+    return loadConfig({ file, env: process.env, flags, rules: startRules }).config;
   }
 }
 

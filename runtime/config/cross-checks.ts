@@ -1,42 +1,28 @@
-/**
- * Rules that several keys must agree on. Each runs only when the sections it reads are well-formed,
- * so that one mistake is reported once.
- */
+/** Rules that several keys must agree on. */
 import { isIP } from 'node:net';
 import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
 import { childPointer } from './pointer.ts';
-import { isKnownProvider, modelNameProblem, offlineProvider } from './providers.ts';
+import { isKnownProvider, offlineProvider } from './providers.ts';
 import { natsLoginStands } from './nats.ts';
 import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
 import { treesHoldOne } from './talk-checks.ts';
 import { toolListNames } from './tool-names.ts';
 
-type Section = Exclude<keyof Config, 'home'>;
-type Rule = {
-  readonly reads: readonly Section[];
-  readonly check: (config: Config) => readonly Finding[];
-};
+/** Called with a configuration whose types hold. */
+export type Rule = (config: Config) => readonly Finding[];
 
-/** Findings of every rule whose sections are free of `faulty` ones. */
-export function crossCheck(config: Config, faulty: ReadonlySet<string>): Finding[] {
-  return rules
-    .filter(({ reads }) => !reads.some((section) => faulty.has(section)))
-    .flatMap(({ check }) => check(config));
-}
-
-const rules: readonly Rule[] = [
-  { reads: ['agents'], check: uniqueAgents },
-  { reads: ['agents'], check: knownAgents },
-  { reads: ['agents', 'models'], check: knownModels },
-  { reads: ['agents', 'tools'], check: knownTools },
-  { reads: ['agents'], check: treesHoldOne },
-  { reads: ['models'], check: providersStand },
-  { reads: ['tools'], check: searchStands },
-  { reads: ['gateway'], check: gatewayIsGuarded },
-  { reads: ['gateway'], check: tailscaleFits },
-  { reads: ['nats'], check: natsLoginStands },
+export const crossChecks: readonly Rule[] = [
+  uniqueAgents,
+  knownAgents,
+  knownTools,
+  treesHoldOne,
+  providersStand,
+  searchStands,
+  gatewayIsGuarded,
+  tailscaleFits,
+  natsLoginStands,
 ];
 
 function uniqueAgents(config: Config): Finding[] {
@@ -65,7 +51,7 @@ function uniqueAgents(config: Config): Finding[] {
 
 /** Ids that routing, a2a and subagents name. */
 function knownAgents(config: Config): Finding[] {
-  const known = config.agents.agents.map(({ id }) => id);
+  const known = config.agents.agents.map(({ id }) => id).filter((id) => id !== '');
   if (known.length === 0) known.push('main');
   return agentMentions(config)
     .filter(({ id, wildcard }) => !(known.includes(id) || (wildcard && id === '*')))
@@ -110,22 +96,6 @@ function routeMentions(rule: unknown, pointer: string): Mention[] {
     const at = childPointer(pointer, key);
     const mention = key === 'agent' && typeof value === 'string';
     return mention ? [{ pointer: at, id: value, wildcard: false }] : routeMentions(value, at);
-  });
-}
-
-function knownModels(config: Config): Finding[] {
-  const { defaults, agents } = config.agents;
-  const places: [string, Pick<AgentConfig, 'model' | 'fallbacks'>][] = [
-    ['/agents/defaults', defaults],
-    ...agents.map((agent, index): [string, AgentConfig] => [`/agents/agents/${index}`, agent]),
-  ];
-  const all = places.flatMap(([pointer, { model, fallbacks = [] }]) => [
-    [`${pointer}/model`, model] as const,
-    ...fallbacks.map((name, index) => [`${pointer}/fallbacks/${index}`, name] as const),
-  ]);
-  return all.flatMap(([pointer, model]) => {
-    const message = model && modelNameProblem(model, config.models.providers);
-    return message ? [{ pointer, value: JSON.stringify(model), message }] : [];
   });
 }
 

@@ -7,6 +7,8 @@ export {
   resolveAgents,
   soleAgentId,
 } from './agents.ts';
+export type { Finding as ConfigFinding } from './check.ts';
+export type { Rule as ConfigRule } from './cross-checks.ts';
 export {
   type LoadedConfig,
   type LoadInput,

@@ -20,15 +20,16 @@ import {
   notYetUsedKeys,
   replaceSecrets,
 } from './check.ts';
-import { crossCheck } from './cross-checks.ts';
+import { crossChecks, type Rule } from './cross-checks.ts';
 import { type Document, Layers, isObject } from './layers.ts';
 import { type ConfigFlags, layOver } from './overrides.ts';
-import { childPointer, isWithin, parsePointer, showPointer, valueAt } from './pointer.ts';
+import { childPointer, isWithin, showPointer, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
 import { ConfigError } from './problems.ts';
 import { knownProviders } from './providers.ts';
 import { type AgentConfig, type Config, loadedSchema } from './schema.ts';
 import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
+import { soundValue } from './sound.ts';
 import { readToken, tokenFile } from './token.ts';
 
 export type LoadInput = {
@@ -41,6 +42,8 @@ export type LoadInput = {
   readonly flags?: ConfigFlags;
   /** the user's home folder, for `~` and the default data folder `~/.troupe` */
   readonly home?: string;
+  /** of the program that the configuration is for, beside those between its own keys */
+  readonly rules?: readonly Rule[];
 };
 
 export type LoadedConfig = {
@@ -74,10 +77,16 @@ export function loadConfig(input: LoadInput = {}): LoadedConfig {
     layers.set('/gateway/auth/token', readToken(home), `file ${tokenFile(home)}`);
   }
   const base = document.file ? dirname(document.file) : home;
-  return finish(layers, home, { env, resolvePath: (text) => path(text, base) });
+  const places = { env, resolvePath: (text: string) => path(text, base) };
+  return finish(layers, home, places, input.rules ?? []);
 }
 
-function finish(layers: Layers, home: string, places: SecretContext): LoadedConfig {
+function finish(
+  layers: Layers,
+  home: string,
+  places: SecretContext,
+  rules: readonly Rule[],
+): LoadedConfig {
   const misplaced = misplacedLists(loadedSchema, layers.raw);
   const findings: Finding[] = [...layers.findings(), ...misplaced];
   const used = notYetUsedKeys(loadedSchema, layers.raw).filter((key) => layers.sourceOf(key));
@@ -95,10 +104,14 @@ function finish(layers: Layers, home: string, places: SecretContext): LoadedConf
     findings.push({ pointer, message: result.failure });
     return undefined;
   });
-  const faulty = new Set(findings.map(({ pointer }) => parsePointer(pointer)[0] ?? ''));
-  // Only well-formed sections are read by the cross checks, so the type holds where they look.
-  const config = withPaths({ ...(resolved as Config), home }, places);
-  if (!faulty.has('')) findings.push(...crossCheck(config, faulty));
+  const faulty = new Set(findings.map(({ pointer }) => pointer));
+  const sound = faulty.size === 0 ? resolved : soundValue(loadedSchema, resolved, faulty);
+  const config = withPaths({ ...(sound as Config), home }, places);
+  const found = [...crossChecks, ...rules].flatMap((rule) => rule(config));
+  // One mistake is reported once.
+  findings.push(
+    ...found.filter(({ pointer }) => ![...faulty].some((outer) => isWithin(pointer, outer))),
+  );
   if (findings.length > 0)
     throw new ConfigError(findings.map((finding) => layers.problem(finding)));
   return {
@@ -158,7 +171,7 @@ function nameApis(layers: Layers): void {
   }
 }
 
-/** Folders and files as absolute paths. A section that is not well-formed is left as it is. */
+/** Folders and files as absolute paths. */
 function withPaths(config: Config, { resolvePath }: SecretContext): Config {
   const absolute = <T>(owner: T, ...keys: string[]): T => {
     if (!isObject(owner)) return owner;

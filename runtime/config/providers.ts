@@ -17,29 +17,3 @@ export const knownProviders: Readonly<Record<string, KnownProvider>> = {
 };
 
 export const isKnownProvider = (id: string): boolean => Object.hasOwn(knownProviders, id);
-
-/** Providers as a model's name is judged against them. */
-export type ListedModels = Readonly<
-  Record<string, { readonly models: readonly { readonly id: string }[] }>
->;
-
-/**
- * Why a model's name can mean nothing, undefined when it can. A bare name without a slash passes:
- * which models the known providers have is the catalog's to say.
- */
-export function modelNameProblem(name: string, providers: ListedModels): string | undefined {
-  const slash = name.indexOf('/');
-  if (slash < 0) return undefined;
-  const provider = name.slice(0, slash);
-  const ids = [
-    ...new Set([...Object.keys(providers), ...Object.keys(knownProviders)]),
-    offlineProvider,
-  ];
-  if (ids.includes(provider)) {
-    return slash === name.length - 1 ? 'the model is missing after the slash' : undefined;
-  }
-  const listed = Object.values(providers).some(({ models }) =>
-    models.some(({ id }) => id === name),
-  );
-  return listed ? undefined : `there is no provider ${provider}; there are ${ids.join(', ')}`;
-}

@@ -247,18 +247,6 @@ describe('keys that must agree', () => {
       /no tool or group/,
     ],
     [
-      'a model of no provider',
-      "{ agents: { agents: [{ id: 'a', model: 'nobody/x' }] } }",
-      'agents.agents[0].model',
-      /there is no provider nobody/,
-    ],
-    [
-      'a provider without a model',
-      "{ agents: { defaults: { model: 'openai/' } } }",
-      'agents.defaults.model',
-      /missing after the slash/,
-    ],
-    [
       'the name of the offline provider',
       "{ models: { providers: { offline: { baseUrl: 'http://h', api: 'openai-completions' } } } }",
       'models.providers.offline',

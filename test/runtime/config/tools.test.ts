@@ -77,12 +77,6 @@ describe('the tools', () => {
     expect(search("{ provider: 'brave', apiKey: 'k' }")).toEqual([]);
   });
 
-  it('know the models to go on with', () => {
-    expect(
-      paths("{ agents: { agents: [{ id: 'a', fallbacks: ['offline/echo', 'nowhere/x'] }] } }"),
-    ).toEqual(['agents.agents[0].fallbacks[1]']);
-  });
-
   it('have their folders where the file is', () => {
     const { hooks, skills } = load("{ hooks: { folder: 'h' }, skills: { folder: 's' } }").config;
     expect([hooks.folder, skills.folder]).toEqual([

@@ -1,0 +1,87 @@
+/**
+ * StartRules: what a process refuses to start with beyond the schema: unknown models, and patterns
+ * of commands that can match nothing. `config check`, `start`, a change through the gateway and an
+ * embedder's `startTroupe` all apply these rules.
+ */
+import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
+import { patternFault } from '../actors/agent/policy/exec-patterns.ts';
+import { errorData } from '../protocols/errors.ts';
+import {
+  type AgentConfig,
+  type Config,
+  ConfigError,
+  type ConfigFinding,
+  type ConfigRule,
+  showPointer,
+} from '../runtime/config/index.ts';
+import { systemClock } from '../runtime/index.ts';
+
+/** For `loadConfig`. */
+export const startRules: readonly ConfigRule[] = [knownModels, matchingPatterns];
+
+/** @throws ConfigError with every problem, for a configuration that was not loaded from a file */
+export function assertStartable(config: Config): void {
+  const findings = startRules.flatMap((rule) => rule(config));
+  if (findings.length === 0) return;
+  throw new ConfigError(
+    findings.map(({ pointer, ...rest }) => ({ path: showPointer(pointer), ...rest })),
+  );
+}
+
+type Place = readonly [pointer: string, agent: Partial<AgentConfig>];
+
+const placesOf = ({ agents: { defaults, agents } }: Config): readonly Place[] => [
+  ['/agents/defaults', defaults],
+  ...agents.map((agent, index): Place => [`/agents/agents/${index}`, agent]),
+];
+
+/** Every model that an agent names, fallbacks included. */
+export function knownModels(config: Config): ConfigFinding[] {
+  const made = catalogOf(config);
+  if ('finding' in made) return [made.finding];
+  const names = placesOf(config).flatMap(([pointer, { model, fallbacks = [] }]) => [
+    ...(model === undefined ? [] : [[`${pointer}/model`, model] as const]),
+    ...fallbacks.map((name, index) => [`${pointer}/fallbacks/${index}`, name] as const),
+  ]);
+  return names.flatMap(([pointer, name]) => {
+    const message = problemOf(made.catalog, name);
+    return message === undefined ? [] : [{ pointer, value: JSON.stringify(name), message }];
+  });
+}
+
+/** A key or header that no HTTP header may carry is found as the catalog is made. */
+const catalogOf = ({
+  models,
+}: Config): { readonly catalog: ModelCatalog } | { readonly finding: ConfigFinding } => {
+  try {
+    return { catalog: createModelCatalog(models, { env: process.env, clock: systemClock }) };
+  } catch (error) {
+    return { finding: { pointer: '/models/providers', message: errorData(error).message } };
+  }
+};
+
+const problemOf = (catalog: ModelCatalog, name: string): string | undefined => {
+  try {
+    catalog.resolve(name);
+    return undefined;
+  } catch (error) {
+    return errorData(error).message;
+  }
+};
+
+function matchingPatterns(config: Config): ConfigFinding[] {
+  const lists = [
+    ['/tools/exec/allow', config.tools.exec.allow] as const,
+    ...placesOf(config).map(
+      ([pointer, { tools }]) => [`${pointer}/tools/exec/allow`, tools?.exec?.allow ?? []] as const,
+    ),
+  ];
+  return lists.flatMap(([pointer, patterns]) =>
+    patterns.flatMap((pattern, index) => {
+      const fault = patternFault(pattern);
+      if (fault === undefined) return [];
+      const at = { pointer: `${pointer}/${index}`, value: JSON.stringify(pattern) };
+      return [{ ...at, message: `matches nothing: ${fault}` }];
+    }),
+  );
+}
