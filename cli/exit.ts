@@ -78,5 +78,9 @@ export function reportFailure(error: unknown, { json = false } = {}): number {
   return exitCodeOf(error);
 }
 
-const adviceFor = (error: unknown) =>
-  connectionFailure(error) === 'unreachable' ? '. Is troupe running? Start it: troupe start' : '';
+function adviceFor(error: unknown): string {
+  if (connectionFailure(error) === 'unreachable')
+    return '. Is troupe running? Start it: troupe start';
+  const hint = error instanceof TroupeError ? error.details?.remediationHint : undefined;
+  return typeof hint === 'string' ? `. ${hint}` : '';
+}

@@ -12,7 +12,6 @@
  *  3. A refused hello ends the client, unless the gateway says that trying again may help.
  */
 import { randomUUID } from 'node:crypto';
-import { hostname, platform } from 'node:os';
 import { WebSocket } from 'ws';
 import type {
   ConnectChallenge,
@@ -25,26 +24,20 @@ import type {
   GatewayParams,
   GatewayResult,
   HelloOk,
-  PROTOCOL_VERSION,
   ResponseFrame,
 } from '../protocols/gateway/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
+import { connectParams, type Introduction } from './connect-params.ts';
+import type { Identity } from './device-identity.ts';
 import { EventResume } from './event-resume.ts';
 import { given, isAccepted, late, parse } from './gateway-frames.ts';
 import { connectionError, errorOf, mayRetry } from './gateway-errors.ts';
 
-/** Compared by the compiler only: importing the value would load every schema. */
-const protocolVersion: typeof PROTOCOL_VERSION = 4;
-
-export type GatewayClientOptions = {
+export type GatewayClientOptions = Introduction & {
   /** `ws://host:port` */
   readonly url: string;
-  readonly token?: string;
-  readonly password?: string;
-  /** how the client calls itself; default id `cli`, mode `cli` */
-  readonly client?: Partial<ConnectParams['client']>;
-  /** default all that this client can show: tool events */
-  readonly caps?: readonly string[];
+  /** the device that the client proves to be; default none */
+  readonly identity?: Pick<Identity, 'proof'>;
   /** come back after a loss; default true */
   readonly reconnect?: boolean;
   /** keep trying also before the first hello; default false: the first failure rejects `connect` */
@@ -53,8 +46,8 @@ export type GatewayClientOptions = {
    * waits between two tries, milliseconds, doubled from the first to the most; default 1 s to 30 s
    */
   readonly backoffMs?: { readonly first: number; readonly most: number };
-  /** the whole hello, made of the challenge, instead of the one of an operator without a device */
-  readonly hello?: (challenge: ConnectChallenge) => ConnectParams;
+  /** the whole hello but for the device, instead of an operator's; asked for at every connect */
+  readonly hello?: () => ConnectParams;
   /** from the start of the connection to hello, milliseconds; default 15,000 */
   readonly helloTimeoutMs?: number;
 };
@@ -284,7 +277,9 @@ export class GatewayClient {
         return true;
       };
       this.#waiting.set(id, { settle, fail });
-      const params = this.#options.hello?.(challenge) ?? connectParams(this.#options);
+      const { hello, identity } = this.#options;
+      const said = hello?.() ?? connectParams(this.#options);
+      const params = identity ? { ...said, device: identity.proof(said, challenge) } : said;
       socket.send(JSON.stringify({ type: 'req', id, method: 'connect', params }));
     });
   }
@@ -376,22 +371,4 @@ export class GatewayClient {
     this.#state = state;
     for (const watcher of this.#watchers) watcher(state);
   }
-}
-
-function connectParams({ client, caps, token, password }: GatewayClientOptions): ConnectParams {
-  return {
-    minProtocol: protocolVersion,
-    maxProtocol: protocolVersion,
-    client: {
-      id: 'cli',
-      version: '0.0.0',
-      platform: platform(),
-      mode: 'cli',
-      displayName: hostname(),
-      ...client,
-    },
-    role: 'operator',
-    caps: [...(caps ?? ['tool-events'])],
-    auth: { ...(token && { token }), ...(password && { password }) },
-  };
 }

@@ -75,16 +75,17 @@ export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOp
   };
 }
 
-/** A connection that has said hello. @throws TroupeError as GatewayClient.connect does */
-export async function connect(
-  options: ClientOptions,
-  more: Partial<GatewayClientOptions> = {},
-): Promise<GatewayClient> {
-  const [gateway, { GatewayClient }] = await Promise.all([
+/**
+ * A connection that has said hello, as a device of this data folder where the gateway requires one.
+ * @throws TroupeError as GatewayClient.connect does
+ */
+export async function connect(options: ClientOptions): Promise<GatewayClient> {
+  const [gateway, { config }, { connectAsRequired }] = await Promise.all([
     gatewayOf(options),
-    import('./gateway-client.ts'),
+    loadFrom(options),
+    import('./connect-as-required.ts'),
   ]);
-  return GatewayClient.connect({ ...gateway, ...more });
+  return connectAsRequired(gateway, config.home);
 }
 
 /** Runs `use` with a connection and closes it whatever happens. */

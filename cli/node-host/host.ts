@@ -14,7 +14,7 @@ import { GatewayClient } from '../gateway-client.ts';
 import { version } from '../version.ts';
 import type { Answer, Answers } from './answers.ts';
 import type { CommandContext, HostCommand } from './command.ts';
-import type { Identity } from './identity.ts';
+import type { Identity } from '../device-identity.ts';
 
 export type NodeHostOptions = {
   /** `ws://host:port` */
@@ -70,10 +70,8 @@ export class NodeHost {
     const client = GatewayClient.start({
       url,
       persistent: true,
-      hello: (challenge) => {
-        const params = this.#hello();
-        return { ...params, device: identity.proof(params, challenge) };
-      },
+      identity,
+      hello: () => this.#hello(),
     });
     this.#client = client;
     const stop = () => client.close();
