@@ -120,7 +120,8 @@ type Refused = Extract<ConnectionState, { kind: 'refused' }>;
 
 /** A wrong or missing secret can be given; any other refusal can only be told. */
 export const RefusedView = (props: { state: Refused; onToken: (token: string) => void }) => {
-  const { code, message } = props.state;
+  const { code, message, details } = props.state;
+  if (code === 'PAIRING_REQUIRED') return <Asking details={details} />;
   const missing = /^AUTH_(TOKEN|PASSWORD)_MISSING$/.test(code);
   const why = missing ? undefined : strings.refused(message);
   const alert = why && (
@@ -131,6 +132,18 @@ export const RefusedView = (props: { state: Refused; onToken: (token: string) =>
   return (
     <main class="gate">
       {code.startsWith('AUTH_') ? <TokenForm alert={alert} onToken={props.onToken} /> : alert}
+    </main>
+  );
+};
+
+/** A person has to approve this page; it comes in by itself then. */
+const Asking = ({ details }: { details: unknown }) => {
+  const { requestId } = (details ?? {}) as { requestId?: string };
+  return (
+    <main class="gate">
+      <p class="warn" role="alert">
+        {strings.deviceRequired} {strings.letIn} <code>troupe devices approve {requestId}</code>
+      </p>
     </main>
   );
 };

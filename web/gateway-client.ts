@@ -102,6 +102,7 @@ export class GatewayClient {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
+  #again = false;
 
   constructor(options: GatewayClientOptions) {
     this.#options = options;
@@ -130,6 +131,13 @@ export class GatewayClient {
   renew(): void {
     this.#attempts = 0;
     this.#socket?.close();
+  }
+
+  /** Connects anew after a refusal, as soon as the refused connection is gone. */
+  again(): void {
+    this.#again = this.#socket !== undefined;
+    if (this.#again) this.#socket?.close();
+    else this.start();
   }
 
   stop(): void {
@@ -260,6 +268,10 @@ export class GatewayClient {
     clearTimeout(this.#silence);
     for (const answer of this.#answers.values()) answer.reject(disconnected());
     this.#answers.clear();
+    if (this.#again && !this.#stopped) {
+      this.#again = false;
+      return this.start();
+    }
     if (this.#stopped || this.#state.kind === 'refused') return;
     const waitMs = this.#backoffMs();
     this.#enter({ kind: 'waiting', retryAt: Date.now() + waitMs, restarting: this.#restarting });

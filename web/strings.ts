@@ -2,6 +2,8 @@
  * Every text of the page, in the languages it speaks. The browser's language chooses; English is
  * the rest.
  */
+import type { Unable } from './identity.ts';
+
 const english = {
   title: 'troupe',
   conversation: 'Conversation',
@@ -142,6 +144,13 @@ const english = {
   connect: 'Connect',
   notConnected: 'Not connected',
   refused: (why: string) => `The gateway refused the connection: ${why}`,
+  letIn: 'Somebody has to let this device in: in the panel “Devices” of the page, or with',
+  deviceRequired: 'This gateway admits approved devices only (gateway.auth.deviceIdentity).',
+  unable: {
+    insecure: 'Browsers let only pages of https:// or localhost be a device. Open this page so.',
+    'no-ed25519': 'This browser has no Ed25519 keys (WebCrypto), which a device needs. Update it.',
+    'no-storage': 'This browser keeps nothing for this page (private window?), so it has no key.',
+  } as Readonly<Record<Unable, string>>,
 };
 
 export type Strings = typeof english;
@@ -276,6 +285,13 @@ const vietnamese: Strings = {
   connect: 'Kết nối',
   notConnected: 'Chưa kết nối',
   refused: (why) => `Gateway từ chối kết nối: ${why}`,
+  letIn: 'Cần có người cho thiết bị này vào: trong bảng “Thiết bị” của trang, hoặc bằng',
+  deviceRequired: 'Gateway này chỉ nhận thiết bị đã được duyệt (gateway.auth.deviceIdentity).',
+  unable: {
+    insecure: 'Chỉ trang https:// hoặc localhost mới làm thiết bị được. Hãy mở trang như vậy.',
+    'no-ed25519': 'Trình duyệt này không có khóa Ed25519 (WebCrypto). Hãy cập nhật.',
+    'no-storage': 'Trình duyệt không lưu gì cho trang này (cửa sổ riêng tư?), nên không có khóa.',
+  },
 };
 
 export const language: 'en' | 'vi' = globalThis.navigator?.language?.startsWith('vi') ? 'vi' : 'en';

@@ -19,7 +19,7 @@ import {
 import { type Devices, DEVICES_METHOD, noDevices, readDevices } from './devices.ts';
 import { type ConnectionState, GatewayClient, type GatewayError } from './gateway-client.ts';
 import { type Keep, newId, Outbox, type Taken } from './outbox.ts';
-import { introducePage } from './page-identity.ts';
+import { PageIdentity } from './page-identity.ts';
 import {
   type Agent,
   newSessionKey,
@@ -71,6 +71,8 @@ export const firstView: View = {
 /** Reads of a list that are asked for within this time are one. */
 const LIST_MS = 250;
 const SESSIONS_LIMIT = 100;
+/** The timer of the next try after a refusal. */
+const AGAIN = 'again';
 const READ_NAME = 'troupe.read';
 
 type AgentsList = {
@@ -83,6 +85,7 @@ export class Workspace {
   readonly #options: WorkspaceOptions;
   readonly #client: GatewayClient;
   readonly #outbox: Outbox;
+  readonly #identity: PageIdentity;
   readonly #timers = new Map<string, ReturnType<typeof setTimeout>>();
   #view: View;
   #chat: Chat | undefined;
@@ -91,9 +94,10 @@ export class Workspace {
     this.#options = options;
     const kept = readKept(options.keep);
     this.#view = { ...firstView, sessions: { ...noSessions, ...kept } };
+    this.#identity = new PageIdentity(options.token, options.keep);
     this.#client = new GatewayClient({
       ...options,
-      introduce: introducePage,
+      introduce: (challenge) => this.#identity.introduce(challenge),
       onState: (connection) => this.#connection(connection),
       onEvent: (event, payload) => this.#event(event, payload),
       onGap: () => this.#readAll(),
@@ -192,15 +196,28 @@ export class Workspace {
   }
 
   #connection(connection: ConnectionState): void {
+    if (connection.kind === 'refused') return void this.#refused(connection);
     if (connection.kind !== 'online') {
       this.#show({ connection });
       return;
     }
+    this.#identity.admitted(connection);
     const { features, snapshot } = connection.hello;
     const mainSessionKey = snapshot.sessionDefaults?.mainSessionKey ?? 'main';
     this.#show({ connection, mainSessionKey, offers: new Set(features.methods) });
     if (this.#chat === undefined) this.open(mainSessionKey);
     void this.#catchUp();
+  }
+
+  async #refused(refused: Extract<ConnectionState, { kind: 'refused' }>): Promise<void> {
+    const { show, againMs } = await this.#identity.refused(refused);
+    if (show !== undefined) this.#show({ connection: show });
+    if (againMs === undefined) return;
+    clearTimeout(this.#timers.get(AGAIN));
+    this.#timers.set(
+      AGAIN,
+      setTimeout(() => this.#client.again(), againMs),
+    );
   }
 
   /** First the committed state, then what this page has not been able to say. */

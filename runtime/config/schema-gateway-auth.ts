@@ -77,7 +77,7 @@ export const gatewayAuthSection = section('who may connect', {
   deviceIdentity: oneOf(['optional', 'remote', 'always'], {
     description:
       'who must be a paired device: nobody who has the secret, who is not on this machine, everybody. ' +
-      'A node always must',
+      "A node always must; troupe's own command line and page become devices by themselves",
     default: 'optional',
   }),
   trustedProxy: Type.Optional(trustedProxy),

@@ -101,7 +101,7 @@ test('commands that run at once for the first time make one key and one device',
   const gateway = await open();
   const { home, run } = userOf(gateway);
   const ended = await Promise.all(Array.from({ length: 6 }, () => run(['sessions'])));
-  expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(Array(6).fill([0, '']));
+  expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(() => [0, '']));
   expect(await rows()).toHaveLength(1);
   expect(readdirSync(home).filter((name) => name.includes('.new'))).toEqual([]);
 });

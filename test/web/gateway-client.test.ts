@@ -5,7 +5,7 @@ import { eventually, MAIN, TOKEN } from '../channels/gateway/client.ts';
 import { closeAll, openGateway } from '../channels/gateway/opened.ts';
 import { FakeSessionSystem } from '../channels/gateway/fake-session-system.ts';
 import { type ConnectionState, GatewayClient } from '../../web/gateway-client.ts';
-import { introducePage } from '../../web/page-identity.ts';
+import { PageIdentity } from '../../web/page-identity.ts';
 
 type Heard = { readonly event: string; readonly payload: { deltaText?: string; state?: string } };
 
@@ -14,11 +14,14 @@ const open = async (system: FakeSessionSystem) => {
   const told: (string | undefined)[] = [];
   const sockets: Socket[] = [];
   let gaps = 0;
+  // The browser has kept nothing.
+  const keep = { getItem: () => null, setItem() {}, removeItem() {}, key: () => null, length: 0 };
+  const identity = new PageIdentity(TOKEN, keep);
   const client = new GatewayClient({
     url: gateway.url.replace('http', 'ws'),
     token: TOKEN,
     locale: 'en',
-    introduce: introducePage,
+    introduce: (challenge) => identity.introduce(challenge),
     openSocket: (url) => {
       const socket = new Socket(url);
       sockets.push(socket);

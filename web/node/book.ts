@@ -2,7 +2,7 @@
  * Book: what was asked of this device lately and what it answered, so that a command that is told
  * twice is carried out once, also when the page was loaded again in between.
  */
-import type { Store } from './store.ts';
+import type { Store } from '../store.ts';
 
 export type Answer =
   | { readonly ok: true; readonly payloadJSON: string }

@@ -11,7 +11,7 @@ import { type Challenge, type ConnectionState, GatewayClient } from '../gateway-
 import type { Answer, Book } from './book.ts';
 import { type Canvas, type Capability, CommandError, type Doing, failureOf } from './capability.ts';
 import type { CapabilityName, Permission } from './capability.ts';
-import type { Identity } from './identity.ts';
+import { type Identity, proofOf } from '../identity.ts';
 import { deviceName, deviceToken, keepDeviceToken, switchedOff } from './switches.ts';
 
 export type Question = { readonly id: string; readonly command: string };
@@ -119,21 +119,16 @@ export class NodeHost {
     this.#client.renew();
   }
 
-  async #introduce({ nonce, ts: signedAt }: Challenge): Promise<object> {
+  async #introduce(challenge: Challenge): Promise<object> {
     const { identity, capabilities, token: secret } = this.#options;
-    const { deviceId: id, publicKey } = identity;
     const own = secret === '' ? deviceToken() : undefined;
-    const token = secret === '' ? (own ?? '') : secret;
-    const { id: clientId, mode, platform, deviceFamily } = CLIENT;
-    const machine = [platform, deviceFamily.toLowerCase()];
-    const signed = ['v3', id, clientId, mode, 'node', '', signedAt, token, nonce, ...machine];
-    const signature = await identity.sign(signed.join('|'));
+    const said = { client: CLIENT, role: 'node', scopes: [] };
+    const device = await proofOf(identity, said, own ?? secret, challenge);
     const { permissions } = this.#view;
     const told = Object.entries(permissions).filter(([, state]) => state !== 'undetermined');
     return {
+      ...said,
       client: { ...CLIENT, displayName: deviceName() },
-      role: 'node',
-      scopes: [],
       caps: capabilities.map(({ name }) => name),
       commands: capabilities.map(({ command }) => command),
       permissions: Object.fromEntries(told.map(([name, state]) => [name, state === 'granted'])),
@@ -147,7 +142,7 @@ export class NodeHost {
         permissions,
         replays: true,
       },
-      device: { id, publicKey, signature, signedAt, nonce },
+      device,
       ...(own === undefined ? {} : { auth: { deviceToken: own } }),
     };
   }

@@ -8,11 +8,12 @@ import { camera } from './camera.ts';
 import { canvas } from './canvas.ts';
 import type { Capability } from './capability.ts';
 import { firstNodeView, NodeHost, type NodeView } from './host.ts';
-import { type Identity, openIdentity, type Unable, UnableError } from './identity.ts';
+import { type Identity, openIdentity, type Unable, UnableError } from '../identity.ts';
 import { locationCapability } from './location.ts';
 import { notifications } from './notifications.ts';
 import { screenCapability } from './screen.ts';
-import { Store } from './store.ts';
+import { Store } from '../store.ts';
+import { strings as shared } from '../strings.ts';
 import { language, strings } from './strings.ts';
 import { CanvasView, Capabilities, Log, Name, Questions, Status } from './view.tsx';
 
@@ -33,7 +34,7 @@ const openDevice = async (): Promise<Device> => {
   const store = await Store.open().catch(() => {
     throw new UnableError('no-storage');
   });
-  return { identity: await openIdentity(store), book: new Book(store) };
+  return { identity: await openIdentity(store, 'device'), book: new Book(store) };
 };
 
 const openHost = ({ identity, book }: Device, onChange: (view: NodeView) => void): NodeHost =>
@@ -83,7 +84,7 @@ const UnablePage = ({ why }: { why: Unable }) => (
   <main class="node">
     <h1>{strings.title}</h1>
     <p class="failed" role="alert">
-      {strings.unable[why]}
+      {shared.unable[why]}
     </p>
   </main>
 );

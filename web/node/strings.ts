@@ -1,7 +1,6 @@
 /** Every text of the page that is a device, in the languages it speaks. */
 import { language } from '../strings.ts';
 import type { CapabilityName, Permission } from './capability.ts';
-import type { Unable } from './identity.ts';
 
 const english = {
   title: 'This browser as a device',
@@ -17,13 +16,7 @@ const english = {
     waiting: 'No connection. Connecting again…',
     refused: 'Not connected',
   },
-  letIn: 'Somebody has to let this device in: in the panel “Devices” of the page, or with',
   refused: (why: string) => `The gateway refused: ${why}`,
-  unable: {
-    insecure: 'Browsers let only pages of https:// or localhost be a device. Open this page so.',
-    'no-ed25519': 'This browser has no Ed25519 keys (WebCrypto), which a device needs. Update it.',
-    'no-storage': 'This browser keeps nothing for this page (private window?), so it has no key.',
-  } satisfies Record<Unable, string>,
   offers: 'What agents may use',
   capabilities: {
     canvas: 'Show something on this page',
@@ -64,13 +57,7 @@ const vietnamese: typeof english = {
     waiting: 'Mất kết nối. Đang kết nối lại…',
     refused: 'Chưa kết nối',
   },
-  letIn: 'Cần có người cho thiết bị này vào: trong bảng “Thiết bị” của trang, hoặc bằng',
   refused: (why) => `Gateway từ chối: ${why}`,
-  unable: {
-    insecure: 'Chỉ trang https:// hoặc localhost mới làm thiết bị được. Hãy mở trang như vậy.',
-    'no-ed25519': 'Trình duyệt này không có khóa Ed25519 (WebCrypto). Hãy cập nhật.',
-    'no-storage': 'Trình duyệt không lưu gì cho trang này (cửa sổ riêng tư?), nên không có khóa.',
-  },
   offers: 'Những gì trợ lý được dùng',
   capabilities: {
     canvas: 'Hiện nội dung trên trang này',

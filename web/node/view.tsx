@@ -4,6 +4,7 @@ import type { ConnectionState } from '../gateway-client.ts';
 import { timeAgo } from '../times.ts';
 import type { Canvas, Capability, CapabilityName, Permission } from './capability.ts';
 import type { LogEntry, Question } from './host.ts';
+import { strings as shared } from '../strings.ts';
 import { strings } from './strings.ts';
 import { deviceName, keepName, keepSwitch, switchedOff } from './switches.ts';
 
@@ -34,7 +35,7 @@ const Refused = ({ connection }: { connection: ConnectionState & { kind: 'refuse
   const { requestId } = (details ?? {}) as { requestId?: string };
   return (
     <p class="warn" role="alert">
-      {strings.letIn} <code>troupe devices approve {requestId}</code>
+      {shared.letIn} <code>troupe devices approve {requestId}</code>
     </p>
   );
 };

@@ -1,4 +1,4 @@
-/** Store: what this browser keeps as a device, in IndexedDB: its key, and its book of answers. */
+/** Store: what this browser keeps as a device, in IndexedDB: its keys, and its book of answers. */
 const NAME = 'troupe-node';
 const VERSION = 1;
 
@@ -27,6 +27,15 @@ export class Store {
 
   async put(store: StoreName, key: string, value: unknown): Promise<void> {
     await done(this.#store(store, 'readwrite').put(value, key));
+  }
+
+  /** What is kept under the key, which is `value` when nothing was. */
+  async putIfMissing<T>(store: StoreName, key: string, value: T): Promise<T> {
+    const rows = this.#store(store, 'readwrite');
+    const kept = await done<T | undefined>(rows.get(key));
+    if (kept !== undefined) return kept;
+    await done(rows.put(value, key));
+    return value;
   }
 
   async delete(store: StoreName, key: string): Promise<void> {

@@ -1,0 +1,87 @@
+/**
+ * Identity: an Ed25519 key of this browser, one for the page and one for the page that is a node.
+ * The private half is made so that no script can read it, ours neither: it only signs, and stays in
+ * this browser.
+ */
+import type { Challenge } from './gateway-client.ts';
+import type { Store } from './store.ts';
+
+export type Identity = {
+  /** hex SHA-256 of the raw public key */
+  readonly deviceId: string;
+  /** base64url */
+  readonly publicKey: string;
+  /** base64url */
+  sign(text: string): Promise<string>;
+};
+
+/** Why this browser can be no device. */
+export type Unable = 'insecure' | 'no-ed25519' | 'no-storage';
+
+export class UnableError extends Error {
+  readonly why: Unable;
+  constructor(why: Unable) {
+    super(why);
+    this.why = why;
+  }
+}
+
+/** Names of keys in the store: of the node, and of the page with conversations. */
+export type KeyName = 'device' | 'page';
+
+/** The same one at every visit, also of two tabs that make it at once. @throws UnableError */
+export const openIdentity = async (store: Store, name: KeyName): Promise<Identity> => {
+  if (!isSecureContext || crypto.subtle === undefined) throw new UnableError('insecure');
+  const kept = await store.get<CryptoKeyPair>('keys', name);
+  const pair = kept ?? (await store.putIfMissing('keys', name, await makeKeys()));
+  const raw = await crypto.subtle.exportKey('raw', pair.publicKey);
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', raw));
+  return {
+    deviceId: Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join(''),
+    publicKey: base64url(raw),
+    sign: async (text) => {
+      const bytes = new TextEncoder().encode(text);
+      return base64url(await crypto.subtle.sign('Ed25519', pair.privateKey, bytes));
+    },
+  };
+};
+
+/** Who connects, as what. */
+export type Introduced = {
+  readonly client: {
+    readonly id: string;
+    readonly mode: string;
+    readonly platform: string;
+    readonly deviceFamily?: string;
+  };
+  readonly role: string;
+  readonly scopes: readonly string[];
+};
+
+/** `device` of a hello: the proof for one connection, with the secret that the hello sends. */
+export const proofOf = async (
+  identity: Identity,
+  { client, role, scopes }: Introduced,
+  secret: string,
+  { nonce, ts: signedAt }: Challenge,
+): Promise<object> => {
+  const { deviceId: id, publicKey } = identity;
+  const machine = [client.platform.toLowerCase(), (client.deviceFamily ?? '').toLowerCase()];
+  const who = ['v3', id, client.id, client.mode, role, scopes.join(','), signedAt, secret, nonce];
+  const signature = await identity.sign([...who, ...machine].join('|'));
+  return { id, publicKey, signature, signedAt, nonce };
+};
+
+const makeKeys = async (): Promise<CryptoKeyPair> => {
+  try {
+    return await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
+  } catch {
+    throw new UnableError('no-ed25519');
+  }
+};
+
+const base64url = (bytes: ArrayBuffer): string =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes)))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '');
