@@ -208,7 +208,7 @@ export class NodeHost {
     signal: AbortSignal,
   ): Promise<void> {
     const forMs = this.#o.approvalMs ?? APPROVAL_MS_DEFAULT;
-    const until = Date.now() + forMs;
+    const until = performance.now() + forMs;
     const params = { id, command: command.slice(0, 8_192), detail: detail.slice(0, 4_096) };
     for (;;) {
       if (signal.aborted) throw new TroupeError('CANCELLED', 'nobody waits for the command');
@@ -226,7 +226,7 @@ export class NodeHost {
       } catch (error) {
         const { code } = errorData(error);
         if (code !== 'UNAVAILABLE') throw error;
-        if (Date.now() > until)
+        if (performance.now() > until)
           throw new TroupeError('FORBIDDEN', 'nobody could be asked in time: nothing ran');
         await pause(500, signal);
       }

@@ -48,6 +48,7 @@ export function defineActor<const Machine extends AnyStateMachine>(
     idleMs: options.idleMs ?? 60_000,
     whenDone: options.whenDone ?? 'keep',
     missedTimers: options.missedTimers ?? {},
+    workTimers: options.workTimers ?? [],
   };
 }
 
@@ -76,3 +77,9 @@ export const missedPolicy = (
   { machine, missedTimers }: ActorDefinition,
   timerId: string,
 ): MissedTimer => missedTimers[timerName(machine, timerId) ?? ''] ?? 'late';
+
+/** Whether a timer limits running work; `timerId` as in `Ask`. */
+export const isWorkTimer = (
+  { machine, workTimers }: Pick<ActorDefinition, 'machine' | 'workTimers'>,
+  timerId: string,
+): boolean => workTimers.includes(timerName(machine, timerId) ?? '');

@@ -63,6 +63,11 @@ export type ActorOptions<Machine extends AnyStateMachine> = {
   readonly whenDone?: WhenDone;
   /** by delay name (or the id of a delayed `raise`) */
   readonly missedTimers?: Readonly<Record<string, MissedTimer>>;
+  /**
+   * Names of delays that limit running work. Time that no process lived through, because the
+   * machine was suspended or its clock was set forward, does not count for them.
+   */
+  readonly workTimers?: readonly string[];
 } & EffectsOption<Machine>;
 
 /** Required as soon as the machine declares effects in `setup({ actors })`. */
@@ -87,4 +92,5 @@ export type ActorDefinition = {
   readonly idleMs: number;
   readonly whenDone: WhenDone;
   readonly missedTimers: Readonly<Record<string, MissedTimer>>;
+  readonly workTimers: readonly string[];
 };

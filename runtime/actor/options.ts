@@ -12,8 +12,8 @@ const DAY_MS = 86_400_000;
 
 /** Every fault of the options; [] when they are fit. */
 export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: Effects): string[] {
-  const { type, version, machine, mailbox, supervision, migrate, idleMs, whenDone, missedTimers } =
-    options;
+  const { type, version, machine, mailbox, supervision, migrate, idleMs, whenDone } = options;
+  const { missedTimers = {}, workTimers = [] } = options;
   const found: (string | false)[] = [
     !TYPE.test(type) &&
       wrong('type', type, '1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit'),
@@ -27,7 +27,8 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
     ...Object.entries(migrate ?? {}).flatMap(([from, rewrite]) =>
       migrateProblems(from, rewrite, version),
     ),
-    ...missedProblems(machine, missedTimers ?? {}),
+    ...missedProblems(machine, missedTimers),
+    ...workTimerProblems(machine, workTimers),
     ...Object.entries(effects).flatMap(([src, effect]) => effectProblems(machine, src, effect)),
     ...Object.keys(options).map(
       (name) => !OPTIONS.has(name) && `${name} is no option: ${[...OPTIONS].join(', ')}`,
@@ -37,7 +38,7 @@ export function optionProblems(options: ActorOptions<AnyStateMachine>, effects: 
 }
 
 const OPTIONS = new Set(
-  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers'.split(
+  'type version machine effects mailbox supervision migrate idleMs whenDone missedTimers workTimers'.split(
     ' ',
   ),
 );
@@ -77,19 +78,25 @@ function migrateProblems(from: string, rewrite: unknown, version: number): (stri
   ];
 }
 
+function workTimerProblems(machine: AnyStateMachine, names: readonly string[]): (string | false)[] {
+  if (!(machine instanceof StateMachine)) return [];
+  if (!Array.isArray(names)) return [wrong('workTimers', names, 'a list of delay names')];
+  return names.map((name) => delayProblem('workTimers', name, machine));
+}
+
+const delayProblem = (path: string, name: string, machine: AnyStateMachine): string | false => {
+  const names = delayNames(machine);
+  const known = [...names].join(', ') || 'it has none';
+  return !names.has(name) && wrong(path, name, `a delay of the machine: ${known}`);
+};
+
 function missedProblems(
   machine: AnyStateMachine,
   missed: Readonly<Record<string, string>>,
 ): (string | false)[] {
   if (!(machine instanceof StateMachine)) return [];
-  const names = delayNames(machine);
   return Object.entries(missed).flatMap(([name, policy]) => [
-    !names.has(name) &&
-      wrong(
-        'missedTimers',
-        name,
-        `a delay of the machine: ${[...names].join(', ') || 'it has none'}`,
-      ),
+    delayProblem('missedTimers', name, machine),
     oneOf(`missedTimers.${name}`, policy, ['late', 'skip', 'once']),
   ]);
 }

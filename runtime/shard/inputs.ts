@@ -5,14 +5,15 @@
  * their row (H2).
  */
 import type { Meta } from '../../protocols/statechart.ts';
-import { missedPolicy } from '../actor/define-actor.ts';
-import { type Cause, failed, fired, missed, settled } from '../statechart/host.ts';
-import { intentId } from './asks.ts';
+import { isWorkTimer, missedPolicy } from '../actor/define-actor.ts';
+import { type Cause, failed, fired, missed, postponed, settled } from '../statechart/host.ts';
+import { intentId, timerId } from './asks.ts';
 import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { MailEntry, OutItem } from './records.ts';
 import { UnfitRow } from './residents.ts';
+import type { ShardTime } from './shard-time.ts';
 import { stashCause } from './stash.ts';
 import {
   beginTurn,
@@ -236,6 +237,13 @@ function reopen(t: TurnContext, e: OutcomeEntry, intent: Intent, input: string):
   });
 }
 
+/** What decides about a timer that is due. */
+export type Timing = {
+  /** shard time at which this owner took over: timers that were due before it were missed */
+  readonly since: number;
+  readonly time: Pick<ShardTime, 'skippedMs'>;
+};
+
 /**
  * A timer that is due, if its row is still there: removed and applied in one record, so it fires
  * once (H2).
@@ -244,7 +252,7 @@ export function takeTimer(
   parts: ShardParts,
   group: Group,
   id: string,
-  since: number,
+  { since, time }: Timing,
   by: Carrier,
 ): boolean {
   const { fold, residents } = parts;
@@ -268,10 +276,36 @@ export function takeTimer(
   const timer = Buffer.from(name).toString();
   const meta: Meta = { id: `${actor}|${life}.${key}`, now: group.now, self: actor };
   const cause = fired(resident.live, timer, key, meta);
-  if (due < since && missedPolicy(resident.definition, timer) === 'skip')
+  const armedAt = resident.live.timers[timer]?.at;
+  const skippedMs = isWorkTimer(resident.definition, timer) ? time.skippedMs(armedAt, due) : 0;
+  if (skippedMs > 0 && isArmed(resident.live, cause))
+    postpone(t, resident, cause, { from: id, due: due + skippedMs, input });
+  else if (due < since && missedPolicy(resident.definition, timer) === 'skip')
     skipMissed(t, resident, cause, input);
   else by.cause(t, resident, cause, input);
   return true;
+}
+
+const isArmed = ({ timers }: Resident['live'], { timer }: Cause): boolean =>
+  timers[timer!.id]?.key === timer!.key && !timers[timer!.id]!.fired;
+
+/** A limit of running work passes only while the work can run. */
+function postpone(
+  t: TurnContext,
+  resident: Resident,
+  cause: Cause,
+  { from, due, input }: { from: string; due: number; input: string },
+): void {
+  const { id, key } = cause.timer!;
+  const { address: actor, live } = resident;
+  const { machine, life } = resident.actor;
+  const to = timerId(due, actor, life, key);
+  t.draft.put(TABLE.timer, from, null);
+  t.draft.put(TABLE.timer, to, Buffer.from(id));
+  t.draft.after.push({ kind: 'arm', due, timer: to });
+  resident.live = postponed(live, cause, due, t.group.now);
+  t.residents.save(t, resident);
+  end(t, { input, actor, machine, result: 'dropped', why: 'the clock skipped time' });
 }
 
 function skipMissed(t: TurnContext, resident: Resident, cause: Cause, input: string): void {

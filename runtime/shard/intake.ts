@@ -19,19 +19,18 @@ import {
   takeOutcome,
   takeTimer,
   takeUnreadable,
+  type Timing,
 } from './inputs.ts';
 import { type MailInput, MailReader } from './mail-reader.ts';
 import { TimerQueue } from './timer-queue.ts';
 import { nextStashed, takeStashedOf } from './unstash.ts';
 
-export type IntakeOptions = {
+export type IntakeOptions = Timing & {
   readonly log: Log;
   readonly clock: Clock;
   readonly env: string;
   readonly parts: ShardParts;
   readonly time: ShardTime;
-  /** shard time at which this owner took over: timers that were due before it were missed */
-  readonly since: number;
   readonly onInputs: () => void;
   /** a mailbox entry cannot be read for good */
   readonly onCorrupt: (error: unknown) => void;
@@ -78,7 +77,7 @@ export class Intake {
     // Careful mode may have ended between the announcement of a timer and its turn.
     if (this.#dueTimer !== undefined) due.unshift(this.#dueTimer);
     this.#dueTimer = undefined;
-    for (const id of due) takeTimer(this.#o.parts, group, id, this.#o.since, byMachine);
+    for (const id of due) takeTimer(this.#o.parts, group, id, this.#o, byMachine);
     while (this.#room(group)) {
       if (!this.#takeUnstash(group) && !this.#takeMail(group, this.#data)) break;
     }
@@ -182,7 +181,7 @@ export class Intake {
     if (id === undefined) return undefined;
     const run = (group: Group, by: Carrier) => {
       this.#dueTimer = undefined;
-      takeTimer(this.#o.parts, group, id, this.#o.since, by);
+      takeTimer(this.#o.parts, group, id, this.#o, by);
     };
     return { ref: `t${id}`, run };
   }

@@ -131,7 +131,7 @@ function armTimer(draft: Draft, key: string, { event, id = `raise.${key}`, delay
   }
   cancelTimer(draft, id);
   const due = dueAt(draft.now, delay);
-  draft.timers = { ...draft.timers, [id]: { due, key, event } };
+  draft.timers = { ...draft.timers, [id]: { due, at: draft.now, key, event } };
   draft.asks.push({ kind: 'timer', id, key, due });
 }
 

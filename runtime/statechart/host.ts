@@ -184,6 +184,13 @@ export function missed(live: Live, { timer }: Cause): Live {
   return { ...live, ...after };
 }
 
+/** The machine with this timer armed for a later time. */
+export function postponed(live: Live, { timer }: Cause, due: number, at: number): Live {
+  const armed = timer && live.timers[timer.id];
+  if (!armed) return live;
+  return { ...live, timers: { ...live.timers, [timer.id]: { ...armed, due, at } } };
+}
+
 /** The machine reached its final state: it takes no more events. */
 export const isDone = (live: Live): boolean => live.snapshot.status === 'done';
 

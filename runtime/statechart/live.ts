@@ -23,11 +23,17 @@ export type Saved = {
 export type Job = { src: string; key: string; settled?: true };
 
 /**
- * An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds. One of
- * `after` that has fired and left its state active (a guard said no) stays, marked, until the state
- * is left.
+ * An armed timer; `event` is delivered when it fires. `due` is shard time in milliseconds, and so
+ * is `at`, when it was armed (older rows do not say). One of `after` that has fired and left its
+ * state active (a guard said no) stays, marked, until the state is left.
  */
-export type ArmedTimer = { due: number; key: string; event: EventObject; fired?: true };
+export type ArmedTimer = {
+  due: number;
+  at?: number;
+  key: string;
+  event: EventObject;
+  fired?: true;
+};
 
 /**
  * What is persisted of one machine; safe in JSON and MessagePack. Shares its parts with the Live.

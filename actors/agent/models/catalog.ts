@@ -129,7 +129,7 @@ export const createModelCatalog = (
   for (const id of [...builtInIds, offlineId]) if (!providers.has(id)) add(id, {});
   const own = entries.map(([id]) => id).filter((id) => !isBuiltIn(id) && id !== offlineId);
   const preferred = [...own, ...builtInIds.filter((id) => keyed.has(id))];
-  return catalogOf(providers, preferred, new CoolDowns(() => options.clock.wallMs()));
+  return catalogOf(providers, preferred, new CoolDowns(() => options.clock.monotonicMs()));
 };
 
 type Entry = { readonly api: ModelApi; readonly profiles: readonly Profile[] };

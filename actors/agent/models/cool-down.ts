@@ -75,24 +75,24 @@ const pauseFor = ({ code, details }: TroupeError): Pause | undefined => {
 };
 
 export class CoolDowns {
-  readonly #wallMs: () => number;
+  readonly #monotonicMs: () => number;
   readonly #rows = new Map<string, Row>();
 
-  /** `wallMs`: now, milliseconds since the epoch */
-  constructor(wallMs: () => number) {
-    this.#wallMs = wallMs;
+  /** @param monotonicMs now, milliseconds of a clock that nobody sets */
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
   }
 
   /** Milliseconds until the place is ready; 0 when it is. */
   remainingMs(place: Place): number {
-    const now = this.#wallMs();
+    const now = this.#monotonicMs();
     const untils = keysOf(place).map((key) => this.#rows.get(key)?.untilMs ?? 0);
     return Math.max(0, Math.max(...untils) - now);
   }
 
   /** Notes that a call begins now. */
   begin(place: Place): Watched {
-    const beganMs = this.#wallMs();
+    const beganMs = this.#monotonicMs();
     return {
       succeeded: () => this.#succeeded(place, beganMs),
       failed: (error) => this.#failed(place, error, beganMs),
@@ -110,7 +110,7 @@ export class CoolDowns {
   #failed(place: Place, error: TroupeError, beganMs: number): void {
     const pause = pauseFor(error);
     if (pause === undefined) return;
-    const now = this.#wallMs();
+    const now = this.#monotonicMs();
     const key = keyOf(pause.scope, place);
     const row = this.#rows.get(key);
     const known = row !== undefined && now - row.lastMs < forgottenAfterMs ? row : undefined;

@@ -19,6 +19,8 @@ export type Fetch = typeof globalThis.fetch;
 export type CallClock = {
   /** milliseconds since the epoch */
   wallMs(): number;
+  /** milliseconds of a clock that nobody sets */
+  monotonicMs(): number;
   /** calls once after at least delayMs; returns cancel */
   after(delayMs: number, call: () => void): () => void;
 };

@@ -36,7 +36,7 @@ export async function readConversation(wanted: Wanted, context: EffectContext): 
 
 async function readUpTo(wanted: Wanted, context: EffectContext): Promise<TranscriptEntry[]> {
   const transcript = context.transcript();
-  const deadline = context.now() + WAIT_MS;
+  const deadline = performance.now() + WAIT_MS;
   const entries: TranscriptEntry[] = [];
   for (let from = wanted.from; ; ) {
     const page = await transcript.read({ from, limit: PAGE });
@@ -46,7 +46,7 @@ async function readUpTo(wanted: Wanted, context: EffectContext): Promise<Transcr
     const end = begin + wanted.entries;
     if (page.length < PAGE && begin >= 0 && entries.length >= end) return entries.slice(0, end);
     if (page.length === PAGE) continue;
-    if (context.now() > deadline || context.signal.aborted) {
+    if (performance.now() > deadline || context.signal.aborted) {
       const what = `the transcript does not hold the run's ${wanted.entries} entries yet`;
       throw new TroupeError('UNAVAILABLE', what);
     }

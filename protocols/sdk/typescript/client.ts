@@ -322,8 +322,8 @@ export class TroupeClient {
       restore: () => void (failures = 0),
       bear: async (error: unknown): Promise<void> => {
         if (!mayPass(error)) throw error;
-        if (failures++ === 0) sinceMs = Date.now();
-        if (Date.now() - sinceMs > (this.#o.patienceMs ?? PATIENCE_MS)) {
+        if (failures++ === 0) sinceMs = performance.now();
+        if (performance.now() - sinceMs > (this.#o.patienceMs ?? PATIENCE_MS)) {
           const { code, status, message } = error;
           const told = `the task ${taskId} goes on, but can not be followed: ${message}`;
           throw new TroupeRefusal(

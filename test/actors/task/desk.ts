@@ -32,7 +32,7 @@ import {
   type TaskView,
 } from '../../../protocols/task.ts';
 import { openFolderArtifacts } from '../../../runtime/artifacts/folder.ts';
-import type { AskAnswer } from '../../../runtime/index.ts';
+import type { AskAnswer, Clock } from '../../../runtime/index.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { puppetType } from '../../runtime/system/puppet.ts';
 import { openWorld, puppet, type World } from '../../runtime/system/world.ts';
@@ -113,7 +113,7 @@ export class Desk {
     await this.world.ask(puppet('registrar'), { type: 'do', projects });
   }
 
-  async open(options: Partial<ActionOptions>): Promise<void> {
+  async open(options: Partial<ActionOptions>, clock?: Clock): Promise<void> {
     const path = await mkdtemp(join(tmpdir(), 'troupe-desk-'));
     onTestFinished(() => rm(path, { recursive: true, force: true }));
     this.sealingKey = await newSealingKey();
@@ -153,6 +153,7 @@ export class Desk {
     this.world = await openWorld({
       actors,
       services: this.#services,
+      ...(clock ? { clock } : {}),
       onDeadLetter: ({ reason, error }) => void this.given.push(`${reason} ${error.code}`),
     });
   }
@@ -258,8 +259,9 @@ export function errorIn(answer: AskAnswer) {
 /** @param optionsOf what the action is, beside work that is done at this desk */
 export async function openDesk(
   optionsOf: (desk: Desk) => Partial<ActionOptions> = () => ({}),
+  clock?: Clock,
 ): Promise<Desk> {
   const desk = new Desk();
-  await desk.open(optionsOf(desk));
+  await desk.open(optionsOf(desk), clock);
   return desk;
 }

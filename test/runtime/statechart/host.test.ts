@@ -46,6 +46,7 @@ describe('a step', () => {
       timers: {
         'xstate.after.patience.order.charging': {
           due: 31_000,
+          at: 1_000,
           key: '1.1',
           event: { type: 'xstate.after.patience.order.charging' },
         },

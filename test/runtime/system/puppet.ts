@@ -240,7 +240,14 @@ export const puppetEffects = {
 type Changes = Partial<
   Pick<
     ActorOptions<typeof puppetMachine>,
-    'type' | 'version' | 'mailbox' | 'supervision' | 'idleMs' | 'whenDone' | 'missedTimers'
+    | 'type'
+    | 'version'
+    | 'mailbox'
+    | 'supervision'
+    | 'idleMs'
+    | 'whenDone'
+    | 'missedTimers'
+    | 'workTimers'
   >
 >;
 

@@ -115,6 +115,43 @@ describe('a timer', () => {
     await fired(world);
   });
 
+  it('that limits work does not count time that the machine was suspended, however often', async () => {
+    const clock = new ShiftedClock();
+    const actors = [puppetType({ workTimers: ['delay'] })];
+    const world = await openWorld({ clock, actors, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: 10 * MINUTE });
+    clock.jump(60 * MINUTE);
+    await world.ask(b, { type: 'do' });
+    clock.shift(4 * MINUTE);
+    await world.ask(b, { type: 'do' });
+    clock.jump(5 * MINUTE);
+    await world.ask(b, { type: 'do' });
+    clock.shift(5 * MINUTE);
+    await world.ask(b, { type: 'do' });
+    expect(count(world)).toBe(0);
+    clock.shift(MINUTE);
+    await fired(world);
+    expect(count(world)).toBe(1);
+  });
+
+  it('that limits work is cancelled also after it was postponed', async () => {
+    const clock = new ShiftedClock();
+    const actors = [puppetType({ workTimers: ['delay'] })];
+    const world = await openWorld({ clock, actors, shards: 1 });
+    await world.ask(a, { type: 'arm', ms: 10 * MINUTE });
+    clock.jump(60 * MINUTE);
+    clock.shift(15_000);
+    await eventually(async () => {
+      await world.ask(b, { type: 'do' });
+      expect(world.known(b).seen.length).toBeGreaterThan(1);
+    });
+    await world.ask(a, { type: 'open' });
+    await world.ask(b, { type: 'arm', ms: 15 * MINUTE });
+    clock.shift(15 * MINUTE);
+    await fired(world, b);
+    expect(count(world)).toBe(0);
+  });
+
   it('that came due while nobody ran fires late', async () => {
     const clock = new ShiftedClock();
     const world = await openWorld({ clock });
