@@ -40,6 +40,11 @@ export class Tenancy {
     return this.#tokens.get(digest(token));
   }
 
+  /** There are tokens of tenants. */
+  get hasTokens(): boolean {
+    return this.#tokens.size > 0;
+  }
+
   ofPrincipal(name: string): string {
     return this.#principals.get(name) ?? DEFAULT_TENANT;
   }

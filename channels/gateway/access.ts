@@ -1,14 +1,12 @@
 /**
  * What a gateway is guarded by: its settings and whether they fit the address it listens on (GW5),
- * how often an IP may fail, and which web pages may connect at all (GW3). Pure but for the failure
- * counts; knows neither sockets nor frames.
+ * and which web pages may connect at all (GW3). Pure; knows neither sockets nor frames.
  *
  * Invariants: a secret is compared in constant time; no answer and no log line carries a secret.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
-import { AUTH_FAILURES_MAX, AUTH_IPS_MAX, AUTH_LOCKOUT_MS, AUTH_WINDOW_MS } from './limits.ts';
 
 /** `gateway.auth` of the config; what is left out has the default of the config. */
 export type GatewayAuth = {
@@ -42,7 +40,7 @@ export type TrustedProxy = {
 };
 
 export type RateLimit = {
-  /** failures of one IP within the window that lock it out; default 10 */
+  /** failures of one account within the window that lock it; default 10 */
   readonly maxAttempts: number;
   /** milliseconds; default 60,000 */
   readonly windowMs: number;
@@ -134,43 +132,3 @@ export const originAllowed = (request: {
   if (isLoopback(origin.hostname) && isLoopback(request.remoteAddress)) return true;
   return request.mode !== 'none' && origin.host === request.host?.toLowerCase();
 };
-
-/** Failures per IP: ten in a minute lock the IP out for a minute, if nothing else is set. */
-export class AuthFailures {
-  readonly #failures = new Map<string, { times: number[]; lockedUntil: number }>();
-  readonly #limit: RateLimit;
-
-  constructor(limit: Partial<RateLimit> = {}) {
-    this.#limit = {
-      maxAttempts: limit.maxAttempts ?? AUTH_FAILURES_MAX,
-      windowMs: limit.windowMs ?? AUTH_WINDOW_MS,
-      lockoutMs: limit.lockoutMs ?? AUTH_LOCKOUT_MS,
-      exemptLoopback: limit.exemptLoopback ?? false,
-    };
-  }
-
-  /** Milliseconds until this IP may try again; 0 when it may now. */
-  lockedForMs(ip: string, nowMs: number): number {
-    return Math.max(0, (this.#failures.get(ip)?.lockedUntil ?? 0) - nowMs);
-  }
-
-  count(ip: string, nowMs: number): void {
-    const { maxAttempts, windowMs, lockoutMs, exemptLoopback } = this.#limit;
-    if (exemptLoopback && isLoopback(ip)) return;
-    const known = this.#failures.get(ip);
-    const times = (known?.times ?? []).filter((time) => time > nowMs - windowMs);
-    times.push(nowMs);
-    const locked = times.length >= maxAttempts;
-    this.#failures.delete(ip);
-    this.#failures.set(ip, {
-      times: locked ? [] : times,
-      lockedUntil: locked ? nowMs + lockoutMs : 0,
-    });
-    const oldest = this.#failures.keys().next();
-    if (this.#failures.size > AUTH_IPS_MAX && !oldest.done) this.#failures.delete(oldest.value);
-  }
-
-  forget(ip: string): void {
-    this.#failures.delete(ip);
-  }
-}

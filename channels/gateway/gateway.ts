@@ -10,7 +10,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
-import { assertAuthFits, AuthFailures } from './access.ts';
+import { assertAuthFits } from './access.ts';
+import { AuthFailures } from './auth-failures.ts';
 import { BearerGuesses } from './bearer-guesses.ts';
 import { eventHead } from './connection.ts';
 import { Doors } from './doors.ts';
@@ -45,7 +46,7 @@ const LAST_ANSWERS_MS = 2_000;
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   assertAuthFits(options.auth, options.host);
   const { system, clock, log, auth } = options;
-  const failures = new AuthFailures(auth.rateLimit);
+  const failures = new AuthFailures(auth.rateLimit, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
   const doors = new Doors(options);
   // Runs of its tenant are followed from the start on, for whoever comes in their midst.
@@ -53,7 +54,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const sockets = new SocketServer(doors, failures, proxies, options);
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
-  const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies, clock });
+  const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies });
   const http = createServer(
     SERVER_OPTIONS,
     httpListener({ system, page, routes, authMode: auth.mode, guesses, proxies }),

@@ -23,7 +23,8 @@ import {
   TICK_INTERVAL_MS,
 } from '../../protocols/gateway/index.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
-import { type AuthFailures, onlyDirect, originAllowed } from './access.ts';
+import { onlyDirect, originAllowed } from './access.ts';
+import type { AuthFailures } from './auth-failures.ts';
 import type { Client, Connection } from './connection.ts';
 import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
@@ -50,6 +51,8 @@ export type Arrival = {
   readonly remote: Remote;
   /** of the challenge of this connection; good for one connect */
   readonly nonce: string;
+  /** false when the client has left */
+  readonly isOpen: () => boolean;
 };
 
 export type Greeting =
@@ -106,37 +109,41 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
   }
 };
 
-/** Who it is. A locked-out IP is not even compared: else it could go on guessing. */
+/** Who it is. An account that is locked is judged at its turn. */
 const prove = async (
   gate: Gate,
-  { remote, nonce }: Arrival,
+  { remote, nonce, isOpen }: Arrival,
   asker: Asker,
 ): Promise<Shown | Extract<Greeting, { ok: false }>> => {
   const { failures, clock } = gate;
-  const ip = accountOf(remote);
-  const lockedMs = failures.lockedForMs(ip, clock.monotonicMs());
-  if (lockedMs > 0) return rateLimited(lockedMs);
-  const shown = await identify(gate, asker);
-  if (!shown.ok) {
-    failures.count(ip, clock.monotonicMs());
-    return refused(shown.code, shown.message, shown.hint);
-  }
   const { params } = asker;
-  const fault = params.device && deviceFault(params, params.device, nonce, clock.wallMs());
-  if (fault) {
-    failures.count(ip, clock.monotonicMs());
-    return refused(fault.code, fault.message);
-  }
-  if (knowsSecret(gate, shown)) failures.forget(ip);
-  return shown;
+  const faultOf = () => params.device && deviceFault(params, params.device, nonce, clock.wallMs());
+  const isApproved = isKnown(gate, asker) && faultOf() === undefined;
+  const account = isApproved ? `device ${params.device?.id}` : accountOf(remote);
+  if (!(await failures.turn(account, isOpen))) return rateLimited(failures.lockedForMs(account));
+  const shown = await identify(gate, asker);
+  const fault = shown.ok ? faultOf() : shown;
+  if (shown.ok && fault === undefined) return shown;
+  const wasLocked = failures.lockedForMs(account) > 0;
+  if (shown.ok || !NOTHING_SHOWN.has(shown.code)) failures.count(account);
+  if (wasLocked) return rateLimited(failures.lockedForMs(account));
+  return shown.ok
+    ? refused(fault!.code, fault!.message)
+    : refused(shown.code, shown.message, shown.hint);
 };
 
-/**
- * Then there is nothing left to guess. Whoever comes in by another right, as that of a device or of
- * a tenant, could else begin anew after every nine guesses.
- */
-const knowsSecret = ({ home }: Gate, { method, tenant }: Shown): boolean =>
-  (method === 'token' || method === 'password') && tenant === home;
+/** Refusals of clients that have guessed nothing. */
+const NOTHING_SHOWN: ReadonlySet<ConnectErrorCode> = new Set([
+  'AUTH_TOKEN_MISSING',
+  'AUTH_PASSWORD_MISSING',
+]);
+
+/** The client says to be a device that somebody has approved: it has failures of its own. */
+const isKnown = ({ home, tenancy }: Gate, { params, rowIn }: Asker): boolean =>
+  params.device !== undefined &&
+  [home, ...(tenancy?.tenants ?? [])].some(
+    (tenant) => Object.keys(rowIn(tenant)?.roles ?? {}).length > 0,
+  );
 
 /** What it may do. @throws TroupeError as `admit` */
 const enter = async (

@@ -36,13 +36,27 @@ export const httpListener =
         response.setHeader('allow', 'GET, HEAD');
         refuse(request, response, 405, 'INVALID_ARGUMENT', 'only GET and HEAD are served here');
       }
-    } else if (isLockedOut(guesses, request, response)) return;
-    else if (!routes(request, response)) {
-      const built = path !== '/' || page.size > 0;
-      const message = built ? 'nothing is here' : 'the page is not built: run npm run build';
-      refuse(request, response, 404, 'NOT_FOUND', message);
+    } else {
+      const serve = (refusedMs: number): void => {
+        if (refusedMs > 0) refuseGuess(request, response, refusedMs);
+        else if (!routes(request, response)) refuseUnknown(page, path, request, response);
+      };
+      const refusedMs = guesses.refusedForMs(request, response);
+      if (typeof refusedMs === 'number') serve(refusedMs);
+      else void refusedMs.then(serve);
     }
   };
+
+const refuseUnknown = (
+  page: Page,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void => {
+  const isBuilt = path !== '/' || page.size > 0;
+  const message = isBuilt ? 'nothing is here' : 'the page is not built: run npm run build';
+  refuse(request, response, 404, 'NOT_FOUND', message);
+};
 
 const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
@@ -57,18 +71,15 @@ const strangerFault = (request: IncomingMessage, proxies: AddressList): string |
     : 'pages of other hosts get nothing here';
 };
 
-/** Answered when it is. */
-const isLockedOut = (
-  guesses: BearerGuesses,
+const refuseGuess = (
   request: IncomingMessage,
   response: ServerResponse,
-): boolean => {
-  const seconds = Math.ceil(guesses.lockedForMs(request) / 1_000);
-  if (seconds === 0) return false;
+  refusedMs: number,
+): void => {
+  const seconds = Math.ceil(refusedMs / 1_000);
   response.setHeader('retry-after', seconds);
   const message = `too many failed attempts: try again in ${seconds} s`;
   refuse(request, response, 429, 'RATE_LIMIT_EXCEEDED', message);
-  return true;
 };
 
 const refuse = (

@@ -15,12 +15,16 @@ export const CONNECTIONS_MAX = 12_000;
  */
 export const HANDSHAKE_BYTES_MAX = 65_536 + 1_024;
 
-/** So many refused secrets of one IP within the window lock that IP out. */
+/** So many wrong secrets of one account within the window lock that account. */
 export const AUTH_FAILURES_MAX = 10;
 export const AUTH_WINDOW_MS = 60_000;
 export const AUTH_LOCKOUT_MS = 60_000;
-/** IPs whose failures are remembered; the oldest is forgotten first. */
-export const AUTH_IPS_MAX = 10_000;
+/** While an account is locked, one of its attempts is judged per so many milliseconds, */
+export const AUTH_TURN_MS = 250;
+/** and so many wait for that; more are refused without being judged. */
+export const AUTH_WAITING_MAX = 64;
+/** Accounts whose failures are remembered; the oldest is forgotten first. */
+export const AUTH_ACCOUNTS_MAX = 10_000;
 
 /** Interval in which the rows of connected devices are read again, for a word that was lost. */
 export const GUARD_INTERVAL_MS = 30_000;

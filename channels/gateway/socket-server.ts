@@ -21,7 +21,7 @@ import {
   HANDSHAKE_TIMEOUT_MS,
   type RequestFrame,
 } from '../../protocols/gateway/index.ts';
-import type { AuthFailures } from './access.ts';
+import type { AuthFailures } from './auth-failures.ts';
 import { CLOSE, Connection } from './connection.ts';
 import type { Door } from './door.ts';
 import type { Doors } from './doors.ts';
@@ -44,7 +44,7 @@ type SocketOptions = Pick<
 
 /** A connection before its hello. */
 type Stranger = {
-  readonly arrival: Arrival;
+  readonly arrival: Omit<Arrival, 'isOpen'>;
   /** bounds what it may do; called once its time as a stranger is over */
   readonly end: () => void;
   /** what it sent after its connect, while that is judged; the bytes before hello bound it */
@@ -106,7 +106,7 @@ export class SocketServer {
     this.#server.close();
   }
 
-  #connected(ws: WebSocket, socket: Socket, arrival: Arrival): void {
+  #connected(ws: WebSocket, socket: Socket, arrival: Stranger['arrival']): void {
     const { clock, log } = this.#options;
     const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
     this.#all.add(connection);
@@ -175,7 +175,8 @@ export class SocketServer {
   async #greet(connection: Connection, stranger: Stranger, frame: RequestFrame): Promise<void> {
     const { log, tenant } = this.#options;
     const { id, params } = frame;
-    const greeting = await greet(this.#gate, stranger.arrival, params);
+    const isOpen = () => connection.open;
+    const greeting = await greet(this.#gate, { ...stranger.arrival, isOpen }, params);
     // It may have left, or its time may have been over, while it was looked up.
     if (!connection.open) return;
     if (!greeting.ok) {

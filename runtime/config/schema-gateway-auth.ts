@@ -21,12 +21,14 @@ const trustedProxy = record('a reverse proxy in front of the gateway', {
   allowUsers: Type.Optional(texts('people who may come in. Left out: everybody the proxy names')),
 });
 
-const rateLimit = section('failed attempts to connect', {
+const rateLimit = section('wrong secrets', {
   maxAttempts: Type.Integer({
     minimum: 1,
     maximum: 10_000,
     default: 10,
-    description: 'so many of one IP address within `windowMs` lock it out',
+    description:
+      'so many wrong secrets of one account (an address, or an approved device) within `windowMs` lock it: ' +
+      'its attempts are judged one at a time then; a right secret is still admitted',
   }),
   windowMs: Type.Integer({
     minimum: 1_000,

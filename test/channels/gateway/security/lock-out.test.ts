@@ -1,13 +1,17 @@
-/** Guessing a secret, through whichever door: who is locked out, and who is not. */
-import { afterEach, expect, test } from 'vitest';
+/** Guessing a secret over WebSocket and HTTP: how it is bounded, and that it locks no owner out. */
+import { afterEach, describe, expect, test } from 'vitest';
 import { Tenancy } from '../../../../channels/tenancy.ts';
 import type { Gateway } from '../../../../channels/index.ts';
 import type { GatewayAuth } from '../../../../channels/gateway/access.ts';
+import { AuthFailures } from '../../../../channels/gateway/auth-failures.ts';
+import { AUTH_TURN_MS, AUTH_WAITING_MAX } from '../../../../channels/gateway/limits.ts';
 import { accountOf, AddressList, remoteOf } from '../../../../channels/gateway/remote.ts';
 import { gatewayAuth } from '../../../../compose/gateway-auth.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';
-import { connectParams, TOKEN } from '../client.ts';
-import { closeAll, openClient, openGateway, openStranger } from '../opened.ts';
+import { connectParams, eventually, TOKEN } from '../client.ts';
+import { helloAs, newDevice, type TestDevice } from '../device-identity.ts';
+import { closeAll, openGateway, openStranger } from '../opened.ts';
+import { dataFolder, openRealSystem } from '../real-system.ts';
 import { StillClock } from '../still-clock.ts';
 
 afterEach(closeAll);
@@ -33,17 +37,156 @@ const guessed = async (gateway: Gateway, times: number, headers: Headers = {}) =
   }
 };
 
+/** Moves the time until all have settled; each move lets one attempt be judged. */
+const judged = async <T>(clock: StillClock, attempts: readonly Promise<T>[]): Promise<T[]> => {
+  let isSettled = false;
+  const all = Promise.all(attempts).finally(() => {
+    isSettled = true;
+  });
+  await eventually(() => {
+    clock.move(AUTH_TURN_MS);
+    return isSettled || undefined;
+  }, 'every attempt to be judged');
+  return all;
+};
+
 test('a secret guessed over HTTP counts as one guessed by connect, also many at once', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
   const guesses = Array.from({ length: 25 }, (_, at) => statusOf(gateway, `Bearer guess-${at}`));
-  const statuses = await Promise.all(guesses);
+  const statuses = await judged(clock, guesses);
   expect(statuses.filter((status) => status === 429)).toHaveLength(15);
-  expect(await codeOf(gateway, TOKEN)).toBe('AUTH_RATE_LIMITED');
-  expect(await statusOf(gateway, `Bearer ${TOKEN}`)).toBe(429);
-  clock.move(60_000);
+  expect((await judged(clock, [codeOf(gateway, 'guess')]))[0]).toBe('AUTH_RATE_LIMITED');
+});
+
+describe('while the address of a client is locked by wrong secrets of others', () => {
+  const tenancy = new Tenancy([
+    { tenant: 'acme', tokens: ['the token of acme'], principals: [], channelAccounts: [] },
+  ]);
+
+  test('the right token is admitted, over WebSocket and HTTP, and a wrong one is not', async () => {
+    const clock = new StillClock();
+    const gateway = await openGateway(undefined, { clock, tenancy });
+    await guessed(gateway, 10);
+    for (const right of [TOKEN, 'the token of acme']) {
+      expect(await judged(clock, [codeOf(gateway, right)])).toEqual(['in']);
+      expect(await judged(clock, [statusOf(gateway, `Bearer ${right}`)])).toEqual([404]);
+      expect(await judged(clock, [codeOf(gateway, 'wrong')])).toEqual(['AUTH_RATE_LIMITED']);
+      expect(await judged(clock, [statusOf(gateway, 'Bearer wrong')])).toEqual([429]);
+    }
+  });
+
+  test('the right password is admitted', async () => {
+    const clock = new StillClock();
+    const auth: GatewayAuth = { mode: 'password', password: 'open sesame' };
+    const gateway = await openGateway(undefined, { clock, auth });
+    const codeWith = async (password: string) => {
+      const client = await openStranger(gateway);
+      const params = connectParams({ auth: { password } });
+      const { ok, error } = await client.call('connect', params);
+      return ok ? 'in' : error?.details?.['code'];
+    };
+    for (let guess = 0; guess < 10; guess++) await codeWith(`guess ${guess}`);
+    expect(await judged(clock, [codeWith('wrong')])).toEqual(['AUTH_RATE_LIMITED']);
+    expect(await judged(clock, [codeWith('open sesame')])).toEqual(['in']);
+  });
+
+  test('no secret is compared before its turn, so that guessing stays bounded', async () => {
+    const clock = new StillClock();
+    const gateway = await openGateway(undefined, { clock });
+    await guessed(gateway, 10);
+    // The first one is judged at once, the others wait. The right one is the last.
+    const ended: unknown[] = [];
+    const attempts: Promise<unknown>[] = [];
+    for (const token of ['a', 'b', 'c', TOKEN]) {
+      const client = await openStranger(gateway);
+      const answer = client.call('connect', connectParams({ auth: { token } }));
+      attempts.push(answer.then(({ ok }) => ended.push(ok)));
+      if (token === 'a') await answer;
+      // Its answer shows that the gateway has read the connects before.
+      else await statusOf(gateway, 'Basic x');
+    }
+    for (const count of [1, 2, 3]) {
+      expect(ended).toHaveLength(count);
+      clock.move(AUTH_TURN_MS);
+      await attempts[count];
+    }
+    expect(ended).toEqual([false, false, false, true]);
+  });
+
+  test('an attempt whose client has left uses no turn, and too many are not judged', async () => {
+    const clock = new StillClock();
+    const failures = new AuthFailures({}, clock);
+    for (let guess = 0; guess < 10; guess++) failures.count('1.2.3.4');
+    const turns: string[] = [];
+    const attempt = (name: string, isOpen = () => true) =>
+      failures.turn('1.2.3.4', isOpen).then((isTurn) => turns.push(`${name} ${isTurn}`));
+    await attempt('first');
+    let isHere = true;
+    void attempt('left', () => isHere);
+    const stays = attempt('stays');
+    isHere = false;
+    clock.move(AUTH_TURN_MS);
+    await stays;
+    expect(turns).toEqual(['first true', 'left false', 'stays true']);
+    for (let waiting = 0; waiting < AUTH_WAITING_MAX; waiting++) void attempt('waits');
+    await attempt('one more');
+    expect(turns.at(-1)).toBe('one more false');
+  });
+
+  test('an approved device is judged by its own failures, and never waits', async () => {
+    const folder = dataFolder();
+    const system = await openRealSystem(folder.path, 1_000);
+    const clock = new StillClock();
+    try {
+      const gateway = await openGateway(system, { clock });
+      const device = newDevice();
+      const as = async (who: TestDevice, token: string) => {
+        const client = await openStranger(gateway);
+        const params = connectParams({ auth: { token } }) as Parameters<typeof helloAs>[2];
+        const { ok, error } = await helloAs(client, who, params);
+        return ok ? 'in' : error?.details?.['code'];
+      };
+      expect(await as(device, TOKEN)).toBe('in');
+      await guessed(gateway, 10);
+      // Time stands still: whatever waits for a turn does not come back.
+      await codeOf(gateway, 'takes the first turn');
+      expect(await as(device, TOKEN)).toBe('in');
+      for (let guess = 0; guess < 10; guess++) {
+        expect(await as(device, 'wrong')).toBe('AUTH_TOKEN_MISMATCH');
+      }
+      expect(await as(device, 'wrong')).toBe('AUTH_RATE_LIMITED');
+      // Its failures are not those of others at its address.
+      clock.move(60_000);
+      for (let guess = 0; guess < 10; guess++) await as(device, 'wrong');
+      expect(await codeOf(gateway, TOKEN)).toBe('in');
+      // A device of which nobody has heard shares the account of its address.
+      await guessed(gateway, 10);
+      expect(await as(newDevice(), 'wrong')).toBe('AUTH_RATE_LIMITED');
+    } finally {
+      await closeAll();
+      await system.stop();
+      folder.remove();
+    }
+  });
+});
+
+test('a client that shows no secret has guessed nothing', async () => {
+  const gateway = await openGateway(undefined, { clock: new StillClock() });
+  for (let time = 0; time < 12; time++)
+    expect(await codeOf(gateway, '')).toBe('AUTH_TOKEN_MISSING');
   expect(await codeOf(gateway, TOKEN)).toBe('in');
-  expect(await statusOf(gateway, `Bearer ${TOKEN}`)).not.toBe(429);
+});
+
+test('tokens of tenants are not guessed without a bound where the gateway has no secret', async () => {
+  const clock = new StillClock();
+  const tenancy = new Tenancy([
+    { tenant: 'acme', tokens: ['the token of acme'], principals: [], channelAccounts: [] },
+  ]);
+  const auth: GatewayAuth = { mode: 'trusted-proxy', trustedProxy: { proxies: ['10.0.0.7'] } };
+  const gateway = await openGateway(undefined, { clock, tenancy, auth });
+  for (let guess = 0; guess < 10; guess++) await statusOf(gateway, `Bearer guess-${guess}`);
+  expect(await judged(clock, [statusOf(gateway, 'Bearer wrong')])).toEqual([429]);
 });
 
 test('a signed token that has ended, and a request without one, lock nobody out', async () => {
@@ -56,23 +199,12 @@ test('a signed token that has ended, and a request without one, lock nobody out'
   expect(await codeOf(gateway, TOKEN)).toBe('in');
 });
 
-test('who comes in by a right of his own does not begin anew with his guesses', async () => {
-  const tenancy = new Tenancy([
-    { tenant: 'acme', tokens: ['the token of acme'], principals: [], channelAccounts: [] },
-  ]);
-  const gateway = await openGateway(undefined, { clock: new StillClock(), tenancy });
-  await guessed(gateway, 9);
-  expect(await codeOf(gateway, 'the token of acme')).toBe('in');
-  await guessed(gateway, 1);
-  expect(await codeOf(gateway, TOKEN)).toBe('AUTH_RATE_LIMITED');
-});
-
-test('who knows the secret of the gateway begins anew', async () => {
+test('a right secret in between does not let an address guess more', async () => {
   const gateway = await openGateway(undefined, { clock: new StillClock() });
   await guessed(gateway, 9);
-  await openClient(gateway);
-  await guessed(gateway, 9);
   expect(await codeOf(gateway, TOKEN)).toBe('in');
+  await guessed(gateway, 1);
+  expect(await codeOf(gateway, 'guess')).toBe('AUTH_RATE_LIMITED');
 });
 
 test('guesses that a forwarder of this machine lets through do not lock this machine out, and are not excused with it', async () => {
@@ -81,7 +213,7 @@ test('guesses that a forwarder of this machine lets through do not lock this mac
   const gateway = await openGateway(undefined, { clock: new StillClock(), auth });
   const forwarded = { 'x-forwarded-for': '203.0.113.9' };
   await guessed(gateway, 10, forwarded);
-  expect(await codeOf(gateway, TOKEN, forwarded)).toBe('AUTH_RATE_LIMITED');
+  expect(await codeOf(gateway, 'guess', forwarded)).toBe('AUTH_RATE_LIMITED');
   expect(await codeOf(gateway, TOKEN)).toBe('in');
 });
 

@@ -111,7 +111,7 @@ test('what was signed for one connection and is sent on another lets nobody in',
   expect((await thief.gone()).code).toBe(1008);
 });
 
-test('forged signatures lock the IP out as wrong secrets do', async () => {
+test('forged signatures lock the address as wrong secrets do', async () => {
   const clock = new StillClock();
   const gateway = await openGateway(undefined, { clock });
   for (let guess = 0; guess < 10; guess++) {
@@ -121,6 +121,7 @@ test('forged signatures lock the IP out as wrong secrets do', async () => {
     const { error } = await client.call('connect', { ...params, device: forged });
     expect(error?.details).toMatchObject({ code: 'DEVICE_AUTH_DEVICE_ID_MISMATCH' });
   }
-  const locked = await (await openStranger(gateway)).call('connect', params);
+  const wrong = { ...params, auth: { token: 'wrong' } };
+  const locked = await (await openStranger(gateway)).call('connect', wrong);
   expect(locked.error?.details).toMatchObject({ code: 'AUTH_RATE_LIMITED' });
 });
