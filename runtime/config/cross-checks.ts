@@ -2,16 +2,51 @@
 import { isIP } from 'node:net';
 import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
-import { childPointer } from './pointer.ts';
+import { childPointer, parsePointer, showPointer } from './pointer.ts';
 import { isKnownProvider, offlineProvider } from './providers.ts';
 import { natsLoginStands } from './nats.ts';
 import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
 import { treesHoldOne } from './talk-checks.ts';
+import { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
 import { toolListNames } from './tool-names.ts';
 
-/** Called with a configuration whose types hold. */
-export type Rule = (config: Config) => readonly Finding[];
+/**
+ * Called with a configuration whose types hold. `tenant`: as whose it is checked; absent: the
+ * installation's.
+ */
+export type Rule = (config: Config, tenant?: string) => readonly Finding[];
+
+/** What the rules find in the configuration, and in it as each tenant has it. */
+export function findingsOf(rules: readonly Rule[], config: Config): Finding[] {
+  return rules.flatMap((rule) => {
+    const shared = rule(config);
+    const known = new Set(shared.map(({ pointer }) => pointer));
+    const ofTenants = tenantsWithOwn(config).flatMap((tenant) =>
+      rule(tenantConfig(config, tenant), tenant).flatMap((finding) =>
+        placedIn(config, tenant, finding, known),
+      ),
+    );
+    return [...shared, ...ofTenants];
+  });
+}
+
+/** At the tenant's own section; a fault of an inherited one is the installation's already. */
+function placedIn(
+  config: Config,
+  tenant: string,
+  finding: Finding,
+  known: ReadonlySet<string>,
+): Finding[] {
+  const { pointer, message } = finding;
+  const place = childPointer('/tenants', tenant);
+  const own: readonly string[] = ownSections(config, tenant);
+  if (own.includes(parsePointer(pointer)[0] ?? ''))
+    return [{ ...finding, pointer: place + pointer }];
+  if (known.has(pointer)) return [];
+  const inherited = `${showPointer(pointer)}, which it inherits, does not fit: ${message}`;
+  return [{ ...finding, pointer: place, message: inherited }];
+}
 
 export const crossChecks: readonly Rule[] = [
   uniqueAgents,

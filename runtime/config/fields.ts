@@ -4,7 +4,8 @@
  * One schema describes the configuration after loading: a field with a default is always there. The
  * published form (`inputForm`) is what a person may write: such a field may be left out.
  * Extra keywords, visible in the published schema: `x-secret` (never print the value), `x-allowed`
- * (what is allowed, in words), `x-not-yet-used` (accepted for a later version, has no effect).
+ * (what is allowed, in words), `x-not-yet-used` (accepted for a later version, has no effect),
+ * `x-same-as` (the section whose keys it has).
  */
 import {
   type Static,
@@ -58,6 +59,12 @@ export const secret = (description: string): TUnsafe<Secret> =>
 export const notYetUsed = <S extends TSchema>(schema: S): S => ({
   ...schema,
   'x-not-yet-used': true,
+});
+
+/** Marks a section that has the keys of another one, so that the reference lists them once. */
+export const sameAs = <S extends TSchema>(name: string, schema: S): S => ({
+  ...schema,
+  'x-same-as': name,
 });
 
 export const isSecret = (schema: TSchema): boolean => schema['x-secret'] === true;

@@ -8,7 +8,7 @@ export {
   soleAgentId,
 } from './agents.ts';
 export type { Finding as ConfigFinding } from './check.ts';
-export type { Rule as ConfigRule } from './cross-checks.ts';
+export { findingsOf, type Rule as ConfigRule } from './cross-checks.ts';
 export {
   type LoadedConfig,
   type LoadInput,
@@ -27,6 +27,7 @@ export {
   configSchema,
 } from './schema.ts';
 export { Secret, redacted } from './secret.ts';
+export { ownSections, tenantConfig, tenantsWithOwn } from './tenants.ts';
 export { ensureToken, tokenFile } from './token.ts';
 export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';

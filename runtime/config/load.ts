@@ -20,7 +20,7 @@ import {
   notYetUsedKeys,
   replaceSecrets,
 } from './check.ts';
-import { crossChecks, type Rule } from './cross-checks.ts';
+import { crossChecks, findingsOf, type Rule } from './cross-checks.ts';
 import { type Document, Layers, isObject } from './layers.ts';
 import { type ConfigFlags, layOver } from './overrides.ts';
 import { childPointer, isWithin, showPointer, valueAt } from './pointer.ts';
@@ -107,7 +107,7 @@ function finish(
   const faulty = new Set(findings.map(({ pointer }) => pointer));
   const sound = faulty.size === 0 ? resolved : soundValue(loadedSchema, resolved, faulty);
   const config = withPaths({ ...(sound as Config), home }, places);
-  const found = [...crossChecks, ...rules].flatMap((rule) => rule(config));
+  const found = findingsOf([...crossChecks, ...rules], config);
   // One mistake is reported once.
   findings.push(
     ...found.filter(({ pointer }) => ![...faulty].some((outer) => isWithin(pointer, outer))),
@@ -162,18 +162,25 @@ type SyntaxPlace = { lineNumber: number; columnNumber: number };
 
 /** The API of a provider that is known by its name need not be written. */
 function nameApis(layers: Layers): void {
-  for (const [id, { api }] of Object.entries(knownProviders)) {
-    const provider = childPointer('/models/providers', id);
-    const written = isObject(valueAt(layers.raw, provider));
-    if (written && valueAt(layers.raw, `${provider}/api`) === undefined) {
-      layers.set(`${provider}/api`, api, 'known by the name of the provider');
+  const tenants = valueAt(layers.raw, '/tenants');
+  const owners = isObject(tenants) ? Object.keys(tenants) : [];
+  const places = ['', ...owners.map((tenant) => childPointer('/tenants', tenant))];
+  for (const place of places) {
+    for (const [id, { api }] of Object.entries(knownProviders)) {
+      const provider = childPointer(`${place}/models/providers`, id);
+      const written = isObject(valueAt(layers.raw, provider));
+      if (written && valueAt(layers.raw, `${provider}/api`) === undefined) {
+        layers.set(`${provider}/api`, api, 'known by the name of the provider');
+      }
     }
   }
 }
 
+type Absolute = <T>(owner: T, ...keys: string[]) => T;
+
 /** Folders and files as absolute paths. */
 function withPaths(config: Config, { resolvePath }: SecretContext): Config {
-  const absolute = <T>(owner: T, ...keys: string[]): T => {
+  const absolute: Absolute = (owner, ...keys) => {
     if (!isObject(owner)) return owner;
     const paths = keys.flatMap((key) => {
       const path = owner[key];
@@ -181,9 +188,10 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     });
     return { ...owner, ...Object.fromEntries(paths) };
   };
-  const { a2a, agents, hooks, nats, runtime, skills, tools } = config;
+  const { a2a, nats, runtime, tenants } = config;
   return {
     ...config,
+    ...pathsOfSections(config, absolute),
     ...(isObject(a2a) && {
       a2a: {
         ...absolute(a2a, 'sealingKeyFile', 'signingKeyFile'),
@@ -193,6 +201,22 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
           : a2a.issuers,
       },
     }),
+    ...(isObject(nats) && {
+      nats: {
+        ...absolute(nats, 'credentialsFile', 'nkeySeedFile'),
+        ...(nats.tls && { tls: absolute(nats.tls, 'caFile', 'certFile', 'keyFile') }),
+      },
+    }),
+    ...(isObject(runtime) && {
+      runtime: { ...runtime, workspaces: absolute(runtime.workspaces, 'path') },
+    }),
+    ...(isObject(tenants) && { tenants: pathsOfTenants(tenants, absolute) }),
+  };
+}
+
+/** Of the sections that a tenant may have, too. */
+function pathsOfSections({ agents, hooks, skills, tools }: Partial<Config>, absolute: Absolute) {
+  return {
     ...(isObject(agents) && {
       agents: {
         ...agents,
@@ -207,17 +231,20 @@ function withPaths(config: Config, { resolvePath }: SecretContext): Config {
     ...(isObject(tools) && {
       tools: { ...tools, browser: absolute(tools.browser, 'executable') },
     }),
-    ...(isObject(nats) && {
-      nats: {
-        ...absolute(nats, 'credentialsFile', 'nkeySeedFile'),
-        ...(nats.tls && { tls: absolute(nats.tls, 'caFile', 'certFile', 'keyFile') }),
-      },
-    }),
-    ...(isObject(runtime) && {
-      runtime: { ...runtime, workspaces: absolute(runtime.workspaces, 'path') },
-    }),
   };
 }
+
+const pathsOfTenants = (tenants: Config['tenants'], absolute: Absolute): Config['tenants'] =>
+  Object.fromEntries(
+    Object.entries(tenants).map(([name, tenant]) => [
+      name,
+      {
+        ...tenant,
+        ...pathsOfSections(tenant, absolute),
+        ...(tenant.workspaces && { workspaces: absolute(tenant.workspaces, 'path') }),
+      },
+    ]),
+  );
 
 const isUrl = (value: unknown): boolean => typeof value === 'string' && /^https?:\/\//i.test(value);
 

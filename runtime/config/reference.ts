@@ -35,7 +35,8 @@ function rowsOf(schema: TSchema, path: string, notYetUsed: boolean): Row[] {
   return childSchemas(schema).flatMap(([key, child]) => {
     const own = pathOf(path, key);
     const later = notYetUsed || isNotYetUsed(child);
-    return [{ path: own, schema: child, notYetUsed: later }, ...rowsOf(child, own, later)];
+    const row = { path: own, schema: child, notYetUsed: later };
+    return 'x-same-as' in child ? [row] : [row, ...rowsOf(child, own, later)];
   });
 }
 
@@ -47,18 +48,24 @@ function pathOf(path: string, key: string): string {
 
 /** What a table lists: no sections, and no elements of plain lists. */
 const isField = ({ path, schema }: Row) =>
-  (schema.type !== 'object' || childSchemas(schema).length === 0) &&
-  !(path.endsWith('[]') && childSchemas(schema).length === 0);
+  'x-same-as' in schema ||
+  ((schema.type !== 'object' || childSchemas(schema).length === 0) &&
+    !(path.endsWith('[]') && childSchemas(schema).length === 0));
 
 const table = (rows: readonly Row[]): string[] => [
   '| key | allowed | default | meaning |',
   '| --- | --- | --- | --- |',
   ...rows.map(
     ({ path, schema, notYetUsed }) =>
-      `| \`${path}\` | ${cell(allowed(schema))} | ${cell(standard(schema))} | ` +
+      `| \`${path}\` | ${cell(allowedOf(schema))} | ${cell(standard(schema))} | ` +
       `${cell(schema.description ?? '')}${notYetUsed ? ' (not yet used)' : ''} |`,
   ),
 ];
+
+const allowedOf = (schema: TSchema): string => {
+  const section: unknown = schema['x-same-as'];
+  return typeof section === 'string' ? `the keys of [${section}](#${section})` : allowed(schema);
+};
 
 const standard = (schema: TSchema) =>
   'default' in schema ? `\`${JSON.stringify(schema.default)}\`` : '';

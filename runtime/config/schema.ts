@@ -155,10 +155,13 @@ export const configSchema: TSchema = {
  * Fields that the loader fills by rules of its own are not required either; `$schema` may be named.
  */
 function withTolerance(schema: TSchema): TSchema {
-  const { agents, models: modelsForm } = schema.properties as Record<string, TSchema>;
-  delete agents?.properties.defaults.required;
-  const providerForm = Object.values(modelsForm?.properties.providers.patternProperties ?? {})[0];
-  delete (providerForm as TSchema | undefined)?.required;
+  const sections = schema.properties as Record<string, TSchema>;
+  const [tenant] = Object.values<TSchema>(sections['tenants']?.patternProperties ?? {});
+  for (const { agents, models } of [sections, (tenant?.properties ?? {}) as typeof sections]) {
+    delete agents?.properties.defaults.required;
+    const [provider] = Object.values<TSchema>(models?.properties.providers.patternProperties ?? {});
+    delete provider?.required;
+  }
   schema.properties.$schema = { type: 'string' };
   return schema;
 }

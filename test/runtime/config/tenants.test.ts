@@ -1,6 +1,13 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { tenancyOf } from '../../../compose/tenants.ts';
-import { load } from './folder.ts';
+import {
+  ownSections,
+  resolveAgents,
+  tenantConfig,
+  tenantsWithOwn,
+} from '../../../runtime/config/index.ts';
+import { load, problemsOf } from './folder.ts';
 
 it('a tenant needs no more than its token, or than who is of it', () => {
   const { config } = load(
@@ -10,4 +17,72 @@ it('a tenant needs no more than its token, or than who is of it', () => {
   const tenancy = tenancyOf(config);
   expect(tenancy.ofToken('of acme')).toBe('acme');
   expect(tenancy.ofPrincipal('tailscale:ann@example.com')).toBe('other');
+});
+
+it('a section of a tenant replaces that of the installation as a whole; the others are inherited', () => {
+  const { config, home } = load(`{
+    agents: { defaults: { timeoutSeconds: 5 }, agents: [{ id: 'main' }, { id: 'clerk' }] },
+    tools: { deny: ['browser'], exec: { allow: ['git status'] } },
+    budget: { tokensPerDay: 1000 },
+    tenants: {
+      acme: {
+        agents: { agents: [{ id: 'main', purpose: 'acme' }] },
+        tools: { exec: { allow: ['ls'] } },
+        hooks: {}, skills: { folder: 'books' }, workspaces: { path: 'files' },
+      },
+      blue: { token: 'of blue' },
+    },
+  }`);
+  const acme = tenantConfig(config, 'acme');
+  expect(resolveAgents(acme)).toMatchObject([
+    { id: 'main', purpose: 'acme', timeoutSeconds: 600, tenant: { tokensPerDay: 1000 } },
+  ]);
+  expect(acme.tools).toMatchObject({ deny: [], exec: { allow: ['ls'], ask: 'on-miss' } });
+  expect(acme.hooks).toMatchObject({ folder: join(home, '.troupe/tenants/acme/hooks') });
+  expect(acme.skills.folder).toBe(join(home, 'books'));
+  expect(acme.runtime.workspaces.path).toBe(join(home, 'files'));
+  expect(ownSections(config, 'acme')).toEqual(['agents', 'tools', 'hooks', 'skills']);
+  for (const tenant of ['blue', 'default', 'nobody', 'constructor'])
+    expect(tenantConfig(config, tenant)).toEqual(config);
+  expect(tenantsWithOwn(config)).toEqual(['acme']);
+});
+
+it('keys of a tenant’s own providers are secrets, and the API of a known one need not be written', () => {
+  const { config } = load(
+    `{ tenants: { acme: { models: { providers: { anthropic: { apiKey: { env: 'K' } } } } } } }`,
+    { env: { K: 'sk-acme' } },
+  );
+  const provider = tenantConfig(config, 'acme').models.providers['anthropic'];
+  expect(provider).toMatchObject({ api: 'anthropic-messages' });
+  expect(provider?.apiKey?.reveal()).toBe('sk-acme');
+  expect(JSON.stringify(config)).not.toContain('sk-acme');
+  expect(config.models.providers).toEqual({});
+});
+
+it.each([
+  [`agents: { agents: [{ id: 'main' }, { id: 'main' }] }`, 'tenants.acme.agents.agents[1].id', /already/],
+  [`tools: { deny: ['brouser'] }`, 'tenants.acme.tools.deny[0]', /did you mean browser/],
+  [
+    `models: { providers: { own: { api: 'openai-completions' } } }`,
+    'tenants.acme.models.providers.own.baseUrl',
+    /missing/,
+  ],
+  [
+    `tools: { agentToAgent: { allow: [{ from: 'main', to: 'spy' }] } }`,
+    'tenants.acme.tools.agentToAgent.allow[0].to',
+    /no agent has this id/,
+  ],
+  [
+    `agents: { agents: [{ id: 'boss' }] }`,
+    'tenants.acme',
+    /tools\.agentToAgent\.allow\[0\]\.from, which it inherits, does not fit: no agent has this id/,
+  ],
+  [`gateway: {}`, 'tenants.acme.gateway', /unknown key/],
+])('a fault in a section of a tenant is reported at its place: %s', (own, path, message) => {
+  const problems = problemsOf(`{
+    tools: { agentToAgent: { allow: [{ from: 'main', to: '*' }] } },
+    tenants: { acme: { ${own} }, blue: { budget: {} } },
+  }`);
+  expect(problems.map((problem) => problem.path)).toEqual([path]);
+  expect(problems.find((problem) => problem.path === path)?.message).toMatch(message);
 });

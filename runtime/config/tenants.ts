@@ -1,0 +1,59 @@
+/**
+ * The configuration as one tenant has it.
+ *
+ * One rule: a section under `tenants.NAME` replaces the section of the installation as a whole; a
+ * section that is left out is inherited. Everything that is made for a tenant (agents, models,
+ * tools, hooks, skills, workspaces) is made from `tenantConfig` and from nothing else.
+ */
+import { join } from 'node:path';
+import type { Config } from './schema.ts';
+
+/** Sections that a tenant may have for itself under the same name. */
+export const tenantSections = [
+  'agents',
+  'models',
+  'tools',
+  'messages',
+  'budget',
+  'hooks',
+  'skills',
+] as const;
+export type TenantSection = (typeof tenantSections)[number];
+
+const tenantOf = ({ tenants }: Config, tenant: string) =>
+  Object.hasOwn(tenants, tenant) ? tenants[tenant] : undefined;
+
+/** Sections that the tenant does not inherit; none for `default`, which is the installation. */
+export function ownSections(config: Config, tenant: string): readonly TenantSection[] {
+  const own = tenantOf(config, tenant);
+  return own === undefined ? [] : tenantSections.filter((name) => own[name] !== undefined);
+}
+
+/** Tenants with anything of their own, in the file's order. */
+export const tenantsWithOwn = (config: Config): readonly string[] =>
+  Object.keys(config.tenants).filter(
+    (tenant) =>
+      ownSections(config, tenant).length > 0 || config.tenants[tenant]?.workspaces !== undefined,
+  );
+
+/** The whole configuration as the tenant has it; the same object where all is inherited. */
+export function tenantConfig(config: Config, tenant: string): Config {
+  const own = tenantOf(config, tenant);
+  if (own === undefined) return config;
+  const { agents, models, tools, messages, budget, hooks, skills, workspaces } = own;
+  const folder = join(config.home, 'tenants', tenant);
+  const { runtime } = config;
+  return {
+    ...config,
+    ...(agents && { agents }),
+    ...(models && { models }),
+    ...(tools && { tools }),
+    ...(messages && { messages }),
+    ...(budget && { budget }),
+    ...(hooks && { hooks: { folder: join(folder, 'hooks'), ...hooks } }),
+    ...(skills && { skills: { folder: join(folder, 'skills'), ...skills } }),
+    ...(workspaces && {
+      runtime: { ...runtime, workspaces: { ...runtime.workspaces, ...workspaces } },
+    }),
+  };
+}
