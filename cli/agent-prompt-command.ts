@@ -2,12 +2,11 @@
 import { type Command } from 'commander';
 import type { AgentPromptOptions } from './agent-prompt.ts';
 import type { AgentWorkspaceOptions } from './agent-workspace.ts';
-import { examples, type Finish } from './command-parts.ts';
+import { examples, type Finish, withTenantOf } from './command-parts.ts';
 
 /** Options that both have are read by the command above; `optsWithGlobals` has them. */
 export function addAgentPrompt(agent: Command, finish: Finish): void {
-  agent
-    .command('prompt')
+  withTenantOf(agent.command('prompt'))
     .description('print what the agent’s models are told, as the next run would be')
     .option('--explain', 'a table of its sources instead: how much of each, what is missing')
     .addHelpText(
@@ -25,8 +24,7 @@ export function addAgentPrompt(agent: Command, finish: Finish): void {
 }
 
 export function addAgentWorkspace(agent: Command, finish: Finish): void {
-  agent
-    .command('workspace')
+  withTenantOf(agent.command('workspace'))
     .description('print the folder of the agent’s files; it is made when there is none')
     .addHelpText(
       'after',

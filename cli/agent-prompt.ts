@@ -11,11 +11,11 @@ import { type Config, defaultAgent, resolveAgents } from '../runtime/config/inde
 import type { Peeked } from '../runtime/index.ts';
 import { isClustered, notAFolder, workspaceFolder } from './agent-workspace.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { loadForTenant, type TenantOptions } from './options.ts';
 import { printJson, table } from './output.ts';
 import { untilSignal } from './signals.ts';
 
-export type AgentPromptOptions = CommonOptions & {
+export type AgentPromptOptions = TenantOptions & {
   readonly agent?: string;
   readonly session?: string;
   readonly explain?: boolean;
@@ -23,7 +23,7 @@ export type AgentPromptOptions = CommonOptions & {
 
 /** @throws TroupeError for an agent that there is not, and UNAVAILABLE as workspaces do */
 export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
-  const { config } = await loadFrom(options);
+  const { config, installation } = await loadForTenant(options);
   const [crews, hooks, settings, keys, effects] = await Promise.all([
     import('../compose/crew.ts'),
     import('../compose/hooks.ts'),
@@ -38,17 +38,24 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   };
   const given = { sessionKey: options.session, agentId: options.agent };
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
-  const quiet = { ...config, log: { ...config.log, level: 'warn' as const } };
-  const crew = await hooks.withHooks(config, crews.hire(quiet));
-  const resolved = crew.agents.find(({ id }) => id === agentId)!;
-  const about = { tenant: crews.TENANT, agentId, sessionKey };
-  const folder = workspaceFolder(config, address(crews.TENANT, 'agent', agentId));
+  const { tenant = crews.TENANT } = options;
+  const quiet = { ...installation, log: { ...config.log, level: 'warn' as const } };
+  const crew = await hooks.withHooks(quiet, crews.hire(quiet));
+  const { agents, services } = crews.partsFor(crew, tenant);
+  const resolved = agents.find(({ id }) => id === agentId)!;
+  const about = { tenant, agentId, sessionKey };
+  const folder = workspaceFolder(config, address(tenant, 'agent', agentId));
   if (folder === undefined && !isClustered(config)) throw notAFolder(agentId);
   const workspaces = await peekingOf(config, folder);
   try {
     const prompt = await effects.promptFor(
       { ...about, settings: settings.settingsOf(resolved) },
-      { services: crew.services, peek: workspaces.peek, now: () => Date.now() },
+      {
+        services,
+        actor: address(tenant, 'session', sessionKey),
+        peek: workspaces.peek,
+        now: () => Date.now(),
+      },
       about,
     );
     print({ agentId, sessionKey, ...(folder && { workspace: folder }), ...prompt }, options);

@@ -10,14 +10,14 @@ import { TroupeError } from '../protocols/errors.ts';
 import { type Config, defaultAgent, natsServers, resolveAgents } from '../runtime/config/index.ts';
 import { folderNameOf } from '../runtime/workspaces/name.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { loadForTenant, type TenantOptions } from './options.ts';
 import { printJson } from './output.ts';
 
-export type AgentWorkspaceOptions = CommonOptions & { readonly agent?: string };
+export type AgentWorkspaceOptions = TenantOptions & { readonly agent?: string };
 
 /** Prints the folder, and makes it where troupe itself would: not on a volume of a cluster. */
 export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<number> {
-  const { config } = await loadFrom(options);
+  const { config } = await loadForTenant(options);
   const agentId = options.agent ?? defaultAgent(config).id;
   const known = resolveAgents(config).map(({ id }) => id);
   if (!known.includes(agentId)) {
@@ -25,7 +25,7 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
     throw new TroupeError('INVALID_ARGUMENT', message);
   }
   const { TENANT } = await import('../compose/crew.ts');
-  const folder = workspaceFolder(config, address(TENANT, 'agent', agentId));
+  const folder = workspaceFolder(config, address(options.tenant ?? TENANT, 'agent', agentId));
   if (folder === undefined) throw notAFolder(agentId);
   if (!isClustered(config)) await mkdir(folder, { recursive: true, mode: 0o700 });
   if (options.json) printJson({ agentId, folder });

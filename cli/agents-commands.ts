@@ -2,7 +2,14 @@
 import { type Command, Option } from 'commander';
 import type { AgentsListOptions } from './agents.ts';
 import type { AgentsPolicyOptions } from './agents-policy.ts';
-import { examples, type Finish, withClient, withConfig, withJson } from './command-parts.ts';
+import {
+  examples,
+  type Finish,
+  withClient,
+  withConfig,
+  withJson,
+  withTenantOf,
+} from './command-parts.ts';
 
 export function addAgentsCommands(program: Command, finish: Finish): void {
   const agents = program.command('agents').description('the agents that are registered');
@@ -15,7 +22,7 @@ export function addAgentsCommands(program: Command, finish: Finish): void {
     .action(async (options: AgentsListOptions) => {
       finish(await (await import('./agents.ts')).list(options));
     });
-  withJson(withConfig(agents.command('policy')))
+  withTenantOf(withJson(withConfig(agents.command('policy'))))
     .argument('[from]', 'the acting agent; default each of them')
     .argument('[to]', 'the other agent; default each of them')
     .description('who may find, read, write to and start whom, and which key says no; asks nobody')

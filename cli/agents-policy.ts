@@ -9,10 +9,10 @@ import type { Access, Verdict } from '../actors/agent/policy/talk.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { loadForTenant, type TenantOptions } from './options.ts';
 import { printJson, table } from './output.ts';
 
-export type AgentsPolicyOptions = CommonOptions & {
+export type AgentsPolicyOptions = TenantOptions & {
   /** last part of the acting session's key; default the main one */
   readonly session?: string;
 };
@@ -39,7 +39,7 @@ export async function agentsPolicy(
   to: string | undefined,
   options: AgentsPolicyOptions,
 ): Promise<number> {
-  const { config } = await loadFrom(options);
+  const { config } = await loadForTenant(options);
   const policies = await policiesOf(config, { from, to, session: options.session });
   if (options.json) printJson({ policies });
   else process.stdout.write(policies.map(textOf).join('\n'));

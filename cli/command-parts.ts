@@ -29,6 +29,10 @@ export const withJson = (command: Command) => command.option('--json', 'print JS
 export const withClient = (command: Command) =>
   withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
 
+/** Of commands that read the configuration and ask no gateway. */
+export const withTenantOf = (command: Command) =>
+  command.option('--tenant <name>', 'as the configuration of this tenant says; default `default`');
+
 export const withTenant = (command: Command) =>
   command.option('--tenant <name>', 'tenant; default that of the gateway');
 

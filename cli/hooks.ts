@@ -4,13 +4,13 @@ import type { HookEvent, HookName } from '../actors/agent/hooks/hooks.ts';
 import { hookNamesOf, loadHooks } from '../actors/agent/hooks/load.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, loadFrom } from './options.ts';
+import { loadForTenant, type TenantOptions } from './options.ts';
 import { printJson, table } from './output.ts';
 
-export type HooksTestOptions = CommonOptions & { readonly event?: string; readonly only?: string };
+export type HooksTestOptions = TenantOptions & { readonly event?: string; readonly only?: string };
 
 /** Exit code 1 when a file can not be loaded. */
-export async function list(options: CommonOptions): Promise<number> {
+export async function list(options: TenantOptions): Promise<number> {
   const { folder, found } = await folderOf(options);
   const { faults } = found;
   const row = (state: string) => (one: { readonly file: string; readonly module: HookModule }) => ({
@@ -54,7 +54,7 @@ export async function test(hook: string, options: HooksTestOptions): Promise<num
     throw new TroupeError('NOT_FOUND', `${who} in ${folder} handles ${name}: troupe hooks list`);
   }
   const event = await eventOf(name, options.event);
-  const { result, failures } = await called(name, event, modules);
+  const { result, failures } = await called(name, event, modules, options.tenant ?? 'default');
   const names = modules.map((module) => module.name);
   if (options.json) printJson({ hook: name, modules: names, event, result, failures });
   else {
@@ -66,14 +66,16 @@ export async function test(hook: string, options: HooksTestOptions): Promise<num
   return failures.length > 0 ? exitCodes.failure : exitCodes.ok;
 }
 
-const ABOUT = { tenant: 'default', agentId: 'main', sessionKey: 'agent:main:main', runId: 'test' };
+const SAMPLE_RUN = { agentId: 'main', sessionKey: 'agent:main:main', runId: 'test' };
 
 /** As in a run; a refusal of one that fails closed is among the failures. */
 async function called<Name extends HookName>(
   name: Name,
   event: HookEvent<Name>,
   modules: readonly HookModule[],
+  tenant: string,
 ) {
+  const about = { tenant, ...SAMPLE_RUN };
   const { createHooks } = await import('../actors/agent/hooks/create-hooks.ts');
   const failures: string[] = [];
   const hooks = createHooks({
@@ -82,9 +84,9 @@ async function called<Name extends HookName>(
   });
   const result = await (name === 'tool_result_persist'
     ? Promise.resolve().then(() => ({
-        result: hooks.persisted(event as HookEvent<'tool_result_persist'>, ABOUT),
+        result: hooks.persisted(event as HookEvent<'tool_result_persist'>, about),
       }))
-    : hooks.run(name, event, ABOUT)
+    : hooks.run(name, event, about)
   ).catch((error: unknown) => {
     if (failures.length === 0) throw error;
     return undefined;
@@ -112,8 +114,8 @@ async function stdinText(): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function folderOf(options: CommonOptions) {
-  const { config } = await loadFrom(options);
+async function folderOf(options: TenantOptions) {
+  const { config } = await loadForTenant(options);
   const { hooksFolder } = await import('../compose/hooks.ts');
   const folder = hooksFolder(config);
   return { folder, found: await loadHooks({ folder, disabled: config.hooks.disabled }) };

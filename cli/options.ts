@@ -44,6 +44,31 @@ export async function loadFrom(
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 
+/** Of commands that look at the configuration of one tenant. */
+export type TenantOptions = CommonOptions & { readonly tenant?: string };
+
+/**
+ * The configuration as the tenant has it; without a tenant that of the installation.
+ * @throws ConfigError; TroupeError NOT_FOUND for a tenant that is not configured
+ */
+export async function loadForTenant({
+  tenant,
+  ...options
+}: TenantOptions): Promise<{ readonly config: Config; readonly installation: Config }> {
+  const { config: installation } = await loadFrom(options);
+  if (tenant === undefined || tenant === 'default') return { config: installation, installation };
+  const [{ tenantConfig }, { TroupeError }] = await Promise.all([
+    import('../runtime/config/index.ts'),
+    import('../protocols/errors.ts'),
+  ]);
+  const { tenants } = installation;
+  if (!Object.hasOwn(tenants, tenant)) {
+    const names = ['default', ...Object.keys(tenants)].join(', ');
+    throw new TroupeError('NOT_FOUND', `no tenant ${tenant} is configured; there are ${names}`);
+  }
+  return { config: tenantConfig(installation, tenant), installation };
+}
+
 /** Host and port where clients on this machine find the gateway of a configuration. */
 export async function addressOf(config: Config): Promise<string> {
   const { bindHost } = await import('../runtime/config/index.ts');

@@ -19,14 +19,14 @@ import {
 import { registryBeat } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { Attendance } from './attendance.ts';
-import { askOf, type Crew, hire, TENANT } from './crew.ts';
+import { askOf, closeCrew, type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
-import { seed } from './settings.ts';
+import { seed, seedTenants } from './settings.ts';
 import { createSetup } from './setup/create-setup.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
-import { tenancyOf } from './tenants.ts';
+import { allServices } from './tenant-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -77,7 +77,7 @@ export async function startWorker(config: Config, options: NodeOptions): Promise
   const stop = async () => {
     beat.close();
     await system.stop();
-    await crew.services.tools.close();
+    await closeCrew(crew);
     await metrics?.close();
     attendance.close();
   };
@@ -107,8 +107,7 @@ export async function startClusterGateway(
     const seeded = seed(system, crew, signal);
     // A first message must find its agent configured; in an older cluster it does without us.
     if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
-    for (const tenant of tenancyOf(config).tenants)
-      if (tenant !== TENANT) void seed(system, crew, signal, tenant);
+    void seedTenants(system, crew, signal);
     options.signal.throwIfAborted();
     const { file } = options;
     const setup = createSetup({ config, crew, system, workspaces, file, clustered: true });
@@ -185,7 +184,7 @@ async function joinCluster(
   { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
   options: Joining,
 ): Promise<Joined> {
-  const { log, options: system, services } = crew;
+  const { log, options: system } = crew;
   const { nats, cluster } = config;
   const { ports, name } = await openPorts(config, role, crew, options);
   try {
@@ -195,12 +194,11 @@ async function joinCluster(
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
-      services: {
-        ...services,
+      services: allServices(crew, crew.tenants, {
         ...tasks.services,
         ...(role === 'worker' ? { node: name } : {}),
         ask: askOf(() => opening),
-      },
+      }),
       workspaces,
       env: nats.env,
       cluster: {

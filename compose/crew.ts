@@ -1,44 +1,28 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
 import type { Logger } from 'pino';
-import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
-import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
 import type { AgentServices } from '../actors/agent/services.ts';
-import { builtInTools } from '../actors/agent/tools/built-in.ts';
-import { createReadingTools } from '../actors/agent/tools/reading-tools.ts';
-import { createToolRegistry } from '../actors/agent/tools/registry.ts';
-import type { SessionFacts } from '../actors/agent/tools/session-status.ts';
-import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
-import type { Setup } from '../channels/index.ts';
-import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
-import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
+import type { Config } from '../runtime/config/index.ts';
+import type { System, SystemOptions } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
-import { settingsOf } from './agent-settings.ts';
-import { hostToolsOf } from './host-tools.ts';
 import { createLog } from './log.ts';
-import { LogRing } from './setup/log-ring.ts';
-import { nodeToolsOf } from './node-tools.ts';
 import { labelsOf } from './observed.ts';
-import { skillsFolderOf } from './skills.ts';
+import { LogRing } from './setup/log-ring.ts';
 import { assertStartable } from './start-rules.ts';
-import { talkRulesOf } from './talk-rules.ts';
-import { webToolsOf } from './web-tools.ts';
+import { closeTools, installationParts, type TenantParts, tenantParts } from './tenant-parts.ts';
 
 /** Whoever comes through the doors of this version. */
 export const TENANT = 'default';
 
-export type Crew = {
+/** With the parts of the installation, which the tenant `default` and those that inherit have. */
+export type Crew = TenantParts & {
+  /** parts of tenants that have sections of their own; the others have those above */
+  readonly tenants: ReadonlyMap<string, TenantParts>;
   readonly log: Logger;
   /** the last lines of `log` */
   readonly ring: LogRing;
-  /** of a process with a gateway, for the people at it */
-  readonly setup?: Setup;
   readonly metrics: Metrics;
-  readonly agents: readonly ResolvedAgent[];
-  readonly fallbackModel: string;
-  /** all that agents need but `ask`, which is the system's */
-  readonly services: Omit<AgentServices, 'ask'>;
   readonly options: Pick<
     SystemOptions,
     | 'actors'
@@ -51,6 +35,10 @@ export type Crew = {
   >;
 };
 
+/** What a tenant's agents go by: the one way from a tenant to its agents, models and tools. */
+export const partsFor = (crew: Pick<Crew, keyof TenantParts | 'tenants'>, tenant: string) =>
+  crew.tenants.get(tenant) ?? crew;
+
 /**
  * `clustered`: for a process of a cluster; default false. `ownTools`: beside those that ship.
  * @throws ConfigError as `startRules` say; Error when two tools share a name
@@ -59,37 +47,15 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
   assertStartable(config);
   const ring = new LogRing();
   const log = createLog(config.log.level, ring);
-  const catalog = createModelCatalog(config.models, {
-    env: process.env,
-    clock: systemClock,
-    ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
-  });
-  const agents = resolveAgents(config);
-  const services: Crew['services'] = {
-    catalog,
-    tools: createToolRegistry([
-      ...builtInTools,
-      ...createReadingTools(sessionFacts(catalog, agents)),
-      ...createTalkTools(),
-      ...hostToolsOf(config, clustered),
-      ...webToolsOf(config),
-      ...nodeToolsOf(config),
-      ...ownTools,
-    ]),
-    hooks: createHooks(),
-    talk: talkRulesOf(config),
-    skillsFolder: skillsFolderOf(config),
-    skillsEnv: config.skills.env,
-  };
+  const shared = installationParts(config, { clustered, ownTools });
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
   const metrics = createMetrics();
   return {
+    ...shared,
+    tenants: tenantParts(config, shared, { clustered, ownTools }),
     log,
     ring,
     metrics,
-    agents,
-    fallbackModel: catalog.defaultModel(),
-    services,
     options: {
       actors: shippedActors(),
       supervisor: rootAddress(TENANT),
@@ -101,6 +67,10 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
     },
   };
 }
+
+/** Ends what the tools of all tenants left running. */
+export const closeCrew = (crew: Crew): Promise<void> =>
+  closeTools([crew, ...crew.tenants.values()]);
 
 /**
  * Messages that tools send. They wait for the system: what a run did when its process died goes on
@@ -114,26 +84,3 @@ export const askOf =
 /** How long a tool waits for an actor, unless it says otherwise. */
 const ASK_MS = 30_000;
 const AGENTS = { sub: 'agents', roles: [] };
-
-/** What agents are told of sessions that the rows do not say. */
-function sessionFacts(catalog: ModelCatalog, agents: readonly ResolvedAgent[]): SessionFacts {
-  const settings = new Map(agents.map((agent) => [agent.id, settingsOf(agent)]));
-  return {
-    fallbackModel: catalog.defaultModel(),
-    settingsOf: (agentId) => settings.get(agentId),
-    windowOf(model) {
-      try {
-        return catalog.resolve(model).model.contextWindow;
-      } catch {
-        return undefined;
-      }
-    },
-  };
-}
-
-function offlinePace(text: string | undefined): { offlineTokensPerSecond?: number } {
-  const pace = Number(text);
-  return text !== undefined && Number.isFinite(pace) && pace >= 0
-    ? { offlineTokensPerSecond: pace }
-    : {};
-}

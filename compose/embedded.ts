@@ -3,14 +3,14 @@ import { rootAddress } from '../actors/index.ts';
 import { errorData } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
-import { askOf, hire, TENANT } from './crew.ts';
+import { askOf, closeCrew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
 import { createSetup } from './setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
 import { workspacesOf } from './workspaces.ts';
 import { START_MS, startRoot, startTenants, SYSTEM } from './settings.ts';
-import { tenancyOf } from './tenants.ts';
+import { allServices } from './tenant-parts.ts';
 
 export type Troupe = {
   /** of the page, without a secret */
@@ -41,7 +41,7 @@ export async function startTroupe(
   const opening: Promise<System> = createSystem({
     ...ports,
     ...crew.options,
-    services: { ...crew.services, ...tasks.services, ask: askOf(() => opening) },
+    services: allServices(crew, crew.tenants, { ...tasks.services, ask: askOf(() => opening) }),
     shards: runtime.shards,
     workspaces,
   });
@@ -49,7 +49,7 @@ export async function startTroupe(
   const stopSystem = async () => {
     await system.tell(rootAddress(TENANT), { type: 'root.drain' }, { principal: SYSTEM });
     await system.stop();
-    await crew.services.tools.close();
+    await closeCrew(crew);
   };
   try {
     // Before doors open: a first message must find its agent configured. A root that is out of
@@ -58,7 +58,7 @@ export async function startTroupe(
     await startRoot(system, agents, START_MS).catch((error: unknown) =>
       log.error({ alarm: true }, errorData(error).message),
     );
-    await startTenants(system, crew, tenancyOf(config).tenants);
+    await startTenants(system, config, log);
     const setup = createSetup({ config, crew, system, workspaces, file, clustered: false });
     const gateway = await openGateway(config, system, { ...crew, setup }, tasks);
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Gateway, startGateway } from '../channels/index.ts';
+import { type Gateway, type Setup, startGateway, type TenantFace } from '../channels/index.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
@@ -10,7 +10,7 @@ import type { Payloads } from '../channels/gateway/device-book.ts';
 import { whoisByTailscale } from '../channels/gateway/tailscale.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
-import { type Crew, TENANT } from './crew.ts';
+import { type Crew, partsFor, TENANT } from './crew.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { doorHooks, toldTo } from './hooks.ts';
 import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
@@ -23,17 +23,16 @@ import packageJson from '../package.json' with { type: 'json' };
 export async function openGateway(
   config: Config,
   system: System,
-  crew: Crew,
+  crew: GatewayCrew,
   tasks: TaskParts,
   cluster?: ClusterDoor,
 ): Promise<Gateway> {
   crew.metrics.watch(system, cluster?.node);
   const open = async (routes: readonly Route[]): Promise<Gateway> => {
-    const heard = await toldTo(
-      crew.services.hooks,
-      TENANT,
-      await listen(config, system, crew, routes, payloadFiles(tasks)),
-    );
+    let heard = await listen(config, system, crew, routes, payloadFiles(tasks));
+    for (const [tenant, { services }] of [[TENANT, crew] as const, ...crew.tenants])
+      if (tenant === TENANT || services.hooks !== crew.services.hooks)
+        heard = await toldTo(services.hooks, tenant, heard);
     return publishedBy(config.gateway.tailscale, heard, crew.log);
   };
   if (!config.a2a.enabled) return open([]);
@@ -58,14 +57,17 @@ export async function openGateway(
   }
 }
 
+/** A crew with what people at the gateway may look at and change, by tenant. */
+export type GatewayCrew = Crew & { readonly setup?: (tenant: string) => Setup };
+
 function listen(
   config: Config,
   system: System,
-  { agents, fallbackModel, log, services, setup }: Crew,
+  crew: GatewayCrew,
   routes: readonly Route[],
   payloads: Payloads,
 ): Promise<Gateway> {
-  const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
+  const home = faceOf(crew, TENANT);
   return startGateway({
     payloads,
     routes,
@@ -76,6 +78,25 @@ function listen(
     tenant: TENANT,
     tenancy: tenancyOf(config),
     whois: whoisByTailscale(config.gateway.tailscale.binary, systemClock),
+    ...home,
+    // A spread would read the agents once and for all.
+    get agents() {
+      return home.agents;
+    },
+    ofTenant: (tenant) => (tenant === TENANT ? home : faceOf(crew, tenant)),
+    version: packageJson.version,
+    ...pageFolder(),
+    log: crew.log,
+    clock: systemClock,
+  });
+}
+
+/** What the gateway shows and asks for one tenant. */
+function faceOf(crew: GatewayCrew, tenant: string): TenantFace {
+  const { config, agents, fallbackModel, services } = partsFor(crew, tenant);
+  const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
+  const setup = crew.setup?.(tenant);
+  return {
     defaultAgentId: defaultAgent(config).id,
     mainKey: config.session.mainKey,
     models: services.catalog,
@@ -84,12 +105,9 @@ function listen(
     get agents() {
       return setup?.agents.cards() ?? configured;
     },
-    version: packageJson.version,
-    ...pageFolder(),
-    ...doorHooks(services.hooks, TENANT),
-    log,
-    clock: systemClock,
-  });
+    ...(setup ? { setup } : {}),
+    ...doorHooks(services.hooks, tenant),
+  };
 }
 
 /** Long answers of nodes, in the bucket that tasks use for their files. */

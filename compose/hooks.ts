@@ -3,37 +3,63 @@ import { join } from 'node:path';
 import { createHooks, type HookFailure } from '../actors/agent/hooks/create-hooks.ts';
 import type { HookAbout, Hooks } from '../actors/agent/hooks/hooks.ts';
 import { type HookFault, loadHooks } from '../actors/agent/hooks/load.ts';
-import type { Gateway, GatewayOptions } from '../channels/index.ts';
+import type { Gateway, TenantFace } from '../channels/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import type { Config } from '../runtime/config/index.ts';
+import { type Config, ownSections } from '../runtime/config/index.ts';
 import type { Crew } from './crew.ts';
+import type { TenantParts } from './tenant-parts.ts';
 
 export const hooksFolder = ({ home, hooks }: Config): string => hooks.folder ?? join(home, 'hooks');
 
 /**
- * The crew with the hooks of its configuration. Files that can not be loaded are told of.
+ * The crew with the hooks of its configuration and of each tenant that has hooks of its own. Files
+ * that can not be loaded are reported.
  * @throws TroupeError INVALID_ARGUMENT when they are, and `hooks.required` says that they may not
  */
 export async function withHooks(config: Config, crew: Crew): Promise<Crew> {
+  const failures = { count: 0 };
+  const hooks = await hooksOf(config, crew, failures);
+  const tenants = await Promise.all(
+    [...crew.tenants].map(async ([tenant, parts]): Promise<[string, TenantParts]> => {
+      const isOwn = ownSections(config, tenant).includes('hooks');
+      const own = isOwn ? await hooksOf(parts.config, crew, failures, tenant) : hooks;
+      return [tenant, withOwn(parts, own)];
+    }),
+  );
+  const all = [hooks, ...tenants.map(([, { services }]) => services.hooks)];
+  if (all.some((one) => one !== undefined && one.names().length > 0))
+    crew.metrics.gauge(
+      'troupe_hook_failures',
+      'Hooks of this process that threw, were late or answered what they may not, since its start',
+      () => failures.count,
+    );
+  return { ...crew, ...withOwn(crew, hooks), tenants: new Map(tenants) };
+}
+
+const withOwn = <Parts extends TenantParts>(parts: Parts, hooks: Hooks | undefined): Parts =>
+  hooks === undefined ? parts : { ...parts, services: { ...parts.services, hooks } };
+
+/** Undefined when the folder has none. */
+async function hooksOf(
+  config: Config,
+  { log }: Pick<Crew, 'log'>,
+  failures: { count: number },
+  tenant?: string,
+): Promise<Hooks | undefined> {
   const folder = hooksFolder(config);
   const { loaded, faults } = await loadHooks({ folder, disabled: config.hooks.disabled });
   if (faults.length > 0 && config.hooks.required) throw notLoaded(faults);
+  const of = tenant === undefined ? {} : { tenant };
   for (const { file, why } of faults)
-    crew.log.error({ alarm: true }, `hooks: ${file} is left out: ${why}`);
-  if (loaded.length === 0) return crew;
-  let failures = 0;
-  crew.metrics.gauge(
-    'troupe_hook_failures',
-    'Hooks of this process that threw, were late or answered what they may not, since its start',
-    () => failures,
-  );
+    log.error({ alarm: true, ...of }, `hooks: ${file} is left out: ${why}`);
+  if (loaded.length === 0) return undefined;
   const hooks = createHooks({
     modules: loaded.map(({ module }) => module),
-    onFailure: () => failures++,
-    report: (failure) => crew.log.warn({ alarm: true, ...factsOf(failure) }, failure.why),
+    onFailure: () => failures.count++,
+    report: (failure) => log.warn({ alarm: true, ...of, ...factsOf(failure) }, failure.why),
   });
-  crew.log.info({ folder, hooks: hooks.names() }, `hooks: ${loaded.length} loaded`);
-  return { ...crew, services: { ...crew.services, hooks } };
+  log.info({ folder, ...of, hooks: hooks.names() }, `hooks: ${loaded.length} loaded`);
+  return hooks;
 }
 
 const notLoaded = (faults: readonly HookFault[]): TroupeError =>
@@ -54,7 +80,7 @@ const factsOf = ({ module, hook, about, untold }: HookFailure) => ({
 export const doorHooks = (
   hooks: Hooks,
   tenant: string,
-): Pick<GatewayOptions, 'onCommand' | 'onMessage'> => ({
+): Pick<TenantFace, 'onCommand' | 'onMessage'> => ({
   ...(hooks.has('command') && {
     onCommand: (command, about) => hooks.run('command', command, { ...about, tenant }),
   }),

@@ -9,11 +9,16 @@ import type { AgentSettings } from '../protocols/agent.ts';
 import { errorData, TroupeError } from '../protocols/errors.ts';
 import type { RootStarted } from '../protocols/supervision.ts';
 import { createRegistry } from '../runtime/actor/registry.ts';
-import { type Config, type ResolvedAgent, resolveAgents } from '../runtime/config/index.ts';
+import {
+  type Config,
+  type ResolvedAgent,
+  resolveAgents,
+  tenantConfig,
+} from '../runtime/config/index.ts';
 import { Door, type DoorOptions } from '../runtime/door.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
-import { type Crew, TENANT } from './crew.ts';
+import { type Crew, partsFor, TENANT } from './crew.ts';
 import { tenancyOf } from './tenants.ts';
 
 export const SYSTEM = { sub: 'system', roles: ['operator'] };
@@ -37,8 +42,9 @@ export const startRoot = (
 /** What the root has journaled; of a root that has nothing yet, nothing. @throws TroupeError */
 export const currentSettings = async (
   system: Pick<System, 'ask'>,
+  tenant = TENANT,
 ): Promise<readonly AgentSettings[]> =>
-  (await startWith(system, [], START_MS, { seed: true })).settings;
+  (await startWith(system, [], START_MS, { seed: true, tenant })).settings;
 
 /** The same with settings that are made already. @throws TroupeError as startRoot */
 export async function startWith(
@@ -62,35 +68,49 @@ export async function startWith(
   );
 }
 
-/** The agents of every other tenant, which are the same; one that fails is in the log. */
+/** Starts the roots of other tenants with their agents; one that fails is in the log. */
 export async function startTenants(
   system: Pick<System, 'ask'>,
-  { agents, log }: Pick<Crew, 'agents' | 'log'>,
-  tenants: readonly string[],
+  config: Config,
+  log: Crew['log'],
+  isMeant: (tenant: string) => boolean = () => true,
 ): Promise<void> {
-  const others = tenants.filter((tenant) => tenant !== TENANT);
+  const tenants = otherTenants(config).filter(isMeant);
   await Promise.all(
-    others.map((tenant) =>
-      startRoot(system, agents, START_MS, { tenant }).catch((error: unknown) =>
+    tenants.map((tenant) =>
+      startRoot(system, agentsOf(config, tenant), START_MS, { tenant }).catch((error: unknown) =>
         log.error({ alarm: true, tenant }, errorData(error).message),
       ),
     ),
   );
 }
 
+const otherTenants = (config: Config): readonly string[] =>
+  tenancyOf(config).tenants.filter((tenant) => tenant !== TENANT);
+
+const agentsOf = (config: Config, tenant: string): readonly ResolvedAgent[] =>
+  resolveAgents(tenantConfig(config, tenant));
+
+/** As `seed`, of every other tenant. */
+export const seedTenants = (system: System, crew: Crew, signal: AbortSignal): Promise<unknown> =>
+  Promise.all(otherTenants(crew.config).map((tenant) => seed(system, crew, signal, tenant)));
+
 /** Gives a new cluster its settings, and says when an older one has others. Never rejects. */
 export async function seed(
   system: System,
-  { agents, log }: Crew,
+  crew: Crew,
   signal: AbortSignal,
   tenant = TENANT,
 ): Promise<void> {
+  const { log } = crew;
+  const { agents } = partsFor(crew, tenant);
   for (let tries = 1; !signal.aborted; tries++) {
     try {
       const { settings } = await startRoot(system, agents, SEED_AGAIN_MS, { seed: true, tenant });
       if (!sameSettings(settings, agents.map(settingsOf))) {
         log.warn(
-          'the agents of this configuration are not those of the cluster, which stay as they are; ' +
+          `the agents of this configuration${tenant === TENANT ? '' : ` for the tenant ${tenant}`} are ` +
+            'not those of the cluster, which stay as they are; ' +
             'to give them to the cluster: troupe config apply --nats URL --config FILE',
         );
       }
@@ -135,10 +155,9 @@ export async function applySettings(
   });
   try {
     const ask: System['ask'] = (to, event, options) => door.ask(to, event, options);
-    const agents = resolveAgents(config);
-    const others = tenancyOf(config).tenants.filter((tenant) => tenant !== TENANT);
-    for (const tenant of others) await startRoot({ ask }, agents, START_MS, { tenant });
-    return await startRoot({ ask }, agents, START_MS);
+    for (const tenant of otherTenants(config))
+      await startRoot({ ask }, agentsOf(config, tenant), START_MS, { tenant });
+    return await startRoot({ ask }, resolveAgents(config), START_MS);
   } finally {
     door.close();
   }

@@ -12,6 +12,8 @@ import {
   ConfigError,
   type ConfigFinding,
   type ConfigRule,
+  findingsOf,
+  ownSections,
   showPointer,
 } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
@@ -21,7 +23,7 @@ export const startRules: readonly ConfigRule[] = [knownModels, matchingPatterns]
 
 /** @throws ConfigError with every problem, for a configuration that was not loaded from a file */
 export function assertStartable(config: Config): void {
-  const findings = startRules.flatMap((rule) => rule(config));
+  const findings = findingsOf(startRules, config);
   if (findings.length === 0) return;
   throw new ConfigError(
     findings.map(({ pointer, ...rest }) => ({ path: showPointer(pointer), ...rest })),
@@ -36,8 +38,8 @@ const placesOf = ({ agents: { defaults, agents } }: Config): readonly Place[] =>
 ];
 
 /** Every model that an agent names, fallbacks included. */
-export function knownModels(config: Config): ConfigFinding[] {
-  const made = catalogOf(config);
+export function knownModels(config: Config, tenant?: string): ConfigFinding[] {
+  const made = catalogOf(config, tenant);
   if ('finding' in made) return [made.finding];
   const names = placesOf(config).flatMap(([pointer, { model, fallbacks = [] }]) => [
     ...(model === undefined ? [] : [[`${pointer}/model`, model] as const]),
@@ -49,12 +51,18 @@ export function knownModels(config: Config): ConfigFinding[] {
   });
 }
 
+/** Keys in the environment are the installation's: providers of a tenant's own do not get them. */
+export const keysFromEnvironment = (config: Config, tenant = 'default'): NodeJS.ProcessEnv =>
+  ownSections(config, tenant).includes('models') ? {} : process.env;
+
 /** A key or header that no HTTP header may carry is found as the catalog is made. */
-const catalogOf = ({
-  models,
-}: Config): { readonly catalog: ModelCatalog } | { readonly finding: ConfigFinding } => {
+const catalogOf = (
+  config: Config,
+  tenant?: string,
+): { readonly catalog: ModelCatalog } | { readonly finding: ConfigFinding } => {
   try {
-    return { catalog: createModelCatalog(models, { env: process.env, clock: systemClock }) };
+    const env = keysFromEnvironment(config, tenant);
+    return { catalog: createModelCatalog(config.models, { env, clock: systemClock }) };
   } catch (error) {
     return { finding: { pointer: '/models/providers', message: errorData(error).message } };
   }

@@ -1,7 +1,8 @@
 /** Where the files of actors are kept, by configuration and by the form of the process. */
 import { join } from 'node:path';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
-import type { Config } from '../runtime/config/index.ts';
+import { type Address, parseAddress } from '../protocols/address.ts';
+import { type Config, tenantConfig } from '../runtime/config/index.ts';
 import { folderWorkspaces } from '../runtime/workspaces/folder.ts';
 import { syncedWorkspaces } from '../runtime/workspaces/synced.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
@@ -14,15 +15,32 @@ export type WorkspacesFor = {
 };
 
 /**
- * A folder of one process can be made. One that several machines share must be there already: an
+ * Of all tenants; one with a path of its own has its files there and nowhere else. A folder of one
+ * process can be made. One that several machines share must be there already: an
  * empty folder in its place would be a volume that is not mounted.
  */
-export function workspacesOf(
-  { home, runtime: { workspaces } }: Config,
-  { blobs, cell, node }: WorkspacesFor,
-): Workspaces {
+export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces {
+  const shared = workspacesIn(config, options);
+  const own = new Map<string, Workspaces>();
+  for (const tenant of Object.keys(config.tenants))
+    if (config.tenants[tenant]?.workspaces !== undefined)
+      own.set(tenant, workspacesIn(tenantConfig(config, tenant), options));
+  if (own.size === 0) return shared;
+  const of = (actor: Address): Workspaces => own.get(parseAddress(actor).tenant) ?? shared;
+  return {
+    open: (actor, how) => of(actor).open(actor, how),
+    peek: (actor, ...about) => of(actor).peek(actor, ...about),
+  };
+}
+
+/** Where troupe keeps the folders of workspaces, or its copies of them. */
+export const workspacesRoot = ({ home, runtime: { workspaces } }: Config): string =>
+  workspaces.path ?? join(home, 'workspaces');
+
+function workspacesIn(config: Config, { blobs, cell, node }: WorkspacesFor): Workspaces {
+  const { workspaces } = config.runtime;
   const provider = providerOf(workspaces, node !== undefined);
-  const root = workspaces.path ?? join(home, 'workspaces');
+  const root = workspacesRoot(config);
   return provider === 'folder'
     ? folderWorkspaces({ root, cell, create: node === undefined })
     : syncedWorkspaces({ blobs, cell, cacheFolder: join(root, node ?? 'local') });

@@ -14,7 +14,7 @@ import { DeviceGuard } from './device-guard.ts';
 import type { Door } from './door.ts';
 import { HealthBook } from './health-book.ts';
 import { MessageCounts } from './message-counts.ts';
-import type { GatewayOptions } from './options.ts';
+import type { GatewayOptions, TenantFace } from './options.ts';
 import { Presence } from './presence.ts';
 import { Replay } from './replay.ts';
 import { RunBlocks } from './run-blocks.ts';
@@ -41,8 +41,9 @@ export type OpenDoor = {
 export const openDoor = (house: House, tenant: string): OpenDoor => {
   const { options, bootId, startedAt } = house;
   const { system, clock, log } = options;
-  const hall = openHall(house, tenant);
-  const talk = openTalk(house, tenant, hall);
+  const face = options.ofTenant?.(tenant) ?? options;
+  const hall = openHall(house, tenant, face);
+  const talk = openTalk(house, tenant, { ...hall, face });
   const { connections, audience } = hall;
   const base = { system, tenant, connections, clock };
   const devices = new DeviceBook({
@@ -55,20 +56,20 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
   const guard = new DeviceGuard(base);
   const approvals = new ApprovalBook(system.index, tenant, clock, audience.everybody);
   const audit = new AuditTrail({ system, tenant, gateway: bootId, clock, log });
-  const work = new WorkFeed({ system, tenant, names: options, audience });
+  const work = new WorkFeed({ system, tenant, names: face, audience });
   const { events, ...shown } = talk;
   const door: Door = {
     system,
     tenant,
     isHome: tenant === options.tenant,
-    names: options,
-    models: options.models,
+    names: face,
+    models: face.models,
     authMode: options.auth.mode,
     version: options.version,
     clock,
     log,
-    setup: options.setup,
-    onMessage: options.onMessage,
+    setup: face.setup,
+    onMessage: face.onMessage,
     bootId,
     startedAt,
     ...hall,
@@ -91,7 +92,7 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
 };
 
 /** Who is there, what they are told again, and how the house is. */
-const openHall = ({ options, bootId }: House, tenant: string) => {
+const openHall = ({ options, bootId }: House, tenant: string, face: TenantFace) => {
   const { system, clock } = options;
   const connections = new Set<Connection>();
   const replay = new Replay(connections, clock, bootId);
@@ -102,7 +103,7 @@ const openHall = ({ options, bootId }: House, tenant: string) => {
   const health = new HealthBook({
     ...told,
     system,
-    names: options,
+    names: face,
     version: options.version,
     onChange: (version) => {
       presence.healthVersion = version;
@@ -113,18 +114,21 @@ const openHall = ({ options, bootId }: House, tenant: string) => {
 };
 
 /** What is said in sessions, and what people are told of it. */
-const openTalk = ({ options }: House, tenant: string, { audience }: Pick<Door, 'audience'>) => {
-  const { system, clock, log, onCommand } = options;
+const openTalk = (
+  { options }: House,
+  tenant: string,
+  { audience, face }: Pick<Door, 'audience'> & { readonly face: TenantFace },
+) => {
+  const { system, clock, log } = options;
   const blocks = new RunBlocks(clock);
   const events = new RunEvents(audience, clock, blocks);
   const runs = new RunBook(system.index, tenant, clock, events);
-  const { models } = options;
-  const base = { system, tenant, names: options, models, clock, log, runs };
+  const base = { system, tenant, names: face, models: face.models, clock, log, runs };
   const commands = new CommandDesk({
     ...base,
     connections: audience,
     tell: (end, told) => events.tellEnd(end, told),
-    onCommand,
+    onCommand: face.onCommand,
   });
   const watch = new SessionWatch(base);
   return { blocks, events, runs, commands, watch, counts: new MessageCounts() };

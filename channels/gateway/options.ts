@@ -12,7 +12,20 @@ import type { Whois } from './tailscale.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Setup } from './setup.ts';
 
-export type GatewayOptions = AgentNames & {
+/** What a gateway shows and asks for one tenant. */
+export type TenantFace = AgentNames & {
+  /** which models exist, and the thinking levels of each */
+  readonly models: ModelRules;
+  /** for people to look at and to change; without it those methods say so */
+  readonly setup?: Setup;
+  /** hooks of commands */
+  readonly onCommand?: OnCommand;
+  /** hooks of messages */
+  readonly onMessage?: OnMessage;
+};
+
+/** Its own face is that of `tenant`. */
+export type GatewayOptions = TenantFace & {
   readonly system: System;
   /** 0 takes a free one */
   readonly port: number;
@@ -20,20 +33,14 @@ export type GatewayOptions = AgentNames & {
   readonly auth: GatewayAuth;
   /** of who shows the shared secret and is named for no other */
   readonly tenant: string;
-  /** which models exist, and the thinking levels of each */
-  readonly models: ModelRules;
   /** of troupe, told to clients */
   readonly version: string;
   /** folder of the built page; without it there is no page */
   readonly webRoot?: string;
   /** plain HTTP beside the page */
   readonly routes?: readonly Route[];
-  /** of the process, for people to look at and to change; without it those methods say so */
-  readonly setup?: Setup;
-  /** hooks of commands (AL6) */
-  readonly onCommand?: OnCommand;
-  /** hooks of messages (AL6) */
-  readonly onMessage?: OnMessage;
+  /** of another tenant; default: that of `tenant` */
+  readonly ofTenant?: (tenant: string) => TenantFace;
   /** who is of which tenant; default: everybody of `tenant` */
   readonly tenancy?: Tenancy;
   /** asks the Tailscale daemon; default by the command `tailscale` */

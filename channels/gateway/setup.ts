@@ -93,7 +93,10 @@ export type Catalogs = {
   }>;
 };
 
+/** What a gateway asks for one tenant. */
 export type Setup = {
+  /** the tenant has agents of its own, which its people may change */
+  readonly ownsAgents: boolean;
   readonly agents: AgentSetup;
   readonly config: ConfigSetup;
   readonly catalogs: Catalogs;

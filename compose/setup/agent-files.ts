@@ -20,8 +20,7 @@ import type { Config } from '../../runtime/config/index.ts';
 import { folderNameOf } from '../../runtime/workspaces/name.ts';
 import type { PeekedFile } from '../../runtime/workspaces/peek.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
-import { TENANT } from '../crew.ts';
-import { staysInPlace } from '../workspaces.ts';
+import { staysInPlace, workspacesRoot } from '../workspaces.ts';
 
 export const AGENT_FILES: readonly string[] = CONTEXT_FILES;
 /** A file that is larger is not read into a prompt either. */
@@ -30,6 +29,8 @@ const BYTES_MAX = 1_048_576;
 const OPEN_MS = 30_000;
 
 export type AgentFoldersOptions = {
+  readonly tenant: string;
+  /** as the tenant has it */
   readonly config: Config;
   readonly clustered: boolean;
   readonly workspaces: Workspaces;
@@ -69,7 +70,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
       throw new TroupeError('PAYLOAD_TOO_LARGE', `/content is longer than ${BYTES_MAX} bytes`);
     }
     const signal = AbortSignal.timeout(OPEN_MS);
-    const workspace = await this.#o.workspaces.open(agentOf(agentId), { signal });
+    const workspace = await this.#o.workspaces.open(this.#agentOf(agentId), { signal });
     try {
       await putInPlace(workspace.path, name, content);
       await workspace.save();
@@ -100,7 +101,7 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
 
   async #peek(agentId: string, names: readonly string[]): Promise<Map<string, PeekedFile>> {
     this.#check(agentId);
-    const { files } = await this.#o.workspaces.peek(agentOf(agentId), names);
+    const { files } = await this.#o.workspaces.peek(this.#agentOf(agentId), names);
     return new Map(files.map((file) => [file.path, file]));
   }
 
@@ -135,12 +136,13 @@ export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'
   #folderOf(agentId: string): string | undefined {
     const { config, clustered } = this.#o;
     if (!staysInPlace(config, clustered)) return undefined;
-    const root = config.runtime.workspaces.path ?? join(config.home, 'workspaces');
-    return join(root, folderNameOf(agentOf(agentId)), 'files');
+    return join(workspacesRoot(config), folderNameOf(this.#agentOf(agentId)), 'files');
+  }
+
+  #agentOf(agentId: string): Address {
+    return address(this.#o.tenant, 'agent', agentId);
   }
 }
-
-const agentOf = (agentId: string): Address => address(TENANT, 'agent', agentId);
 
 /** @throws TroupeError CONFLICT for what is no text */
 const textOf = (name: string, found: PeekedFile | undefined): string => {

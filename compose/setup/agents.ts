@@ -5,6 +5,9 @@
  * start: a change is written there first and then told to the root. In a cluster the root's
  * journaled settings say it, and files only seed them: there the root alone is told. Either way the
  * change is there after a restart, and nothing else overwrites it.
+ *
+ * One desk per tenant. A tenant that inherits the agents of the installation sees them here and
+ * cannot change them (`channels/gateway/methods/setup.ts` refuses it).
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentCard, AgentSetup, RemovedFiles } from '../../channels/index.ts';
@@ -20,23 +23,27 @@ import {
   type Config,
   type ResolvedAgent,
   resolveAgents,
+  tenantConfig,
 } from '../../runtime/config/index.ts';
+import { setAt, valueAt } from '../../runtime/config/pointer.ts';
 import type { System } from '../../runtime/index.ts';
 import { settingsOf } from '../agent-settings.ts';
 import { TENANT } from '../crew.ts';
-import { currentSettings, START_MS, startRoot, startWith } from '../settings.ts';
+import { currentSettings, START_MS, startWith } from '../settings.ts';
 import type { AgentFolders } from './agent-files.ts';
 import { type ConfigDesk, textOf } from './config.ts';
 import type { ConfigFile } from './config-file.ts';
 
 export type AgentDeskOptions = {
   readonly system: Pick<System, 'ask' | 'index'>;
+  readonly tenant: string;
+  /** of the installation */
   readonly running: Config;
   readonly fallbackModel: string;
   /** @throws TroupeError when nothing is known by that name */
   readonly checkModel: (name: string) => void;
-  /** gives the agents to the other tenants; never rejects */
-  readonly tellTenants: (agents: readonly ResolvedAgent[]) => Promise<void>;
+  /** In a cluster, the changed configuration: tenants that inherit these agents get them. */
+  readonly onChange: (config: Config) => Promise<void>;
   readonly folders: AgentFolders;
   readonly file: ConfigFile;
   readonly desk: ConfigDesk;
@@ -103,8 +110,7 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
   remove({ agentId, deleteFiles = false }: AgentsDeleteParams): Promise<RemovedFiles> {
     return this.#inTurn(async () => {
       this.#cardOf(agentId);
-      const agents = resolveAgents(this.#config);
-      if (agents.some(({ id, isDefault }) => id === agentId && isDefault)) {
+      if (this.#agents().some(({ id, isDefault }) => id === agentId && isDefault)) {
         throw new TroupeError(
           'FORBIDDEN',
           `${agentId} is the default agent: make another one the default first`,
@@ -115,13 +121,14 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     });
   }
 
-  /** After the file was changed: every tenant has the same agents. */
-  async apply(config: Config): Promise<void> {
-    const agents = resolveAgents(config);
-    await startRoot(this.#o.system, agents, START_MS);
+  /** The file was changed, of the installation: shows the agents that it names now. */
+  configured(config: Config): void {
     this.#config = config;
     this.#cards = undefined;
-    await this.#o.tellTenants(agents);
+  }
+
+  #agents(): readonly ResolvedAgent[] {
+    return resolveAgents(tenantConfig(this.#config, this.#o.tenant));
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -138,16 +145,16 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     const { clustered, file, desk } = this.#o;
     if (clustered) return this.#changeSettings(entries, agentId, isRemoved);
     const { hash } = file.read();
+    const { tenant } = this.#o;
+    const pointer = tenant === TENANT ? '/agents/agents' : `/tenants/${tenant}/agents/agents`;
     await desk.write(hash ?? undefined, ({ document }) => {
-      const { agents = {} } = document as { agents?: { agents?: readonly Entry[] } };
+      const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
       // None in the file means one: who adds another keeps it.
-      const before = agents.agents?.length ? agents.agents : this.#soleEntries();
-      return textOf({ ...document, agents: { ...agents, agents: entries(before) } });
+      const before = listed?.length ? listed : this.#agents().map(({ id }) => ({ id }));
+      const next = structuredClone(document);
+      setAt(next, pointer, entries(before));
+      return textOf(next);
     });
-  }
-
-  #soleEntries(): readonly Entry[] {
-    return resolveAgents(this.#config).map(({ id }) => ({ id }));
   }
 
   /** Another gateway that does the same at the same time may win; then it is done again. */
@@ -156,8 +163,8 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     agentId: string,
     isRemoved: boolean,
   ): Promise<void> {
-    const { system, checkModel } = this.#o;
-    const { agents } = this.#config;
+    const { system, tenant, checkModel } = this.#o;
+    const { agents } = tenantConfig(this.#config, tenant);
     const known = agents.agents.find(({ id }) => id === agentId);
     const entry = entries(known === undefined ? [] : [known]).find(({ id }) => id === agentId);
     if (entry?.identity !== undefined && !isDeepStrictEqual(entry.identity, known?.identity)) {
@@ -170,19 +177,17 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     if (entry?.model !== undefined) checkModel(entry.model);
     const others = agents.agents.filter(({ id }) => id !== agentId);
     const list = (entry === undefined ? others : [...others, entry]) as Config['agents']['agents'];
-    const config: Config = { ...this.#config, agents: { ...agents, agents: list } };
-    const own = resolveAgents(config).find(({ id }) => id === agentId);
+    const config = withAgents(this.#config, tenant, { ...agents, agents: list });
+    const own = resolveAgents(tenantConfig(config, tenant)).find(({ id }) => id === agentId);
     for (let tries = 1; tries <= 3; tries++) {
-      const before = await currentSettings(system);
+      const before = await currentSettings(system, tenant);
       const rest = before.filter((one) => one.agentId !== agentId);
       const after: readonly AgentSettings[] =
         isRemoved || own === undefined ? rest : [...rest, settingsOf(own)];
-      await startWith(system, after, START_MS);
-      const now = await currentSettings(system);
+      await startWith(system, after, START_MS, { tenant });
+      const now = await currentSettings(system, tenant);
       if (now.some((one) => one.agentId === agentId) !== isRemoved) {
-        this.#config = config;
-        await this.#o.tellTenants(resolveAgents(config));
-        return;
+        return this.#o.onChange(config);
       }
     }
     throw new TroupeError(
@@ -202,12 +207,11 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
 
   /** Who is configured, as the actors themselves tell. */
   #look(): readonly AgentCard[] {
-    const { system, fallbackModel, folders } = this.#o;
-    const known = new Map(resolveAgents(this.#config).map((agent) => [agent.id, agent]));
-    const identities = new Map(
-      this.#config.agents.agents.map(({ id, identity = {} }) => [id, identity]),
-    );
-    const rows = system.index.list<AgentRow>('agents', TENANT, { limit: AGENTS_MAX });
+    const { system, tenant, fallbackModel, folders } = this.#o;
+    const { agents } = tenantConfig(this.#config, tenant).agents;
+    const known = new Map(this.#agents().map((agent) => [agent.id, agent]));
+    const identities = new Map(agents.map(({ id, identity = {} }) => [id, identity]));
+    const rows = system.index.list<AgentRow>('agents', tenant, { limit: AGENTS_MAX });
     const active = new Map(
       rows.flatMap(({ value }) => (value.status === 'retired' ? [] : [[value.agentId, value]])),
     );
@@ -228,6 +232,13 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     });
   }
 }
+
+/** The installation's configuration with other agents for one tenant. */
+const withAgents = (config: Config, tenant: string, agents: Config['agents']): Config => {
+  const own = config.tenants[tenant];
+  if (tenant === TENANT || own === undefined) return { ...config, agents };
+  return { ...config, tenants: { ...config.tenants, [tenant]: { ...own, agents } } };
+};
 
 /** @throws TroupeError INVALID_ARGUMENT for a name that no id can be made of */
 const idOf = (name: string): string => {

@@ -14,11 +14,14 @@ import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ModelChoice, SkillStatus, ToolGroup } from '../../protocols/gateway/index.ts';
 import type { Config } from '../../runtime/config/index.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
-import { TENANT } from '../crew.ts';
 import { skillsFolderOf } from '../skills.ts';
 
 export type CatalogsOptions = {
+  readonly tenant: string;
+  /** as the tenant has it */
   readonly config: Config;
+  /** the folder of shared skills is the installation's, whose path the tenant does not see */
+  readonly inheritsSkills: boolean;
   readonly catalog: ModelCatalog;
   readonly tools: ToolRegistry;
   readonly workspaces: Workspaces;
@@ -32,7 +35,7 @@ export type CatalogsOptions = {
 };
 
 export const createCatalogs = (options: CatalogsOptions): Catalogs => {
-  const { config, catalog, tools, workspaces, now } = options;
+  const { config, catalog, tools, workspaces, now, tenant, inheritsSkills } = options;
   const skillsFolder = skillsFolderOf(config);
   const files = new AgentFiles({ skillsFolder, skillsEnv: config.skills.env });
   return {
@@ -48,8 +51,9 @@ export const createCatalogs = (options: CatalogsOptions): Catalogs => {
     },
     async skills(agentId) {
       const peek = workspaces.peek.bind(workspaces);
-      const { skills, problems } = await files.look(TENANT, agentId, { peek, now });
-      const place = { workspace: options.workspaceName(agentId), shared: skillsFolder };
+      const { skills, problems } = await files.look(tenant, agentId, { peek, now });
+      const shared = inheritsSkills ? SHARED_SKILLS_PATH : skillsFolder;
+      const place = { workspace: options.workspaceName(agentId), shared };
       return {
         ...place,
         skills: [

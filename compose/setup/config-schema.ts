@@ -16,7 +16,8 @@ import { configSchema } from '../../runtime/config/index.ts';
  * What of a path's change holds without a start: what runs are told of their agent. The parts that
  * were made of it at the start (who may talk to whom, what is on offer to other programs) wait.
  */
-const HOT = /^(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
+const HOT =
+  /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
 export const isHot = (path: string): boolean => HOT.test(path);
 
 export const schemaForPeople = (): Pick<ConfigSchemaResponse, 'schema' | 'uiHints'> => {

@@ -1,12 +1,11 @@
 /** What people may look at and change through the gateway of a process, put together. */
 import type { Setup } from '../../channels/index.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { Config } from '../../runtime/config/index.ts';
+import { type Config, ownSections, resolveAgents } from '../../runtime/config/index.ts';
 import { type System, systemClock } from '../../runtime/index.ts';
 import type { Workspaces } from '../../runtime/workspaces/workspaces.ts';
-import type { Crew } from '../crew.ts';
-import { currentSettings, startTenants } from '../settings.ts';
-import { tenancyOf } from '../tenants.ts';
+import { type Crew, partsFor, TENANT } from '../crew.ts';
+import { currentSettings, START_MS, startRoot, startTenants } from '../settings.ts';
 import { AgentFolders } from './agent-files.ts';
 import { AgentDesk } from './agents.ts';
 import { createCatalogs } from './catalogs.ts';
@@ -25,27 +24,69 @@ export type SetupParts = {
   readonly clustered: boolean;
 };
 
-export const createSetup = (parts: SetupParts): Setup => {
-  const { config, crew, system, workspaces, clustered } = parts;
-  const { catalog, tools } = crew.services;
-  const now = () => systemClock.wallMs();
+/** The setup of each tenant; one file, one log and one configuration for all of them. */
+export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
+  const { config, crew, system, clustered } = parts;
   const file = new ConfigFile({ file: parts.file, home: config.home });
-  const isKnown = (agentId: string) => agents.cards().some(({ id }) => id === agentId);
-  const folders = new AgentFolders({ config, clustered, workspaces, isKnown });
+  const open = new Map<string, TenantSetup>();
+  const configured = (next: Config): void => {
+    for (const { agents } of open.values()) agents.configured(next);
+  };
   const desk = new ConfigDesk({
     file,
     running: config,
     version: packageJson.version,
     startedAt: now(),
-    ...(clustered ? {} : { applyAgents: (next: Config) => agents.apply(next) }),
+    ...(clustered
+      ? {}
+      : {
+          applyAgents: async (next: Config) => {
+            await startRoot(system, resolveAgents(next), START_MS);
+            configured(next);
+            await startTenants(system, next, crew.log);
+          },
+        }),
   });
+  /** Tenants with agents of their own keep those that were journaled. */
+  const onChange = async (next: Config): Promise<void> => {
+    configured(next);
+    const inherits = (tenant: string) => !ownSections(next, tenant).includes('agents');
+    await startTenants(system, next, crew.log, inherits);
+  };
+  return (tenant) => {
+    const known = open.get(tenant);
+    if (known !== undefined) return known.setup;
+    const made = openSetup(tenant, { ...parts, file, desk, onChange });
+    open.set(tenant, made);
+    return made.setup;
+  };
+};
+
+type TenantSetup = { readonly setup: Setup; readonly agents: AgentDesk };
+type Shared = Omit<SetupParts, 'file'> & {
+  readonly file: ConfigFile;
+  readonly desk: ConfigDesk;
+  readonly onChange: (config: Config) => Promise<void>;
+};
+
+const now = (): number => systemClock.wallMs();
+
+const openSetup = (tenant: string, shared: Shared): TenantSetup => {
+  const { config: running, crew, system, workspaces, clustered, file, desk } = shared;
+  const { config, fallbackModel, services } = partsFor(crew, tenant);
+  const { catalog, tools } = services;
+  const owned = ownSections(running, tenant);
+  const isHome = tenant === TENANT;
+  const isKnown = (agentId: string) => agents.cards().some(({ id }) => id === agentId);
+  const folders = new AgentFolders({ tenant, config, clustered, workspaces, isKnown });
   const agents = new AgentDesk({
     system,
-    running: config,
-    fallbackModel: crew.fallbackModel,
+    tenant,
+    running,
+    fallbackModel,
     checkModel: (name) => void catalog.resolve(name),
-    tellTenants: (others) =>
-      startTenants(system, { agents: others, log: crew.log }, tenancyOf(config).tenants),
+    // What the installation changes is inherited; what another tenant changes is not.
+    onChange: isHome ? shared.onChange : (next) => Promise.resolve(agents.configured(next)),
     folders,
     file,
     desk,
@@ -53,11 +94,13 @@ export const createSetup = (parts: SetupParts): Setup => {
     now,
   });
   const settingsOf = async (agentId: string) => {
-    const found = (await currentSettings(system)).find((one) => one.agentId === agentId);
+    const settings = await currentSettings(system, tenant);
+    const found = settings.find((one) => one.agentId === agentId);
     if (found) return found;
     throw new TroupeError('NOT_FOUND', `unknown agent id "${agentId.slice(0, 80)}"`);
   };
-  return {
+  const setup: Setup = {
+    ownsAgents: isHome || owned.includes('agents'),
     agents: {
       cards: () => agents.cards(),
       create: (params) => agents.create(params),
@@ -69,7 +112,9 @@ export const createSetup = (parts: SetupParts): Setup => {
     },
     config: desk,
     catalogs: createCatalogs({
+      tenant,
       config,
+      inheritsSkills: !isHome && !owned.includes('skills'),
       catalog,
       tools,
       workspaces,
@@ -79,6 +124,7 @@ export const createSetup = (parts: SetupParts): Setup => {
       now,
     }),
     logs: crew.ring,
-    folder: config.home,
+    folder: running.home,
   };
+  return { setup, agents };
 };

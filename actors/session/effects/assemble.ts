@@ -13,7 +13,7 @@ import { confinementOf, offeredTools } from '../../agent/policy/plan.ts';
 import { AgentFiles, type AgentParts, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
 import { composePrompt, type Prompt, replaced } from '../../agent/prompt/compose.ts';
 import type { FoundFile, PromptFacts } from '../../agent/prompt/sources.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { type AgentServices, servicesOf } from '../../agent/services.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
 /** What looks at the end of a run: the effect `reply` runs them. */
@@ -23,7 +23,7 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
   class: 'repeatable',
   workspace: 'discard',
   async run(input, context) {
-    const { hooks } = context.services as AgentServices;
+    const { hooks } = servicesOf(context);
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, runId };
     if (input.ended && hooks.has('session_end')) await hooks.run('session_end', input.ended, about);
@@ -54,10 +54,10 @@ export async function promptFor(
     | 'isSubagent'
     | 'parent'
   >,
-  context: Pick<EffectContext, 'services' | 'peek' | 'now'>,
+  context: Pick<EffectContext, 'services' | 'actor' | 'peek' | 'now'>,
   about: HookAbout,
 ): Promise<Prompt> {
-  const services = context.services as AgentServices;
+  const services = servicesOf(context);
   const { hooks } = services;
   const looked = await filesOf(services).look(input.tenant, input.agentId, context);
   const found = input.isSubagent ? partsOfSubagent(looked) : looked;

@@ -20,7 +20,7 @@ import { chosenFor } from '../../agent/models/chosen.ts';
 import { streamWithFailover } from '../../agent/models/failover.ts';
 import type { ModelRequest, ThinkingLevel } from '../../agent/models/model.ts';
 import { offeredTools, planCalls } from '../../agent/policy/plan.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { servicesOf } from '../../agent/services.ts';
 import { modelCallOf } from '../version-1.ts';
 import type { CallModelInput, CallModelOutput, PlannedCall } from '../types.ts';
 import { readConversation } from './transcript.ts';
@@ -36,7 +36,7 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
   class: 'repeatable',
   async run(recorded, context) {
     const input = modelCallOf(recorded);
-    const { catalog, node } = context.services as AgentServices;
+    const { catalog, node } = servicesOf(context);
     const { names, thinking, notices } = chosenFor(catalog, input);
     const first = catalog.resolve(names[0]);
     const { entries, from } = await readConversation(input, context);
@@ -68,7 +68,7 @@ export const callModel: EffectDefinition<CallModelInput, CallModelOutput> = {
 
 function requestOf(
   { settings, sessionKey, runId, prepend }: CallModelInput,
-  { services }: EffectContext,
+  context: EffectContext,
   {
     window,
     entries,
@@ -79,7 +79,7 @@ function requestOf(
     thinking: ThinkingLevel | undefined;
   },
 ): Omit<ModelRequest, 'model'> {
-  const { tools } = services as AgentServices;
+  const { tools } = servicesOf(context);
   const reserveTokens = Math.min(settings.reserveTokens ?? RESERVE_TOKENS, Math.floor(window / 2));
   const { system, messages } = conversationFrom(entries, {
     window,
@@ -100,7 +100,7 @@ async function ask(
   input: CallModelInput,
   context: EffectContext,
 ): Promise<{ answer: Answer; cachedInputTokens?: number }> {
-  const { catalog } = context.services as AgentServices;
+  const { catalog } = servicesOf(context);
   const stream = streamWithFailover(catalog, names, request, {
     signal: context.signal,
     idempotencyKey: context.id,
@@ -139,7 +139,7 @@ async function planOf(
   context: EffectContext,
 ): Promise<readonly PlannedCall[]> {
   if (calls.length === 0) return [];
-  const { tools, hooks } = context.services as AgentServices;
+  const { tools, hooks } = servicesOf(context);
   const mayAsk = calls.some(({ name }) => tools.get(name)?.question !== undefined);
   const row = mayAsk
     ? (await context.index(address(tenant, 'agent', agentId))).get<AgentRow>(

@@ -3,7 +3,7 @@
  * person need be asked: the model reads that nobody knows, and looks before it goes on (RT9).
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { servicesOf } from '../../agent/services.ts';
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
 import { BATCH_TIMEOUT_MS } from './call-tools.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
@@ -15,7 +15,7 @@ export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> =
   // it saves the workspace itself
   workspace: 'discard',
   run: (input, context) => {
-    const { tools } = context.services as AgentServices;
+    const { tools } = servicesOf(context);
     const onlyFiles = input.calls.every(({ name }) => tools.get(name)?.onlyFiles);
     return keepingWorkspace(context, (kept) => runBatch(input, kept), onlyFiles);
   },

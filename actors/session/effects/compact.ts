@@ -16,7 +16,7 @@ import * as words from '../../agent/context/summary.ts';
 import { messagesTokens, tokensOf } from '../../agent/context/tokens.ts';
 import type { HookAbout } from '../../agent/hooks/hooks.ts';
 import { confinementOf } from '../../agent/policy/plan.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { servicesOf } from '../../agent/services.ts';
 import type { CompactInput, CompactOutput } from '../types.ts';
 import { unkeptOf } from './kept-workspace.ts';
 import { Writer } from './writer.ts';
@@ -39,7 +39,7 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
   // it saves the workspace itself: one that can not be kept must not stop every conversation
   workspace: 'discard',
   async run(input, context) {
-    const { hooks } = context.services as AgentServices;
+    const { hooks } = servicesOf(context);
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, ...(runId ? { runId } : {}) };
     const writer = new Writer(input, context);

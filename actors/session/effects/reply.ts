@@ -4,7 +4,7 @@
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { servicesOf } from '../../agent/services.ts';
 import type { ReplyInput, ReplyOutput } from '../types.ts';
 import { entryOf } from './transcript.ts';
 
@@ -16,7 +16,7 @@ export const reply: EffectDefinition<ReplyInput, ReplyOutput> = {
   class: 'repeatable',
   timeoutMs: TIMEOUT_MS,
   async run(input, context) {
-    const { hooks } = context.services as AgentServices;
+    const { hooks } = servicesOf(context);
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, runId };
     if (hooks.has('agent_end')) await tellEnd(input, hooks, about, context);

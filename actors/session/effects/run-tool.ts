@@ -7,7 +7,7 @@ import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { type RunEvent, runEventsTopic } from '../../../protocols/session.ts';
 import { type EffectContext, inSpan, toolSpan } from '../../../runtime/index.ts';
 import type { HookAbout } from '../../agent/hooks/hooks.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { servicesOf } from '../../agent/services.ts';
 import type { ToolResult as Outcome } from '../../agent/tools/tool.ts';
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
 import { filesOf } from './assemble.ts';
@@ -70,7 +70,7 @@ async function outcomeOf(
   context: EffectContext,
   update: (delta: string) => void,
 ): Promise<Outcome> {
-  const services = context.services as AgentServices;
+  const services = servicesOf(context);
   const { tools, ask, talk, catalog } = services;
   const { tenant, agentId, sessionKey, runId } = input;
   const limitMs = tools.get(call.name)?.timeoutMs ?? TIMEOUT_MS;
@@ -128,7 +128,7 @@ async function afterHooks(
   { text: result, isError }: { text: string; isError: boolean },
   context: EffectContext,
 ): Promise<string> {
-  const { hooks } = context.services as AgentServices;
+  const { hooks } = servicesOf(context);
   const about: HookAbout = { tenant, agentId, sessionKey, runId };
   if (hooks.has('after_tool_call'))
     await hooks.run('after_tool_call', { name, callId, args, result, isError }, about);

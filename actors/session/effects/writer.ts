@@ -3,7 +3,7 @@ import type { Usage } from '../../../protocols/session.ts';
 import { chatSpan, type EffectContext, inSpan, usageAttributes } from '../../../runtime/index.ts';
 import { chosenFor } from '../../agent/models/chosen.ts';
 import { streamWithFailover } from '../../agent/models/failover.ts';
-import type { AgentServices } from '../../agent/services.ts';
+import { servicesOf } from '../../agent/services.ts';
 import type { CompactInput } from '../types.ts';
 
 const IDLE_TIMEOUT_MS = 120_000;
@@ -19,7 +19,7 @@ export class Writer {
   #written = 0;
 
   constructor({ model, settings }: CompactInput, context: EffectContext) {
-    const { catalog } = context.services as AgentServices;
+    const { catalog } = servicesOf(context);
     const { names } = chosenFor(catalog, { model, settings });
     const first = catalog.resolve(names[0]);
     this.#context = context;
@@ -38,7 +38,7 @@ export class Writer {
    * their own: what is asked for stands last. @throws TroupeError as models do
    */
   async write(system: string, material: string, request: string): Promise<string> {
-    const { catalog } = this.#context.services as AgentServices;
+    const { catalog } = servicesOf(this.#context);
     const messages = [material, request].map((text) => ({ role: 'user' as const, text }));
     const asked = { system, messages, tools: [], maxTokens: this.#maxTokens };
     const options = {

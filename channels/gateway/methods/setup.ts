@@ -21,8 +21,8 @@ export const setupOf = ({ door }: Request): Setup => {
 };
 
 /**
- * What is one for all tenants: the configuration with its secrets, the agents and their files, the
- * log. It is the installation's own people who see and change it (SX4).
+ * Installation-wide: the configuration with its secrets, the log, and agents that tenants inherit.
+ * Only clients of the installation's own tenant see and change it.
  * @throws TroupeError FORBIDDEN to clients of other tenants; UNAVAILABLE as `setupOf`
  */
 export const installationOf = (request: Request): Setup => {
@@ -33,6 +33,13 @@ export const installationOf = (request: Request): Setup => {
     `this is of the whole installation: a client of the tenant ${tenant} neither sees nor changes it`,
   );
 };
+
+/**
+ * Agents, for the people whose they are: those of a tenant, or of the installation.
+ * @throws TroupeError FORBIDDEN to clients of a tenant that inherits them; UNAVAILABLE as `setupOf`
+ */
+const ownAgentsOf = (request: Request): Setup =>
+  request.door.setup?.ownsAgents ? request.door.setup : installationOf(request);
 
 /** The agent that is meant, and its session. @throws TroupeError INVALID_ARGUMENT */
 const meant = (
@@ -78,17 +85,17 @@ const agentsList = (request: Request) => {
 };
 
 const agentsCreate = async (request: Request, params: GatewayParams<'agents.create'>) => {
-  const { id, workspace, model, name = id } = await installationOf(request).agents.create(params);
+  const { id, workspace, model, name = id } = await ownAgentsOf(request).agents.create(params);
   return { ok: true, agentId: id, name, workspace, model };
 };
 
 const agentsUpdate = async (request: Request, params: GatewayParams<'agents.update'>) => {
-  await installationOf(request).agents.update(params);
+  await ownAgentsOf(request).agents.update(params);
   return { ok: true, agentId: params.agentId };
 };
 
 const agentsDelete = async (request: Request, params: GatewayParams<'agents.delete'>) => {
-  const { removed, failed } = await installationOf(request).agents.remove(params);
+  const { removed, failed } = await ownAgentsOf(request).agents.remove(params);
   return {
     ok: true,
     agentId: params.agentId,
@@ -101,12 +108,12 @@ const agentsDelete = async (request: Request, params: GatewayParams<'agents.dele
 
 const filesList = async (request: Request, { agentId }: GatewayParams<'agents.files.list'>) => ({
   agentId,
-  ...(await installationOf(request).agents.files(agentId)),
+  ...(await ownAgentsOf(request).agents.files(agentId)),
 });
 
 const filesGet = async (request: Request, params: GatewayParams<'agents.files.get'>) => {
   const { agentId, name } = params;
-  return { agentId, ...(await installationOf(request).agents.file(agentId, name)) };
+  return { agentId, ...(await ownAgentsOf(request).agents.file(agentId, name)) };
 };
 
 const filesSet = async (request: Request, params: GatewayParams<'agents.files.set'>) => {
@@ -114,7 +121,7 @@ const filesSet = async (request: Request, params: GatewayParams<'agents.files.se
   return {
     ok: true,
     agentId,
-    ...(await installationOf(request).agents.write(agentId, name, content)),
+    ...(await ownAgentsOf(request).agents.write(agentId, name, content)),
   };
 };
 
@@ -152,7 +159,7 @@ const modelsAuthStatus = (request: Request) => ({
 
 const skillsStatus = async (request: Request, params: GatewayParams<'skills.status'>) => {
   const { agentId } = meant(request, params);
-  const { workspace, shared, skills } = await installationOf(request).catalogs.skills(agentId);
+  const { workspace, shared, skills } = await ownAgentsOf(request).catalogs.skills(agentId);
   return { workspaceDir: workspace, managedSkillsDir: shared, agentId, skills };
 };
 

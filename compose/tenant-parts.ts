@@ -1,0 +1,139 @@
+/**
+ * TenantParts: what is made from the configuration of one tenant (runtime/config/tenants.ts), and
+ * what its agents therefore use. Parts of a tenant that has no sections of its own are those of the
+ * installation.
+ *
+ * Invariant: with providers of its own, a tenant gets no key of the installation: neither from its
+ * sections nor from the environment.
+ */
+import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
+import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
+import type { AgentServices, TenantServices } from '../actors/agent/services.ts';
+import { builtInTools } from '../actors/agent/tools/built-in.ts';
+import { createReadingTools } from '../actors/agent/tools/reading-tools.ts';
+import { createToolRegistry } from '../actors/agent/tools/registry.ts';
+import type { SessionFacts } from '../actors/agent/tools/session-status.ts';
+import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
+import type { Tool } from '../actors/agent/tools/tool.ts';
+import {
+  type Config,
+  ownSections,
+  type ResolvedAgent,
+  resolveAgents,
+  tenantConfig,
+  tenantsWithOwn,
+} from '../runtime/config/index.ts';
+import { systemClock } from '../runtime/index.ts';
+import { settingsOf } from './agent-settings.ts';
+import { hostToolsOf } from './host-tools.ts';
+import { nodeToolsOf } from './node-tools.ts';
+import { skillsFolderOf } from './skills.ts';
+import { keysFromEnvironment } from './start-rules.ts';
+import { talkRulesOf } from './talk-rules.ts';
+import { webToolsOf } from './web-tools.ts';
+
+export type TenantParts = {
+  /** as the tenant has it */
+  readonly config: Config;
+  readonly agents: readonly ResolvedAgent[];
+  readonly fallbackModel: string;
+  readonly services: TenantServices;
+};
+
+export type PartsOptions = {
+  readonly clustered: boolean;
+  /** tools of the application, beside those that ship */
+  readonly ownTools: readonly Tool[];
+};
+
+export function installationParts(config: Config, options: PartsOptions): TenantParts {
+  return partsOf(config, catalogOf(config), options);
+}
+
+/** Of each tenant that has sections of its own. */
+export function tenantParts(
+  config: Config,
+  shared: TenantParts,
+  options: PartsOptions,
+): ReadonlyMap<string, TenantParts> {
+  const parts = (tenant: string): TenantParts => {
+    const own = tenantConfig(config, tenant);
+    const hasModels = ownSections(config, tenant).includes('models');
+    const catalog = hasModels ? catalogOf(own, tenant) : shared.services.catalog;
+    return partsOf(own, catalog, options);
+  };
+  return new Map(tenantsWithOwn(config).map((tenant) => [tenant, parts(tenant)]));
+}
+
+/** Services of all tenants, with what is the same for all. */
+export function allServices<Common extends Omit<AgentServices, keyof TenantServices>>(
+  shared: TenantParts,
+  tenants: ReadonlyMap<string, TenantParts>,
+  common: Common,
+): TenantServices & Common {
+  const own = [...tenants].map(
+    ([tenant, parts]) => [tenant, { ...common, ...parts.services }] as const,
+  );
+  return { ...common, ...shared.services, ofTenant: new Map(own) };
+}
+
+/** Ends what tools left running, those that tenants share once. */
+export async function closeTools(all: readonly TenantParts[]): Promise<void> {
+  const tools = new Set(all.flatMap(({ services }) => services.tools.all()));
+  await Promise.all([...tools].map(async (tool) => tool.close?.()));
+}
+
+function partsOf(
+  config: Config,
+  catalog: ModelCatalog,
+  { clustered, ownTools }: PartsOptions,
+): TenantParts {
+  const agents = resolveAgents(config);
+  const services: TenantServices = {
+    catalog,
+    tools: createToolRegistry([
+      ...builtInTools,
+      ...createReadingTools(sessionFacts(catalog, agents)),
+      ...createTalkTools(),
+      ...hostToolsOf(config, clustered),
+      ...webToolsOf(config),
+      ...nodeToolsOf(config),
+      ...ownTools,
+    ]),
+    hooks: createHooks(),
+    talk: talkRulesOf(config),
+    skillsFolder: skillsFolderOf(config),
+    skillsEnv: config.skills.env,
+  };
+  return { config, agents, fallbackModel: catalog.defaultModel(), services };
+}
+
+const catalogOf = (config: Config, tenant?: string): ModelCatalog =>
+  createModelCatalog(config.models, {
+    env: keysFromEnvironment(config, tenant),
+    clock: systemClock,
+    ...offlinePace(process.env['TROUPE_OFFLINE_TOKENS_PER_SECOND']),
+  });
+
+/** What agents are told of sessions that the rows do not say. */
+function sessionFacts(catalog: ModelCatalog, agents: readonly ResolvedAgent[]): SessionFacts {
+  const settings = new Map(agents.map((agent) => [agent.id, settingsOf(agent)]));
+  return {
+    fallbackModel: catalog.defaultModel(),
+    settingsOf: (agentId) => settings.get(agentId),
+    windowOf(model) {
+      try {
+        return catalog.resolve(model).model.contextWindow;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+function offlinePace(text: string | undefined): { offlineTokensPerSecond?: number } {
+  const pace = Number(text);
+  return text !== undefined && Number.isFinite(pace) && pace >= 0
+    ? { offlineTokensPerSecond: pace }
+    : {};
+}
