@@ -155,7 +155,10 @@ it.each([
     server(whose).script(answer(`answer for ${who}`));
     expect((await ask(who, 'hello')).text).toBe(`answer for ${who} [hook of ${hooks}]`);
     for (const tenant of OWN)
-      expect(requestsOf(tenant) - before.get(tenant)!, tenant).toBe(tenant === whose ? 1 : 0);
+      expect([tenant, requestsOf(tenant) - before.get(tenant)!]).toEqual([
+        tenant,
+        tenant === whose ? 1 : 0,
+      ]);
     const { headers, body } = server(whose).requests.at(-1)!;
     expect(headers['authorization']).toBe(`Bearer key-of-${whose}`);
     expect(body['model']).toBe(`model-of-${whose}`);

@@ -60,7 +60,11 @@ it('keys of a tenant’s own providers are secrets, and the API of a known one n
 });
 
 it.each([
-  [`agents: { agents: [{ id: 'main' }, { id: 'main' }] }`, 'tenants.acme.agents.agents[1].id', /already/],
+  [
+    `agents: { agents: [{ id: 'main' }, { id: 'main' }] }`,
+    'tenants.acme.agents.agents[1].id',
+    /already/,
+  ],
   [`tools: { deny: ['brouser'] }`, 'tenants.acme.tools.deny[0]', /did you mean browser/],
   [
     `models: { providers: { own: { api: 'openai-completions' } } }`,
