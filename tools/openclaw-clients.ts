@@ -33,9 +33,9 @@ OpenClaw 2026.9.6 from npm, unmodified, on its Node 24.21.0, by \`npm run test:o
 \`openclaw sessions\`, \`agents list\`, \`models status\`, \`config get\`, \`approvals get\` and \`gateway status\` read files of the
 machine they run on and ask no gateway: they work, and say nothing of troupe. \`openclaw nodes invoke\` refuses
 \`system.run\` by itself: agents and other clients may. The Control UI asks for a few methods that are not here
-without looking at \`features.methods\` first (\`openclaw.approval.list\` is served empty; \`progressCard.get\`,
+without looking at \`features.methods\` first (\`openclaw.approval.list\` and \`exec.approvals.get\` are served empty; \`progressCard.get\`,
 \`sessions.companion.state\`, \`sessions.observer.visibility\`, \`talk.catalog\`, \`update.status\`, \`plugins.list\`,
-\`skills.library.list\`, \`skills.search\`, \`themes.list\`, \`exec.approvals.get\` are not): its pages work without.`;
+\`skills.library.list\`, \`skills.search\`, \`themes.list\` are not): its pages work without.`;
 
 export const differences = `## What is different
 

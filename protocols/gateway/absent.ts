@@ -28,6 +28,20 @@ export const absentMethods = {
     result: Type.Array(Type.Never(), { maxItems: 0 }),
     scope: 'operator.approvals',
   },
+  /**
+   * Patterns of allowed commands are in the configuration and with each agent, not in OpenClaw's
+   * file. The Control UI asks before it has read `features.methods`, and shows the refusal.
+   */
+  'exec.approvals.get': {
+    params: Nothing,
+    result: Type.Object({
+      path: Type.String({ minLength: 1 }),
+      exists: Type.Literal(false),
+      hash: Type.String({ minLength: 1 }),
+      file: Type.Object({ version: Type.Literal(1) }),
+    }),
+    scope: 'operator.admin',
+  },
   /** jobs take the place of heartbeats: there never was one */
   'last-heartbeat': {
     params: Nothing,

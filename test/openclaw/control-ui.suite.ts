@@ -55,7 +55,6 @@ const serveControlUi = async (gatewayPort: number): Promise<Server> => {
  * it; docs/openclaw-compatibility.md says why. It shows no error for any of them.
  */
 const ASKED_IN_VAIN: ReadonlySet<string> = new Set([
-  'exec.approvals.get',
   'plugins.list',
   'progressCard.get',
   'sessions.companion.state',

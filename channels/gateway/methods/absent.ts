@@ -7,5 +7,11 @@ export const absentTable: MethodTable = [
   published('question.list', () => ({ questions: [] })),
   published('plugin.approval.list', () => []),
   published('openclaw.approval.list', () => []),
+  published('exec.approvals.get', () => ({
+    path: 'exec-approvals.json',
+    exists: false as const,
+    hash: 'none',
+    file: { version: 1 as const },
+  })),
   published('last-heartbeat', () => null),
 ];

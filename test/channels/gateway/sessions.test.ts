@@ -322,5 +322,6 @@ describe('a page that is opened', () => {
     expect(await call('plugin.approval.list')).toEqual([]);
     expect(await call('openclaw.approval.list')).toEqual([]);
     expect(await call('last-heartbeat')).toBeNull();
+    expect(await call('exec.approvals.get')).toMatchObject({ exists: false, file: { version: 1 } });
   });
 });
