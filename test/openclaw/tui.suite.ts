@@ -1,5 +1,6 @@
 /** OpenClaw's terminal UI in a pseudo terminal, unmodified, against troupe (GW4). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../runtime/eventually.ts';
 import { type Installation, installTroupe, jsonIn, type User } from './installation.ts';
 import { Terminal } from './terminal.ts';
 
@@ -23,6 +24,15 @@ const historyOf = async (sessionKey: string): Promise<string> => {
   const out = await user.good(['gateway', 'call', 'chat.history', '--params', params]);
   return JSON.stringify(jsonIn(out).messages);
 };
+
+/** No run of the session goes on. */
+const runsEnded = (sessionKey: string): Promise<void> =>
+  eventually(async () => {
+    const out = await user.good(['gateway', 'call', 'sessions.list', '--params', '{}']);
+    const sessions: readonly { key: string; hasActiveRun?: boolean }[] = jsonIn(out).sessions;
+    const session = sessions.find(({ key }) => key === sessionKey);
+    expect(session).toMatchObject({ hasActiveRun: false });
+  }, 120_000);
 
 describe('openclaw tui', () => {
   it('shows the session and the model of the gateway', async () => {
@@ -92,9 +102,12 @@ describe('openclaw tui', () => {
   });
 
   it('shows after kill -9 in a run how the run ended', async () => {
-    await tui.says('[[words:120]] [[pace:20]] through a crash', /The actor reads/);
+    // Half a minute of text, so that the kill comes in the middle of it.
+    await tui.says('[[words:600]] [[pace:20]] through a crash', /The actor reads/);
     tui.mark();
     await troupe.restart();
+    // The run goes on by itself. What is typed before its end would join it.
+    await runsEnded('agent:main:main');
     await tui.sees(/connected \| idle/);
     await tui.says('what is 9 * 9?', /answered: 81/);
     const history = await historyOf('agent:main:main');
