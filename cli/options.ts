@@ -82,7 +82,10 @@ export async function addressOf(config: Config): Promise<string> {
  * `TROUPE_TOKEN`).
  */
 export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOptions> {
-  const { config } = await loadFrom(options);
+  return reach((await loadFrom(options)).config, options);
+}
+
+async function reach(config: Config, options: ClientOptions): Promise<GatewayClientOptions> {
   const { mode, token, password } = config.gateway.auth;
   const own = `ws://${await addressOf(config)}`;
   const { url = own } = options;
@@ -105,12 +108,11 @@ export async function gatewayOf(options: ClientOptions): Promise<GatewayClientOp
  * @throws TroupeError as GatewayClient.connect does
  */
 export async function connect(options: ClientOptions): Promise<GatewayClient> {
-  const [gateway, { config }, { connectAsRequired }] = await Promise.all([
-    gatewayOf(options),
+  const [{ config }, { connectAsRequired }] = await Promise.all([
     loadFrom(options),
     import('./connect-as-required.ts'),
   ]);
-  return connectAsRequired(gateway, config.home);
+  return connectAsRequired(await reach(config, options), config.home);
 }
 
 /** Runs `use` with a connection and closes it whatever happens. */
