@@ -75,6 +75,9 @@ const SESSIONS_LIMIT = 100;
 const AGAIN = 'again';
 const READ_NAME = 'troupe.read';
 
+const isAsking = (connection: ConnectionState): boolean =>
+  connection.kind === 'refused' && connection.code === 'PAIRING_REQUIRED';
+
 type AgentsList = {
   readonly defaultId: string;
   readonly agents: readonly { readonly id: string; readonly name?: string }[];
@@ -197,6 +200,8 @@ export class Workspace {
 
   #connection(connection: ConnectionState): void {
     if (connection.kind === 'refused') return void this.#refused(connection);
+    // While it waits for an approval it asks again and again, and goes on showing how to approve.
+    if (connection.kind === 'connecting' && isAsking(this.#view.connection)) return;
     if (connection.kind !== 'online') {
       this.#show({ connection });
       return;
