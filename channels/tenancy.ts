@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { TroupeError } from '../protocols/errors.ts';
+import { isUnguessable } from './unguessable.ts';
 
 /** Of whom no table speaks. */
 export const DEFAULT_TENANT = 'default';
@@ -26,10 +27,15 @@ export class Tenancy {
   readonly #principals: ReadonlyMap<string, string>;
   readonly #accounts: ReadonlyMap<string, string>;
   readonly tenants: readonly string[];
+  /** one of the tokens is short or simple enough to be guessed */
+  readonly hasGuessableToken: boolean;
 
   /** @throws TroupeError INVALID_ARGUMENT when a name is of two tenants; it shows no token */
   constructor(entries: readonly TenantEntry[]) {
     this.tenants = [...new Set([DEFAULT_TENANT, ...entries.map(({ tenant }) => tenant)])];
+    this.hasGuessableToken = entries.some(
+      ({ tokens }) => !tokens.every((token) => isUnguessable(token)),
+    );
     this.#tokens = tableOf(entries, 'token', ({ tokens }) => tokens.map(digest));
     this.#principals = tableOf(entries, 'principal', ({ principals }) => principals);
     this.#accounts = tableOf(entries, 'channel account', ({ channelAccounts }) => channelAccounts);

@@ -3,11 +3,13 @@
  * right secret, over WebSocket and HTTP together, and how fast it may go on.
  *
  * An account that failed too often is locked. Its attempts are still judged, because anybody at the
- * same address could lock out the owner otherwise, but one at a time and at most one per
- * AUTH_TURN_MS: a right secret is admitted at its turn, and guessing stays bounded.
+ * same address could lock out the owner otherwise. Where every secret is long and random, guessing
+ * is hopeless at any speed, and attempts are judged at once. Else they are judged one at a time and
+ * at most one per AUTH_TURN_MS, the newest first: a right secret that comes after a burst of wrong
+ * ones does not wait for them, and guessing stays bounded.
  *
- * Invariants: while an account is locked, no secret is compared outside a turn; an attempt whose
- * client has left uses no turn.
+ * Invariants: while an account is locked, no secret that can be guessed is compared outside a turn;
+ * an attempt whose client has left uses no turn.
  */
 import type { Clock } from '../../runtime/index.ts';
 import { isLoopback, type RateLimit } from './access.ts';
@@ -20,16 +22,25 @@ import {
   AUTH_WINDOW_MS,
 } from './limits.ts';
 
-type Waiting = { readonly isOpen: () => boolean; readonly settle: (isTurn: boolean) => void };
+export type Attempt = {
+  /** false when its client has left */
+  readonly isOpen: () => boolean;
+  /** it is not judged at once */
+  readonly onWait?: () => void;
+};
+type Waiting = Attempt & { readonly settle: (isTurn: boolean) => void };
 
 export class AuthFailures {
   readonly #failures = new Map<string, { times: number[]; lockedUntil: number }>();
-  /** attempts that wait for their turn, the longest waiting first; empty: one was just judged */
+  /** attempts that wait for their turn, the newest last; empty: one was just judged */
   readonly #lines = new Map<string, Waiting[]>();
   readonly #limit: RateLimit;
   readonly #clock: Clock;
+  readonly #isHopeless: boolean;
 
-  constructor(limit: Partial<RateLimit> = {}, clock: Clock) {
+  /** @param isHopeless every secret that a client can show is unguessable */
+  constructor(limit: Partial<RateLimit> = {}, clock: Clock, isHopeless = false) {
+    this.#isHopeless = isHopeless;
     this.#limit = {
       maxAttempts: limit.maxAttempts ?? AUTH_FAILURES_MAX,
       windowMs: limit.windowMs ?? AUTH_WINDOW_MS,
@@ -47,17 +58,19 @@ export class AuthFailures {
 
   /**
    * Resolves when an attempt may be judged: at once unless the account is locked. False: its client
-   * has left, or too many wait; it must not be judged.
+   * has left, or too many newer ones wait; it must not be judged.
    */
-  turn(account: string, isOpen: () => boolean): Promise<boolean> {
+  turn(account: string, attempt: Attempt): Promise<boolean> {
     const line = this.#lines.get(account);
+    if (this.#isHopeless) return Promise.resolve(true);
     if (line === undefined) {
       if (this.lockedForMs(account) > 0) this.#nextTurnOf(account, []);
       return Promise.resolve(true);
     }
+    attempt.onWait?.();
     if (line.length >= AUTH_WAITING_MAX) dropLeft(line);
-    if (line.length >= AUTH_WAITING_MAX) return Promise.resolve(false);
-    return new Promise((settle) => line.push({ isOpen, settle }));
+    if (line.length >= AUTH_WAITING_MAX) line.shift()?.settle(false);
+    return new Promise((settle) => line.push({ ...attempt, settle }));
   }
 
   /** A wrong secret. While the account is locked, its lock begins anew. */
@@ -85,7 +98,7 @@ export class AuthFailures {
     this.#lines.set(account, line);
     this.#clock.after(AUTH_TURN_MS, () => {
       dropLeft(line);
-      const next = line.shift();
+      const next = line.pop();
       if (next === undefined) this.#lines.delete(account);
       else {
         this.#nextTurnOf(account, line);

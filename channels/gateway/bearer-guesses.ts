@@ -50,7 +50,7 @@ export class BearerGuesses {
 
   async #atItsTurn(given: string, account: string, response: ServerResponse): Promise<number> {
     const { failures } = this.#parts;
-    const isTurn = await failures.turn(account, () => !response.destroyed);
+    const isTurn = await failures.turn(account, { isOpen: () => !response.destroyed });
     if (isTurn && this.#isRight(given)) return 0;
     if (isTurn) failures.count(account);
     return Math.max(1, failures.lockedForMs(account));

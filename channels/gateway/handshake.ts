@@ -24,7 +24,7 @@ import {
 } from '../../protocols/gateway/index.ts';
 import type { Clock, Principal, System } from '../../runtime/index.ts';
 import { onlyDirect, originAllowed } from './access.ts';
-import type { AuthFailures } from './auth-failures.ts';
+import type { Attempt, AuthFailures } from './auth-failures.ts';
 import type { Client, Connection } from './connection.ts';
 import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
@@ -51,9 +51,7 @@ export type Arrival = {
   readonly remote: Remote;
   /** of the challenge of this connection; good for one connect */
   readonly nonce: string;
-  /** false when the client has left */
-  readonly isOpen: () => boolean;
-};
+} & Attempt;
 
 export type Greeting =
   | {
@@ -112,7 +110,7 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
 /** Who it is. An account that is locked is judged at its turn. */
 const prove = async (
   gate: Gate,
-  { remote, nonce, isOpen }: Arrival,
+  { remote, nonce, ...attempt }: Arrival,
   asker: Asker,
 ): Promise<Shown | Extract<Greeting, { ok: false }>> => {
   const { failures, clock } = gate;
@@ -120,7 +118,7 @@ const prove = async (
   const faultOf = () => params.device && deviceFault(params, params.device, nonce, clock.wallMs());
   const isApproved = isKnown(gate, asker) && faultOf() === undefined;
   const account = isApproved ? `device ${params.device?.id}` : accountOf(remote);
-  if (!(await failures.turn(account, isOpen))) return rateLimited(failures.lockedForMs(account));
+  if (!(await failures.turn(account, attempt))) return rateLimited(failures.lockedForMs(account));
   const shown = await identify(gate, asker);
   const fault = shown.ok ? faultOf() : shown;
   if (shown.ok && fault === undefined) return shown;

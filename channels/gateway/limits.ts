@@ -21,7 +21,7 @@ export const AUTH_WINDOW_MS = 60_000;
 export const AUTH_LOCKOUT_MS = 60_000;
 /** While an account is locked, one of its attempts is judged per so many milliseconds, */
 export const AUTH_TURN_MS = 250;
-/** and so many wait for that; more are refused without being judged. */
+/** and so many wait for that; of more the oldest are refused without being judged. */
 export const AUTH_WAITING_MAX = 64;
 /** Accounts whose failures are remembered; the oldest is forgotten first. */
 export const AUTH_ACCOUNTS_MAX = 10_000;

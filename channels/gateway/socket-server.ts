@@ -44,9 +44,11 @@ type SocketOptions = Pick<
 
 /** A connection before its hello. */
 type Stranger = {
-  readonly arrival: Omit<Arrival, 'isOpen'>;
+  readonly arrival: Pick<Arrival, 'remote' | 'nonce'>;
   /** bounds what it may do; called once its time as a stranger is over */
   readonly end: () => void;
+  /** others of its address may come in its place: it waits among bounded others (AuthFailures) */
+  readonly leavePlace: () => void;
   /** what it sent after its connect, while that is judged; the bytes before hello bound it */
   early: [bytes: RawData, isBinary: boolean][] | undefined;
 };
@@ -110,8 +112,8 @@ export class SocketServer {
     const { clock, log } = this.#options;
     const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
     this.#all.add(connection);
-    const end = this.#greetWithin(connection, socket, accountOf(arrival.remote));
-    this.#strangers.set(connection, { arrival, end, early: undefined });
+    const bounds = this.#greetWithin(connection, socket, accountOf(arrival.remote));
+    this.#strangers.set(connection, { arrival, ...bounds, early: undefined });
     ws.on('pong', () => {
       connection.alive = true;
     });
@@ -129,9 +131,13 @@ export class SocketServer {
     connection.send(challengeFrame(arrival.nonce, clock.wallMs()));
   }
 
-  /** Bounds what a stranger may do; the returned function ends that, once. */
-  #greetWithin(connection: Connection, socket: Socket, ip: string): () => void {
-    this.#greeting.set(ip, (this.#greeting.get(ip) ?? 0) + 1);
+  /** Bounds what a stranger may do; `end` ends that. */
+  #greetWithin(
+    connection: Connection,
+    socket: Socket,
+    account: string,
+  ): Pick<Stranger, 'end' | 'leavePlace'> {
+    const leavePlace = this.#takePlace(account);
     let bytes = 0;
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
@@ -147,15 +153,24 @@ export class SocketServer {
     const cancel = this.#options.clock.after(HANDSHAKE_TIMEOUT_MS, () =>
       connection.close(CLOSE.policy, 'handshake timeout'),
     );
-    let ended = false;
-    return () => {
-      if (ended) return;
-      ended = true;
+    const end = () => {
       cancel();
       socket.off('data', onData);
-      const left = (this.#greeting.get(ip) ?? 1) - 1;
-      if (left === 0) this.#greeting.delete(ip);
-      else this.#greeting.set(ip, left);
+      leavePlace();
+    };
+    return { end, leavePlace };
+  }
+
+  /** One of the places that an account has before hello; the returned function leaves it, once. */
+  #takePlace(account: string): () => void {
+    this.#greeting.set(account, (this.#greeting.get(account) ?? 0) + 1);
+    let isLeft = false;
+    return () => {
+      if (isLeft) return;
+      isLeft = true;
+      const others = (this.#greeting.get(account) ?? 1) - 1;
+      if (others === 0) this.#greeting.delete(account);
+      else this.#greeting.set(account, others);
     };
   }
 
@@ -175,8 +190,8 @@ export class SocketServer {
   async #greet(connection: Connection, stranger: Stranger, frame: RequestFrame): Promise<void> {
     const { log, tenant } = this.#options;
     const { id, params } = frame;
-    const isOpen = () => connection.open;
-    const greeting = await greet(this.#gate, { ...stranger.arrival, isOpen }, params);
+    const attempt = { isOpen: () => connection.open, onWait: stranger.leavePlace };
+    const greeting = await greet(this.#gate, { ...stranger.arrival, ...attempt }, params);
     // It may have left, or its time may have been over, while it was looked up.
     if (!connection.open) return;
     if (!greeting.ok) {

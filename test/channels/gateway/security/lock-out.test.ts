@@ -1,4 +1,5 @@
 /** Guessing a secret over WebSocket and HTTP: how it is bounded, and that it locks no owner out. */
+import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Tenancy } from '../../../../channels/tenancy.ts';
 import type { Gateway } from '../../../../channels/index.ts';
@@ -6,6 +7,7 @@ import type { GatewayAuth } from '../../../../channels/gateway/access.ts';
 import { AuthFailures } from '../../../../channels/gateway/auth-failures.ts';
 import { AUTH_TURN_MS, AUTH_WAITING_MAX } from '../../../../channels/gateway/limits.ts';
 import { accountOf, AddressList, remoteOf } from '../../../../channels/gateway/remote.ts';
+import { isUnguessable } from '../../../../channels/unguessable.ts';
 import { gatewayAuth } from '../../../../compose/gateway-auth.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';
 import { connectParams, eventually, TOKEN } from '../client.ts';
@@ -95,10 +97,10 @@ describe('while the address of a client is locked by wrong secrets of others', (
     const clock = new StillClock();
     const gateway = await openGateway(undefined, { clock });
     await guessed(gateway, 10);
-    // The first one is judged at once, the others wait. The right one is the last.
+    // The first one is judged at once, the others wait, and the right one came before the last.
     const ended: unknown[] = [];
     const attempts: Promise<unknown>[] = [];
-    for (const token of ['a', 'b', 'c', TOKEN]) {
+    for (const token of ['a', 'b', TOKEN, 'c']) {
       const client = await openStranger(gateway);
       const answer = client.call('connect', connectParams({ auth: { token } }));
       attempts.push(answer.then(({ ok }) => ended.push(ok)));
@@ -106,32 +108,72 @@ describe('while the address of a client is locked by wrong secrets of others', (
       // Its answer shows that the gateway has read the connects before.
       else await statusOf(gateway, 'Basic x');
     }
-    for (const count of [1, 2, 3]) {
-      expect(ended).toHaveLength(count);
+    for (const [count, next] of [attempts[3], attempts[2], attempts[1]].entries()) {
+      expect(ended).toHaveLength(count + 1);
       clock.move(AUTH_TURN_MS);
-      await attempts[count];
+      await next;
     }
-    expect(ended).toEqual([false, false, false, true]);
+    expect(ended).toEqual([false, false, true, false]);
   });
 
-  test('an attempt whose client has left uses no turn, and too many are not judged', async () => {
+  test('a burst of wrong tokens keeps no place before hello from the right one', async () => {
+    const clock = new StillClock();
+    const gateway = await openGateway(undefined, { clock });
+    const burst: Promise<unknown>[] = [];
+    for (let guess = 0; guess < 40; guess++) {
+      const client = await openStranger(gateway);
+      burst.push(client.call('connect', connectParams({ auth: { token: `guess ${guess}` } })));
+      // Its answer shows that the gateway has read the connect before.
+      await statusOf(gateway, 'Basic x');
+    }
+    const right = codeOf(gateway, TOKEN);
+    expect(await judged(clock, [right])).toEqual(['in']);
+    await judged(clock, burst);
+  });
+
+  test('a right secret that nobody can guess is admitted without a turn', async () => {
+    const token = 'f4lX0o2dQ9vK7bR1sT6uW3yZ8aC5eG0h';
+    const auth: GatewayAuth = { mode: 'token', token };
+    const gateway = await openGateway(undefined, { clock: new StillClock(), auth });
+    await guessed(gateway, 10);
+    // Time stands still: an attempt that waits for a turn would not come back.
+    for (let guess = 0; guess < 3; guess++) {
+      expect(await codeOf(gateway, `guess ${guess}`)).toBe('AUTH_RATE_LIMITED');
+      expect(await codeOf(gateway, token)).toBe('in');
+      expect(await statusOf(gateway, 'Bearer wrong')).toBe(429);
+      expect(await statusOf(gateway, `Bearer ${token}`)).toBe(404);
+    }
+  });
+
+  test.each([
+    ['f4lX0o2dQ9vK7bR1sT6uW3yZ8aC5eG0h', true],
+    [createHash('sha256').update('x').digest('hex'), true],
+    ['f4lX0o2dQ9vK7bR1sT6uW3yZ8aC5eG0', false],
+    ['passwordpasswordpasswordpassword', false],
+    ['', false],
+  ])('%s counts as a secret that nobody can guess: %s', (secret, expected) => {
+    expect(isUnguessable(secret)).toBe(expected);
+  });
+
+  test('an attempt whose client has left uses no turn, and of too many the oldest is not judged', async () => {
     const clock = new StillClock();
     const failures = new AuthFailures({}, clock);
     for (let guess = 0; guess < 10; guess++) failures.count('1.2.3.4');
     const turns: string[] = [];
     const attempt = (name: string, isOpen = () => true) =>
-      failures.turn('1.2.3.4', isOpen).then((isTurn) => turns.push(`${name} ${isTurn}`));
+      failures.turn('1.2.3.4', { isOpen }).then((isTurn) => turns.push(`${name} ${isTurn}`));
     await attempt('first');
+    const stays = attempt('stays');
     let isHere = true;
     void attempt('left', () => isHere);
-    const stays = attempt('stays');
     isHere = false;
     clock.move(AUTH_TURN_MS);
     await stays;
     expect(turns).toEqual(['first true', 'left false', 'stays true']);
+    const oldest = attempt('oldest');
     for (let waiting = 0; waiting < AUTH_WAITING_MAX; waiting++) void attempt('waits');
-    await attempt('one more');
-    expect(turns.at(-1)).toBe('one more false');
+    await oldest;
+    expect(turns.at(-1)).toBe('oldest false');
   });
 
   test('an approved device is judged by its own failures, and never waits', async () => {
