@@ -222,7 +222,9 @@ export async function models(
 }
 
 /** No clock decides what is safe, but a wild one fires timers early or late. */
-export function clock(config: Config, now: number): Finding {
+export async function clock(config: Config, now: number): Promise<Finding> {
+  const fault = await clockFaultOfRunning(config);
+  if (fault !== undefined) return warn('clock', fault, 'see docs/semantics.md, Clocks');
   const data = join(storeFolder(config), 'data.mdb');
   const written = existsSync(data) ? statSync(data).mtimeMs : 0;
   const behindMs = Math.max(written, builtAfter) - now;
@@ -234,6 +236,15 @@ export function clock(config: Config, now: number): Finding {
     'set it; timers would come late',
   );
 }
+/** What a running troupe says of its clock. */
+async function clockFaultOfRunning(config: Config): Promise<string | undefined> {
+  const address = await addressOf(config);
+  if (config.gateway.port === 0 || !(await isTroupe(address))) return undefined;
+  const response = await fetch(`http://${address}/readyz`);
+  const { clock: fault } = (await response.json()) as { clock?: unknown };
+  return typeof fault === 'string' ? fault : undefined;
+}
+
 const clockToleranceMs = 60_000;
 /** This program was not written before. */
 const builtAfter = Date.UTC(2025, 0, 1);

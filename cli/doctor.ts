@@ -52,7 +52,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield* await checks.models(config, process.env);
     yield await checks.sandbox(config);
     yield* talk(config);
-    yield checks.clock(config, Date.now());
+    yield await checks.clock(config, Date.now());
   }
   yield await checks.testTools();
 }

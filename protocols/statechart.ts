@@ -53,6 +53,8 @@ export type Meta = {
   /** unique per message; the seed for ids and jitter that a machine derives */
   readonly id: string;
   readonly now: number;
+  /** how far `now` is ahead of the clock, because that was set back; absent as a rule */
+  readonly aheadMs?: number;
   /** the actor that receives it */
   readonly self: Address;
   /** the sending actor; absent when a client, a timer or an effect is the cause */
@@ -62,6 +64,13 @@ export type Meta = {
   readonly principal?: { readonly sub: string; readonly roles: readonly string[] };
   readonly traceId?: string;
 };
+
+/**
+ * What the clock shows, which may be set back: for comparison with dates that come from outside
+ * (due dates, timestamps). Everything else goes by `now`.
+ */
+export const wallOf = ({ now, aheadMs = 0 }: Pick<Meta, 'now' | 'aheadMs'>): number =>
+  now - aheadMs;
 
 /** An event as a machine receives it. */
 export type Delivered<E> = E & { readonly meta: Meta };

@@ -12,6 +12,7 @@ import type { ActorDefinition } from './actor/define-actor.ts';
 import { createRegistry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import type { Bus } from './bus/bus.ts';
+import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
 import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
@@ -147,6 +148,7 @@ class RunningSystem implements System {
   readonly #door: Door;
   /** unique per process */
   readonly #worker: string;
+  readonly #clockWatch: ClockWatch;
   #stopping: Promise<void> | undefined;
   /**
    * A running system keeps its process alive, as a server does; every other timer here does not.
@@ -196,6 +198,7 @@ class RunningSystem implements System {
           () => this.index,
         ),
       transcripts: this.transcripts,
+      now: (actor) => this.#logClockMs(actor),
       publish: (topic, event) => bus.publish(topic, event),
       report: (actor, intent, attempt, outcome) =>
         this.#door.report(actor, intent, attempt, outcome),
@@ -206,6 +209,7 @@ class RunningSystem implements System {
       alarm: this.#alarm,
     });
     this.#hosting = this.#host(clock, env, shards);
+    this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
 
   start(): Promise<void> {
@@ -260,6 +264,7 @@ class RunningSystem implements System {
    */
   async #stop(): Promise<void> {
     const { cluster } = this.#o;
+    this.#clockWatch.close();
     if (!cluster) this.#endEffects();
     await this.#hosting.release();
     if (cluster) await this.#effects.finished(cluster.drainMs ?? DRAIN_MS);
@@ -291,6 +296,14 @@ class RunningSystem implements System {
       effects: this.#effects,
       onAlarm: this.#alarm,
     });
+  }
+
+  /** What the log's clock shows, as the owner of the actor's shard says. */
+  #logClockMs(actor: Address): number {
+    const { clock, shards } = this.#o;
+    const status = this.#hosting.statusOf(shardOf(actor, shards));
+    if (status === undefined || status.now === 0) return clock.wallMs();
+    return status.now - (status.clockAheadMs ?? 0);
   }
 
   get #outside(): Outside {

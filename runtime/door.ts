@@ -239,8 +239,9 @@ export class Door {
    */
   #logTimeMs(shard: number): number {
     const { clock, log, statusOf } = this.#o;
-    const known = statusOf(shard)?.now ?? 0;
-    return log.atomic || known === 0 ? Math.max(clock.wallMs(), known) : known;
+    const { now: known = 0, clockAheadMs = 0 } = statusOf(shard) ?? {};
+    if (log.atomic || known === 0) return Math.max(clock.wallMs(), known);
+    return known - clockAheadMs;
   }
 
   #checkShard(shard: number): void {

@@ -4,6 +4,7 @@ export type { EffectContext, EffectDefinition, TranscriptReader } from './actor/
 export { type Peeked, peekFolder } from './workspaces/peek.ts';
 export type { Clock } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';
+export { clockFault, clockStatus } from './clock/clock-watch.ts';
 export { createSystem, type SystemOptions, type Store } from './create-system.ts';
 export type * from './system.ts';
 export { type EmbeddedOptions, openEmbedded, type Ports } from './embedded.ts';

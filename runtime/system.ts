@@ -167,6 +167,8 @@ export type ShardStatus = {
   readonly lag: number;
   /** shard time, milliseconds: the log's clock as its owner knows it */
   readonly now: number;
+  /** how far `now` is ahead of the log's clock, which was set back; absent as a rule */
+  readonly clockAheadMs?: number;
   readonly residents: number;
   /** the node that holds it; absent where there is one process only */
   readonly node?: string;

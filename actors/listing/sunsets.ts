@@ -7,7 +7,7 @@ import {
 } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { doorEventsTopic } from '../../protocols/task.ts';
-import type { Publish, Reply } from '../../protocols/statechart.ts';
+import { type Publish, type Reply, wallOf } from '../../protocols/statechart.ts';
 import type { ListingContext, ListingEvent, Sunset } from './types.ts';
 
 /** Between two announcements of the same end. */
@@ -32,7 +32,7 @@ export const isNoOffer = ({ context, event }: Args): boolean =>
   !actionsOf(context).some(isOf(askedOf(event)));
 /** Sooner than 30 days from now; also what is no time at all. */
 export const isTooSoon = ({ event }: Args): boolean =>
-  !(Date.parse(askedOf(event).sunset_at) >= event.meta.now + DEPRECATION_MS);
+  !(Date.parse(askedOf(event).sunset_at) >= wallOf(event.meta) + DEPRECATION_MS);
 
 /** The last word counts, so that an end can be put off. */
 export const deprecate = ({ context, event }: Args): Partial<ListingContext> => {
@@ -71,7 +71,7 @@ const droppedBy = ({ context, event }: Args): readonly ActionSpec[] => {
   const { url, actions } = event as unknown as RegistryRegister;
   if (url === undefined || event.meta.principal?.roles.includes('operator')) return [];
   return withSunsets(context)
-    .filter(({ sunset_at }) => !(Date.parse(sunset_at ?? '') <= event.meta.now))
+    .filter(({ sunset_at }) => !(Date.parse(sunset_at ?? '') <= wallOf(event.meta)))
     .filter(({ action, action_version }) => {
       const isIt = isOf({ action, major: majorOf(action_version) });
       return !actions.some(isIt);
@@ -83,9 +83,9 @@ const toCome = (context: ListingContext, now: number): readonly Sunset[] =>
   announced(context).filter(({ sunset_at }) => Date.parse(sunset_at) > now);
 
 export const somethingGoes = ({ context, event }: Args): boolean =>
-  toCome(context, event.meta.now).length > 0;
+  toCome(context, wallOf(event.meta)).length > 0;
 export const gatherNotices = ({ context, event }: Args): Partial<ListingContext> => ({
-  notices: toCome(context, event.meta.now),
+  notices: toCome(context, wallOf(event.meta)),
 });
 export const dropNotice = ({ context }: Args): Partial<ListingContext> => ({
   notices: context.notices.slice(1),
@@ -144,6 +144,6 @@ export const tooSoon = ({ event }: Args): Reply => ({
   error: {
     code: 'INVALID_ARGUMENT',
     message: `sunset_at is ${JSON.stringify(askedOf(event).sunset_at)}: name a time at least 30 days from now`,
-    details: { earliest: new Date(event.meta.now + DEPRECATION_MS).toISOString() },
+    details: { earliest: new Date(wallOf(event.meta) + DEPRECATION_MS).toISOString() },
   },
 });

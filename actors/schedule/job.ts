@@ -23,7 +23,7 @@ import {
 import { faultIn, nextTime, timesBetween } from '../../protocols/schedule-times.ts';
 import type { RunStatus, SessionReceive, SessionReset, Usage } from '../../protocols/session.ts';
 import { sessionKey } from '../../protocols/session-key.ts';
-import type { ActorInput, Delivered, Tell } from '../../protocols/statechart.ts';
+import { type ActorInput, type Delivered, type Tell, wallOf } from '../../protocols/statechart.ts';
 
 export type ScheduleContext = {
   readonly jobId: string;
@@ -107,7 +107,7 @@ export function problemOf(args: Args): string | undefined {
   const answer = checkJob(jobAfter(args, event));
   if (!answer.ok) return describeErrors(answer.errors);
   const { enabled, when } = answer.value;
-  return enabled === false ? undefined : faultIn(when, event.meta.now);
+  return enabled === false ? undefined : faultIn(when, wallOf(event.meta));
 }
 /** It was set to something else since who sets it looked. */
 export function isOvertaken({ context, event }: Args): boolean {
@@ -120,11 +120,13 @@ export function take(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;
   if (event.type !== 'schedule.put') return {};
   const { now } = event.meta;
+  const cursor = wallOf(event.meta);
   const set = jobAfter(args, event) as ScheduleJob;
   const { when } = set;
-  const job = when.kind === 'every' ? { ...set, when: { ...when, from: when.from ?? now } } : set;
+  const from = when.kind === 'every' ? (when.from ?? cursor) : undefined;
+  const job = when.kind === 'every' ? { ...set, when: { ...when, from } } : set;
   const createdAt = context.job ? context.createdAt : now;
-  return planned({ ...context, job, createdAt, updatedAt: now, cursor: now });
+  return planned({ ...context, job, createdAt, updatedAt: now, cursor });
 }
 
 /** When it is turned on again, it goes on with the times to come. */
@@ -133,7 +135,8 @@ export function enable({ context, event }: Args): Partial<ScheduleContext> {
   const { now } = event.meta;
   const job = { ...jobOf(context), enabled: event.enabled };
   const wasOn = isOn({ context });
-  return planned({ ...context, job, updatedAt: now, cursor: wasOn ? context.cursor : now });
+  const cursor = wasOn ? context.cursor : wallOf(event.meta);
+  return planned({ ...context, job, updatedAt: now, cursor });
 }
 
 const planned = (context: ScheduleContext): ScheduleContext => ({
@@ -168,12 +171,27 @@ export const isAnew = ({ context }: State): boolean =>
 // ---- when it is due
 
 export const untilDueMs = ({ context, event }: Args): number =>
-  Math.max(0, context.nextAt! - event.meta.now);
+  Math.max(0, context.nextAt! - wallOf(event.meta));
+/** Not when the clock was set back while it waited. */
+export const isDue = ({ context, event }: Args): boolean => wallOf(event.meta) >= context.nextAt!;
+
+/**
+ * The clock was set back. By a few hours: it waits for the clock, so no time comes twice. By more:
+ * the clock was wrong before, and times count from what it shows now, as in cron(8).
+ */
+export function replan({ context, event }: Args): Partial<ScheduleContext> {
+  const now = wallOf(event.meta);
+  return planned({
+    ...context,
+    cursor: context.cursor - now > CORRECTION_MS ? now : context.cursor,
+  });
+}
+const CORRECTION_MS = 3 * 3_600_000;
 
 /** Due times that have come, oldest first, and which of them is fired for. */
 function dueNow({ context, event }: Args): { passed: readonly number[]; fireFor?: number } {
   const { when, missed = 'once' } = jobOf(context);
-  const { now } = event.meta;
+  const now = wallOf(event.meta);
   const first = context.nextAt!;
   const later = timesBetween(when, first, now, lateMsOf(context));
   const passed = [first, ...later].slice(-LATE_FIRES_MAX);
@@ -210,7 +228,10 @@ export function fire(args: Args): Partial<ScheduleContext> {
   // Times before the one that is fired for have none of their own.
   const before = passed.indexOf(fireFor) + (passed[0] === context.nextAt ? 0 : 1);
   const cut = planned({ ...context, cursor: fireFor, skipped: context.skipped + before });
-  const runId = `${context.jobId}.${fireFor}`;
+  const named = `${context.jobId}.${fireFor}`;
+  // A clock that was set back by hours shows a time for the second time.
+  const isRepeat = context.runs.some(({ runId }) => runId === named);
+  const runId = isRepeat ? `${named}.${context.fires}` : named;
   return fired(cut, { runId, dueAt: fireFor, firedAt: event.meta.now });
 }
 

@@ -30,6 +30,7 @@ export const scheduleMachine = setup({
     take: assign(job.take),
     enable: assign(job.enable),
     skip: assign(job.skip),
+    replan: assign(job.replan),
     fire: assign(job.fire),
     fireNow: assign(job.fireNow),
     countLook: assign(job.countLook),
@@ -42,6 +43,7 @@ export const scheduleMachine = setup({
     isOn: job.isOn,
     hasNext: job.hasNext,
     isMissed: job.isMissed,
+    isDue: job.isDue,
     isSpent: job.isSpent,
     isAnew: job.isAnew,
     isRefusal: job.isRefusal,
@@ -146,7 +148,12 @@ export const scheduleMachine = setup({
         waiting: {
           description: 'Its time is known.',
           entry: { type: 'project', params: told.row },
-          after: { untilDue: 'due' },
+          after: {
+            untilDue: [
+              { guard: 'isDue', target: 'due' },
+              { target: 'planning', actions: 'replan' },
+            ],
+          },
         },
         due: {
           description: 'Its time has come, or passed while nothing ran.',

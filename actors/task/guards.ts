@@ -1,4 +1,5 @@
 /** Guards of the task's chart: questions about a task and the event that it takes. Pure. */
+import { wallOf } from '../../protocols/statechart.ts';
 import { isFinal } from '../../protocols/task.ts';
 import type { Args, OfEvent, OfTask } from './types.ts';
 import * as view from './view.ts';
@@ -10,7 +11,7 @@ export const isStale = ({ event }: OfEvent) =>
   event.type === 'task.submit' && event.stale !== undefined;
 
 export const isTooLate = ({ context, event }: Args) =>
-  event.meta.now > work.workOf(context).expiresAt;
+  wallOf(event.meta) > work.workOf(context).expiresAt;
 
 /** Its asker is answered as soon as it is accepted. */
 export const isAnsweredNow = ({ event }: OfEvent) =>

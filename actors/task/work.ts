@@ -5,7 +5,12 @@
  */
 import { epochMsOf } from '../../protocols/check.ts';
 import { errorData, type ErrorData } from '../../protocols/errors.ts';
-import type { ActorInput, Delivered, ReplyRef } from '../../protocols/statechart.ts';
+import {
+  type ActorInput,
+  type Delivered,
+  type ReplyRef,
+  wallOf,
+} from '../../protocols/statechart.ts';
 import type { TaskCancel, TaskDecide, TaskInput, TaskSubmit } from '../../protocols/task.ts';
 import { isFinalCode, pauseMsOf } from './backoff.ts';
 import type {
@@ -64,7 +69,7 @@ export function accept({ context, event }: Args): Change {
   const submit = event as Delivered<TaskSubmit>;
   const { envelope, terms, transport, payloadHash, redriveOf, meta } = submit;
   const asker = view.askerOf(submit);
-  const sentAt = redriveOf === undefined ? epochMsOf(envelope.timestamp) : meta.now;
+  const sentAt = redriveOf === undefined ? epochMsOf(envelope.timestamp) : wallOf(meta);
   return {
     payloadHash,
     view: view.acceptedView(context, submit, meta.now),

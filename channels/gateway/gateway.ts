@@ -60,7 +60,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies });
   const http = createServer(
     SERVER_OPTIONS,
-    httpListener({ system, page, routes, authMode: auth.mode, guesses, proxies }),
+    httpListener({ system, clock, page, routes, authMode: auth.mode, guesses, proxies }),
   );
   http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
   const port = await listen(http, options);

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../../protocols/errors.ts';
-import type { System } from '../../runtime/index.ts';
+import { type Clock, clockFault, clockStatus, type System } from '../../runtime/index.ts';
 import type { Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
 import { type GatewayAuth, onlyDirect, originAllowed } from './access.ts';
@@ -15,6 +15,7 @@ import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
 export type HttpOptions = {
   readonly system: System;
+  readonly clock: Clock;
   readonly page: Page;
   readonly routes: Listener;
   readonly authMode: GatewayAuth['mode'];
@@ -23,12 +24,12 @@ export type HttpOptions = {
 };
 
 export const httpListener =
-  ({ system, page, routes, authMode, guesses, proxies }: HttpOptions): RequestListener =>
+  ({ system, clock, page, routes, authMode, guesses, proxies }: HttpOptions): RequestListener =>
   (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
     const stranger = authMode === 'none' ? strangerFault(request, proxies) : undefined;
     if (path === '/healthz') json(request, response, 200, { ok: true, status: 'live' });
-    else if (path === '/readyz') ready(system, request, response);
+    else if (path === '/readyz') ready({ system, clock }, request, response);
     else if (stranger !== undefined) refuse(request, response, 403, 'FORBIDDEN', stranger);
     else if (page.has(path)) {
       if (isRead(request)) servePage(page, path, request, response);
@@ -93,10 +94,16 @@ const refuse = (
   json(request, response, status, refusalOf({ code, message }));
 };
 
-const ready = (system: System, request: IncomingMessage, response: ServerResponse): void => {
+const ready = (
+  { system, clock }: Pick<HttpOptions, 'system' | 'clock'>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void => {
   const shards = system.status();
   if (isReady(shards)) {
-    json(request, response, 200, { ready: true, shards: shards.length });
+    const fault = clockFault(clockStatus(shards, clock.wallMs()));
+    const note = fault === undefined ? {} : { clock: fault };
+    json(request, response, 200, { ready: true, shards: shards.length, ...note });
     return;
   }
   const why = shardsNotOwned(shards).map((shard) => ({

@@ -33,6 +33,8 @@ export type EffectRunnerOptions = {
   readonly index: (asNewAs?: Address) => Promise<Index>;
   readonly transcripts: Transcripts;
   readonly publish: (topic: string, event: Message) => void;
+  /** what the log's clock shows, for effects of this actor; default this process's wall clock */
+  readonly now?: (actor: Address) => number;
   /** appends the outcome to the actor's mailbox; rejects when it is not known to be stored */
   readonly report: (
     actor: Address,
@@ -264,7 +266,7 @@ export class EffectRunner {
     signal: AbortSignal,
     workspaces: WorkspacesOfEffect,
   ): EffectContext {
-    const { clock, index, transcripts, publish, services, cell } = this.#o;
+    const { clock, index, transcripts, publish, services, cell, now } = this.#o;
     return {
       id: `${cell.slice(0, 8)}:${id}`,
       attempt: intent.attempt,
@@ -272,7 +274,7 @@ export class EffectRunner {
       ...(intent.traceId ? { traceId: intent.traceId } : {}),
       signal,
       publish: (topic, event) => (signal.aborted ? undefined : publish(topic, event)),
-      now: () => clock.wallMs(),
+      now: () => now?.(intent.actor) ?? clock.wallMs(),
       services,
       transcript: (actor = intent.actor) => ({
         read: (options) => transcripts.read(actor, options),

@@ -247,6 +247,9 @@ function watch(
   add('troupe_shards_quarantined', 'shards of this process that stand still', () => {
     return own().filter(({ state }) => state === 'quarantined').length;
   });
+  add('troupe_clock_ahead_seconds', 'stored times are ahead of a clock that was set back', () => {
+    return Math.max(0, ...own().map(({ clockAheadMs = 0 }) => clockAheadMs)) / 1_000;
+  });
   add('troupe_mailbox_lag', 'messages that wait for their turn here', () => {
     return own().reduce((sum, { lag }) => sum + lag, 0);
   });

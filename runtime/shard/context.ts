@@ -216,10 +216,13 @@ function enterDomain({ fold, group, draft }: TurnContext, domain: string): boole
   return true;
 }
 
+export const timeOf = ({ now, aheadMs }: Group): Pick<Meta, 'now' | 'aheadMs'> =>
+  aheadMs > 0 ? { now, aheadMs } : { now };
+
 export function metaOf(t: TurnContext, item: OutItem): Meta {
   const meta: { -readonly [K in keyof Meta]: Meta[K] } = {
     id: item.id,
-    now: t.group.now,
+    ...timeOf(t.group),
     self: item.to,
   };
   if (item.from) meta.from = item.from;

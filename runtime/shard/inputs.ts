@@ -24,6 +24,7 @@ import {
   reply,
   type Resident,
   type ShardParts,
+  timeOf,
   type TurnContext,
 } from './context.ts';
 import { applyCause, applyMessage, takeMessage } from './turn.ts';
@@ -185,7 +186,7 @@ export function takeOutcome(
   }
   const meta: Meta = {
     id: e.intent,
-    now: group.now,
+    ...timeOf(group),
     self: intent.actor,
     ...(intent.traceId ? { traceId: intent.traceId } : {}),
   };
@@ -274,7 +275,7 @@ export function takeTimer(
     return true;
   }
   const timer = Buffer.from(name).toString();
-  const meta: Meta = { id: `${actor}|${life}.${key}`, now: group.now, self: actor };
+  const meta: Meta = { id: `${actor}|${life}.${key}`, ...timeOf(group), self: actor };
   const cause = fired(resident.live, timer, key, meta);
   const armedAt = resident.live.timers[timer]?.at;
   const skippedMs = isWorkTimer(resident.definition, timer) ? time.skippedMs(armedAt, due) : 0;

@@ -113,6 +113,7 @@ export class ShardOwner {
 
   status(): ShardStatus {
     const owned = this.#status === 'owned';
+    const clockAheadMs = owned ? this.#time.aheadMs() : 0;
     const why = this.#why ?? (owned ? this.#journal.trouble : undefined);
     return {
       shard: this.shard,
@@ -125,6 +126,7 @@ export class ShardOwner {
       lag: owned ? this.#intake.waiting : 0,
       now: owned ? this.now() : 0,
       residents: owned ? this.#residents.size : 0,
+      ...(clockAheadMs > 0 ? { clockAheadMs } : {}),
       ...(why ? { why } : {}),
     };
   }

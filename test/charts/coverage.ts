@@ -72,6 +72,8 @@ export type Exploration = {
   ledger: () => Ledger;
   /** paths by the names of their moves, from whose ends the walk goes on, too */
   scripts?: readonly (readonly string[])[];
+  /** the clock may be set back by so much before a timer fires, named `timer:<delay> set back` */
+  setBackMs?: number;
   /** situations; the walk fails when there are more. Default 5,000 */
   situationsMax?: number;
 };
@@ -171,7 +173,7 @@ function birth({ machine, self, ledger }: Exploration, probe?: Probe): Place {
 
 /** Everything that may happen at this place. */
 function deedsAt(
-  { machine, self, moves }: Exploration,
+  { machine, self, moves, setBackMs }: Exploration,
   { live, now, depth, ledger }: Place,
 ): Deed[] {
   const deeds: Deed[] = [];
@@ -205,6 +207,10 @@ function deedsAt(
     const meta: Meta = { id, now: Math.max(at, due), self };
     const name = `timer:${timerName(machine, timerId) ?? timerId}`;
     deeds.push({ name, cause: fired(live, timerId, key, meta), meta, now: meta.now });
+    if (setBackMs === undefined) continue;
+    const back = { ...meta, aheadMs: setBackMs };
+    const cause = fired(live, timerId, key, back);
+    deeds.push({ name: `${name} set back`, cause, meta: back, now: meta.now });
   }
   return deeds;
 }

@@ -41,6 +41,8 @@ const self = scheduleAddress('default', 'mail');
 class Hand {
   live: Live;
   now = START;
+  /** how far the clock was set back */
+  aheadMs = 0;
   sent: Message[] = [];
   #ids = 0;
 
@@ -99,7 +101,7 @@ class Hand {
     return this.sent.map(({ runId }) => runId);
   }
 
-  #meta = () => ({ id: `m${++this.#ids}`, now: this.now, self });
+  #meta = () => ({ id: `m${++this.#ids}`, now: this.now, self, aheadMs: this.aheadMs });
   #take(made: Step): Step {
     if (made.outcome === 'failed') throw new Error(made.error?.message);
     this.live = made.live;
@@ -322,5 +324,47 @@ describe('a row of version 1', () => {
     const row = { snap: { v: snapshot.value, c: JSON.parse(JSON.stringify(stripped)) as unknown } };
     const migrated = withPlaces(row as Parameters<typeof withPlaces>[0]);
     expect(migrated.snap.c).toEqual(before);
+  });
+});
+
+describe('a job whose clock was set back', () => {
+  it('is set by what the clock shows, and fires then', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    hand.aheadMs = 24 * HOUR;
+    hand.now += 24 * HOUR;
+    const at = START + HOUR;
+    const job = { agentId: 'main', text: 'look', when: { kind: 'at', at } };
+    expect(hand.say({ type: 'schedule.put', job })!.error).toBeUndefined();
+    hand.comeTo(hand.now + HOUR - 1);
+    expect(hand.sent).toEqual([]);
+    hand.comeTo(hand.now + 1);
+    expect(hand.runIds).toEqual([`mail.${at}`]);
+  });
+
+  it('by an hour waits for the clock, and fires for no time twice', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    hand.comeTo(START + HOUR);
+    hand.end();
+    hand.aheadMs = HOUR;
+    hand.comeTo(START + 2 * HOUR);
+    expect(hand.runIds).toEqual([`mail.${START + HOUR}`]);
+    hand.comeTo(START + 3 * HOUR);
+    expect(hand.runIds).toEqual([`mail.${START + HOUR}`, `mail.${START + 2 * HOUR}`]);
+  });
+
+  it('by a day goes on with the times of the clock, each as a run of its own', () => {
+    const hand = new Hand({ when: { kind: 'every', everyMs: HOUR } });
+    hand.comeTo(START + HOUR);
+    hand.end();
+    hand.comeTo(START + 26 * HOUR);
+    hand.end();
+    hand.aheadMs = 27 * HOUR;
+    hand.comeTo(START + 27 * HOUR);
+    expect(hand.sent).toHaveLength(2);
+    hand.comeTo(START + 28 * HOUR);
+    hand.end();
+    const [first, second] = [`mail.${START + HOUR}`, `mail.${START + 26 * HOUR}`];
+    expect(hand.runIds).toEqual([first, second, `${first}.2`]);
+    expect(hand.context.nextAt).toBe(START + 2 * HOUR);
   });
 });

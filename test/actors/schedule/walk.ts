@@ -117,6 +117,7 @@ export const exploration: Exploration = {
     ];
   },
   ledger: () => new Seen(),
+  setBackMs: 4 * 3_600_000,
   scripts: [
     // a run takes so long that the time of the job has passed
     ['put once, skip', 'run', ...looks(9), 'timer:untilLook', 'ended', 'timer:untilDue'],

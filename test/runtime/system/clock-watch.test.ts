@@ -1,0 +1,43 @@
+/** A clock that is wrong is noticed and said once per episode, and can be seen where health is. */
+import { describe, expect, it } from 'vitest';
+import { clockFault, clockStatus } from '../../../runtime/index.ts';
+import { ClockWatch } from '../../../runtime/clock/clock-watch.ts';
+import type { ShardStatus } from '../../../runtime/index.ts';
+import { VirtualClock } from '../../sim/virtual-clock.ts';
+import { eventually } from '../eventually.ts';
+import { ShiftedClock } from './shifted-clock.ts';
+import { openWorld, puppet } from './world.ts';
+
+const HOUR = 3_600_000;
+
+it('a clock that is set back is said once, and once that it has caught up', async () => {
+  const clock = new ShiftedClock();
+  const world = await openWorld({ clock });
+  const said = () => world.alarms.filter((what) => what.includes('clock'));
+  const fault = () => clockFault(clockStatus(world.system.status(), clock.wallMs()));
+  await world.ask(puppet('a'), { type: 'do' });
+  expect(fault()).toBeUndefined();
+  clock.jump(-2 * HOUR);
+  await world.ask(puppet('a'), { type: 'do' });
+  expect(fault()).toMatch(/set back: stored times are 120 min|2 h/);
+  for (let look = 0; look < 3; look++) clock.shift(5_000);
+  await eventually(() => expect(said()).toHaveLength(1));
+  clock.jump(2 * HOUR);
+  clock.shift(5_000);
+  await eventually(() => expect(said()).toHaveLength(2));
+  expect(said()[1]).toMatch(/right again/);
+  expect(fault()).toBeUndefined();
+});
+
+describe('the watch of a gateway', () => {
+  it("says that its machine's clock is an hour off, by what the owners of shards say", async () => {
+    const clock = new VirtualClock();
+    const said: string[] = [];
+    const owned = () =>
+      [{ shard: 0, state: 'owned', now: clock.wallMs() - HOUR }] as unknown as ShardStatus[];
+    const watch = new ClockWatch(clock, owned, (what) => void said.push(what));
+    await clock.run(60_000);
+    watch.close();
+    expect(said).toEqual([expect.stringMatching(/of this machine is 60 min ahead of the store's/)]);
+  });
+});
