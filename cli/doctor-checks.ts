@@ -17,9 +17,12 @@ import {
   type Config,
   type LoadedConfig,
   knownProviders,
+  ownSections,
   resolveAgents,
   storeFolder,
   showPointer,
+  tenantConfig,
+  tenantsWithOwn,
 } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Finding } from './doctor.ts';
@@ -187,8 +190,24 @@ function tryListen(number: number, host: string): Promise<NodeJS.ErrnoException 
   });
 }
 
-/** Every agent's model must mean something; a provider without a key is worth a word. */
+/** Models of the installation, and of each tenant that has agents or providers of its own. */
 export async function models(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding[]> {
+  const findings = await modelsOf(config, env);
+  for (const tenant of tenantsWithOwn(config)) {
+    const own: readonly string[] = ownSections(config, tenant);
+    const hasModels = own.includes('models');
+    if (!hasModels && !own.includes('agents')) continue;
+    const found = await modelsOf(tenantConfig(config, tenant), hasModels ? {} : env);
+    findings.push(...found.map((finding) => ({ ...finding, check: `models of ${tenant}` })));
+  }
+  return findings;
+}
+
+/** Every agent's model must mean something; a provider without a key is worth a word. */
+async function modelsOf(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Finding[]> {

@@ -12,7 +12,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentCard, AgentSetup, RemovedFiles } from '../../channels/index.ts';
 import type { AgentRow, AgentSettings } from '../../protocols/agent.ts';
-import { TroupeError } from '../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type {
   AgentsCreateParams,
   AgentsDeleteParams,
@@ -142,10 +142,15 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     agentId: string,
     isRemoved = false,
   ): Promise<void> {
-    const { clustered, file, desk } = this.#o;
+    const { clustered, tenant } = this.#o;
     if (clustered) return this.#changeSettings(entries, agentId, isRemoved);
+    const changed = this.#changeFile(entries);
+    await (tenant === TENANT ? changed : changed.catch((error) => throwFor(tenant, error)));
+  }
+
+  async #changeFile(entries: (before: readonly Entry[]) => readonly Entry[]): Promise<void> {
+    const { file, desk, tenant } = this.#o;
     const { hash } = file.read();
-    const { tenant } = this.#o;
     const pointer = tenant === TENANT ? '/agents/agents' : `/tenants/${tenant}/agents/agents`;
     await desk.write(hash ?? undefined, ({ document }) => {
       const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
@@ -232,6 +237,26 @@ export class AgentDesk implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
     });
   }
 }
+
+/**
+ * A problem elsewhere in the file is not for the people of a tenant.
+ * @throws TroupeError always
+ */
+const throwFor = (tenant: string, error: unknown): never => {
+  const { code, details, retryAfterMs } = errorData(error);
+  const issues = (details?.['issues'] ?? []) as readonly { path: string; message: string }[];
+  const own = issues.filter(({ path }) => path.startsWith(`tenants.${tenant}.`));
+  if (own.length > 0) {
+    const message = own.map(({ path, message: why }) => `${path}: ${why}`).join('; ');
+    throw new TroupeError('INVALID_ARGUMENT', message, { details: { issues: own } });
+  }
+  if (code === 'CONFLICT') throw error;
+  throw new TroupeError(
+    'UNAVAILABLE',
+    'the configuration of the installation cannot be changed now: ask its operator',
+    { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+  );
+};
 
 /** The installation's configuration with other agents for one tenant. */
 const withAgents = (config: Config, tenant: string, agents: Config['agents']): Config => {

@@ -3,15 +3,24 @@
  * troupe: what a tenant has works for it, and no other tenant sees or uses it. Each model server
  * accepts one key and records what it receives.
  */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import JSON5 from 'json5';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startTroupe, type Troupe } from '../../../main.ts';
 import { loadConfig } from '../../../runtime/config/index.ts';
 import { startOpenAiServer } from '../../servers/openai-server.ts';
 import type { Plan, PlannedCall, ScriptedServer } from '../../servers/scripted-server.ts';
-import { Client, connected, type Frame, TOKEN } from './client.ts';
+import { Client, connected, connectParams, type Frame, TOKEN } from './client.ts';
 
 type Tenant = 'default' | 'acme' | 'blue' | 'plain';
 const TENANTS: readonly Tenant[] = ['default', 'acme', 'blue', 'plain'];
@@ -311,9 +320,62 @@ it('a tenant’s people see no configuration, no log, and change no agents that 
     );
 });
 
+it('a fault elsewhere in the file is not shown to a tenant that changes its agents', async () => {
+  const file = join(home, 'troupe.json5');
+  const text = readFileSync(file, 'utf8');
+  const broken = JSON5.parse<Record<string, object>>(text);
+  for (const wrong of [JSON.stringify({ ...broken, session: { mainKey: 'NOT OK' } }), '{ broken']) {
+    writeFileSync(file, wrong);
+    const { error } = await client('acme').call('agents.create', { name: 'late' });
+    expect(error?.message).toContain('ask its operator');
+    expect(JSON.stringify(error)).not.toMatch(/mainKey|NOT OK|troupe\.json5/);
+  }
+  writeFileSync(file, text);
+  const unknown = { name: 'late', model: 'house/model-of-default' };
+  const { error } = await client('acme').call('agents.create', unknown);
+  expect(error?.message).toMatch(/^tenants\.acme\.agents\.agents\[2\]\.model: /);
+});
+
 it('a change of the installation’s agents reaches the tenants that inherit them, and no other', async () => {
   ok(await client('default').call('agents.create', { name: 'newcomer' }));
   const has = async (tenant: Tenant) =>
     JSON.stringify(ok(await client(tenant).call('agents.list', {}))).includes('newcomer');
   expect(await Promise.all(TENANTS.map(has))).toEqual([true, false, true, true]);
+});
+
+it('a person whom a proxy names for a tenant has the agents of that tenant', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'troupe-tenants-proxy-'));
+  const file = join(data, 'troupe.json5');
+  const { tenants, ...config } = configuration();
+  writeFileSync(
+    file,
+    JSON.stringify({
+      ...config,
+      gateway: {
+        port: 0,
+        auth: { mode: 'trusted-proxy', trustedProxy: { proxies: ['127.0.0.1'] } },
+      },
+      tenants: { acme: { ...tenants.acme, principals: ['proxy:ann'] } },
+    }),
+  );
+  const other = await startTroupe(
+    loadConfig({ env: {}, file, flags: { data } }).config,
+    {},
+    { file },
+  );
+  onTestFinished(async () => {
+    await other.stop();
+    rmSync(data, { recursive: true, force: true });
+  });
+  const idsOf = async (user: string): Promise<string[]> => {
+    const headers = { 'x-forwarded-user': user, 'x-forwarded-for': '203.0.113.9' };
+    const person = new Client(other.url, { headers });
+    await person.frame(({ event }) => event === 'connect.challenge');
+    ok(await person.call('connect', connectParams({ auth: undefined, scopes: SCOPES })));
+    const { agents } = ok(await person.call('agents.list', {}));
+    await person.close();
+    return agents.map(({ id }: { id: string }) => id);
+  };
+  expect(await idsOf('ann')).toEqual(['main', 'ledger']);
+  expect(await idsOf('bob')).toEqual(['main', 'clerk']);
 });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { tenancyOf } from '../../../compose/tenants.ts';
 import {
@@ -89,4 +90,40 @@ it.each([
   }`);
   expect(problems.map((problem) => problem.path)).toEqual([path]);
   expect(problems.find((problem) => problem.path === path)?.message).toMatch(message);
+});
+
+it('whatever sections tenants have, each has its own where it has one, and no key of another’s', () => {
+  const names = ['acme', 'blue', 'constructor'] as const;
+  const sections = ['agents', 'models', 'tools', 'messages', 'budget', 'hooks', 'skills'] as const;
+  const written = (owner: string, section: (typeof sections)[number]) =>
+    section === 'models'
+      ? { providers: { anthropic: { apiKey: `key-of-${owner}` } } }
+      : section === 'agents'
+        ? { agents: [{ id: 'main' }, { id: `agent-of-${owner}` }] }
+        : {};
+  const some = fc.subarray([...sections]);
+  const owned = fc.record({ acme: some, blue: some, constructor: some });
+  fc.assert(
+    fc.property(owned, (own) => {
+      const tenants = Object.fromEntries(
+        names.map((name) => [
+          name,
+          Object.fromEntries(own[name].map((section) => [section, written(name, section)])),
+        ]),
+      );
+      const models = written('default', 'models');
+      const { config } = load(JSON.stringify({ models, tenants }));
+      for (const name of names) {
+        const whole = tenantConfig(config, name);
+        const mine = new Set<string>(own[name]);
+        for (const section of sections)
+          if (!mine.has(section)) expect(whole[section]).toBe(config[section]);
+        const key = whole.models.providers['anthropic']?.apiKey?.reveal();
+        expect(key).toBe(`key-of-${mine.has('models') ? name : 'default'}`);
+        const ids = resolveAgents(whole).map(({ id }) => id);
+        expect(ids).toEqual(mine.has('agents') ? ['main', `agent-of-${name}`] : ['main']);
+      }
+    }),
+    { numRuns: 50 },
+  );
 });
