@@ -158,6 +158,18 @@ test('a key file that is damaged is named in one sentence', async () => {
   expect(stderr.split('\n').filter(Boolean)).toHaveLength(1);
 });
 
+test('a command that prints the token runs once per connection', async () => {
+  const gateway = await open();
+  const home = scratchFolder();
+  const script = `echo once >> '${home}/runs'; echo ${TOKEN}`;
+  const auth = { token: { command: ['sh', '-c', script] } };
+  const config = { gateway: { port: gateway.port, auth } };
+  writeFileSync(join(home, 'troupe.json5'), JSON.stringify(config));
+  const env = { TROUPE_HOME: home };
+  expect(await runProgram(['sessions'], { home, env })).toMatchObject({ code: 0 });
+  expect(readFileSync(join(home, 'runs'), 'utf8')).toBe('once\n');
+});
+
 test('the key of a node from before opens and keeps its tokens', async () => {
   const { Identity } = await import('../../cli/device-identity.ts');
   const place = scratchFolder();
