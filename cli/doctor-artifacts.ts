@@ -1,36 +1,75 @@
 /**
- * What `troupe doctor` asks of the bucket of artifacts (EN10). On one machine for itself anything
- * goes; where others come in, files are sealed at rest, and travel to a store under TLS.
+ * What `troupe doctor` checks about the bucket of artifacts. An installation for one machine may
+ * use any bucket. Where other machines connect, a folder must be sealed; a store must be reached
+ * under TLS, encrypt with a key of the customer's, and permit neither ACLs, listing nor public
+ * access.
  */
 import { artifactsFolder } from '../compose/artifacts.ts';
 import { errorData } from '../protocols/errors.ts';
+import { checkBucket } from '../runtime/artifacts/bucket-checks.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
+import { systemClock } from '../runtime/clock/clock.ts';
 import { bindHost, type Config, natsServers } from '../runtime/config/index.ts';
 import type { Finding } from './doctor.ts';
-import { fail, ok } from './doctor-checks.ts';
+import { fail, ok, warn } from './doctor-checks.ts';
 
 const CHECK = 'artifacts';
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/;
 type Store = NonNullable<Config['a2a']['artifacts']['s3']>;
 
-export function artifactStore(config: Config): readonly Finding[] {
+/** Aliases of keys that AWS itself holds, for example `alias/aws/s3`. */
+const AWS_MANAGED = /(^|:)alias\/aws\//;
+const TIMEOUT_MS = 5_000;
+
+export async function* artifactStore(config: Config): AsyncGenerator<Finding> {
   const { enabled, artifacts } = config.a2a;
-  if (!enabled) return [];
-  const { s3 } = artifacts;
-  const faults = [...(s3 ? wrongInStore(s3, config) : wrongInFolder(config))];
-  if (faults.length > 0) return faults;
-  if (s3) return [ok(CHECK, `${s3.endpoint}, bucket ${s3.bucket}`)];
-  const sealed = artifacts.encryptionKey ? 'sealed' : 'not sealed: only this machine comes in';
-  return [ok(CHECK, `${artifactsFolder(config)}, ${sealed}`)];
+  if (!enabled) return;
+  const { s3, encryptionKey } = artifacts;
+  if (s3) {
+    yield* remoteStore(s3, config);
+    return;
+  }
+  const faults = [...wrongInFolder(config)];
+  yield* faults;
+  if (faults.length > 0) return;
+  const sealed = encryptionKey ? 'sealed' : 'not sealed: only this machine connects';
+  yield ok(CHECK, `${artifactsFolder(config)}, ${sealed}`);
 }
 
-function* wrongInStore({ encryption, endpoint }: Store, config: Config): Generator<Finding> {
-  if (!othersCome(config)) return;
-  if (encryption === 'none') {
+async function* remoteStore(store: Store, config: Config): AsyncGenerator<Finding> {
+  if (!othersCome(config)) {
+    yield ok(CHECK, `${store.endpoint}, bucket ${store.bucket}: only this machine connects`);
+    return;
+  }
+  const faults = [...wrongInStore(store)];
+  yield* faults;
+  // A store that is not sealed, or is reached in clear, receives no request.
+  if (faults.length > 0) return;
+  const { accessKeyId, secretAccessKey, ...place } = store;
+  const points = checkBucket({
+    ...place,
+    accessKeyId: accessKeyId.reveal(),
+    secretAccessKey: secretAccessKey.reveal(),
+    google: isGoogle(store),
+    clock: systemClock,
+    timeoutMs: TIMEOUT_MS,
+  });
+  for await (const { status, message, remedy } of points) {
+    const text = `bucket ${store.bucket}: ${message}`;
+    if (status === 'ok') yield ok(CHECK, text);
+    else yield (status === 'fail' ? fail : warn)(CHECK, text, remedy ?? '');
+  }
+}
+
+function* wrongInStore(store: Store): Generator<Finding> {
+  const { encryption, kmsKeyId, endpoint } = store;
+  if (!isGoogle(store) && (encryption !== 'aws:kms' || !kmsKeyId || AWS_MANAGED.test(kmsKeyId))) {
     yield fail(
       CHECK,
-      'a2a.artifacts.s3.encryption is "none": files would lie in the store in clear',
-      'set it to "aws:kms", with kmsKeyId for a key of yours, or to "AES256"',
+      encryption === 'aws:kms'
+        ? `a2a.artifacts.s3.kmsKeyId is ${kmsKeyId ?? 'not set'}: the store would use a key of its own`
+        : `a2a.artifacts.s3.encryption is "${encryption}": files are not sealed with a key of yours`,
+      'set encryption to "aws:kms" and kmsKeyId to a key of yours',
     );
   }
   const { protocol, hostname } = new URL(endpoint);
@@ -42,6 +81,9 @@ function* wrongInStore({ encryption, endpoint }: Store, config: Config): Generat
     );
   }
 }
+
+const isGoogle = ({ endpoint }: Store): boolean =>
+  /(^|\.)storage\.googleapis\.com$/.test(new URL(endpoint).hostname);
 
 function* wrongInFolder(config: Config): Generator<Finding> {
   const { encryptionKey } = config.a2a.artifacts;

@@ -36,7 +36,7 @@ export const ok = (check: string, message: string, remedy?: string): Finding => 
   message,
   ...(remedy && { remedy }),
 });
-const warn = (check: string, message: string, remedy: string): Finding => ({
+export const warn = (check: string, message: string, remedy: string): Finding => ({
   check,
   status: 'warn',
   message,

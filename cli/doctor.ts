@@ -1,6 +1,7 @@
 /**
  * `troupe doctor`: looks at the machine, the configuration and the data folder, and says what to do
- * about what it finds. Changes nothing but a probe file that it removes again.
+ * about what it finds. Changes nothing but a probe file that it removes again, and one probe object
+ * that it leaves in a production bucket.
  */
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, loadFrom } from './options.ts';

@@ -70,6 +70,18 @@ export class S3Requests {
     return signed.url.toString();
   }
 
+  /** The status of a GET without a signature: what anybody on the network receives. */
+  async anonymousStatus(key: string): Promise<number> {
+    const signal = AbortSignal.timeout(this.#options.timeoutMs);
+    try {
+      const answer = await fetch(this.#url(key), { signal, redirect: 'manual' });
+      await answer.body?.cancel();
+      return answer.status;
+    } catch (cause) {
+      throw this.#unavailable(`can not be reached (${reasonOf(cause)})`, { status: 0, cause });
+    }
+  }
+
   /** Now, as signatures spell it: 20260131T093000Z. */
   datetime(): string {
     const now = new Date(this.#options.clock.wallMs()).toISOString();
@@ -130,15 +142,16 @@ export class S3Requests {
   #refused(status: number, code: string): TroupeError {
     const said = `answered ${status}${code && ` ${code}`}`;
     const remedy = REMEDIES[code];
-    return this.#unavailable(remedy ? `${said}: ${remedy}` : said, { status });
+    return this.#unavailable(remedy ? `${said}: ${remedy}` : said, { status, code });
   }
 
-  #unavailable(what: string, { status, cause }: { status: number; cause?: unknown }): TroupeError {
+  #unavailable(what: string, why: { status: number; code?: string; cause?: unknown }): TroupeError {
     const { endpoint, bucket } = this.#options;
+    const { status, code = '', cause } = why;
     return new TroupeError(
       'UNAVAILABLE',
       `the store of artifacts, ${endpoint} with the bucket ${bucket}, ${what}`,
-      { cause, details: { status } },
+      { cause, details: { status, store: code } },
     );
   }
 }

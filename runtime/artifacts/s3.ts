@@ -27,18 +27,22 @@ import {
   nameContents,
   urlMs,
 } from './checks.ts';
-import { type S3Place, S3Requests } from './s3-requests.ts';
+import { type S3Answer, type S3Place, S3Requests } from './s3-requests.ts';
 
-export type S3ArtifactsOptions = S3Place & {
+export type S3Sealing = {
   readonly encryption: 'aws:kms' | 'AES256' | 'none';
   /** key of `aws:kms`; left out: the bucket's own */
   readonly kmsKeyId?: string;
-  /** types that are taken; `image/*` is all of a kind */
-  readonly mimeTypes: readonly string[];
-  readonly clock?: Clock;
-  /** silence that is waited for, milliseconds; default 30,000 */
-  readonly timeoutMs?: number;
 };
+
+export type S3ArtifactsOptions = S3Place &
+  S3Sealing & {
+    /** types that are taken; `image/*` is all of a kind */
+    readonly mimeTypes: readonly string[];
+    readonly clock?: Clock;
+    /** silence that is waited for, milliseconds; default 30,000 */
+    readonly timeoutMs?: number;
+  };
 
 const TIMEOUT_MS = 30_000;
 
@@ -75,7 +79,7 @@ class S3Artifacts implements Artifacts {
         'x-amz-content-sha256': hash,
         'x-amz-checksum-sha256': Buffer.from(hash, 'hex').toString('base64'),
         'x-amz-meta-sha256': hash,
-        ...this.#sealing(),
+        ...sealingHeaders(this.#options),
       },
     });
     return artifact;
@@ -83,7 +87,7 @@ class S3Artifacts implements Artifacts {
 
   async get(tenant: string, hash: string): Promise<{ contents: Uint8Array; artifact: Artifact }> {
     checkName(tenant, hash);
-    const answer = await this.#requests.send(keyOf(tenant, hash), { method: 'GET' });
+    const answer = await this.#read(tenant, hash);
     if (!answer) throw absent(tenant, hash);
     await checkContents(hash, answer.body);
     return {
@@ -118,21 +122,38 @@ class S3Artifacts implements Artifacts {
   }
 
   async #head(tenant: string, hash: string): Promise<Artifact | undefined> {
-    const answer = await this.#requests.send(keyOf(tenant, hash), { method: 'HEAD' });
-    if (!answer) return undefined;
-    return artifactOf(hash, answer.headers, Number(answer.headers.get('content-length')));
+    try {
+      const answer = await this.#requests.send(keyOf(tenant, hash), { method: 'HEAD' });
+      if (!answer) return undefined;
+      return artifactOf(hash, answer.headers, Number(answer.headers.get('content-length')));
+    } catch (error) {
+      if (errorData(error).details?.['status'] !== 403) throw error;
+      // The answer to a HEAD has no body; a GET says which refusal it is.
+      const answer = await this.#read(tenant, hash);
+      return answer && artifactOf(hash, answer.headers, answer.body.length);
+    }
   }
 
-  #sealing(): Record<string, string> {
-    const { encryption, kmsKeyId } = this.#options;
-    if (encryption === 'none') return {};
-    return {
-      'x-amz-server-side-encryption': encryption,
-      ...(encryption === 'aws:kms' && kmsKeyId
-        ? { 'x-amz-server-side-encryption-aws-kms-key-id': kmsKeyId }
-        : {}),
-    };
+  /** S3 answers AccessDenied for an absent object when the access key may not list the bucket. */
+  async #read(tenant: string, hash: string): Promise<S3Answer | undefined> {
+    try {
+      return await this.#requests.send(keyOf(tenant, hash), { method: 'GET' });
+    } catch (error) {
+      if (errorData(error).details?.['store'] !== 'AccessDenied') throw error;
+      return undefined;
+    }
   }
+}
+
+/** What a PUT asks the store to encrypt with. */
+export function sealingHeaders({ encryption, kmsKeyId }: S3Sealing): Record<string, string> {
+  if (encryption === 'none') return {};
+  return {
+    'x-amz-server-side-encryption': encryption,
+    ...(encryption === 'aws:kms' && kmsKeyId
+      ? { 'x-amz-server-side-encryption-aws-kms-key-id': kmsKeyId }
+      : {}),
+  };
 }
 
 function undefinedIfDamaged(error: unknown): undefined {

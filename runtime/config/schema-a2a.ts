@@ -97,10 +97,10 @@ const s3 = record('an S3-compatible store', {
   secretAccessKey: secret('the access key'),
   encryption: oneOf(['aws:kms', 'AES256', 'none'], {
     description:
-      'what the store is asked to seal files with: `aws:kms` with a key of yours, `AES256` with one of its own',
+      'what the store is asked to seal files with: `aws:kms` with a key of yours, `AES256` with one of its own. `troupe doctor` refuses anything but `aws:kms` with `kmsKeyId` where other machines connect; on Google Cloud Storage set `none` and give the bucket a default key',
     default: 'aws:kms',
   }),
-  kmsKeyId: Type.Optional(text('your key, for `aws:kms`')),
+  kmsKeyId: Type.Optional(text('your key, for `aws:kms`; left out: a key of the store')),
 });
 
 const artifacts = section('files that are too large for an envelope, and evidence', {

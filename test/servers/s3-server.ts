@@ -1,5 +1,6 @@
 /**
- * A local S3-compatible store for tests: one bucket, objects by path, PUT, GET and HEAD, every
+ * A local S3-compatible store for tests: one bucket, objects by path, PUT (also conditional), GET
+ * and HEAD, the settings of the bucket as S3 or Google Cloud Storage answers them, every
  * request signed and checked (sigv4.ts), bodies checked against what was signed. What a test plans
  * to go wrong goes wrong once each.
  */
@@ -17,7 +18,40 @@ export type Fault =
 
 export type StoredObject = { body: Buffer; headers: Record<string, string> };
 
+/** Settings of the bucket, and what its policy permits. A test changes them as it needs. */
+export type Bucket = {
+  dialect: 's3' | 'google' | 'other';
+  ownership: 'BucketOwnerEnforced' | 'ObjectWriter' | undefined;
+  publicAccessBlock: Record<string, boolean> | undefined;
+  uniformAccess: boolean;
+  /** the access key may list, and so learns which objects are absent */
+  listing: boolean;
+  /** the access key may read the settings */
+  readable: boolean;
+  /** requests without a signature are served */
+  anonymous: boolean;
+  /** encryption of objects that arrive, whatever the request asks for */
+  encryption: Record<string, string> | undefined;
+};
+
+const SAFE: Bucket = {
+  dialect: 's3',
+  ownership: 'BucketOwnerEnforced',
+  publicAccessBlock: {
+    BlockPublicAcls: true,
+    IgnorePublicAcls: true,
+    BlockPublicPolicy: true,
+    RestrictPublicBuckets: true,
+  },
+  uniformAccess: true,
+  listing: false,
+  readable: true,
+  anonymous: false,
+  encryption: undefined,
+};
+
 export type S3Server = {
+  readonly settings: Bucket;
   readonly endpoint: string;
   readonly bucket: string;
   readonly region: string;
@@ -55,6 +89,7 @@ class Refusal extends Error {
 }
 
 export async function startS3Server(): Promise<S3Server> {
+  const settings = structuredClone(SAFE);
   const objects = new Map<string, StoredObject>();
   const requests: string[] = [];
   const faults: Fault[] = [];
@@ -64,7 +99,7 @@ export async function startS3Server(): Promise<S3Server> {
     if (fault?.kind === 'silent') return;
     if (fault?.kind === 'cut') request.socket.destroy();
     else
-      serve(request, objects, fault).then(
+      serve(request, { objects, settings }, fault).then(
         (object) => send(request, response, object),
         (error: unknown) => refuse(request, response, error),
       );
@@ -76,6 +111,7 @@ export async function startS3Server(): Promise<S3Server> {
     bucket: BUCKET,
     region: REGION,
     ...ACCOUNT,
+    settings,
     objects,
     requests,
     faults,
@@ -89,29 +125,63 @@ export async function startS3Server(): Promise<S3Server> {
 
 async function serve(
   request: IncomingMessage,
-  objects: Map<string, StoredObject>,
+  store: { objects: Map<string, StoredObject>; settings: Bucket },
   fault: Fault | undefined,
 ): Promise<StoredObject> {
+  const { objects, settings } = store;
   const body = await bodyOf(request);
   if (fault?.kind === 'refuse') throw new Refusal(fault.status, fault.code);
-  checkSigned(request, body);
+  const unsigned = !request.headers.authorization && !request.url!.includes('X-Amz-Signature');
+  if (!(unsigned && settings.anonymous && request.method === 'GET')) checkSigned(request, body);
   const [, bucket, ...rest] = request.url!.split('?', 1)[0]!.split('/');
   const key = decodeURIComponent(rest.join('/'));
   if (bucket !== BUCKET) throw new Refusal(404, 'NoSuchBucket');
-  if (key === '') throw new Refusal(403, 'AccessDenied');
+  if (key === '') return bucketAnswer(request.url!.split('?')[1] ?? '', settings, unsigned);
   if (request.method === 'PUT') {
     const headers = Object.fromEntries(
       KEPT.flatMap((name) =>
         request.headers[name] ? [[name, String(request.headers[name])]] : [],
       ),
     );
-    objects.set(key, { body, headers });
+    if (request.headers['if-none-match'] === '*' && objects.has(key))
+      throw new Refusal(412, 'PreconditionFailed');
+    objects.set(key, { body, headers: { ...headers, ...settings.encryption } });
     return { body: Buffer.alloc(0), headers: {} };
   }
   const object = objects.get(key);
-  if (!object) throw new Refusal(404, 'NoSuchKey');
-  return object;
+  if (object) return object;
+  throw settings.listing ? new Refusal(404, 'NoSuchKey') : new Refusal(403, 'AccessDenied');
 }
+
+/** Answers for the bucket itself: its settings, else a listing. */
+function bucketAnswer(query: string, settings: Bucket, unsigned: boolean): StoredObject {
+  const [name = ''] = query.split(/[=&]/);
+  const { dialect, ownership, publicAccessBlock } = settings;
+  if (name === 'ownershipControls' || name === 'publicAccessBlock') {
+    if (dialect === 'other') throw new Refusal(501, 'NotImplemented');
+    if (!settings.readable) throw new Refusal(403, 'AccessDenied');
+  }
+  if (name === 'ownershipControls') {
+    if (!ownership) throw new Refusal(404, 'OwnershipControlsNotFoundError');
+    return answerOf(
+      `<OwnershipControls><Rule><ObjectOwnership>${ownership}</ObjectOwnership></Rule>`,
+    );
+  }
+  if (name === 'publicAccessBlock') {
+    if (!publicAccessBlock) throw new Refusal(404, 'NoSuchPublicAccessBlockConfiguration');
+    const flags = Object.entries(publicAccessBlock).map(([flag, on]) => `<${flag}>${on}</${flag}>`);
+    return answerOf(`<PublicAccessBlockConfiguration>${flags.join('')}`);
+  }
+  if (name === 'acl') {
+    if (!settings.readable) throw new Refusal(403, 'AccessDenied');
+    if (settings.uniformAccess) throw new Refusal(400, 'InvalidArgument');
+    return answerOf('<AccessControlList>');
+  }
+  if (!settings.listing && !unsigned) throw new Refusal(403, 'AccessDenied');
+  return answerOf('<ListBucketResult>');
+}
+
+const answerOf = (text: string): StoredObject => ({ body: Buffer.from(text), headers: {} });
 
 /** The signature, its time, and that nothing of weight was left unsigned. */
 function checkSigned(request: IncomingMessage, body: Buffer): void {

@@ -66,6 +66,16 @@ describe('artifacts in an S3-compatible store', () => {
     });
   });
 
+  // Without the right to list, S3 answers 403 for an absent object: no new file could be stored.
+  it('stores and reads with an access key that may not list the bucket', async () => {
+    expect(server.settings.listing).toBe(false);
+    const artifacts = open();
+    const { hash } = await artifacts.put('acme', one, text);
+    expect(Buffer.from((await artifacts.get('acme', hash)).contents)).toEqual(one);
+    const absent = artifacts.sign('acme', 'a'.repeat(64));
+    await expect(absent).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
   it('makes URLs that the store itself obeys: that file, as an attachment, to be read only', async () => {
     const artifacts = open();
     const { hash } = await artifacts.put('acme', one, text);
@@ -166,7 +176,13 @@ describe('artifacts in an S3-compatible store', () => {
     await artifacts.get('acme', hash);
     await artifacts.sign('acme', hash);
     const path = `/${server.bucket}/acme/${hash}`;
-    expect(server.requests).toEqual([`HEAD ${path}`, `PUT ${path}`, `GET ${path}`, `HEAD ${path}`]);
+    expect(server.requests).toEqual([
+      `HEAD ${path}`,
+      `GET ${path}`,
+      `PUT ${path}`,
+      `GET ${path}`,
+      `HEAD ${path}`,
+    ]);
   });
 
   it('takes an endpoint that ends in a slash', async () => {
