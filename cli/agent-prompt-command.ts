@@ -2,13 +2,20 @@
 import { type Command } from 'commander';
 import type { AgentPromptOptions } from './agent-prompt.ts';
 import type { AgentWorkspaceOptions } from './agent-workspace.ts';
-import { examples, type Finish, withTenantOf } from './command-parts.ts';
+import { examples, type Finish, withConfig, withJson, withTenantOf } from './command-parts.ts';
 
-/** Options that both have are read by the command above; `optsWithGlobals` has them. */
+/** Declared here for the help: commander reads them for `agent`, and `optsWithGlobals` has them. */
+const withAgent = (command: Command): Command =>
+  withTenantOf(withJson(withConfig(command))).option(
+    '--agent <id>',
+    'agent; default the default one',
+  );
+
 export function addAgentPrompt(agent: Command, finish: Finish): void {
-  withTenantOf(agent.command('prompt'))
-    .description('print what the agent’s models are told, as the next run would be')
-    .option('--explain', 'a table of its sources instead: how much of each, what is missing')
+  withAgent(agent.command('prompt'))
+    .description('print the prompt that the next run would send to the agent’s model')
+    .option('--session <key>', 'session; default the main one')
+    .option('--explain', 'print a table of its sources instead: size of each, and what is missing')
     .addHelpText(
       'after',
       examples(
@@ -24,7 +31,7 @@ export function addAgentPrompt(agent: Command, finish: Finish): void {
 }
 
 export function addAgentWorkspace(agent: Command, finish: Finish): void {
-  withTenantOf(agent.command('workspace'))
+  withAgent(agent.command('workspace'))
     .description('print the folder of the agent’s files; it is made when there is none')
     .addHelpText(
       'after',

@@ -3,11 +3,16 @@
  * AGENTS.md and the others there (AL5). Asks no gateway. Owns the way from the configuration to
  * that folder; `troupe agent prompt` uses it too.
  */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Address, address } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import { type Config, defaultAgent, natsServers, resolveAgents } from '../runtime/config/index.ts';
+import {
+  type Config,
+  defaultAgent,
+  makeFolder,
+  natsServers,
+  resolveAgents,
+} from '../runtime/config/index.ts';
 import { folderNameOf } from '../runtime/workspaces/name.ts';
 import { exitCodes } from './exit.ts';
 import { loadForTenant, type TenantOptions } from './options.ts';
@@ -27,7 +32,7 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
   const { TENANT } = await import('../compose/crew.ts');
   const folder = workspaceFolder(config, address(options.tenant ?? TENANT, 'agent', agentId));
   if (folder === undefined) throw notAFolder(agentId);
-  if (!isClustered(config)) await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (!isClustered(config)) makeFolder(folder);
   if (options.json) printJson({ agentId, folder });
   else process.stdout.write(`${folder}\n`);
   return exitCodes.ok;

@@ -3,6 +3,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { imageTypeOf } from '../protocols/content.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { tellOfApprovals } from './agent-approvals.ts';
 import { AnswerPrinter } from './answer-printer.ts';
@@ -36,7 +37,8 @@ export async function agent(options: AgentOptions): Promise<number> {
     const printer = new AnswerPrinter((text) => process.stdout.write(text));
     const onText = (text: string) => printer.show(text);
     const run = await runAgent(client, request, { onText, onAccepted });
-    printer.finish(run.text);
+    // Of a failed run the text ends with its error, which `report` writes to stderr.
+    printer.finish(run.error ? '' : run.text);
     return run;
   });
   return report(outcome, options);
@@ -50,16 +52,16 @@ async function messageOf(message: string): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** @throws TroupeError INVALID_ARGUMENT when the file can not be read */
+/** @throws TroupeError INVALID_ARGUMENT when the file cannot be read, or is not an image */
 async function attachmentOf(path: string) {
-  try {
-    const content = (await readFile(path)).toString('base64');
-    return { type: 'image', fileName: basename(path), content };
-  } catch (cause) {
-    throw new TroupeError('INVALID_ARGUMENT', `--image ${path}: ${(cause as Error).message}`, {
-      cause,
-    });
-  }
+  const wrong = (why: string, cause?: unknown) =>
+    new TroupeError('INVALID_ARGUMENT', `--image ${path}: ${why}`, { cause });
+  const bytes = await readFile(path).catch((cause: Error) => {
+    throw wrong(cause.message, cause);
+  });
+  if (imageTypeOf(bytes) === undefined)
+    throw wrong('it is not an image; send PNG, JPEG, GIF or WebP');
+  return { type: 'image', fileName: basename(path), content: bytes.toString('base64') };
 }
 
 function requestOf(

@@ -1,13 +1,20 @@
 /** The commands for approvals. */
 import { type Command, Option } from 'commander';
 import type { AnswerOptions, ApprovalsOptions } from './approvals.ts';
-import { examples, type Finish, withClient, withJson, withTenant } from './command-parts.ts';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  withClient,
+  withJson,
+  withTenant,
+} from './command-parts.ts';
 
 export function addApprovalsCommands(program: Command, finish: Finish): void {
   const approvals = program
     .command('approvals')
     .description('what waits for a person to say yes or no');
-  withTenant(withJson(withClient(approvals.command('list', { isDefault: true }))))
+  withTenant(withJson(withClient(defaultCommand(approvals, 'list'))))
     .description('list those that wait, the longest waiting first')
     .addOption(
       new Option('--state <state>', 'others than those that wait')
@@ -20,13 +27,14 @@ export function addApprovalsCommands(program: Command, finish: Finish): void {
     });
   withTenant(withJson(withClient(approvals.command('answer'))))
     .argument('<id>', 'the approval')
-    .argument('<decision>', 'one of its answers, as allow, deny or allow-always')
-    .requiredOption('--why <text>', 'the reason; it is recorded')
-    .description('decide one: the first answer counts')
+    .argument('<decision>', 'an answer that `troupe approvals` lists: allow-once, deny, …')
+    .option('--why <text>', 'the reason; it is recorded')
+    .description('answer one; the first answer counts')
     .addHelpText(
       'after',
       examples(
         "troupe approvals answer 7f3c.1 skip --why 'the mail can not be taken back'",
+        'troupe approvals answer r8.call_1 allow-once',
         "troupe approvals answer r8.call_1 allow-always --why 'it only reads'",
       ),
     )

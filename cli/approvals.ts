@@ -7,7 +7,7 @@ import { ago, printJson, table } from './output.ts';
 
 type OfTenant = ClientOptions & { readonly tenant?: string };
 export type ApprovalsOptions = OfTenant & { readonly state: string };
-export type AnswerOptions = OfTenant & { readonly why: string };
+export type AnswerOptions = OfTenant & { readonly why?: string };
 
 export async function list(options: ApprovalsOptions): Promise<number> {
   const http = await gatewayHttp(options);
@@ -42,7 +42,7 @@ export async function answer(
   const row = await http<ApprovalRow>({
     method: 'POST',
     path: `/v1/approvals/${encodeURIComponent(id)}?${queryOf(options)}`,
-    body: { decision, why: options.why },
+    body: { decision, ...(options.why === undefined ? {} : { why: options.why }) },
   });
   if (options.json) printJson(row);
   else process.stdout.write(`${row.id} is ${row.state}: ${row.decision} by ${row.decided_by}\n`);

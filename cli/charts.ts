@@ -2,13 +2,14 @@
  * `troupe charts`: the statecharts of the actors that come with troupe, for the Stately editor, the
  * XState extension of VS Code, or a Markdown page (RT11).
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AnyStateNode } from 'xstate';
 import type { ActorDefinition } from '../runtime/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { printJson, table } from './output.ts';
+import { makeFolder } from '../runtime/config/index.ts';
 
 export type ChartFormat = 'json' | 'ts' | 'mermaid';
 const extensions: Record<ChartFormat, string> = { json: 'json', ts: 'ts', mermaid: 'mmd' };
@@ -66,7 +67,7 @@ function asOneText(charts: ReadonlyMap<string, string>, format: ChartFormat): st
 }
 
 function writeFiles(charts: ReadonlyMap<string, string>, folder: string, extension: string): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   for (const [type, text] of charts) {
     const file = join(folder, `${type}.${extension}`);
     writeFileSync(file, text);

@@ -27,7 +27,12 @@ export function withConfig(command: Command): Command {
 export const withJson = (command: Command) => command.option('--json', 'print JSON for programs');
 
 export const withClient = (command: Command) =>
-  withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port');
+  withConfig(command).option('--url <url>', 'a gateway elsewhere, ws://host:port', gatewayUrl);
+
+function gatewayUrl(text: string): string {
+  if (URL.canParse(text) && /^(wss?|https?):$/.test(new URL(text).protocol)) return text;
+  throw new InvalidArgumentError('Write the URL of a gateway, as ws://127.0.0.1:18789.');
+}
 
 /** Of commands that read the configuration and ask no gateway. */
 export const withTenantOf = (command: Command) =>
@@ -35,6 +40,20 @@ export const withTenantOf = (command: Command) =>
 
 export const withTenant = (command: Command) =>
   command.option('--tenant <name>', 'tenant; default that of the gateway');
+
+/**
+ * The command that runs when none of the group is named. A word that names no command of the group
+ * is refused as such, instead of as an argument too many.
+ */
+export const defaultCommand = (group: Command, name: string): Command =>
+  group
+    .command(name, { isDefault: true })
+    .allowExcessArguments()
+    .hook('preAction', (_, { args: [unknown] }) => {
+      if (unknown === undefined) return;
+      const names = group.commands.map((command) => command.name()).join(', ');
+      group.error(`error: troupe ${group.name()} has no command '${unknown}'; it has ${names}`);
+    });
 
 /** Refused by commander with the option's name. */
 export function wholeNumber(text: string): number {

@@ -1,6 +1,13 @@
 /** The commands for messages between agents. */
 import type { Command } from 'commander';
-import { examples, type Finish, withClient, withJson, withTenant } from './command-parts.ts';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  withClient,
+  withJson,
+  withTenant,
+} from './command-parts.ts';
 import type { ConversationOptions, ConversationsOptions } from './conversations.ts';
 
 const load = () => import('./conversations.ts');
@@ -10,7 +17,7 @@ export function addConversationsCommands(program: Command, finish: Finish): void
     .command('conversations')
     .description('messages between agents, and what followed from them');
   const withAll = (command: Command) => withTenant(withJson(withClient(command)));
-  withAll(conversations.command('list', { isDefault: true }))
+  withAll(defaultCommand(conversations, 'list'))
     .description('list those that go on and those of the last 28 hours, newest first')
     .option('--session <key>', 'only those of one session, whichever side it is')
     .addHelpText('after', examples('troupe conversations --session agent:coder:main'))

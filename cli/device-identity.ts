@@ -15,10 +15,11 @@ import {
   randomBytes,
   sign,
 } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 import type { ConnectChallenge, ConnectParams } from '../protocols/gateway/index.ts';
+import { makeFolder } from '../runtime/config/index.ts';
 
 /** `tokens` is there in files of earlier versions, which kept them all in this one. */
 type Kept = { readonly privateKey: string; readonly tokens: Readonly<Record<string, string>> };
@@ -143,7 +144,7 @@ const replaceFile = (path: string, text: string): void => {
 
 const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
   const draft = `${path}.${randomBytes(6).toString('hex')}.new`;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   try {
     writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
     use(draft);

@@ -1,6 +1,6 @@
 /** The commands for devices. */
 import { type Command, Option } from 'commander';
-import { examples, type Finish, withClient, withJson } from './command-parts.ts';
+import { defaultCommand, examples, type Finish, withClient, withJson } from './command-parts.ts';
 import type { DevicesOptions, RoleOptions, RotateOptions } from './devices.ts';
 
 const load = () => import('./devices.ts');
@@ -9,9 +9,8 @@ export function addDevicesCommands(program: Command, finish: Finish): void {
   const devices = program
     .command('devices')
     .description('programs with a key that may connect to the gateway');
-  const command = (name: string, isDefault = false) =>
-    withJson(withClient(devices.command(name, { isDefault })));
-  command('list', true)
+  const command = (name: string) => withJson(withClient(devices.command(name)));
+  withJson(withClient(defaultCommand(devices, 'list')))
     .description('list who asks to be let in, and who is')
     .addHelpText('after', examples('troupe devices', 'troupe devices list --json'))
     .action(async (options: DevicesOptions) => finish(await (await load()).list(options)));

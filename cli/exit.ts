@@ -62,7 +62,8 @@ export function takenPort(error: unknown): { readonly port?: number } | undefine
 
 /**
  * Reports a failure, on stderr for a person, on stdout as `{ error }` with `json`, and returns the
- * exit code. What is not an error of ours is a fault of the program: it is shown with its stack.
+ * exit code. What is neither an error of ours nor of the operating system is a fault of the
+ * program: it is shown with its stack.
  */
 export function reportFailure(error: unknown, { json = false } = {}): number {
   const message = error instanceof Error ? error.message : String(error);
@@ -71,6 +72,8 @@ export function reportFailure(error: unknown, { json = false } = {}): number {
     process.stdout.write(`${JSON.stringify({ error: data }, null, 2)}\n`);
   } else if (error instanceof TroupeError || takenPort(error)) {
     process.stderr.write(`troupe: ${message}${adviceFor(error)}\n`);
+  } else if (isSystemError(error)) {
+    process.stderr.write(`troupe: the operating system refused: ${message}${adviceFor(error)}\n`);
   } else {
     const stack = error instanceof Error ? error.stack : undefined;
     process.stderr.write(`troupe: this should not have happened\n${stack ?? message}\n`);
@@ -81,6 +84,12 @@ export function reportFailure(error: unknown, { json = false } = {}): number {
 function adviceFor(error: unknown): string {
   if (connectionFailure(error) === 'unreachable')
     return '. Is troupe running? Start it: troupe start';
+  if (isSystemError(error) && ['EMFILE', 'ENFILE'].includes(error.code))
+    return '. Allow this process more open files: ulimit -n 4096';
   const hint = error instanceof TroupeError ? error.details?.remediationHint : undefined;
   return typeof hint === 'string' ? `. ${hint}` : '';
 }
+
+/** Of a system call that failed, as Node reports it. */
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
+  error instanceof Error && 'errno' in error && 'syscall' in error && 'code' in error;

@@ -3,9 +3,10 @@
  * is ready, and stop in order at the first signal.
  */
 import type { Node, NodeOptions } from '../main.ts';
-import { type Config, natsServers } from '../runtime/config/index.ts';
+import { type Config, makeFolder, natsServers } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
+import { checkOpenFiles } from './open-files.ts';
 import { type CommonOptions, loadToStart } from './options.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from './version.ts';
@@ -24,6 +25,8 @@ export async function runNode(options: CommonOptions, { start, ready }: Role): P
   const asked = untilSignal();
   const { config, file } = await loadToStart(options);
   const servers = natsNamed(config);
+  checkOpenFiles();
+  makeFolder(config.home);
   let said = false;
   const onWait = (what: string) => {
     if (!said) process.stderr.write(`troupe: waiting for NATS at ${servers.join(', ')}: ${what}\n`);

@@ -1,6 +1,13 @@
 /** The commands for nodes: devices that do work, and this machine as one. */
 import { type Command, Option } from 'commander';
-import { examples, type Finish, wholeNumber, withClient, withJson } from './command-parts.ts';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  wholeNumber,
+  withClient,
+  withJson,
+} from './command-parts.ts';
 import type { NodeRunOptions } from './node-host/run.ts';
 import type { InvokeOptions } from './nodes.ts';
 import type { ClientOptions } from './options.ts';
@@ -13,7 +20,7 @@ export function addNodesCommands(program: Command, finish: Finish): void {
     .command('nodes')
     .description('devices that do work: machines and browser pages');
   const load = () => import('./nodes.ts');
-  withJson(withClient(nodes.command('list', { isDefault: true })))
+  withJson(withClient(defaultCommand(nodes, 'list')))
     .description('list them, and what waits for approval')
     .action(async (options: ClientOptions) => finish(await (await load()).list(options)));
   withJson(withClient(nodes.command('describe')))

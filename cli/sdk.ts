@@ -2,12 +2,13 @@
  * `troupe sdk`: writes the client for programs in TypeScript or Python into a folder, as it came
  * with this troupe (EN2). A program outside needs nothing else of troupe.
  */
-import { cpSync, existsSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { printJson } from './output.ts';
+import { makeFolder } from '../runtime/config/index.ts';
 
 export const SDK_LANGUAGES = ['typescript', 'python'] as const;
 export type SdkOptions = { readonly out: string; readonly json?: boolean };
@@ -17,10 +18,11 @@ export function writeSdk(
   language: (typeof SDK_LANGUAGES)[number],
   { out, json = false }: SdkOptions,
 ): number {
-  if (existsSync(out) && readdirSync(out).length > 0) {
+  if (statSync(out, { throwIfNoEntry: false })?.isDirectory() && readdirSync(out).length > 0) {
     const message = `${out} is not empty: name a new folder, or remove what is there`;
     throw new TroupeError('CONFLICT', message, { details: { out } });
   }
+  makeFolder(out);
   cpSync(join(sdkFolder(), language), out, { recursive: true });
   const files = readdirSync(out, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

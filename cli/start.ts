@@ -7,11 +7,13 @@
 import { type Config, ensureToken } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes, takenPort, takenReasons } from './exit.ts';
+import { checkOpenFiles } from './open-files.ts';
 import { addressOf, type CommonOptions, loadToStart } from './options.ts';
 import { aborted, untilSignal } from './signals.ts';
 import { version } from './version.ts';
 
 export async function start(options: CommonOptions): Promise<number> {
+  checkOpenFiles();
   const { config: loaded, notYetUsed, file } = await loadToStart(options);
   const config = ensureToken(loaded);
   const { startTroupe } = await import('../main.ts');

@@ -1,15 +1,22 @@
 /** The commands for subagents. */
 import type { Command } from 'commander';
-import { examples, type Finish, withClient, withJson, withTenant } from './command-parts.ts';
+import {
+  defaultCommand,
+  examples,
+  type Finish,
+  withClient,
+  withJson,
+  withTenant,
+} from './command-parts.ts';
 import type { OfTenant, SubagentsListOptions } from './subagents.ts';
 
 const load = () => import('./subagents.ts');
 
 export function addSubagentsCommands(program: Command, finish: Finish): void {
   const subagents = program.command('subagents').description('agents that work for other agents');
-  const command = (name: string, isDefault = false) =>
-    withTenant(withJson(withClient(subagents.command(name, { isDefault }))));
-  command('list', true)
+  const withAll = (command: Command) => withTenant(withJson(withClient(command)));
+  const command = (name: string) => withAll(subagents.command(name));
+  withAll(defaultCommand(subagents, 'list'))
     .description('list those that go on, the newest first')
     .option('--session <key>', 'only those of one session')
     .option('--all', 'those of the last 28 hours that have ended, too')

@@ -17,3 +17,16 @@ export const ImagePartSchema = Type.Object(
 );
 /** An image as models take it in. */
 export type ImagePart = Static<typeof ImagePartSchema>;
+
+const MAGIC: readonly (readonly [ImagePart['mimeType'], number, string])[] = [
+  ['image/png', 0, '89504e470d0a1a0a'],
+  ['image/jpeg', 0, 'ffd8ff'],
+  ['image/gif', 0, '474946383'],
+  ['image/webp', 8, '57454250'],
+];
+
+/** By the first 16 bytes: a name only says what somebody called the file. */
+export const imageTypeOf = (bytes: Uint8Array): ImagePart['mimeType'] | undefined => {
+  const hex = Buffer.from(bytes.subarray(0, 16)).toString('hex');
+  return MAGIC.find(([, at, magic]) => hex.startsWith(magic, 2 * at))?.[0];
+};

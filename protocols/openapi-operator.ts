@@ -206,7 +206,7 @@ const decisionPaths = (): Schema => ({
       id: 'answerApproval',
       summary: 'Answer; the first answer counts',
       parameters: [pathParameter('id', 'The approval'), tenant],
-      body: json(object({ decision: text('one of its options'), why: text() })),
+      body: json(object({ decision: text('one of its options'), why: text() }, ['decision'])),
       answers: { 200: answered('The approval as it is then', row) },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT', 'DEADLINE_EXCEEDED'],
     }),

@@ -5,6 +5,7 @@
 import {
   IMAGE_BYTES_MAX,
   IMAGE_TYPES,
+  imageTypeOf,
   type ImagePart,
   IMAGES_MAX,
 } from '../../protocols/content.ts';
@@ -16,14 +17,6 @@ export const IMAGES_BYTES_MAX = 2.75 * 2 ** 20;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const DATA_URL = /^data:([a-z]+\/[a-z0-9.+-]+);base64,/i;
-
-/** First bytes of each type, base64: what a file is, whatever it is called. */
-const BEGINNINGS: readonly (readonly [RegExp, ImagePart['mimeType']])[] = [
-  [/^iVBORw0KGgo/, 'image/png'],
-  [/^\/9j\//, 'image/jpeg'],
-  [/^R0lGOD/, 'image/gif'],
-  [/^UklGR.{6}XRUJQ/, 'image/webp'],
-];
 
 /** @throws TroupeError INVALID_ARGUMENT */
 export const imagesOf = (attachments: readonly unknown[] | undefined): readonly ImagePart[] => {
@@ -51,7 +44,7 @@ const imageOf = (attachment: unknown, place: string): ImagePart => {
   if (bytes > IMAGE_BYTES_MAX) {
     throw wrong(place, `has ${bytes} bytes, at most ${IMAGE_BYTES_MAX} are allowed`);
   }
-  const mimeType = BEGINNINGS.find(([beginning]) => beginning.test(data))?.[1];
+  const mimeType = imageTypeOf(Buffer.from(data.slice(0, 24), 'base64'));
   if (mimeType !== undefined) return { mimeType, data };
   const said = given?.mimeType ?? DATA_URL.exec(content)?.[1] ?? given?.type ?? 'nothing';
   throw wrong(place, `is no image (it says ${said.slice(0, 60)}): send ${IMAGE_TYPES.join(', ')}`);

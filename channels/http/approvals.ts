@@ -34,7 +34,7 @@ const checkAnswer = checker(
   Type.Object(
     {
       decision: Type.String({ minLength: 1, maxLength: 32 }),
-      why: Type.String({ minLength: 1, maxLength: 4_096 }),
+      why: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096 })),
     },
     { additionalProperties: false },
   ),
@@ -84,10 +84,10 @@ async function answer(options: ApprovalRouteOptions, incoming: RouteRequest): Pr
   const tenant = tenantOf(who, incoming);
   const id = incoming.params['id']!;
   const body = checkAnswer(parseJson(await incoming.body(BODY_BYTES_MAX)));
-  if (!body.ok) throw schemaFault('give a decision and why', body.errors);
+  if (!body.ok) throw schemaFault('give a decision, and why if you like', body.errors);
   const told = await options.system.ask(
     approvalAddress(tenant, id),
-    { type: 'approval.answer', decision: body.value.decision, why: body.value.why },
+    { type: 'approval.answer', ...body.value },
     { principal: { sub, roles: [APPROVER_ROLE] }, timeoutMs: ANSWER_MS },
   );
   if (told.kind === 'refused') throw TroupeError.from(told.error);

@@ -9,7 +9,7 @@
  *     it lets nothing be written or listed.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
@@ -34,6 +34,7 @@ import {
 } from './sealed-file.ts';
 import { fileOf, FolderRoom, isTaken } from './folder-room.ts';
 import { keepSigningKey } from './signing-key.ts';
+import { makeFolder } from '../make-folder.ts';
 
 export type FolderArtifactsOptions = {
   readonly path: string;
@@ -66,7 +67,7 @@ export async function openFolderArtifacts(options: FolderArtifactsOptions): Prom
   const key = options.encryptionKey === undefined ? undefined : sealingKey(options.encryptionKey);
   const { path } = options;
   return readable(path, async () => {
-    await makeFolder(join(path, INCOMING));
+    await makeDurableFolder(join(path, INCOMING));
     await clearIncoming(join(path, INCOMING), options.clock ?? systemClock);
     return new FolderArtifacts(options, await keepSigningKey(path), key);
   });
@@ -105,7 +106,7 @@ class FolderArtifacts implements Artifacts {
     const file = this.#file(tenant, artifact.hash);
     await this.#room.storing(tenant, contents.length, () =>
       readable(file, async () => {
-        await makeFolder(dirname(file));
+        await makeDurableFolder(dirname(file));
         const parts = sealedParts(artifact, contents, this.#sealingKey);
         await writeFileDurably(file, parts, join(this.#path, INCOMING));
       }),
@@ -188,8 +189,8 @@ class FolderArtifacts implements Artifacts {
 }
 
 /** The folder's own name must be durable too, in every folder above that was made just now. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+async function makeDurableFolder(folder: string): Promise<void> {
+  const first = makeFolder(folder);
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made))
     await syncFolder(dirname(made));

@@ -5,17 +5,18 @@
  * A file appears under its name only when it is whole and flushed, so a crash leaves either the
  * blob or nothing. The folder belongs to one process (its lock is the data folder's).
  */
-import { mkdir, readdir, readFile, rm, unlink } from 'node:fs/promises';
+import { readdir, readFile, rm, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Blobs } from './blobs.ts';
 import { syncFolder, TEMPORARY_PREFIX, writeFileDurably } from './durable-file.ts';
 import { blobTaken, checkBlobName } from './name.ts';
+import { makeFolder } from '../make-folder.ts';
 
 const MARK = '=';
 
 /** Makes the folder when absent and removes what a crash left half-written. */
 export const openFileBlobs = async (path: string): Promise<Blobs> => {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  makeFolder(path);
   for (const file of await readdir(path, { recursive: true })) {
     const name = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);
     if (name.startsWith(TEMPORARY_PREFIX)) await rm(join(path, file), { force: true });
@@ -75,7 +76,7 @@ class FileBlobs implements Blobs {
 
   /** The folder's own name must be durable too, in every folder above that was made just now. */
   async #makeFolder(folder: string): Promise<void> {
-    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+    const first = makeFolder(folder);
     if (first === undefined) return;
     for (let made = folder; made.length >= first.length; made = dirname(made))
       await syncFolder(dirname(made));

@@ -32,3 +32,4 @@ export { ensureToken, tokenFile } from './token.ts';
 export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';
 export { bindHost, cacheFolder, nodeName, storeFolder } from './places.ts';
+export { makeFolder } from '../make-folder.ts';

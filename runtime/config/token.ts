@@ -3,9 +3,10 @@
  * folder, so that the URL stays the same over restarts.
  */
 import { randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
+import { makeFolder } from '../make-folder.ts';
 import type { Config } from './schema.ts';
 import { Secret } from './secret.ts';
 
@@ -30,7 +31,9 @@ export function readToken(home: string): string | undefined {
 /**
  * The same configuration with a token in it, made and kept when the mode is `token` and none is
  * known. Two processes that start at once end with the same token.
- * @throws TroupeError UNAVAILABLE when the data folder can not be written
+ * @throws TroupeError INVALID_ARGUMENT when the data folder cannot be made; UNAVAILABLE when it
+ * cannot
+ *   be written
  */
 export function ensureToken(config: Config): Config {
   const { auth } = config.gateway;
@@ -40,9 +43,9 @@ export function ensureToken(config: Config): Config {
 }
 
 function keepToken(home: string): string {
+  makeFolder(home);
   const draft = join(home, `token.${process.pid}.new`);
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
     writeFileSync(draft, `${randomBytes(tokenBytes).toString('base64url')}\n`, { mode: 0o600 });
     chmodSync(draft, 0o600);
     try {

@@ -11,7 +11,7 @@
  *  - a commit is answered after it is visible; readers keep an older snapshot until it is renewed.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { writeFileDurably } from '../blobs/durable-file.ts';
@@ -26,6 +26,7 @@ import type { Log } from './log.ts';
 import { LmdbTables } from './lmdb-tables.ts';
 import type { Rows, RowWrite } from './rows.ts';
 import { corrupt, unreadable } from './store-errors.ts';
+import { makeFolder } from '../make-folder.ts';
 
 /** `process`: what was answered survives kill -9 of any process. `power`: also loss of power. */
 export type Durability = 'process' | 'power';
@@ -71,11 +72,7 @@ const CELL = Buffer.from('cell');
  */
 export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStore> => {
   const { path } = options;
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw unreadable(path, error);
-  }
+  makeFolder(path);
   const lock = await lockFolder(path);
   let rows: LmdbRows | undefined;
   try {

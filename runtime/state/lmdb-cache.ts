@@ -8,7 +8,7 @@
  * for another cell or of another format it is emptied before LMDB sees it.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { checkDataFile } from '../log/data-file.ts';
@@ -19,6 +19,7 @@ import type { RowWrite } from '../log/rows.ts';
 import { unreadable } from '../log/store-errors.ts';
 import { type Commits, LmdbState } from './lmdb.ts';
 import type { State } from './state.ts';
+import { makeFolder } from '../make-folder.ts';
 
 export type StateCacheOptions = {
   /** a folder of its own; made when absent, used by one process at a time */
@@ -52,11 +53,7 @@ const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
  */
 export const openStateCache = async (options: StateCacheOptions): Promise<StateCache> => {
   const { path } = options;
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw unreadable(path, error);
-  }
+  makeFolder(path);
   const lock = await lockFolder(path);
   try {
     const { tables, emptied } = openTables(options);

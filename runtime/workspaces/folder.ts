@@ -6,7 +6,7 @@
  * `{root}/troupe-workspaces.json` names the cell. Without it the volume is not mounted, or is
  * another one: UNAVAILABLE, at every opening and saving, for a mount can go away.
  */
-import { mkdir, open, readFile, stat } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -23,6 +23,7 @@ import {
   type WorkspaceLimits,
   type Workspaces,
 } from './workspaces.ts';
+import { makeFolder } from '../make-folder.ts';
 
 const MARKER = 'troupe-workspaces.json';
 
@@ -105,7 +106,7 @@ class FolderWorkspaces implements Workspaces {
 
   async #openAt(actor: Address, place: Place): Promise<Workspace> {
     const path = join(place.folder, 'files');
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
     // Asked again: had the volume gone in between, the folder just made is in the empty mount
     // point.
     await this.#checkMounted();
@@ -130,7 +131,7 @@ class FolderWorkspaces implements Workspaces {
     const marker = join(this.#root, MARKER);
     let text = await readMarker(marker);
     if (text === undefined && this.#create) {
-      await mkdir(this.#root, { recursive: true, mode: 0o700 });
+      makeFolder(this.#root);
       text = `${JSON.stringify({ cell: this.#cell })}\n`;
       await writeFileDurably(marker, Buffer.from(text));
     }

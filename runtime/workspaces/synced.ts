@@ -32,6 +32,7 @@ import {
   type WorkspaceLimits,
   type Workspaces,
 } from './workspaces.ts';
+import { makeFolder } from '../make-folder.ts';
 
 export type SyncedWorkspacesOptions = {
   /** of the cell; its `put` must refuse a taken name between processes, too */
@@ -87,7 +88,7 @@ class SyncedWorkspaces implements Workspaces {
   open(actor: Address, { signal }: { readonly signal: AbortSignal }): Promise<Workspace> {
     const opening = async () => {
       signal.throwIfAborted();
-      await mkdir(this.#root, { recursive: true, mode: 0o700 });
+      makeFolder(this.#root);
       const name = folderNameOf(actor);
       await this.#copies.take(name);
       const place = await this.#places.enter(this.#root, name, signal);

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { opendir } from 'node:fs/promises';
 import { normalize, relative } from 'node:path';
 import { Type } from '@sinclair/typebox';
-import { IMAGE_BYTES_MAX, type ImagePart } from '../../../protocols/content.ts';
+import { IMAGE_BYTES_MAX, type ImagePart, imageTypeOf } from '../../../protocols/content.ts';
 import { orRefusal, workspaceFor } from './file-access.ts';
 import { SHARED_SKILLS_PATH } from '../prompt/agent-files.ts';
 import {
@@ -58,7 +58,7 @@ export const createReadTool = (skillsFolder?: string): Tool =>
         const { root, at } = await placeOf(given, skillsFolder, context);
         if (await isFolder(at.path)) return { text: await namesIn(root, at) };
         const bytes = await contentOf(await openToRead(root, at), at.shown);
-        const image = imageOf(bytes);
+        const image = imageTypeOf(bytes);
         if (image) return seen(image, bytes, at.shown);
         return { text: linesOf(textOf(bytes, at.shown), offset, limit) };
       }),
@@ -108,17 +108,6 @@ async function contentOf(file: FileHandle, shown: string): Promise<Buffer> {
     await file.close();
   }
 }
-
-const magic: readonly (readonly [ImagePart['mimeType'], number, string])[] = [
-  ['image/png', 0, '89504e470d0a1a0a'],
-  ['image/jpeg', 0, 'ffd8ff'],
-  ['image/gif', 0, '474946383'],
-  ['image/webp', 8, '57454250'],
-];
-
-/** By content: a name says what somebody called it. */
-const imageOf = (bytes: Buffer): ImagePart['mimeType'] | undefined =>
-  magic.find(([, at, hex]) => bytes.toString('hex', at, at + 16).startsWith(hex))?.[0];
 
 function seen(mimeType: ImagePart['mimeType'], bytes: Buffer, shown: string): ToolResult {
   const text = `${shown}: ${mimeType}, ${bytes.length} bytes`;

@@ -6,9 +6,10 @@
  * once end with the same key.
  */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { makeFolder } from '../../../runtime/config/index.ts';
 
 export type AnyJwk = Readonly<Record<string, unknown>>;
 
@@ -70,8 +71,8 @@ export async function keepKeyFile(
 /** A new file. @throws TroupeError CONFLICT when there is one of that name, UNAVAILABLE */
 export async function writeKeyFile(path: string, key: AnyJwk): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.new`;
+  makeFolder(dirname(path));
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await writeFile(draft, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx', flush: true });
     try {
       // A link is made whole or not at all, and never over one that is there.

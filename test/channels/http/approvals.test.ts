@@ -74,6 +74,13 @@ describe('POST /v1/approvals/{id}', () => {
     });
   });
 
+  it('needs no reason', async () => {
+    const door = await openApprovals();
+    const { answer } = await door.ask('a');
+    expect((await call(door, '/a', { decision: 'allow' })).status).toBe(200);
+    expect(await answer).toMatchObject({ result: { state: 'allowed', decided_by: 'op' } });
+  });
+
   it('tells who answers second whose word counted', async () => {
     const door = await openApprovals();
     await door.ask('a');
@@ -103,7 +110,7 @@ describe('POST /v1/approvals/{id}', () => {
 
   it.each([
     [{ decision: 'perhaps', why: 'x' }, 400, /give one of allow, deny/],
-    [{ decision: 'allow' }, 400, /why/],
+    [{ why: 'x' }, 400, /decision/],
     [{ decision: 'allow', why: 'x', by: 'eve' }, 400, /by/],
   ])('says what is wrong with %j', async (body, status, message) => {
     const door = await openApprovals();

@@ -1,0 +1,33 @@
+/**
+ * Makes a folder and those above it. Instead of `mkdir` with `recursive`, which never returns where
+ * the operating system answers ENOENT although the parent exists (below `/proc`; Node 20 to 24).
+ */
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { TroupeError } from '../protocols/errors.ts';
+
+/**
+ * Only the owner may enter what is made; nothing is changed about a folder that exists.
+ * @returns the topmost folder that was made; undefined when the folder existed
+ * @throws TroupeError INVALID_ARGUMENT when the path is a file, or the folder cannot be made
+ */
+export function makeFolder(path: string): string | undefined {
+  const folder = resolve(path);
+  const found = statSync(folder, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return undefined;
+  if (found) throw refused(folder, 'it is a file; name a folder');
+  const parent = dirname(folder);
+  const topmost = parent === folder ? undefined : makeFolder(parent);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    // Another process may have made it since.
+    if (code === 'EEXIST') return makeFolder(folder) ?? topmost;
+    throw refused(folder, `${code}; name another folder, or check its permissions`, error);
+  }
+  return topmost ?? folder;
+}
+
+const refused = (folder: string, why: string, cause?: unknown): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', `the folder ${folder} cannot be used: ${why}`, { cause });
