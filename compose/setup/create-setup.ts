@@ -42,16 +42,17 @@ export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
       : {
           applyAgents: async (next: Config) => {
             await startRoot(system, resolveAgents(next), START_MS);
-            configured(next);
             await startTenants(system, next, crew.log);
+            // Last: a look in between would show a tenant's agents of before for a second.
+            configured(next);
           },
         }),
   });
   /** Tenants with agents of their own keep those that were journaled. */
   const onChange = async (next: Config): Promise<void> => {
-    configured(next);
     const inherits = (tenant: string) => !ownSections(next, tenant).includes('agents');
     await startTenants(system, next, crew.log, inherits);
+    configured(next);
   };
   return (tenant) => {
     const known = open.get(tenant);
