@@ -40,7 +40,13 @@ type Shown = Letter & {
   readonly audits: readonly { who: string; why: string; at: string; action: string }[];
 };
 type Listed = { readonly dead_letters: readonly Letter[]; readonly domains: readonly string[] };
-type Done = { readonly domain: string; readonly position: number; readonly message_id?: string };
+type Done = {
+  readonly domain: string;
+  readonly position: number;
+  readonly message_id?: string;
+  /** it was sent again before, and nothing was sent now */
+  readonly already?: { readonly at: string; readonly who: string };
+};
 
 /** The gateway lists at most so many at once. */
 const PAGE = 1_000;
@@ -81,7 +87,11 @@ export async function redrive(
   const http = await gatewayHttp(options);
   if (letter !== undefined) {
     const done = await act<Done>(http, letter, 'redrive', options);
-    report(options, done, `${letter} was sent again as ${done.message_id}\n`);
+    const { already } = done;
+    const words = already
+      ? `was already sent again at ${already.at} by ${already.who}: nothing was sent`
+      : `was sent again as ${done.message_id}`;
+    report(options, done, `${letter} ${words}\n`);
     return exitCodes.ok;
   }
   const { domain } = options;

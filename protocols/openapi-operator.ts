@@ -172,7 +172,12 @@ const deadLetterPaths = (): Schema => ({
       summary: 'Send its message again, as new',
       parameters: letter,
       body: json(why),
-      answers: { 200: answered('The new message', object({ message_id: text() })) },
+      answers: {
+        200: answered(
+          'The new message, or when and by whom it was sent again before',
+          object({ message_id: text(), already: object({ at: text(), who: text() }) }, []),
+        ),
+      },
       errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'CONFLICT'],
     }),
   },

@@ -25,7 +25,7 @@ import type {
   DeadLetter,
   DeadLetterHead,
   DeadLetters,
-  TellAnswer,
+  RedriveAnswer,
 } from './system.ts';
 
 /** Where it is kept what people did about dead letters. Its `-` keeps it apart from all domains. */
@@ -39,6 +39,8 @@ const HEAD_MAX = { words: 1_024, details: 2_048 };
 /** What was dealt with is kept so long, and looked for so often, milliseconds. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 const TIDY_MS = 3_600_000;
+/** Within this the receiver certainly remembers the key of a message that was sent again. */
+const KEY_KEPT_MS = 24 * 3_600_000;
 
 export type DeadLetterOptions = {
   readonly log: Log;
@@ -97,21 +99,30 @@ export class DeadLetterLog implements DeadLetters {
 
   /**
    * The audit is written first: a message sent again without a name and a reason does not exist.
-   * A second one takes it back when the door refused the message, which then stays in the list.
+   * A second one takes it back when the door refused the message, which then stays in the list. A
+   * letter that was redriven before is not sent as new: while its key is remembered the same
+   * message goes out once more, for a process that died between audit and message, and its receiver
+   * drops a repeat.
    */
-  async redrive(position: number, audit: Audit, domain?: string): Promise<TellAnswer> {
+  async redrive(position: number, audit: Audit, domain?: string): Promise<RedriveAnswer> {
     const letter = await this.get(position, domain);
     if (!letter.event)
       throw new TroupeError(
         'INVALID_ARGUMENT',
         `dead letter ${position} holds no message that could be sent again`,
       );
-    await this.#record(letter, 'redrive', audit);
+    checkAudit(audit);
+    await this.#dealt.catchUp();
+    const last = this.#dealt.last(letter);
+    const already = last?.action === 'redrive' ? last : undefined;
+    if (!already) await this.#record(letter, 'redrive', audit);
+    else if (this.#o.clock.wallMs() - already.at > KEY_KEPT_MS) return alreadySent(already);
     const answer = await this.#o.door.tell(letter.to as Address, letter.event, {
       principal: { ...OPERATOR, sub: audit.who },
       // Not by position: letters get others when a cell moves to another log.
       key: `redrive-${letter.id}`,
     });
+    if (already) return alreadySent(already);
     if (answer.kind === 'refused') await this.#record(letter, 'refused', audit);
     return answer;
   }
@@ -199,7 +210,7 @@ export class DeadLetterLog implements DeadLetters {
     action: AuditEntry['action'],
     { who, why }: Audit,
   ): Promise<void> {
-    if (!who || !why) throw new TroupeError('INVALID_ARGUMENT', 'say who does it and why');
+    checkAudit({ who, why });
     const at = this.#o.clock.wallMs();
     const audit: StoredAudit = { who, why, position, at, action, domain, letter: id };
     await this.#o.log.append(this.#audits, encode(audit));
@@ -210,6 +221,13 @@ export class DeadLetterLog implements DeadLetters {
     return deadLetterSubject(domain, this.#o.env);
   }
 }
+
+const alreadySent = ({ at, who }: AuditEntry): RedriveAnswer => ({ kind: 'already', at, who });
+
+/** @throws TroupeError INVALID_ARGUMENT */
+const checkAudit = ({ who, why }: Audit): void => {
+  if (!who || !why) throw new TroupeError('INVALID_ARGUMENT', 'say who does it and why');
+};
 
 function headOf({ event, ...letter }: DeadLetter): DeadLetterHead {
   const { code, message, details, retryAfterMs } = letter.error;

@@ -44,8 +44,8 @@ export class DealtWith {
   readonly #log: Log;
   readonly #subject: string;
   readonly #onReopened: () => void;
-  /** epoch milliseconds by places and ids: a copy further on in its log is dealt with, too */
-  #since = new Map<string, number>();
+  /** the last audit by places and ids: a copy further on in its log is dealt with, too */
+  #audits = new Map<string, Audited>();
   #next: Position = 1;
   #reading: Promise<void> = Promise.resolve();
 
@@ -65,7 +65,12 @@ export class DealtWith {
 
   /** When it was dealt with, epoch milliseconds; undefined for one that is open. */
   since(letter: Place & Pick<DeadLetter, 'id'>): number | undefined {
-    return this.#since.get(placeOf(letter)) ?? this.#since.get(letter.id);
+    return this.last(letter)?.at;
+  }
+
+  /** What was done about it last; undefined for one that is open. */
+  last(letter: Place & Pick<DeadLetter, 'id'>): AuditEntry | undefined {
+    return this.#audits.get(placeOf(letter)) ?? this.#audits.get(letter.id);
   }
 
   /**
@@ -78,8 +83,8 @@ export class DealtWith {
       const first = firstOf(audit.domain);
       if (!first || audit.position >= first.position || audit.at >= first.logTimeMs) break;
       upTo = at;
-      this.#since.delete(placeOf(audit));
-      if (audit.letter !== undefined) this.#since.delete(audit.letter);
+      this.#audits.delete(placeOf(audit));
+      if (audit.letter !== undefined) this.#audits.delete(audit.letter);
     }
     if (upTo > 0) await this.#log.trim(this.#subject, upTo);
   }
@@ -88,8 +93,8 @@ export class DealtWith {
     for await (const { at, audit } of entriesOf(this.#log, this.#subject, this.#next)) {
       this.#next = at + 1;
       for (const name of [placeOf(audit), audit.letter ?? placeOf(audit)])
-        if (audit.action === 'refused') this.#since.delete(name);
-        else this.#since.set(name, audit.at);
+        if (audit.action === 'refused') this.#audits.delete(name);
+        else this.#audits.set(name, audit);
       if (audit.action === 'refused') this.#onReopened();
     }
   }

@@ -112,6 +112,11 @@ export type DeadLetterHead = Omit<DeadLetter, 'event'> & {
 };
 export type Audit = { readonly who: string; readonly why: string };
 
+/** `already`: it was redriven before, by `who` and `at` that time, epoch milliseconds. */
+export type RedriveAnswer =
+  | TellAnswer
+  | { readonly kind: 'already'; readonly at: number; readonly who: string };
+
 /** What a person did about a dead letter; `refused` follows a redrive that the door refused. */
 export type AuditEntry = Audit & {
   readonly domain: string;
@@ -142,10 +147,10 @@ export interface DeadLetters {
   /** One letter, dealt with or not. @throws TroupeError NOT_FOUND */
   get(position: number, domain?: string): Promise<DeadLetter>;
   /**
-   * Sends the message again as new and records who did it and why. May be repeated: the second time
-   * it answers the first's result.
+   * Sends the message again as new and records who did it and why. May be repeated: of a letter
+   * that was redriven before it answers `already`, applies nothing and records nothing.
    */
-  redrive(position: number, audit: Audit, domain?: string): Promise<TellAnswer>;
+  redrive(position: number, audit: Audit, domain?: string): Promise<RedriveAnswer>;
   /** Who redrove or dropped what, when and why, in this order; kept as long as their letters. */
   audits(options?: { domain?: string }): Promise<readonly AuditEntry[]>;
   /** Marks it as dealt with without sending it. */

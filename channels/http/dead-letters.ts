@@ -89,7 +89,11 @@ async function redrive(options: DeadLetterRouteOptions, incoming: RouteRequest):
   const { domain, position } = placeOf(incoming);
   const answer = await deadLetters.redrive(position, audit, domain);
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
-  sendJson(incoming.response, 200, { domain, position, message_id: answer.id });
+  const done =
+    answer.kind === 'already'
+      ? { already: { at: new Date(answer.at).toISOString(), who: answer.who } }
+      : { message_id: answer.id };
+  sendJson(incoming.response, 200, { domain, position, ...done });
 }
 
 async function drop(options: DeadLetterRouteOptions, incoming: RouteRequest): Promise<void> {

@@ -83,13 +83,16 @@ describe('one dead letter', () => {
     });
     const redriven = await call(door, `/orders/${position}/redrive`, { why: 'b is back' });
     expect(redriven).toMatchObject({ status: 200, body: { domain: 'orders', position } });
-    await call(door, `/orders/${position}/redrive`, { why: 'again', who: 'ada' });
+    const again = await call(door, `/orders/${position}/redrive`, { why: 'again', who: 'ada' });
+    const already = { at: expect.stringMatching(/^2.*Z$/) as string, who: 'op' };
+    expect(again).toMatchObject({ status: 200, body: { domain: 'orders', position, already } });
+    expect(again.body).not.toHaveProperty('message_id');
     await eventually(() => expect(door.world.seen(b)).toEqual(['do:1']));
     expect(await rows(door)).toEqual([]);
     expect((await call(door, `/orders/${position}`)).body['audits']).toMatchObject([
       { who: 'op', why: 'b is back', action: 'redrive' },
-      { who: 'ada (op)', why: 'again', action: 'redrive' },
     ]);
+    expect((await call(door, `/orders/${position}`)).body['audits']).toHaveLength(1);
   });
 
   it('is set aside and not sent', async () => {

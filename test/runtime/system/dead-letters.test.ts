@@ -70,12 +70,14 @@ describe('a dead letter that is redriven', () => {
     expect(redriven).toMatchObject({ kind: 'accepted' });
     await eventually(() => expect(world.seen(a)).toEqual(['do:x', 'do:0']));
     expect(await list(world)).toEqual([]);
-    await world.system.deadLetters.redrive(position, audit);
+    const again = { kind: 'already', who: audit.who };
+    expect(await world.system.deadLetters.redrive(position, audit)).toMatchObject(again);
     await world.restart();
-    await world.system.deadLetters.redrive(position, audit);
+    expect(await world.system.deadLetters.redrive(position, audit)).toMatchObject(again);
     await world.ask(a, { type: 'do', n: 1 });
     expect(world.seen(a)).toEqual(['do:x', 'do:0', 'do:1']);
-    const [first] = await world.system.deadLetters.audits();
+    const [first, ...others] = await world.system.deadLetters.audits();
+    expect(others).toEqual([]);
     expect(first).toMatchObject({ ...audit, position, action: 'redrive' });
   });
 
@@ -261,7 +263,6 @@ describe('a message that a machine gives up', () => {
     expect(await list(world, { domain: 'orders', from: third! })).toHaveLength(1);
     expect(await deadLetters.audits({ domain: 'orders' })).toMatchObject([
       { domain: 'orders', position: first, action: 'redrive', ...audit },
-      { domain: 'orders', position: first, action: 'redrive' },
       { domain: 'orders', position: second, action: 'drop' },
     ]);
     expect(await deadLetters.audits({ domain: 'stock' })).toEqual([]);
