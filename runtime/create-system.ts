@@ -28,6 +28,7 @@ import type { Limits } from './shard/size.ts';
 import { decodeIntent } from './shard/intents.ts';
 import { TABLE } from './shard/fold.ts';
 import { unfitValue } from './statechart/values.ts';
+import { checkedReads, type ReadableState } from './state/checked-reads.ts';
 import type { State } from './state/state.ts';
 import type { System } from './system.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
@@ -149,6 +150,7 @@ class RunningSystem implements System {
   /** unique per process */
   readonly #worker: string;
   readonly #clockWatch: ClockWatch;
+  readonly #reads: ReadableState;
   #stopping: Promise<void> | undefined;
   /**
    * A running system keeps its process alive, as a server does; every other timer here does not.
@@ -162,7 +164,11 @@ class RunningSystem implements System {
     this.#worker = nodeName(options.cluster?.name);
     this.bus = bus;
     this.#registry = createRegistry(options.actors);
-    this.index = createIndex(store.state, shards);
+    this.#reads = checkedReads(store.state, {
+      damaged: (shard, error) => this.#hosting.damaged(shard, error),
+      unreadable: (shard) => this.#hosting.unreadable(shard),
+    });
+    this.index = createIndex(this.#reads, shards);
     this.transcripts = new LogTranscripts(store.log, env);
     this.#door = new Door({
       log: store.log,
@@ -180,7 +186,7 @@ class RunningSystem implements System {
     });
     const domains = async () => {
       await this.#hosting.readsAll();
-      return listDomains(store.state, shards);
+      return listDomains(this.#reads, shards);
     };
     this.deadLetters = new DeadLetterLog({
       log: store.log,
@@ -218,14 +224,13 @@ class RunningSystem implements System {
 
   readonly tell: System['tell'] = (to, event, options) => this.#door.tell(to, event, options);
   readonly ask: System['ask'] = (to, event, options) => this.#door.ask(to, event, options);
-  readonly inspect: System['inspect'] = (actor) =>
-    inspectActor(this.#o.store.state, this.#o.shards, actor);
+  readonly inspect: System['inspect'] = (actor) => inspectActor(this.#reads, this.#o.shards, actor);
   readonly caughtUp: System['caughtUp'] = (actor) =>
     this.#hosting.catchesUp(shardOf(actor, this.#o.shards));
   readonly status: System['status'] = () => this.#hosting.status();
   readonly nodes: System['nodes'] = () => this.#hosting.nodes();
   readonly unknownEffects: System['unknownEffects'] = () =>
-    listUnknown(this.#o.store.state, this.#o.shards);
+    listUnknown(this.#reads, this.#o.shards);
 
   readonly decide: System['decide'] = async (id, decision) => {
     const unfit = unfitValue(decision, 'the decision');
@@ -234,9 +239,8 @@ class RunningSystem implements System {
         kind: 'refused',
         error: { code: 'INVALID_ARGUMENT', message: `${unfit}, which can not be stored` },
       };
-    const { state } = this.#o.store;
     for (let shard = 0; shard < this.#o.shards; shard++) {
-      const bytes = state.get(shard, TABLE.intent, id);
+      const bytes = this.#reads.get(shard, TABLE.intent, id);
       const intent = bytes && decodeIntent(bytes);
       if (intent?.state !== 'unknown') continue;
       await this.#door.report(intent.actor, id, intent.attempt, decision);

@@ -6,9 +6,11 @@
 import type { Floors } from './fairness/admission.ts';
 import type { Position } from './log/log.ts';
 import { Shards, type ShardsOptions } from './shards.ts';
+import type { DamageDesk } from './state/checked-reads.ts';
+import type { TroupeError } from '../protocols/errors.ts';
 import type { NodeStatus, ShardStatus } from './system.ts';
 
-export interface Hosting {
+export interface Hosting extends DamageDesk {
   /** Resolves when this process takes part: what is its own is held, what it reads can be read. */
   start(): Promise<void>;
   /** What is known of a shard, whoever holds it; undefined when nobody does. */
@@ -76,6 +78,15 @@ export class Alone implements Hosting {
   }
 
   abortElsewhere(): void {}
+
+  /** The rows are the only ones: the shard is quarantined. */
+  damaged(shard: number, error: TroupeError): void {
+    this.#shards.damaged(shard, error);
+  }
+
+  unreadable(): undefined {
+    return undefined;
+  }
 
   seen(): undefined {
     return undefined;

@@ -10,7 +10,7 @@ import { decodeIntent } from './shard/intents.ts';
 import { nextTurn } from './shard/snapshot.ts';
 import { fieldReader } from './state/fields.ts';
 import { compareUtf8 } from './state/row.ts';
-import type { State } from './state/state.ts';
+import type { ReadableState } from './state/checked-reads.ts';
 import type { Index, IndexRow, System, UnknownEffect } from './system.ts';
 
 const LIST_MAX = 1_000;
@@ -19,7 +19,7 @@ const SCAN_PIECE = 1_000;
 /** Greater than every character a key may hold. */
 const AFTER_ALL = '\u{10FFFF}';
 
-export function createIndex(state: State, shards: number): Index {
+export function createIndex(state: ReadableState, shards: number): Index {
   const all = Array.from({ length: shards }, (_, shard) => shard);
   return {
     get<V>(index: string, tenant: string, key: string): V | undefined {
@@ -69,7 +69,7 @@ export function createIndex(state: State, shards: number): Index {
 }
 
 export function inspectActor(
-  state: State,
+  state: ReadableState,
   shards: number,
   actor: Address,
 ): ReturnType<System['inspect']> {
@@ -85,12 +85,12 @@ export function inspectActor(
 }
 
 /** Domains in which machines have left dead letters; one of several shards comes several times. */
-export function* listDomains(state: State, shards: number): Iterable<string> {
+export function* listDomains(state: ReadableState, shards: number): Iterable<string> {
   for (let shard = 0; shard < shards; shard++)
     for (const { key } of state.range(shard, TABLE.domain, { limit: 10_000 })) yield key;
 }
 
-export function listUnknown(state: State, shards: number): readonly UnknownEffect[] {
+export function listUnknown(state: ReadableState, shards: number): readonly UnknownEffect[] {
   const unknown: UnknownEffect[] = [];
   for (let shard = 0; shard < shards; shard++) {
     for (const { key, value } of state.range(shard, TABLE.intent, { limit: 10_000 })) {

@@ -6,6 +6,7 @@
  * one process all of them and always (`holdAll`), in a cluster by placement.
  */
 import type { Address } from '../protocols/address.ts';
+import type { TroupeError } from '../protocols/errors.ts';
 import type { Registry } from './actor/registry.ts';
 import type { Blobs } from './blobs/blobs.ts';
 import type { Clock } from './clock/clock.ts';
@@ -68,6 +69,11 @@ export class Shards {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#owners.values()].map((owner) => owner.handOff()));
+  }
+
+  /** A reader found a row of the shard damaged. */
+  damaged(shard: number, error: TroupeError): void {
+    this.#owners.get(shard)?.fail(error);
   }
 
   statusOf(shard: number): ShardStatus | undefined {

@@ -125,6 +125,19 @@ export class ClusterNode implements Hosting {
     return own?.state === 'owned' ? own : this.#directory.holderOf(shard)?.status;
   }
 
+  /** The rows here are a cache: it is made again from the journal, by a new owner or a new copy. */
+  damaged(shard: number, error: TroupeError): void {
+    this.#o.onAlarm(`shard ${shard}: ${error.message}; the rows are read again from the journal`);
+    if (this.#isHeld(shard)) this.#shards.damaged(shard, error);
+    else this.#replicas.rebuild(shard);
+  }
+
+  unreadable(shard: number): string | undefined {
+    return this.#replicas.isRebuilding(shard)
+      ? 'its rows are read again from the journal'
+      : undefined;
+  }
+
   status(): readonly ShardStatus[] {
     return this.#directory.all();
   }

@@ -2,7 +2,7 @@
  * Replicas: of which shards this process keeps a copy of the rows. A gateway reads all that others
  * own; a worker copies a shard that it is about to take over.
  */
-import { TroupeError } from '../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Position } from '../log/log.ts';
 import { Replica, type ReplicaOptions } from './replica.ts';
 
@@ -14,6 +14,8 @@ const SEEN_WITHIN_MS = 1_000;
 export class Replicas {
   readonly #o: ReplicasOptions;
   readonly #replicas = new Map<number, Replica>();
+  /** copies that are not yet made again: none of their rows may be read */
+  readonly #rebuilding = new Set<number>();
   #closed = false;
 
   constructor(options: ReplicasOptions) {
@@ -36,6 +38,29 @@ export class Replicas {
     const replica = this.#replicas.get(shard);
     this.#replicas.delete(shard);
     await replica?.close();
+  }
+
+  /** Makes the copy of a shard again from the journal, because a row of it is damaged. */
+  rebuild(shard: number): void {
+    if (this.#closed || this.#rebuilding.has(shard) || !this.#replicas.has(shard)) return;
+    this.#rebuilding.add(shard);
+    void this.#rebuild(shard).finally(() => this.#rebuilding.delete(shard));
+  }
+
+  isRebuilding(shard: number): boolean {
+    return this.#rebuilding.has(shard);
+  }
+
+  async #rebuild(shard: number): Promise<void> {
+    const { state, onAlarm } = this.#o;
+    await this.release(shard);
+    try {
+      await state.clear(shard);
+    } catch (error) {
+      onAlarm(`shard ${shard}: ${errorData(error).message}`);
+    }
+    this.keep(shard);
+    await this.prepared(shard);
   }
 
   /** Resolves when a reader here sees the record, or after a second (RT14). */

@@ -12,6 +12,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Log, Position } from '../log/log.ts';
 import type { Put, State } from '../state/state.ts';
+import { isDamagedRow } from '../state/checked-reads.ts';
 import { Fold } from './fold.ts';
 import { CorruptRecord, type JournalRecord, decodeRecord } from './records.ts';
 import { isKnownLayout, nextTurn, restoreRows, sha256InTurns } from './snapshot.ts';
@@ -83,12 +84,6 @@ export async function catchUp({ fold }: Pick<Loaded, 'fold'>, state: State): Pro
   await state.write(puts);
   fold.settle(record, puts);
 }
-
-/** Whether a row of State is not what was written: a cache is then made anew. */
-export const isDamagedRow = (error: unknown): boolean => {
-  if (!(error instanceof TroupeError)) return false;
-  return error.details?.['reason'] === 'CORRUPT' && error.details['table'] !== undefined;
-};
 
 async function loadOnce(from: LoadFrom): Promise<Loaded> {
   const cached = await fromState(from);

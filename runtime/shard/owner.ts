@@ -25,7 +25,8 @@ import { Intake } from './intake.ts';
 import { openIntents } from './intents.ts';
 import { Journal } from './journal.ts';
 import { Keys } from './keys.ts';
-import { isDamagedRow, loadShard } from './load.ts';
+import { isDamagedRow } from '../state/checked-reads.ts';
+import { loadShard } from './load.ts';
 import { asPoison } from './poison.ts';
 import type { OwnerOptions } from './owner-options.ts';
 import { decodeOut, encodeRecord, type JournalRecord } from './records.ts';
@@ -80,7 +81,7 @@ export class ShardOwner {
     try {
       await this.#take();
     } catch (error) {
-      this.#failed(error);
+      this.fail(error);
     }
   }
 
@@ -141,7 +142,7 @@ export class ShardOwner {
       this.#work();
     } catch (error) {
       // A broken invariant: going on would be wrong for this shard, and for this shard only.
-      this.#failed(error);
+      this.fail(error);
     }
   };
 
@@ -336,7 +337,7 @@ export class ShardOwner {
       this.#counts({ record, puts, after, body }, answer.position);
       return 'committed';
     } catch (error) {
-      this.#failed(error);
+      this.fail(error);
       return 'lost';
     }
   }
@@ -357,7 +358,7 @@ export class ShardOwner {
    * A store that does not answer may answer the next owner, and damaged rows that are only a cache
    * are made anew by it (I6); all else needs a person.
    */
-  #failed(error: unknown): void {
+  fail(error: unknown): void {
     const { code, message } = errorData(error);
     const cacheIsDamaged = !this.#o.log.atomic && isDamagedRow(error);
     if (cacheIsDamaged) void this.#clearCache();

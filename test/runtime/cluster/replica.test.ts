@@ -134,3 +134,15 @@ it('says so when a journal is damaged, and does not show what comes after', asyn
   await eventually(() => expect(alarms.join()).toMatch(/shard 0 can not be read here/));
   expect(rowsOf(copy, 0)).toEqual(before);
 });
+
+it('a copy with a damaged row is made again from the journal, and none of it is read until then', async () => {
+  await work(0, 30);
+  const last = await store.log.last(journalSubject('r', 0));
+  await eventually(() => expect(replicas.position(0)).toBe(last));
+  replicas.rebuild(0);
+  replicas.rebuild(0);
+  expect(replicas.isRebuilding(0)).toBe(true);
+  await eventually(() => expect(replicas.isRebuilding(0)).toBe(false));
+  expect(rowsOf(copy, 0)).toEqual(rowsOf(store.state, 0));
+  expect(alarms).toEqual([]);
+});

@@ -92,12 +92,55 @@ describe('damage', () => {
     await flip();
     await world.start();
     expect(world.system.status()[0]?.state).toBe('owned');
-    expect(() => world.system.inspect(hurt)).toThrow(/damaged/);
     await world.tell(hurt, { type: 'do', n: 'first' });
     await expectQuarantined(world, /damaged/);
     expect(await world.system.deadLetters.list()).toEqual([]);
     expect((await mended(world, flip))[0]).toBe('arm:1');
     expect(world.seen(hurt)).toEqual(['arm:1', 'do:first', 'do:well']);
+  });
+
+  it.each([
+    ['an index, as soon as it is listed', (world: World) => world.system.index.list('names', 't')],
+    [
+      'an index, as soon as it is read',
+      (world: World) => world.system.index.get('names', 't', 'x'),
+    ],
+    [
+      'an index, as soon as it is counted',
+      (world: World) =>
+        world.system.index.scan<{ n: number }, 'n'>('names', 't', { fields: ['n'] }, () => {}),
+    ],
+  ])('in a row of %s: its reader receives UNAVAILABLE', async (_, read) => {
+    const world = await lived();
+    const projects = { index: 'names', key: 'x', value: { n: 1 } };
+    await world.ask(hurt, { type: 'do', n: 'named', projects });
+    await world.stop();
+    const flip = () => flipRow(world.path, 0, 'ix:names', 't|x');
+    await flip();
+    await world.start();
+    expect(world.system.status()[0]?.state).toBe('owned');
+    for (let time = 0; time < 2; time++) {
+      const failure: unknown = await (async () => read(world))().catch((error: unknown) => error);
+      expect(failure).toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringMatching(/damaged/) as string,
+      });
+    }
+    await expectQuarantined(world, /damaged/);
+    expect(world.alarms.filter((what) => what.includes('quarantined'))).toHaveLength(1);
+    expect((await mended(world, flip))[0]).toBe('arm:1');
+    expect(world.system.index.get('names', 't', 'x')).toEqual({ n: 1 });
+  });
+
+  it("in an actor's row, as soon as it is inspected", async () => {
+    const world = await lived();
+    await world.stop();
+    const flip = () => flipRow(world.path, 0, 'actor', hurt);
+    await flip();
+    await world.start();
+    expect(() => world.system.inspect(hurt)).toThrow(/damaged/);
+    await expectQuarantined(world, /damaged/);
+    expect((await mended(world, flip))[0]).toBe('arm:1');
   });
 
   it('in the row of an idempotency key, as soon as it is needed', async () => {
