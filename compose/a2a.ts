@@ -65,7 +65,8 @@ type Parts = {
 /** @param transports by which envelopes come in here */
 export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const { config, system, crew, tasks } = parts;
-  const { locality, outstanding, quota } = config.a2a;
+  const { locality, localities, outstanding, quota } = config.a2a;
+  const { artifactsLocality } = tasks.services;
   const identity = identityOf(parts);
   const beat = registryBeat(parts);
   const offers = createOffers({
@@ -84,6 +85,8 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     reads,
     clock: systemClock,
     ...(locality === undefined ? {} : { locality }),
+    ...(artifactsLocality === undefined ? {} : { artifactsLocality }),
+    localities,
     outstanding,
     tasksMax: quota.tasksMax,
     open: (envelope) => tasks.sealer.open(envelope),

@@ -27,7 +27,7 @@ import { createSetup } from './setup/create-setup.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { allServices } from './tenant-parts.ts';
-import { workspacesOf } from './workspaces.ts';
+import { labelsOf, workspacesOf } from './workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 /** One process of a cluster. */
@@ -200,6 +200,7 @@ async function joinCluster(
         ask: askOf(() => opening),
       }),
       workspaces,
+      labels: labelsOf(config),
       env: nats.env,
       cluster: {
         role,

@@ -8,7 +8,7 @@ import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
 import { createSetup } from './setup/create-setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
-import { workspacesOf } from './workspaces.ts';
+import { labelsOf, workspacesOf } from './workspaces.ts';
 import { START_MS, startRoot, startTenants, SYSTEM } from './settings.ts';
 import { allServices } from './tenant-parts.ts';
 
@@ -44,6 +44,7 @@ export async function startTroupe(
     services: allServices(crew, crew.tenants, { ...tasks.services, ask: askOf(() => opening) }),
     shards: runtime.shards,
     workspaces,
+    labels: labelsOf(config),
   });
   const system = await opening;
   const stopSystem = async () => {

@@ -69,6 +69,7 @@ export async function openTaskParts(
     actions,
     processes: new ProcessCatalog([...shipped, ...processes], actions),
     artifacts: await openArtifacts(config, { publicUrl }),
+    artifactsLocality: a2a.artifacts.locality ?? a2a.locality,
     open: (envelope) => sealer.open(envelope),
     seal: (value, belongsTo) => sealer.seal(value, belongsTo),
     askAgent: createAskAgent({

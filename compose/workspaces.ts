@@ -1,9 +1,11 @@
 /** Where the files of actors are kept, by configuration and by the form of the process. */
 import { join } from 'node:path';
-import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type Address, parseAddress } from '../protocols/address.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type Config, tenantConfig } from '../runtime/config/index.ts';
+import { type Labels, LOCALITY_LABEL } from '../runtime/labels.ts';
 import { folderWorkspaces } from '../runtime/workspaces/folder.ts';
+import { pinnedWorkspaces } from '../runtime/workspaces/pinned.ts';
 import { syncedWorkspaces } from '../runtime/workspaces/synced.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 
@@ -24,12 +26,13 @@ export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces
   const own = new Map<string, Workspaces>();
   for (const tenant of Object.keys(config.tenants))
     if (config.tenants[tenant]?.workspaces !== undefined)
-      own.set(tenant, workspacesIn(tenantConfig(config, tenant), options));
+      own.set(tenant, workspacesIn(tenantConfig(config, tenant), options, tenant));
   if (own.size === 0) return shared;
   const of = (actor: Address): Workspaces => own.get(parseAddress(actor).tenant) ?? shared;
   return {
     open: (actor, how) => of(actor).open(actor, how),
     peek: (actor, ...about) => of(actor).peek(actor, ...about),
+    labelsOf: (actor) => of(actor).labelsOf?.(actor) ?? {},
   };
 }
 
@@ -37,10 +40,24 @@ export function workspacesOf(config: Config, options: WorkspacesFor): Workspaces
 export const workspacesRoot = ({ home, runtime: { workspaces } }: Config): string =>
   workspaces.path ?? join(home, 'workspaces');
 
-function workspacesIn(config: Config, { blobs, cell, node }: WorkspacesFor): Workspaces {
+/** @param tenant that has a place of its own */
+function workspacesIn(
+  config: Config,
+  { blobs, cell, node }: WorkspacesFor,
+  tenant = '',
+): Workspaces {
   const { workspaces } = config.runtime;
   const provider = providerOf(workspaces, node !== undefined);
   const root = workspacesRoot(config);
+  if (provider === 'pinned')
+    return pinnedWorkspaces({
+      root,
+      cell,
+      blobs,
+      tenant,
+      labels: labelsOf(config),
+      labelsOf: pinsOf(workspaces),
+    });
   return provider === 'folder'
     ? folderWorkspaces({ root, cell, create: node === undefined })
     : syncedWorkspaces({ blobs, cell, cacheFolder: join(root, node ?? 'local') });
@@ -51,9 +68,23 @@ function workspacesIn(config: Config, { blobs, cell, node }: WorkspacesFor): Wor
  * in the background. A synced one is a copy.
  */
 export const staysInPlace = ({ runtime: { workspaces } }: Config, clustered: boolean): boolean =>
-  providerOf(workspaces, clustered) === 'folder';
+  providerOf(workspaces, clustered) !== 'synced';
 
 const providerOf = (
   { provider }: Config['runtime']['workspaces'],
   clustered: boolean,
-): 'folder' | 'synced' => provider ?? (clustered ? 'synced' : 'folder');
+): 'folder' | 'synced' | 'pinned' => provider ?? (clustered ? 'synced' : 'folder');
+
+/** What this process has: its own labels, and its place unless a label says another. */
+export const labelsOf = ({ cluster, a2a }: Pick<Config, 'cluster' | 'a2a'>): Labels => ({
+  ...(a2a.locality === undefined ? {} : { [LOCALITY_LABEL]: a2a.locality }),
+  ...cluster.labels,
+});
+
+/** The workspace of an agent is where its labels say; of any other actor, where all are. */
+const pinsOf =
+  ({ labels, agents }: Config['runtime']['workspaces']) =>
+  (actor: Address): Labels => {
+    const { type, key } = parseAddress(actor);
+    return type === 'agent' && Object.hasOwn(agents, key) ? agents[key]! : labels;
+  };

@@ -17,9 +17,11 @@ import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
 import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
 import { Door } from './door.ts';
+import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
 import { Alone, type Hosting } from './hosting.ts';
+import type { Labels } from './labels.ts';
 import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listDomains, listUnknown } from './reads.ts';
 import { LogTranscripts } from './transcripts.ts';
@@ -75,6 +77,8 @@ export type SystemOptions = {
   readonly tenantRunningMax?: number;
   /** where the files of actors are; without it effects have none */
   readonly workspaces?: Workspaces;
+  /** of this process: effects that require others run elsewhere, or wait; default none */
+  readonly labels?: Labels;
   /** this process is a node of a cluster; left out, it holds every shard by itself */
   readonly cluster?: ClusterOptions;
 };
@@ -146,6 +150,7 @@ class RunningSystem implements System {
   readonly #registry: ReturnType<typeof createRegistry>;
   readonly #hosting: Hosting;
   readonly #effects: EffectRunner;
+  readonly #dispatch: Dispatch;
   readonly #door: Door;
   /** unique per process */
   readonly #worker: string;
@@ -214,6 +219,7 @@ class RunningSystem implements System {
       workspaces: options.workspaces,
       alarm: this.#alarm,
     });
+    this.#dispatch = this.#dispatchOn(clock, shards);
     this.#hosting = this.#host(clock, env, shards);
     this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
@@ -281,8 +287,24 @@ class RunningSystem implements System {
 
   /** Aborts what runs; only then the door closes, which those that wait for answers notice. */
   #endEffects(): void {
+    this.#dispatch.close();
     this.#effects.stop();
     this.#door.close();
+  }
+
+  #dispatchOn(clock: Clock, shards: number): Dispatch {
+    const { cluster, labels = {}, workspaces } = this.#o;
+    return new Dispatch({
+      registry: this.#registry,
+      clock,
+      labels,
+      clustered: cluster !== undefined,
+      workspaces,
+      workerWith: (wanted, { actor }) => this.#hosting.workerWith(wanted, shardOf(actor, shards)),
+      handTo: (node, id, intent) => this.#hosting.handTo(node, id, intent),
+      report: (id, { actor, attempt }, outcome) => this.#door.report(actor, id, attempt, outcome),
+      alarm: this.#alarm,
+    });
   }
 
   #host(clock: Clock, env: string, shards: number): Hosting {
@@ -298,6 +320,8 @@ class RunningSystem implements System {
       ...cluster,
       onFloors,
       effects: this.#effects,
+      labels: this.#o.labels ?? {},
+      mayRun: (intent) => this.#dispatch.mayRun(intent),
       onAlarm: this.#alarm,
     });
   }
@@ -320,8 +344,10 @@ class RunningSystem implements System {
       },
       publish: (topic, event) => void this.#publish(topic, event),
       run: (id, intent) => this.#effects.run(id, intent),
+      elsewhere: (id, intent) => this.#dispatch.elsewhere(id, intent),
       reconcile: (id, intent) => this.#effects.reconcile(id, intent),
       abort: (id) => {
+        this.#dispatch.abort(id);
         if (this.#effects.isRunning(id)) this.#effects.abort(id);
         else this.#hosting.abortElsewhere(id);
       },

@@ -3,8 +3,11 @@
  * that holds them all (embedded), and a node of a cluster. Doors, effects and reads do not know
  * which.
  */
+import type { HandedOver } from './effects/dispatch.ts';
 import type { Floors } from './fairness/admission.ts';
+import type { Labels } from './labels.ts';
 import type { Position } from './log/log.ts';
+import type { Intent } from './shard/intents.ts';
 import { Shards, type ShardsOptions } from './shards.ts';
 import type { DamageDesk } from './state/checked-reads.ts';
 import type { TroupeError } from '../protocols/errors.ts';
@@ -19,6 +22,13 @@ export interface Hosting extends DamageDesk {
   nodes(): readonly NodeStatus[];
   /** As `Outside.adopt`. */
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void;
+  /**
+   * The worker that has these labels and runs the effects of the shard that require them; undefined
+   * when there is none.
+   */
+  workerWith(labels: Labels, shard: number): string | undefined;
+  /** Hands an effect to that worker. */
+  handTo(node: string, id: string, intent: Intent): Promise<HandedOver>;
   /** Nobody wants the outcome of an effect that does not run here. */
   abortElsewhere(id: string): void;
   /** Resolves when readers here see a record; undefined where they always do (RT14). */
@@ -75,6 +85,14 @@ export class Alone implements Hosting {
   adopt(ids: readonly string[], orphaned: (id: string) => void): () => void {
     ids.forEach(orphaned);
     return () => {};
+  }
+
+  workerWith(): undefined {
+    return undefined;
+  }
+
+  async handTo(): Promise<HandedOver> {
+    return 'refused';
   }
 
   abortElsewhere(): void {}

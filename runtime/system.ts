@@ -6,6 +6,7 @@ import type { Address } from '../protocols/address.ts';
 import type { ErrorData } from '../protocols/errors.ts';
 import type { Lane, Message } from '../protocols/statechart.ts';
 import type { Bus } from './bus/bus.ts';
+import type { Labels } from './labels.ts';
 
 export type Principal = { readonly sub: string; readonly roles: readonly string[] };
 
@@ -193,6 +194,7 @@ export type NodeStatus = {
   readonly draining: boolean;
   /** its share of the shards against the others' */
   readonly weight: number;
+  readonly labels: Labels;
   readonly load: NodeLoad;
   /** shards it holds */
   readonly shards: number;

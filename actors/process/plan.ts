@@ -158,6 +158,7 @@ function envelopeOf(
     seq: 1,
     action,
     action_version: version,
+    ...(order.locality === undefined ? {} : { data_locality: order.locality }),
     payload,
   };
 }

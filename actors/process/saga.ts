@@ -59,6 +59,7 @@ export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
     meta,
     task_id: _,
     action_version: version,
+    task_locality: locality,
     ...input
   } = event as Record<string, unknown> & Args['event'];
   const order: Order = {
@@ -67,6 +68,7 @@ export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
     ...(typeof version === 'string' ? { version } : {}),
     ...(meta.principal ? { principal: meta.principal } : {}),
     ...(meta.traceId ? { traceId: meta.traceId } : {}),
+    ...(typeof locality === 'string' ? { locality } : {}),
   };
   return { order, startedAt: meta.now };
 };

@@ -32,6 +32,8 @@ export type Order = {
   readonly input: Readonly<Record<string, unknown>>;
   readonly principal?: NonNullable<Meta['principal']>;
   readonly traceId?: string;
+  /** `data_locality` of the envelope that asked */
+  readonly locality?: string;
 };
 
 /** Why the process did not succeed. */

@@ -67,8 +67,13 @@ const nextTryOf = (taskId: string): string =>
 /** In the name of who sent the envelope, whoever or whatever made this attempt begin. */
 export function askActor({ context }: OfTask): Tell {
   const { envelope } = workOf(context);
-  const { action_version, principal } = envelope;
-  const event = { ...envelopeToMessage(envelope), task_id: context.taskId, action_version };
+  const { action_version, principal, data_locality: locality } = envelope;
+  const event = {
+    ...envelopeToMessage(envelope),
+    task_id: context.taskId,
+    action_version,
+    ...(locality === undefined ? {} : { task_locality: locality }),
+  };
   return { to: performerOf(context)!.to, event, ask: true, principal };
 }
 

@@ -8,6 +8,8 @@ import type { AgentDoor } from './types.ts';
 export type TaskServices = {
   readonly actions: ActionCatalog;
   readonly artifacts: Artifacts;
+  /** where the files are kept, as `asia-southeast1`; left out: not known */
+  readonly artifactsLocality?: string | undefined;
   /**
    * Opens a sealed payload (EN22). @throws TroupeError FORBIDDEN when it is sealed to another key
    */

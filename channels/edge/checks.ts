@@ -7,6 +7,8 @@
 import { type CheckError, describeErrors, epochMsOf } from '../../protocols/check.ts';
 import { checkEnvelope, type Envelope, ENVELOPE_BYTES_MAX } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
+import { isSamePlace } from '../../protocols/locality.ts';
+import type { NodeStatus } from '../../runtime/index.ts';
 import type { EdgeRequest } from './edge.ts';
 
 /** Objects and lists in one another: deeper ones would exhaust the stack of whoever walks them. */
@@ -15,6 +17,11 @@ const DEPTH_MAX = 64;
 const CLOCK_AHEAD_MS = 60_000;
 /** Longest id that is told back as it came. */
 const ECHO_CHARACTERS_MAX = 128;
+
+/** A sender that found no worker in a place tries again after so long. */
+const NO_WORKER_RETRY_MS = 5_000;
+/** The label of workers that says where they are. */
+const LOCALITY_LABEL = 'locality';
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -122,12 +129,27 @@ export const timeLeftMs = ({ timestamp, ttl_sec }: Envelope, nowMs: number): num
   );
 };
 
+export type Localities = {
+  /** where this process is */
+  readonly locality?: string;
+  /** further places whose data this cell may take */
+  readonly localities?: readonly string[];
+  /** of a cluster; none: this process does the work */
+  readonly nodes: readonly Pick<NodeStatus, 'role' | 'draining' | 'labels'>[];
+};
+
 /**
- * @throws TroupeError FORBIDDEN: the data may not come here; UNAVAILABLE: nobody said where here is
+ * @throws TroupeError FORBIDDEN: the data may not come here; UNAVAILABLE: nobody said where here
+ * is, or no worker is in that place at present
  */
-export const checkLocality = (wanted: string | undefined, ours: string | undefined): void => {
-  if (wanted === undefined || wanted.toLowerCase() === ours?.toLowerCase()) return;
-  if (ours === undefined)
+export const checkLocality = (
+  wanted: string | undefined,
+  { locality: ours, localities = [], nodes }: Localities,
+): void => {
+  if (wanted === undefined) return;
+  if (isSamePlace(wanted, ours) || localities.some((one) => isSamePlace(wanted, one)))
+    return checkWorkers(wanted, ours, nodes);
+  if (ours === undefined && localities.length === 0)
     throw new TroupeError(
       'UNAVAILABLE',
       `nothing is known to be in ${wanted}: this cell does not say where it is (a2a.locality)`,
@@ -139,6 +161,18 @@ export const checkLocality = (wanted: string | undefined, ours: string | undefin
     { details: { data_locality: wanted, locality: ours } },
   );
 };
+
+function checkWorkers(wanted: string, ours: string | undefined, nodes: Localities['nodes']): void {
+  const isServed = nodes.some(
+    ({ role, draining, labels }) =>
+      role === 'worker' && !draining && isSamePlace(wanted, labels[LOCALITY_LABEL]),
+  );
+  if (isServed || (nodes.length === 0 && isSamePlace(wanted, ours))) return;
+  throw new TroupeError('UNAVAILABLE', `no worker is in ${wanted} at present`, {
+    details: { data_locality: wanted },
+    retryAfterMs: NO_WORKER_RETRY_MS,
+  });
+}
 
 /** @throws TroupeError FORBIDDEN */
 export const checkRoles = (

@@ -12,6 +12,7 @@
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { CheckError } from '../../protocols/check.ts';
+import { checkArtifactsLocality } from '../../protocols/locality.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import {
@@ -63,8 +64,12 @@ export type EdgeOptions = {
   /** of what is asked about tasks that are there; left out: that of envelopes */
   readonly reads?: Quota;
   readonly clock: Clock;
-  /** where this cell is; left out: nobody said */
+  /** where this process is; left out: nobody said */
   readonly locality?: string;
+  /** further places whose data may be taken */
+  readonly localities?: readonly string[];
+  /** where files are kept; left out: nobody said */
+  readonly artifactsLocality?: string;
   /** default: 5,000 envelopes and 64 MiB of them at once */
   readonly outstanding?: OutstandingLimits;
   /** remembered tasks of one tenant; default 5,000,000 */
@@ -223,7 +228,7 @@ class RunningEdge implements Edge {
 
   async #perform(known: Known): Promise<TaskView> {
     const { transport, envelope, caller, rate, leftMs, onServed, onAck } = known;
-    const { clock, locality, system } = this.#o;
+    const { clock, system } = this.#o;
     const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
     const canonical = canonicalOf(envelope.payload);
     const payloadHash = payloadHashOf(canonical);
@@ -236,7 +241,7 @@ class RunningEdge implements Edge {
       const offer = this.#offer(envelope);
       onServed();
       checkRoles(action, offer.spec.roles, principal.roles);
-      checkLocality(envelope.data_locality, locality);
+      checkLocality(envelope.data_locality, { ...this.#o, nodes: system.nodes() });
       checkPayloadSize(canonical, offer.spec.max_payload_bytes);
       await this.#checkPayload(envelope, offer);
       if (row) throw otherPayload(envelope, taskId);
@@ -274,7 +279,9 @@ class RunningEdge implements Edge {
     }
     const errors = [...(await offer.check(payload)), ...checkArtifactFields(payload)];
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
-    if (hasArtifact(payload)) await this.#checkArtifact(envelope.tenant_id, payload);
+    if (!hasArtifact(payload)) return;
+    checkArtifactsLocality(envelope.data_locality, this.#o);
+    await this.#checkArtifact(envelope.tenant_id, payload);
   }
 
   /** @throws TroupeError FORBIDDEN for a file of another bucket or tenant; EXPIRED */

@@ -66,6 +66,7 @@ const withTimeout = (effect: EffectDefinition): EffectDefinition => ({
   timeoutMs: effect.timeoutMs ?? EFFECT_TIMEOUT_MS,
   run: (input, context) => effect.run(input, context),
   ...(effect.workspace && { workspace: effect.workspace }),
+  ...(effect.placement && { placement: (input) => effect.placement!(input) }),
   ...(effect.reconcile && { reconcile: (input, context) => effect.reconcile!(input, context) }),
 });
 

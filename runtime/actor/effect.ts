@@ -99,6 +99,16 @@ export type EffectDefinition<Input = unknown, Output = unknown> = {
    * saves, and neither does `reconcile`; what was saved by the effect itself stays saved.
    */
   readonly workspace?: 'save' | 'discard';
+  /** Which workers may run it, by its input; left out: any. Pure. */
+  placement?(input: Input): Placement;
+};
+
+/** All of it must hold of the worker. */
+export type Placement = {
+  /** the worker reaches the workspaces of these actors */
+  readonly workspacesOf?: readonly Address[];
+  /** the worker is in this place, as `asia-southeast1` */
+  readonly locality?: string | undefined;
 };
 
 /** Effects by `src`; `timeoutMs` is set. */

@@ -3,6 +3,7 @@
  * All of it is a hint: a beat that is lost, late or wrong costs time and never a message (I6).
  */
 import { escapeToken } from '../../protocols/subjects.ts';
+import type { Labels } from '../labels.ts';
 import type { NodeLoad, ShardStatus } from '../system.ts';
 
 export type Beat = {
@@ -23,6 +24,8 @@ export type Beat = {
   readonly leaving: boolean;
   /** `type@version` of what it can run (M1) */
   readonly types: readonly string[];
+  /** absent from nodes of older versions */
+  readonly labels?: Labels;
   readonly load: NodeLoad;
   /** what it holds */
   readonly shards: readonly ShardStatus[];

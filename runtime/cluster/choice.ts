@@ -88,7 +88,7 @@ const isProven = (members: Members, { beat, knownMs }: Member): boolean =>
 const knowsAll = ({ types }: Beat, wanted: readonly string[]): boolean =>
   wanted.every((type) => types.includes(type));
 
-const toCandidate = ({ beat: { node, name, weight } }: Member): Candidate => ({
+export const toCandidate = ({ beat: { node, name, weight } }: Member): Candidate => ({
   node,
   name,
   weight,

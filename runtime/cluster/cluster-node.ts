@@ -8,18 +8,23 @@
 import { TroupeError } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
+import type { HandedOver } from '../effects/dispatch.ts';
 import type { EffectRunner } from '../effects/runner.ts';
 import type { Floors } from '../fairness/admission.ts';
 import type { Hosting } from '../hosting.ts';
+import { type Labels, meets } from '../labels.ts';
 import type { Position } from '../log/log.ts';
+import type { Intent } from '../shard/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
 import type { Beat, Timings } from './beat.ts';
+import { isWorking, toCandidate } from './choice.ts';
 import { Credits } from './credits.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';
 import { Members } from './members.ts';
 import { Placement, type PlacementEvent, type ShardHost } from './placement.ts';
+import { placeOne } from './rendezvous.ts';
 import { Replicas } from './replicas.ts';
 import { Runners } from './runners.ts';
 
@@ -41,6 +46,9 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
   ClusterOptions & {
     readonly bus: Bus;
     readonly effects: EffectRunner;
+    readonly labels: Labels;
+    /** of an effect that another node hands over: whether this one has the labels for it */
+    readonly mayRun: (intent: Intent) => boolean;
     /** this process's door is told how far a shard has come */
     readonly onFloors: (shard: number, floors: Floors) => void;
     readonly onAlarm: (what: string) => void;
@@ -99,6 +107,7 @@ export class ClusterNode implements Hosting {
       others: () => this.#others(),
       isRunning: (id) => effects.isRunning(id),
       abort: (id) => effects.abort(id),
+      run: (id, intent) => this.#runFor(id, intent),
     });
     if (role === 'worker')
       this.#placement = new Placement({
@@ -151,6 +160,7 @@ export class ClusterNode implements Hosting {
       startedAtMs: beat.startedAtMs,
       draining: beat.draining,
       weight: beat.weight,
+      labels: beat.labels ?? {},
       load: beat.load,
       shards: beat.shards.length,
       ageMs,
@@ -163,6 +173,27 @@ export class ClusterNode implements Hosting {
 
   abortElsewhere(id: string): void {
     this.#runners.abortElsewhere(id);
+  }
+
+  workerWith(labels: Labels, shard: number): string | undefined {
+    const candidates = this.#members
+      .alive()
+      .filter(({ beat }) => isWorking(beat) && meets(beat.labels ?? {}, labels))
+      .map(toCandidate);
+    return placeOne(candidates, shard);
+  }
+
+  handTo(node: string, id: string, intent: Intent): Promise<HandedOver> {
+    return this.#runners.handTo(node, id, intent);
+  }
+
+  /** Another node owns the shard; what becomes of it is reported to the mailbox. */
+  #runFor(id: string, intent: Intent): boolean {
+    const { effects, mayRun, role } = this.#o;
+    if (role !== 'worker' || this.#draining || !mayRun(intent)) return false;
+    if (intent.state === 'unknown') effects.reconcile(id, intent);
+    else effects.run(id, intent);
+    return true;
   }
 
   seen(shard: number, position: Position): Promise<void> | undefined {
@@ -293,13 +324,14 @@ export class ClusterNode implements Hosting {
   }
 
   #beat(): Omit<Beat, 'seq'> {
-    const { node, name, role, version, weight = 1, registry } = this.#o;
+    const { node, name, role, version, weight = 1, labels, registry } = this.#o;
     return {
       node,
       name,
       role,
       version,
       weight,
+      labels,
       startedAtMs: this.#startedAtMs,
       draining: this.#draining,
       leaving: false,

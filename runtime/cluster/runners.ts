@@ -7,8 +7,11 @@
  * What it relies on is a hint: `repeatable` and `keyed` effects may run twice, and a `once` effect
  * that had started is never started here (rule G).
  */
+import { escapeToken } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
+import type { HandedOver } from '../effects/dispatch.ts';
+import type { Intent } from '../shard/intents.ts';
 
 export type RunnersOptions = {
   readonly bus: Bus;
@@ -19,6 +22,8 @@ export type RunnersOptions = {
   readonly others: () => readonly string[];
   readonly isRunning: (id: string) => boolean;
   readonly abort: (id: string) => void;
+  /** Begins it here for another node; false: this one may not, or not any more. */
+  readonly run: (id: string, intent: Intent) => boolean;
   /** a node that is thought alive and says nothing is waited for so long; default 2,000 */
   readonly graceMs?: number;
 };
@@ -30,6 +35,11 @@ const CHECK_MS = 2_000;
 /** An outcome that was just reported is on its way through the mailbox. */
 const REPORTED_MS = { atTakeOver: 100, seenRunning: 1_000 };
 const IDS_PER_QUESTION = 500;
+/** A worker that is asked to run an effect answers within this time, or is looked for later. */
+const HAND_OVER_MS = 2_000;
+
+type Handed = { readonly id: string; readonly intent: Intent };
+const runSubject = (node: string): string => `runners.run.${escapeToken(node)}`;
 
 type Question = { readonly from: string; readonly ids: readonly string[] };
 type Answer = {
@@ -59,11 +69,15 @@ export class Runners {
 
   constructor(options: RunnersOptions) {
     this.#o = options;
-    const { bus, node, abort } = options;
+    const { bus, node, abort, run } = options;
     this.#unsubscribe = [
       bus.subscribe('runners.ask', ({ payload }) => this.#answer(payload as Question)),
       bus.subscribe(`runners.answer.${node}`, ({ payload }) => this.#heard(payload as Answer)),
       bus.subscribe('runners.abort', ({ payload }) => abort(payload as string)),
+      bus.subscribe(runSubject(node), ({ payload, respond }) => {
+        const { id, intent } = payload as Handed;
+        respond(run(id, intent));
+      }),
     ];
   }
 
@@ -79,6 +93,18 @@ export class Runners {
     return () => {
       for (const id of ids) if (this.#asked.get(id)?.orphaned === orphaned) this.#asked.delete(id);
     };
+  }
+
+  /** Asks a node to run an effect that this one owns and may not run. */
+  async handTo(node: string, id: string, intent: Intent): Promise<HandedOver> {
+    const handed: Handed = { id, intent };
+    try {
+      const options = { timeoutMs: HAND_OVER_MS };
+      const taken = await this.#o.bus.request(runSubject(node), handed, options);
+      return taken === true ? 'taken' : 'refused';
+    } catch {
+      return 'unsure';
+    }
   }
 
   /** Tells the node that runs it, whichever that is, that nobody wants the outcome any more. */

@@ -58,7 +58,24 @@ export const crossChecks: readonly Rule[] = [
   gatewayIsGuarded,
   tailscaleFits,
   natsLoginStands,
+  pinsHaveLabels,
 ];
+
+/** An agent without labels could be opened on any worker, each with another folder. */
+function pinsHaveLabels({ runtime: { workspaces } }: Config): Finding[] {
+  const { provider, labels, agents } = workspaces;
+  if (provider !== 'pinned') return [];
+  const places: [pointer: string, own: object][] = [['/runtime/workspaces/labels', labels]];
+  for (const [id, own] of Object.entries(agents))
+    places.push([childPointer('/runtime/workspaces/agents', id), own]);
+  return places
+    .filter(([, own]) => Object.keys(own).length === 0)
+    .map(([pointer]) => ({
+      pointer,
+      value: '{}',
+      message: 'runtime.workspaces.provider is pinned: name at least one label of the workers',
+    }));
+}
 
 function uniqueAgents(config: Config): Finding[] {
   const { agents } = config.agents;

@@ -36,6 +36,14 @@ export const oneOf = <const W extends readonly string[]>(words: W, options: Sche
 
 const plainText = Type.String({ minLength: 1 });
 
+/** Labels of workers, by name. */
+export const labelsOf = (description: string) =>
+  Type.Record(
+    Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }),
+    Type.String({ minLength: 1, maxLength: 100, description: 'value of the label' }),
+    { default: {}, additionalProperties: false, description },
+  );
+
 /** A secret, written as a text or as a reference; a `Secret` once loaded. */
 export const secret = (description: string): TUnsafe<Secret> =>
   Type.Unsafe<Secret>(

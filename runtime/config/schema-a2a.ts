@@ -111,6 +111,7 @@ const artifacts = section('files that are too large for an envelope, and evidenc
     secret('seals the files at rest: 32 bytes as 64 hex digits or base64'),
   ),
   s3: Type.Optional(s3),
+  locality: Type.Optional(text('where the files are kept. Left out: `a2a.locality`')),
   bytesMax: Type.Integer({
     minimum: 1_048_576,
     maximum: 1_125_899_906_842_624,
@@ -164,8 +165,15 @@ export const a2aSection = section('the door for other programs: envelopes over H
       'whose tokens are believed, besides the gateway’s own token and those that `troupe token` makes',
   }),
   locality: Type.Optional(
-    text('where this cell is, as `asia-southeast1`; envelopes for another place are refused'),
+    text(
+      'where this process is, as `asia-southeast1`; envelopes for a place that is not among these are refused',
+    ),
   ),
+  localities: Type.Array(Type.String({ minLength: 1 }), {
+    default: [],
+    description:
+      'further places whose data this cell may take; the work for one runs on workers with that `a2a.locality`',
+  }),
   quota,
   outstanding,
   artifacts,

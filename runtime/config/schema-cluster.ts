@@ -3,7 +3,7 @@
  * `troupe start` without `--nats` reads neither.
  */
 import { Type } from '@sinclair/typebox';
-import { record, secret, section } from './fields.ts';
+import { labelsOf, record, secret, section } from './fields.ts';
 
 /** What a server's address looks like; user and password have keys of their own. */
 const serverUrl = Type.String({ pattern: '^(nats|tls)://[^\\s/,]+/?$' });
@@ -74,6 +74,9 @@ export const clusterSection = section('this process among the others of a cluste
     default: 1,
     description: 'share of the shards that a worker takes, against the other workers’ weights',
   }),
+  labels: labelsOf(
+    'what is special about this worker, as `{ disk: "fast" }`: work that needs it runs here',
+  ),
   drainSeconds: Type.Integer({
     minimum: 1,
     maximum: 3_600,

@@ -6,7 +6,7 @@
  * from is in load.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type Loaded, inputForm, notYetUsed, oneOf, section } from './fields.ts';
+import { type Loaded, inputForm, labelsOf, notYetUsed, oneOf, section } from './fields.ts';
 import { a2aSection } from './schema-a2a.ts';
 import { agentsSection } from './schema-agents.ts';
 import { clusterSection, natsSection } from './schema-cluster.ts';
@@ -102,12 +102,18 @@ const runtime = section('the actor runtime', {
   ),
   workspaces: section('where the files of agents are kept', {
     provider: Type.Optional(
-      oneOf(['folder', 'synced'], {
+      oneOf(['folder', 'synced', 'pinned'], {
         description:
-          'a folder of this machine or a shared volume, or copies that every worker can fetch. ' +
-          'Left out: `folder`, in a cluster `synced`',
+          'a folder of this machine or a shared volume, copies that every worker can fetch, or a ' +
+          'folder of the workers with certain labels. Left out: `folder`, in a cluster `synced`',
       }),
     ),
+    labels: labelsOf('of `pinned`: labels of the workers that have the folders of all agents'),
+    agents: Type.Record(Type.String({ minLength: 1 }), labelsOf('labels for one agent'), {
+      default: {},
+      additionalProperties: false,
+      description: 'of `pinned`: labels by agent id, in place of `runtime.workspaces.labels`',
+    }),
     path: Type.Optional(
       Type.String({
         minLength: 1,

@@ -3,6 +3,7 @@
  * timers. Holds the volatile side of intents: which Start must be committed before a `once` effect
  * may begin (G3), and which of a dead owner's are unknown now (G4).
  */
+import type { Elsewhere } from '../effects/dispatch.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { DeadLetterAsk, Message } from '../../protocols/statechart.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -27,6 +28,8 @@ export type Outside = {
   publish(topic: string, event: Message): void;
   /** runs the effect of a committed intent, at most once at a time per id and attempt */
   run(id: string, intent: Intent): void;
+  /** undefined, or left out: this process may run it; else another one must */
+  elsewhere?(id: string, intent: Intent): Elsewhere | undefined;
   /** asks the effect's reconcile hook what became of it; without one a person decides */
   reconcile(id: string, intent: Intent): void;
   abort(id: string): void;
@@ -199,12 +202,31 @@ export class AfterCommits {
       if (intent.state === 'started') this.#unbegun.push(id);
       return;
     }
-    if (intent.state === 'unknown') return this.#o.outside.reconcile(id, intent);
+    const { outside, wake } = this.#o;
+    const elsewhere = outside.elsewhere?.(id, intent);
+    if (elsewhere?.ready) return void elsewhere.ready.then(() => this.#beginIfSame(id, intent));
     if (intent.cls === 'once' && intent.state === 'open') {
       this.#starts.push(id);
-      return this.#o.wake();
+      return wake();
     }
-    this.#o.outside.run(id, intent);
+    if (elsewhere) return void elsewhere.run().then(() => this.#watch(id));
+    if (intent.state === 'unknown') return outside.reconcile(id, intent);
+    outside.run(id, intent);
+  }
+
+  /** Of an effect that was not begun: it still waits, and for the same attempt. */
+  #beginIfSame(id: string, before: Intent): void {
+    const intent = this.#closed ? undefined : this.#intent(id);
+    if (intent?.state === before.state && intent.attempt === before.attempt)
+      this.#begin(id, intent);
+  }
+
+  /** Another worker runs it: should that one end first, it is begun again by its class. */
+  #watch(id: string): void {
+    const intent = this.#closed ? undefined : this.#intent(id);
+    // What is unknown is asked about once: the answer may be that a person must decide.
+    if (!intent || intent.state === 'unknown') return;
+    this.#o.outside.adopt([id], () => this.#orphaned(id, intent));
   }
 
   #respond(

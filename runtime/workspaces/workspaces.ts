@@ -14,6 +14,7 @@
  *  - nothing in it leads out of it: a link that could is refused when it is saved.
  */
 import type { Address } from '../../protocols/address.ts';
+import type { Labels } from '../labels.ts';
 import type { Peeked } from './peek.ts';
 
 export type { Peeked, PeekedFile } from './peek.ts';
@@ -36,6 +37,8 @@ export interface Workspaces {
    * @throws TroupeError UNAVAILABLE when it can not be reached
    */
   peek(actor: Address, paths: readonly string[], before?: Peeked): Promise<Peeked>;
+  /** Labels of the workers that can open it; left out, or `{}`: every worker can. */
+  labelsOf?(actor: Address): Labels;
 }
 
 export interface Workspace {

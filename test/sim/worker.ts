@@ -99,6 +99,7 @@ export class SimWorker {
       bus,
       clock,
       node: process.name,
+      run: () => false,
       others: () => options.alive().filter((name) => name !== process.name),
       isRunning: (id) => this.#effects.isRunning(id),
       abort: (id) => this.#effects.abort(id),

@@ -5,6 +5,7 @@
  * Cheap, for it stands before every run: an unchanged workspace costs a few `stat`, and the prompt
  * that was made of it last is used again.
  */
+import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { chosenFor } from '../../agent/models/chosen.ts';
@@ -22,6 +23,7 @@ const replyNames = ['agent_end', 'message_sending', 'message_sent'] as const;
 export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
   class: 'repeatable',
   workspace: 'discard',
+  placement: ({ tenant, agentId }) => ({ workspacesOf: [address(tenant, 'agent', agentId)] }),
   async run(input, context) {
     const { hooks } = servicesOf(context);
     const { tenant, agentId, sessionKey, runId } = input;

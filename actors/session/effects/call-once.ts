@@ -5,7 +5,7 @@
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { servicesOf } from '../../agent/services.ts';
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
-import { BATCH_TIMEOUT_MS } from './call-tools.ts';
+import { BATCH_TIMEOUT_MS, placement } from './call-tools.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
 import { runBatch, teller } from './run-tool.ts';
 
@@ -19,6 +19,7 @@ export const callOnce: EffectDefinition<CallToolsInput, readonly ToolResult[]> =
     const onlyFiles = input.calls.every(({ name }) => tools.get(name)?.onlyFiles);
     return keepingWorkspace(context, (kept) => runBatch(input, kept), onlyFiles);
   },
+  placement,
   reconcile: async (input, context) => ({
     outcome: input.calls.map((call) => unknown(input, call, context)),
   }),

@@ -2,11 +2,12 @@
  * callTools, callKeyed: the calls of one batch (batch.ts). Where all may run side by side they do;
  * one that may not is a batch by itself. What each class lets the runtime do after a crash: RT9.
  */
+import { address } from '../../../protocols/address.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';
 import { toolCallsOf } from '../version-1.ts';
 import type { CallToolsInput, ToolResult } from '../types.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
-import { runBatch } from './run-tool.ts';
+import { runBatch, workspaceOf } from './run-tool.ts';
 
 /** The run's own time-out ends a batch long before. */
 export const BATCH_TIMEOUT_MS = 86_400_000;
@@ -18,8 +19,13 @@ const run: CallTools['run'] = (recorded, context) => {
   return keepingWorkspace(context, (kept) => runBatch(input, kept));
 };
 
+/** Where its files are, and those of its agent, whose skills say what commands may see. */
+export const placement: CallTools['placement'] = (input) => ({
+  workspacesOf: [address(input.tenant, 'agent', input.agentId), workspaceOf(input)],
+});
+
 /** It saves the workspace itself. */
-const how = { timeoutMs: BATCH_TIMEOUT_MS, workspace: 'discard', run } as const;
+const how = { timeoutMs: BATCH_TIMEOUT_MS, workspace: 'discard', run, placement } as const;
 
 export const callTools: CallTools = { class: 'repeatable', ...how };
 

@@ -38,6 +38,7 @@ export const compact: EffectDefinition<CompactInput, CompactOutput> = {
   class: 'keyed',
   // it saves the workspace itself: one that can not be kept must not stop every conversation
   workspace: 'discard',
+  placement: (input) => ({ workspacesOf: [ownerOf(input)] }),
   async run(input, context) {
     const { hooks } = servicesOf(context);
     const { tenant, agentId, sessionKey, runId } = input;

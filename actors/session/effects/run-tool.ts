@@ -2,7 +2,7 @@
  * runTool: one planned call, told to watchers from its beginning to its end. A tool's failure is a
  * result that the model reads, never a failed run (AL11).
  */
-import { address } from '../../../protocols/address.ts';
+import { type Address, address } from '../../../protocols/address.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { type RunEvent, runEventsTopic } from '../../../protocols/session.ts';
 import { type EffectContext, inSpan, toolSpan } from '../../../runtime/index.ts';
@@ -39,6 +39,9 @@ export const runBatch = async (
   context: EffectContext,
 ): Promise<readonly ToolResult[]> =>
   fitted(await Promise.all(input.calls.map((call) => runTool(input, call, context))));
+
+export const workspaceOf = ({ workspace, tenant, agentId }: CallToolsInput): Address =>
+  workspace ?? address(tenant, 'agent', agentId);
 
 async function runTool(
   input: CallToolsInput,
@@ -90,7 +93,7 @@ async function outcomeOf(
           runId,
           callId: call.id,
           confinement: call.confinement,
-          workspace: () => context.workspace(input.workspace ?? address(tenant, 'agent', agentId)),
+          workspace: () => context.workspace(workspaceOf(input)),
           update,
           system: {
             ask,

@@ -1,13 +1,38 @@
 /** What the work of an action is given, and where its definition is found. */
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { EffectContext } from '../../../runtime/index.ts';
+import { checkArtifactsLocality } from '../../../protocols/locality.ts';
+import type { Artifacts, EffectContext } from '../../../runtime/index.ts';
 import type { ActionContext, ActionDefinition } from '../action.ts';
 import type { TaskLabels, TaskServices } from '../services.ts';
 import type { PerformInput } from '../types.ts';
 
 export const servicesOf = ({ services }: Pick<EffectContext, 'services'>): TaskServices =>
   services as TaskServices;
+
+type OfEnvelope = { readonly envelope: Envelope };
+
+/** Work on an envelope runs, and stores its files, where its `data_locality` says. */
+export const placement = ({ envelope }: OfEnvelope) => ({ locality: envelope.data_locality });
+
+/** As `servicesOf`, with a bucket that refuses what does not belong where it is. */
+export function servicesFor({ envelope }: OfEnvelope, context: EffectContext): TaskServices {
+  const services = servicesOf(context);
+  const { data_locality: wanted } = envelope;
+  if (wanted === undefined) return services;
+  return { ...services, artifacts: artifactsIn(wanted, services) };
+}
+
+function artifactsIn(wanted: string, services: TaskServices): Artifacts {
+  const refuse = async (): Promise<void> => checkArtifactsLocality(wanted, services);
+  const { artifacts } = services;
+  return {
+    put: (...args) => refuse().then(() => artifacts.put(...args)),
+    get: (...args) => refuse().then(() => artifacts.get(...args)),
+    sign: (...args) => refuse().then(() => artifacts.sign(...args)),
+    resolve: (...args) => refuse().then(() => artifacts.resolve(...args)),
+  };
+}
 
 type Asked = Omit<PerformInput, 'expiresAt'>;
 
@@ -44,7 +69,7 @@ export const actionContext = (
   now: () => context.now(),
   inputs,
   index: (asNewAs) => context.index(asNewAs),
-  artifacts: servicesOf(context).artifacts,
+  artifacts: servicesFor({ envelope }, context).artifacts,
 });
 
 export const labelsOf = ({ envelope }: Asked, errorCode: TaskLabels['errorCode']): TaskLabels => ({

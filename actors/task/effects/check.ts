@@ -5,13 +5,14 @@
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { EffectDefinition } from '../../../runtime/index.ts';
 import type { CheckInput, Outcome } from '../types.ts';
-import { servicesOf } from './action-context.ts';
+import { placement, servicesFor } from './action-context.ts';
 import { failed, outcomeOf } from './work-outcome.ts';
 
 export const check: EffectDefinition<CheckInput, Outcome> = {
   class: 'repeatable',
+  placement,
   async run({ envelope, terms, result }, context) {
-    const services = servicesOf(context);
+    const services = servicesFor({ envelope }, context);
     const definition = services.actions.find(envelope.action, envelope.action_version);
     try {
       return await outcomeOf({ envelope, terms, value: result }, definition, services);

@@ -7,10 +7,18 @@ import { subjectOf } from '../../../protocols/task.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import type { CompensateInput } from '../types.ts';
 import { muted } from './muted.ts';
-import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
+import {
+  actionContext,
+  definitionOf,
+  labelsOf,
+  opened,
+  placement,
+  servicesOf,
+} from './action-context.ts';
 
 export const compensate: EffectDefinition<CompensateInput, null> = {
   class: 'keyed',
+  placement,
   async run(input, context) {
     if (input.errorCode) servicesOf(context).count('retry', labelsOf(input, input.errorCode));
     await (input.terms.performer.kind === 'remote' ? undoOutside : undo)(input, context);

@@ -8,7 +8,15 @@ import { ETA_SEC_MAX } from '../../../protocols/task.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { type ActionDefinition, withLinks } from '../action.ts';
 import type { Outcome, PerformInput } from '../types.ts';
-import { actionContext, definitionOf, labelsOf, opened, servicesOf } from './action-context.ts';
+import {
+  actionContext,
+  definitionOf,
+  labelsOf,
+  opened,
+  placement,
+  servicesFor,
+  servicesOf,
+} from './action-context.ts';
 import { muted } from './muted.ts';
 import { outcomeOf } from './work-outcome.ts';
 
@@ -18,6 +26,7 @@ const TIMEOUT_MS = ETA_SEC_MAX * 1_000;
 /** Work that may run again under one idempotency key. */
 export const perform: EffectDefinition<PerformInput, Outcome> = {
   class: 'keyed',
+  placement,
   timeoutMs: TIMEOUT_MS,
   run: (input, context) => attempt(input, context, work),
 };
@@ -28,6 +37,7 @@ export const perform: EffectDefinition<PerformInput, Outcome> = {
  */
 export const performOnce: EffectDefinition<PerformInput, Outcome> = {
   class: 'once',
+  placement,
   timeoutMs: TIMEOUT_MS,
   run: (input, context) => attempt(input, context, workOnce),
   async reconcile(input, context) {
@@ -55,7 +65,7 @@ const isTooLate = (
 ): boolean => n === 1 && context.attempt === 1 && inputs.length === 0 && context.now() > expiresAt;
 
 async function work(input: PerformInput, context: EffectContext): Promise<Outcome> {
-  const services = servicesOf(context);
+  const services = servicesFor(input, context);
   if (input.terms.performer.kind === 'remote') {
     const value = await askAgent(input, context);
     return outcomeOf({ ...input, value }, undefined, services);
@@ -91,7 +101,7 @@ async function reconciled(
   context: EffectContext,
   why: string,
 ): Promise<Outcome | 'again'> {
-  const services = servicesOf(context);
+  const services = servicesFor(input, context);
   try {
     const definition = definitionOf(input, services);
     if (!definition.reconcile) return { kind: 'lost', why };

@@ -21,6 +21,7 @@ const openNode = (node: string): Node => {
     node,
     others: () => [...alive].filter((other) => other !== node),
     isRunning: (id) => runs.has(id),
+    run: () => false,
     abort: (id) => aborted.push(id),
   });
   return { runners, runs, aborted };

@@ -1,0 +1,29 @@
+/** Locality: where the data of an envelope may be worked on and stored (`data_locality`). */
+import { TroupeError } from './errors.ts';
+
+/** Names of places are compared without regard to case. */
+export const isSamePlace = (a: string | undefined, b: string | undefined): boolean =>
+  a !== undefined && a.toLowerCase() === b?.toLowerCase();
+
+/**
+ * @throws TroupeError UNAVAILABLE when nobody said where the files are kept; FORBIDDEN when it is
+ * another place
+ */
+export function checkArtifactsLocality(
+  wanted: string | undefined,
+  { artifactsLocality: ours }: { readonly artifactsLocality?: string | undefined },
+): void {
+  if (wanted === undefined || isSamePlace(wanted, ours)) return;
+  const details = { data_locality: wanted, ...(ours === undefined ? {} : { locality: ours }) };
+  if (ours === undefined)
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `no bucket is known to be in ${wanted}: set a2a.artifacts.locality`,
+      { details },
+    );
+  throw new TroupeError(
+    'FORBIDDEN',
+    `the data is for ${wanted}, and the files of this cell are kept in ${ours}`,
+    { details },
+  );
+}
