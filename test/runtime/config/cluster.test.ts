@@ -14,7 +14,7 @@ describe('the section nats', () => {
     ]);
     expect(natsServers(load('{}').config.nats)).toEqual([]);
     expect(one.nats).toMatchObject({ replicas: 1, env: 'main' });
-    expect(one.cluster).toEqual({ shards: 64, weight: 1, drainSeconds: 25 });
+    expect(one.cluster).toEqual({ shards: 64, weight: 1, labels: {}, drainSeconds: 25 });
     expect(one.runtime).toMatchObject({ tenantWeights: {}, workspaces: {} });
   });
 
@@ -44,7 +44,7 @@ describe('the section nats', () => {
     );
     expect(config.nats.credentialsFile).toBe(join(home, 'a.creds'));
     expect(config.nats.tls).toEqual({ caFile: join(home, 'ca.pem') });
-    expect(config.runtime.workspaces).toEqual({ path: join(home, 'w') });
+    expect(config.runtime.workspaces).toMatchObject({ path: join(home, 'w') });
   });
 
   it('shows no password, whether it stands where it belongs or in a URL', () => {
