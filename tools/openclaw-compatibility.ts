@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { METHOD_NAMES } from '../channels/gateway/methods/index.ts';
 import { GatewayEvents, GatewayMethods } from '../protocols/gateway/index.ts';
 import { clientsRun, differences } from './openclaw-clients.ts';
+import { parameterSection } from './openclaw-parameters.ts';
 
 /** Why troupe does not serve what begins like this; the first that fits. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
@@ -99,6 +100,8 @@ export const compatibilityPage = ({ methods }: Published): string => {
     clientsRun,
     '',
     differences,
+    '',
+    parameterSection(),
     '',
     `## Served: ${served.length} methods`,
     '',

@@ -4,7 +4,18 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+  Unsupported,
+} from './shapes.ts';
 
 /**
  * An image of a message; other kinds are refused. Open, as in the protocol, whose `agent` admits
@@ -36,9 +47,9 @@ export const InputProvenance = Type.Object(
 );
 
 /**
- * Closed as in the protocol: what a client asks for and we do not know is refused, not silently
- * left out. `verbose`, `reasoning`, `queueMode` and `blockStreaming` are ours. `timeout` is in
- * seconds, 0 = none.
+ * Closed as in the protocol: what a client asks for and troupe does not do is refused by name.
+ * `verbose`, `reasoning`, `queueMode` and `blockStreaming` are ours. `timeout` is in seconds, 0 =
+ * none.
  */
 export const AgentParams = Type.Object(
   {
@@ -53,49 +64,88 @@ export const AgentParams = Type.Object(
     thinking: Optional(Text),
     verbose: Optional(Type.Union([Type.Boolean(), Text])),
     timeout: Optional(Count),
-    lane: Optional(Text),
-    label: Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    lane: Unsupported(Text, 'runs of a session are serial, and there are no other lanes', ['main']),
+    label: Unsupported(Type.String({ minLength: 1, maxLength: 512 }), 'set it with sessions.patch'),
     extraSystemPrompt: Optional(Text),
-    promptMode: Optional(oneOf(['full', 'minimal', 'none'])),
-    bootstrapContextMode: Optional(oneOf(['full', 'lightweight'])),
-    bootstrapContextRunKind: Optional(oneOf(['default', 'heartbeat', 'cron'])),
-    cwd: Optional(NonEmpty),
+    promptMode: Unsupported(oneOf(['full', 'minimal', 'none']), 'an agent has one prompt', [
+      'full',
+    ]),
+    bootstrapContextMode: Unsupported(oneOf(['full', 'lightweight']), 'an agent has one context', [
+      'full',
+    ]),
+    bootstrapContextRunKind: Unsupported(
+      oneOf(['default', 'heartbeat', 'cron']),
+      'a message starts a default run',
+      ['default'],
+    ),
+    cwd: Unsupported(NonEmpty, 'an agent works in its own workspace'),
     attachments: Optional(Type.Array(Type.Unknown())),
     queueMode: Optional(QueueModeSchema),
     reasoning: Optional(Type.Boolean()),
     blockStreaming: Optional(BlockStreaming),
-    inputProvenance: Optional(InputProvenance),
+    inputProvenance: Unsupported(InputProvenance, 'a client speaks for a person', [
+      { kind: 'external_user' },
+    ]),
     // where the answer goes
-    deliver: Optional(Type.Boolean()),
-    bestEffortDeliver: Optional(Type.Boolean()),
-    to: Optional(Text),
-    replyTo: Optional(Text),
-    channel: Optional(Text),
-    replyChannel: Optional(Text),
-    accountId: Optional(Text),
-    replyAccountId: Optional(Text),
-    threadId: Optional(Text),
-    groupId: Optional(Text),
-    groupChannel: Optional(Text),
-    groupSpace: Optional(Text),
-    sourceReplyDeliveryMode: Optional(oneOf(['automatic', 'message_tool_only'])),
-    sessionEffects: Optional(oneOf(['visible', 'internal'])),
-    voiceWakeTrigger: Optional(Text),
-    // sent by OpenClaw's own processes; accepted and without meaning here
-    acpTurnSource: Optional(Type.Literal('manual_spawn')),
-    cleanupBundleMcpOnRunEnd: Optional(Type.Boolean()),
-    disableMessageTool: Optional(Type.Boolean()),
-    execApprovalFollowupExpectedSessionId: Optional(NonEmpty),
-    forceCodeModeTools: Optional(Type.Boolean()),
-    forceRestartSafeTools: Optional(Type.Boolean()),
-    internalEvents: Optional(Type.Array(Type.Unknown())),
-    internalExecutionIdentityRecoveryAttempt: Optional(Type.Integer({ minimum: 1 })),
-    internalExecutionIdentityRetry: Optional(Type.Boolean()),
-    internalRuntimeHandoffId: Optional(NonEmpty),
-    modelRun: Optional(Type.Boolean()),
-    suppressPromptPersistence: Optional(Type.Boolean()),
-    swarmCollector: Optional(Type.Boolean()),
-    swarmOutputSchema: Optional(AnyObject),
+    deliver: Unsupported(Type.Boolean(), 'troupe has no messengers: the answer is in the session'),
+    bestEffortDeliver: NoEffect(
+      Type.Boolean(),
+      'the answer is in the session: no delivery can fail',
+    ),
+    to: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    replyTo: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    channel: Unsupported(Text, 'troupe has no messengers: the answer is in the session', [
+      'webchat',
+      'last',
+    ]),
+    replyChannel: Unsupported(Text, 'troupe has no messengers: the answer is in the session', [
+      'webchat',
+      'last',
+    ]),
+    accountId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    replyAccountId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    threadId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    groupId: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    groupChannel: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    groupSpace: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    sourceReplyDeliveryMode: Unsupported(
+      oneOf(['automatic', 'message_tool_only']),
+      'troupe has no messengers: the answer is in the session',
+      ['automatic'],
+    ),
+    sessionEffects: Unsupported(
+      oneOf(['visible', 'internal']),
+      'a run is always part of its session',
+      ['visible'],
+    ),
+    voiceWakeTrigger: Unsupported(Text, 'there is no voice wake'),
+    // between OpenClaw's own processes
+    acpTurnSource: Unsupported(Type.Literal('manual_spawn'), 'there are no ACP sessions'),
+    cleanupBundleMcpOnRunEnd: NoEffect(Type.Boolean(), 'a run leaves no MCP server behind'),
+    disableMessageTool: Unsupported(Type.Boolean(), 'tools are set by policy'),
+    execApprovalFollowupExpectedSessionId: Unsupported(
+      NonEmpty,
+      'answer the question with exec.approval.resolve',
+    ),
+    forceCodeModeTools: Unsupported(Type.Boolean(), 'there is no code mode'),
+    forceRestartSafeTools: Unsupported(
+      Type.Boolean(),
+      'a tool call is never repeated blindly after a restart, whatever is asked',
+    ),
+    internalEvents: Unsupported(Type.Array(Type.Unknown()), 'subagents report by themselves', [[]]),
+    internalExecutionIdentityRecoveryAttempt: Unsupported(
+      Type.Integer({ minimum: 1 }),
+      'runs recover by themselves',
+    ),
+    internalExecutionIdentityRetry: Unsupported(Type.Boolean(), 'runs recover by themselves'),
+    internalRuntimeHandoffId: Unsupported(NonEmpty, 'runs are handed over by themselves'),
+    modelRun: Unsupported(Type.Boolean(), 'a run always has its tools and session'),
+    suppressPromptPersistence: Unsupported(
+      Type.Boolean(),
+      'every message is part of the transcript',
+    ),
+    swarmCollector: Unsupported(Type.Boolean(), 'there are no swarms: use sessions_spawn'),
+    swarmOutputSchema: Unsupported(AnyObject, 'there are no swarms: use sessions_spawn'),
   },
   closed,
 );

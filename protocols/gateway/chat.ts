@@ -5,7 +5,18 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Attachment, BlockStreaming, InputProvenance, QueueModeSchema } from './agent.ts';
 import type { MethodArea } from './method.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+  Unsupported,
+} from './shapes.ts';
 
 /**
  * The idempotency key becomes the run's id. `timeoutMs` bounds the run, 0 = none. `model`,
@@ -17,7 +28,10 @@ export const ChatSendParams = Type.Object(
     message: Text,
     idempotencyKey: NonEmpty,
     agentId: Optional(NonEmpty),
-    sessionId: Optional(NonEmpty),
+    sessionId: NoEffect(
+      NonEmpty,
+      'sessionKey says which session; a reset begins another id under the same key',
+    ),
     thinking: Optional(Text),
     queueMode: Optional(QueueModeSchema),
     model: Optional(NonEmpty),
@@ -26,25 +40,53 @@ export const ChatSendParams = Type.Object(
     blockStreaming: Optional(BlockStreaming),
     timeoutMs: Optional(Count),
     attachments: Optional(Type.Array(Attachment)),
-    deliver: Optional(Type.Boolean()),
-    replyToId: Optional(NonEmpty),
-    originatingChannel: Optional(Text),
-    originatingTo: Optional(Text),
-    originatingAccountId: Optional(Text),
-    originatingThreadId: Optional(Text),
-    systemInputProvenance: Optional(InputProvenance),
-    systemProvenanceReceipt: Optional(Text),
-    suppressCommandInterpretation: Optional(Type.Boolean()),
-    expectedLeafEntryId: Optional(Nullable(NonEmpty)),
-    expectedSessionRoutingContract: Optional(NonEmpty),
-    expectedPermissionMode: Optional(
-      Type.Union([oneOf(['read-only', 'guarded', 'workspace', 'full']), Type.Null()]),
+    deliver: Unsupported(Type.Boolean(), 'troupe has no messengers: the answer is in the session'),
+    replyToId: NoEffect(
+      NonEmpty,
+      'pages show the reference; the model reads the conversation in order',
     ),
-    expectedToolOverrides: Optional(Nullable(AnyObject)),
-    fastMode: Optional(Type.Union([Type.Boolean(), Type.Literal('auto')])),
-    fastAutoOnSeconds: Optional(Type.Integer({ minimum: 1 })),
-    intent: Optional(AnyObject),
-    toolBindings: Optional(AnyObject),
+    originatingChannel: Unsupported(
+      Text,
+      'troupe has no messengers: the answer is in the session',
+      ['webchat', 'last'],
+    ),
+    originatingTo: Unsupported(Text, 'troupe has no messengers: the answer is in the session'),
+    originatingAccountId: Unsupported(
+      Text,
+      'troupe has no messengers: the answer is in the session',
+    ),
+    originatingThreadId: Unsupported(
+      Text,
+      'troupe has no messengers: the answer is in the session',
+    ),
+    systemInputProvenance: Unsupported(InputProvenance, 'a client speaks for a person', [
+      { kind: 'external_user' },
+    ]),
+    systemProvenanceReceipt: Unsupported(Text, 'a client speaks for a person'),
+    suppressCommandInterpretation: Optional(Type.Boolean()),
+    expectedLeafEntryId: NoEffect(
+      Nullable(NonEmpty),
+      'a transcript has no branches: a message follows all before it',
+    ),
+    expectedSessionRoutingContract: Unsupported(
+      NonEmpty,
+      'the capability session-routing is not offered',
+    ),
+    expectedPermissionMode: Unsupported(
+      Type.Union([oneOf(['read-only', 'guarded', 'workspace', 'full']), Type.Null()]),
+      'permissions are the policy of the agent',
+    ),
+    expectedToolOverrides: Unsupported(Nullable(AnyObject), 'tools are the policy of the agent', [
+      {},
+    ]),
+    fastMode: Unsupported(
+      Type.Union([Type.Boolean(), Type.Literal('auto')]),
+      'models have no fast mode here',
+      ['auto'],
+    ),
+    fastAutoOnSeconds: Unsupported(Type.Integer({ minimum: 1 }), 'models have no fast mode here'),
+    intent: Unsupported(AnyObject, 'a message is all that a client can send'),
+    toolBindings: Unsupported(AnyObject, 'tools are the policy of the agent', [{}]),
   },
   closed,
 );
@@ -61,19 +103,23 @@ export const ChatHistoryParams = Type.Object(
   {
     sessionKey: NonEmpty,
     agentId: Optional(NonEmpty),
-    sessionId: Optional(NonEmpty),
+    sessionId: NoEffect(NonEmpty, 'sessionKey says which session'),
     limit: Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
     offset: Optional(Count),
     cursor: Optional(Text),
-    messageId: Optional(NonEmpty),
+    messageId: Unsupported(NonEmpty, 'read a page by offset, or one message with chat.message.get'),
     maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
     /**
      * of the messages as JSON; the oldest are left out. Its clients send it, its schema lacks it
      */
     maxBytes: Optional(Type.Integer({ minimum: 1_024, maximum: 16_777_216 })),
-    pendingBefore: Optional(Type.Integer({ minimum: 1 })),
-    inputRunIds: Optional(
+    pendingBefore: NoEffect(
+      Type.Integer({ minimum: 1 }),
+      'messages that wait are counted, not listed',
+    ),
+    inputRunIds: NoEffect(
       Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 50 }),
+      'messages that wait are counted, not listed',
     ),
   },
   closed,
@@ -149,7 +195,7 @@ export const ChatAbortParams = Type.Object(
     sessionKey: NonEmpty,
     agentId: Optional(NonEmpty),
     runId: Optional(NonEmpty),
-    preserveSideRuns: Optional(Type.Boolean()),
+    preserveSideRuns: NoEffect(Type.Boolean(), 'a session has no side runs'),
   },
   closed,
 );
@@ -170,7 +216,7 @@ export const ChatStartupParams = Type.Object(
   {
     sessionKey: NonEmpty,
     agentId: Optional(NonEmpty),
-    sessionId: Optional(NonEmpty),
+    sessionId: NoEffect(NonEmpty, 'sessionKey says which session'),
     limit: Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
     maxChars: Optional(Type.Integer({ minimum: 1, maximum: 500_000 })),
     maxBytes: Optional(Type.Integer({ minimum: 1_024, maximum: 16_777_216 })),

@@ -6,7 +6,17 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
 import { StateVersion } from './frames.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+} from './shapes.ts';
 
 export const CLIENT_IDS = [
   'webchat-ui',
@@ -134,7 +144,7 @@ export const ConnectParams = Type.Object({
   device: Optional(DeviceIdentity),
   auth: Optional(ConnectAuth),
   locale: Optional(Text),
-  userAgent: Optional(Text),
+  userAgent: NoEffect(Text, 'a client names itself by its id and version'),
 });
 export type ConnectParams = Static<typeof ConnectParams>;
 /** Errors never show what stood under `auth` and `device`. */

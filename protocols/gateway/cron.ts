@@ -17,7 +17,17 @@ import {
   RUN_STATUSES,
 } from './cron-job.ts';
 import type { EventArea, MethodArea } from './method.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+} from './shapes.ts';
 
 /** Entries of one page of `cron.list` and `cron.runs`: when it is not told, and at most. */
 export const CRON_PAGE = 50;
@@ -149,7 +159,7 @@ export const CronListParams = Type.Object(
     agentId: Optional(NonEmpty),
     /** of one session; newer than the published schema */
     sessionKey: Optional(NonEmpty),
-    sessionAgentId: Optional(NonEmpty),
+    sessionAgentId: NoEffect(NonEmpty, 'the session key names its agent'),
     compact: Optional(Type.Boolean()),
     includeDeliveryPreviews: Optional(Type.Boolean()),
   },

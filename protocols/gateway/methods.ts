@@ -1,6 +1,6 @@
 /** The methods of the gateway: one table of params, results and the scope a client needs. */
 import { type Static, type TSchema } from '@sinclair/typebox';
-import { type CheckAnswer, checker } from '../check.ts';
+import { type CheckAnswer, type CheckError, checker } from '../check.ts';
 import { runMethods } from './agent.ts';
 import { approvalRecordMethods } from './approval-records.ts';
 import { approvalMethods } from './approvals.ts';
@@ -63,4 +63,26 @@ const checks = Object.fromEntries(
 export const checkParams = <M extends GatewayMethodName>(
   method: M,
   value: unknown,
-): CheckAnswer<GatewayParams<M>> => checks[method](value ?? {});
+): CheckAnswer<GatewayParams<M>> => {
+  const answer = checks[method](value ?? {});
+  if (!answer.ok) return answer;
+  const errors = unsupportedIn(GatewayMethods[method].params, value ?? {});
+  return errors.length === 0 ? answer : { ok: false, errors };
+};
+
+/** Parameters that would be ignored. */
+const unsupportedIn = (schema: TSchema, value: object): readonly CheckError[] => {
+  const fields = (schema.properties ?? {}) as Readonly<Record<string, TSchema>>;
+  return Object.entries(value).flatMap(([name, given]: [string, unknown]) => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    const why: unknown = field?.['x-unsupported'];
+    if (typeof why !== 'string' || isNeutral(given, field?.['x-neutral'])) return [];
+    return [{ path: `/${name}`, message: `is not supported: ${why}` }];
+  });
+};
+
+const EMPTY: ReadonlySet<unknown> = new Set([undefined, null, '', false]);
+const isNeutral = (value: unknown, neutral: unknown): boolean =>
+  EMPTY.has(value) || (Array.isArray(neutral) && neutral.some((one) => isDeepEqual(one, value)));
+
+const isDeepEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -6,7 +6,17 @@ import { type Static, Type } from '@sinclair/typebox';
 import { checker } from '../check.ts';
 import { PERMISSIONS } from '../device.ts';
 import type { EventArea, MethodArea } from './method.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+} from './shapes.ts';
 
 /** Longest `chunk` of progress, and of an input. */
 const CHUNK_CHARACTERS_MAX = 16_384;
@@ -122,10 +132,22 @@ export const NodeInvokeParams = Type.Object(
     timeoutMs: Optional(Count),
     idempotencyKey: NonEmpty,
     sessionKey: Optional(NonEmpty),
-    turnSourceChannel: Optional(Text),
-    turnSourceTo: Optional(Text),
-    turnSourceAccountId: Optional(Text),
-    turnSourceThreadId: Optional(Type.Union([Text, Type.Number()])),
+    turnSourceChannel: NoEffect(
+      Text,
+      'the audit names the caller; nodes are not told where a person wrote',
+    ),
+    turnSourceTo: NoEffect(
+      Text,
+      'the audit names the caller; nodes are not told where a person wrote',
+    ),
+    turnSourceAccountId: NoEffect(
+      Text,
+      'the audit names the caller; nodes are not told where a person wrote',
+    ),
+    turnSourceThreadId: NoEffect(
+      Type.Union([Text, Type.Number()]),
+      'the audit names the caller; nodes are not told where a person wrote',
+    ),
   },
   closed,
 );

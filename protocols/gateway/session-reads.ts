@@ -7,7 +7,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { ChatMessage } from './chat.ts';
 import type { MethodArea } from './method.ts';
 import { SessionsListRow } from './session-row.ts';
-import { closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import { closed, Count, NoEffect, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
 
 const Label = Type.String({ minLength: 1, maxLength: 512 });
 
@@ -48,8 +48,8 @@ export const SessionsResolveParams = Type.Object(
     slugHint: Optional(NonEmpty),
     agentId: Optional(NonEmpty),
     spawnedBy: Optional(NonEmpty),
-    includeGlobal: Optional(Type.Boolean()),
-    includeUnknown: Optional(Type.Boolean()),
+    includeGlobal: NoEffect(Type.Boolean(), 'every session is of an agent'),
+    includeUnknown: NoEffect(Type.Boolean(), 'every session is of an agent'),
     /** none is no error */
     allowMissing: Optional(Type.Boolean()),
   },

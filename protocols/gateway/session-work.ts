@@ -7,7 +7,17 @@ import { Attachment } from './agent.ts';
 import { ChatMessage } from './chat.ts';
 import type { EventArea, MethodArea } from './method.ts';
 import { SessionsListRow } from './session-row.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+} from './shapes.ts';
 
 /** Sessions whose messages one connection follows; one more is refused. */
 export const SESSIONS_FOLLOWED_MAX = 64;
@@ -33,10 +43,13 @@ export const SessionsCreateParams = Type.Object(
     /** where the person came from; the session is none of its subagents */
     parentSessionKey: Optional(NonEmpty),
     /** the parent stays as it is either way */
-    succeedsParent: Optional(Type.Boolean()),
-    emitCommandHooks: Optional(Type.Boolean()),
+    succeedsParent: NoEffect(Type.Boolean(), 'the parent stays as it is either way'),
+    emitCommandHooks: NoEffect(
+      Type.Boolean(),
+      'hooks of commands run when a person writes the command',
+    ),
     /** everybody of the tenant sees it */
-    visibility: Optional(Type.Literal('shared')),
+    visibility: NoEffect(Type.Literal('shared'), 'everybody of the tenant sees it'),
   },
   closed,
 );
@@ -81,7 +94,7 @@ export const SessionsAbortParams = Type.Object(
     runId: Optional(NonEmpty),
     agentId: Optional(NonEmpty),
     /** what waits goes with what runs, either way */
-    clearQueued: Optional(Type.Boolean()),
+    clearQueued: NoEffect(Type.Boolean(), 'what waits is stopped with what runs, either way'),
   },
   closed,
 );

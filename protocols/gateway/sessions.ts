@@ -10,7 +10,18 @@ import { absentMethods } from './absent.ts';
 import { sessionReadMethods } from './session-reads.ts';
 import { SessionsListRow } from './session-row.ts';
 import { sessionWorkMethods } from './session-work.ts';
-import { AnyObject, closed, Count, NonEmpty, Nullable, oneOf, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  closed,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  oneOf,
+  Optional,
+  Text,
+  Unsupported,
+} from './shapes.ts';
 
 /** Rows when `limit` is not given, and the most that are given. */
 export const SESSIONS_LIST_LIMIT = 100;
@@ -22,7 +33,10 @@ export const SessionsListParams = Type.Object(
     limit: Optional(Type.Integer({ minimum: 1 })),
     offset: Optional(Count),
     activeMinutes: Optional(Type.Integer({ minimum: 1 })),
-    sortBy: Optional(oneOf(['updatedAt', 'lastInteractionAt'])),
+    sortBy: NoEffect(
+      oneOf(['updatedAt', 'lastInteractionAt']),
+      'rows come by their last change, which is their last interaction',
+    ),
     agentId: Optional(NonEmpty),
     label: Optional(Type.String({ minLength: 1, maxLength: 512 })),
     spawnedBy: Optional(NonEmpty),
@@ -30,17 +44,26 @@ export const SessionsListParams = Type.Object(
     archived: Optional(Type.Union([Type.Boolean(), Type.Literal('all')])),
     includeLastMessage: Optional(Type.Boolean()),
     includeDerivedTitles: Optional(Type.Boolean()),
-    includeGlobal: Optional(Type.Boolean()),
-    includeUnknown: Optional(Type.Boolean()),
-    includePeople: Optional(Type.Boolean()),
+    includeGlobal: NoEffect(Type.Boolean(), 'every session is of an agent'),
+    includeUnknown: NoEffect(Type.Boolean(), 'every session is of an agent'),
+    includePeople: NoEffect(Type.Boolean(), 'sessions have no people beside the tenant'),
     requireLastInteraction: Optional(Type.Boolean()),
     configuredAgentsOnly: Optional(Type.Boolean()),
-    boardFace: Optional(oneOf(['chat', 'dashboard'])),
-    creatorId: Optional(NonEmpty),
-    ownerId: Optional(NonEmpty),
-    ownerFirst: Optional(Type.Boolean()),
-    involvingMe: Optional(Type.Boolean()),
-    involvingProfileId: Optional(NonEmpty),
+    boardFace: Unsupported(oneOf(['chat', 'dashboard']), 'there are no boards', ['chat']),
+    creatorId: Unsupported(NonEmpty, 'sessions have no owners: everybody of the tenant sees them'),
+    ownerId: Unsupported(NonEmpty, 'sessions have no owners: everybody of the tenant sees them'),
+    ownerFirst: NoEffect(
+      Type.Boolean(),
+      'sessions have no owners: everybody of the tenant sees them',
+    ),
+    involvingMe: Unsupported(
+      Type.Boolean(),
+      'sessions have no owners: everybody of the tenant sees them',
+    ),
+    involvingProfileId: Unsupported(
+      NonEmpty,
+      'sessions have no owners: everybody of the tenant sees them',
+    ),
   },
   closed,
 );
@@ -139,7 +162,7 @@ export const SessionsDeleteParams = Type.Object(
   {
     key: NonEmpty,
     agentId: Optional(NonEmpty),
-    deleteTranscript: Optional(Type.Boolean()),
+    deleteTranscript: NoEffect(Type.Boolean(), 'the transcript stays, and no model sees it again'),
     /** refused when the session has begun anew since */
     expectedSessionId: Optional(NonEmpty),
     orphans: Optional(oneOf(['cascade', 'adopt', 'detach'])),

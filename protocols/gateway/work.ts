@@ -1,7 +1,7 @@
 /** Work that goes on beside the talk, and messages outward: `tasks.*`, `send`. */
 import { type Static, Type } from '@sinclair/typebox';
 import type { EventArea, MethodArea } from './method.ts';
-import { closed, Count, NonEmpty, oneOf, Optional, Text } from './shapes.ts';
+import { closed, Count, NonEmpty, oneOf, Optional, Text, NoEffect, Unsupported } from './shapes.ts';
 
 /** Tasks of one page: when it is not told, and at most. */
 export const TASKS_PAGE = 100;
@@ -68,26 +68,26 @@ export type TasksGetParams = Static<typeof TasksGetParams>;
 export const TasksCancelParams = Type.Object({ taskId: NonEmpty, reason: Optional(Text) }, closed);
 export type TasksCancelParams = Static<typeof TasksCancelParams>;
 
-/** All published fields; methods/work.ts refuses what no door of troupe can carry. */
+/** All published fields. */
 export const SendParams = Type.Object(
   {
     to: NonEmpty,
     message: Optional(Text),
-    mediaUrl: Optional(Text),
-    mediaUrls: Optional(Type.Array(Text)),
-    buffer: Optional(Text),
-    filename: Optional(Text),
-    contentType: Optional(Text),
-    asVoice: Optional(Type.Boolean()),
-    gifPlayback: Optional(Type.Boolean()),
-    channel: Optional(Text),
-    accountId: Optional(Text),
+    mediaUrl: Unsupported(Text, 'webchat carries text only'),
+    mediaUrls: Unsupported(Type.Array(Text), 'webchat carries text only', [[]]),
+    buffer: Unsupported(Text, 'webchat carries text only'),
+    filename: Unsupported(Text, 'webchat carries text only'),
+    contentType: Unsupported(Text, 'webchat carries text only'),
+    asVoice: Unsupported(Type.Boolean(), 'webchat carries text only'),
+    gifPlayback: Unsupported(Type.Boolean(), 'webchat carries text only'),
+    channel: Unsupported(Text, 'webchat is the only channel', ['webchat', 'last']),
+    accountId: Unsupported(Text, 'webchat has one place, the session'),
     agentId: Optional(Text),
-    replyToId: Optional(Text),
-    threadId: Optional(Text),
-    forceDocument: Optional(Type.Boolean()),
-    silent: Optional(Type.Boolean()),
-    parseMode: Optional(Type.Literal('HTML')),
+    replyToId: Unsupported(Text, 'webchat has one place, the session'),
+    threadId: Unsupported(Text, 'webchat has one place, the session'),
+    forceDocument: Unsupported(Type.Boolean(), 'webchat carries text only'),
+    silent: NoEffect(Type.Boolean(), 'a page makes no sound'),
+    parseMode: Unsupported(Type.Literal('HTML'), 'webchat carries text and Markdown'),
     sessionKey: Optional(Text),
     idempotencyKey: NonEmpty,
   },

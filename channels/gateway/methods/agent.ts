@@ -21,11 +21,16 @@ import { wholeText } from '../transcript.ts';
 import { type MethodTable, published } from './method.ts';
 import { ANSWERED, refuse, type Request, respond } from './request.ts';
 import { accept, commandOf, endOf, refuseEmpty, wishesOf } from './run.ts';
+import { refuseStale } from './session-row.ts';
 import { keyOfSessionId } from './sessions.ts';
 
 const agent = async (request: Request, params: AgentParams): Promise<typeof ANSWERED> => {
   refuseEmpty(params.message);
   const { sessionKey, agentId } = sessionFor(request.door, params);
+  if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
+  // A repeat gets the first answer, also after a reset.
+  if (request.door.runs.row(params.idempotencyKey) === undefined)
+    refuseStale(request.door, sessionKey, params.expectedExistingSessionId);
   const { idempotencyKey, message: text, attachments } = params;
   const written = { runId: idempotencyKey, sessionKey, agentId, text };
   const command = commandOf(request, written, attachments);
@@ -46,6 +51,8 @@ const agent = async (request: Request, params: AgentParams): Promise<typeof ANSW
   else refuse(request, failure(end), final);
   return ANSWERED;
 };
+
+const PROVIDER_ALONE = '/provider: name its model, too, or leave it out';
 
 const sessionFor = (door: Door, { sessionKey, sessionId, agentId }: AgentParams) => {
   if (sessionKey !== undefined || sessionId === undefined || sessionId === '') {

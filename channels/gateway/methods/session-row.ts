@@ -1,4 +1,5 @@
 /** The committed row of the session that a client names. */
+import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { Door } from '../door.ts';
 import { fullSessionKey } from '../session-key.ts';
@@ -19,3 +20,11 @@ export const sessionRow = (
     tenant,
     fullSessionKey(names, { sessionKey: key, agentId }).sessionKey,
   );
+
+/** @throws TroupeError CONFLICT when the session has another id than a client expects */
+export const refuseStale = (door: Door, key: string, expected: string | undefined): void => {
+  const sessionId = sessionRow(door, key)?.sessionId;
+  if (expected === undefined || expected === sessionId) return;
+  const now = sessionId === undefined ? 'it does not exist' : `its id is ${sessionId} now`;
+  throw new TroupeError('CONFLICT', `the session ${key} has begun anew since: ${now}`);
+};

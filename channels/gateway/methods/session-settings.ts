@@ -20,7 +20,7 @@ import { modelNow } from '../model-now.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
-import { sessionRow } from './session-row.ts';
+import { refuseStale, sessionRow } from './session-row.ts';
 import { SESSIONS_PATH } from './sessions.ts';
 
 const sessionsReset = async (request: Request, params: SessionsResetParams) => {
@@ -54,7 +54,7 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
   const { sessionKey: key } =
     sessionRow(request.door, params.key, params.agentId) ??
     fullSessionKey(request.door.names, keyOf(params));
-  refuseStale(request, key, params.expectedSessionId);
+  refuseStale(request.door, key, params.expectedSessionId);
   const { archived, pinned, category } = params;
   const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
   const now = modelNow(request.door, key, model === null);
@@ -79,14 +79,6 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
   request.door.watch.changed(key, 'patch');
   return { ok: true, path: SESSIONS_PATH, key, entry };
-};
-
-/** @throws TroupeError CONFLICT */
-const refuseStale = ({ door }: Request, key: string, expected: string | undefined): void => {
-  const sessionId = sessionRow(door, key)?.sessionId;
-  if (expected === undefined || expected === sessionId) return;
-  const now = sessionId === undefined ? 'it is not there' : `its id is ${sessionId} now`;
-  throw new TroupeError('CONFLICT', `the session ${key} has begun anew since: ${now}`);
 };
 
 export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({

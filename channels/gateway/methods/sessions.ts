@@ -39,7 +39,9 @@ const pinnedFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
 const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsListResult => {
   const now = door.clock.wallMs();
   const all = readSessions(door);
-  const fitting = pinnedFirst(newestFirst(all.filter((row) => fits(row, params, now))));
+  const known = new Set(door.names.agents.map(({ id }) => id));
+  const rows = params.configuredAgentsOnly ? all.filter(({ agentId }) => known.has(agentId)) : all;
+  const fitting = pinnedFirst(newestFirst(rows.filter((row) => fits(row, params, now))));
   const { offset = 0 } = params;
   const limit = Math.min(params.limit ?? SESSIONS_LIST_LIMIT, SESSIONS_LIST_LIMIT_MAX);
   const shown = fitting.slice(offset, offset + limit);
@@ -72,6 +74,7 @@ const fits = (row: SessionRow, params: SessionsListParams, now: number): boolean
     return false;
   }
   if (params.spawnedBy !== undefined && row.spawnedBy !== params.spawnedBy) return false;
+  if (params.requireLastInteraction === true && row.messages === 0) return false;
   if (params.label !== undefined && row.label !== params.label) return false;
   if (search === undefined || search === '') return true;
   const text =

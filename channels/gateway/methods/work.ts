@@ -127,30 +127,9 @@ const orderTo = (tenant: string, of: TaskOrigin, reason: string) => {
 
 // ---- send
 
-const MEDIA = [
-  'mediaUrl',
-  'mediaUrls',
-  'buffer',
-  'asVoice',
-  'gifPlayback',
-  'forceDocument',
-] as const;
-const ELSEWHERE = ['accountId', 'threadId', 'replyToId'] as const;
-
 /** The one door to people is the gateway's own chat: the words stand in the session they read. */
 const send = async (request: Request, params: SendParams) => {
-  const { channel = 'webchat', message = '', idempotencyKey, agentId } = params;
-  if (channel !== '' && channel !== 'webchat' && channel !== 'last') {
-    const text = `/channel: the channel "${channel.slice(0, 80)}" is not configured: webchat is`;
-    throw new TroupeError('INVALID_ARGUMENT', text, { details: { channel } });
-  }
-  for (const name of [...MEDIA, ...ELSEWHERE]) {
-    if (params[name])
-      throw new TroupeError(
-        'INVALID_ARGUMENT',
-        `/${name}: webchat carries text only: leave it out`,
-      );
-  }
+  const { message = '', idempotencyKey, agentId } = params;
   refuseEmpty(message);
   const { names } = request.door;
   const { sessionKey } = fullSessionKey(names, {

@@ -389,6 +389,6 @@ describe('tasks.* and send', () => {
     const { payload } = await client.call('chat.history', { sessionKey: MAIN });
     expect(payload.messages).toHaveLength(1);
     const error = await refusal(client, 'send', { ...words, channel: 'telegram' });
-    expect(error.message).toContain('"telegram" is not configured');
+    expect(error.message).toContain('/channel is not supported: webchat is the only channel');
   });
 });
