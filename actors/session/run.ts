@@ -26,7 +26,7 @@ import { endEvents, runEnds } from './ends.ts';
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from './version-1.ts';
 import { shapeReply } from './reply.ts';
-import { settled } from './queue.ts';
+import { settled, unjoined } from './queue.ts';
 import * as rows from './rows.ts';
 import { admissionOf, admitterOf, underTerms } from './terms.ts';
 import type {
@@ -150,6 +150,7 @@ export function takePrompt({ context, event }: At): Deed {
   const { runId, entries } = runOf(context);
   const change = {
     digest,
+    queue: unjoined(context),
     isFresh: false,
     ...(context.ended ? { ended: null } : {}),
     length: context.length + added,

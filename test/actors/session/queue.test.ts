@@ -79,9 +79,30 @@ describe('a message that comes while a run goes', () => {
     session.receive('r4', { queue: 'steer' });
     session.admit('r1', { queue: { mode: 'followup', byChannel: { irc: 'collect' } } });
     const modes = session.context.queue.map(({ runId, mode }) => `${runId} ${mode}`);
-    expect(modes).toEqual(['r2 followup', 'r3 collect']);
-    expect(session.context.run?.joined).toMatchObject([{ runId: 'r4' }]);
+    expect(modes).toEqual(['r2 followup', 'r3 collect', 'r4 followup']);
+    expect(session.context.run?.joined).toEqual([]);
   });
+
+  it.each(['steer', 'followup'] as const)(
+    'before its model is asked has a run and a reply of its own (%s)',
+    (queue) => {
+      const session = new Driven();
+      session.receive('r1', { queue });
+      session.receive('r2', { queue });
+      session.receive('r3', { queue });
+      session.admit('r1', {});
+      expect(session.context.run?.joined).toEqual([]);
+      for (const runId of ['r2', 'r3']) {
+        session.done('model', answer([]));
+        expect(session.context.run?.runId).toBe(runId);
+        session.admit(runId, {});
+      }
+      session.done('model', answer([]));
+      for (const runId of ['r1', 'r2', 'r3'])
+        expect(session.rows.get(runId)).toMatchObject({ status: 'ok' });
+      expect([...session.rows.values()].filter((row) => 'joined' in (row as object))).toEqual([]);
+    },
+  );
 
   it('goes by the message, then the session, then the channel, then the agent', () => {
     const session = new Driven();
