@@ -20,6 +20,8 @@ export type AgentOptions = ClientOptions & {
   /** seconds */
   readonly timeout?: number;
   readonly runId?: string;
+  /** what the reply shows of tools: off, on or full; true as on */
+  readonly verbose?: string | boolean;
   /** files of images that go with the message */
   readonly image?: readonly string[];
 };
@@ -35,8 +37,10 @@ export async function agent(options: AgentOptions): Promise<number> {
     };
     if (options.json) return runAgent(client, request, { onAccepted });
     const printer = new AnswerPrinter((text) => process.stdout.write(text));
+    // The lines of tools stand in front of the answer: such a reply is printed when it is whole.
+    const isStreamed = [undefined, false, 'off'].includes(options.verbose);
     const onText = (text: string) => printer.show(text);
-    const run = await runAgent(client, request, { onText, onAccepted });
+    const run = await runAgent(client, request, { ...(isStreamed && { onText }), onAccepted });
     // Of a failed run the text ends with its error, which `report` writes to stderr.
     printer.finish(run.error ? '' : run.text);
     return run;
@@ -69,13 +73,14 @@ function requestOf(
   message: string,
   attachments: readonly object[],
 ): RunRequest {
-  const { session, agent: agentId, model, thinking, timeout, runId } = options;
+  const { session, agent: agentId, model, thinking, verbose, timeout, runId } = options;
   return {
     message,
     ...(session !== undefined && { sessionKey: session }),
     ...(agentId !== undefined && { agentId }),
     ...(model !== undefined && { model }),
     ...(thinking !== undefined && { thinking }),
+    ...(verbose !== undefined && { verbose }),
     ...(timeout !== undefined && { timeout }),
     ...(runId !== undefined && { runId }),
     ...(attachments.length > 0 && { attachments: [...attachments] }),

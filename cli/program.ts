@@ -125,6 +125,7 @@ function addAgent(program: Command, finish: Finish): void {
     .option('--agent <id>', 'agent; default the default one')
     .option('--model <name>', 'model as provider/model')
     .option('--thinking <level>', 'off, minimal, low, medium, high or xhigh')
+    .option('--verbose [level]', 'what the reply shows of tools: off, on (without a level) or full')
     .option('--timeout <seconds>', 'longest the run may take; default the agent’s own', wholeNumber)
     .option('--image <file...>', 'images that go with the message')
     .option('--run-id <id>', 'id of the run: the same one again gives the first result')

@@ -86,6 +86,21 @@ describe('troupe agent', () => {
     expect(second).toEqual(first);
   });
 
+  it.each([
+    [['--verbose'], 'on'],
+    [['--verbose', 'full'], 'full'],
+  ])('%j shows the tools of the run before the whole answer', async (flags, verbose) => {
+    const { url, system } = await runGateway();
+    const program = startProgram(['agent', '-m', 'hi', ...flags, ...at(url)]);
+    await eventually(() => expect(system.running(MAIN)).toBeDefined());
+    expect(system.asked[0]?.event).toMatchObject({ verbose });
+    system.say(MAIN, 'It is noon.');
+    system.finish(MAIN, '- clock\n\nIt is noon.');
+    expect(await program.ended).toMatchObject({ code: 0, stdout: '- clock\n\nIt is noon.\n' });
+    const wrong = await runProgram(['agent', '-m', 'hi', '--verbose', 'loud', ...at(url)]);
+    expect(wrong.stderr).toContain('/verbose is one of off, on, full');
+  });
+
   it('reads the message from stdin', async () => {
     const { url } = await runGateway({ echo: true });
     const ended = await runProgram(['agent', '-m', '-', ...at(url)], { stdin: 'from a pipe' });
