@@ -45,30 +45,29 @@ const accepted = (client: GatewayClient, messages: readonly Sent[]) =>
     ),
   );
 
-const expectAnswers = async (client: GatewayClient, messages: readonly Sent[]) => {
-  const [first, second] = await Promise.all(messages.map((one) => runAgent(client, one)));
-  expect(first).toMatchObject({
-    status: 'ok',
-    text: expect.stringContaining('the first question') as string,
-  });
-  expect(second).toMatchObject({
-    status: 'ok',
-    text: expect.stringContaining('the second question') as string,
-  });
-  expect([first?.joined, second?.joined]).toEqual([undefined, undefined]);
+/** What each message was told. */
+const answersTo = async (client: GatewayClient, messages: readonly Sent[]) => {
+  const outcomes = await Promise.all(messages.map((one) => runAgent(client, one)));
+  return outcomes.map(({ status, text, joined }) => ({ status, text, joined }));
 };
+const answer = (question: string) => ({
+  status: 'ok',
+  text: expect.stringContaining(question) as string,
+  joined: undefined,
+});
+const ANSWERS = [answer('the first question'), answer('the second question')];
 
 test.each(MODES)('in mode %s, with and without kill -9', { timeout: 120_000 }, async (mode) => {
   const port = await freePort();
   running = await startProgram(data, port);
   const client = await connectTo(running.url);
-  await expectAnswers(client, messagesOf(mode, false));
+  expect(await answersTo(client, messagesOf(mode, false))).toEqual(ANSWERS);
   const messages = messagesOf(mode, true);
   await accepted(client, messages);
   await kill(running);
   client.close();
   running = await startProgram(data, port);
   const again = await connectTo(running.url);
-  await expectAnswers(again, messages);
+  expect(await answersTo(again, messages)).toEqual(ANSWERS);
   again.close();
 });

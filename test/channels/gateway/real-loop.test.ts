@@ -73,7 +73,10 @@ test('commands set, tell, shorten and begin anew what the session has', async ()
 
 test('a message that comes while a tool is wanted joins the run, and the answer is told once', async () => {
   const client = await open(100);
-  await say(client, 'what is 6*7?', 'first');
+  const asked = { sessionKey: MAIN, message: 'what is 6*7?', idempotencyKey: 'first' };
+  await client.call('chat.send', { ...asked, thinking: 'high' });
+  // The model has been asked and thinks about it: what comes now steers.
+  await client.frame(({ event, payload }) => event === 'agent' && payload?.stream === 'reasoning');
   await say(client, 'and say it nicely', 'second');
   const [first, second] = await Promise.all([endOf(client, 'first'), endOf(client, 'second')]);
   expect(first.payload).toMatchObject({ state: 'final', stopReason: 'stop' });
