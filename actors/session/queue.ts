@@ -89,17 +89,6 @@ export const settled = (context: SessionContext): readonly Pending[] =>
     channel === undefined ? pending : { ...pending, mode: modeOf(context, { channel }) },
   );
 
-/**
- * The run asks its model now, for the first time. What people said before that is no steering:
- * each message keeps a run, and a reply, of its own. Messages to a subagent steer its one task.
- */
-export const unjoined = ({ queue, terms }: SessionContext): readonly Pending[] =>
-  terms
-    ? queue
-    : queue.map((pending) =>
-        pending.mode === 'steer' && !pending.origin ? { ...pending, mode: 'followup' } : pending,
-      );
-
 /** The door that people came through last. */
 const doorOf = ({ event }: At): Pick<SessionContext, 'channel'> => {
   const { meta, channel = CHANNEL } = receiveOf(event);

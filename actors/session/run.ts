@@ -26,7 +26,7 @@ import { endEvents, runEnds } from './ends.ts';
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from './version-1.ts';
 import { shapeReply } from './reply.ts';
-import { settled, unjoined } from './queue.ts';
+import { settled } from './queue.ts';
 import * as rows from './rows.ts';
 import { admissionOf, admitterOf, underTerms } from './terms.ts';
 import type {
@@ -39,6 +39,7 @@ import type {
   Run,
   SessionContext,
 } from './types.ts';
+import { unjoined } from './waiting.ts';
 
 const RUN_TIMEOUT_MS = 600_000;
 const RETRY_MS = { first: 1_000, max: 30_000 };

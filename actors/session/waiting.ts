@@ -81,3 +81,14 @@ const fold = (context: SessionContext, { runId, acceptedAt, text, sender }: Pend
     queueOf(context).overflow === 'old' ? '' : `- ${sender ? `${sender}: ` : ''}${words}`;
   return { runId, acceptedAt, line };
 };
+
+/**
+ * The run asks its model now, for the first time. What people said before that is no steering:
+ * each message keeps a run, and a reply, of its own. Messages to a subagent steer its one task.
+ */
+export const unjoined = ({ queue, terms }: SessionContext): readonly Pending[] =>
+  terms
+    ? queue
+    : queue.map((pending) =>
+        pending.mode === 'steer' && !pending.origin ? { ...pending, mode: 'followup' } : pending,
+      );
