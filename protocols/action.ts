@@ -26,7 +26,18 @@ export const ActionSpecSchema = Type.Object(
     /** by payload.schema_version */
     schemas: Type.Record(Type.String(), JsonSchema),
     result_schema: Type.Optional(JsonSchema),
-    roles: Type.Array(Type.String(), { description: 'any of them may ask for it; empty: all' }),
+    roles: Type.Array(Type.String(), {
+      description:
+        'callers need one of them, and may then also read, cancel and give input to tasks of others; empty: everybody may call, and only the caller and operators reach the task',
+    }),
+    key_scope: Type.Optional(
+      Type.Unsafe<'principal' | 'tenant'>({
+        type: 'string',
+        enum: ['principal', 'tenant'],
+        description:
+          'whose an idempotency key is: of the caller alone (default), or shared by all who may call',
+      }),
+    ),
     compensable: Type.Boolean(),
     sensitive: Type.Boolean(),
     /** RFC 3339; after it the version is refused */

@@ -199,16 +199,18 @@ const uuidOf = (parts: readonly string[]): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 };
 
-/** What an idempotency key is scoped to (EN3). */
+/** What an idempotency key is scoped to. */
 export type TaskScope = {
   readonly tenant: string;
   readonly action: string;
   readonly subject: string;
   readonly key: string;
+  /** `sub` of the caller; left out where all callers of a tenant share their keys */
+  readonly principal?: string;
 };
 /** Frozen: a task is found by it for as long as it is remembered. */
-export const taskIdOf = ({ tenant, action, subject, key }: TaskScope): string =>
-  uuidOf(['task', tenant, action, subject, key]);
+export const taskIdOf = ({ tenant, action, subject, key, principal }: TaskScope): string =>
+  uuidOf(['task', tenant, action, subject, key, ...(principal === undefined ? [] : [principal])]);
 
 export const taskAddress = (tenant: string, taskId: string): Address =>
   address(tenant, 'task', taskId);

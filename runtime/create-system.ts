@@ -200,7 +200,15 @@ class RunningSystem implements System {
       door: this.#door,
       domains,
     });
-    this.#effects = new EffectRunner({
+    this.#effects = this.#runnerOf(options);
+    this.#dispatch = this.#dispatchOn(clock, shards);
+    this.#hosting = this.#host(clock, env, shards);
+    this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
+  }
+
+  #runnerOf(options: SystemOptions): EffectRunner {
+    const { store, bus, clock = systemClock } = options;
+    return new EffectRunner({
       registry: this.#registry,
       clock,
       cell: store.cell,
@@ -219,9 +227,6 @@ class RunningSystem implements System {
       workspaces: options.workspaces,
       alarm: this.#alarm,
     });
-    this.#dispatch = this.#dispatchOn(clock, shards);
-    this.#hosting = this.#host(clock, env, shards);
-    this.#clockWatch = new ClockWatch(clock, () => this.#hosting.status(), this.#alarm);
   }
 
   start(): Promise<void> {

@@ -2,7 +2,7 @@
  * Makes a folder and those above it. Instead of `mkdir` with `recursive`, which never returns where
  * the operating system answers ENOENT although the parent exists (below `/proc`; Node 20 to 24).
  */
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 
@@ -13,7 +13,7 @@ import { TroupeError } from '../protocols/errors.ts';
  */
 export function makeFolder(path: string): string | undefined {
   const folder = resolve(path);
-  const found = statSync(folder, { throwIfNoEntry: false });
+  const found = lookUp(folder);
   if (found?.isDirectory()) return undefined;
   if (found) throw refused(folder, 'it is a file; name a folder');
   const parent = dirname(folder);
@@ -27,6 +27,16 @@ export function makeFolder(path: string): string | undefined {
     throw refused(folder, `${code}; name another folder, or check its permissions`, error);
   }
   return topmost ?? folder;
+}
+
+/** undefined: there is nothing; below a file there is nothing either. */
+function lookUp(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw refused(path, 'it cannot be read', error);
+  }
 }
 
 const refused = (folder: string, why: string, cause?: unknown): TroupeError =>

@@ -118,7 +118,15 @@ export type ActionOptions = {
   readonly maxPayloadBytes?: number;
   /** the only tenant that it is offered to; default all */
   readonly tenant?: string;
-  /** any of them may ask for it; default all */
+  /**
+   * Whose an idempotency key is: of the caller alone (default), or shared by all callers of the
+   * tenant, so that whoever repeats a request gets the task of the first one.
+   */
+  readonly keyScope?: 'principal' | 'tenant';
+  /**
+   * any of them may ask for it, and may also read, cancel and give input to tasks of others;
+   * default: everybody may ask, and only the caller and operators reach the task
+   */
   readonly roles?: readonly string[];
   /** attempts, 1 to 7; default 7 */
   readonly attemptsMax?: number;
@@ -167,6 +175,7 @@ export const specOf = (definition: ActionDefinition): ActionSpec => ({
     ? { result_schema: JSON.parse(JSON.stringify(definition.result)) as Record<string, unknown> }
     : {}),
   roles: [...(definition.roles ?? [])],
+  ...(definition.keyScope ? { key_scope: definition.keyScope } : {}),
   compensable: definition.compensate !== undefined,
   sensitive: definition.sensitive ?? false,
   ...(definition.sunsetAt ? { sunset_at: definition.sunsetAt, deprecated: true } : {}),

@@ -16,7 +16,7 @@ import {
 import { type CheckAnswer, checker } from '../../protocols/check.ts';
 import { type Envelope, parseAction, type Payload } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { taskIdOf } from '../../protocols/task.ts';
+import { taskIdOf, type TaskScope } from '../../protocols/task.ts';
 import { schemaFault } from './checks.ts';
 
 const SCHEMA_VERSION = '1.0';
@@ -64,13 +64,14 @@ export const CONTROL_SPECS: readonly ActionSpec[] = [
   controlSpec('task.provide_input', 'Gives a task what it waits for', InputPayload),
 ];
 
-/** What a control envelope asks for, of the task `taskId`. */
+type TaskIds = readonly [string, ...string[]];
+/** What a control envelope asks for, of the first of `taskIds` that there is. */
 export type Control =
-  | { readonly kind: 'status'; readonly taskId: string }
-  | { readonly kind: 'input'; readonly taskId: string; readonly input: unknown }
+  | { readonly kind: 'status'; readonly taskIds: TaskIds }
+  | { readonly kind: 'input'; readonly taskIds: TaskIds; readonly input: unknown }
   | {
       readonly kind: 'cancel';
-      readonly taskId: string;
+      readonly taskIds: TaskIds;
       /** the task's own action: of another it is not found */
       readonly action: string;
       readonly reason?: string;
@@ -87,33 +88,41 @@ export const controlOf = (envelope: Envelope): Control | undefined => {
   if (spec !== undefined) {
     if (!serves(spec.action_version, wanted)) throw unsupported(spec, wanted);
     if (action === 'task.get_status')
-      return { kind: 'status', taskId: fitting(checkStatus, payload).task_id };
+      return { kind: 'status', taskIds: [fitting(checkStatus, payload).task_id] };
     const { task_id: taskId, input } = fitting(checkInput, payload);
-    return { kind: 'input', taskId, input };
+    return { kind: 'input', taskIds: [taskId], input };
   }
   return action.endsWith('.cancel') ? cancelOf(envelope) : undefined;
 };
 
-const cancelOf = ({ tenant_id: tenant, action, payload }: Envelope): Control => {
+const cancelOf = ({ tenant_id: tenant, action, payload, principal }: Envelope): Control => {
   const asked = fitting(checkCancel, payload);
   const { domain, verb, object } = parseAction(action);
   const cancelled = `${domain}.${verb}_${object}`;
-  const taskId =
-    'task_id' in asked
-      ? asked.task_id
-      : taskIdOf({
-          tenant,
-          action: cancelled,
-          subject: asked.subject ?? '',
-          key: asked.idempotency_key,
-        });
   return {
     kind: 'cancel',
-    taskId,
+    taskIds:
+      'task_id' in asked
+        ? [asked.task_id]
+        : idsOfKey(
+            {
+              tenant,
+              action: cancelled,
+              subject: asked.subject ?? '',
+              key: asked.idempotency_key,
+            },
+            principal.sub,
+          ),
     action: cancelled,
     ...(asked.reason === undefined ? {} : { reason: asked.reason }),
   };
 };
+
+/** A key is its caller's own, or shared by the tenant: the caller's own task comes first. */
+const idsOfKey = (scope: TaskScope, principal: string): TaskIds => [
+  taskIdOf({ ...scope, principal }),
+  taskIdOf(scope),
+];
 
 const fitting = <T>(check: (value: unknown) => CheckAnswer<T>, payload: Payload): T => {
   const answer = check(payload);

@@ -8,7 +8,8 @@
  *  1. What is refused here left no trace; what is answered with a task is durable.
  *  2. Whatever comes, the answer is a task or an error of the taxonomy, without a stack and without
  *     a word of the payload.
- *  3. A repeat is known before its ttl, its seq and the quota are looked at (EN3, EN4).
+ *  3. The order is: size, schema, identity, tenant, roles, idempotency, ttl, quota, seq, append. So
+ *     a repeat is recognized whatever its age and number, and never before its roles are checked.
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { CheckError } from '../../protocols/check.ts';
@@ -175,7 +176,7 @@ class RunningEdge implements Edge {
   async cancel(taskId: string, credentials: Credentials, reason?: string): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
     takeOne(this.#o.quota, caller);
-    const view = await this.#desk.find(caller.tenant, taskId);
+    const view = await this.#desk.read(caller, taskId);
     const principal = unsignedOf(caller, `${view.action}.cancel`);
     return this.#desk.cancel(view, reason, { principal }, SYNC_ANSWER_MS);
   }
@@ -183,7 +184,7 @@ class RunningEdge implements Edge {
   async input(taskId: string, credentials: Credentials, input: unknown): Promise<TaskView> {
     const caller = await this.#o.identity.authenticate(credentials);
     takeOne(this.#o.quota, caller);
-    const view = await this.#desk.find(caller.tenant, taskId);
+    const view = await this.#desk.read(caller, taskId);
     const principal = unsignedOf(caller, 'task.provide_input');
     return this.#desk.input(view, input, { principal }, SYNC_ANSWER_MS);
   }
@@ -229,18 +230,29 @@ class RunningEdge implements Edge {
   async #perform(known: Known): Promise<TaskView> {
     const { transport, envelope, caller, rate, leftMs, onServed, onAck } = known;
     const { clock, system } = this.#o;
-    const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
+    const { tenant_id: tenant, action } = envelope;
     const canonical = canonicalOf(envelope.payload);
     const payloadHash = payloadHashOf(canonical);
-    const taskId = taskIdOf({ tenant, action, subject: subjectOf(envelope), key });
+    const found = this.#o.offers.find(tenant, action, envelope.action_version);
+    if ('offer' in found) {
+      onServed();
+      checkRoles(action, found.offer.spec.roles, envelope.principal.roles);
+    }
+    const taskId = this.#taskIdOf(envelope, 'offer' in found ? found.offer : undefined);
     const ending = this.#watch.ending(taskId);
     try {
       const row = this.#watch.row(tenant, taskId);
       if (row) onServed();
-      if (row?.payloadHash === payloadHash) return await ending.within(leftMs(), row.view);
-      const offer = this.#offer(envelope);
-      onServed();
-      checkRoles(action, offer.spec.roles, principal.roles);
+      const isRepeat = row?.payloadHash === payloadHash;
+      // A caller finds its own task also when its action is no longer offered.
+      if (isRepeat && row.view.principal === caller.sub)
+        return await ending.within(leftMs(), row.view);
+      if ('refused' in found) throw TroupeError.from(found.refused);
+      const { offer } = found;
+      if (isRepeat) {
+        await this.#checkPayload(envelope, offer);
+        return await ending.within(leftMs(), row.view);
+      }
       checkLocality(envelope.data_locality, { ...this.#o, nodes: system.nodes() });
       checkPayloadSize(canonical, offer.spec.max_payload_bytes);
       await this.#checkPayload(envelope, offer);
@@ -260,10 +272,17 @@ class RunningEdge implements Edge {
     }
   }
 
-  #offer({ tenant_id, action, action_version }: Envelope): Offer {
-    const found = this.#o.offers.find(tenant_id, action, action_version);
-    if ('refused' in found) throw TroupeError.from(found.refused);
-    return found.offer;
+  /**
+   * The task of the envelope's idempotency key: of its caller alone, unless the action shares keys.
+   * Tasks of earlier versions have an id without the caller: for 28 hours they are found by it.
+   */
+  #taskIdOf(envelope: Envelope, offer: Offer | undefined): string {
+    const { tenant_id: tenant, action, idempotency_key: key, principal } = envelope;
+    const shared = taskIdOf({ tenant, action, subject: subjectOf(envelope), key });
+    if (offer?.spec.key_scope === 'tenant') return shared;
+    if (this.#watch.row(tenant, shared)?.view.principal === principal.sub) return shared;
+    const subject = subjectOf(envelope);
+    return taskIdOf({ tenant, action, subject, key, principal: principal.sub });
   }
 
   /** @throws TroupeError INVALID_ARGUMENT; FORBIDDEN when it is sealed to another */
@@ -318,12 +337,12 @@ class RunningEdge implements Edge {
     this.#checkQuota(rate);
     const { tenant_id: tenant, idempotency_key: key, trace_id: traceId } = envelope;
     const principal = principalOf(caller, envelope);
-    if (control.kind === 'status') return this.#desk.read({ tenant, ...principal }, control.taskId);
-    const view = await this.#desk.find(tenant, control.taskId);
+    const view = await this.#desk.read({ tenant, ...principal }, ...control.taskIds);
+    if (control.kind === 'status') return view;
     const send = { principal, traceId, ttlMs };
     if (control.kind === 'input')
       return this.#desk.input(view, control.input, { ...send, key }, SYNC_ANSWER_MS);
-    if (view.action !== control.action) throw noSuchTask(control.taskId);
+    if (view.action !== control.action) throw noSuchTask(view.task_id);
     onServed();
     return this.#desk.cancel(view, control.reason, send, leftMs());
   }

@@ -6,7 +6,7 @@ import type { Message } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskView } from '../../protocols/task.ts';
 import type { SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
-import { checkRoles, schemaFault } from './checks.ts';
+import { schemaFault } from './checks.ts';
 import type { Caller } from './edge.ts';
 import { OPERATOR } from './identity/tokens.ts';
 import type { Offers } from './offers.ts';
@@ -33,36 +33,31 @@ export class TaskDesk {
   }
 
   /**
-   * A gateway of a cluster may see a row after a caller has heard of the task: before it says that
-   * there is none it reads all that was accepted until now.
+   * The first of these tasks that there is and that the reader may reach, which is the same for
+   * reading, its events, its cancel and its input:
+   *
+   * | reader | reaches |
+   * | --- | --- |
+   * | the caller of the task | yes |
+   * | an operator of the tenant | yes |
+   * | a holder of one of the roles that the action names | yes |
+   * | anybody else | no: as if there were no such task |
+   *
    * @throws TroupeError NOT_FOUND; UNAVAILABLE when nobody can say
    */
-  async find(tenant: string, taskId: string): Promise<TaskView> {
-    const { system, watch } = this.#o;
-    const address = addressOf(tenant, taskId);
-    const seen = watch.row(tenant, taskId);
-    if (seen) return seen.view;
-    await system.caughtUp(address);
-    const row = watch.row(tenant, taskId);
-    if (!row) throw noSuchTask(taskId);
-    return row.view;
-  }
-
-  /**
-   * A task for who asked for it, who may ask for its action, or an operator.
-   * @throws as `find`; TroupeError FORBIDDEN to others
-   */
-  async read({ tenant, ...principal }: Reader, taskId: string): Promise<TaskView> {
-    const view = await this.find(tenant, taskId);
-    const mayRead = view.principal === principal.sub || principal.roles.includes(OPERATOR);
-    if (!mayRead) this.#checkMay(view, { principal });
-    return view;
+  async read(reader: Reader, ...taskIds: readonly [string, ...string[]]): Promise<TaskView> {
+    for (const taskId of taskIds) {
+      const view = await this.#find(reader.tenant, taskId);
+      if (view && this.#mayReach(view, reader)) return view;
+    }
+    throw noSuchTask(taskIds[0]);
   }
 
   /**
    * Answers when the task has ended, or after `waitMs` with the task as it is then; one that was
    * cancelled before is answered as it is.
-   * @throws TroupeError FORBIDDEN; CONFLICT when it has ended otherwise
+   * @param view as `read` returned it for this principal
+   * @throws TroupeError CONFLICT when it has ended otherwise
    */
   async cancel(
     view: TaskView,
@@ -70,7 +65,6 @@ export class TaskDesk {
     send: SendOptions,
     waitMs: number,
   ): Promise<TaskView> {
-    this.#checkMay(view, send);
     if (wasCancelled(view)) return view;
     const event = { type: 'task.cancel', ...(reason === undefined ? {} : { reason }) };
     const options = { ...send, lane: 'control' as const, repeatable: true as const };
@@ -84,8 +78,9 @@ export class TaskDesk {
   }
 
   /**
-   * @throws TroupeError FORBIDDEN; INVALID_ARGUMENT when it is not what the task waits for;
-   * CONFLICT when it waits for nothing
+   * @param view as `read` returned it for this principal
+   * @throws TroupeError INVALID_ARGUMENT when it is not what the task waits for; CONFLICT when it
+   *   waits for nothing
    */
   async input(
     view: TaskView,
@@ -93,7 +88,6 @@ export class TaskDesk {
     send: SendOptions,
     waitMs: number,
   ): Promise<TaskView> {
-    this.#checkMay(view, send);
     const { schema } = this.#now(view).waiting ?? {};
     const errors = schema === undefined ? [] : ((await this.#o.fits?.(schema, input)) ?? []);
     if (errors.length > 0)
@@ -113,13 +107,24 @@ export class TaskDesk {
     return this.#o.watch.row(view.tenant_id, view.task_id)?.view ?? view;
   }
 
-  /** Who may not ask for an action may not meddle with its tasks. */
-  #checkMay(
-    { tenant_id, action, action_version }: TaskView,
-    { principal }: Pick<SendOptions, 'principal'>,
-  ): void {
-    const found = this.#o.offers.find(tenant_id, action, action_version);
-    if ('offer' in found) checkRoles(action, found.offer.spec.roles, principal.roles);
+  /**
+   * A gateway of a cluster may see a row after a caller has received the task: before it reports
+   * that there is none it reads all that was accepted until now.
+   * @throws TroupeError NOT_FOUND for a text that is no task id; UNAVAILABLE
+   */
+  async #find(tenant: string, taskId: string): Promise<TaskView | undefined> {
+    const { system, watch } = this.#o;
+    const address = addressOf(tenant, taskId);
+    const seen = watch.row(tenant, taskId);
+    if (seen) return seen.view;
+    await system.caughtUp(address);
+    return watch.row(tenant, taskId)?.view;
+  }
+
+  #mayReach(view: TaskView, { sub, roles }: Reader): boolean {
+    if (view.principal === sub || roles.includes(OPERATOR)) return true;
+    const found = this.#o.offers.find(view.tenant_id, view.action, view.action_version);
+    return 'offer' in found && found.offer.spec.roles.some((role) => roles.includes(role));
   }
 }
 

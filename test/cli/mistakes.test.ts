@@ -30,6 +30,7 @@ describe('a folder that cannot be used', () => {
     ['gateway', '--nats', 'nats://127.0.0.1:1', '--data', file],
     ['sdk', 'python', '--out', file],
     ['charts', 'export', '--out', file],
+    ['start', '--data', `${file}/below`],
   ])('%j says that it is a file', async (args) => {
     const ended = await runProgram(args);
     expectOneSentence(ended);

@@ -2162,9 +2162,14 @@ export interface ActionSpec {
     [k: string]: unknown;
   };
   /**
-   * any of them may ask for it; empty: all
+   * callers need one of them, and may then also read, cancel and give input to tasks of others;
+   * empty: everybody may call, and only the caller and operators reach the task
    */
   roles: string[];
+  /**
+   * whose an idempotency key is: of the caller alone (default), or shared by all who may call
+   */
+  key_scope?: 'principal' | 'tenant';
   compensable: boolean;
   sensitive: boolean;
   sunset_at?: string;

@@ -215,6 +215,15 @@ describe('a refusal', () => {
   });
 });
 
+/** An Edge whose every caller is `sub`, with these roles. */
+const asClerk = (roles: readonly string[], sub = 'clerk') =>
+  real.edge({
+    identity: {
+      authenticate: () => Promise.resolve({ sub, roles, tenant: 'acme', profile: 'A2A-Basic' }),
+      vouch: () => Promise.resolve(),
+    },
+  });
+
 describe('a repeat', () => {
   it('gets the first result, whatever the order of its fields and however late', async () => {
     const payload = { schema_version: '1.0', text: 'once', subject: 'a' };
@@ -224,6 +233,31 @@ describe('a repeat', () => {
     const again = { ...first, payload: reordered, seq: 1, timestamp: later(-3_600_000) };
     const view = taskOf(await send(again));
     expect(view).toMatchObject({ task_id, state: 'SUCCEEDED', request_id: first.request_id });
+  });
+
+  it('of another principal’s key never gets the task of the first', async () => {
+    const first = envelope();
+    const { task_id } = taskOf(await send(first));
+    const mine = { ...first, principal: { sub: 'clerk', roles: ['agent'] } };
+    const view = taskOf(await send(mine, { authorization: 'Bearer clerk' }, asClerk(['agent'])));
+    expect(view).toMatchObject({ state: 'SUCCEEDED', principal: 'clerk' });
+    expect(view.task_id).not.toBe(task_id);
+    const conflict = { ...mine, seq: mine.seq + 1, payload: { ...mine.payload, text: 'other' } };
+    const error = errorOf(await send(conflict, {}, asClerk(['agent'])));
+    expect(error).toMatchObject({ code: 'CONFLICT', details: { task_id: view.task_id } });
+  });
+
+  it('is refused without the role of its action, whoever sent it first', async () => {
+    const guarded = envelope({
+      action: 'test.guard_door',
+      principal: { sub: 'clerk', roles: ['clerk'] },
+      payload: { schema_version: '1.0', text: 'x' },
+    });
+    taskOf(await send(guarded, { authorization: 'Bearer clerk' }));
+    for (const sub of ['clerk', 'eve']) {
+      const again = { ...guarded, principal: { sub, roles: [] } };
+      expect(errorOf(await send(again, {}, asClerk([], sub))).code).toBe('FORBIDDEN');
+    }
   });
 
   it('is found before its quota is', async () => {

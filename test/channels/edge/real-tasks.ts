@@ -166,7 +166,8 @@ export const openRealTasks = async (): Promise<RealTasks> => {
     count: () => {},
   };
   const ports = await openEmbedded({ path: join(path, 'store'), durability: 'process' });
-  const system = await createSystem({ ...ports, actors: shippedActors(), services });
+  const labels = { locality: 'asia-southeast1' };
+  const system = await createSystem({ ...ports, actors: shippedActors(), services, labels });
   const offers = createOffers({ catalog, system });
   const edges: Edge[] = [];
   const limits = { principalPerMinute: 1e6, externalPerMinute: 1e6, tenantPerMinute: 1e6 };

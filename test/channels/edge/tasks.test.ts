@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Edge } from '../../../channels/edge/edge.ts';
+import type { Edge, EdgeAnswer } from '../../../channels/edge/edge.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { taskTopic } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { envelope, errorOf, openRealTasks, type RealTasks, sender, taskOf } from './real-tasks.ts';
+import {
+  bytesOf,
+  envelope,
+  errorOf,
+  openRealTasks,
+  type RealTasks,
+  sender,
+  taskOf,
+} from './real-tasks.ts';
 
 let real: RealTasks;
 let edge: Edge;
@@ -65,12 +73,68 @@ describe('a task of an action that asks for a role', () => {
   it('is not read by others, by no way', async () => {
     const id = await asked();
     const as = { authorization: 'Bearer alice' };
-    await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(edge.task(id, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const alice = edgeOf({ sub: 'alice', roles: ['agent'] });
-    await expect(eventsOf(alice, id)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(eventsOf(alice, id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const payload = { schema_version: '1.0', task_id: id };
     const status = await send(envelope({ action: 'task.get_status', payload }));
-    expect(errorOf(status).code).toBe('FORBIDDEN');
+    expect(errorOf(status).code).toBe('NOT_FOUND');
+  });
+});
+
+describe('a task of an action without roles', () => {
+  const reached = async (sub: string, roles: readonly string[]) => {
+    const asked = envelope({ action: 'test.ask_word', payload: { schema_version: '1.0' } });
+    const { task_id: id } = taskOf(await send(asked, { waitMs: 0 }));
+    const identity = {
+      authenticate: () =>
+        Promise.resolve({ sub, roles, tenant: 'acme', profile: 'A2A-Basic' as const }),
+      vouch: () => Promise.resolve(),
+    };
+    const other = real.edge({ identity });
+    const by = (action: string, payload: object) => ({
+      ...envelope({ action, payload: { schema_version: '1.0', task_id: id, ...payload } }),
+      principal: { sub, roles: [...roles] },
+    });
+    const codeOf = (attempt: Promise<unknown>) =>
+      attempt.then(
+        (answer) =>
+          (answer as EdgeAnswer).kind === 'refused' ? errorOf(answer as EdgeAnswer).code : 'ok',
+        (error: { code: string }) => error.code,
+      );
+    const follow = async () => {
+      const signal = AbortSignal.timeout(100);
+      for await (const _ of other.events(id, {}, { after: 0, signal })) return 'ok';
+      return 'ok';
+    };
+    return [
+      await codeOf(other.task(id, {})),
+      await codeOf(follow()),
+      await codeOf(other.submit({ transport: 'nats', bytes: bytesOf(by('task.get_status', {})) })),
+      await codeOf(other.input(id, {}, '')),
+      await codeOf(
+        other.submit({
+          transport: 'nats',
+          bytes: bytesOf(by('task.provide_input', { input: '' })),
+        }),
+      ),
+      await codeOf(
+        other.submit({ transport: 'nats', bytes: bytesOf(by('test.ask_word.cancel', {})) }),
+      ),
+      await codeOf(other.cancel(id, {})),
+    ];
+  };
+
+  it('is there for nobody but its caller and operators', async () => {
+    expect(new Set(await reached('eve', ['agent']))).toEqual(new Set(['NOT_FOUND']));
+    expect(new Set(await reached('eve', []))).toEqual(new Set(['NOT_FOUND']));
+    for (const [sub, role] of [
+      ['alice', 'agent'],
+      ['op', 'operator'],
+    ] as const) {
+      const codes = await reached(sub, [role]);
+      expect(codes).not.toContain('NOT_FOUND');
+    }
   });
 });
 

@@ -41,7 +41,7 @@ it('says which folder can not be written', () => {
   const home = scratchFolder();
   const file = write(home, 'in-the-way', '');
   expect(() => ensureToken(loadAt(home, { TROUPE_HOME: join(file, 'data') }))).toThrow(
-    `can not write a token into the data folder ${join(file, 'data')}`,
+    `the folder ${file} cannot be used: it is a file`,
   );
 });
 

@@ -9,6 +9,13 @@ class Text(str, Enum):
         return str(self.value)
 
 
+class KeyScope(Text):
+    """whose an idempotency key is: of the caller alone (default), or shared by all who may call"""
+
+    PRINCIPAL = "principal"
+    TENANT = "tenant"
+
+
 class Transport(Text):
     HTTP = "http"
     NATS = "nats"
@@ -25,12 +32,16 @@ class ActionSpec:
     eta_sec: int
     max_payload_bytes: int
     roles: List[str]
-    """any of them may ask for it; empty: all"""
-
+    """callers need one of them, and may then also read, cancel and give input to tasks of
+    others; empty: everybody may call, and only the caller and operators reach the task
+    """
     schemas: Dict[str, Any]
     sensitive: bool
     transports: List[Transport]
     deprecated: Optional[bool] = None
+    key_scope: Optional[KeyScope] = None
+    """whose an idempotency key is: of the caller alone (default), or shared by all who may call"""
+
     result_schema: Optional[Dict[str, Any]] = None
     sunset_at: Optional[str] = None
 
