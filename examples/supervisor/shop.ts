@@ -1,0 +1,44 @@
+/** A till of a shop: it counts what it sold, and jams. A supervisor looks after several. */
+import { assign, setup } from 'xstate';
+import { shippedActors } from '../../actors/index.ts';
+import { type ActorInput, hostActions } from '../../protocols/index.ts';
+import { defineActor } from '../../runtime/index.ts';
+
+type TillEvent = { type: 'till.open' } | { type: 'till.sell' } | { type: 'till.jam' };
+
+const tillMachine = setup({
+  types: {
+    context: {} as { sold: number },
+    events: {} as TillEvent,
+    input: {} as ActorInput,
+  },
+  actions: {
+    ...hostActions,
+    emptyDrawer: assign({ sold: 0 }),
+    countSale: assign(({ context }) => ({ sold: context.sold + 1 })),
+    jam: assign(() => {
+      throw new Error('the till jams');
+    }),
+  },
+}).createMachine({
+  id: 'till',
+  description: 'Counts sales. A turn that jams is undone, and the supervisor decides.',
+  context: { sold: 0 },
+  initial: 'open',
+  states: {
+    open: {
+      description: 'Sells.',
+      on: {
+        'till.open': { actions: 'emptyDrawer' },
+        'till.sell': { actions: 'countSale' },
+        'till.jam': { actions: 'jam' },
+      },
+    },
+  },
+});
+
+/** What a system needs to supervise tills: the root decides for whoever has no other supervisor. */
+export const shopActors = [
+  ...shippedActors().filter(({ type }) => type === 'root' || type === 'supervisor'),
+  defineActor({ type: 'till', version: 1, machine: tillMachine }),
+];
