@@ -1,9 +1,10 @@
 /**
- * Programs whose words are programs themselves: what they run is not seen in their name, so a
- * pattern with `*` does not cover them (SX3). After the lists of GTFOBins; a table can not be
- * complete, so docs/sandbox.md says what a `*` gives away.
+ * What a `*` in a pattern grants a program. Words of a command can name another program to run, as
+ * `split --filter=COMMAND` and `npm run env -- COMMAND` do, and a person who wrote `split *` did
+ * not mean that. After the lists of GTFOBins; since no list is complete, a program that is not in
+ * it is granted operands, and no options.
  *
- * Boundary: data and one question, no parsing.
+ * Boundary: data and two questions, no parsing.
  */
 
 /**
@@ -28,7 +29,10 @@ const always = new Set(
     'systemd-run ssh scp sftp rsync sed awk gawk mawk nawk vi vim nvim view ex ed emacs nano less ' +
     'more man socat nc ncat netcat telnet openssl expect screen tmux entr capsh chrt taskset ' +
     'start-stop-daemon dbus-run-session xvfb-run unbuffer rlwrap proot fakeroot pkexec bwrap docker ' +
-    'podman kubectl npx bunx uvx pipx cmd powershell pwsh osascript'
+    'podman kubectl npx bunx uvx pipx cmd powershell pwsh osascript ' +
+    // These run what an operand, or a line of their input, says.
+    'yarn pnpm bun sqlite3 psql mysql mariadb mongosh duckdb dc m4 ftp lftp gnuplot octave mail mutt ' +
+    'journalctl systemctl apt apt-get dpkg rpm install'
   ).split(' '),
 );
 
@@ -40,7 +44,7 @@ const interpreter =
  * Words that make a program run another one, or write where they say; long ones may be cut. Of
  * bash's own `test` and `printf`: name a variable, whose index is a command if it says so.
  */
-const words: Readonly<Record<string, RegExp>> = {
+const words: Readonly<Record<string, RegExp | ((args: readonly string[]) => boolean)>> = {
   test: /^-[vR]/,
   printf: /^-v/,
   find: /^-(?:exec|ok|delete|fprint|fls)/,
@@ -51,18 +55,41 @@ const words: Readonly<Record<string, RegExp>> = {
   git: /^(?:-\w*[cCxOu]|--(?:conf|ex|git-dir|work-tree|upl|rec|op|o)|(?:bisect|submodule|filter-branch|difftool|mergetool|config|hook|daemon|send-email|instaweb|help|maintenance)$)/,
   zip: /^(?:-\w*T|--unz|--te)/,
   sort: /^(?:-\w*[oT]|--(?:com|o|te))/,
-  make: /^(?:-\w*[fCEI]|--(?:ev|fi|ma|di|in)|SHELL=)/,
-  gmake: /^(?:-\w*[fCEI]|--(?:ev|fi|ma|di|in)|SHELL=)/,
+  // A variable such as CC names a program.
+  make: /^(?:-\w*[fCEI]|--(?:ev|fi|ma|di|in)|[\w.-]+[:+?!]*=)/,
+  gmake: /^(?:-\w*[fCEI]|--(?:ev|fi|ma|di|in)|[\w.-]+[:+?!]*=)/,
   curl: /^(?:-\w*[oOKTcD]|--(?:o|rem|conf|up|create|dump|cookie-j|tr|st|et|li|hsts|alt))/,
   wget: /^(?:-\w*[OePiao]|--(?:ou|ex|use-a|po|dir|inp|app|conf|st|save|wa))/,
-  npm: /^(?:-[cCg]|--(?:sc|node-o|pre|glob|userc|c)|(?:exec|x|explore|config|set|init|create)$)/,
-  pnpm: /^(?:-[cCg]|--(?:sc|node-o|pre|glob|c|dir|shell)|(?:exec|dlx|config|set|create)$)/,
-  yarn: /^(?:--cwd|(?:exec|dlx|config|create|node)$)/,
-  bun: /^(?:-|(?:x|create|exec|repl)$)/,
+  npm: npmRuns,
+  split: /^--f/,
   deno: /^(?:-|(?:eval|repl|install)$)/,
-  go: /^(?:-exec|-toolexec|--exec|--toolexec|generate$|tool$)/,
-  cargo: /^(?:--config|-C|-Z|install$)/,
+  go: /^(?:-|(?:generate|tool|run)$)/,
+  cargo: /^(?:--config|-C|-Z|(?:install|run)$)/,
 };
+
+/**
+ * `npm run SCRIPT` and nothing after it: further words are arguments of a program that nobody knows
+ * here, and the script `env`, which every package has, runs them.
+ */
+function npmRuns(args: readonly string[]): boolean {
+  const [command = '', script = '', ...more] = args;
+  if (/^(?:run|run-script|rum|urn)$/.test(command))
+    return script === 'env' || script.startsWith('-') || more.length > 0;
+  if (/^(?:test|tst|t|start|stop|restart)$/.test(command)) return script !== '';
+  return args.some((arg) => NPM_WORDS.test(arg));
+}
+const NPM_WORDS =
+  /^(?:-|(?:exec|x|explore|config|c|set|init|create|innit|edit|pkg|run|rum|urn|test|tst|t)$)/;
+
+/** Looked through: none of their options runs a program. */
+const harmless = new Set(
+  (
+    'ls cat echo head tail wc grep egrep fgrep diff cmp stat file du df pwd date basename dirname ' +
+    'realpath readlink tr cut uniq nl tac rev seq true false uname whoami id printenv ps uptime free ' +
+    'sleep md5sum sha1sum sha256sum sha512sum cksum sum comm paste fold fmt expand unexpand od ' +
+    'hexdump strings base64 tee touch mkdir rmdir cp mv ln rm chmod jq which column join tsort'
+  ).split(' '),
+);
 
 const baseName = (program: string): string => program.slice(program.lastIndexOf('/') + 1);
 
@@ -82,5 +109,16 @@ export const needsExactPattern = (
   if (always.has(name)) return true;
   if (interpreter.test(name)) return isOpen || /^(?:$|[-+])/.test(args[0] ?? '');
   const runs = Object.hasOwn(words, name) ? words[name] : undefined;
-  return runs !== undefined && (isOpen || args.some((arg) => runs.test(arg)));
+  if (runs === undefined) return false;
+  return isOpen || (runs instanceof RegExp ? args.some((arg) => runs.test(arg)) : runs(args));
+};
+
+/**
+ * Whether a `*` may stand for these words: not for options of a program that is not in the tables,
+ * nor for `@file`, which some read as options, nor where the shell may make an option (`isOpen`).
+ */
+export const mayStandFor = (program: string, free: readonly string[], isOpen: boolean): boolean => {
+  const name = baseName(program).toLowerCase();
+  if (harmless.has(name) || Object.hasOwn(words, name) || interpreter.test(name)) return true;
+  return !isOpen && !free.some((word) => /^[-+@]/.test(word));
 };

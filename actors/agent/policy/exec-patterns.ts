@@ -2,8 +2,8 @@
  * Patterns of commands: which ones run on the host without a question (SX3).
  *
  *     git status      this program with these very words
- *     ls *            a `*` at the end: any words, or none
- *     npm run *       with these words first
+ *     ls *            a `*` at the end: any words, or none, as far as the program's tables say
+ *     npm run *       with these words first: one script, and no arguments for it
  *     cat src/*       within a word: any characters but `/`; no `..`, no option in its place
  *     cp * backup     between words: one word
  *     git log 'a*'    quoted, a `*` is a `*`
@@ -16,10 +16,11 @@
  *  2. A word that the shell expands is matched by a `*` at the end only.
  *  3. The program is never matched by a `*`, nor are variables in front of it: those stand in the
  *     pattern as they are.
- *  4. Programs that run other programs match patterns without `*` only (`exact-programs.ts`).
+ *  4. A `*` never grants words that make a program run another one (`exact-programs.ts`): such
+ *     commands match patterns without `*` only.
  *  5. The pattern that `always` adds matches the commands that a person saw and no other.
  */
-import { isNeverMatched, needsExactPattern } from './exact-programs.ts';
+import { isNeverMatched, mayStandFor, needsExactPattern } from './exact-programs.ts';
 import { quoted, readShellLine, type ShellWord, type SimpleCommand } from './shell-line.ts';
 
 /** Longest pattern that is made of a command that a person allowed, characters. */
@@ -102,6 +103,8 @@ const matches = (command: SimpleCommand, pattern: SimpleCommand): boolean => {
   const takesRest = last !== undefined && isWildcard(last);
   const fixed = takesRest ? patterns.slice(0, -1) : patterns;
   if (takesRest ? args.length < fixed.length : args.length !== fixed.length) return false;
+  const free = args.filter((_, at) => at >= fixed.length || hasWildcard(fixed[at]!));
+  if (!isExact && !mayStandFor(program.text, free.map(textOf), isOpen)) return false;
   return fixed.every((word, at) => matchesWord(args[at], word));
 };
 

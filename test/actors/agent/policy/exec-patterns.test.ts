@@ -30,7 +30,6 @@ describe('a command that patterns cover', () => {
     '"git" st"at"us',
     'git status && npm run build',
     'git status || ls; npm run test | ls -la\nls\n',
-    'npm run build -- --watch',
     'ls',
     'ls *.ts ~/notes',
     'ls src > /dev/null 2>&1',
@@ -49,6 +48,88 @@ describe('a command that patterns cover', () => {
   ])('runs without a question: %s', (line) => {
     expect(allowed(line)).toBe(true);
   });
+});
+
+describe('a `*` that could start another program', () => {
+  const wide = [
+    'npm run *',
+    'npm *',
+    'yarn run *',
+    'pnpm run *',
+    'bun run *',
+    'split *',
+    'sqlite3 *',
+    'gcc *',
+    'cc *.c *',
+    'make *',
+    'go *',
+    'cargo *',
+    'zip *',
+    'tar *',
+    'git *',
+    'sort *',
+    'somebodys-tool *',
+  ];
+
+  it.each([
+    'npm run env -- touch owned',
+    'npm run env',
+    'npm run build -- -e x',
+    'npm run build x',
+    'npm run --script-shell=./evil build',
+    'npm test -- x',
+    'npm pkg set scripts.x=y',
+    'yarn run node -e x',
+    'pnpm run env -- sh',
+    'bun run evil.ts',
+    "split --filter='touch owned' big",
+    'split --filt=sh big',
+    "sqlite3 db '.shell touch owned'",
+    'gcc -wrapper ./evil a.c',
+    'gcc -fplugin=./evil.so a.c',
+    'gcc @options a.c',
+    './gcc -wrapper ./evil a.c',
+    '/usr/bin/gcc -B. a.c',
+    'cc a.c -wrapper',
+    'make CC=./evil',
+    'make SHELL=./evil',
+    'make .SHELLFLAGS=x',
+    'go run evil.go',
+    'cargo run',
+    'zip -T -TT ./evil a.zip b',
+    'tar cf a.tar . --checkpoint-action=exec=sh',
+    'git -c core.pager=./evil log',
+    'sort --compress-program=./evil a',
+    'somebodys-tool --exec=./evil',
+    'somebodys-tool -x ./evil',
+    'somebodys-tool *',
+  ])('does not cover: %s', (line) => {
+    expect(isAllowedCommand(line, wide)).toBe(false);
+  });
+
+  it.each([
+    'npm run build',
+    'npm run',
+    'npm test',
+    'split big part-',
+    'make',
+    'make test',
+    'go vet ./src',
+    'cargo build',
+    'somebodys-tool src/a b',
+  ])('covers what the program does by itself: %s', (line) => {
+    expect(isAllowedCommand(line, wide)).toBe(true);
+  });
+
+  it('covers an option that stands in the pattern', () => {
+    expect(isAllowedCommand('tsc --noEmit a.ts', ['tsc --noEmit *'])).toBe(true);
+    expect(isAllowedCommand('tsc --noEmit --build a.ts', ['tsc --noEmit *'])).toBe(false);
+  });
+
+  it.each(['sqlite3 *', 'yarn run *', 'env *', 'npm run env *'])(
+    'is reported where it is configured: %s',
+    (pattern) => expect(patternFault(pattern)).toBeDefined(),
+  );
 });
 
 describe('a command that is asked about', () => {
