@@ -3,10 +3,10 @@
  * per tool where work is shown, the answer; an error in words when the run failed. Pure.
  *
  * Invariants: NO_REPLY, alone or at an edge of the answer, is never told, nor are REPLY_SKIP and
- * ANNOUNCE_SKIP, alone, in a run that another agent began; what a messaging tool has
- * sent is not said again; a run that has nothing to say although a tool failed says so, unless
- * something was sent that people can see; a refusal and an answer that was cut off before its first
- * word are told as what they are.
+ * ANNOUNCE_SKIP, alone, in a run that another agent began; what the tool `message` said into this
+ * conversation opens the reply, however the run ends, and the answer does not repeat it; a run that
+ * has nothing to say although a tool failed says so, unless that tool's message is the reply; a
+ * refusal and an answer that was cut off before its first word are told as what they are.
  */
 import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../protocols/conversation.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -22,13 +22,24 @@ const RESULT_CHARACTERS_MAX = 1_000;
 const SEPARATOR = '\n\n';
 
 export function shapeReply(facts: ReplyFacts): ShapedReply {
-  if (declines(facts)) return told([]);
+  const messages = messagesOf(facts);
+  if (declines(facts)) return told(messages);
   const answer = withoutSent(spoken(facts.text), facts);
   const { status, error, notices = [] } = facts;
+  const opening = [...shown(facts), ...messages];
   if (status === 'error' || status === 'timeout')
-    return told([...shown(facts), answer, failureText(status, error), ...notices]);
-  if (answer !== '') return told([...shown(facts), answer, ...notices]);
+    return told([...opening, answer, failureText(status, error), ...notices]);
+  if (answer !== '') return told([...opening, answer, ...notices]);
+  if (messages.length > 0) return told([...opening, ...notices]);
   return told([wordless(facts) ?? fallbackText(facts)]);
+}
+
+/** What was said into this conversation, in order, each text once. */
+function messagesOf({ sent }: ReplyFacts): string[] {
+  const byWords = new Map<string, string>();
+  for (const text of sent.map((one) => spoken(one.text)))
+    if (text !== '' && !byWords.has(normalized(text))) byWords.set(normalized(text), text);
+  return [...byWords.values()];
 }
 
 /** Why the model said nothing, where that is not what it wanted to say. */
@@ -109,11 +120,11 @@ function toolLine({ name, about, isError, result }: ToolSummary, withResult: boo
 const oneLine = (text: string): string =>
   cutMiddle(text.replaceAll(/\s+/g, ' ').trim(), ABOUT_CHARACTERS_MAX).replaceAll('\n', ' ');
 
-/** Nothing is left to say: only a failure that nobody has heard of is told. */
-function fallbackText({ tools, sent, status }: ReplyFacts): string {
+/** There is nothing else to say: a failed tool is reported. */
+function fallbackText({ tools, status }: ReplyFacts): string {
   if (status !== 'ok') return '';
   const failed = tools.findLast(({ isError }) => isError);
-  if (!failed || sent.some(({ text }) => normalized(text) !== '')) return '';
+  if (!failed) return '';
   const about = oneLine(failed.about);
   return `The tool ${failed.name} failed${about ? ` (${about})` : ''}, and there is no answer. Ask again, or look at the run for what it said.`;
 }

@@ -74,7 +74,7 @@ it.each(APIS)('an image of a person, and one that a tool read, reach %s', async 
   expect(shown).toBe(2);
 });
 
-it('what was said by the message tool is not said again in the reply', async () => {
+it('what the message tool said reaches the conversation, and the reply has it once', async () => {
   const server = await served('google-generative-ai');
   const troupe = await install({
     config: { models: { providers: { p: providerOf('google-generative-ai', server) } } },
@@ -83,7 +83,7 @@ it('what was said by the message tool is not said again in the reply', async () 
   server.script({ kind: 'answer', calls: [message] }, says('I am on it, Ann.'));
   const told = await troupe.run(MAIN, 'will you?');
   expect(told.results).toMatchObject([{ isError: false, sent: [{ text: 'I am on it, Ann!' }] }]);
-  expect(told.row).toMatchObject({ status: 'ok', text: '' });
+  expect(told.row).toMatchObject({ status: 'ok', text: 'I am on it, Ann!' });
 });
 
 it('a key that is refused gives way to the next, and is not tried again', async () => {

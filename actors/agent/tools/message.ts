@@ -1,9 +1,10 @@
 /**
- * `message`: says something to people while the run goes on: into this conversation, or as a
- * notification that the Notifier keeps for somebody by name.
+ * `message`: text for people: of this conversation, or a notification that the Notifier keeps for
+ * somebody by name.
  *
- * What is said here is part of `ToolResult.sent`: the reply does not say it again (AL7). A
- * notification's id is made of the call's key, so a repeat of a call sends nothing.
+ * Text for this conversation is part of `ToolResult.sent`, which the session commits with the
+ * call's result: it opens the run's reply, once, however often the call runs. A notification's id
+ * is made of the call's key, so a repeat of a call sends nothing.
  */
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
@@ -14,7 +15,7 @@ export const messageTool = defineTool({
   name: 'message',
   groups: ['messaging'],
   description:
-    'Says something to people at once, before your answer is complete. Without `to` into this conversation; do not repeat it in your answer.',
+    'Text for people. Without `to` it opens your reply in this conversation; do not repeat it in your answer. With `to` that person is notified at once.',
   parameters: Type.Object(
     {
       text: Type.String({ minLength: 1, maxLength: 16_384 }),
@@ -32,7 +33,10 @@ export const messageTool = defineTool({
   parallel: false,
   async run({ text, to }, { tenant, sessionKey, system, idempotencyKey }) {
     if (to === undefined)
-      return { text: 'It was said in this conversation.', sent: [{ to: sessionKey, text }] };
+      return {
+        text: 'It opens your reply in this conversation.',
+        sent: [{ to: sessionKey, text }],
+      };
     const id = `message-${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`;
     const event = { type: 'notifier.send_notification', to, text, task_id: id };
     const answer = await system.ask(notificationAddress(tenant, id), event, {

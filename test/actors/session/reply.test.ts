@@ -64,16 +64,28 @@ describe('the reply of a run', () => {
       'Answer NO_REPLY to be silent.',
     ],
     ['keeps a longer word', { text: 'NO_REPLYING is no word' }, 'NO_REPLYING is no word'],
-    ['does not say again what was sent', { text: 'Hello, Ann!', sent: sent('hello Ann') }, ''],
+    ['has what was sent, once', { text: 'Hello, Ann!', sent: sent('hello Ann') }, 'hello Ann'],
+    ['has what was sent though the model is silent', { text: 'NO_REPLY', sent: sent('Hi') }, 'Hi'],
+    ['has what was sent though there is no answer', { text: '', sent: sent('Hi') }, 'Hi'],
+    [
+      'has what was sent before it failed',
+      { status: 'error', text: '', sent: sent('Hi') },
+      'Hi\n\nThe run failed.',
+    ],
+    [
+      'has every text that was sent, in order, each once',
+      { text: 'Bye', sent: [...sent('one'), ...sent('two'), ...sent('One!')] },
+      'one\n\ntwo\n\nBye',
+    ],
     [
       'leaves out the paragraph that was sent',
       { text: 'Hello Ann.\n\nI told her.', sent: sent('Hello Ann') },
-      'I told her.',
+      'Hello Ann\n\nI told her.',
     ],
     [
       'says more than what was sent',
       { text: 'Hello Ann and Bob', sent: sent('Hello Ann') },
-      'Hello Ann and Bob',
+      'Hello Ann\n\nHello Ann and Bob',
     ],
     [
       'names the tool that failed when there is no answer',
@@ -83,7 +95,7 @@ describe('the reply of a run', () => {
     [
       'says nothing of the tool when something was sent',
       { text: 'NO_REPLY', tools: [failed], sent: sent('It did not work') },
-      '',
+      'It did not work',
     ],
     ['says nothing of a tool that failed when there is an answer', { tools: [failed] }, 'Done.'],
     ['is silent when there is nothing at all', { text: '' }, ''],
@@ -141,7 +153,7 @@ describe('the reply of a run', () => {
           const reply = shapeReply(
             facts({ text: list.join(' ').toUpperCase(), sent: sent(`${list.join(gap)}!`) }),
           );
-          expect(reply.silent).toBe(true);
+          expect(reply.text).toBe(`${list.join(gap)}!`);
         },
       ),
     );
