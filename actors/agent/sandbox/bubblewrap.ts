@@ -8,6 +8,7 @@
  * parent, ends after it; so when bwrap has ended and its child too, nothing is left.
  */
 import { statSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { TroupeError } from '../../../protocols/errors.ts';
@@ -35,11 +36,12 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
   checkWorkspace(command);
   const options = bubblewrapOptions(command);
   const tasks = createTaskGroup(tasksMaxOf(command.limits));
-  const line = [PROGRAM, ...bubblewrapArguments(command)];
+  const line = [programPath(), ...bubblewrapArguments(command)];
   const [program = PROGRAM, ...argv] = tasks?.entered(line) ?? line;
   const started = await startPiped(program, argv, {
-    // bwrap itself needs to find programs and nothing else
-    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+    // The sandbox can read both of its first process: /proc/1/environ, /proc/1/cwd.
+    env: {},
+    cwd: '/',
     more: Object.keys(DESCRIPTORS).length,
   });
   const { pid: bwrap } = started;
@@ -63,6 +65,13 @@ async function run(command: SandboxedCommand): Promise<RunningCommand> {
       if (tasks) await settled(() => tasks.remove(), REMOVE_MS);
     },
   });
+}
+
+/** By the PATH of troupe, which the sandbox does not get; the bare name where it is not found. */
+function programPath(): string {
+  const folders = (process.env['PATH'] ?? '/usr/bin:/bin').split(delimiter).filter(isAbsolute);
+  const isProgram = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return folders.map((folder) => join(folder, PROGRAM)).find(isProgram) ?? PROGRAM;
 }
 
 /** The first process of the sandbox as this process sees it; undefined when there never was one. */

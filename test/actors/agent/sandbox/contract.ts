@@ -107,6 +107,19 @@ function escapes(
   boundary: Boundary,
   foldersNow: () => { readonly workspace: string; readonly scratch: string },
 ): void {
+  it('shows nothing of troupe in the environment and the folder of its first process', async () => {
+    const was = process.env['PATH'];
+    process.env['PATH'] = `/opt/of-troupe-alone:${was}`;
+    try {
+      const script = 'tr "\\0" "\\n" < /proc/1/environ; readlink /proc/1/cwd; cat /proc/1/cmdline';
+      const ran = await runIn(boundary, script);
+      expect(ran.out).not.toContain('of-troupe-alone');
+      expect(ran.out).not.toContain(process.cwd());
+    } finally {
+      process.env['PATH'] = was;
+    }
+  });
+
   it('reaches no file of the host: by path, by .., by a link or through /proc', async () => {
     const { workspace, scratch } = foldersNow();
     const secret = join(scratch, 'secret.txt');
