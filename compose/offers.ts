@@ -59,6 +59,9 @@ const RANK = { local: 0, live: 1, degraded: 2, gone: 3 } as const;
 type Rank = (typeof RANK)[keyof typeof RANK];
 
 type Table = {
+  /** monotonic, when it was begun, and how long it took */
+  readonly madeMs: number;
+  readonly tookMs: number;
   readonly freshUntilMs: number;
   /** by action; the best first */
   readonly byAction: ReadonlyMap<string, readonly Entry[]>;
@@ -90,8 +93,20 @@ class TenantOffers implements Offers {
     action: string,
     version: string,
   ): { readonly offer: Offer } | { readonly refused: ErrorData } {
+    const found = this.#findIn(this.#table(tenant), action, version);
+    if ('offer' in found) return found;
+    // A caller that has just registered an action finds it: no refusal comes from an old table.
+    const newer = this.#newerTable(tenant);
+    return newer ? this.#findIn(newer, action, version) : found;
+  }
+
+  #findIn(
+    { byAction }: Table,
+    action: string,
+    version: string,
+  ): { readonly offer: Offer } | { readonly refused: ErrorData } {
     const nowMs = this.#clock.wallMs();
-    const entries = this.#table(tenant).byAction.get(action);
+    const entries = byAction.get(action);
     if (!entries) return { refused: noSuchAction(action) };
     const open = entries.filter(({ sunsetMs }) => sunsetMs > nowMs);
     const fitting = open.filter(({ offer }) => serves(offer.spec.action_version, version));
@@ -116,13 +131,25 @@ class TenantOffers implements Offers {
 
   #table(tenant: string): Table {
     const known = this.#tables.get(tenant);
-    const begunMs = this.#clock.monotonicMs();
-    if (known && begunMs < known.freshUntilMs) return known;
+    if (known && this.#clock.monotonicMs() < known.freshUntilMs) return known;
+    return this.#makeTable(tenant);
+  }
+
+  /** undefined: the one there is was made just now; so misses take half of the time at most. */
+  #newerTable(tenant: string): Table | undefined {
+    const { madeMs, tookMs } = this.#table(tenant);
+    const isNew = this.#clock.monotonicMs() - madeMs <= 2 * tookMs;
+    return isNew ? undefined : this.#makeTable(tenant);
+  }
+
+  #makeTable(tenant: string): Table {
+    const madeMs = this.#clock.monotonicMs();
     this.#onTenant(tenant);
     const byAction = this.#entries(tenant);
     const nowMs = this.#clock.monotonicMs();
-    const freshMs = Math.max(FRESH_MS, FRESH_SHARE * (nowMs - begunMs));
-    const table = { freshUntilMs: nowMs + freshMs, byAction };
+    const tookMs = nowMs - madeMs;
+    const freshMs = Math.max(FRESH_MS, FRESH_SHARE * tookMs);
+    const table = { madeMs, tookMs, freshUntilMs: nowMs + freshMs, byAction };
     this.#tables.delete(tenant);
     this.#tables.set(tenant, table);
     if (this.#tables.size > TENANTS_MAX) this.#tables.delete(this.#tables.keys().next().value!);

@@ -14,9 +14,10 @@
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { CheckError } from '../../protocols/check.ts';
 import { checkArtifactsLocality } from '../../protocols/locality.ts';
-import type { Envelope } from '../../protocols/envelope.ts';
+import type { Envelope, Payload } from '../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
 import {
+  ETA_SEC_MAX,
   payloadHashOf,
   SYNC_ANSWER_MS,
   subjectOf,
@@ -296,7 +297,7 @@ class RunningEdge implements Edge {
         );
       ({ payload } = await this.#o.open(envelope));
     }
-    const errors = [...(await offer.check(payload)), ...checkArtifactFields(payload)];
+    const errors = [...(await payloadFaults(payload, offer)), ...checkArtifactFields(payload)];
     if (errors.length > 0) throw schemaFault('the payload is not valid', errors);
     if (!hasArtifact(payload)) return;
     checkArtifactsLocality(envelope.data_locality, this.#o);
@@ -356,6 +357,21 @@ class RunningEdge implements Edge {
       message: 'the envelope could not be taken, by a fault of this gateway: its log says more',
     };
   }
+}
+
+/**
+ * `eta_sec` asks for a longer time and belongs to no action's schema: where the schema refuses it,
+ * the payload is checked without it.
+ */
+async function payloadFaults(payload: Payload, offer: Offer): Promise<readonly CheckError[]> {
+  const errors = await offer.check(payload);
+  const { eta_sec, ...rest } = payload;
+  if (errors.length === 0 || eta_sec === undefined) return errors;
+  const isTime = Number.isInteger(eta_sec) && Number(eta_sec) >= 1;
+  const message = `must be a whole number of seconds from 1 to ${ETA_SEC_MAX}`;
+  return isTime && Number(eta_sec) <= ETA_SEC_MAX
+    ? offer.check(rest)
+    : [{ path: '/payload/eta_sec', message }];
 }
 
 const clamp = (waitMs: number): number => Math.min(SYNC_ANSWER_MS, Math.max(0, waitMs));

@@ -4,6 +4,7 @@ import { ActionCatalog } from '../../actors/task/catalog.ts';
 import { createOffers } from '../../compose/offers.ts';
 import type { AgentRow } from '../../protocols/action.ts';
 import type { Envelope } from '../../protocols/envelope.ts';
+import { type Clock, systemClock } from '../../runtime/index.ts';
 import { spec } from '../actors/listing/walk.ts';
 
 const url = 'https://smith.example';
@@ -35,6 +36,20 @@ describe('the offers of agents that are silent', () => {
     const answer = offersAmong(...list).find('default', 'metal.forge_nail', '1.0.0');
     return 'offer' in answer ? answer.offer.terms({} as Envelope, 't').agent : answer.refused.code;
   };
+
+  it('include an action that was registered after they were read', () => {
+    let list: ReturnType<typeof rows> = [];
+    const read = () => list as never;
+    let nowMs = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+    const system = { index: { get: () => undefined, list: read, scan: read } };
+    const offers = createOffers({ catalog: new ActionCatalog([]), system, clock });
+    const find = () => offers.find('default', 'metal.forge_nail', '1.0.0');
+    expect(find()).toMatchObject({ refused: { code: 'NOT_FOUND' } });
+    list = rows(['a', 'live', '1.0.0']);
+    nowMs += 1;
+    expect(find()).toHaveProperty('offer');
+  });
 
   it('use degraded agents only where no live one serves, and gone ones never', () => {
     expect(agentOf(['a', 'degraded', '1.5.0'], ['b', 'live', '1.0.0'])).toBe('b');

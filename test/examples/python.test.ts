@@ -20,7 +20,7 @@ it('an agent in Python registers, is asked through troupe, and does the work', a
     PATH: process.env['PATH'],
     PYTHONPATH: join(root, 'protocols/sdk/python'),
     PYTHONDONTWRITEBYTECODE: '1',
-    TOKEN: await live.token(sub, { roles }),
+    TOKEN: await live.token(sub, { roles, tenant: 'default' }),
   });
   const agent = spawn('python3', [example('greeter.py'), live.url], {
     env: await env('greeter', ['agent']),

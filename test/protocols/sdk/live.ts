@@ -11,8 +11,11 @@ export type Live = {
   /** as http://127.0.0.1:12345 */
   readonly url: string;
   readonly port: number;
-  /** of the tenant `conformance`; roles: default `writer` */
-  token(sub: string, options?: { external?: boolean; roles?: readonly string[] }): Promise<string>;
+  /** tenant: default `conformance`, whose actions the SDKs try; roles: default `writer` */
+  token(
+    sub: string,
+    options?: { external?: boolean; roles?: readonly string[]; tenant?: string },
+  ): Promise<string>;
   /** A key that `sub` signs with from now on. */
   key(sub: string): Promise<{ kid: string; jwk: Ed25519PrivateJwk }>;
   stop(): Promise<void>;
@@ -28,12 +31,12 @@ export async function startLive(): Promise<Live> {
   return {
     url,
     port: Number(new URL(url).port),
-    token: (sub, { external = false, roles = ['writer'] } = {}) =>
+    token: (sub, { external = false, roles = ['writer'], tenant = 'conformance' } = {}) =>
       issueToken(
         config.home,
         {
           sub,
-          tenant: 'conformance',
+          tenant,
           roles,
           resource: config.a2a.resource,
           ttlSec: 600,
