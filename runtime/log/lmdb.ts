@@ -72,7 +72,11 @@ const CELL = Buffer.from('cell');
  */
 export const openLmdbStore = async (options: LmdbStoreOptions): Promise<LmdbStore> => {
   const { path } = options;
-  makeFolder(path);
+  try {
+    makeFolder(path);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
   const lock = await lockFolder(path);
   let rows: LmdbRows | undefined;
   try {

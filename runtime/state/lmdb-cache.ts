@@ -53,7 +53,11 @@ const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
  */
 export const openStateCache = async (options: StateCacheOptions): Promise<StateCache> => {
   const { path } = options;
-  makeFolder(path);
+  try {
+    makeFolder(path);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
   const lock = await lockFolder(path);
   try {
     const { tables, emptied } = openTables(options);

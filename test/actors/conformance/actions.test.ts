@@ -55,7 +55,9 @@ beforeAll(async () => {
     file: join(folder, 'sealing.json'),
     jwksUrl: () => 'http://127.0.0.1:1/.well-known/jwks.json',
   });
-  const catalog = new ActionCatalog(conformanceActions());
+  // Offered to the tenant of the test's callers instead of their own.
+  const offered = conformanceActions().map((action) => ({ ...action, tenant: TENANT }));
+  const catalog = new ActionCatalog(offered);
   const services: TaskServices = {
     actions: catalog,
     artifacts,

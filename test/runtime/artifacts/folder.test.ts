@@ -202,7 +202,7 @@ describe('a folder of artifacts', () => {
     const path = scratch();
     await writeFile(join(path, 'file'), '');
     await expect(openFolderArtifacts(optionsOf(join(path, 'file')))).rejects.toMatchObject({
-      code: 'UNAVAILABLE',
+      code: 'INVALID_ARGUMENT',
       message: expect.stringContaining(join(path, 'file')) as string,
     });
   });
