@@ -12,6 +12,8 @@ export type EdgeFacts = {
   readonly principal: string | undefined;
   readonly status: TaskState | 'REFUSED';
   readonly errorCode: ErrorCode | undefined;
+  /** it was refused because its `seq` was not above the last one of its sender and subject */
+  readonly seqRefused: boolean;
   /** from its last byte to its answer; a synchronous answer waits for the work */
   readonly latencyMs: number;
   /** of it, until it was durable; undefined for a repeat and when nothing was accepted */
@@ -54,6 +56,7 @@ export const factsOf = (
   principal: caller?.sub,
   status: answer.kind === 'task' ? answer.view.state : 'REFUSED',
   errorCode: answer.kind === 'task' ? answer.view.error?.code : answer.error.code,
+  seqRefused: answer.kind === 'refused' && answer.error.details?.['last_seq'] !== undefined,
   latencyMs,
   ackMs,
   quotaUsed: rate && 1 - rate.remaining / rate.limit,

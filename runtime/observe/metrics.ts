@@ -22,6 +22,8 @@ export type RequestFacts = {
   /** state of the task in the answer, or `REFUSED` */
   readonly status: string;
   readonly errorCode?: string | undefined;
+  /** refused because its `seq` was not above the last one */
+  readonly seqRefused?: boolean;
   /** from the envelope's last byte to the answer, milliseconds; a synchronous answer waits */
   readonly latencyMs: number;
   /** of it, until the task was accepted durably; absent when nothing was accepted */
@@ -109,6 +111,7 @@ class Counters {
   readonly #tenants = new Vocabulary(LABEL_VALUES_MAX.tenant);
   readonly #principals = new Vocabulary(LABEL_VALUES_MAX.principal);
   readonly #requests: BoundedCounter;
+  readonly #seqRefused: BoundedCounter;
   readonly #work: Readonly<Record<'retries' | 'deadLetters', BoundedCounter>>;
   readonly #latency: Histogram<(typeof LABELS)[number]>;
   readonly #latencyBound = new SeriesBound(SERIES_MAX.histogram, SERIES_MAX.folded);
@@ -117,6 +120,11 @@ class Counters {
   constructor(registry: Registry, isOffered: (action: string) => boolean) {
     this.#isOffered = isOffered;
     this.#requests = new BoundedCounter(registry, 'a2a_requests_total', 'envelopes answered');
+    this.#seqRefused = new BoundedCounter(
+      registry,
+      'a2a_seq_refused_total',
+      'envelopes refused because their seq was not above the last one',
+    );
     this.#work = {
       retries: new BoundedCounter(registry, 'a2a_retries_total', 'attempts after the first'),
       deadLetters: new BoundedCounter(registry, 'a2a_dlq_total', 'tasks given to dead letters'),
@@ -149,6 +157,7 @@ class Counters {
       error_code: codeOf(errorCode),
     };
     this.#requests.inc(labels);
+    if (facts.seqRefused) this.#seqRefused.inc(labels);
     this.#latency.observe(this.#latencyBound.fold(labels), facts.latencyMs);
     if (facts.quotaUsed === undefined) return;
     const { tenant, principal } = labels;

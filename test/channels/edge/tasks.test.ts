@@ -221,6 +221,16 @@ describe('control', () => {
   });
 });
 
+it('a refusal by seq is told apart from other conflicts', async () => {
+  const seen: boolean[] = [];
+  const counting = real.edge({ onRequest: ({ seqRefused }) => void seen.push(seqRefused) });
+  const first = envelope({ context_id: 'numbered' });
+  const late = { ...envelope({ context_id: 'numbered' }), seq: first.seq - 1 };
+  const other = { ...first, payload: { ...first.payload, text: 'other' } };
+  for (const one of [first, late, other]) await send(one, {}, counting);
+  expect(seen).toEqual([false, true, false]);
+});
+
 it('a task is looked for again in rows that are as new as the question', async () => {
   const { task_id } = taskOf(await send(envelope()));
   const { system } = real;

@@ -29,6 +29,16 @@ describe('metrics', () => {
     ]);
   });
 
+  it('count refusals by seq apart from other conflicts', async () => {
+    const metrics = createMetrics({ process: false });
+    const conflict = { ...facts, status: 'REFUSED', errorCode: 'CONFLICT' };
+    metrics.request(conflict);
+    metrics.request({ ...conflict, seqRefused: true });
+    expect(seriesOf(await metrics.text(), 'a2a_seq_refused_total')).toEqual([
+      'a2a_seq_refused_total{action="orders.place_order",tenant="acme",principal="shop",status="REFUSED",error_code="CONFLICT"} 1',
+    ]);
+  });
+
   it('count retries and dead letters by what went wrong, and say the last use of a quota', async () => {
     const metrics = createMetrics({ process: false });
     metrics.retry({ ...labels, errorCode: 'UNAVAILABLE' });
