@@ -37,8 +37,10 @@ export function shapeReply(facts: ReplyFacts): ShapedReply {
 /** What was said into this conversation, in order, each text once. */
 function messagesOf({ sent }: ReplyFacts): string[] {
   const byWords = new Map<string, string>();
-  for (const text of sent.map((one) => spoken(one.text)))
-    if (text !== '' && !byWords.has(normalized(text))) byWords.set(normalized(text), text);
+  for (const text of sent.map((one) => spoken(one.text))) {
+    const words = normalized(text) || text;
+    if (text !== '' && !byWords.has(words)) byWords.set(words, text);
+  }
   return [...byWords.values()];
 }
 

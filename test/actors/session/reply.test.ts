@@ -66,6 +66,11 @@ describe('the reply of a run', () => {
     ['keeps a longer word', { text: 'NO_REPLYING is no word' }, 'NO_REPLYING is no word'],
     ['has what was sent, once', { text: 'Hello, Ann!', sent: sent('hello Ann') }, 'hello Ann'],
     ['has what was sent though the model is silent', { text: 'NO_REPLY', sent: sent('Hi') }, 'Hi'],
+    [
+      'has texts without words apart',
+      { text: '', sent: [...sent('?!'), ...sent('...')] },
+      '?!\n\n...',
+    ],
     ['has what was sent though there is no answer', { text: '', sent: sent('Hi') }, 'Hi'],
     [
       'has what was sent before it failed',
