@@ -32,7 +32,14 @@ const always = new Set(
     'podman kubectl npx bunx uvx pipx cmd powershell pwsh osascript ' +
     // These run what an operand, or a line of their input, says.
     'yarn pnpm bun sqlite3 psql mysql mariadb mongosh duckdb dc m4 ftp lftp gnuplot octave mail mutt ' +
-    'journalctl systemctl apt apt-get dpkg rpm install'
+    'journalctl systemctl apt apt-get dpkg rpm install pip gem bundle composer poetry pipenv uv conda ' +
+    'mamba rustup rbenv pyenv asdf mise direnv nix nix-shell lerna java dotnet ip lxc machinectl ' +
+    // These run their operands.
+    'time setarch linux32 linux64 i386 x86_64 uname26 prlimit choom uclampset coresched pipesz ' +
+    'numactl cpulimit eatmydata faketime perf valgrind hyperfine run-parts logsave ssh-agent sshpass ' +
+    'sg gosu su-exec chpst cgexec aa-exec firejail torsocks torify proxychains proxychains4 ' +
+    'dumb-init tini catatonit chronic ifne pee mispipe sem pdsh nodemon concurrently cross-env ' +
+    'cross-env-shell dotenv env-cmd pm2 npm-run-all xdg-open systemd-inhibit systemd-cat'
   ).split(' '),
 );
 
@@ -40,46 +47,101 @@ const always = new Set(
 const interpreter =
   /^(?:sh|ash|bash|rbash|dash|zsh|ksh|mksh|fish|csh|tcsh|python|pypy|node|nodejs|tsx|ts-node|perl|ruby|php|lua|luajit|tclsh|wish|r|rscript|julia|guile|ghci|jshell|irb|ipython|elixir|erl|groovy|scala|swift|osh|nu|xonsh)(?:[\d.]+m?)?$/;
 
-/**
- * Words that make a program run another one, or write where they say; long ones may be cut. Of
- * bash's own `test` and `printf`: name a variable, whose index is a command if it says so.
- */
-const words: Readonly<Record<string, RegExp | ((args: readonly string[]) => boolean)>> = {
-  test: /^-[vR]/,
-  printf: /^-v/,
-  find: /^-(?:exec|ok|delete|fprint|fls)/,
-  fd: /^(?:-\w*[xX]|--exec)/,
-  rg: /^--(?:pre|hostname-bin)/,
-  tar: /^(?:-?[a-zA-Z]*[IF]|--(?:ch|to|us|in|ne|rs|rm|i))/,
-  bsdtar: /^(?:-?[a-zA-Z]*[IF]|--(?:ch|to|us))/,
-  git: /^(?:-\w*[cCxOu]|--(?:conf|ex|git-dir|work-tree|upl|rec|op|o)|(?:bisect|submodule|filter-branch|difftool|mergetool|config|hook|daemon|send-email|instaweb|help|maintenance)$)/,
-  zip: /^(?:-\w*T|--unz|--te)/,
-  sort: /^(?:-\w*[oT]|--(?:com|o|te))/,
-  // A variable such as CC names a program.
-  make: /^(?:-\w*[fCEI]|--(?:ev|fi|ma|di|in)|[\w.-]+[:+?!]*=)/,
-  gmake: /^(?:-\w*[fCEI]|--(?:ev|fi|ma|di|in)|[\w.-]+[:+?!]*=)/,
-  curl: /^(?:-\w*[oOKTcD]|--(?:o|rem|conf|up|create|dump|cookie-j|tr|st|et|li|hsts|alt))/,
-  wget: /^(?:-\w*[OePiao]|--(?:ou|ex|use-a|po|dir|inp|app|conf|st|save|wa))/,
-  npm: npmRuns,
-  split: /^--f/,
-  deno: /^(?:-|(?:eval|repl|install)$)/,
-  go: /^(?:-|(?:generate|tool|run)$)/,
-  cargo: /^(?:--config|-C|-Z|(?:install|run)$)/,
+/** The loader of the system runs its first operand. */
+const loader = /^ld(?:-[\w-]+)?\.so(?:\.\d+)?$/;
+
+/** Words that make a program run another one, or write where they say. */
+type Row = {
+  /** without `--`; every abbreviation counts, and every option that begins with it */
+  readonly long?: readonly string[];
+  /** short options, subcommands and other operands */
+  readonly words?: RegExp;
+  /** where the order of the words counts */
+  readonly runs?: (args: readonly string[]) => boolean;
+};
+
+const names = (list: string): string[] => list.split(' ');
+
+const make: Row = {
+  long: names('eval file makefile directory include-dir'),
+  // A variable such as CC names a program; its name may hold `$(shell COMMAND)`.
+  words: /^-\w*[fCEI]|[=$]/,
+};
+const tar: Row = {
+  long: names(
+    'checkpoint-action to-command use-compress-program info-script index-file ' +
+      'new-volume-script rsh-command rmt-command',
+  ),
+  // `host:archive` starts ssh.
+  words: /^-?[a-zA-Z]*[IF]|:/,
+};
+
+const rows: Readonly<Record<string, Row>> = {
+  // Both can name a variable, whose index is a command if it says so.
+  test: { words: /^-[vR]/ },
+  printf: { words: /^-v/ },
+  find: { words: /^-(?:exec|ok|delete|fprint|fls)/ },
+  fd: { long: names('exec'), words: /^-\w*[xX]/ },
+  rg: { long: names('pre hostname-bin') },
+  tar,
+  gtar: tar,
+  bsdtar: tar,
+  git: {
+    long: names(
+      'config exec git-dir work-tree upload-pack receive-pack recurse-submodules ' +
+        'open-files-in-pager output template ext-diff',
+    ),
+    words:
+      /^(?:-\w*[cCxOu]|(?:bisect|submodule|filter-branch|difftool|mergetool|config|hook|daemon|send-email|instaweb|help|maintenance|remote-ext|merge-index|web--browse|gui|citool|svn|p4|shell)(?:--\S*)?$)/,
+  },
+  zip: { long: names('unzip-command test'), words: /^-\w*T/ },
+  sort: { long: names('compress-program output temporary-directory'), words: /^-\w*[oT]/ },
+  make,
+  gmake: make,
+  curl: {
+    long: names(
+      'output remote-name config upload-file create-dirs dump-header cookie-jar trace stderr ' +
+        'etag-save libcurl hsts alt-svc engine write-out',
+    ),
+    words: /^-\w*[oOKTcDw]/,
+  },
+  wget: {
+    long: names(
+      'output execute use-askpass post-file body-file directory-prefix input-file append-output ' +
+        'config start-pos save-cookies warc rejected-log hsts-file',
+    ),
+    words: /^-\w*[OePiao]/,
+  },
+  npm: { runs: npmRuns },
+  split: { long: names('filter') },
+  deno: { words: /^(?:-|(?:eval|repl|install|x)$)/ },
+  go: { words: /^(?:-|(?:generate|tool|run)$)/ },
+  cargo: { long: names('config'), words: /^(?:-C|-Z|(?:install|run|r)$)/ },
 };
 
 /**
  * `npm run SCRIPT` and nothing after it: further words are arguments of a program that nobody knows
- * here, and the script `env`, which every package has, runs them.
+ * here, and the script `env`, which every package has, runs them. npm completes a command that is
+ * cut off (`npm exe`), and an installed package runs scripts of its own: so other commands are
+ * granted by name.
  */
 function npmRuns(args: readonly string[]): boolean {
   const [command = '', script = '', ...more] = args;
-  if (/^(?:run|run-script|rum|urn)$/.test(command))
-    return script === 'env' || script.startsWith('-') || more.length > 0;
-  if (/^(?:test|tst|t|start|stop|restart)$/.test(command)) return script !== '';
-  return args.some((arg) => NPM_WORDS.test(arg));
+  if (args.some((arg) => arg.startsWith('-'))) return true;
+  if (/^(?:run|run-script)$/.test(command)) return script === 'env' || more.length > 0;
+  if (/^(?:test|start|stop|restart|ci|install|rebuild)$/.test(command)) return script !== '';
+  return !/^(?:|\*|ls|list|view|info|outdated|why|explain|audit|fund|ping|root|search)$/.test(
+    command,
+  );
 }
-const NPM_WORDS =
-  /^(?:-|(?:exec|x|explore|config|c|set|init|create|innit|edit|pkg|run|rum|urn|test|tst|t)$)/;
+
+function rowForbids({ long = [], words, runs }: Row, args: readonly string[]): boolean {
+  const isLong = (arg: string): boolean => {
+    const [name = ''] = /^--(.[^=]*)/s.exec(arg)?.slice(1) ?? [];
+    return name !== '' && long.some((one) => one.startsWith(name) || name.startsWith(one));
+  };
+  return (runs?.(args) ?? false) || args.some((arg) => isLong(arg) || words?.test(arg) === true);
+}
 
 /** Looked through: none of their options runs a program. */
 const harmless = new Set(
@@ -92,6 +154,13 @@ const harmless = new Set(
 );
 
 const baseName = (program: string): string => program.slice(program.lastIndexOf('/') + 1);
+
+/** Without a version or a variant, too: `pip3.11` is pip, `vim.basic` is vim. */
+const namesOf = (name: string): string[] => [
+  name,
+  name.replace(/\.[a-z]+$/, ''),
+  name.replace(/-?\d[\d.]*$/, ''),
+];
 
 /** No pattern may match it. */
 export const isNeverMatched = (program: string): boolean => never.has(program);
@@ -106,11 +175,10 @@ export const needsExactPattern = (
   isOpen = false,
 ): boolean => {
   const name = baseName(program).toLowerCase();
-  if (always.has(name)) return true;
+  if (namesOf(name).some((one) => always.has(one)) || loader.test(name)) return true;
   if (interpreter.test(name)) return isOpen || /^(?:$|[-+])/.test(args[0] ?? '');
-  const runs = Object.hasOwn(words, name) ? words[name] : undefined;
-  if (runs === undefined) return false;
-  return isOpen || (runs instanceof RegExp ? args.some((arg) => runs.test(arg)) : runs(args));
+  const row = Object.hasOwn(rows, name) ? rows[name] : undefined;
+  return row !== undefined && (isOpen || rowForbids(row, args));
 };
 
 /**
@@ -119,6 +187,6 @@ export const needsExactPattern = (
  */
 export const mayStandFor = (program: string, free: readonly string[], isOpen: boolean): boolean => {
   const name = baseName(program).toLowerCase();
-  if (harmless.has(name) || Object.hasOwn(words, name) || interpreter.test(name)) return true;
+  if (harmless.has(name) || Object.hasOwn(rows, name) || interpreter.test(name)) return true;
   return !isOpen && !free.some((word) => /^[-+@]/.test(word));
 };
