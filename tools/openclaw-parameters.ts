@@ -40,6 +40,6 @@ export const parameterSection = (): string =>
     ...HEAD,
     ...rowsOf('x-no-effect'),
     '',
-    'Params of `agents.*`, `config.*`, `models.*`, `skills.*`, `tools.*` and of status methods are ' +
-      'open: newer clients send hints there, and unknown ones are ignored.',
+    'Params of `agents.*`, `config.*`, `models.*`, `skills.*`, `tools.*`, `commands.list` and of ' +
+      'status methods are open: newer clients send hints there, and unknown ones are ignored.',
   ].join('\n');

@@ -20,6 +20,15 @@ export const agentOf = (sessionKey: string): string | undefined => {
   return parts.type === 'other' ? undefined : parts.agentId;
 };
 
+/** @throws TroupeError INVALID_ARGUMENT when a client names another agent than the session's */
+export const refuseOtherAgent = (ofSession: string, agentId: string | undefined): void => {
+  if (agentId === undefined || agentId === ofSession) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the session key is of agent "${ofSession}", but agentId is "${agentId.slice(0, 80)}": leave one of them out`,
+  );
+};
+
 /**
  * The full key. `main` means the main session, and another short key `k` the session
  * `agent:<agentId>:k`.
@@ -44,12 +53,7 @@ export const fullSessionKey = (
       details: { code: 'UNKNOWN_AGENT_ID' },
     });
   }
-  if (inKey !== undefined && inKey !== agentId) {
-    throw new TroupeError(
-      'INVALID_ARGUMENT',
-      `the session key is of agent "${inKey}", but agentId is "${agentId}": leave one of them out`,
-    );
-  }
+  if (inKey !== undefined) refuseOtherAgent(inKey, agentId);
   if (key === '' || key === 'main') return { sessionKey: mainSessionKey(names, agentId), agentId };
   return { sessionKey: inKey === undefined ? keys.main(agentId, key) : key, agentId };
 };

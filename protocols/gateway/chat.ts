@@ -226,7 +226,10 @@ export const ChatStartupParams = Type.Object(
 export type ChatStartupParams = Static<typeof ChatStartupParams>;
 
 export const ChatMetadataParams = Type.Object(
-  { agentId: Optional(NonEmpty), sessionKey: Optional(NonEmpty) },
+  {
+    agentId: NoEffect(NonEmpty, 'commands and models are the same for every agent'),
+    sessionKey: NoEffect(NonEmpty, 'commands and models are the same for every session'),
+  },
   closed,
 );
 export type ChatMetadataParams = Static<typeof ChatMetadataParams>;

@@ -5,7 +5,16 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { MethodArea } from './method.ts';
-import { AnyObject, Count, NonEmpty, Nullable, Optional, Text } from './shapes.ts';
+import {
+  AnyObject,
+  Count,
+  NoEffect,
+  NonEmpty,
+  Nullable,
+  Optional,
+  Text,
+  Unsupported,
+} from './shapes.ts';
 
 /** Tokens, and US dollars. What is not counted apart is 0. */
 const Totals = Type.Object({
@@ -24,15 +33,25 @@ const Totals = Type.Object({
 export type UsageTotals = Static<typeof Totals>;
 
 /** Days as `YYYY-MM-DD`, both counted; default the last 30. */
-export const UsageParams = Type.Object({
-  key: Optional(NonEmpty),
+const UsageDays = {
   agentId: Optional(NonEmpty),
   startDate: Optional(Text),
   endDate: Optional(Text),
   days: Optional(Count),
-  limit: Optional(Type.Integer({ minimum: 1 })),
+};
+const Limit = Type.Integer({ minimum: 1 });
+export const SessionsUsageParams = Type.Object({
+  ...UsageDays,
+  key: Optional(NonEmpty),
+  limit: Optional(Limit),
 });
-export type UsageParams = Static<typeof UsageParams>;
+export type SessionsUsageParams = Static<typeof SessionsUsageParams>;
+export const UsageCostParams = Type.Object({
+  ...UsageDays,
+  key: Unsupported(NonEmpty, 'sums are per agent and day: use sessions.usage'),
+  limit: NoEffect(Limit, 'today is the only entry'),
+});
+export type UsageCostParams = Static<typeof UsageCostParams>;
 
 const SessionUsageRow = Type.Object({
   key: NonEmpty,
@@ -62,7 +81,7 @@ export const usageMethods = {
   },
   /** By day: today is known. */
   'usage.cost': {
-    params: UsageParams,
+    params: UsageCostParams,
     result: Type.Object({
       updatedAt: Count,
       days: Count,
@@ -71,5 +90,9 @@ export const usageMethods = {
     }),
     scope: 'operator.read',
   },
-  'sessions.usage': { params: UsageParams, result: SessionsUsageResult, scope: 'operator.read' },
+  'sessions.usage': {
+    params: SessionsUsageParams,
+    result: SessionsUsageResult,
+    scope: 'operator.read',
+  },
 } as const satisfies MethodArea;

@@ -29,8 +29,10 @@ const agent = async (request: Request, params: AgentParams): Promise<typeof ANSW
   const { sessionKey, agentId } = sessionFor(request.door, params);
   if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
   // A repeat gets the first answer, also after a reset.
-  if (request.door.runs.row(params.idempotencyKey) === undefined)
+  if (request.door.runs.row(params.idempotencyKey) === undefined) {
     refuseStale(request.door, sessionKey, params.expectedExistingSessionId);
+    if (params.sessionKey) refuseStale(request.door, sessionKey, params.sessionId || undefined);
+  }
   const { idempotencyKey, message: text, attachments } = params;
   const written = { runId: idempotencyKey, sessionKey, agentId, text };
   const command = commandOf(request, written, attachments);

@@ -14,9 +14,10 @@ import type { SessionEntry } from '../../../protocols/session.ts';
 import { HISTORY_TEXT_CHARACTERS_MAX, STARTUP_BYTES } from '../limits.ts';
 import { isMessage } from '../message-counts.ts';
 import { messageOf } from '../transcript.ts';
-import { chatHistory, sessionOf } from './chat.ts';
+import { chatHistory } from './chat.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
+import { sessionNamed } from './session-row.ts';
 import { ask } from './session-settings.ts';
 import { commandsList } from './setup.ts';
 
@@ -36,7 +37,7 @@ const chatMessageGet = async (
   { door }: Request,
   params: ChatMessageGetParams,
 ): Promise<ChatMessageGetResult> => {
-  const { sessionKey } = sessionOf(door, params);
+  const { sessionKey } = sessionNamed(door, params);
   const position = Number(params.messageId);
   if (!Number.isSafeInteger(position) || position < 1) {
     return { ok: false, unavailableReason: 'not_found' };
@@ -53,7 +54,7 @@ const chatMessageGet = async (
 /** `messageId` is its place in the transcript. */
 const chatInject = async (request: Request, params: ChatInjectParams) => {
   const { door } = request;
-  const { sessionKey } = sessionOf(door, params);
+  const { sessionKey } = sessionNamed(door, params);
   const { message: text, label } = params;
   await ask(request, sessionKey, {
     type: 'session.inject',

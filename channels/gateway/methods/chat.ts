@@ -19,6 +19,7 @@ import { readMessages } from '../transcript.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
 import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
+import { sessionNamed, sessionRow } from './session-row.ts';
 
 /** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
 const chatSend = async (request: Request, params: ChatSendParams) => {
@@ -56,7 +57,7 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
   const { door } = request;
   // Cursors are not kept: the client reads everything again.
   if (params.cursor !== undefined) return { kind: 'reset' };
-  const { sessionKey, agentId } = sessionOf(door, params);
+  const { sessionKey, agentId } = sessionNamed(door, params);
   const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
   const read = await readMessages(door, sessionKey, { limit, offset, maxChars });
   const { total } = read;
@@ -115,16 +116,6 @@ const infoOf = (door: Door, key: string, agentId: string, row: SessionRow | unde
         ...modelParts(door.names.agents.find(({ id }) => id === agentId)?.model),
       };
 
-/** A session that is there may be of an agent that nobody configured: of a subagent. */
-export const sessionOf = (
-  door: Door,
-  params: { readonly sessionKey: string; readonly agentId?: string },
-): { readonly sessionKey: string; readonly agentId: string } =>
-  sessionRow(door, params.sessionKey) ?? fullSessionKey(door.names, params);
-
-const sessionRow = ({ system, tenant }: Door, sessionKey: string) =>
-  system.index.get<SessionRow>('sessions', tenant, sessionKey);
-
 const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
   if (row?.status !== 'running' || row.runId === undefined) return {};
   const live = runs.liveRun(row.runId);
@@ -140,7 +131,7 @@ const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
 
 const chatAbort = async (request: Request, params: ChatAbortParams): Promise<ChatAbortResult> => {
   const { door } = request;
-  const { sessionKey } = sessionOf(door, params);
+  const { sessionKey } = sessionNamed(door, params);
   // A message would create the session.
   if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
   const runIds = await abortRuns(request, sessionKey, params.runId);

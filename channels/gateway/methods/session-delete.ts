@@ -2,19 +2,17 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionsDeleteParams } from '../../../protocols/gateway/index.ts';
 import type { SessionClose, SessionRow } from '../../../protocols/session.ts';
-import { fullSessionKey, mainSessionKey } from '../session-key.ts';
+import { mainSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
+import { sessionNamed } from './session-row.ts';
 import { ask, keyOf } from './session-settings.ts';
 
 /** The transcript stays: whoever has its key reads it with `chat.history`. */
 const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
-  const { names, system, tenant } = request.door;
-  const named = keyOf(params);
-  // Agents that were made up for a task are not among the names, their sessions are there.
-  const { sessionKey: key, agentId } =
-    system.index.get<SessionRow>('sessions', tenant, named.sessionKey) ??
-    fullSessionKey(names, named);
+  const { door } = request;
+  const { names, system, tenant } = door;
+  const { sessionKey: key, agentId } = sessionNamed(door, keyOf(params));
   if (key === mainSessionKey(names, agentId)) {
     throw new TroupeError(
       'INVALID_ARGUMENT',

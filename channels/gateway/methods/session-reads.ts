@@ -40,6 +40,8 @@ const sessionsDescribe = ({ door }: Request, params: SessionsDescribeParams) => 
 const sessionsGet = async ({ door }: Request, params: SessionsGetParams) => {
   const key = params.key ?? params.sessionKey;
   if (key === undefined) throw new TroupeError('INVALID_ARGUMENT', '/key is missing');
+  if (params.sessionKey !== undefined && params.sessionKey !== key)
+    throw new TroupeError('INVALID_ARGUMENT', '/sessionKey: /key names another session');
   const row = sessionRow(door, key, params.agentId);
   if (row === undefined) return { messages: [] };
   const { messages } = await readMessages(door, row.sessionKey, {

@@ -2,24 +2,36 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { Door } from '../door.ts';
-import { fullSessionKey } from '../session-key.ts';
+import { fullSessionKey, refuseOtherAgent } from '../session-key.ts';
 
 /**
  * undefined: nobody has written to it. One that is there may be of an agent that nobody configured:
  * of a subagent.
- * @throws TroupeError INVALID_ARGUMENT when the key names none that could be
+ * @throws TroupeError INVALID_ARGUMENT when the key names none that could be, or a session of
+ *   another agent than `agentId`
  */
 export const sessionRow = (
   { system, tenant, names }: Pick<Door, 'system' | 'tenant' | 'names'>,
   key: string,
   agentId?: string,
-): SessionRow | undefined =>
-  system.index.get<SessionRow>('sessions', tenant, key) ??
-  system.index.get<SessionRow>(
-    'sessions',
-    tenant,
-    fullSessionKey(names, { sessionKey: key, agentId }).sessionKey,
-  );
+): SessionRow | undefined => {
+  const rowOf = (fullKey: string) => system.index.get<SessionRow>('sessions', tenant, fullKey);
+  const row = rowOf(key);
+  if (row === undefined)
+    return rowOf(fullSessionKey(names, { sessionKey: key, agentId }).sessionKey);
+  refuseOtherAgent(row.agentId, agentId);
+  return row;
+};
+
+/**
+ * The session that a client names, which may be of an agent that nobody configured.
+ * @throws TroupeError as `sessionRow`
+ */
+export const sessionNamed = (
+  door: Door,
+  params: { readonly sessionKey: string; readonly agentId?: string },
+): { readonly sessionKey: string; readonly agentId: string } =>
+  sessionRow(door, params.sessionKey, params.agentId) ?? fullSessionKey(door.names, params);
 
 /** @throws TroupeError CONFLICT when the session has another id than a client expects */
 export const refuseStale = (door: Door, key: string, expected: string | undefined): void => {

@@ -20,7 +20,7 @@ import { modelNow } from '../model-now.ts';
 import { fullSessionKey } from '../session-key.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
-import { refuseStale, sessionRow } from './session-row.ts';
+import { refuseStale, sessionNamed } from './session-row.ts';
 import { SESSIONS_PATH } from './sessions.ts';
 
 const sessionsReset = async (request: Request, params: SessionsResetParams) => {
@@ -51,9 +51,7 @@ const sessionsCompact = async (request: Request, params: SessionsCompactParams) 
 };
 
 const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
-  const { sessionKey: key } =
-    sessionRow(request.door, params.key, params.agentId) ??
-    fullSessionKey(request.door.names, keyOf(params));
+  const { sessionKey: key } = sessionNamed(request.door, keyOf(params));
   refuseStale(request.door, key, params.expectedSessionId);
   const { archived, pinned, category } = params;
   const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;

@@ -25,7 +25,7 @@ import { abortRuns } from './chat.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 import { accept, refuseEmpty, wishesOf } from './run.ts';
-import { sessionRow } from './session-row.ts';
+import { sessionNamed, sessionRow } from './session-row.ts';
 import { ask } from './session-settings.ts';
 
 /** The same idempotency key makes the same session, and gives it the same first message. */
@@ -34,6 +34,7 @@ const sessionsCreate = async (
   params: SessionsCreateParams,
 ): Promise<SessionsCreateResult> => {
   const { door } = request;
+  refuseLeftOut(params);
   const { label = params.displayName, category, model, thinkingLevel } = params;
   const agentId = params.agentId ?? agentOfParent(request, params.parentSessionKey);
   const name = params.idempotencyKey ?? randomUUID();
@@ -66,6 +67,15 @@ const sessionsCreate = async (
     ...(attachments === undefined ? {} : { attachments }),
   });
   return { ...made, entry: settings, runStarted: true, runId };
+};
+
+/** @throws TroupeError INVALID_ARGUMENT for what the first message would leave out */
+const refuseLeftOut = ({ message, task, attachments = [] }: SessionsCreateParams): void => {
+  if (message !== undefined && task !== undefined && message !== task)
+    throw new TroupeError('INVALID_ARGUMENT', '/task: the first message is /message already');
+  const text = message ?? task ?? '';
+  if (attachments.length > 0 && text.trim() === '')
+    throw new TroupeError('INVALID_ARGUMENT', '/attachments go with a /message: write one');
 };
 
 /** A session that begins from another is of the same agent. */
@@ -151,8 +161,7 @@ const keyIn = (
   { door }: Request,
   { key, agentId }: SessionsMessagesUnsubscribeParams,
 ): { readonly sessionKey: string; readonly agentId: string } =>
-  sessionRow(door, key, agentId) ??
-  fullSessionKey(door.names, { sessionKey: key, ...(agentId === undefined ? {} : { agentId }) });
+  sessionNamed(door, { sessionKey: key, ...(agentId === undefined ? {} : { agentId }) });
 
 /**
  * Questions of the session that wait, as `session.approval` would have told them: to who may answer

@@ -3,9 +3,11 @@
  * session's life and of an agent's day are all there is (protocols/gateway/usage.ts).
  */
 import type { AgentRow } from '../../../protocols/agent.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
 import type {
+  SessionsUsageParams,
   SessionsUsageResult,
-  UsageParams,
+  UsageCostParams,
   UsageTotals,
 } from '../../../protocols/gateway/index.ts';
 import type { SessionRow, Usage } from '../../../protocols/session.ts';
@@ -52,16 +54,28 @@ const sum = (all: Iterable<UsageTotals>): UsageTotals => {
 
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The first and the last day that are asked for (UTC). */
-const daysOf = (request: Request, { startDate, endDate, days = DAYS }: UsageParams) => {
+/**
+ * The first and the last day that are asked for (UTC).
+ * @throws TroupeError INVALID_ARGUMENT for a text that is no day
+ */
+const daysOf = (request: Request, params: UsageCostParams) => {
+  const { days = DAYS } = params;
   const now = request.door.clock.wallMs();
-  const isDay = (text: string | undefined): text is string => /^\d{4}-\d\d-\d\d$/.test(text ?? '');
-  const last = isDay(endDate) ? endDate : dayOf(now);
   const first = dayOf(now - (Math.min(Math.max(days, 1), 3_650) - 1) * DAY_MS);
-  return { first: isDay(startDate) ? startDate : first, last };
+  return {
+    first: givenDay('/startDate', params.startDate) ?? first,
+    last: givenDay('/endDate', params.endDate) ?? dayOf(now),
+  };
 };
 
-const sessionsUsage = (request: Request, params: UsageParams): SessionsUsageResult => {
+const givenDay = (path: string, text: string | undefined): string | undefined => {
+  if (!text) return undefined;
+  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(ms) && dayOf(ms) === text) return text;
+  throw new TroupeError('INVALID_ARGUMENT', `${path} is no day: write YYYY-MM-DD`);
+};
+
+const sessionsUsage = (request: Request, params: SessionsUsageParams): SessionsUsageResult => {
   const { first, last } = daysOf(request, params);
   const fits = ({ sessionKey, agentId, updatedAt }: SessionRow) =>
     (params.key === undefined || params.key === sessionKey) &&
@@ -125,7 +139,7 @@ const aggregatesOf = (rows: readonly SessionRow[]) => {
   };
 };
 
-const usageCost = (request: Request, params: UsageParams) => {
+const usageCost = (request: Request, params: UsageCostParams) => {
   const { door } = request;
   const now = door.clock.wallMs();
   const { first, last } = daysOf(request, params);
