@@ -138,7 +138,7 @@ export class Stage {
   /** Starts it and answers the task's id. */
   async start(action: string, payload: Record<string, unknown>, key: string): Promise<string> {
     const [taskId, submit] = this.#submit(action, payload, key);
-    const options = { principal: ADA, timeoutMs: 20_000 };
+    const options = { principal: ADA, repeatable: true, timeoutMs: 20_000 } as const;
     resultOf(await this.system.ask(taskAddress(TENANT, taskId), submit, options));
     return taskId;
   }
@@ -150,7 +150,7 @@ export class Stage {
       await this.system.ask(
         taskAddress(TENANT, taskId),
         { ...submit, answer: 'done' },
-        { principal: ADA, timeoutMs: 110_000 },
+        { principal: ADA, repeatable: true, timeoutMs: 110_000 },
       ),
     );
   }
