@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createModelCatalog } from '../actors/agent/models/catalog.ts';
+import { NO_SECRETS } from '../actors/agent/tools/secret-mask.ts';
 import { sessionsListTool } from '../actors/agent/tools/sessions-list.ts';
 import type { ToolContext } from '../actors/agent/tools/tool.ts';
 import { talkRulesOf } from '../compose/talk-rules.ts';
@@ -103,6 +104,7 @@ function contextOn(state: State): ToolContext {
     talk: { ...talkRulesOf(config), enabled: true },
     installed: [],
     env: {},
+    secrets: NO_SECRETS,
   };
 }
 

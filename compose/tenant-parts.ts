@@ -12,6 +12,7 @@ import type { AgentServices, TenantServices } from '../actors/agent/services.ts'
 import { builtInTools } from '../actors/agent/tools/built-in.ts';
 import { createReadingTools } from '../actors/agent/tools/reading-tools.ts';
 import { createToolRegistry } from '../actors/agent/tools/registry.ts';
+import { createSecretMask } from '../actors/agent/tools/secret-mask.ts';
 import type { SessionFacts } from '../actors/agent/tools/session-status.ts';
 import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
@@ -26,6 +27,7 @@ import {
 import { systemClock } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
 import { hostToolsOf } from './host-tools.ts';
+import { knownSecrets } from './known-secrets.ts';
 import { nodeToolsOf } from './node-tools.ts';
 import { skillsFolderOf } from './skills.ts';
 import { keysFromEnvironment } from './start-rules.ts';
@@ -47,7 +49,8 @@ export type PartsOptions = {
 };
 
 export function installationParts(config: Config, options: PartsOptions): TenantParts {
-  return partsOf(config, catalogOf(config), options);
+  const secrets = createSecretMask(knownSecrets(config, process.env));
+  return partsOf(config, { catalog: catalogOf(config), secrets }, options);
 }
 
 /** Of each tenant that has sections of its own. */
@@ -60,7 +63,7 @@ export function tenantParts(
     const own = tenantConfig(config, tenant);
     const hasModels = ownSections(config, tenant).includes('models');
     const catalog = hasModels ? catalogOf(own, tenant) : shared.services.catalog;
-    return partsOf(own, catalog, options);
+    return partsOf(own, { catalog, secrets: shared.services.secrets }, options);
   };
   return new Map(tenantsWithOwn(config).map((tenant) => [tenant, parts(tenant)]));
 }
@@ -85,7 +88,7 @@ export async function closeTools(all: readonly TenantParts[]): Promise<void> {
 
 function partsOf(
   config: Config,
-  catalog: ModelCatalog,
+  { catalog, secrets }: Pick<TenantServices, 'catalog' | 'secrets'>,
   { clustered, ownTools }: PartsOptions,
 ): TenantParts {
   const agents = resolveAgents(config);
@@ -104,6 +107,7 @@ function partsOf(
     talk: talkRulesOf(config),
     skillsFolder: skillsFolderOf(config),
     skillsEnv: config.skills.env,
+    secrets,
   };
   return { config, agents, fallbackModel: catalog.defaultModel(), services };
 }

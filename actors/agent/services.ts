@@ -11,6 +11,7 @@ import type { ModelCatalog } from './models/catalog.ts';
 import type { TalkRules } from './policy/talk.ts';
 import type { SkillSettings } from './prompt/agent-files.ts';
 import type { ToolRegistry } from './tools/registry.ts';
+import type { SecretMask } from './tools/secret-mask.ts';
 import type { ToolSystem } from './tools/tool.ts';
 
 /** What is made from the configuration of one tenant. */
@@ -20,6 +21,8 @@ export type TenantServices = SkillSettings & {
   readonly hooks: Hooks;
   /** What agents may do with each other's sessions. */
   readonly talk: TalkRules;
+  /** Masks secret values in what tools return. */
+  readonly secrets: SecretMask;
 };
 
 export type AgentServices = TenantServices & {

@@ -11,6 +11,7 @@ import { Type } from '@sinclair/typebox';
 import { createHooks } from '../../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../../actors/agent/models/catalog.ts';
 import { defineTool, type Tool } from '../../actors/agent/tools/tool.ts';
+import { NO_SECRETS } from '../../actors/agent/tools/secret-mask.ts';
 import { createToolRegistry } from '../../actors/agent/tools/registry.ts';
 import {
   type AgentServices,
@@ -81,6 +82,7 @@ const services: AgentServices = {
     { clock: systemClock, offlineTokensPerSecond: 60 },
   ),
   tools: createToolRegistry(tools),
+  secrets: NO_SECRETS,
   hooks,
   talk: NO_TALK,
   ask: (to, event, options = {}) =>

@@ -107,6 +107,10 @@ const builtIn = {
   string,
   { api: ModelApi; url: string; variables: readonly string[]; models: readonly ModelInfo[] }
 >;
+/** Variables of the environment that hold keys of providers. */
+export const builtInKeyVariables: readonly string[] = Object.values(builtIn).flatMap(
+  ({ variables }) => variables,
+);
 type BuiltInId = keyof typeof builtIn;
 const builtInIds = Object.keys(builtIn) as BuiltInId[];
 const isBuiltIn = (id: string): id is BuiltInId => Object.hasOwn(builtIn, id);

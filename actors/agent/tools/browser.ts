@@ -14,6 +14,7 @@ import { Browsers, type BrowsersOptions, NAVIGATION_MS } from './browsers.ts';
 import { checkedUrl } from './net/addresses.ts';
 import { fromOutside } from './net/outside.ts';
 import { defineTool, type Tool, type ToolResult } from './tool.ts';
+import type { SecretMask } from './secret-mask.ts';
 
 export type BrowserToolOptions = Omit<BrowsersOptions, 'executable'> & {
   /** undefined: there is none */
@@ -76,7 +77,7 @@ export function browserTool(options: BrowserToolOptions): Tool {
       executable === undefined
         ? 'no Chromium was found: install one (`apt-get install chromium`) or name it in `tools.browser.executable`'
         : undefined,
-    async run(args, { tenant, sessionKey, signal }) {
+    async run(args, { tenant, sessionKey, signal, secrets }) {
       const key = JSON.stringify([tenant, sessionKey]);
       if (!browsers) return failure('there is no browser on this machine');
       if (args.action === 'close') {
@@ -84,7 +85,9 @@ export function browserTool(options: BrowserToolOptions): Tool {
         return { text: was ? 'The page is closed.' : 'No page was open.' };
       }
       try {
-        return await browsers.with(key, signal, (page, open) => act(args, { page, open, options }));
+        return await browsers.with(key, signal, (page, open) =>
+          act(args, { page, open, options, secrets }),
+        );
       } catch (error) {
         if (signal.aborted) throw new TroupeError('CANCELLED', 'the call is not wanted any more');
         return failure(told(error, allowPrivate));
@@ -108,32 +111,36 @@ type Place = {
   readonly page: Page | undefined;
   readonly open: () => Promise<Page>;
   readonly options: BrowserToolOptions;
+  readonly secrets: SecretMask;
 };
 
-async function act(args: Arguments, { page: known, open, options }: Place): Promise<ToolResult> {
+async function act(
+  args: Arguments,
+  { page: known, open, options, secrets }: Place,
+): Promise<ToolResult> {
   const { action, url, where, ref, text, submit = false } = args;
   if (action === 'open') {
     if (url === undefined) return failure('open needs a `url`');
     const target = checkedUrl(url, options.allowPrivate);
     const page = await open();
     await page.goto(target.href, { waitUntil: 'domcontentloaded', timeout: NAVIGATION_MS });
-    return seen(page);
+    return seen(page, secrets);
   }
   if (!known) return failure('no page is open: call browser with action open and a url first');
   switch (action) {
     case 'navigate':
       if (where === undefined) return failure('navigate needs `where`: back, forward or reload');
       await gone(known, where);
-      return seen(known);
+      return seen(known, secrets);
     case 'click':
       if (ref === undefined) return failure('click needs a `ref` of the newest snapshot');
       await known.locator(`aria-ref=${ref}`).click();
-      return seen(known.context().pages().at(-1) ?? known);
+      return seen(known.context().pages().at(-1) ?? known, secrets);
     case 'type':
       if (ref === undefined || text === undefined) return failure('type needs `ref` and `text`');
       await known.locator(`aria-ref=${ref}`).fill(text);
       if (submit) await known.locator(`aria-ref=${ref}`).press('Enter');
-      return seen(known);
+      return seen(known, secrets);
     case 'screenshot':
       return screenshot(known);
     case 'evaluate':
@@ -141,7 +148,7 @@ async function act(args: Arguments, { page: known, open, options }: Place): Prom
         ? evaluated(known, text ?? '')
         : failure('evaluate is turned off (`tools.browser.evaluate`)');
     default:
-      return seen(known);
+      return seen(known, secrets);
   }
 }
 
@@ -152,11 +159,11 @@ const gone = async (page: Page, where: 'back' | 'forward' | 'reload'): Promise<u
 };
 
 /** What the page shows, once it has settled or some seconds have passed. */
-async function seen(page: Page): Promise<ToolResult> {
+async function seen(page: Page, secrets: SecretMask): Promise<ToolResult> {
   await page.waitForLoadState('load', { timeout: SETTLE_MS }).catch(() => {});
-  const tree = await page.ariaSnapshot({ mode: 'ai' });
+  const tree = secrets.text(await page.ariaSnapshot({ mode: 'ai' }));
   const cut = tree.length > SNAPSHOT_CHARACTERS_MAX;
-  const title = (await page.title()).slice(0, 300);
+  const title = secrets.text(await page.title()).slice(0, 300);
   const lines = [
     `Title: ${title}`,
     cut ? `${tree.slice(0, SNAPSHOT_CHARACTERS_MAX)}\n[cut: the page shows more]` : tree,

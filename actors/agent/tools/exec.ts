@@ -132,7 +132,7 @@ class ExecCall {
     const running = await boundary.run(command).catch(refusedWithoutSandbox);
     const tell = (stream: 0 | 1, chunk: Buffer) => told.add(stream, chunk);
     let telling = true;
-    const started = keep(this.#args.command, running, (stream, chunk) => {
+    const started = keep(this.#args.command, running, this.#context.secrets, (stream, chunk) => {
       if (telling) tell(stream, chunk);
     });
     try {

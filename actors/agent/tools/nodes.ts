@@ -21,6 +21,7 @@ import {
 import { schemaComplaint } from '../../../runtime/index.ts';
 import { fromOutside } from './net/outside.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from './tool.ts';
+import type { SecretMask } from './secret-mask.ts';
 
 export type NodeToolsOptions = {
   /** text of a file of the tenant, by its SHA-256: a device's long answer */
@@ -179,7 +180,7 @@ type Wish = {
 const invoke = async (
   row: DeviceRow,
   { command, params, timeoutMs }: Wish,
-  { system, tenant, idempotencyKey, sessionKey }: ToolContext,
+  { system, tenant, idempotencyKey, sessionKey, secrets }: ToolContext,
   { file }: NodeToolsOptions,
 ): Promise<ToolResult> => {
   const schema = row.node?.surface.commands.find(({ name }) => name === command)?.params;
@@ -202,7 +203,8 @@ const invoke = async (
     return failure(`${command} was not done: ${message}.${outcome}`);
   }
   const { payload } = answer.result as InvocationDone;
-  return shown(`${command} of ${nameOf(row)}`, await textOf(payload, tenant, file));
+  const text = await textOf(payload, tenant, file);
+  return shown(`${command} of ${nameOf(row)}`, text, secrets);
 };
 
 const textOf = (
@@ -215,13 +217,14 @@ const textOf = (
 };
 
 /** A picture comes as one, its base64 is not told beside. */
-const shown = (what: string, text: string): ToolResult => {
-  const value = JSON.parse(text) as unknown;
+const shown = (what: string, json: string, secrets: SecretMask): ToolResult => {
+  const value = JSON.parse(json) as unknown;
   const image = imageIn(value);
   if (image !== undefined) {
     const { base64: _, ...rest } = value as Record<string, unknown>;
     return { text: fromOutside(what, JSON.stringify(rest)), images: [image] };
   }
+  const text = secrets.text(json);
   const cut =
     text.length > ANSWER_CHARACTERS_MAX
       ? `${text.slice(0, ANSWER_CHARACTERS_MAX)}\n[${text.length - ANSWER_CHARACTERS_MAX} characters are left out]`

@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import type { CommandEnd, RunningCommand } from '../sandbox/boundary.ts';
 import { KeptOutput } from './kept-output.ts';
+import type { SecretMask } from './secret-mask.ts';
 import type { ToolContext } from './tool.ts';
 
 /** At once, of one session. */
@@ -51,21 +52,30 @@ export type StartedCommand = Pick<BackgroundProcess, 'command' | 'output' | 'run
  */
 const DRAIN_MS = 1_000;
 
-/** Keeps the output of `running`; `tell` sees it as it comes. */
+/** Keeps the output of `running`, with secret values masked; `tell` sees it as it comes. */
 export function keep(
   command: string,
   running: RunningCommand,
+  secrets: SecretMask,
   tell: (stream: 0 | 1, chunk: Buffer) => void,
 ): StartedCommand {
   const output = new KeptOutput(OUTPUT_BYTES_MAX);
   const streams = [running.stdout, running.stderr] as const;
   const drained = streams.map((stream, index) => {
-    stream.on('data', (chunk: Buffer) => {
+    const mask = secrets.byteStream();
+    const add = (chunk: Buffer) => {
+      if (chunk.length === 0) return;
       output.add(chunk);
       tell(index === 0 ? 0 : 1, chunk);
-    });
+    };
+    stream.on('data', (chunk: Buffer) => add(mask.add(chunk)));
     stream.on('error', () => {});
-    return new Promise((resolve) => stream.once('close', resolve));
+    return new Promise<void>((resolve) =>
+      stream.once('close', () => {
+        add(mask.end());
+        resolve();
+      }),
+    );
   });
   const done = running.end.then(async (end) => {
     const timer = setTimeout(() => streams.forEach((stream) => stream.destroy()), DRAIN_MS);

@@ -60,7 +60,8 @@ export const createReadTool = (skillsFolder?: string): Tool =>
         const bytes = await contentOf(await openToRead(root, at), at.shown);
         const image = imageTypeOf(bytes);
         if (image) return seen(image, bytes, at.shown);
-        return { text: linesOf(textOf(bytes, at.shown), offset, limit) };
+        const text = context.secrets.text(textOf(bytes, at.shown));
+        return { text: linesOf(text, offset, limit) };
       }),
   });
 

@@ -5,7 +5,8 @@
  *  1. A tool never sees arguments that its schema refuses.
  *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as
  *     an exception: the run goes on.
- *  3. No result is longer than `resultBytesMax`, the tool's own where it has one, nor has more or
+ *  3. No text of a result holds a secret value that the installation knows.
+ *  4. No result is longer than `resultBytesMax`, the tool's own where it has one, nor has more or
  *     larger images than a message may.
  */
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
@@ -69,7 +70,9 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
       const tool = byName.get(name);
       const fault = check(name, args);
       if (!tool || fault) return { text: fault ?? unknownTool(name, tools), isError: true };
-      return bounded(await tool.run(args, context), tool.resultBytesMax);
+      const result = await tool.run(args, context);
+      const text = context.secrets.text(result.text);
+      return bounded({ ...result, text }, tool.resultBytesMax);
     },
     async close() {
       await Promise.all(tools.map(async (each) => each.close?.()));

@@ -12,6 +12,7 @@ import type { Message } from '../../../protocols/statechart.ts';
 import type { AskAnswer, Index, TranscriptReader } from '../../../runtime/index.ts';
 import type { ModelCatalog } from '../models/catalog.ts';
 import type { TalkRules } from '../policy/talk.ts';
+import type { SecretMask } from './secret-mask.ts';
 
 /**
  * What another run of the same call does: `repeatable` = nothing; `keyed` = nothing, if the
@@ -55,6 +56,11 @@ export type ToolContext = {
   readonly given?: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   /** Values that skills put into the environment of commands (AL5). Names only in logs. */
   readonly env: Readonly<Record<string, string>>;
+  /**
+   * Replaces known secret values. The registry masks every result; a tool that cuts a text masks it
+   * before the cut, which could leave a part of a value.
+   */
+  readonly secrets: SecretMask;
 };
 
 /** What a call may touch. */

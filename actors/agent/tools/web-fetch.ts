@@ -75,10 +75,14 @@ export function webFetchTool(options: WebFetchOptions): Tool {
     class: 'repeatable',
     parallel: true,
     timeoutMs: 60_000,
-    async run({ url, from = 0, characters = CHARACTERS_DEFAULT }, { signal }: ToolContext) {
+    async run(
+      { url, from = 0, characters = CHARACTERS_DEFAULT },
+      { signal, secrets }: ToolContext,
+    ) {
       try {
         const page = await pageOf(url, signal);
-        return typeof page === 'string' ? failure(page) : shown(page, from, characters);
+        if (typeof page === 'string') return failure(page);
+        return shown({ ...page, text: secrets.text(page.text) }, from, characters);
       } catch (error) {
         if (signal.aborted) throw error;
         return failure(errorData(error).message);

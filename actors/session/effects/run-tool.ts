@@ -50,9 +50,10 @@ async function runTool(
 ): Promise<ToolResult> {
   const tell = teller(input, call, context);
   tell({ phase: 'start', args: call.args });
-  const outcome = await outcomeOf(input, call, context, (delta) =>
-    tell({ phase: 'update', delta }),
-  );
+  const masked = servicesOf(context).secrets.textStream();
+  const update = (delta: string) => delta === '' || tell({ phase: 'update', delta });
+  const outcome = await outcomeOf(input, call, context, (delta) => update(masked.add(delta)));
+  update(masked.end());
   const { images, sent, ends, isError = false } = outcome;
   const result = await afterHooks(input, call, { ...outcome, isError }, context);
   tell({ phase: 'end', result, isError });
@@ -74,7 +75,7 @@ async function outcomeOf(
   update: (delta: string) => void,
 ): Promise<Outcome> {
   const services = servicesOf(context);
-  const { tools, ask, talk, catalog } = services;
+  const { tools, ask, talk, catalog, secrets } = services;
   const { tenant, agentId, sessionKey, runId } = input;
   const limitMs = tools.get(call.name)?.timeoutMs ?? TIMEOUT_MS;
   const late = AbortSignal.timeout(limitMs);
@@ -105,6 +106,7 @@ async function outcomeOf(
           installed: tools.all(),
           ...(input.given ? { given: input.given } : {}),
           env,
+          secrets,
         }),
       ),
     );
@@ -112,7 +114,7 @@ async function outcomeOf(
     if (context.signal.aborted) throw error;
     if (late.aborted)
       return { text: `${call.name} took longer than ${limitMs} ms and was ended.`, isError: true };
-    return { text: errorData(error).message, isError: true };
+    return { text: secrets.text(errorData(error).message), isError: true };
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createHooks } from '../../../actors/agent/hooks/create-hooks.ts';
 import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
 import { builtInTools } from '../../../actors/agent/tools/built-in.ts';
+import { NO_SECRETS } from '../../../actors/agent/tools/secret-mask.ts';
 import { createToolRegistry } from '../../../actors/agent/tools/registry.ts';
 import {
   type AgentServices,
@@ -33,6 +34,7 @@ export const openRealSystem = async (
       { clock: systemClock, offlineTokensPerSecond: tokensPerSecond },
     ),
     tools: createToolRegistry(tools),
+    secrets: NO_SECRETS,
     hooks: createHooks(),
     talk: OPEN_TALK,
     ask: (to, event, options = {}) =>

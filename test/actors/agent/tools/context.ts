@@ -1,5 +1,6 @@
 /** What a tool is given in tests: nothing behind it, unless the test says so. */
 import { createModelCatalog } from '../../../../actors/agent/models/catalog.ts';
+import { NO_SECRETS } from '../../../../actors/agent/tools/secret-mask.ts';
 import type { ToolContext, ToolSystem } from '../../../../actors/agent/tools/tool.ts';
 import { systemClock } from '../../../../runtime/index.ts';
 import { NO_TALK } from '../../../servers/talk-rules.ts';
@@ -29,5 +30,6 @@ export const toolContext = (changes: Partial<ToolContext> = {}): ToolContext => 
   models: createModelCatalog({ providers: {} }, { clock: systemClock }),
   talk: NO_TALK,
   env: {},
+  secrets: NO_SECRETS,
   ...changes,
 });

@@ -1,5 +1,6 @@
 /** What a tool is given, for tests that call one directly. */
 import { createModelCatalog } from '../../../../actors/agent/models/catalog.ts';
+import { NO_SECRETS } from '../../../../actors/agent/tools/secret-mask.ts';
 import type { ToolContext } from '../../../../actors/agent/tools/tool.ts';
 import { systemClock } from '../../../../runtime/index.ts';
 import { NO_TALK } from '../../../servers/talk-rules.ts';
@@ -28,5 +29,6 @@ export const toolContext = (over: Partial<ToolContext> = {}): ToolContext => ({
   models: createModelCatalog({ providers: {} }, { clock: systemClock }),
   talk: NO_TALK,
   env: {},
+  secrets: NO_SECRETS,
   ...over,
 });

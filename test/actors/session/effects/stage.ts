@@ -9,6 +9,7 @@ import { createModelCatalog, type ModelSettings } from '../../../../actors/agent
 import type { SkillSettings } from '../../../../actors/agent/prompt/agent-files.ts';
 import type { AgentServices } from '../../../../actors/agent/services.ts';
 import { builtInTools } from '../../../../actors/agent/tools/built-in.ts';
+import { NO_SECRETS } from '../../../../actors/agent/tools/secret-mask.ts';
 import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
 import { type Address, address } from '../../../../protocols/address.ts';
 import type { AgentSettings } from '../../../../protocols/agent.ts';
@@ -61,6 +62,7 @@ export async function stage(options: StageOptions = {}) {
       offlineTokensPerSecond: 0,
     }),
     tools: createToolRegistry(builtInTools),
+    secrets: NO_SECRETS,
     hooks: createHooks(options.hooks ? { modules: [options.hooks] } : {}),
     talk: NO_TALK,
     ask: () => Promise.reject(new Error('not asked for')),
