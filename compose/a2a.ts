@@ -203,7 +203,12 @@ const routesOf = ({
 }: Served): readonly Route[] => [
   ...envelopeRoutes(edge),
   ...taskRoutes({ edge, identity }),
-  ...evidenceRoutes({ index: system.index, identity: reader, artifacts: tasks.services.artifacts }),
+  ...evidenceRoutes({
+    index: system.index,
+    offers,
+    identity: reader,
+    artifacts: tasks.services.artifacts,
+  }),
   ...artifactRoutes({
     artifacts: tasks.services.artifacts,
     authenticate: writer.authenticate,

@@ -270,6 +270,11 @@ export const EvidenceSchema = Type.Object(
 );
 export type Evidence = Static<typeof EvidenceSchema>;
 
+/** What decides who reaches a task. */
+export type TaskOwner = Pick<TaskView, 'principal' | 'action' | 'action_version'>;
+/** As it is kept: with the task whose result it is, which rows of earlier versions lack. */
+export type EvidenceRow = Evidence & { readonly task?: TaskOwner };
+
 // ---- messages
 
 /** Who carries the work of a task out, as the catalog of actions says. */

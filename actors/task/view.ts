@@ -14,6 +14,7 @@ import {
   EVIDENCE_INDEX,
   evidencePrefix,
   type Evidence,
+  type EvidenceRow,
   isFinal,
   subjectOf,
   TASKS_INDEX,
@@ -142,12 +143,16 @@ export const noRow = ({ context }: OfTask): Project => ({
   value: null,
 });
 
-export const evidenceRow = ({ taskId }: TaskContext, evidence: Evidence): Project => ({
-  index: EVIDENCE_INDEX,
-  key: `${evidencePrefix(evidence.job_id)}${taskId}`,
-  value: evidence,
-  keepMs: EVIDENCE_KEPT_MS,
-});
+export function evidenceRow(context: TaskContext, evidence: Evidence): Project {
+  const { principal, action, action_version } = viewOf(context);
+  const value: EvidenceRow = { ...evidence, task: { principal, action, action_version } };
+  return {
+    index: EVIDENCE_INDEX,
+    key: `${evidencePrefix(evidence.job_id)}${context.taskId}`,
+    value,
+    keepMs: EVIDENCE_KEPT_MS,
+  };
+}
 
 /**
  * The newest event, to those who watch this task and to the doors, which tell it outside. One that

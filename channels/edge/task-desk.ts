@@ -3,7 +3,7 @@ import type { Address } from '../../protocols/address.ts';
 import type { CheckError } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
-import { taskAddress, type TaskView } from '../../protocols/task.ts';
+import { taskAddress, type TaskOwner, type TaskView } from '../../protocols/task.ts';
 import type { SendOptions, System } from '../../runtime/index.ts';
 import { ask } from './append.ts';
 import { schemaFault } from './checks.ts';
@@ -34,21 +34,13 @@ export class TaskDesk {
 
   /**
    * The first of these tasks that there is and that the reader may reach, which is the same for
-   * reading, its events, its cancel and its input:
-   *
-   * | reader | reaches |
-   * | --- | --- |
-   * | the caller of the task | yes |
-   * | an operator of the tenant | yes |
-   * | a holder of one of the roles that the action names | yes |
-   * | anybody else | no: as if there were no such task |
-   *
+   * reading, its events, its cancel and its input.
    * @throws TroupeError NOT_FOUND; UNAVAILABLE when nobody can say
    */
   async read(reader: Reader, ...taskIds: readonly [string, ...string[]]): Promise<TaskView> {
     for (const taskId of taskIds) {
       const view = await this.#find(reader.tenant, taskId);
-      if (view && this.#mayReach(view, reader)) return view;
+      if (view && mayReach(this.#o.offers, view, reader)) return view;
     }
     throw noSuchTask(taskIds[0]);
   }
@@ -120,13 +112,27 @@ export class TaskDesk {
     await system.caughtUp(address);
     return watch.row(tenant, taskId)?.view;
   }
-
-  #mayReach(view: TaskView, { sub, roles }: Reader): boolean {
-    if (view.principal === sub || roles.includes(OPERATOR)) return true;
-    const found = this.#o.offers.find(view.tenant_id, view.action, view.action_version);
-    return 'offer' in found && found.offer.spec.roles.some((role) => roles.includes(role));
-  }
 }
+
+/**
+ * Whether the reader may reach a task of its own tenant, and what came of it:
+ *
+ * | reader | reaches |
+ * | --- | --- |
+ * | the caller of the task | yes |
+ * | an operator of the tenant | yes |
+ * | a holder of one of the roles that the action names | yes |
+ * | anybody else | no: as if there were no such task |
+ */
+export const mayReach = (
+  offers: Pick<Offers, 'find'>,
+  { principal, action, action_version }: TaskOwner,
+  { tenant, sub, roles }: Reader,
+): boolean => {
+  if (principal === sub || roles.includes(OPERATOR)) return true;
+  const found = offers.find(tenant, action, action_version);
+  return 'offer' in found && found.offer.spec.roles.some((role) => roles.includes(role));
+};
 
 /** @throws TroupeError NOT_FOUND for a text that no task is called */
 function addressOf(tenant: string, taskId: string): Address {

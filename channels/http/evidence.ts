@@ -1,16 +1,27 @@
 /**
  * `GET /evidence/{job_id}`: what verifiers found out about a job of the caller's tenant (EN16),
- * oldest first. Their files can be read: each URL is signed anew.
+ * oldest first, as far as the caller may reach the tasks that verified it. Their files can be read:
+ * each URL is signed anew.
  */
 import { TroupeError } from '../../protocols/errors.ts';
-import { type Evidence, EVIDENCE_INDEX, evidencePrefix } from '../../protocols/task.ts';
+import {
+  EVIDENCE_INDEX,
+  evidencePrefix,
+  type EvidenceRow,
+  type TaskOwner,
+  type TaskRow,
+  TASKS_INDEX,
+} from '../../protocols/task.ts';
 import type { Artifacts, Index } from '../../runtime/index.ts';
 import type { Identity } from '../edge/edge.ts';
+import type { Offers } from '../edge/offers.ts';
+import { mayReach } from '../edge/task-desk.ts';
 import { credentialsOf } from './envelopes.ts';
 import { type Route, sendJson } from './route.ts';
 
 export type EvidenceRoutesOptions = {
-  readonly index: Pick<Index, 'list'>;
+  readonly index: Pick<Index, 'list' | 'get'>;
+  readonly offers: Pick<Offers, 'find'>;
   readonly identity: Pick<Identity, 'authenticate'>;
   readonly artifacts: Pick<Artifacts, 'sign'>;
 };
@@ -18,8 +29,12 @@ export type EvidenceRoutesOptions = {
 /** A job has few. */
 const RECORDS_MAX = 1_000;
 
+/** Of an evidence that an earlier version kept, whose task is forgotten: no principal's. */
+const FORGOTTEN: TaskOwner = { principal: '', action: '', action_version: '' };
+
 export const evidenceRoutes = ({
   index,
+  offers,
   identity,
   artifacts,
 }: EvidenceRoutesOptions): readonly Route[] => [
@@ -27,17 +42,21 @@ export const evidenceRoutes = ({
     method: 'GET',
     path: '/evidence/{job_id}',
     handle: async (incoming) => {
-      const { tenant } = await identity.authenticate(credentialsOf(incoming));
+      const caller = await identity.authenticate(credentialsOf(incoming));
+      const { tenant } = caller;
       const job_id = incoming.params['job_id']!;
-      const rows = index.list<Evidence>(EVIDENCE_INDEX, tenant, {
-        prefix: evidencePrefix(job_id),
-        limit: RECORDS_MAX,
-      });
+      const prefix = evidencePrefix(job_id);
+      const ownerOf = (key: string) =>
+        index.get<TaskRow>(TASKS_INDEX, tenant, key.slice(prefix.length))?.view ?? FORGOTTEN;
+      const rows = index
+        .list<EvidenceRow>(EVIDENCE_INDEX, tenant, { prefix, limit: RECORDS_MAX })
+        .map(({ key, value: { task = ownerOf(key), ...evidence } }) => ({ task, evidence }))
+        .filter(({ task }) => mayReach(offers, task, caller));
       if (rows.length === 0)
         throw new TroupeError('NOT_FOUND', `no verifier has looked at a job ${job_id}`);
-      const signed = rows.map(async ({ value }) => ({
-        ...value,
-        ...(await artifacts.sign(tenant, value.artifact_hash).catch(() => undefined)),
+      const signed = rows.map(async ({ evidence }) => ({
+        ...evidence,
+        ...(await artifacts.sign(tenant, evidence.artifact_hash).catch(() => undefined)),
       }));
       const records = await Promise.all(signed);
       records.sort((a, b) => (a.evidence_ts < b.evidence_ts ? -1 : 1));

@@ -89,7 +89,7 @@ describe('a result', () => {
     }
   });
 
-  it('that is evidence is kept for its job', async () => {
+  it('that is evidence is kept for its job, with the task that it is of', async () => {
     const desk = await openDesk(() => ({ evidence: true }));
     const job = desk.job();
     const waiting = job.view({ answer: 'done' });
@@ -105,7 +105,10 @@ describe('a result', () => {
     (await desk.work.began(1)).done(evidence);
     expect(await waiting).toMatchObject({ state: 'SUCCEEDED' });
     const { index } = desk.world.system;
-    expect(index.get(EVIDENCE_INDEX, 't', `job-1|${job.id}`)).toEqual(evidence);
+    expect(index.get(EVIDENCE_INDEX, 't', `job-1|${job.id}`)).toEqual({
+      ...evidence,
+      task: { principal: 'ada', action: 'demo.do_thing', action_version: '1.0.0' },
+    });
   });
 
   it('that is not the evidence it should be makes the task FAILED, without another attempt', async () => {

@@ -112,6 +112,24 @@ const actionsOf = (gate: Gate) => [
     schemas: { '1.0': Type.Object({ schema_version: version, text: Type.String() }, closed) },
     perform: () => Promise.resolve('guarded'),
   }),
+  defineAction({
+    action: 'test.verify_job',
+    version: '1.0.0',
+    description: 'Keeps a file about a job as its evidence',
+    agent: 'tester',
+    roles: ['agent', 'auditor'],
+    evidence: true,
+    schemas: { '1.0': Type.Object({ schema_version: version, job_id: Type.String() }, closed) },
+    async perform({ job_id }, context) {
+      const { tenant, artifacts } = context;
+      const contents = Buffer.from(JSON.stringify({ job_id }));
+      const { hash } = await artifacts.put(tenant, contents, { contentType: 'application/json' });
+      const evidence_ts = new Date(context.now()).toISOString();
+      const seen = { job_id: String(job_id), verified: true, evidence_ts, source_kind: 'document' };
+      // A verifier does not say whose task it was.
+      return { ...(await artifacts.sign(tenant, hash)), ...seen, task: { principal: 'clerk' } };
+    },
+  }),
 ];
 
 const CALLERS: Readonly<Record<string, Caller>> = {

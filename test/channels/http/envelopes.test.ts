@@ -29,6 +29,7 @@ const routesOf = (of: Edge): readonly Route[] => [
   ...taskRoutes({ edge: of, identity: namedCallers }),
   ...evidenceRoutes({
     index: real.system.index,
+    offers: real.offers,
     identity: namedCallers,
     artifacts: noArtifacts,
   }),
