@@ -39,8 +39,8 @@ export class TaskDesk {
    */
   async read(reader: Reader, ...taskIds: readonly [string, ...string[]]): Promise<TaskView> {
     for (const taskId of taskIds) {
-      const view = await this.#find(reader.tenant, taskId);
-      if (view && mayReach(this.#o.offers, view, reader)) return view;
+      const view = await this.#find(reader, taskId);
+      if (view) return view;
     }
     throw noSuchTask(taskIds[0]);
   }
@@ -101,16 +101,23 @@ export class TaskDesk {
 
   /**
    * A gateway of a cluster may see a row after a caller has received the task: before it reports
-   * that there is none it reads all that was accepted until now.
+   * that there is none it reads all that was accepted until now. So it does for a task that the
+   * reader may not reach, whose refusal comes as late and fails as often as that of no task.
    * @throws TroupeError NOT_FOUND for a text that is no task id; UNAVAILABLE
    */
-  async #find(tenant: string, taskId: string): Promise<TaskView | undefined> {
-    const { system, watch } = this.#o;
-    const address = addressOf(tenant, taskId);
-    const seen = watch.row(tenant, taskId);
-    if (seen) return seen.view;
+  async #find(reader: Reader, taskId: string): Promise<TaskView | undefined> {
+    const { system } = this.#o;
+    const address = addressOf(reader.tenant, taskId);
+    const seen = this.#reached(reader, taskId);
+    if (seen) return seen;
     await system.caughtUp(address);
-    return watch.row(tenant, taskId)?.view;
+    return this.#reached(reader, taskId);
+  }
+
+  #reached(reader: Reader, taskId: string): TaskView | undefined {
+    const { offers, watch } = this.#o;
+    const view = watch.row(reader.tenant, taskId)?.view;
+    return view && mayReach(offers, view, reader) ? view : undefined;
   }
 }
 

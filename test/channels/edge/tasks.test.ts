@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Edge, EdgeAnswer } from '../../../channels/edge/edge.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { taskTopic } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import {
@@ -251,6 +252,27 @@ it('a task is looked for again in rows that are as new as the question', async (
   for (const none of ['none', '', '\u0000', 'x'.repeat(10_000)])
     for (const name of [none, '\u0000', 'a'.repeat(8_000)])
       await expect(other.task(name, as)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
+it('a task of another is refused as late, and fails as often, as one that does not exist', async () => {
+  const { task_id } = taskOf(await send(envelope()));
+  const { system } = real;
+  let asked = 0;
+  const caughtUp = () => {
+    asked++;
+    return Promise.reject(new TroupeError('UNAVAILABLE', 'no shard is open'));
+  };
+  const other = real.edge({ system: Object.assign(Object.create(system), { caughtUp }) });
+  const codes = [task_id, task_id.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))].map((id) =>
+    other.task(id, { authorization: 'Bearer clerk' }).then(
+      () => 'found',
+      (error: unknown) => errorData(error).code,
+    ),
+  );
+  expect(await Promise.all(codes)).toEqual(['UNAVAILABLE', 'UNAVAILABLE']);
+  expect(asked).toBe(2);
+  const own = await other.task(task_id, { authorization: 'Bearer alice' });
+  expect(own).toMatchObject({ task_id });
 });
 
 describe('events', () => {
