@@ -26,7 +26,7 @@ import type {
   HelloOk,
   ResponseFrame,
 } from '../protocols/gateway/index.ts';
-import { TroupeError } from '../protocols/errors.ts';
+import { errorData, TroupeError } from '../protocols/errors.ts';
 import { connectParams, type Introduction } from './connect-params.ts';
 import type { Identity } from './device-identity.ts';
 import { EventResume } from './event-resume.ts';
@@ -143,7 +143,10 @@ export class GatewayClient {
     });
   }
 
-  /** Tells of every change from now on. Returns the end of telling. */
+  /**
+   * Calls the watcher at every change from now on. Returns how to stop. A watcher that throws ends
+   * the client with its error.
+   */
   watch(watcher: (state: ClientState) => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
@@ -369,6 +372,16 @@ export class GatewayClient {
 
   #enter(state: ClientState): void {
     this.#state = state;
-    for (const watcher of this.#watchers) watcher(state);
+    for (const watcher of this.#watchers) {
+      if (this.#state !== state) return;
+      try {
+        watcher(state);
+      } catch (cause) {
+        const { message } = errorData(cause);
+        this.#end(
+          cause instanceof TroupeError ? cause : new TroupeError('INTERNAL', message, { cause }),
+        );
+      }
+    }
   }
 }

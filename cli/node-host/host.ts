@@ -112,7 +112,7 @@ export class NodeHost {
       identity.keepToken(url, undefined);
     } else if (error.code !== 'UNAVAILABLE' && error.code !== 'RATE_LIMIT_EXCEEDED') {
       throw error;
-    }
+    } else this.#say(`${error.message}: trying again`);
     await pause(Math.max(PAIRING_RETRY_MS, error.retryAfterMs ?? 0), signal);
   }
 

@@ -3,7 +3,14 @@
  * be able to come in as a device: each command that connects, several at once, and the remedy that
  * a refusal prints.
  */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../channels/index.ts';
@@ -155,6 +162,16 @@ test('a key file that is damaged is named in one sentence', async () => {
   const { code, stderr } = await run(['sessions']);
   expect(code).toBe(2);
   expect(stderr).toContain(keyFile(home));
+  expect(stderr.split('\n').filter(Boolean)).toHaveLength(1);
+});
+
+test('a token that cannot be kept is named in one sentence', async () => {
+  const gateway = await open();
+  const { home, run } = userOf(gateway);
+  symlinkSync(join(home, 'nowhere', 'deeper'), join(home, 'device-tokens'));
+  const { code, stderr } = await run(['sessions']);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`cannot write ${join(home, 'device-tokens')}`);
   expect(stderr.split('\n').filter(Boolean)).toHaveLength(1);
 });
 
