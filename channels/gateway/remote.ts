@@ -22,6 +22,8 @@ export type Remote = {
   readonly isProxy: boolean;
   /** lower-cased names */
   readonly headers: IncomingHttpHeaders;
+  /** of HTTP, as `1.1` */
+  readonly httpVersion: string;
 };
 
 /**
@@ -29,11 +31,12 @@ export type Remote = {
  * carry a client's address, and the prefixes of known vendors.
  */
 const FORWARDING: readonly RegExp[] = [
-  /^(x[-_])?forward(ed|er)?([-_].*)?$/,
+  /(^|[-_])forward(ed|er)?([-_]|$)/,
+  /(^|[-_])proxy(user)?([-_]|$)/,
   /^(x-)?via$|^cdn-loop$/,
   /(^|[-_])(client|connecting|originating|real|remote|source|user)[-_](ip|addr|address)$/,
-  /^(cf|cloudfront|fastly|fly|ngrok|proxy|tailscale)[-_]/,
-  /^x[-_](amz-cf|appengine|arr|azure|envoy|original|proxy|vercel)([-_]|$)/,
+  /^(akamai|cf|cloudfront|fastly|fly|ngrok|surrogate|tailscale)[-_]/,
+  /^x[-_](akamai|amz-cf|appengine|arr|azure|envoy|original|traefik|varnish|vercel)([-_]|$)/,
 ];
 
 /** A header that only a forwarder adds; undefined when there is none. */
@@ -41,7 +44,7 @@ const forwardingHeader = (headers: IncomingHttpHeaders): string | undefined =>
   Object.keys(headers).find((name) => FORWARDING.some((pattern) => pattern.test(name)));
 
 export const remoteOf = (
-  { socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>,
+  { socket, headers, httpVersion }: Pick<IncomingMessage, 'socket' | 'headers' | 'httpVersion'>,
   proxies: AddressList,
 ): Remote => {
   const peer = plain(socket.remoteAddress ?? '');
@@ -53,17 +56,20 @@ export const remoteOf = (
     isLocal: isLoopback(peer) && !isForwarded,
     isProxy,
     headers,
+    httpVersion,
   };
 };
 
 /**
  * Why a request is not a direct one from this machine to this machine; undefined when it is. The
- * name in `Host` counts because a web page can point a name of its own here (DNS rebinding).
+ * name in `Host` counts because a web page can point a name of its own here (DNS rebinding), and
+ * HTTP/1.0 because nginx forwards by it, and adds no header unless it is told to.
  */
-export const notDirect = ({ peer, headers }: Remote): string | undefined => {
+export const notDirect = ({ peer, headers, httpVersion }: Remote): string | undefined => {
   if (!isLoopback(peer)) return 'it comes from another machine';
   const header = forwardingHeader(headers);
   if (header !== undefined) return `it was forwarded: it has the header ${header.slice(0, 64)}`;
+  if (httpVersion === '1.0') return 'it was sent by HTTP/1.0, as by a proxy';
   const { host = '' } = headers;
   if (isLoopback(host.replace(/:\d*$/, ''))) return undefined;
   return `its Host header names ${plainName(host, 64) || 'no host'} instead of this machine`;

@@ -41,6 +41,13 @@ const FORWARDED: readonly Record<string, string>[] = [
   { 'x-original-forwarded-for': '203.0.113.9' },
   { 'x-envoy-external-address': '203.0.113.9' },
   { 'proxy-connection': 'keep-alive' },
+  { 'x-http-forwarded-for': '203.0.113.9' },
+  { http_x_forwarded_for: '203.0.113.9' },
+  { 'x-nginx-proxy': 'true' },
+  { 'x-proxyuser-ip': '203.0.113.9' },
+  { 'x-varnish': '7' },
+  { 'akamai-origin-hop': '1' },
+  { 'surrogate-capability': 'key=ESI/1.0' },
   // An empty value comes from a proxy that hides the address.
   { 'x-forwarded-for': '' },
 ];
@@ -50,11 +57,12 @@ const statusOf = async (
   { port }: Gateway,
   path: string,
   headers: Record<string, string> = {},
+  version = '1.1',
 ): Promise<string> => {
   const socket = connect(port, '127.0.0.1');
   const lines = Object.entries({ host: `127.0.0.1:${port}`, connection: 'close', ...headers });
   const head = lines.map(([name, value]) => `${name}: ${value}`).join('\r\n');
-  socket.end(`GET ${path} HTTP/1.1\r\n${head}\r\n\r\n`);
+  socket.end(`GET ${path} HTTP/${version}\r\n${head}\r\n\r\n`);
   let text = '';
   for await (const chunk of socket) text += String(chunk);
   return text.split(' ', 2)[1] ?? '';
@@ -99,6 +107,14 @@ describe('mode none', () => {
     const request = { socket: { remoteAddress: '10.0.0.7' }, headers: { host: 'localhost' } };
     const remote = remoteOf(request as Parameters<typeof remoteOf>[0], new AddressList());
     expect(notDirect(remote)).toMatch(/another machine/);
+  });
+
+  test('refuses HTTP/1.0, which nginx forwards by without any header', async () => {
+    const gateway = await open();
+    for (const path of ['/', '/v1/things']) {
+      expect(await statusOf(gateway, path, {}, '1.0')).toBe('403');
+    }
+    expect(await statusOf(gateway, '/healthz', {}, '1.0')).toBe('200');
   });
 
   test('answers whether it lives to forwarded requests, too', async () => {
