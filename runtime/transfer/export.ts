@@ -195,14 +195,14 @@ async function* transcriptFrames(source: Source): AsyncGenerator<Frame> {
   }
 }
 
-async function* blobFrames({ blobs, files, store }: Source): AsyncGenerator<Frame> {
+async function* blobFrames({ blobs, files, store, onProgress }: Source): AsyncGenerator<Frame> {
   for (const name of await blobs.list('')) {
     if (name.startsWith(SNAPSHOTS)) continue;
     const bytes = await blobs.get(name);
     if (!bytes) throw new TroupeError('INTERNAL', `the blob ${name} went while it was read`);
     yield ['blob', name, bytes];
   }
-  if (files) yield* files.frames(store.cell);
+  if (files) yield* files.frames(store.cell, (line) => onProgress?.(line));
 }
 
 /** The entries of a subject from a position on, some at a time. */

@@ -10,7 +10,7 @@ import type { Address } from '../../protocols/address.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { SavedEntry } from '../workspaces/manifest.ts';
 import { folderNameOf } from '../workspaces/name.ts';
-import { chunksOf, readTree } from '../workspaces/tree.ts';
+import { chunksOf, readTree, type TreeEntry } from '../workspaces/tree.ts';
 import { hashOf, Versions } from '../workspaces/versions.ts';
 import { DEFAULT_WORKSPACE_LIMITS } from '../workspaces/workspaces.ts';
 import type { Frame } from './frames.ts';
@@ -37,23 +37,34 @@ export class WorkspacesFound {
     if (this.#names.size > 0 && this.#names.has(folderNameOf(actor))) this.#actors.push(actor);
   }
 
-  /** @throws TroupeError INVALID_ARGUMENT, details.path, for what no workspace may hold */
-  async *frames(cell: string): AsyncGenerator<Frame> {
+  /** @param onLeftOut receives a line for each path that no workspace may hold */
+  async *frames(cell: string, onLeftOut: (line: string) => void): AsyncGenerator<Frame> {
     for (const actor of this.#actors) {
       const folder = join(this.#root, folderNameOf(actor), 'files');
-      for await (const [name, bytes] of versionOf(folder, cell, actor)) yield ['blob', name, bytes];
+      const tree = await readTree(folder, DEFAULT_WORKSPACE_LIMITS);
+      for (const { path, reason } of tree.leftOut)
+        onLeftOut(
+          `not exported from the workspace of ${actor}: ${JSON.stringify(path)}, ${reason}`,
+        );
+      for await (const [name, bytes] of versionOf(folder, tree.entries, cell, actor))
+        yield ['blob', name, bytes];
     }
   }
 }
 
 /** The blobs of the folder's first version, its manifest last. */
-async function* versionOf(folder: string, cell: string, actor: Address): AsyncGenerator<Blob> {
+async function* versionOf(
+  folder: string,
+  tree: readonly TreeEntry[],
+  cell: string,
+  actor: Address,
+): AsyncGenerator<Blob> {
   const sink = new Sink();
   const versions = new Versions(sink, cell, actor);
   const opener = randomBytes(8).toString('hex');
   const stored = new Set<string>();
   const entries: SavedEntry[] = [];
-  for (const entry of await readTree(folder, DEFAULT_WORKSPACE_LIMITS)) {
+  for (const entry of tree) {
     if (entry.kind !== 'file') {
       entries.push(entry);
       continue;

@@ -2,12 +2,16 @@
  * Checkout: makes a folder hold exactly the entries of a manifest, whatever it held before. What is
  * there is believed by its bytes' hash only, never by its time: so a folder that a crash left half
  * written is as good a beginning as an older version, and only what differs is fetched.
+ *
+ * Invariant: nothing is written through a link. Before the first write, every link that is not in
+ * the manifest is removed, and every folder that is written to is seen to be a real one; new links
+ * are made last.
  */
-import { chmod, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SavedEntry, SavedFile } from './manifest.ts';
 import { inParallel } from './parallel.ts';
-import { chunksOf, readTree, type TreeEntry } from './tree.ts';
+import { chunksOf, readTree, type Tree, type TreeEntry } from './tree.ts';
 import { hashIn, hashOf } from './versions.ts';
 import type { WorkspaceLimits } from './workspaces.ts';
 
@@ -24,7 +28,7 @@ export async function checkOut(
 ): Promise<void> {
   const there = await removeOthers(root, wanted, limits);
   for (const entry of wanted) {
-    if (entry.kind === 'folder') await mkdir(join(root, entry.path), { recursive: true });
+    if (entry.kind === 'folder' && !there.has(entry.path)) await mkdir(join(root, entry.path));
   }
   const files = wanted.filter((entry) => entry.kind === 'file');
   await inParallel(files, FILES_AT_ONCE, (file) => bringFile(root, file, there, fetch));
@@ -43,7 +47,8 @@ async function removeOthers(
 ): Promise<Map<string, TreeEntry>> {
   const byPath = new Map(wanted.map((entry) => [entry.path, entry]));
   const there = new Map<string, TreeEntry>();
-  for (const entry of await readOrEmpty(root, limits)) {
+  const { entries, leftOut } = await readOrEmpty(root, limits);
+  for (const entry of entries) {
     const other = byPath.get(entry.path);
     const stays =
       other?.kind === entry.kind &&
@@ -54,33 +59,37 @@ async function removeOthers(
     if (stays) there.set(entry.path, entry);
     else await removeTree(join(root, entry.path));
   }
+  for (const { place } of leftOut) await removeTree(place);
   return there;
 }
 
 /** Removes the file or folder, also folders that may not be written (module caches have such). */
-export async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string | Buffer): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true });
-  } catch {
-    await makeWritable(path);
+  } catch (error) {
+    if (!(await lstat(path)).isDirectory()) throw error; // chmod would change what a link leads to
+    await makeWritable(Buffer.from(path));
     await rm(path, { recursive: true, force: true });
   }
 }
 
-async function makeWritable(folder: string): Promise<void> {
+async function makeWritable(folder: Buffer): Promise<void> {
   await chmod(folder, 0o700);
-  for (const found of await readdir(folder, { withFileTypes: true }))
-    if (found.isDirectory()) await makeWritable(join(folder, found.name));
+  for (const found of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+    if (!found.isDirectory()) continue;
+    await makeWritable(Buffer.concat([folder, Buffer.from('/'), found.name]));
+  }
 }
 
-/** What can not be read, or holds what may not be kept, is no beginning: it is emptied. */
-async function readOrEmpty(root: string, limits: WorkspaceLimits): Promise<TreeEntry[]> {
+/** What can not be read, or holds more than it may, is no beginning: it is emptied. */
+async function readOrEmpty(root: string, limits: WorkspaceLimits): Promise<Tree> {
   try {
     return await readTree(root, limits);
   } catch {
     await removeTree(root);
     await mkdir(root, { mode: 0o700 });
-    return [];
+    return { entries: [], leftOut: [] };
   }
 }
 

@@ -13,12 +13,13 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { folderNameOf, reaching } from './name.ts';
-import { OpenedWorkspace } from './opened.ts';
+import { OpenedWorkspace, type Saved } from './opened.ts';
 import { isAbsent, NOTHING, type Peeked, peekFolder } from './peek.ts';
 import { type Place, Places } from './places.ts';
 import { readTree } from './tree.ts';
 import {
   DEFAULT_WORKSPACE_LIMITS,
+  type LeftOut,
   type Workspace,
   type WorkspaceLimits,
   type Workspaces,
@@ -118,12 +119,12 @@ class FolderWorkspaces implements Workspaces {
     });
   }
 
-  #save(actor: Address, path: string, counter: string, version: number): Promise<number> {
+  #save(actor: Address, path: string, counter: string, version: number): Promise<Saved> {
     return reaching(`the workspace of ${actor} in ${this.#root}`, async () => {
       await this.#checkMounted();
-      await syncTree(path, this.#limits);
+      const leftOut = await syncTree(path, this.#limits);
       await writeFileDurably(counter, Buffer.from(`${version}\n`));
-      return version;
+      return { version, leftOut };
     });
   }
 
@@ -183,13 +184,15 @@ const readCounter = async (file: string): Promise<number> => {
   throw unavailable(`${file} is damaged: it holds ${JSON.stringify(text.slice(0, 40))}`);
 };
 
-/** Refuses what may not be kept, then makes every file and every name survive a power loss. */
-async function syncTree(root: string, limits: WorkspaceLimits): Promise<void> {
-  for (const entry of await readTree(root, limits)) {
+/** Makes every file and every name survive a power loss. Answers what no workspace may hold. */
+async function syncTree(root: string, limits: WorkspaceLimits): Promise<readonly LeftOut[]> {
+  const { entries, leftOut } = await readTree(root, limits);
+  for (const entry of entries) {
     if (entry.kind === 'folder') await syncFolder(join(root, entry.path));
     if (entry.kind === 'file') await syncFile(join(root, entry.path));
   }
   await syncFolder(root);
+  return leftOut;
 }
 
 const syncFile = async (path: string): Promise<void> => {

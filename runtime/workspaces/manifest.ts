@@ -4,7 +4,7 @@
  */
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
-import { staysInside, type TreeEntry } from './tree.ts';
+import { isSandboxPath, staysInside, type TreeEntry } from './tree.ts';
 
 export type SavedFile = {
   readonly kind: 'file';
@@ -30,7 +30,24 @@ export type Manifest = {
   readonly entries: readonly SavedEntry[];
 };
 
-export const encodeManifest = (manifest: Manifest): Uint8Array => encode(manifest);
+type Link = Extract<SavedEntry, { kind: 'link' }>;
+
+/**
+ * Links to paths of the sandbox are stored beside the entries: a worker of an older version takes a
+ * manifest with such an entry for damaged. It ignores this field, and copies it unread into the
+ * version that it saves next.
+ */
+type Stored = Manifest & { readonly sandboxLinks?: readonly Link[] };
+
+const isSandboxLink = (entry: SavedEntry): entry is Link =>
+  entry.kind === 'link' && isSandboxPath(entry.target);
+
+export const encodeManifest = (manifest: Manifest): Uint8Array => {
+  const sandboxLinks = manifest.entries.filter(isSandboxLink);
+  if (sandboxLinks.length === 0) return encode(manifest);
+  const entries = manifest.entries.filter((entry) => !isSandboxLink(entry));
+  return encode({ ...manifest, entries, sandboxLinks } satisfies Stored);
+};
 
 /**
  * Read, and believed only where restoring it can not write outside of its folder. @throws
@@ -40,8 +57,9 @@ export const decodeManifest = (bytes: Uint8Array, expected: Partial<Manifest>): 
   const what = `version ${expected.version} of the workspace of ${expected.actor}`;
   let manifest: Manifest;
   try {
-    manifest = decode<Manifest>(bytes);
-    checkEntries(manifest.entries);
+    const { sandboxLinks = [], ...stored } = decode<Stored>(bytes);
+    checkEntries(stored.entries);
+    manifest = { ...stored, entries: withLinks(stored.entries, sandboxLinks) };
   } catch (error) {
     throw corrupt(`${what} is damaged: ${(error as Error).message}`, error);
   }
@@ -52,16 +70,37 @@ export const decodeManifest = (bytes: Uint8Array, expected: Partial<Manifest>): 
   return manifest;
 };
 
+/**
+ * A link that no longer fits is dropped: an older worker may have saved another entry in its place,
+ * or removed its folder.
+ */
+function withLinks(entries: readonly SavedEntry[], links: readonly Link[]): readonly SavedEntry[] {
+  if (links.length === 0) return entries;
+  const folders = new Set(['']);
+  for (const { kind, path } of entries) if (kind === 'folder') folders.add(path);
+  const taken = new Set(entries.map(({ path }) => path));
+  const fitting = links.filter(({ path, target }) => {
+    const fits =
+      !taken.has(path) && isPath(path) && folders.has(parentOf(path)) && isSandboxPath(target);
+    taken.add(path);
+    return fits;
+  });
+  return [...entries, ...fitting.map(({ path, target }): Link => ({ kind: 'link', path, target }))];
+}
+
+const parentOf = (path: string): string => path.split('/').slice(0, -1).join('/');
+
+const isPath = (path: string): boolean =>
+  !path.split('/').some((step) => step === '' || step === '.' || step === '..');
+
 function checkEntries(entries: readonly SavedEntry[]): void {
   const folders = new Set(['']);
   const paths = new Set<string>();
   for (const entry of entries) {
     const { path } = entry;
-    const steps = path.split('/');
-    const parent = steps.slice(0, -1).join('/');
-    if (steps.some((step) => step === '' || step === '.' || step === '..') || paths.has(path))
+    if (!isPath(path) || paths.has(path))
       throw new Error(`${JSON.stringify(path)} is no path, or is there twice`);
-    if (!folders.has(parent)) throw new Error(`${JSON.stringify(path)} is in no folder`);
+    if (!folders.has(parentOf(path))) throw new Error(`${JSON.stringify(path)} is in no folder`);
     if (entry.kind === 'link' && !staysInside(path, entry.target))
       throw new Error(`the link ${JSON.stringify(path)} leads out`);
     paths.add(path);
@@ -69,12 +108,14 @@ function checkEntries(entries: readonly SavedEntry[]): void {
   }
 }
 
-/** Whether both describe the same files, wherever their bytes are. */
-export const sameEntries = (a: readonly SavedEntry[], b: readonly SavedEntry[]): boolean =>
-  a.length === b.length && a.every((entry, at) => sameEntry(entry, b[at]!));
+/** Whether both describe the same files, in any order, wherever their bytes are. */
+export const sameEntries = (a: readonly SavedEntry[], b: readonly SavedEntry[]): boolean => {
+  const others = new Map(b.map((entry) => [entry.path, entry]));
+  return a.length === b.length && a.every((entry) => sameEntry(entry, others.get(entry.path)));
+};
 
-const sameEntry = (a: SavedEntry, b: SavedEntry): boolean => {
-  if (a.path !== b.path) return false;
+const sameEntry = (a: SavedEntry, b: SavedEntry | undefined): boolean => {
+  if (b === undefined) return false;
   if (a.kind === 'file')
     return b.kind === 'file' && a.mode === b.mode && a.chunks.join() === b.chunks.join();
   return a.kind === 'link' ? b.kind === 'link' && a.target === b.target : b.kind === 'folder';

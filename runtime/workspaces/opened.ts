@@ -1,12 +1,14 @@
 /** OpenedWorkspace: an open workspace's life, the same for every provider: one save at a time. */
 import { TroupeError } from '../../protocols/errors.ts';
-import type { Workspace } from './workspaces.ts';
+import type { LeftOut, Workspace } from './workspaces.ts';
+
+/** `version`: that the folder now is */
+export type Saved = { readonly version: number; readonly leftOut: readonly LeftOut[] };
 
 type Means = {
   /** the version at the opening */
   readonly version: number;
-  /** answers the version that the folder now is */
-  readonly save: (from: number) => Promise<number>;
+  readonly save: (from: number) => Promise<Saved>;
   readonly close: (abandoned: boolean) => Promise<void>;
 };
 
@@ -27,13 +29,15 @@ export class OpenedWorkspace implements Workspace {
     return this.#version;
   }
 
-  save(): Promise<void> {
+  save(): Promise<readonly LeftOut[]> {
     if (this.#closed)
       return Promise.reject(
         new TroupeError('INVALID_ARGUMENT', `the workspace ${this.path} is closed; open it again`),
       );
     const saving = this.#saving.then(async () => {
-      this.#version = await this.#means.save(this.#version);
+      const { version, leftOut } = await this.#means.save(this.#version);
+      this.#version = version;
+      return leftOut.map(({ path, reason }) => ({ path, reason }));
     });
     this.#saving = saving.catch(() => {});
     return saving;

@@ -117,11 +117,13 @@ function expanded(entries: ReadonlyMap<string, SavedEntry>, path: string): strin
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
-/** Where a path's links lead. A saved link never leads out (`tree.ts`), but may lead nowhere. */
+/** Where a path's links lead: undefined when to no saved file, or to a path of the sandbox. */
 function resolved(entries: ReadonlyMap<string, SavedEntry>, path: string): SavedFile | undefined {
   let entry = entries.get(path);
-  for (let link = 0; entry?.kind === 'link' && link < LINKS_MAX; link++)
+  for (let link = 0; entry?.kind === 'link' && link < LINKS_MAX; link++) {
+    if (posix.isAbsolute(entry.target)) return undefined;
     entry = entries.get(posix.join(parentOf(entry.path), entry.target));
+  }
   return entry?.kind === 'file' ? entry : undefined;
 }
 

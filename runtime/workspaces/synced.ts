@@ -19,7 +19,7 @@ import { checkOut, removeTree } from './checkout.ts';
 import { type Manifest, type SavedEntry, sameEntries } from './manifest.ts';
 import { folderNameOf, reaching } from './name.ts';
 import { KEPT, KeptCopies } from './kept-copies.ts';
-import { OpenedWorkspace } from './opened.ts';
+import { OpenedWorkspace, type Saved } from './opened.ts';
 import type { Peeked } from './peek.ts';
 import { PeekSaved } from './peek-saved.ts';
 import { inParallel } from './parallel.ts';
@@ -28,6 +28,7 @@ import { chunksOf, readTree } from './tree.ts';
 import { hashIn, hashOf, Versions } from './versions.ts';
 import {
   DEFAULT_WORKSPACE_LIMITS,
+  type LeftOut,
   type Workspace,
   type WorkspaceLimits,
   type Workspaces,
@@ -64,6 +65,8 @@ type Copy = {
   readonly path: string;
   base: Manifest;
 };
+
+type Uploaded = { readonly entries: SavedEntry[]; readonly leftOut: readonly LeftOut[] };
 
 class SyncedWorkspaces implements Workspaces {
   readonly #o: SyncedWorkspacesOptions;
@@ -170,18 +173,18 @@ class SyncedWorkspaces implements Workspaces {
     }
   }
 
-  async #save(copy: Copy): Promise<number> {
+  async #save(copy: Copy): Promise<Saved> {
     for (;;) {
       const { base, versions, opener } = copy;
       const version = base.version + 1;
       const head = await versions.head();
       if (head < base.version) throw lost(copy.actor, base.version, head);
       if (head < version) {
-        const entries = await this.#upload(copy, version);
-        if (sameEntries(entries, base.entries)) return base.version;
+        const { entries, leftOut } = await this.#upload(copy, version);
+        if (sameEntries(entries, base.entries)) return { version: base.version, leftOut };
         const next = { ...base, version, opener, parent: base.opener, entries };
         copy.base = await versions.commit(next);
-        if (copy.base === next) return this.#saved(copy);
+        if (copy.base === next) return { version: await this.#saved(copy), leftOut };
         continue;
       }
       const there = await versions.read(version);
@@ -191,12 +194,12 @@ class SyncedWorkspaces implements Workspaces {
   }
 
   /** The folder's entries, with the chunks that the base has not stored under their names. */
-  async #upload({ path, versions, opener, base }: Copy, version: number): Promise<SavedEntry[]> {
+  async #upload({ path, versions, opener, base }: Copy, version: number): Promise<Uploaded> {
     const stored = new Map<string, string>();
     for (const entry of base.entries)
       if (entry.kind === 'file') for (const chunk of entry.chunks) stored.set(hashIn(chunk), chunk);
     const entries: SavedEntry[] = [];
-    const tree = await readTree(path, this.#limits);
+    const { entries: tree, leftOut } = await readTree(path, this.#limits);
     await inParallel([...tree.entries()], FILES_AT_ONCE, async ([at, entry]) => {
       if (entry.kind !== 'file') return void (entries[at] = entry);
       const chunks: string[] = [];
@@ -211,7 +214,7 @@ class SyncedWorkspaces implements Workspaces {
       }
       entries[at] = { ...entry, bytes, chunks };
     });
-    return entries;
+    return { entries, leftOut };
   }
 
   /** The version counts. What a sweep that failed leaves, the next one takes. */

@@ -1,17 +1,25 @@
 /**
- * Tree: what is in a workspace's folder, read without following any link, and refused where it
- * could not be kept or could lead out of the folder.
+ * Tree: what is in a workspace's folder, read without following any link. What cannot be saved is
+ * left out by name, and costs nothing else: a link that escapes, a socket, a pipe, a device, a name
+ * that is not UTF-8, what this process may not read.
  *
- * A link's target is relative, its `..` stand at its beginning only, and they do not climb over the
- * workspace's root. The folder a link is in is a real one, so those `..` mean what they say; what
- * follows goes down, through folders or through other links of the same kind. So by induction no
- * link leads out. (Resolving the text alone would not do: `a/../b` leaves the folder when `a` is a
- * link to a place higher up.)
+ * Two kinds of links are saved:
+ *  - A relative link inside the workspace. Its `..` stand at the beginning of the target only and
+ *    do not climb over the workspace's root. The folder that holds the link is a real one, so those
+ *    `..` mean what they say; the rest goes down, through folders or through other saved links. So
+ *    by induction no relative link leads to a place that no link below names. (Resolving the text
+ *    alone would not do: `a/../b` leaves the folder when `a` is a link to a place higher up.)
+ *  - A link to a path of the sandbox: absolute, without `..`, below the folders of programs or the
+ *    mount point of the workspace (`protocols/sandbox-paths.ts`). It has a meaning only inside of
+ *    a sandbox. On a worker it names a file of that machine, so code that reads or writes a
+ *    workspace from outside never follows a link that leaves the folder.
  */
-import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
-import { join, posix } from 'node:path';
+import { constants, type Stats } from 'node:fs';
+import { access, type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
+import { posix } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
-import type { WorkspaceLimits } from './workspaces.ts';
+import { PROGRAM_FOLDERS, WORKSPACE } from '../../protocols/sandbox-paths.ts';
+import type { LeftOut, WorkspaceLimits } from './workspaces.ts';
 
 export type TreeEntry =
   | { readonly kind: 'folder'; readonly path: string }
@@ -19,19 +27,39 @@ export type TreeEntry =
   /** mode: the nine permission bits */
   | { readonly kind: 'file'; readonly path: string; readonly mode: number; readonly bytes: number };
 
-/** A folder stands right before what it holds; names of one folder are in order of UTF-16 units. */
-export async function readTree(root: string, limits: WorkspaceLimits): Promise<TreeEntry[]> {
-  const entries: TreeEntry[] = [];
+export type Tree = {
+  /**
+   * a folder stands right before what it holds; names of one folder are in order of UTF-16 units
+   */
+  readonly entries: TreeEntry[];
+  /** `place`: its path on this machine, in bytes, for a name that is not UTF-8 */
+  readonly leftOut: (LeftOut & { readonly place: Buffer })[];
+};
+
+/** @throws TroupeError PAYLOAD_TOO_LARGE past a limit */
+export async function readTree(root: string, limits: WorkspaceLimits): Promise<Tree> {
+  const { entries, leftOut }: Tree = { entries: [], leftOut: [] };
   let bytes = 0;
-  const walk = async (folder: string, depth: number): Promise<void> => {
+  const walk = async (folder: string, names: readonly Found[], depth: number): Promise<void> => {
     if (depth > limits.depthMax) throw tooMuch(`${limits.depthMax} folders deep`, folder);
-    for (const name of (await readdir(join(root, folder))).sort()) {
+    for (const { name, place } of names) {
       const path = folder === '' ? name : `${folder}/${name}`;
-      checkPath(path, limits);
-      const entry = await readEntry(root, path);
+      if (Buffer.byteLength(path) > limits.pathBytesMax)
+        throw tooMuch(`${limits.pathBytesMax} bytes in a path`, path);
+      if (entries.length + leftOut.length >= limits.entriesMax)
+        throw tooMuch(`${limits.entriesMax} entries`, path);
+      const entry = await readEntry(path, place);
+      if (typeof entry === 'string') {
+        leftOut.push({ path, place, reason: entry });
+        continue;
+      }
+      const within = entry.kind === 'folder' ? await namesIn(place) : [];
+      if (within === undefined) {
+        leftOut.push({ path, place, reason: UNREADABLE });
+        continue;
+      }
       entries.push(entry);
-      if (entries.length > limits.entriesMax) throw tooMuch(`${limits.entriesMax} entries`, path);
-      if (entry.kind === 'folder') await walk(path, depth + 1);
+      if (entry.kind === 'folder') await walk(path, within, depth + 1);
       if (entry.kind !== 'file') continue;
       if (entry.bytes > limits.fileBytesMax)
         throw tooMuch(`${limits.fileBytesMax} bytes in a file`, path);
@@ -39,25 +67,69 @@ export async function readTree(root: string, limits: WorkspaceLimits): Promise<T
       if (bytes > limits.bytesMax) throw tooMuch(`${limits.bytesMax} bytes in all`, path);
     }
   };
-  await walk('', 0);
-  return entries;
+  const top = Buffer.from(root);
+  const names = await namesIn(top);
+  if (!names) throw new TroupeError('UNAVAILABLE', `${root} cannot be read: ${UNREADABLE}`);
+  await walk('', names, 0);
+  return { entries, leftOut };
 }
 
-async function readEntry(root: string, path: string): Promise<TreeEntry> {
-  const place = join(root, path);
-  const found = await lstat(place);
+type Found = { readonly name: string; readonly place: Buffer };
+
+/** In order. Undefined when this process may not read the folder. */
+async function namesIn(folder: Buffer): Promise<Found[] | undefined> {
+  try {
+    const names = await readdir(folder, { encoding: 'buffer' });
+    const found = names.map((name) => ({
+      name: name.toString('utf8'),
+      place: Buffer.concat([folder, SLASH, name]),
+    }));
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+const SLASH = Buffer.from('/');
+const UNREADABLE = 'its permissions forbid to read it';
+
+const isForbidden = (error: unknown): boolean =>
+  ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+/** Answers a text for what cannot be saved: the reason. */
+async function readEntry(path: string, place: Buffer): Promise<TreeEntry | string> {
+  if (path.includes('\uFFFD')) return 'its name is not UTF-8';
+  const found = await lstat(place).catch((error: unknown) => {
+    if (isForbidden(error)) return undefined; // its folder may be listed and not entered
+    throw error;
+  });
+  if (!found) return UNREADABLE;
   if (found.isDirectory()) return { kind: 'folder', path };
-  if (found.isFile()) return { kind: 'file', path, mode: found.mode & 0o777, bytes: found.size };
-  if (!found.isSymbolicLink())
-    throw refused(path, 'is neither a file, a folder nor a link; remove it');
+  if (found.isFile()) {
+    if (!(await isReadable(place))) return UNREADABLE;
+    return { kind: 'file', path, mode: found.mode & 0o777, bytes: found.size };
+  }
+  if (!found.isSymbolicLink()) return `it is a ${specialKind(found)}`;
   const target = await readlink(place);
-  if (!staysInside(path, target))
-    throw refused(path, `is a link to ${JSON.stringify(target)}: ${LINK_RULE}`);
-  return { kind: 'link', path, target };
+  if (target.includes('\uFFFD')) return 'it is a link to a name that is not UTF-8';
+  if (staysInside(path, target) || isSandboxPath(target)) return { kind: 'link', path, target };
+  return `it is a link to ${JSON.stringify(target)}, outside of the workspace and of the sandbox`;
 }
 
-const LINK_RULE =
-  "a link in a workspace leads to a place in it, relative, with `..` at the target's beginning only";
+const isReadable = (place: Buffer): Promise<boolean> =>
+  access(place, constants.R_OK).then(
+    () => true,
+    (error: unknown) => {
+      if (isForbidden(error)) return false;
+      throw error;
+    },
+  );
+
+const specialKind = (found: Stats): string => {
+  if (found.isFIFO()) return 'named pipe';
+  return found.isSocket() ? 'socket' : 'device';
+};
 
 /** Whether a link at `path` (relative to the root) can not lead out; see the file's head. */
 export function staysInside(path: string, target: string): boolean {
@@ -68,19 +140,22 @@ export function staysInside(path: string, target: string): boolean {
   return climbs <= path.split('/').length - 1 && !steps.slice(climbs).includes('..');
 }
 
-/** A name that is not UTF-8 comes from Node with U+FFFD in it and can not be opened again. */
-function checkPath(path: string, limits: WorkspaceLimits): void {
-  if (path.includes('\uFFFD')) throw refused(path, 'has a name that is not UTF-8; rename it');
-  if (Buffer.byteLength(path) > limits.pathBytesMax)
-    throw tooMuch(`${limits.pathBytesMax} bytes in a path`, path);
-}
+/** Whether a link to it means the same in every sandbox, and nothing else may be meant by it. */
+export const isSandboxPath = (target: string): boolean =>
+  posix.isAbsolute(target) &&
+  !target.split('/').includes('..') &&
+  [...PROGRAM_FOLDERS, WORKSPACE].some((folder) => {
+    const path = posix.normalize(target);
+    return path === folder || path.startsWith(`${folder}/`);
+  });
 
 /** Files are cut into blobs of this size: one is in memory at a time. */
 export const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** The file's bytes in pieces of CHUNK_BYTES, the last one shorter; none for an empty file. */
 export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
-  const handle = await open(file, 'r');
+  // what a link leads to is never read
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let left = (await handle.stat()).size;
     for (;;) {
@@ -106,11 +181,6 @@ async function readChunk(handle: FileHandle, expected: number): Promise<Buffer> 
     chunk = Buffer.concat([chunk], larger);
   }
 }
-
-const refused = (path: string, why: string): TroupeError =>
-  new TroupeError('INVALID_ARGUMENT', `${JSON.stringify(path)} in the workspace ${why}`, {
-    details: { path },
-  });
 
 const tooMuch = (limit: string, path: string): TroupeError =>
   new TroupeError(

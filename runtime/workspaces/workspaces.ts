@@ -4,14 +4,17 @@
  *
  * Contract, for every provider (`test/runtime/workspaces/contract.ts`):
  *  - what one opener saved is what the next one finds, on any worker: bytes, file modes, links
- *    inside the folder, empty folders, deletions. Not kept: owners, times, modes of folders, and
+ *    that may be saved, empty folders, deletions. Not kept: owners, times, modes of folders, and
  *    that two names were one file;
  *  - a workspace that can not be reached is UNAVAILABLE (retryable), never an empty folder in its
  *    place. An actor that never saved has an empty one, version 0;
  *  - one opener at a time per machine (for a shared volume: per volume, where it has locks): the
  *    next one waits until the first has closed or its process has ended;
  *  - what was not saved is still there in a folder that is shared, and gone in one that is synced;
- *  - nothing in it leads out of it: a link that could is refused when it is saved.
+ *  - what cannot be saved is left out by name and costs nothing else: a link that escapes, a
+ *    socket, a pipe, a device, a name that is not UTF-8. Where the folder is shared it stays there;
+ *  - a link inside the folder, or to a path of the sandbox (`tree.ts`), is saved as a link. Code
+ *    outside of a sandbox must not follow a link that leaves the folder.
  */
 import type { Address } from '../../protocols/address.ts';
 import type { Labels } from '../labels.ts';
@@ -51,11 +54,11 @@ export interface Workspace {
    * tell, it stays the version it is. Nothing may write to the folder meanwhile. May be repeated,
    * also after UNAVAILABLE, which leaves open whether this version counts.
    *
+   * @returns what could not be saved; empty when all was
    * @throws TroupeError CONFLICT when another opener saved since this one opened: nothing is
-   * changed; INVALID_ARGUMENT, details.path, for what can not be kept; PAYLOAD_TOO_LARGE past a
-   * limit; UNAVAILABLE
+   * changed; PAYLOAD_TOO_LARGE past a limit; UNAVAILABLE
    */
-  save(): Promise<void>;
+  save(): Promise<readonly LeftOut[]>;
   /**
    * Lets the next opener in; what was not saved is given up. After a running `save`. Repeatable.
    * `abandoned`: work that was given up may still be writing; where the folder is a copy, it is not
@@ -63,6 +66,9 @@ export interface Workspace {
    */
   close(options?: { readonly abandoned?: boolean }): Promise<void>;
 }
+
+/** A path within the workspace that is not saved. */
+export type LeftOut = { readonly path: string; readonly reason: string };
 
 /** What a workspace may hold; checked when it is saved. */
 export type WorkspaceLimits = {

@@ -5,10 +5,9 @@
 import { lstatSync, readlinkSync } from 'node:fs';
 import { posix } from 'node:path';
 import { TroupeError } from '../../../protocols/errors.ts';
+import { TOP_FOLDERS, WORKSPACE } from '../../../protocols/sandbox-paths.ts';
 import type { SandboxedCommand } from './boundary.ts';
 
-/** Where a sandboxed command finds its workspace. */
-export const WORKSPACE = '/workspace';
 export const SANDBOX_HOME = '/home/agent';
 export const SANDBOX_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
 
@@ -49,8 +48,6 @@ const ETC = [
   'python3.11',
   'perl',
 ] as const;
-
-const TOP_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const;
 
 /**
  * What it reads from the descriptor `options`, each ended by a zero: the environment is among it,

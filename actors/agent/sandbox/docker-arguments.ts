@@ -1,10 +1,10 @@
 /** What Docker is told to run a command behind the boundary: pure. */
+import { WORKSPACE } from '../../../protocols/sandbox-paths.ts';
 import type { SandboxedCommand } from './boundary.ts';
 import {
   SANDBOX_HOME,
   standardEnv,
   TEMPORARY_BYTES,
-  WORKSPACE,
   workingFolder,
 } from './bubblewrap-arguments.ts';
 

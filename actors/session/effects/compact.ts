@@ -18,7 +18,7 @@ import type { HookAbout } from '../../agent/hooks/hooks.ts';
 import { confinementOf } from '../../agent/policy/plan.ts';
 import { servicesOf } from '../../agent/services.ts';
 import type { CompactInput, CompactOutput } from '../types.ts';
-import { unkeptOf } from './kept-workspace.ts';
+import { savedOf } from './kept-workspace.ts';
 import { Writer } from './writer.ts';
 
 const RESERVE_TOKENS_DEFAULT = 16_384;
@@ -217,8 +217,7 @@ async function writeDown(
   const workspace = await context.workspace(ownerOf(input));
   const { sessionKey } = input;
   const notes = { id: context.id, sessionKey, text, at: context.now() };
-  const isWritten =
-    (await logNotes(workspace.path, notes)) && (await unkeptOf(workspace)) === undefined;
+  const isWritten = (await logNotes(workspace.path, notes)) && (await savedOf(workspace)).saved;
   if (isWritten) return [];
   const cut = cutMiddle(text, partMax(parts, QUESTION_CHARACTERS_MAX));
   return [`Notes that could not be written to memory/:\n${cut}`];

@@ -1,35 +1,35 @@
 /**
  * The workspace of a batch of calls: opened by the first that needs it, saved when all have ended.
- * What can not be kept (a link that leads out, more files than the limit) costs no result: the
- * calls have run, and the model reads of both and mends it. Where another worker saved meanwhile,
- * calls that may be repeated are, on what that one saved; of one that may not, the model reads that
- * it ran and that its files are lost. For effects with `workspace: 'discard'`.
+ * What cannot be saved (a link that escapes, more files than the limit) costs no result: the calls
+ * have run, and the model reads which paths are missing and why. Where another worker saved
+ * meanwhile, calls that may be repeated are, on what that one saved; of one that may not, the model
+ * reads that it ran and that its files are lost. For effects with `workspace: 'discard'`.
  */
 import { errorData, type ErrorCode } from '../../../protocols/errors.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
+import { cutMiddle } from '../../agent/context/cut.ts';
 import type { ToolResult } from '../types.ts';
-
-/** What is the fault of the files, not of the place that they are kept in. */
-const OF_FILES: ReadonlySet<ErrorCode> = new Set(['INVALID_ARGUMENT', 'PAYLOAD_TOO_LARGE']);
 
 /** What a call that may not run again is told of, for nobody makes it again. */
 const OF_PLACE: ReadonlySet<ErrorCode> = new Set(['CONFLICT', 'UNAVAILABLE']);
 
 type Opening = ReturnType<EffectContext['workspace']>;
 type Results = readonly ToolResult[];
+type LeftOut = Awaited<ReturnType<Awaited<Opening>['save']>>;
 
-/**
- * Saves it. Answers why its files can not be kept, if that is so.
- *
- * @throws TroupeError CONFLICT, UNAVAILABLE when it could not be saved for now
- */
-export async function unkeptOf(workspace: Awaited<Opening>): Promise<string | undefined> {
+/** What became of a workspace that was saved as far as its limits allow. */
+type Saved =
+  | { readonly saved: true; readonly leftOut: LeftOut }
+  /** nothing was saved: it holds more than it may */
+  | { readonly saved: false; readonly why: string };
+
+/** @throws TroupeError CONFLICT, UNAVAILABLE when it could not be saved for now */
+export async function savedOf(workspace: Awaited<Opening>): Promise<Saved> {
   try {
-    await workspace.save();
-    return undefined;
+    return { saved: true, leftOut: await workspace.save() };
   } catch (error) {
     const { code, message } = errorData(error);
-    if (OF_FILES.has(code)) return message;
+    if (code === 'PAYLOAD_TOO_LARGE') return { saved: false, why: message };
     throw error;
   }
 }
@@ -57,10 +57,8 @@ export async function keepingWorkspace(
     };
     const results = await work({ ...context, workspace });
     try {
-      const fault = await firstFault(opened);
-      if (fault === undefined) return results;
-      const note = `[The workspace was not saved: ${fault}. Mend it, or its changes may be lost.]`;
-      return noted(results, note);
+      const notes = await saveAll(opened);
+      return notes.length === 0 ? results : noted(results, notes.join('\n'));
     } catch (error) {
       const { code, message } = errorData(error);
       if (!mayRepeat && OF_PLACE.has(code)) return failed(results, code, message);
@@ -70,15 +68,38 @@ export async function keepingWorkspace(
   }
 }
 
-/** Saves all; one that could not be opened has told its call so. @throws as `unkeptOf` */
-async function firstFault(opened: Iterable<Opening>): Promise<string | undefined> {
-  let first: string | undefined;
+/**
+ * Saves all, and answers what the model reads of those that were not saved whole. One that could
+ * not be opened was reported to its call. @throws as `savedOf`
+ */
+async function saveAll(opened: Iterable<Opening>): Promise<readonly string[]> {
+  const notes: string[] = [];
   for (const opening of opened) {
     const workspace = await opening.catch(() => undefined);
-    const fault = workspace && (await unkeptOf(workspace));
-    first ??= fault;
+    const saved = workspace && (await savedOf(workspace));
+    if (saved === undefined) continue;
+    if (!saved.saved)
+      notes.push(
+        `[The workspace was not saved: ${saved.why}. Mend it, or its changes may be lost.]`,
+      );
+    else if (saved.leftOut.length > 0) notes.push(leftOutNote(saved.leftOut));
   }
-  return first;
+  return notes;
+}
+
+/** Paths that one note names, and characters of each line of it. */
+const NAMED_MAX = 20;
+const LINE_CHARACTERS_MAX = 400;
+
+function leftOutNote(leftOut: LeftOut): string {
+  const lines = leftOut
+    .slice(0, NAMED_MAX)
+    .map(({ path, reason }) =>
+      cutMiddle(`${JSON.stringify(path)}: ${reason}`, LINE_CHARACTERS_MAX),
+    );
+  const rest = leftOut.length - lines.length;
+  if (rest > 0) lines.push(`and ${rest} more`);
+  return `[Saved without what a workspace cannot hold:\n${lines.join('\n')}]`;
 }
 
 /** It ran, and what it wrote is not there, or may not be. */

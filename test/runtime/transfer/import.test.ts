@@ -294,11 +294,13 @@ describe('what moves to another log', () => {
 });
 
 describe('an export', () => {
+  const progress: string[] = [];
   const exporting = (path: string, workspaces?: string) =>
     withStore(path, async (ports) => {
       const file = join(await scratch(), 'file');
       const program = 'test';
-      await exportCell({ ...ports, file, program, ...(workspaces ? { workspaces } : {}) });
+      const onProgress = (line: string) => void progress.push(line);
+      await exportCell({ ...ports, file, program, onProgress, ...(workspaces && { workspaces }) });
       return file;
     });
 
@@ -326,6 +328,11 @@ describe('an export', () => {
       await chmod(join(path, 'src/run'), 0o755);
       await writeFile(join(path, 'src/same'), 'x'.repeat(5_000_000));
       await symlink('src/run', join(path, 'link'));
+      await symlink('/usr/bin/env', join(path, 'program'));
+    });
+    await fill(b, async (path) => {
+      await writeFile(join(path, 'kept'), 'x');
+      await symlink('/etc/passwd', join(path, 'out'));
     });
     await fill(nobody, (path) => writeFile(join(path, 'file'), 'x'));
     const { place } = await moved(memoryPlaces.make, await exporting(world.path, root));
@@ -338,7 +345,14 @@ describe('an export', () => {
     await workspace.save();
     expect(workspace.version).toBe(2);
     await workspace.close();
-    expect((await there.open(b, { signal })).version).toBe(0);
+    const other = await there.open(b, { signal });
+    expect(Object.keys(await contentOf(other.path))).toEqual(['kept']);
+    await other.close();
+    expect(progress).toContainEqual(
+      expect.stringMatching(
+        /^not exported from the workspace of t\/puppet\/b: "out", it is a link/,
+      ),
+    );
   });
 
   it('is refused for a store that troupe never ran on, and for one that holds something unknown', async () => {

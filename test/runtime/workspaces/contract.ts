@@ -12,6 +12,9 @@ import {
   truncate,
   writeFile,
 } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Address, address } from '../../../protocols/address.ts';
@@ -238,48 +241,112 @@ export function workspacesContract(
       }),
     );
 
-    const outside: [string, string, string][] = [
+    const escaping: [string, string, string][] = [
       ['an absolute link', 'out', '/etc/passwd'],
+      ['an absolute link that climbs out of the sandbox folders', 'out', '/usr/../etc/passwd'],
+      ['a link to a folder that begins like one of the sandbox', 'out', '/usrlocal'],
+      ['a link to the root', 'out', '/'],
+      ['a long absolute link', 'out', `/${'x'.repeat(200)}`.repeat(20)],
       ['a link above the folder', 'out', '../other'],
       ['a link above the folder from within', 'sub/out', '../../other'],
       ['a link that climbs after it went down', 'out', 'sub/../../other'],
       ['a link that climbs out through another link', 'sub/out', 'top/../other'],
     ];
-    it.each(outside)('refuse %s, by its name', async (_, path, target) => {
+    it.each(escaping)('leave out %s, by its name, and save the rest', async (_, path, target) => {
       await withWorkspaces(async (under) => {
         const worker = under.worker();
         await change(worker, a, (folder) => mkdir(join(folder, 'sub')));
         const workspace = await worker.open(a, patient);
         await symlink('..', join(workspace.path, 'sub/top'));
         await symlink(target, join(workspace.path, path));
-        await expect(workspace.save()).rejects.toMatchObject({
-          code: 'INVALID_ARGUMENT',
-          details: { path },
-          message: expect.stringContaining(target),
-        });
-        expect(workspace.version).toBe(1);
-        await rm(join(workspace.path, path));
-        await workspace.save();
+        await writeFile(join(workspace.path, 'made'), 'by the same command');
+        const left = [{ path, reason: expect.stringContaining(target) }];
+        expect(await workspace.save()).toEqual(left);
+        expect(workspace.version).toBe(2);
         await workspace.close();
+        const content = await found(under.worker(), a);
+        expect(content).toMatchObject({ made: expect.any(String), 'sub/top': 'link ..' });
+        if (unsaved === 'absent') expect(content).not.toHaveProperty([path]);
       })();
     });
 
     it(
-      'refuse a link planted in the place of a folder, and never write through it',
+      'save links to paths of the sandbox as links, loops included, and show nothing behind them',
+      withWorkspaces(async (under) => {
+        let saved = {};
+        await change(under.worker(), a, async (path) => {
+          await mkdir(join(path, 'v/bin'), { recursive: true });
+          await symlink('/usr/bin/python3', join(path, 'v/bin/python3'));
+          await symlink('python3', join(path, 'v/bin/python'));
+          await symlink('/workspace/note', join(path, 'own'));
+          await symlink('/lib', join(path, 'skills'));
+          await symlink('two', join(path, 'one'));
+          await symlink('one', join(path, 'two'));
+          await writeFile(join(path, 'note'), 'inside');
+          saved = await contentOf(path);
+        });
+        const worker = under.worker();
+        expect(await found(worker, a)).toEqual(saved);
+        expect(Object.keys(saved)).toHaveLength(9);
+        const paths = ['own', 'v/bin/python', 'v/bin/python3', 'one', 'skills/*/SKILL.md'];
+        for (const { bytes } of (await worker.peek(a, paths)).files) expect(bytes).toBeUndefined();
+      }),
+    );
+
+    it(
+      'leave out what is no file, a name that is not UTF-8, and folders of such names',
+      withWorkspaces(async (under) => {
+        const workspace = await under.worker().open(a, patient);
+        const { path } = workspace;
+        execFileSync('mkfifo', [join(path, 'pipe')]);
+        const server = createServer().listen(join(path, 'socket'));
+        await once(server, 'listening');
+        const bad = Buffer.concat([Buffer.from(`${path}/bad`), Buffer.from([0xff])]);
+        await mkdir(bad);
+        await writeFile(Buffer.concat([bad, Buffer.from('/within')]), '');
+        await symlink(Buffer.from([0xfe]), join(path, 'linked'));
+        await writeFile(join(path, 'made'), 'kept');
+        const left = await workspace.save();
+        expect(left.map((one) => one.path)).toEqual(['bad\uFFFD', 'linked', 'pipe', 'socket']);
+        await workspace.close();
+        server.close();
+        const again = await under.worker().open(a, patient);
+        expect(await readFile(join(again.path, 'made'), 'utf8')).toBe('kept');
+        const names = ['bad\uFFFD', 'linked', 'made', 'pipe', 'socket'];
+        const here = (await readdir(again.path)).toSorted().filter((name) => name !== 'socket');
+        const there = unsaved === 'present' ? names : ['made'];
+        expect(here).toEqual(there.filter((name) => name !== 'socket'));
+        await again.close();
+      }),
+    );
+
+    it(
+      'leave out a link planted in the place of a folder, and never write through it',
       withWorkspaces(async (under) => {
         const elsewhere = await temporaryFolder();
+        await mkdir(join(elsewhere, 'sub'));
         const worker = under.worker();
-        await change(worker, a, async (path) => {
-          await mkdir(join(path, 'sub'));
-          await writeFile(join(path, 'sub/note'), 'inside');
-        });
+        const fill = async (path: string): Promise<void> => {
+          await rm(join(path, 'sub'), { recursive: true, force: true });
+          await mkdir(join(path, 'sub/sub'), { recursive: true });
+          await writeFile(join(path, 'sub/sub/note'), 'inside');
+        };
+        const plant = async (workspace: Workspace) => {
+          await rm(join(workspace.path, 'sub'), { recursive: true });
+          await symlink(elsewhere, join(workspace.path, 'sub'));
+        };
+        await change(worker, a, fill);
+        const unsavedPlant = await worker.open(a, patient);
+        await plant(unsavedPlant);
+        await unsavedPlant.close();
+        await change(worker, a, fill);
         const workspace = await worker.open(a, patient);
-        await rm(join(workspace.path, 'sub'), { recursive: true });
-        await symlink(elsewhere, join(workspace.path, 'sub'));
-        await expect(workspace.save()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+        await plant(workspace);
+        expect(await workspace.save()).toMatchObject([{ path: 'sub' }]);
         await workspace.close();
+        await change(under.worker(), a, fill);
         await found(worker, a);
-        expect(await readdir(elsewhere)).toEqual([]);
+        expect(await readdir(elsewhere, { recursive: true })).toEqual(['sub']);
         await rm(elsewhere, { recursive: true });
       }),
     );

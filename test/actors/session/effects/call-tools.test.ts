@@ -25,7 +25,7 @@ const planned = (id: string, name: string, args: object, more: object): PlannedC
     ...more,
   }) as PlannedCall;
 
-it('calls whose workspace can not be saved have their results, which say so', async () => {
+it('calls that leave an escaping link keep their files, and the last result names the link', async () => {
   const at = await stage();
   Object.assign(at.services, { tools: createToolRegistry([createWriteTool(), createEditTool()]) });
   await at.inWorkspace((path) => symlink('/etc/passwd', join(path, 'out')));
@@ -37,8 +37,8 @@ it('calls whose workspace can not be saved have their results, which say so', as
     { callId: 'a', isError: false },
     { callId: 'b', isError: false },
   ]);
-  expect(results[0]!.result).not.toContain('not saved');
-  expect(results[1]!.result).toMatch(/not saved: "out" in the workspace is a link/);
+  expect(results[0]!.result).not.toContain('Saved without');
+  expect(results[1]!.result).toMatch(/\[Saved without .*\n"out": it is a link to "\/etc\/passwd"/);
   const edits = [{ oldText: 'one', newText: 'two' }];
   const once = {
     ...session,
@@ -46,7 +46,7 @@ it('calls whose workspace can not be saved have their results, which say so', as
   };
   const [edited] = await at.run((context) => callOnce.run(once, context), 'once', 'discard');
   expect(edited).toMatchObject({ isError: false });
-  expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[The workspace was not saved/);
+  expect(edited!.result).toMatch(/^Edited a: 1 replaced\.\n\[Saved without/);
   await at.inWorkspace(async (path) => expect(await readFile(join(path, 'a'), 'utf8')).toBe('two'));
 });
 
