@@ -15,6 +15,7 @@ import {
   openStateCache,
   type Pubsub,
   type System,
+  systemClock,
 } from '../runtime/index.ts';
 import { registryBeat } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
@@ -131,7 +132,7 @@ async function serveOwnMetrics(
   const token = gateway.auth.token?.reveal();
   return port === undefined
     ? undefined
-    : serveMetrics({ metrics, port, host: bindHost({ gateway }), token });
+    : serveMetrics({ metrics, port, host: bindHost({ gateway }), token, clock: systemClock });
 }
 
 type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => void };

@@ -3,7 +3,11 @@ import type { Edge } from '../channels/edge/edge.ts';
 import type { NatsDoor } from '../channels/nats/door.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
+import { BearerGuesses, failuresOf } from '../channels/gateway/bearer-guesses.ts';
+import { AddressList } from '../channels/gateway/remote.ts';
 import type { Crew } from './crew.ts';
+import { gatewayAuth } from './gateway-auth.ts';
+import { tenancyOf } from './tenants.ts';
 
 /** What a process of a cluster has beside what every process has. */
 export type ClusterDoor = {
@@ -18,7 +22,10 @@ export async function openNatsDoor(
   { pubsub, node }: ClusterDoor,
 ): Promise<NatsDoor> {
   const { startNatsDoor } = await import('../channels/nats/door.ts');
+  const secrets = { auth: gatewayAuth(config), tenancy: tenancyOf(config) };
+  const failures = failuresOf(secrets, systemClock);
   return startNatsDoor({
+    guesses: new BearerGuesses({ ...secrets, failures, proxies: new AddressList() }),
     edge,
     system,
     pubsub,

@@ -1,23 +1,34 @@
 /**
- * BearerGuesses: a client that guesses the gateway's secret by plain HTTP is counted and slowed
- * down as one that guesses it by `connect`, in the same accounts: else a password could be found
- * here.
+ * BearerGuesses: a client that guesses the gateway's secret as a Bearer token is counted and slowed
+ * down as one that guesses it by `connect`: over HTTP in the same accounts, over NATS and at a
+ * worker's port for metrics in accounts of their own. Else a password could be found there.
  *
  * Boundary: whom a token admits is for the routes to decide. A signed token (JWT) cannot be
  * guessed: it is neither counted nor delayed, so an old one locks nobody out.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorData } from '../../protocols/errors.ts';
 import { type GatewayAuth, sameSecret } from './access.ts';
-import type { AuthFailures } from './auth-failures.ts';
+import type { Clock } from '../../runtime/index.ts';
 import type { Tenancy } from '../tenancy.ts';
+import { isUnguessable } from '../unguessable.ts';
+import { AuthFailures } from './auth-failures.ts';
 import { accountOf, type AddressList, remoteOf } from './remote.ts';
 
-type Parts = {
-  readonly auth: GatewayAuth;
+type Secrets = {
+  readonly auth: Pick<GatewayAuth, 'token' | 'password' | 'rateLimit'>;
   /** whose tokens are no guesses either */
-  readonly tenancy?: Pick<Tenancy, 'ofToken' | 'hasTokens'> | undefined;
+  readonly tenancy?: Pick<Tenancy, 'ofToken' | 'hasTokens' | 'hasGuessableToken'> | undefined;
+};
+type Parts = Secrets & {
   readonly failures: AuthFailures;
   readonly proxies: AddressList;
+};
+
+/** Failures of the clients that may show these secrets. */
+export const failuresOf = ({ auth, tenancy }: Secrets, clock: Clock): AuthFailures => {
+  const isHopeless = secretsOf(auth).every(isUnguessable) && tenancy?.hasGuessableToken !== true;
+  return new AuthFailures(auth.rateLimit, clock, isHopeless);
 };
 
 const BEARER = /^Bearer +(\S+) *$/i;
@@ -39,18 +50,27 @@ export class BearerGuesses {
    * Resolves at the request's turn where its account is locked, else there is no promise.
    */
   refusedForMs(request: IncomingMessage, response: ServerResponse): number | Promise<number> {
-    const given = BEARER.exec(request.headers.authorization ?? '')?.[1];
+    const account = accountOf(remoteOf(request, this.#parts.proxies));
+    const isOpen = () => !response.destroyed;
+    return this.judge(request.headers.authorization, { account, isOpen });
+  }
+
+  /** The same for what came by another transport, counted for that account. */
+  judge(
+    authorization: string | undefined,
+    { account, isOpen }: { readonly account: string; readonly isOpen: () => boolean },
+  ): number | Promise<number> {
+    const given = BEARER.exec(authorization ?? '')?.[1];
     if (given === undefined || JWT.test(given) || !this.#hasSecret) return 0;
-    const { failures, proxies } = this.#parts;
-    const account = accountOf(remoteOf(request, proxies));
-    if (failures.lockedForMs(account) > 0) return this.#atItsTurn(given, account, response);
+    const { failures } = this.#parts;
+    if (failures.lockedForMs(account) > 0) return this.#atItsTurn(given, account, isOpen);
     if (!this.#isRight(given)) failures.count(account);
     return 0;
   }
 
-  async #atItsTurn(given: string, account: string, response: ServerResponse): Promise<number> {
+  async #atItsTurn(given: string, account: string, isOpen: () => boolean): Promise<number> {
     const { failures } = this.#parts;
-    const isTurn = await failures.turn(account, { isOpen: () => !response.destroyed });
+    const isTurn = await failures.turn(account, { isOpen });
     if (isTurn && this.#isRight(given)) return 0;
     if (isTurn) failures.count(account);
     return Math.max(1, failures.lockedForMs(account));
@@ -63,5 +83,12 @@ export class BearerGuesses {
   }
 }
 
-const secretsOf = ({ token, password }: GatewayAuth): readonly string[] =>
+/** What a client reads whose account is locked. */
+export const tooManyGuesses = (refusedMs: number): ErrorData => ({
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: `too many failed attempts: try again in ${Math.ceil(refusedMs / 1_000)} s`,
+  retryAfterMs: refusedMs,
+});
+
+const secretsOf = ({ token, password }: Secrets['auth']): readonly string[] =>
   [token, password].filter((secret) => secret !== undefined);

@@ -11,9 +11,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
 import { assertAuthFits } from './access.ts';
-import { isUnguessable } from '../unguessable.ts';
-import { AuthFailures } from './auth-failures.ts';
-import { BearerGuesses } from './bearer-guesses.ts';
+import { BearerGuesses, failuresOf } from './bearer-guesses.ts';
 import { eventHead } from './connection.ts';
 import { Doors } from './doors.ts';
 import { httpListener } from './http.ts';
@@ -47,9 +45,7 @@ const LAST_ANSWERS_MS = 2_000;
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   assertAuthFits(options.auth, options.host);
   const { system, clock, log, auth } = options;
-  const secrets = [auth.token, auth.password].filter((secret) => secret !== undefined);
-  const isHopeless = secrets.every(isUnguessable) && options.tenancy?.hasGuessableToken !== true;
-  const failures = new AuthFailures(auth.rateLimit, clock, isHopeless);
+  const failures = failuresOf(options, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
   const doors = new Doors(options);
   // Runs of its tenant are followed from the start on, for whoever comes in their midst.

@@ -8,7 +8,7 @@ import { type Clock, clockFault, clockStatus, type System } from '../../runtime/
 import type { Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
 import { type GatewayAuth, onlyDirect, originAllowed } from './access.ts';
-import type { BearerGuesses } from './bearer-guesses.ts';
+import { type BearerGuesses, tooManyGuesses } from './bearer-guesses.ts';
 import { isReady, shardsNotOwned } from './health-book.ts';
 import { type AddressList, notDirect, remoteOf } from './remote.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
@@ -77,10 +77,9 @@ const refuseGuess = (
   response: ServerResponse,
   refusedMs: number,
 ): void => {
-  const seconds = Math.ceil(refusedMs / 1_000);
-  response.setHeader('retry-after', seconds);
-  const message = `too many failed attempts: try again in ${seconds} s`;
-  refuse(request, response, 429, 'RATE_LIMIT_EXCEEDED', message);
+  const { code, message } = tooManyGuesses(refusedMs);
+  response.setHeader('retry-after', Math.ceil(refusedMs / 1_000));
+  refuse(request, response, 429, code, message);
 };
 
 const refuse = (

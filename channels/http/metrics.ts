@@ -3,15 +3,16 @@
  *
  * The text names tenants and principals, so it is not for everybody: a gateway gives it to
  * operators (`authorization: credentials_file` in Prometheus), a worker, which has no other door,
- * on a port that is opened for it alone: to whoever is on the same machine, or with the gateway's
- * token.
+ * on a port that is opened for it alone: to direct connections of the same machine, or with the
+ * gateway's token, which is guessed there no faster than at the gateway.
  */
-import { timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
-import type { Metrics } from '../../runtime/index.ts';
-import { isLoopback } from '../gateway/access.ts';
+import type { Clock, Metrics } from '../../runtime/index.ts';
+import { isLoopback, sameSecret } from '../gateway/access.ts';
+import { BearerGuesses, failuresOf, tooManyGuesses } from '../gateway/bearer-guesses.ts';
+import { AddressList, notDirect, remoteOf } from '../gateway/remote.ts';
 import { SERVER_OPTIONS } from './listener.ts';
 import { header, type Route, type RouteRequest, sendError } from './route.ts';
 
@@ -39,6 +40,7 @@ export type ServeMetricsOptions = {
   readonly port: number;
   /** asked for as `Bearer`; needed where others than this machine reach the port */
   readonly token?: string | undefined;
+  readonly clock: Clock;
 };
 
 /**
@@ -55,8 +57,9 @@ export async function serveMetrics(
       'INVALID_ARGUMENT',
       `metrics would be served on ${host} to everybody: set gateway.auth.token, or bind to loopback`,
     );
+  const assertMayRead = token === undefined ? assertDirect : tokenAsserter(token, options.clock);
   const server = createServer(SERVER_OPTIONS, (request, response) => {
-    answer(options, request, response).catch((error: unknown) => {
+    answer(options.metrics, assertMayRead, request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else sendError(response, errorData(error));
     });
@@ -75,13 +78,39 @@ export async function serveMetrics(
   };
 }
 
+type AssertMayRead = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+const NO_PROXIES = new AddressList();
+
+/** @throws TroupeError FORBIDDEN for what was forwarded, or came by the name of a web page */
+const assertDirect: AssertMayRead = (request) => {
+  const fault = notDirect(remoteOf(request, NO_PROXIES));
+  if (fault === undefined) return;
+  throw new TroupeError(
+    'FORBIDDEN',
+    `metrics without gateway.auth.token are for direct connections from this machine; ${fault}`,
+  );
+};
+
+const tokenAsserter = (token: string, clock: Clock): AssertMayRead => {
+  const secrets = { auth: { token } };
+  const failures = failuresOf(secrets, clock);
+  const guesses = new BearerGuesses({ ...secrets, failures, proxies: NO_PROXIES });
+  return async (request, response) => {
+    const refusedMs = await guesses.refusedForMs(request, response);
+    if (refusedMs > 0) throw TroupeError.from(tooManyGuesses(refusedMs));
+    if (sameSecret(header(request, 'authorization') ?? '', `Bearer ${token}`)) return;
+    throw new TroupeError('UNAUTHORIZED', 'metrics need the token of the gateway, as Bearer');
+  };
+};
+
 async function answer(
-  { metrics, token }: ServeMetricsOptions,
+  metrics: ServeMetricsOptions['metrics'],
+  assertMayRead: AssertMayRead,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  if (token !== undefined && !isToken(header(request, 'authorization'), token))
-    throw new TroupeError('UNAUTHORIZED', 'metrics need the token of the gateway, as Bearer');
+  await assertMayRead(request, response);
   if ((request.url ?? '').split('?', 1)[0] !== '/metrics')
     throw new TroupeError('NOT_FOUND', 'only /metrics is served here');
   if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response);
@@ -91,12 +120,6 @@ async function answer(
 function refuseMethod(response: ServerResponse): void {
   response.setHeader('allow', 'GET, HEAD');
   sendError(response, { code: 'INVALID_ARGUMENT', message: 'metrics are read with GET' }, 405);
-}
-
-function isToken(authorization: string | undefined, token: string): boolean {
-  const given = Buffer.from(authorization ?? '');
-  const wanted = Buffer.from(`Bearer ${token}`);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
 function send(

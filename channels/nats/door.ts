@@ -24,6 +24,7 @@ import { escapeToken, parseSubject } from '../../protocols/subjects.ts';
 import { isFinal } from '../../protocols/task.ts';
 import type { PublicMessage, Pubsub } from '../../runtime/index.ts';
 import type { Edge, EdgeAnswer } from '../edge/edge.ts';
+import { type BearerGuesses, tooManyGuesses } from '../gateway/bearer-guesses.ts';
 import { rateHeaders, respondsAsync } from '../http/envelopes.ts';
 import { errorHeaders, refusalOf } from '../http/route.ts';
 import { EventRelay, type EventRelayOptions } from './event-relay.ts';
@@ -33,6 +34,8 @@ export type NatsDoorOptions = Omit<EventRelayOptions, 'pubsub'> & {
   readonly pubsub: Pick<Pubsub, 'serve' | 'publish'>;
   /** envelopes that are not answered yet, and bytes of them */
   readonly outstanding: { readonly messages: number; readonly bytes: number };
+  /** slows down a sender that guesses a secret; left out: the identity knows no secret */
+  readonly guesses?: Pick<BearerGuesses, 'judge'>;
 };
 
 export type NatsDoor = {
@@ -105,12 +108,16 @@ class Door {
 
   async #submit({ subject, bytes, headers, respond }: PublicMessage): Promise<EdgeAnswer> {
     const isWaiting = respond !== undefined && !respondsAsync(headers['prefer']);
+    const authorization = headers['authorization'];
     try {
+      const place = placeOf(subject);
+      const refusedMs = await this.#guessedMs(authorization, place);
+      if (refusedMs > 0) return { kind: 'refused', error: tooManyGuesses(refusedMs) };
       return await this.#o.edge.submit({
         transport: 'nats',
         bytes,
-        subject: placeOf(subject),
-        authorization: headers['authorization'],
+        subject: place,
+        authorization,
         signature: headers['x-jws-signature'],
         traceparent: headers['traceparent'],
         tracestate: headers['tracestate'],
@@ -119,6 +126,12 @@ class Door {
     } catch (error) {
       return { kind: 'refused', error: errorData(error) };
     }
+  }
+
+  /** Wrong secrets are counted per tenant: NATS says nothing else of who sent a message. */
+  #guessedMs(authorization: string | undefined, { tenant }: { tenant: string }) {
+    const attempt = { account: `nats ${tenant}`, isOpen: () => true };
+    return this.#o.guesses?.judge(authorization, attempt) ?? 0;
   }
 
   #respond(respond: NonNullable<PublicMessage['respond']>, answer: EdgeAnswer): void {

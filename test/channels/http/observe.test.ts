@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveMetrics } from '../../../channels/http/metrics.ts';
-import { createMetrics, type SloReport } from '../../../runtime/index.ts';
+import { createMetrics, type SloReport, systemClock } from '../../../runtime/index.ts';
 import { bytesOf, envelope } from '../edge/real-tasks.ts';
 import { type ObservedDoor, openObservedDoor, SECRET } from './observed-door.ts';
 
@@ -76,9 +78,10 @@ describe('GET /v1/slo', () => {
 
 describe('the port of a worker', () => {
   const metrics = createMetrics({ process: false });
+  const clock = systemClock;
 
   it('serves metrics and nothing else', async () => {
-    const served = await serveMetrics({ metrics, host: '127.0.0.1', port: 0 });
+    const served = await serveMetrics({ metrics, clock, host: '127.0.0.1', port: 0 });
     const at = (path: string, method = 'GET') =>
       fetch(`http://127.0.0.1:${served.port}${path}`, { method });
     expect(await (await at('/metrics')).text()).toContain('a2a_requests_total');
@@ -90,7 +93,13 @@ describe('the port of a worker', () => {
   });
 
   it('asks for the token where there is one', async () => {
-    const served = await serveMetrics({ metrics, host: '127.0.0.1', port: 0, token: SECRET });
+    const served = await serveMetrics({
+      metrics,
+      clock,
+      host: '127.0.0.1',
+      port: 0,
+      token: SECRET,
+    });
     const with_ = (authorization: string) =>
       fetch(`http://127.0.0.1:${served.port}/metrics`, { headers: { authorization } });
     expect((await with_('Bearer wrong')).status).toBe(401);
@@ -98,14 +107,49 @@ describe('the port of a worker', () => {
     await served.close();
   });
 
+  it('is open without a token to direct connections of this machine only', async () => {
+    const served = await serveMetrics({ metrics, clock, host: '127.0.0.1', port: 0 });
+    const statusWith = async (headers: Record<string, string>) => {
+      const asked = request({ port: served.port, path: '/metrics', headers, agent: false }).end();
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect(await statusWith({})).toBe(200);
+    expect(await statusWith({ host: 'evil.example' })).toBe(403);
+    expect(await statusWith({ 'x-forwarded-for': '203.0.113.9' })).toBe(403);
+    await served.close();
+  });
+
+  it('counts wrong tokens, and admits the right one meanwhile', async () => {
+    const served = await serveMetrics({
+      metrics,
+      clock,
+      host: '127.0.0.1',
+      port: 0,
+      token: 'short',
+    });
+    const statusOf = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const answer = await fetch(`http://127.0.0.1:${served.port}/metrics`, { headers });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const guesses = Array.from({ length: 12 }, (_, at) => statusOf(`guess-${at}`));
+    const statuses = await Promise.all(guesses);
+    expect(statuses.toSorted()).toEqual([...Array<number>(10).fill(401), 429, 429]);
+    expect(await statusOf('short')).toBe(200);
+    await served.close();
+  });
+
   it('is never open to other machines without one', async () => {
-    const open = serveMetrics({ metrics, host: '0.0.0.0', port: 0 });
+    const open = serveMetrics({ metrics, clock, host: '0.0.0.0', port: 0 });
     await expect(open).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('says when it is taken', async () => {
-    const first = await serveMetrics({ metrics, host: '127.0.0.1', port: 0 });
-    const second = serveMetrics({ metrics, host: '127.0.0.1', port: first.port });
+    const first = await serveMetrics({ metrics, clock, host: '127.0.0.1', port: 0 });
+    const second = serveMetrics({ metrics, clock, host: '127.0.0.1', port: first.port });
     await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
     await first.close();
   });

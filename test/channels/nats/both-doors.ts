@@ -6,6 +6,7 @@ import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
 import { routeListener, SERVER_OPTIONS } from '../../../channels/http/listener.ts';
 import { startNatsDoor } from '../../../channels/nats/door.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
+import type { BearerGuesses } from '../../../channels/gateway/bearer-guesses.ts';
 import { doorSubject } from '../../../protocols/subjects.ts';
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { type System, systemClock } from '../../../runtime/index.ts';
@@ -40,6 +41,7 @@ export const openBothDoors = async (
   system: System,
   url: string,
   outstanding = { messages: 5_000, bytes: 2 ** 26 },
+  guesses?: BearerGuesses,
 ): Promise<BothDoors> => {
   const env = `env${cells++}`;
   const own = await connectNats({ servers: [url] });
@@ -53,6 +55,7 @@ export const openBothDoors = async (
     node: 'one',
     clock: systemClock,
     outstanding,
+    ...(guesses === undefined ? {} : { guesses }),
     log: silent,
   });
   await own.flush();

@@ -1,11 +1,13 @@
 /** The same envelope gets the same answer over HTTP and over NATS, case by case (EN9). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
+import { BearerGuesses, failuresOf } from '../../../channels/gateway/bearer-guesses.ts';
+import { AddressList } from '../../../channels/gateway/remote.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
-import { envelope, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
+import { bytesOf, envelope, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
 import { type BothDoors, openBothDoors, type Reply, type Send } from './both-doors.ts';
 
 type Ask = (value: unknown, headers?: Readonly<Record<string, string>>) => Promise<Reply>;
@@ -225,6 +227,24 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
     const nats = await run(over(doors.nats));
     expect(http).toMatchObject({ status, body: code ? { error: { code } } : {} });
     expect(alike(nats)).toEqual(alike(http));
+  });
+
+  it('bounds guesses of a secret over NATS by tenant, and admits the right one meanwhile', async () => {
+    const secrets = { auth: { token: 'alice' } };
+    const failures = failuresOf(secrets, systemClock);
+    const guesses = new BearerGuesses({ ...secrets, failures, proxies: new AddressList() });
+    const guarded = await openBothDoors(real.edge(), real.system, server.url, undefined, guesses);
+    const statusOf = async (token: string, tenant = 'acme') => {
+      const headers = { authorization: `Bearer ${token}` };
+      const reply = await guarded.nats(bytesOf(envelope()), headers, { domain: 'test', tenant });
+      return reply.status;
+    };
+    const wrong = Array.from({ length: 12 }, (_, at) => statusOf(`guess-${at}`));
+    const statuses = await Promise.all(wrong);
+    expect(statuses.toSorted()).toEqual([...Array<number>(10).fill(401), 429, 429]);
+    expect(await statusOf('alice')).toBe(200);
+    expect(await statusOf('guess', 'other')).toBe(401);
+    await guarded.close();
   });
 });
 
