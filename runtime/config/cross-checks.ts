@@ -4,6 +4,7 @@ import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
 import { childPointer, parsePointer, showPointer } from './pointer.ts';
 import { isKnownProvider, offlineProvider } from './providers.ts';
+import { issuersFit } from './issuers.ts';
 import { natsLoginStands } from './nats.ts';
 import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
 import { nearest } from './suggest.ts';
@@ -59,6 +60,7 @@ export const crossChecks: readonly Rule[] = [
   tailscaleFits,
   natsLoginStands,
   pinsHaveLabels,
+  issuersFit,
 ];
 
 /** An agent without labels could be opened on any worker, each with another folder. */

@@ -7,22 +7,60 @@ import { oneOf, record, secret, section } from './fields.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 
+const plain = Type.String({ minLength: 1 });
+const role = Type.String({ minLength: 1, maxLength: 256 });
+/** As names of tenants are everywhere. */
+const tenantPattern = '^[a-z0-9][a-z0-9_-]{0,62}$';
+
 const issuer = record('one issuer of tokens (JWT)', {
   issuer: text('its `iss`'),
   jwks: text('its public keys: a file (JWKS), or the http(s) URL that serves them'),
   audience: Type.Optional(
-    text('the `aud` that a token must name (RFC 8707). Left out: `a2a.resource`'),
+    Type.Unsafe<string | readonly string[]>(
+      Type.Union([plain, Type.Array(plain, { minItems: 1, maxItems: 64 })], {
+        'x-allowed': 'a text, or a list of texts',
+        description:
+          'the `aud` that a token must name (RFC 8707), or several of which it must name one. Left out: `a2a.resource`',
+      }),
+    ),
   ),
-  tenantClaim: Type.String({
-    minLength: 1,
-    default: 'tenant',
-    description: 'claim with the name of the tenant',
-  }),
-  rolesClaim: Type.String({
-    minLength: 1,
-    default: 'roles',
-    description: 'claim with the list of roles, or one text of them with spaces between',
-  }),
+  tenant: Type.Optional(
+    Type.String({
+      pattern: tenantPattern,
+      'x-allowed': 'lowercase letters, digits, _ and -, at most 63',
+      description: 'tenant of all its tokens, which need no claim for it then',
+    }),
+  ),
+  tenantClaim: Type.Optional(
+    text(
+      'claim with the tenant; a path when it has dots (`org.id`) and no claim has the whole name. Left out: `tenant`',
+    ),
+  ),
+  tenantMap: Type.Optional(
+    Type.Record(plain, Type.String({ pattern: tenantPattern, description: 'a tenant' }), {
+      minProperties: 1,
+      description:
+        'tenant for each value of `tenantClaim`; a token with another value is refused. Left out: the value is the name of the tenant',
+    }),
+  ),
+  roles: Type.Optional(
+    Type.Array(role, {
+      maxItems: 64,
+      description: 'roles of all its tokens; `operator` makes each of them an operator',
+    }),
+  ),
+  rolesClaim: Type.Optional(
+    text(
+      'claim with a list of roles, or one text of them with spaces between; a path like `tenantClaim`. Left out: `roles`',
+    ),
+  ),
+  rolesMap: Type.Optional(
+    Type.Record(plain, Type.Array(role, { maxItems: 64, description: 'roles' }), {
+      minProperties: 1,
+      description:
+        'roles for each value of `rolesClaim`; other values grant none. Left out: the values are the roles',
+    }),
+  ),
   profile: oneOf(['A2A-Basic', 'A2A-External'], {
     description: 'whether its programs must sign every envelope',
     default: 'A2A-Basic',

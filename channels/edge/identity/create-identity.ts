@@ -16,7 +16,8 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import type { Caller, Credentials, Identity } from '../edge.ts';
 import { Recent } from './answers.ts';
-import { type IssuerOptions, OPERATOR, Tokens, unauthorized, type Verified } from './tokens.ts';
+import { unauthorized } from './claims.ts';
+import { type IssuerOptions, OPERATOR, Tokens, type Verified } from './tokens.ts';
 import { assertOwnWord, assertSigned, type KeyringReader } from './vouching.ts';
 
 export type IdentityOptions = {

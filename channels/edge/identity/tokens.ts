@@ -10,19 +10,16 @@ import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import type { Caller, Profile } from '../edge.ts';
+import { type ClaimMapping, isName, rolesOf, tenantOf, unauthorized } from './claims.ts';
 import { type KeySource, openKeySource } from './key-source.ts';
 
-export type IssuerOptions = {
+export type IssuerOptions = ClaimMapping & {
   /** its `iss` */
   readonly issuer: string;
   /** its public keys: a file (JWKS or one JWK; it may come later), or an http(s) URL of a JWKS */
   readonly jwks: string;
-  /** default the resource */
-  readonly audience?: string | undefined;
-  /** default `tenant` */
-  readonly tenantClaim?: string | undefined;
-  /** default `roles`; a list of texts, or one with spaces between */
-  readonly rolesClaim?: string | undefined;
+  /** its `aud`, or several of which a token must name one; default the resource */
+  readonly audience?: string | readonly string[] | undefined;
   /** default A2A-Basic */
   readonly profile?: Profile | undefined;
 };
@@ -50,7 +47,7 @@ export const SKEW_SEC = 30;
 const ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256', 'RS256', 'PS256'];
 /** What no gateway would believe of a token; undefined when it would. */
 export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) => {
-  if (!SUB.test(sub)) return 'its sub is no fit name';
+  if (!isName(sub)) return 'its sub is no fit name';
   if (sub === OPERATOR) return 'its sub is a reserved name';
   if (RANDOM_INBOX.test(tenant)) return 'its tenant is a name as NATS clients make up for inboxes';
   return TENANT.test(tenant) ? undefined : 'its tenant is no fit name';
@@ -59,8 +56,6 @@ export const faultOfName = ({ sub, tenant }: { sub: string; tenant: string }) =>
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 /** Everybody may have answers sent to such an inbox: below `_INBOX` no tenant may be called so. */
 const RANDOM_INBOX = /^[0-9A-Za-z]{22}$/;
-const SUB = /^[^\p{Cc}]{1,256}$/u;
-const ROLES_MAX = 64;
 
 type Issuer = IssuerOptions & { readonly source: KeySource };
 
@@ -93,7 +88,7 @@ export class Tokens {
     try {
       const { payload } = await jwtVerify(token, issuer.source.keyOf, {
         issuer: issuer.issuer,
-        audience: issuer.audience ?? resource,
+        audience: [issuer.audience ?? resource].flat(),
         algorithms: ALGORITHMS,
         clockTolerance: SKEW_SEC,
         currentDate: new Date(clock.wallMs()),
@@ -121,12 +116,11 @@ function issuerOf(token: string): string {
 
 function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
   const { sub } = payload;
-  const tenant = payload[issuer.tenantClaim ?? 'tenant'];
-  if (typeof sub !== 'string' || typeof tenant !== 'string')
-    throw unauthorized('it names no sub or no tenant');
+  const tenant = tenantOf(payload, issuer);
+  if (typeof sub !== 'string') throw unauthorized('it names no sub or no tenant');
   const fault = faultOfName({ sub, tenant });
   if (fault !== undefined) throw unauthorized(fault);
-  const roles = rolesOf(payload[issuer.rolesClaim ?? 'roles']);
+  const roles = rolesOf(payload, issuer);
   return {
     sub,
     tenant,
@@ -136,13 +130,6 @@ function callerOf(payload: JWTPayload, issuer: Issuer, own: string): Caller {
   };
 }
 
-function rolesOf(claim: unknown): readonly string[] {
-  const roles = typeof claim === 'string' ? claim.split(' ').filter(Boolean) : (claim ?? []);
-  if (Array.isArray(roles) && roles.length <= ROLES_MAX && roles.every(isRole)) return roles;
-  throw unauthorized('its roles are no list of names');
-}
-const isRole = (role: unknown): role is string => typeof role === 'string' && SUB.test(role);
-
 /** What is wrong, in words that tell nothing of what would be right. */
 function refusalOf(error: unknown): TroupeError {
   if (error instanceof TroupeError) return error;
@@ -151,6 +138,3 @@ function refusalOf(error: unknown): TroupeError {
     return unauthorized(`its claim ${error.claim} does not fit`, error);
   return unauthorized('its signature does not hold', error);
 }
-
-export const unauthorized = (what: string, cause?: unknown) =>
-  new TroupeError('UNAUTHORIZED', `the token is not accepted: ${what}`, { cause });

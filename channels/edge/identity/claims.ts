@@ -1,0 +1,90 @@
+/**
+ * Claims: the tenant and the roles of a token's bearer, from what its issuer writes and what the
+ * configuration says about that issuer (`a2a.issuers`). Pure; the token is verified before.
+ *
+ * Invariant: a claim that is missing, has another type or is not in the map never grants anything.
+ */
+import type { JWTPayload } from 'jose';
+import { TroupeError } from '../../../protocols/errors.ts';
+
+export type ClaimMapping = {
+  /** of all tokens of the issuer; else a claim names it */
+  readonly tenant?: string | undefined;
+  /** default `tenant`; see `claimAt` */
+  readonly tenantClaim?: string | undefined;
+  /** tenant by value of the claim; other values are refused. Default: the value is the name */
+  readonly tenantMap?: Readonly<Record<string, string>> | undefined;
+  /** of all tokens of the issuer; else a claim names them */
+  readonly roles?: readonly string[] | undefined;
+  /** default `roles`: a list of texts, or one with spaces between; see `claimAt` */
+  readonly rolesClaim?: string | undefined;
+  /** roles by value of the claim; other values grant none. Default: the values are the roles */
+  readonly rolesMap?: Readonly<Record<string, readonly string[]>> | undefined;
+};
+
+const ROLES_MAX = 64;
+/** Directories write one value for each group of a person. */
+const VALUES_MAX = 1_000;
+const NAME = /^[^\p{Cc}]{1,256}$/u;
+
+/** Whether a text may be a subject or a role. */
+export const isName = (text: unknown): text is string =>
+  typeof text === 'string' && NAME.test(text);
+
+/** @throws TroupeError UNAUTHORIZED */
+export function tenantOf(payload: JWTPayload, mapping: ClaimMapping): string {
+  if (mapping.tenant !== undefined) return mapping.tenant;
+  const value = claimAt(payload, mapping.tenantClaim ?? 'tenant');
+  if (typeof value !== 'string') throw unauthorized('it names no sub or no tenant');
+  const tenant = mapping.tenantMap ? ownValue(mapping.tenantMap, value) : value;
+  if (tenant === undefined) throw unauthorized('its tenant is not known here');
+  return tenant;
+}
+
+/** @throws TroupeError UNAUTHORIZED */
+export function rolesOf(payload: JWTPayload, mapping: ClaimMapping): readonly string[] {
+  if (mapping.roles !== undefined) return mapping.roles;
+  const { rolesMap } = mapping;
+  const values = textsOf(claimAt(payload, mapping.rolesClaim ?? 'roles'));
+  const roles = rolesMap
+    ? [...new Set(values.flatMap((value) => ownValue(rolesMap, value) ?? []))]
+    : values;
+  if (roles.length <= ROLES_MAX) return roles;
+  throw unauthorized(NO_ROLES);
+}
+
+/**
+ * A claim by its name, which may have dots (`https://id.test/roles`); else by the path that the
+ * dots make (`realm_access.roles`). An address counts only when its issuer has verified it.
+ *
+ * @throws TroupeError UNAUTHORIZED
+ */
+function claimAt(payload: JWTPayload, name: string): unknown {
+  if (name === 'email' && payload['email'] !== undefined && !isTrue(payload['email_verified']))
+    throw unauthorized('its email is not verified');
+  const whole = ownValue(payload, name);
+  return whole === undefined
+    ? name.split('.').reduce<unknown>((inner, part) => ownValue(inner, part), payload)
+    : whole;
+}
+
+/** Some issuers write it as a text. */
+const isTrue = (value: unknown): boolean => value === true || value === 'true';
+
+function ownValue<Value>(of: Readonly<Record<string, Value>>, name: string): Value | undefined;
+function ownValue(of: unknown, name: string): unknown;
+function ownValue(of: unknown, name: string): unknown {
+  if (typeof of !== 'object' || of === null || Array.isArray(of)) return undefined;
+  return Object.getOwnPropertyDescriptor(of, name)?.value as unknown;
+}
+
+const NO_ROLES = 'its roles are no list of names';
+
+function textsOf(claim: unknown): readonly string[] {
+  const values = typeof claim === 'string' ? claim.split(' ').filter(Boolean) : (claim ?? []);
+  if (Array.isArray(values) && values.length <= VALUES_MAX && values.every(isName)) return values;
+  throw unauthorized(NO_ROLES);
+}
+
+export const unauthorized = (what: string, cause?: unknown) =>
+  new TroupeError('UNAUTHORIZED', `the token is not accepted: ${what}`, { cause });
