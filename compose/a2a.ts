@@ -38,7 +38,7 @@ import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';
-import { type Crew, TENANT } from './crew.ts';
+import { type Crew, partsFor, TENANT } from './crew.ts';
 import { observed } from './observed.ts';
 import { createOffers } from './offers.ts';
 import { localAgents, RegistryBeat } from './registry-beat.ts';
@@ -190,7 +190,7 @@ const now = (): number => systemClock.wallMs();
 const routesOf = ({
   config,
   system,
-  crew: { metrics },
+  crew,
   tasks,
   transports,
   edge,
@@ -227,15 +227,10 @@ const routesOf = ({
     publicUrl: tasks.publicUrl,
   }),
   ...deadLetterRoutes({ system, operator: installation }),
-  ...approvalRoutes({ system, operator }),
-  ...scheduleRoutes({ system, operator }),
-  ...conversationRoutes({ system, operator }),
-  ...subagentRoutes({ system, operator, now }),
-  ...usageRoutes({ system, operator, now }),
-  ...traceRoutes({ system, operator }),
+  ...tenantRoutes({ system, crew, operator }),
   ...decisionRoutes({ system, operator: installation, tenant: TENANT }),
-  ...metricsRoutes({ metrics, operator: installation }),
-  ...sloRoutes({ system, metrics, operator: installation, tenant: TENANT, now }),
+  ...metricsRoutes({ metrics: crew.metrics, operator: installation }),
+  ...sloRoutes({ system, metrics: crew.metrics, operator: installation, tenant: TENANT, now }),
   ...keyRoutes({
     system,
     operator: installation,
@@ -246,4 +241,22 @@ const routesOf = ({
       ...(await localIssuerKeys(config.home)),
     ],
   }),
+];
+
+/** What operators look after in one tenant. */
+const tenantRoutes = ({
+  system,
+  crew,
+  operator,
+}: Pick<Served, 'system' | 'crew' | 'operator'>): readonly Route[] => [
+  ...approvalRoutes({ system, operator }),
+  ...scheduleRoutes({
+    system,
+    operator,
+    models: (tenant) => partsFor(crew, tenant).services.catalog,
+  }),
+  ...conversationRoutes({ system, operator }),
+  ...subagentRoutes({ system, operator, now }),
+  ...usageRoutes({ system, operator, now }),
+  ...traceRoutes({ system, operator }),
 ];

@@ -7,6 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
+import type { AgentRow } from '../../protocols/agent.ts';
 import { checker } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import {
@@ -15,17 +16,23 @@ import {
   JOBS_MAX,
   keyedJobId,
   scheduleAddress,
+  type ScheduleJob,
   ScheduleJobSchema,
   type ScheduleRow,
   SCHEDULES_INDEX,
 } from '../../protocols/schedule.ts';
+import type { SessionRow } from '../../protocols/session.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { System } from '../../runtime/index.ts';
 import { schemaFault } from '../edge/checks.ts';
+import { agentOf } from '../gateway/session-key.ts';
+import { checkModelChoice, type ModelRules } from '../model-choice.ts';
 import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 
 export type ScheduleRouteOptions = {
   readonly system: Pick<System, 'index' | 'ask'>;
+  /** those of a tenant */
+  readonly models: (tenant: string) => ModelRules;
   /** @throws TroupeError UNAUTHORIZED, FORBIDDEN unless an operator asks */
   readonly operator: (
     request: RouteRequest,
@@ -80,7 +87,8 @@ const rows = ({ index }: ScheduleRouteOptions['system'], tenant: string): Schedu
  * New, or instead of the job of that id. With an `Idempotency-Key` a repeat adds no second job and
  * gets the first answer.
  */
-async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRequest) {
+async function set(options: ScheduleRouteOptions, incoming: RouteRequest) {
+  const { system, operator } = options;
   const who = await operator(incoming);
   const tenant = tenantOf(who, incoming);
   const body = checkSet(parseJson(await incoming.body(BODY_BYTES_MAX)));
@@ -88,8 +96,7 @@ async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRe
   const key = idempotencyKeyOf(incoming);
   const newId = key === undefined ? `job-${randomUUID().slice(0, 13)}` : keyedJobId(who.sub, key);
   const { jobId = newId, job } = body.value;
-  if (system.index.get('agents', tenant, job.agentId) === undefined)
-    throw new TroupeError('NOT_FOUND', `there is no agent ${job.agentId}`);
+  checkRun(options, tenant, job);
   const isNew = system.index.get(SCHEDULES_INDEX, tenant, jobId) === undefined;
   if (isNew && rows(system, tenant).length >= JOBS_MAX)
     throw new TroupeError(
@@ -102,6 +109,25 @@ async function set({ system, operator }: ScheduleRouteOptions, incoming: RouteRe
     { type: 'schedule.put', job },
   );
   sendJson(incoming.response, 200, result);
+}
+
+/** @throws TroupeError NOT_FOUND for an unknown agent; INVALID_ARGUMENT for a run it cannot have */
+function checkRun(
+  { system: { index }, models }: ScheduleRouteOptions,
+  tenant: string,
+  { agentId, sessionKey, model, thinking }: ScheduleJob,
+): void {
+  const agent = index.get<AgentRow>('agents', tenant, agentId);
+  if (agent === undefined) throw new TroupeError('NOT_FOUND', `there is no agent ${agentId}`);
+  if (sessionKey !== undefined && agentOf(sessionKey) !== agentId)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `/job/sessionKey is no session of this agent: write agent:${agentId}:NAME`,
+    );
+  const session = sessionKey && index.get<SessionRow>('sessions', tenant, sessionKey);
+  const now = (session ? session.ownModel : undefined) ?? agent.model ?? '';
+  const paths = { model: '/job/model', thinking: '/job/thinking' };
+  checkModelChoice(models(tenant), { model, thinking }, now, paths);
 }
 
 async function tell(

@@ -7,6 +7,7 @@ import { header } from '../../../channels/http/route.ts';
 import { scheduleRoutes } from '../../../channels/http/schedules.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { System } from '../../../runtime/index.ts';
+import { MODELS } from '../gateway/client.ts';
 import { dataFolder, openRealSystem } from '../gateway/real-system.ts';
 
 export const SECRET = 'the-operators-own';
@@ -23,6 +24,7 @@ export async function openSchedules(): Promise<ScheduleDoor> {
   const system = await openRealSystem(folder.path, 0);
   const routes = scheduleRoutes({
     system,
+    models: () => MODELS,
     operator: ({ request }) =>
       header(request, 'authorization') === `Bearer ${SECRET}`
         ? Promise.resolve({ sub: 'op' })
