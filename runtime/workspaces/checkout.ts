@@ -7,7 +7,18 @@
  * the manifest is removed, and every folder that is written to is seen to be a real one; new links
  * are made last.
  */
-import { chmod, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  symlink,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SavedEntry, SavedFile } from './manifest.ts';
 import { inParallel } from './parallel.ts';
@@ -63,24 +74,51 @@ async function removeOthers(
   return there;
 }
 
-/** Removes the file or folder, also folders that may not be written (module caches have such). */
+/**
+ * Removes the file or folder, whatever is in it: folders that may not be written (module caches
+ * have such), and paths longer than the kernel accepts.
+ */
 export async function removeTree(path: string | Buffer): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch (error) {
-    if (!(await lstat(path)).isDirectory()) throw error; // chmod would change what a link leads to
-    await makeWritable(Buffer.from(path));
-    await rm(path, { recursive: true, force: true });
+  for (let isSecond = false; ; isSecond = true) {
+    try {
+      return await rm(path, { recursive: true, force: true });
+    } catch (error) {
+      if (!(await lstat(path)).isDirectory()) throw error; // chmod would change what a link leads to
+      const moved = await makeRemovable(Buffer.from(path));
+      if (isSecond && moved === 0) throw error;
+    }
   }
 }
 
-async function makeWritable(folder: Buffer): Promise<void> {
-  await chmod(folder, 0o700);
-  for (const found of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
-    if (!found.isDirectory()) continue;
-    await makeWritable(Buffer.concat([folder, Buffer.from('/'), found.name]));
-  }
+/** Bytes of a path below the root at which a folder is moved up: Linux accepts 4,095 in all. */
+const DEEP_BYTES = 2_048;
+
+/**
+ * Makes folders writable, and moves those that lie too deep right below the root: their paths are
+ * shorter then, for the next try. Answers how many were moved.
+ */
+async function makeRemovable(root: Buffer): Promise<number> {
+  let moved = 0;
+  const enter = async (folder: Buffer): Promise<void> => {
+    await chmod(folder, 0o700);
+    for (const found of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+      if (!found.isDirectory()) continue;
+      const place = within(folder, found.name);
+      if (place.length - root.length <= DEEP_BYTES) {
+        await enter(place);
+        continue;
+      }
+      await chmod(place, 0o700);
+      await rename(place, within(root, Buffer.from(`moved-${randomUUID()}`)));
+      moved++;
+    }
+  };
+  await enter(root);
+  return moved;
 }
+
+const within = (folder: Buffer, name: Buffer): Buffer =>
+  Buffer.concat([folder, Buffer.from('/'), name]);
 
 /** What can not be read, or holds more than it may, is no beginning: it is emptied. */
 async function readOrEmpty(root: string, limits: WorkspaceLimits): Promise<Tree> {

@@ -15,7 +15,7 @@
  *    workspace from outside never follows a link that leaves the folder.
  */
 import { constants, type Stats } from 'node:fs';
-import { access, type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
+import { access, chmod, type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { PROGRAM_FOLDERS, WORKSPACE } from '../../protocols/sandbox-paths.ts';
@@ -68,6 +68,9 @@ export async function readTree(root: string, limits: WorkspaceLimits): Promise<T
     }
   };
   const top = Buffer.from(root);
+  // A command may have closed the folder itself, which would leave out all that is in it.
+  const { mode } = await lstat(top);
+  if ((mode & 0o700) !== 0o700) await chmod(top, (mode & 0o777) | 0o700);
   const names = await namesIn(top);
   if (!names) throw new TroupeError('UNAVAILABLE', `${root} cannot be read: ${UNREADABLE}`);
   await walk('', names, 0);

@@ -1,9 +1,9 @@
 /** A fresh folder for one test. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { removeTree } from '../../../runtime/workspaces/checkout.ts';
 
 export const temporaryFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'troupe-workspace-'));
 
-export const removeFolder = (path: string): Promise<void> =>
-  rm(path, { recursive: true, force: true });
+export const removeFolder = (path: string): Promise<void> => removeTree(path);
