@@ -2,6 +2,8 @@
  * The page's address: `#token=…&session=…`. The token is kept for this tab only, and leaves the
  * address bar and its history.
  */
+import { keptInTab } from './kept.ts';
+
 const TOKEN_NAME = 'troupe.token';
 
 /** Was there one? */
@@ -16,9 +18,9 @@ export const takeToken = (): boolean => {
   return true;
 };
 
-export const keepToken = (token: string): void => sessionStorage.setItem(TOKEN_NAME, token);
+export const keepToken = (token: string): void => keptInTab.setItem(TOKEN_NAME, token);
 
-export const keptToken = (): string => sessionStorage.getItem(TOKEN_NAME) ?? '';
+export const keptToken = (): string => keptInTab.getItem(TOKEN_NAME) ?? '';
 
 export const sessionInAddress = (): string | undefined =>
   new URLSearchParams(location.hash.slice(1)).get('session') ?? undefined;

@@ -32,8 +32,10 @@ export type KeyName = 'device' | 'page';
 /** The same one at every visit, also of two tabs that make it at once. @throws UnableError */
 export const openIdentity = async (store: Store, name: KeyName): Promise<Identity> => {
   if (!isSecureContext || crypto.subtle === undefined) throw new UnableError('insecure');
-  const kept = await store.get<CryptoKeyPair>('keys', name);
-  const pair = kept ?? (await store.putIfMissing('keys', name, await makeKeys()));
+  const kept = await store.get<CryptoKeyPair | null>('keys', name);
+  // What is no key of ours can sign nothing, and nobody else can put it right.
+  if (kept !== undefined && !isOwn(kept)) await store.delete('keys', name);
+  const pair = isOwn(kept) ? kept : await store.putIfMissing('keys', name, await makeKeys());
   const raw = await crypto.subtle.exportKey('raw', pair.publicKey);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', raw));
   return {
@@ -71,6 +73,9 @@ export const proofOf = async (
   const signature = await identity.sign([...who, ...machine].join('|'));
   return { id, publicKey, signature, signedAt, nonce };
 };
+
+const isOwn = (pair: CryptoKeyPair | null | undefined): pair is CryptoKeyPair =>
+  pair?.privateKey?.algorithm.name === 'Ed25519' && pair.publicKey.extractable;
 
 const makeKeys = async (): Promise<CryptoKeyPair> => {
   try {

@@ -10,6 +10,7 @@ import { Header, RefusedView } from './connection.tsx';
 import { activeRun } from './conversation.ts';
 import { DEVICES_METHOD, questionsOf } from './devices.ts';
 import { DevicesPanel } from './devices-view.tsx';
+import { kept } from './kept.ts';
 import { Lines } from './lines.tsx';
 import { focusOn, useMoves } from './moves.ts';
 import { SessionsPanel } from './sessions-view.tsx';
@@ -24,7 +25,7 @@ const openWorkspace = (onChange: (view: View) => void): Workspace =>
     token: keptToken(),
     locale: language,
     sessionKey: sessionInAddress(),
-    keep: localStorage,
+    keep: kept,
     onChange,
   });
 

@@ -8,12 +8,10 @@
  *  2. Messages are sent one after the other, in the order they were written.
  *  3. Each is kept under a name of its own, so pages of one browser do not overwrite each other.
  */
+import type { Keep } from './kept.ts';
 import type { Sent } from './conversation.ts';
 import type { GatewayError } from './gateway-client.ts';
 import { strings } from './strings.ts';
-
-/** The browser's localStorage fits. */
-export type Keep = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>;
 
 /** How the gateway took a message. */
 export type Taken = {

@@ -6,7 +6,7 @@
  */
 import type { Challenge, ConnectionState } from './gateway-client.ts';
 import { type Identity, openIdentity, proofOf, type Unable, UnableError } from './identity.ts';
-import type { Keep } from './outbox.ts';
+import type { Keep } from './kept.ts';
 import { Store } from './store.ts';
 import { strings } from './strings.ts';
 

@@ -1,11 +1,13 @@
 /** Light and dark: as the system has it, or as the person chose on this device. */
+import { kept } from './kept.ts';
+
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
 const NAME = 'troupe.theme';
 
 export const keptTheme = (): Theme =>
-  THEMES.find((theme) => theme === localStorage.getItem(NAME)) ?? 'system';
+  THEMES.find((theme) => theme === kept.getItem(NAME)) ?? 'system';
 
 /** Shows it now. */
 export const applyTheme = (theme: Theme): void => {
@@ -14,7 +16,7 @@ export const applyTheme = (theme: Theme): void => {
 };
 
 export const keepTheme = (theme: Theme): void => {
-  localStorage.setItem(NAME, theme);
+  kept.setItem(NAME, theme);
   applyTheme(theme);
 };
 

@@ -18,7 +18,8 @@ import {
 } from './conversation.ts';
 import { type Devices, DEVICES_METHOD, noDevices, readDevices } from './devices.ts';
 import { type ConnectionState, GatewayClient, type GatewayError } from './gateway-client.ts';
-import { type Keep, newId, Outbox, type Taken } from './outbox.ts';
+import type { Keep } from './kept.ts';
+import { newId, Outbox, type Taken } from './outbox.ts';
 import { PageIdentity } from './page-identity.ts';
 import {
   type Agent,

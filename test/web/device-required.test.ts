@@ -143,6 +143,43 @@ test('a page over plain HTTP from elsewhere says why it cannot be a device', asy
   expect(await devices()).toEqual([]);
 });
 
+test('bug: a browser that denies storage showed an empty page', async () => {
+  await serve({ deviceIdentity: 'optional' });
+  const context = await browser!.newContext({ locale: 'en-US' });
+  await context.addInitScript(() => {
+    const denied = () => {
+      throw new DOMException('denied', 'SecurityError');
+    };
+    for (const name of ['localStorage', 'sessionStorage', 'indexedDB'])
+      Object.defineProperty(window, name, { get: denied });
+  });
+  const page = await open(withToken(gateway.url), context);
+  await online(page);
+  await page.getByRole('textbox', { name: 'Message' }).fill('what is 6*7?');
+  await page.keyboard.press('Enter');
+  await page.getByText('42').first().waitFor();
+  expect(await devices()).toEqual([]);
+});
+
+test('bug: a damaged key in the browser kept the page out for good', async () => {
+  await serve();
+  const page = await open(withToken(gateway.url));
+  await online(page);
+  await page.evaluate(async () => {
+    const opened = indexedDB.open('troupe-node');
+    await new Promise((resolve) => opened.addEventListener('success', resolve));
+    const other = { name: 'ECDSA', namedCurve: 'P-256' };
+    const pair = await crypto.subtle.generateKey(other, false, ['sign', 'verify']);
+    const keys = opened.result.transaction('keys', 'readwrite').objectStore('keys');
+    const put = keys.put(pair, 'page');
+    await new Promise((resolve) => put.addEventListener('success', resolve));
+    opened.result.close();
+  });
+  await page.reload();
+  await online(page);
+  expect(await devices()).toHaveLength(2);
+});
+
 test('a gateway that requires no device gets none', async () => {
   await serve({ deviceIdentity: 'optional' });
   await online(await open(withToken(gateway.url)));

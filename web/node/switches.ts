@@ -1,4 +1,5 @@
 /** What the person allows on this device, kept in this browser: its name, and each capability. */
+import { kept } from '../kept.ts';
 import type { CapabilityName } from './capability.ts';
 
 const OFF = 'troupe.node.off';
@@ -6,23 +7,23 @@ const NAME = 'troupe.node.name';
 const TOKEN = 'troupe.node.token';
 
 export const switchedOff = (): ReadonlySet<CapabilityName> =>
-  new Set((localStorage.getItem(OFF) ?? '').split(' ') as CapabilityName[]);
+  new Set((kept.getItem(OFF) ?? '').split(' ') as CapabilityName[]);
 
 export const keepSwitch = (name: CapabilityName, on: boolean): void => {
   const off = new Set(switchedOff());
   if (on) off.delete(name);
   else off.add(name);
-  localStorage.setItem(OFF, [...off].join(' ').trim());
+  kept.setItem(OFF, [...off].join(' ').trim());
 };
 
-export const deviceName = (): string => localStorage.getItem(NAME) ?? browserName();
+export const deviceName = (): string => kept.getItem(NAME) ?? browserName();
 
-export const keepName = (name: string): void => localStorage.setItem(NAME, name);
+export const keepName = (name: string): void => kept.setItem(NAME, name);
 
 /** The device's own token, which the gateway gives to one that is let in. */
-export const deviceToken = (): string | undefined => localStorage.getItem(TOKEN) ?? undefined;
+export const deviceToken = (): string | undefined => kept.getItem(TOKEN) ?? undefined;
 
-export const keepDeviceToken = (token: string): void => localStorage.setItem(TOKEN, token);
+export const keepDeviceToken = (token: string): void => kept.setItem(TOKEN, token);
 
 /** `Firefox on Linux`. */
 const browserName = (): string => {

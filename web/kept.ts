@@ -1,0 +1,42 @@
+/**
+ * Kept: what the page keeps in this browser, and in this tab. Where the browser denies storage
+ * (site data blocked, some private windows) it is kept until the page is closed.
+ */
+export type Keep = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>;
+
+class MemoryKeep implements Keep {
+  readonly #values = new Map<string, string>();
+
+  get length(): number {
+    return this.#values.size;
+  }
+  key(at: number): string | null {
+    return [...this.#values.keys()][at] ?? null;
+  }
+  getItem(name: string): string | null {
+    return this.#values.get(name) ?? null;
+  }
+  setItem(name: string, value: string): void {
+    this.#values.set(name, value);
+  }
+  removeItem(name: string): void {
+    this.#values.delete(name);
+  }
+}
+
+const PROBE = 'troupe.probe';
+
+/** A browser may deny to name a storage, to read it, or to write it. */
+const storageOr = (named: () => Keep): Keep => {
+  try {
+    const storage = named();
+    storage.setItem(PROBE, '');
+    storage.removeItem(PROBE);
+    return storage;
+  } catch {
+    return new MemoryKeep();
+  }
+};
+
+export const kept = storageOr(() => localStorage);
+export const keptInTab = storageOr(() => sessionStorage);
