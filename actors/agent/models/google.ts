@@ -169,12 +169,15 @@ const contentsOf = (
 ): Content[] => {
   const sent: Content[] = [];
   // of the last message of the model: results stand right after it
-  let sentIds: ReadonlySet<string> = new Set();
+  let called: Called = { ids: new Set(), names: new Map() };
   let before: ModelMessage['role'] | undefined;
   for (const message of messages) {
-    const parts = partsOf(message, origin, model, sentIds);
+    const parts = partsOf(message, origin, model, called);
     if (message.role === 'assistant')
-      sentIds = new Set(parts.flatMap(({ functionCall }) => functionCall?.id ?? []));
+      called = {
+        ids: new Set(parts.flatMap(({ functionCall }) => functionCall?.id ?? [])),
+        names: new Map(message.calls?.map(({ id, name }) => [id, name])),
+      };
     if (message.role === 'tool' && before === 'tool') sent.at(-1)?.parts?.push(...parts);
     else sent.push({ role: message.role === 'assistant' ? 'model' : 'user', parts });
     before = message.role;
@@ -182,17 +185,25 @@ const contentsOf = (
   return sent;
 };
 
+type Called = {
+  /** that were sent with their calls */
+  readonly ids: ReadonlySet<string>;
+  /** by id, as the model wrote them: a result answers under the same name, alias or not */
+  readonly names: ReadonlyMap<string, string>;
+};
+
 const partsOf = (
   message: ModelMessage,
   origin: Origin,
   model: ModelInfo,
-  sentIds: ReadonlySet<string>,
+  called: Called,
 ): Part[] => {
   if (message.role === 'tool') {
-    const { callId, name, isError } = message;
+    const { callId, isError } = message;
+    const name = called.names.get(callId) ?? message.name;
     const { shown, text } = imagesFor(message, message.result, model, imageTypes);
     const response = isError ? { error: text } : { output: text };
-    const id = sentIds.has(callId) ? { id: callId } : {};
+    const id = called.ids.has(callId) ? { id: callId } : {};
     return [{ functionResponse: { ...id, name, response } }, ...shown.map(imageOf)];
   }
   if (message.role === 'user') {

@@ -64,6 +64,8 @@ export type ModelMessage =
  */
 export type ToolSpec = {
   readonly name: string;
+  /** Other names that a call may use; providers are sent `name` only. */
+  readonly aliases?: readonly string[];
   readonly description: string;
   readonly parameters: Readonly<Record<string, unknown>>;
 };

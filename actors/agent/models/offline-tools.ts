@@ -31,9 +31,12 @@ export const askedIn = (text: string, tools: readonly ToolSpec[]): Asked => {
   const { rounds: written, rest } = writtenCalls(own, tools);
   const rounds =
     written.length > 0 ? written : [impliedCall(withoutDirectives(own), tools)].filter(isFull);
-  const missing = rounds.flat().find(({ name }) => !tools.some((tool) => tool.name === name));
+  const missing = rounds.flat().find(({ name }) => !specNamed(name, tools));
   return missing ? { rest, missing: missing.name } : { rest, rounds };
 };
+
+const specNamed = (name: string, tools: readonly ToolSpec[]): ToolSpec | undefined =>
+  tools.find((tool) => tool.name === name || tool.aliases?.includes(name));
 
 const isFull = (round: readonly Wanted[]): boolean => round.length > 0;
 
@@ -48,7 +51,7 @@ const writtenCalls = (text: string, tools: readonly ToolSpec[]): Written => {
   for (const match of text.matchAll(callPattern)) {
     if (match.index < end) continue; // inside the JSON of the call before
     const [whole, name = '', next] = match;
-    const known = tools.some((tool) => tool.name === name);
+    const known = specNamed(name, tools) !== undefined;
     if (!known && next !== '{') continue; // "call me" is no tool call
     const json =
       next === '{'
@@ -100,8 +103,8 @@ const sumPattern =
 const impliedCall = (text: string, tools: readonly ToolSpec[]): Wanted[] => {
   const use = usePattern.exec(text);
   if (use?.[1]) {
-    const spec = tools.find(({ name }) => name === use[1]);
-    return [{ name: use[1], args: argsFrom((use[2] ?? '').trim(), spec) }];
+    const args = argsFrom((use[2] ?? '').trim(), specNamed(use[1], tools));
+    return [{ name: use[1], args }];
   }
   const has = (name: string) => tools.some((tool) => tool.name === name);
   if (has('clock') && timePattern.test(text)) return [{ name: 'clock', args: {} }];

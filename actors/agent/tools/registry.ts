@@ -81,8 +81,9 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
 };
 
 /** The schema as plain JSON: TypeBox keeps its own marks under symbols. */
-const specOf = ({ name, description, parameters }: Tool): ToolSpec => ({
+const specOf = ({ name, aliases, description, parameters }: Tool): ToolSpec => ({
   name,
+  ...(aliases && { aliases }),
   description,
   parameters: JSON.parse(JSON.stringify(parameters)) as Record<string, unknown>,
 });
