@@ -13,6 +13,7 @@ import {
 } from '../channels/edge/identity/operator.ts';
 import type { Offers } from '../channels/edge/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
+import { announcementRoutes } from '../channels/http/announcements.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
 import { artifactRoutes } from '../channels/http/artifacts.ts';
 import { capabilityRoutes } from '../channels/http/capabilities.ts';
@@ -21,6 +22,7 @@ import { deadLetterRoutes } from '../channels/http/dead-letters.ts';
 import { decisionRoutes } from '../channels/http/decisions.ts';
 import { documentRoutes } from '../channels/http/documents.ts';
 import { envelopeRoutes } from '../channels/http/envelopes.ts';
+import { EventStreams } from '../channels/http/event-streams.ts';
 import { evidenceRoutes } from '../channels/http/evidence.ts';
 import { functionRoutes } from '../channels/http/functions.ts';
 import { keyRoutes } from '../channels/http/keys.ts';
@@ -186,6 +188,20 @@ type Served = Parts & {
 
 const now = (): number => systemClock.wallMs();
 
+/** Tasks and announcements: their event streams are counted together. */
+function streamingRoutes({
+  edge,
+  identity,
+  reader,
+  system,
+}: Pick<Served, 'edge' | 'identity' | 'reader' | 'system'>): readonly Route[] {
+  const streams = new EventStreams();
+  return [
+    ...taskRoutes({ edge, identity, streams }),
+    ...announcementRoutes({ system, identity: reader, streams, clock: systemClock }),
+  ];
+}
+
 /** Every route of the door, one line a file. */
 const routesOf = ({
   config,
@@ -202,7 +218,7 @@ const routesOf = ({
   installation,
 }: Served): readonly Route[] => [
   ...envelopeRoutes(edge),
-  ...taskRoutes({ edge, identity }),
+  ...streamingRoutes({ edge, identity, reader, system }),
   ...evidenceRoutes({
     index: system.index,
     offers,

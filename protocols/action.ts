@@ -125,5 +125,51 @@ export type RegistryRemove = {
   readonly agent_id: string;
 };
 
+/** Payload of the event `{action}.deprecation`: a MAJOR version of an action ends. */
+export const Deprecation = Type.Object(
+  {
+    event: Type.String({ description: '{action}.deprecation' }),
+    agent_id: Type.String(),
+    action: Type.String(),
+    major: Type.Integer({ minimum: 0 }),
+    sunset_at: Type.String({ format: 'date-time' }),
+    successor: Type.Optional(
+      Type.String({ description: 'newest version of a higher MAJOR that the agent offers' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type Deprecation = Static<typeof Deprecation>;
+
+/** What an agent announces of one of its actions. */
+export const deprecationOf = (
+  agentId: string,
+  { action, major, sunset_at }: { action: string; major: number; sunset_at: string },
+  offered: readonly Pick<ActionSpec, 'action' | 'action_version'>[],
+): Deprecation => {
+  const successor = offered
+    .filter((spec) => spec.action === action && majorOf(spec.action_version) > major)
+    .toSorted((a, b) => majorOf(b.action_version) - majorOf(a.action_version))[0]?.action_version;
+  return {
+    event: `${action}.deprecation`,
+    agent_id: agentId,
+    action,
+    major,
+    sunset_at,
+    ...(successor === undefined ? {} : { successor }),
+  };
+};
+
+/** The announcements that hold now: those of versions that end later than `nowMs`. */
+export const deprecationsOf = (
+  { agent_id, actions }: Pick<AgentRow, 'agent_id' | 'actions'>,
+  nowMs: number,
+): readonly Deprecation[] =>
+  actions.flatMap(({ action, action_version, sunset_at }) =>
+    sunset_at !== undefined && Date.parse(sunset_at) > nowMs
+      ? [deprecationOf(agent_id, { action, major: majorOf(action_version), sunset_at }, actions)]
+      : [],
+  );
+
 /** Schemas as TypeBox has them, by schema_version. */
 export type PayloadSchemas = Readonly<Record<string, TSchema>>;

@@ -3,7 +3,7 @@
  * HTTP, AsyncAPI 3.0 for NATS. Made from the same TypeBox schemas that check what comes in, so that
  * they can not say anything else.
  */
-import { ActionSpecSchema } from './action.ts';
+import { ActionSpecSchema, Deprecation } from './action.ts';
 import { EnvelopeSchema } from './envelope.ts';
 import { RefusedEventSchema } from './refused-event.ts';
 import {
@@ -28,6 +28,7 @@ const NAMED = {
   Waiting: WaitingSchema,
   Evidence: EvidenceSchema,
   ActionSpec: ActionSpecSchema,
+  Deprecation,
 } as const;
 type Name = keyof typeof NAMED;
 

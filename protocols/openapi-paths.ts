@@ -285,6 +285,20 @@ export const discoveryPaths = (): Schema => ({
       errors: COMMON,
     }),
   },
+  '/v1/events': {
+    get: operation({
+      id: 'followAnnouncements',
+      tag: 'discovery',
+      summary: 'Which versions of actions end: all that is announced, then each announcement',
+      answers: {
+        200: {
+          description: 'Server-sent events; `data` is a Deprecation. It does not end',
+          content: { 'text/event-stream': { schema: ref('Deprecation') } },
+        },
+      },
+      errors: COMMON,
+    }),
+  },
   '/v1/schemas/{domain}/{name}/{version}.json': {
     get: operation({
       id: 'getSchema',

@@ -2,6 +2,7 @@
 import {
   type ActionSpec,
   DEPRECATION_MS,
+  deprecationOf,
   majorOf,
   type RegistryRegister,
 } from '../../protocols/action.ts';
@@ -91,25 +92,12 @@ export const dropNotice = ({ context }: Args): Partial<ListingContext> => ({
   notices: context.notices.slice(1),
 });
 
-/** The version that an asker should go to: the newest of a higher MAJOR. */
-const successorOf = (context: ListingContext, { action, major }: Sunset): string | undefined =>
-  actionsOf(context)
-    .filter((spec) => spec.action === action && majorOf(spec.action_version) > major)
-    .toSorted((a, b) => majorOf(b.action_version) - majorOf(a.action_version))[0]?.action_version;
-
 export const notice = ({ context }: Args): Publish => {
   const sunset = context.notices[0]!;
-  const successor = successorOf(context, sunset);
-  const event = `${sunset.action}.deprecation`;
+  const deprecation = deprecationOf(context.agentId, sunset, actionsOf(context));
   return {
     topic: doorEventsTopic(context.tenant, parseAction(sunset.action).domain),
-    event: {
-      type: event,
-      event,
-      agent_id: context.agentId,
-      ...sunset,
-      ...(successor === undefined ? {} : { successor }),
-    },
+    event: { type: deprecation.event, ...deprecation },
   };
 };
 

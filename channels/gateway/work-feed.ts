@@ -1,5 +1,6 @@
 /**
- * WorkFeed: tells who watches what becomes of jobs and tasks: the events `cron` and `task`.
+ * WorkFeed: sends watchers what becomes of jobs and tasks (the events `cron` and `task`), and which
+ * versions of actions end (`action.deprecation`).
  *
  * Boundary: hears changes of schedules and subagents on the Bus, which may lose them; what is true
  * stands in the rows, which clients read again.
@@ -9,8 +10,10 @@ import {
   type ScheduleFire,
   schedulesTopic,
 } from '../../protocols/schedule.ts';
+import type { Deprecation } from '../../protocols/action.ts';
 import type { RunEvent } from '../../protocols/session.ts';
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
+import { doorEventsTopic } from '../../protocols/task.ts';
 import type { System } from '../../runtime/index.ts';
 import { type Connection, eventHead } from './connection.ts';
 import { eventOf } from './cron-told.ts';
@@ -32,9 +35,16 @@ export class WorkFeed {
     this.#options = options;
     const { system, tenant } = options;
     // The type of what travels on this topic is a contract of protocols/schedule.ts.
-    this.close = system.bus.subscribe(schedulesTopic(tenant), ({ payload }) =>
-      this.#scheduled(payload as ScheduleChange),
-    );
+    const unsubscribe = [
+      system.bus.subscribe(schedulesTopic(tenant), ({ payload }) =>
+        this.#scheduled(payload as ScheduleChange),
+      ),
+      system.bus.subscribe(doorEventsTopic(tenant, '*'), ({ payload }) => {
+        const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
+        this.#tell('action.deprecation', announced);
+      }),
+    ];
+    this.close = () => unsubscribe.forEach((end) => end());
   }
 
   /** A subagent of some session began or ended. */
@@ -56,7 +66,7 @@ export class WorkFeed {
     this.#tell('task', { action: 'upserted', task: summary });
   }
 
-  #tell(event: 'cron' | 'task', payload: unknown): void {
+  #tell(event: 'cron' | 'task' | 'action.deprecation', payload: unknown): void {
     const head = eventHead(event, payload);
     for (const connection of this.#options.audience) connection.event(head);
   }

@@ -1,5 +1,6 @@
 /** Work that goes on beside the talk, and messages outward: `tasks.*`, `send`. */
 import { type Static, Type } from '@sinclair/typebox';
+import { Deprecation } from '../action.ts';
 import type { EventArea, MethodArea } from './method.ts';
 import { closed, Count, NonEmpty, oneOf, Optional, Text, NoEffect, Unsupported } from './shapes.ts';
 
@@ -141,4 +142,11 @@ export const TaskChanged = Type.Object(
   closed,
 );
 export type TaskChanged = Static<typeof TaskChanged>;
-export const workEvents = { task: TaskChanged } as const satisfies EventArea;
+/**
+ * `action.deprecation` is ours: a MAJOR version of an action ends. A client gets what is announced
+ * while it is connected, each end at once and daily; `GET /v1/events` begins with all.
+ */
+export const workEvents = {
+  task: TaskChanged,
+  'action.deprecation': Deprecation,
+} as const satisfies EventArea;

@@ -17,6 +17,7 @@ import type { Edge } from '../../channels/edge/edge.ts';
 import { TokenQuota } from '../../channels/edge/quota.ts';
 import { envelopeRoutes } from '../../channels/http/envelopes.ts';
 import { routeListener } from '../../channels/http/listener.ts';
+import { EventStreams } from '../../channels/http/event-streams.ts';
 import { taskRoutes } from '../../channels/http/tasks.ts';
 import { agentRequest, type AgentRequestOptions } from '../../compose/agent-request.ts';
 import { createOffers } from '../../compose/offers.ts';
@@ -59,7 +60,10 @@ beforeAll(async () => {
   outside = await openRealTasks();
   const there = outside.edge();
   const listener = routeListener({
-    routes: [...envelopeRoutes(there), ...taskRoutes({ edge: there, identity: namedCallers })],
+    routes: [
+      ...envelopeRoutes(there),
+      ...taskRoutes({ edge: there, identity: namedCallers, streams: new EventStreams() }),
+    ],
     log: { error: () => {} },
   });
   server = createServer((request, response) => void listener(request, response));

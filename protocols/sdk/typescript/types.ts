@@ -2175,6 +2175,20 @@ export interface ActionSpec {
   sunset_at?: string;
   deprecated?: boolean;
 }
+export interface Deprecation {
+  /**
+   * {action}.deprecation
+   */
+  event: string;
+  agent_id: string;
+  action: string;
+  major: number;
+  sunset_at: string;
+  /**
+   * newest version of a higher MAJOR that the agent offers
+   */
+  successor?: string;
+}
 export interface AgentDataReadDocument {
   /**
    * name of the document

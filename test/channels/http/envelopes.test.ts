@@ -6,6 +6,7 @@ import type { Edge } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
 import { noArtifacts } from '../../../compose/artifacts.ts';
+import { EventStreams } from '../../../channels/http/event-streams.ts';
 import { evidenceRoutes } from '../../../channels/http/evidence.ts';
 import type { Route } from '../../../channels/http/route.ts';
 import { taskRoutes } from '../../../channels/http/tasks.ts';
@@ -26,7 +27,7 @@ let gateway: Gateway;
 const auth = { mode: 'token', token: TOKEN, rateLimit: { exemptLoopback: true } } as const;
 const routesOf = (of: Edge): readonly Route[] => [
   ...envelopeRoutes(of),
-  ...taskRoutes({ edge: of, identity: namedCallers }),
+  ...taskRoutes({ edge: of, identity: namedCallers, streams: new EventStreams() }),
   ...evidenceRoutes({
     index: real.system.index,
     offers: real.offers,

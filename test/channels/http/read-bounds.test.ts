@@ -4,6 +4,7 @@ import type { Edge } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
 import type { Gateway } from '../../../channels/gateway/gateway.ts';
 import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
+import { EventStreams } from '../../../channels/http/event-streams.ts';
 import { type TaskRoutesOptions, taskRoutes } from '../../../channels/http/tasks.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import type { TaskView } from '../../../protocols/task.ts';
@@ -15,7 +16,8 @@ import { gatewayOn } from '../gateway/client.ts';
 let real: RealTasks;
 let gateway: Gateway;
 const open = async (edge: Edge, more: Partial<TaskRoutesOptions> = {}) => {
-  const tasks = taskRoutes({ edge, identity: namedCallers, ...more });
+  const streams = new EventStreams();
+  const tasks = taskRoutes({ edge, identity: namedCallers, streams, ...more });
   gateway = await gatewayOn(real.system, { routes: [...envelopeRoutes(edge), ...tasks] });
 };
 beforeAll(async () => {
@@ -46,7 +48,7 @@ it('bounds reads by a quota of their own', async () => {
 });
 
 it('bounds the streams of a principal, who may open another when one has ended', async () => {
-  await open(real.edge(), { streamsMax: { all: 2, own: 1 } });
+  await open(real.edge(), { streams: new EventStreams({ all: 2, own: 1 }) });
   const payload = { schema_version: '1.0', gate: 'streams' };
   const id = await idOf(await send(envelope({ action: 'test.hold_work', payload })));
   const first = await call(`/v1/tasks/${id}/events`);

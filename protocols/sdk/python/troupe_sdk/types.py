@@ -157,6 +157,19 @@ class ConformanceVerifyJob:
 
 
 @dataclass
+class Deprecation:
+    action: str
+    agent_id: str
+    event: str
+    """{action}.deprecation"""
+
+    major: int
+    sunset_at: str
+    successor: Optional[str] = None
+    """newest version of a higher MAJOR that the agent offers"""
+
+
+@dataclass
 class Payload:
     """Further fields as the action has them; none is named type or meta"""
 

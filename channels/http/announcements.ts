@@ -1,0 +1,70 @@
+/**
+ * `GET /v1/events`: which versions of actions end (`{action}.deprecation`), for who has no NATS. A
+ * stream begins with all that is announced at present, so that a client that was away misses
+ * nothing; then each announcement as it is made, at once and daily.
+ */
+import {
+  AGENTS_INDEX,
+  type AgentRow,
+  type Deprecation,
+  deprecationsOf,
+} from '../../protocols/action.ts';
+import { doorEventsTopic } from '../../protocols/task.ts';
+import type { Clock, System } from '../../runtime/index.ts';
+import type { Identity } from '../edge/edge.ts';
+import { credentialsOf } from './envelopes.ts';
+import type { EventStreams, SentEvent } from './event-streams.ts';
+import type { Route } from './route.ts';
+
+export type AnnouncementRoutesOptions = {
+  readonly system: Pick<System, 'bus' | 'index'>;
+  readonly identity: Pick<Identity, 'authenticate'>;
+  readonly streams: EventStreams;
+  readonly clock: Clock;
+};
+
+/** Announcements that wait for a client that does not read; beyond it the oldest are dropped. */
+const WAITING_MAX = 1_000;
+
+export const announcementRoutes = (options: AnnouncementRoutesOptions): readonly Route[] => [
+  {
+    method: 'GET',
+    path: '/v1/events',
+    handle: async (incoming) => {
+      const { tenant, sub } = await options.identity.authenticate(credentialsOf(incoming));
+      const { signal } = incoming;
+      await options.streams.send(incoming, `${tenant} ${sub}`, () =>
+        announcements(options, tenant, signal),
+      );
+    },
+  },
+];
+
+async function* announcements(
+  { system: { bus, index }, clock }: AnnouncementRoutesOptions,
+  tenant: string,
+  signal: AbortSignal,
+): AsyncIterable<SentEvent> {
+  const waiting: Deprecation[] = [];
+  let wake = () => {};
+  // Before the rows are read, so that none is missed between.
+  const unsubscribe = bus.subscribe(doorEventsTopic(tenant, '*'), ({ payload }) => {
+    const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
+    if (waiting.push(announced) > WAITING_MAX) waiting.shift();
+    wake();
+  });
+  const stop = () => wake();
+  signal.addEventListener('abort', stop);
+  try {
+    const rows = index.list<AgentRow>(AGENTS_INDEX, tenant);
+    waiting.unshift(...rows.flatMap(({ value }) => deprecationsOf(value, clock.wallMs())));
+    while (!signal.aborted) {
+      const next = waiting.shift();
+      if (next) yield { event: next.event, data: next };
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    unsubscribe();
+  }
+}

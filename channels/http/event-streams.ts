@@ -1,0 +1,114 @@
+/**
+ * Event streams: server-sent events (WHATWG HTML, 9.2) over one response, within bounds of how many
+ * there are. A client that leaves ends nothing else; one that does not read for two heartbeats is
+ * disconnected.
+ */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { TroupeError } from '../../protocols/errors.ts';
+import type { RouteRequest } from './route.ts';
+
+/** Between two comments on a quiet stream: proxies close what is silent for a minute. */
+const HEARTBEAT_MS = 15_000;
+/** Streams of one gateway at once; those of tasks look at the task's row once a second. */
+const STREAMS_MAX = 10_000;
+/** of them, those of one principal. */
+const OWN_STREAMS_MAX = 1_000;
+const STREAMS_FULL_RETRY_MS = 5_000;
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  'x-content-type-options': 'nosniff',
+};
+
+export type SentEvent = {
+  /** a client that comes again sends the last one as `Last-Event-ID`; absent: nothing to resume */
+  readonly id?: number;
+  readonly event: string;
+  readonly data: object;
+};
+
+/** Streams at once, of this gateway and of one principal; default 10,000 and 1,000. */
+export type StreamsMax = { readonly all: number; readonly own: number };
+
+export class EventStreams {
+  readonly #max: StreamsMax;
+  readonly #byPrincipal = new Map<string, number>();
+  #count = 0;
+
+  constructor(max: StreamsMax = { all: STREAMS_MAX, own: OWN_STREAMS_MAX }) {
+    this.#max = max;
+  }
+
+  /**
+   * Sends the events until they end, or the client has gone.
+   * @param who of whom streams are counted
+   * @throws TroupeError RATE_LIMIT_EXCEEDED before anything is sent
+   */
+  async send(
+    { request, response, signal }: RouteRequest,
+    who: string,
+    events: () => AsyncIterable<SentEvent>,
+  ): Promise<void> {
+    const leave = this.#enter(who);
+    try {
+      response.writeHead(200, STREAM_HEADERS);
+      if (request.method === 'HEAD') return;
+      response.flushHeaders();
+      const stop = heartbeat(response);
+      try {
+        for await (const event of events()) await write(response, event, signal);
+      } finally {
+        stop();
+      }
+    } finally {
+      leave();
+      response.end();
+    }
+  }
+
+  /** Returns how to leave, once. @throws TroupeError RATE_LIMIT_EXCEEDED */
+  #enter(who: string): () => void {
+    const own = this.#byPrincipal.get(who) ?? 0;
+    const { all: allMax, own: ownMax } = this.#max;
+    if (this.#count >= allMax) throw tooMany(`this gateway has ${allMax} event streams open`);
+    if (own >= ownMax) throw tooMany(`you have ${ownMax} streams open at this gateway`);
+    this.#count += 1;
+    this.#byPrincipal.set(who, own + 1);
+    return () => {
+      this.#count -= 1;
+      const left = this.#byPrincipal.get(who)! - 1;
+      if (left === 0) this.#byPrincipal.delete(who);
+      else this.#byPrincipal.set(who, left);
+    };
+  }
+}
+
+const tooMany = (why: string): TroupeError =>
+  new TroupeError('RATE_LIMIT_EXCEEDED', `${why}: try again later, or poll instead`, {
+    retryAfterMs: STREAMS_FULL_RETRY_MS,
+  });
+
+/** Returns how to stop. */
+const heartbeat = (response: ServerResponse): (() => void) => {
+  let unread = 0;
+  const timer = setInterval(() => {
+    unread = response.writableNeedDrain ? unread + 1 : 0;
+    if (unread > 1) response.destroy();
+    else response.write(': still here\n\n');
+  }, HEARTBEAT_MS);
+  return () => clearInterval(timer);
+};
+
+/** Waits while the client does not read. */
+const write = async (
+  response: ServerResponse,
+  { id, event, data }: SentEvent,
+  signal: AbortSignal,
+): Promise<void> => {
+  const number = id === undefined ? '' : `id: ${id}\n`;
+  const text = `${number}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  if (response.write(text) || signal.aborted) return;
+  await once(response, 'drain', { signal }).catch(() => {});
+};
