@@ -40,9 +40,11 @@ export async function agent(options: AgentOptions): Promise<number> {
     // The lines of tools stand in front of the answer: such a reply is printed when it is whole.
     const isStreamed = [undefined, false, 'off'].includes(options.verbose);
     const onText = (text: string) => printer.show(text);
-    const run = await runAgent(client, request, { ...(isStreamed && { onText }), onAccepted });
+    const onMessage = (text: string) => printer.message(text);
+    const streamed = { ...(isStreamed && { onText }), onMessage, onAccepted };
+    const run = await runAgent(client, request, streamed);
     // Of a failed run the text ends with its error, which `report` writes to stderr.
-    printer.finish(run.error ? '' : run.text);
+    printer.finish(run.error ? '' : run.answer, run.messages);
     return run;
   });
   return report(outcome, options);
@@ -88,7 +90,7 @@ function requestOf(
 }
 
 function report(outcome: RunOutcome, { json = false }: AgentOptions): number {
-  const { error, ...result } = outcome;
+  const { error, answer: _, messages: __, ...result } = outcome;
   if (json) {
     const shown = error ? { ...result, error: shownError(error) } : result;
     process.stdout.write(`${JSON.stringify(shown, null, 2)}\n`);

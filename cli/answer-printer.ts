@@ -3,7 +3,7 @@
  *
  * Invariants:
  *  1. No character of an answer is printed twice, unless the final answer is not what was streamed.
- *  2. After `finish` the whole final answer has been printed.
+ *  2. After `finish` every message and the whole final answer have been printed, each once.
  */
 
 export const replacedNote = '[the answer was begun again; this is the one that counts]';
@@ -11,6 +11,8 @@ export const replacedNote = '[the answer was begun again; this is the one that c
 export class AnswerPrinter {
   readonly #write: (text: string) => void;
   #shown = '';
+  /** printed when they were sent */
+  readonly #messages: string[] = [];
 
   constructor(write: (text: string) => void) {
     this.#write = write;
@@ -26,14 +28,34 @@ export class AnswerPrinter {
     this.#shown = text;
   }
 
-  /** The final answer, and the end of its last line. */
-  finish(text: string): void {
+  /** A message that was sent while the run goes on: the text so far is complete. */
+  message(text: string): void {
+    this.#messages.push(text);
+    this.#paragraph(text);
+  }
+
+  #paragraph(text: string): void {
+    this.#endLine();
+    this.#write(text.endsWith('\n') ? text : `${text}\n`);
+  }
+
+  #endLine(): void {
+    if (this.#shown !== '' && !this.#shown.endsWith('\n')) this.#write('\n');
+    this.#shown = '';
+  }
+
+  /** The final answer with the end of its last line, after the messages not printed yet. */
+  finish(text: string, messages: readonly string[] = []): void {
+    for (const message of messages) {
+      const at = this.#messages.indexOf(message);
+      if (at < 0) this.#paragraph(message);
+      else this.#messages.splice(at, 1);
+    }
     if (text !== '' && !text.startsWith(this.#shown)) {
       this.#write(`\n${replacedNote}\n`);
       this.#shown = '';
     }
     this.show(text);
-    if (this.#shown !== '' && !this.#shown.endsWith('\n')) this.#write('\n');
-    this.#shown = '';
+    this.#endLine();
   }
 }

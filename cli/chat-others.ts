@@ -19,7 +19,12 @@ export function tellOthers(
   tell: (told: Told) => void,
 ): void {
   const why = new Map<string, string>();
-  client.on('agent', ({ runId, stream, data }) => {
+  client.on('agent', ({ runId, stream, sessionKey = null, data }) => {
+    if (stream === 'message') {
+      const words = why.get(runId);
+      const text = typeof data.text === 'string' ? data.text : '';
+      if (words !== undefined && isOurs(sessionKey)) tell({ why: words, text });
+    }
     if (stream !== 'lifecycle' || data['phase'] !== 'start') return;
     const origin = data['origin'] as MessageOrigin | undefined;
     const words = origin && wordsOf(origin);

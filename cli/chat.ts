@@ -41,6 +41,8 @@ const help = `/quit: leave (Ctrl-D does the same); what runs goes on without you
 /** One message on its way; `latest` is what its answer said so far. */
 type Turn = {
   readonly runId: string;
+  /** sent while an answer before it was printed */
+  readonly messages: string[];
   latest: string;
   /** with `--blocks`: characters of it that may be printed */
   whole: number;
@@ -139,6 +141,7 @@ class Chat {
     const runId = randomUUID();
     const turn: Turn = {
       runId,
+      messages: [],
       latest: '',
       whole: 0,
       outcome: runAgent(
@@ -154,6 +157,10 @@ class Chat {
           onText: (text) => {
             turn.latest = text;
             if (!this.#options.blocks) turn.printer?.show(text);
+          },
+          onMessage: (text) => {
+            if (turn.printer) turn.printer.message(text);
+            else turn.messages.push(text);
           },
           onBlock: (characters) => {
             turn.whole = characters;
@@ -177,6 +184,7 @@ class Chat {
       if (text !== '') this.#inLine = !text.endsWith('\n');
     });
     turn.printer = printer;
+    for (const message of turn.messages) printer.message(message);
     printer.show(this.#options.blocks ? turn.latest.slice(0, turn.whole) : turn.latest);
     const outcome = await turn.outcome;
     this.#turns.splice(this.#turns.indexOf(turn), 1);
@@ -187,7 +195,7 @@ class Chat {
     } else if (outcome.joined !== undefined) {
       this.#note('taken into the answer that goes on');
     } else {
-      printer.finish(outcome.text);
+      printer.finish(outcome.answer, outcome.messages);
       this.#judge(outcome);
     }
     this.#prompt();

@@ -17,6 +17,8 @@ export type RunAgentOptions = {
   readonly onText?: (text: string) => void;
   /** with `blockStreaming`: so many characters of the present text stand in whole blocks */
   readonly onBlock?: (characters: number) => void;
+  /** a message that was sent into the conversation while the run goes on */
+  readonly onMessage?: (text: string) => void;
   /** a tool was called */
   readonly onTool?: (name: string) => void;
   /** as soon as the gateway has taken the message: it will be answered, also after a restart */
@@ -29,7 +31,12 @@ export type RunAgentOptions = {
 export type RunOutcome = {
   readonly runId: string;
   readonly status: AgentFinal['status'] | 'aborted';
+  /** the messages that were sent, and the answer */
   readonly text: string;
+  /** messages that its tools sent into the conversation, in order */
+  readonly messages?: readonly string[];
+  /** `text` without them */
+  readonly answer: string;
   readonly sessionKey?: string;
   readonly model?: string;
   readonly usage?: { readonly input?: number; readonly output?: number };
@@ -90,12 +97,13 @@ async function askUntilAnswered(
 function follow(
   client: GatewayClient,
   runId: string,
-  { onText, onBlock, onTool }: RunAgentOptions,
+  { onText, onBlock, onMessage, onTool }: RunAgentOptions,
 ): () => void {
   return client.on('agent', (event) => {
     if (event.runId !== runId) return;
     const { text, phase, name, to } = event.data;
     if (event.stream === 'assistant' && typeof text === 'string') onText?.(text);
+    if (event.stream === 'message' && typeof text === 'string') onMessage?.(text);
     if (event.stream === 'block' && typeof to === 'number') onBlock?.(to);
     if (event.stream === 'tool' && phase === 'start' && typeof name === 'string') onTool?.(name);
   });
@@ -111,10 +119,14 @@ function finalOf(error: unknown): AgentFinal | undefined {
 function outcomeOf({ runId, status, sessionKey, result }: AgentFinal): RunOutcome {
   const meta = result?.meta;
   const { model, provider, usage } = meta?.agentMeta ?? {};
+  const texts = (result?.payloads ?? []).map(({ text = '' }) => text);
+  const messages = texts.slice(0, meta?.messages ?? 0);
   return {
     runId,
     status: meta?.aborted ? 'aborted' : status,
-    text: (result?.payloads ?? []).map(({ text = '' }) => text).join('\n'),
+    text: texts.join('\n\n'),
+    answer: texts.slice(messages.length).join('\n\n'),
+    ...(messages.length > 0 && { messages }),
     ...(sessionKey !== undefined && { sessionKey }),
     ...(model !== undefined && { model: provider ? `${provider}/${model}` : model }),
     ...(usage && { usage }),

@@ -9,6 +9,7 @@ import type { ErrorData } from './errors.ts';
 import type { Lineage } from './lineage.ts';
 import type { OrphanPolicy, SubagentTerms } from './subagent.ts';
 import type { Usage } from './model-usage.ts';
+import type { PromptReport, PromptSource } from './prompt-report.ts';
 
 /**
  * What becomes of a message that comes while a run is going (AL3):
@@ -190,6 +191,8 @@ export type RunRow = {
   model?: string;
   /** this message was taken into that run and ends with it (steer, collect) */
   joined?: string;
+  /** messages that tools of the run sent into the conversation; absent: none */
+  messages?: number;
 };
 
 /** Index `sessions`, key sessionKey. */
@@ -271,7 +274,11 @@ export type SessionEntry =
   | {
       type: 'assistant';
       runId: string;
+      /** sent by a tool: its id for clients. Models read it in the call, not as an answer */
+      of?: string;
       text: string;
+      /** what people see of it, where it repeats messages that the run sent */
+      shown?: string;
       calls?: readonly ToolCall[];
       reasoning?: string;
       continuation?: unknown;
@@ -292,7 +299,7 @@ export type SessionEntry =
       images?: readonly ImagePart[];
       /** nobody knows whether it ran: its worker died, and it may not run twice (RT9) */
       unknown?: boolean;
-      /** what it said to people by itself: not said again in the reply (AL7) */
+      /** messages that the tool sent: not repeated in the reply */
       sent?: readonly SentMessage[];
       /** ids of subagents whose ends it tells: not told again (AA8) */
       ends?: readonly string[];
@@ -303,25 +310,7 @@ export type SessionEntry =
 /** A message that a tool sent: to whom, and what. */
 export type SentMessage = { to: string; text: string };
 
-/** What a model is told, source by source: `troupe agent prompt --explain` (AL5). */
-export type PromptReport = {
-  readonly sources: readonly PromptSource[];
-  /** estimated */
-  readonly tokens: number;
-  readonly tools: readonly string[];
-  readonly skills: readonly string[];
-  /** skills that are not there, and why */
-  readonly problems?: readonly string[];
-};
-export type PromptSource = {
-  /** `base`, `AGENTS.md`, `skills`, `runtime`, `extra`, … */
-  readonly name: string;
-  readonly characters: number;
-  /** characters of the source before it was cut */
-  readonly cutFrom?: number;
-  /** why it is not there */
-  readonly left?: 'missing' | 'empty' | 'unreadable' | 'hook' | 'limit';
-};
+export type { PromptReport, PromptSource };
 
 /**
  * Live events of runs on Bus topic `runEventsTopic(tenant, sessionKey)`; ephemeral, in order per
@@ -345,6 +334,7 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
       text: string;
       usage: Usage;
       status: 'ok' | 'aborted';
+      messages?: number;
     }
   | {
       stream: 'lifecycle';
@@ -354,6 +344,7 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
       error: ErrorData;
       text?: string;
       status: 'error' | 'timeout';
+      messages?: number;
     }
   /**
    * `offset` = characters of this answer before the delta; a lower offset than seen replaces what
@@ -369,6 +360,8 @@ export type RunEvent = { runId: string; sessionKey: string; at: number } & (
   | { stream: 'tool'; phase: 'approval'; callId: string; name: string; approvalId: string }
   /** watchers drop what they hold of call `call` and later: it is made again with less (AL8) */
   | { stream: 'compaction'; phase: 'start' | 'end'; call: number; willRetry: boolean }
+  /** a tool sent a message into this conversation; `id` is that of its transcript entry */
+  | { stream: 'message'; id: string; text: string }
   /** a message joined the run */
   | { stream: 'steer'; of: string; text: string }
   /**

@@ -28,12 +28,14 @@ import {
   runOf,
   withRun,
 } from './deed.ts';
+import { spoken } from './reply.ts';
 import { countRepeats, countTold, digestOf, identicalText, isIdentical } from './limits.ts';
 import * as rows from './rows.ts';
 import { admitterOf, givenOf, workspaceOf } from './terms.ts';
 import type {
   CallToolsInput,
   PlannedCall,
+  Run,
   SessionContext,
   ToolResult,
   ToolSummary,
@@ -43,9 +45,11 @@ import type {
 const CALLS_PER_ANSWER_MAX = 32;
 /** What a run keeps of its tools for its reply. */
 const SUMMARIES_MAX = 50;
-const SENT_MAX = 20;
+/** Characters of sent messages that a run keeps to compare its reply with; the newest stay. */
+const SENT_CHARACTERS_MAX = 65_536;
 const ABOUT_CHARACTERS = 80;
 const RESULT_CHARACTERS = 200;
+const PREVIEW_CHARACTERS = 120;
 
 /** The calls of an answer that are taken, and at once the results of those beyond the most. */
 export const takenOf = (
@@ -102,26 +106,66 @@ function finish(at: At, results: readonly ToolResult[]): Deed & { change: object
   const run = runOf(context);
   const calls = run.planned.slice(0, results.length);
   const now = nowOf(event);
+  const { entries, said } = entriesOf(context, results, now);
   const change = {
     ...bonds.change,
-    length: context.length + results.length,
+    length: context.length + entries.length,
     updatedAt: now,
+    ...(said.length > 0 ? { lastMessage: firstOf(said.at(-1)!.text, PREVIEW_CHARACTERS) } : {}),
     ...withRun(context, {
-      entries: run.entries + results.length,
+      entries: run.entries + entries.length,
       planned: run.planned.slice(results.length),
       repeats: countRepeats(run.repeats, calls, results),
       tools: [...run.tools, ...summaries(calls, results)].slice(-SUMMARIES_MAX),
-      sent: [...run.sent, ...results.flatMap(({ sent = [] }) => sent)].slice(-SENT_MAX),
+      ...(said.length > 0 ? sentOf(run, context.sessionKey, said) : {}),
     }),
   };
   return {
     change,
-    entries: results.map((result): SessionEntry => {
-      return { type: 'tool', runId: run.runId, ...result, at: now };
-    }),
+    entries,
+    events: said.map(({ of: id, text }) => ({ stream: 'message', id, text })),
     tells: bonds.tells,
     rows: [rows.sessionRow({ ...context, ...change })],
   };
+}
+
+type Said = Extract<SessionEntry, { type: 'assistant' }> & { readonly of: string };
+
+/**
+ * The results, each followed by the messages that its tool sent into this conversation. A message
+ * is named by its place in the transcript: providers use the ids of calls again.
+ */
+function entriesOf(context: SessionContext, results: readonly ToolResult[], now: number) {
+  const { runId, usedModel: model = '' } = runOf(context);
+  const entries: SessionEntry[] = [];
+  const said: Said[] = [];
+  for (const result of results) {
+    entries.push({ type: 'tool', runId, ...result, at: now });
+    for (const { to, text: whole } of result.sent ?? []) {
+      const text = to === context.sessionKey ? spoken(whole) : '';
+      if (text === '') continue;
+      const of = `${runId}:message:${context.length + entries.length + 1}`;
+      const message = {
+        type: 'assistant',
+        runId,
+        of,
+        text,
+        model,
+        stop: 'message',
+        at: now,
+      } as const;
+      entries.push(message);
+      said.push(message);
+    }
+  }
+  return { entries, said };
+}
+
+function sentOf(run: Run, to: string, said: readonly Said[]): Pick<Run, 'sent' | 'messages'> {
+  const sent = [...run.sent, ...said.map(({ text }) => ({ to, text }))];
+  let characters = 0;
+  const from = sent.findLastIndex(({ text }) => (characters += text.length) > SENT_CHARACTERS_MAX);
+  return { sent: sent.slice(from + 1), messages: (run.messages ?? 0) + said.length };
 }
 
 const summaries = (

@@ -28,8 +28,12 @@ export const endEvents = (context: SessionContext, now: number): readonly Told[]
 
 function endEvent(context: SessionContext, endedAt: number): Told {
   const { startedAt, usage, status, reply = '', error } = runOf(context);
-  if (status === 'ok' || status === 'aborted')
-    return { stream: 'lifecycle', phase: 'end', startedAt, endedAt, text: reply, usage, status };
+  const { messages } = runOf(context);
+  const sent = defined({ messages });
+  if (status === 'ok' || status === 'aborted') {
+    const end = { stream: 'lifecycle', phase: 'end', startedAt, endedAt, usage, status } as const;
+    return { ...end, text: reply, ...sent };
+  }
   return {
     stream: 'lifecycle',
     phase: 'error',
@@ -38,6 +42,7 @@ function endEvent(context: SessionContext, endedAt: number): Told {
     error: error ?? { code: 'INTERNAL', message: 'the run failed without a reason' },
     status: status as 'error' | 'timeout',
     ...(reply ? { text: reply } : {}),
+    ...sent,
   };
 }
 
@@ -58,9 +63,18 @@ const stateOf = (after: SessionContext) => ({
   ...defined({ channel: after.channel }),
 });
 
+/**
+ * For an actor, which does not read the conversation: the messages that were sent, and the reply.
+ */
+const wholeReply = (context: SessionContext): string => {
+  const { sent, reply = '' } = runOf(context);
+  const ours = sent.filter(({ to }) => to === context.sessionKey).map(({ text }) => text);
+  return [...ours, reply].filter((text) => text !== '').join('\n\n');
+};
+
 /** Of the run, of the messages that joined it, and to the subagent. */
 export function runEnds(context: SessionContext, after: SessionContext, now: number): Tell[] {
-  const { runId, notify, joined, status, error, usage, startedAt, reply = '' } = runOf(context);
+  const { runId, notify, joined, status, error, usage, startedAt } = runOf(context);
   const grantor = grantorOf(context);
   const listeners = new Set([notify, grantor].filter((one): one is Address => one !== undefined));
   const told = joined.filter((one) => one.notify !== undefined);
@@ -69,7 +83,7 @@ export function runEnds(context: SessionContext, after: SessionContext, now: num
     type: 'run.ended',
     runId,
     status: status as RunEnded['status'],
-    text: firstOf(reply, TEXT_CHARACTERS_MAX),
+    text: firstOf(wholeReply(context), TEXT_CHARACTERS_MAX),
     usage,
     startedAt,
     endedAt: now,

@@ -4,9 +4,9 @@
  *
  * Invariants: NO_REPLY, alone or at an edge of the answer, is never told, nor are REPLY_SKIP and
  * ANNOUNCE_SKIP, alone, in a run that another agent began; what the tool `message` said into this
- * conversation opens the reply, however the run ends, and the answer does not repeat it; a run that
- * has nothing to say although a tool failed says so, unless that tool's message is the reply; a
- * refusal and an answer that was cut off before its first word are told as what they are.
+ * conversation is there already, and the reply does not repeat it; a run that has nothing to say
+ * although a tool failed says so, unless a message was sent; a refusal and an answer that was cut
+ * off before its first word are told as what they are.
  */
 import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../protocols/conversation.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
@@ -22,26 +22,15 @@ const RESULT_CHARACTERS_MAX = 1_000;
 const SEPARATOR = '\n\n';
 
 export function shapeReply(facts: ReplyFacts): ShapedReply {
-  const messages = messagesOf(facts);
-  if (declines(facts)) return told(messages);
+  if (declines(facts)) return told([]);
   const answer = withoutSent(spoken(facts.text), facts);
   const { status, error, notices = [] } = facts;
-  const opening = [...shown(facts), ...messages];
+  const opening = shown(facts);
   if (status === 'error' || status === 'timeout')
     return told([...opening, answer, failureText(status, error), ...notices]);
   if (answer !== '') return told([...opening, answer, ...notices]);
-  if (messages.length > 0) return told([...opening, ...notices]);
+  if (facts.sent.length > 0) return told(notices);
   return told([wordless(facts) ?? fallbackText(facts)]);
-}
-
-/** What was said into this conversation, in order, each text once. */
-function messagesOf({ sent }: ReplyFacts): string[] {
-  const byWords = new Map<string, string>();
-  for (const text of sent.map((one) => spoken(one.text))) {
-    const words = normalized(text) || text;
-    if (text !== '' && !byWords.has(words)) byWords.set(words, text);
-  }
-  return [...byWords.values()];
 }
 
 /** Why the model said nothing, where that is not what it wanted to say. */
@@ -65,7 +54,7 @@ const AT_START = new RegExp(`^[\\s*_\`"']*${SILENT}(?![\\p{L}\\p{N}_])[\\s*_\`"'
 const AT_END = new RegExp(`(?:^|[\\s*_\`"'(]+)${SILENT}[\\s*_\`"').]*$`, 'u');
 
 /** The answer without the token that stands for silence. */
-function spoken(text: string): string {
+export function spoken(text: string): string {
   let rest = text.trim();
   for (;;) {
     const next = rest.replace(AT_START, '').replace(AT_END, '').trim();
@@ -80,24 +69,17 @@ const DECLINED = new RegExp(`^[\\s*_\`"'(]*(?:${REPLY_SKIP}|${ANNOUNCE_SKIP})[\\
 const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>
   mayDecline === true && status === 'ok' && DECLINED.test(text);
 
-/** Case, marks and spaces aside: a model seldom repeats itself to the letter. */
-const normalized = (text: string): string =>
-  text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}\p{S}]+/gu, ' ')
-    .trim();
+/** Spaces aside; a mark can change what a text says: `-5` is not `5`. */
+const words = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 
 /** '' when the whole was sent; paragraphs that were sent are left out. */
-function withoutSent(answer: string, { sent }: ReplyFacts): string {
-  const known = new Set(
-    sent.flatMap(({ text }) => [text, ...text.split(/\n{2,}/)].map(normalized)),
-  );
+export function withoutSent(answer: string, { sent }: Pick<ReplyFacts, 'sent'>): string {
+  const known = new Set(sent.flatMap(({ text }) => [text, ...text.split(/\n{2,}/)].map(words)));
   known.delete('');
   if (known.size === 0) return answer;
-  if (known.has(normalized(answer))) return '';
+  if (known.has(words(answer))) return '';
   const paragraphs = answer.split(/\n{2,}/);
-  const left = paragraphs.filter((one) => !known.has(normalized(one)));
+  const left = paragraphs.filter((one) => !known.has(words(one)));
   return left.length === paragraphs.length ? answer : left.join(SEPARATOR).trim();
 }
 

@@ -30,9 +30,9 @@ export function runRow(context: SessionContext, now: number): Project {
 }
 
 function endOf(context: SessionContext, now: number): Partial<RunRow> {
-  const { usage, reply, error, usedModel } = runOf(context);
+  const { usage, reply, error, usedModel, messages } = runOf(context);
   const text = reply === undefined ? undefined : firstOf(reply, ROW_TEXT_CHARACTERS_MAX);
-  return { endedAt: now, usage, ...defined({ text, error, model: usedModel }) };
+  return { endedAt: now, usage, ...defined({ text, error, model: usedModel, messages }) };
 }
 
 /**

@@ -25,7 +25,7 @@ import { atRunEnd, overBy } from './children.ts';
 import { endEvents, runEnds } from './ends.ts';
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from './version-1.ts';
-import { shapeReply } from './reply.ts';
+import { shapeReply, spoken, withoutSent } from './reply.ts';
 import { settled } from './queue.ts';
 import * as rows from './rows.ts';
 import { admissionOf, admitterOf, underTerms } from './terms.ts';
@@ -230,7 +230,7 @@ export function takeAnswer({ context, event }: At): Deed {
   return {
     change,
     entries: [
-      assistantEntry(run, output, now),
+      { ...assistantEntry(run, output, now), ...shownOf(run, output, context.sessionKey) },
       ...over.map((one) => ({ type: 'tool' as const, runId: run.runId, ...one, at: now })),
     ],
     events: over.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
@@ -255,6 +255,14 @@ function assistantEntry({ runId }: Run, output: CallModelOutput, now: number): S
       node: output.node,
     }),
   };
+}
+
+/** An answer that repeats what the run has sent is shown without it. */
+function shownOf({ sent: all }: Run, { text, calls }: CallModelOutput, to: string) {
+  const sent = all.filter((one) => one.to === to);
+  if (calls.length > 0 || sent.length === 0) return {};
+  const shown = withoutSent(spoken(text), { sent });
+  return shown === text.trim() ? {} : { shown };
 }
 
 const showsReasoning = ({ run, own }: SessionContext): boolean =>

@@ -90,7 +90,10 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly asked?: string;
   readonly repeats?: Repeats;
   readonly tools: readonly ToolSummary[];
+  /** texts for this conversation, the newest: the reply does not repeat them */
   readonly sent: readonly SentMessage[];
+  /** how many messages tools have sent into this conversation */
+  readonly messages?: number;
   readonly answer?: string;
   readonly reasoningText?: string;
   readonly usedModel?: string;

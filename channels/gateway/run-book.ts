@@ -35,6 +35,8 @@ export type LiveRun = {
   call: number;
   /** progress of tools that was not told yet, by call id */
   readonly updates: Map<string, ToolUpdate>;
+  /** ids of the messages that its tools sent into the conversation */
+  readonly messages: Set<string>;
   /** as the request said; undefined: it did not */
   verbose: Verbosity | undefined;
   /** who began it, where that is no person; of a subagent's session its parent */
@@ -60,6 +62,8 @@ export type RunEnd = {
   readonly model: string | undefined;
   /** the message was taken into that run, and ended with it */
   readonly joined: string | undefined;
+  /** how many messages its tools sent into the conversation */
+  readonly messages?: number | undefined;
 };
 
 /** What an event about a run is told under; `seq` is that of the last one. */
@@ -73,6 +77,8 @@ export type RunListener = {
   tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void;
   /** what the model is told was made shorter; the texts were dropped where the call is repeated */
   compacted(live: LiveRun, event: RunEvent & { stream: 'compaction' }): void;
+  /** a tool of the run sent a message into the conversation */
+  messaged(live: LiveRun, event: RunEvent & { stream: 'message' }): void;
   /** a message joined the run */
   steered(live: LiveRun, event: RunEvent & { stream: 'steer' }): void;
   /** a subagent of the run began or ended; the run itself may have ended before */
@@ -101,6 +107,7 @@ export const endOfRow = (row: RunRow): RunEnd | undefined => {
     usage: row.usage,
     model: row.model,
     joined: row.joined,
+    messages: row.messages,
   };
 };
 
@@ -165,12 +172,21 @@ export class RunBook {
       case 'compaction':
         if (event.willRetry && live.call >= event.call) dropTexts(live);
         return this.#listener.compacted(live, event);
+      case 'message':
+        return this.#messaged(live, event);
       case 'steer':
         this.#join(event);
         return this.#listener.steered(live, event);
       default:
         return this.#said(live, event);
     }
+  }
+
+  /** The Bus may deliver an event twice. */
+  #messaged(live: LiveRun, event: RunEvent & { stream: 'message' }): void {
+    if (live.messages.has(event.id)) return;
+    live.messages.add(event.id);
+    this.#listener.messaged(live, event);
   }
 
   /** The run may be over for long, or unknown to a gateway that began later. */
@@ -244,6 +260,7 @@ export class RunBook {
       reasoning: new TextStream(),
       call: 0,
       updates: new Map(),
+      messages: new Set(),
       verbose: this.#verbose.get(event.runId),
       begun: {},
       seq: 0,
@@ -280,6 +297,7 @@ export class RunBook {
       usage: event.phase === 'end' ? event.usage : undefined,
       model: row?.model,
       joined: row?.joined ?? this.#joined.get(event.runId),
+      messages: event.messages,
     });
   }
 

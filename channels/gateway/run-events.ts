@@ -3,7 +3,8 @@
  *
  * Invariants:
  *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error,
- *     and exactly one `chat` final, aborted or error, after everything else of the run.
+ *     and exactly one `chat` final, aborted or error, after everything else of the run. A message
+ *     that a tool sends has one `chat` final under its own id.
  *  2. Deltas are joined: of one run at most one per interval, whatever the model's rhythm. The last
  *     ones come before the end, so appending every delta gives the whole text.
  *  3. An event is encoded once for all connections.
@@ -73,6 +74,18 @@ export class RunEvents implements RunListener {
   compacted(live: LiveRun, { phase, willRetry }: RunEvent & { stream: 'compaction' }): void {
     this.flush(live);
     this.#agent(live, 'compaction', { phase, willRetry });
+  }
+
+  /** To people it is complete at once: a chat final of its own, while the run goes on. */
+  messaged(live: LiveRun, { id, text }: RunEvent & { stream: 'message' }): void {
+    this.flush(live);
+    this.#agent(live, 'message', { id, text });
+    const { sessionKey } = live;
+    const about = { runId: id, sessionKey, agentId: agentOf(sessionKey), seq: 1 };
+    const told = message(text, this.#clock.wallMs());
+    const chat: ChatEvent = { ...about, state: 'final', message: told, stopReason: 'message' };
+    const head = eventHead('chat', chat);
+    for (const connection of this.#connections) connection.event(head);
   }
 
   steered(live: LiveRun, { of, text }: RunEvent & { stream: 'steer' }): void {

@@ -71,8 +71,54 @@ export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
   const entries = await readLast(door, end.sessionKey, ANSWER_WITHIN);
   const said = entries
     .map(({ entry }) => entry as SessionEntry)
-    .findLast((entry) => entry.type === 'assistant' && entry.runId === end.runId);
-  return said?.type === 'assistant' && said.text.startsWith(end.text) ? said.text : end.text;
+    .findLast(
+      (entry) => entry.type === 'assistant' && entry.runId === end.runId && entry.of === undefined,
+    );
+  if (said?.type !== 'assistant') return end.text;
+  const text = said.shown ?? said.text;
+  return text.startsWith(end.text) ? text : end.text;
+};
+
+/** How long the transcript may lag behind the end of its run. */
+const LAG = { tries: 40, waitMs: 50 };
+
+/** The messages that tools of the run sent into the conversation, in order. */
+export const messagesOf = async (door: Door, end: RunEnd): Promise<readonly string[]> => {
+  const { messages: count = 0, runId, joined = runId, sessionKey } = end;
+  for (let tries = 1; count > 0; tries++) {
+    const found = await sentBy(door, sessionKey, joined, count);
+    if (found.length >= count || tries === LAG.tries) return found;
+    await new Promise<void>((resolve) => void door.clock.after(LAG.waitMs, resolve));
+  }
+  return [];
+};
+
+/** From the end of the transcript back to the first of them. */
+const sentBy = async (
+  { system, tenant }: Door,
+  sessionKey: string,
+  runId: string,
+  count: number,
+): Promise<readonly string[]> => {
+  const actor = address(tenant, 'session', sessionKey);
+  let found: readonly string[] = [];
+  let to = await system.transcripts.last(actor);
+  while (to > 0 && found.length < count) {
+    const from = Math.max(1, to - HISTORY_WINDOW + 1);
+    const read = await system.transcripts.read(actor, { from, limit: to - from + 1 });
+    const entries = read.flatMap(({ position, entry }) =>
+      position <= to ? [entry as SessionEntry] : [],
+    );
+    const sent = entries.flatMap((entry) =>
+      entry.type === 'assistant' && entry.runId === runId && entry.of !== undefined
+        ? [entry.text]
+        : [],
+    );
+    found = [...sent, ...found];
+    if (entries.some((entry) => entry.type === 'user' && entry.runId === runId && !entry.of)) break;
+    to = from - 1;
+  }
+  return found;
 };
 
 /** One entry as a message; undefined for what is not shown. */
@@ -162,7 +208,7 @@ const assistantMessage = (
     role: 'assistant',
     content: [
       ...(said.reasoning ? [{ type: 'thinking', thinking: said.reasoning }] : []),
-      ...(said.text === '' ? [] : [text(said.text)]),
+      ...((said.shown ?? said.text) === '' ? [] : [text(said.shown ?? said.text)]),
       ...(said.calls ?? []).map(({ id, name, args }) => ({
         type: 'toolCall',
         id,
@@ -171,6 +217,7 @@ const assistantMessage = (
       })),
     ],
     ...about,
+    ...(said.of === undefined ? {} : { runId: said.of, sentBy: said.runId }),
     model: said.model,
     stopReason: said.stop,
     ...(said.usage ? { usage: clientUsage(said.usage) } : {}),

@@ -45,7 +45,7 @@ class SessionWalk {
       case 'user':
         return this.#user(entry);
       case 'assistant':
-        return this.#model(entry);
+        return entry.of === undefined ? this.#model(entry) : undefined;
       case 'tool':
         return { step: this.#tool(entry) };
       case 'run.end':

@@ -179,6 +179,8 @@ export const RunResult = Type.Object({
     /** ours: the message was taken into that run, whose text this is */
     joined: Optional(NonEmpty),
     aborted: Optional(Type.Boolean()),
+    /** ours: so many of the first payloads are messages that tools sent while the run went on */
+    messages: Optional(Count),
     agentMeta: Optional(
       Type.Object({
         sessionId: Optional(Text),

@@ -74,16 +74,19 @@ it.each(APIS)('an image of a person, and one that a tool read, reach %s', async 
   expect(shown).toBe(2);
 });
 
-it('what the message tool said reaches the conversation, and the reply has it once', async () => {
+it('what the message tool said is in the conversation, and the reply does not repeat it', async () => {
   const server = await served('google-generative-ai');
   const troupe = await install({
     config: { models: { providers: { p: providerOf('google-generative-ai', server) } } },
   });
   const message = { id: 'call_1', name: 'message', args: { text: 'I am on it, Ann!' } };
-  server.script({ kind: 'answer', calls: [message] }, says('I am on it, Ann.'));
+  server.script({ kind: 'answer', calls: [message] }, says('I am on it,  Ann!'));
   const told = await troupe.run(MAIN, 'will you?');
   expect(told.results).toMatchObject([{ isError: false, sent: [{ text: 'I am on it, Ann!' }] }]);
-  expect(told.row).toMatchObject({ status: 'ok', text: 'I am on it, Ann!' });
+  expect(told.row).toMatchObject({ status: 'ok', text: '', messages: 1 });
+  expect(told.events.filter(({ stream }) => stream === 'message')).toMatchObject([
+    { text: 'I am on it, Ann!' },
+  ]);
 });
 
 it('a key that is refused gives way to the next, and is not tried again', async () => {

@@ -33,7 +33,7 @@ const all = <Type extends SessionEntry['type']>(facts: Facts, type: Type): Of<Ty
 
 /** @throws when one of the laws is broken */
 export function checkedRun(facts: Facts): Told {
-  const answers = all(facts, 'assistant');
+  const answers = all(facts, 'assistant').filter(({ of }) => of === undefined);
   const results = all(facts, 'tool');
   const text = rebuilt(facts.events, 'assistant');
   const told: Told = {

@@ -49,6 +49,16 @@ describe('an answer that grows', () => {
     expect(printed(['one two', 'uno'], 'uno dos')).toBe(`one two\n${replacedNote}\nuno dos\n`);
   });
 
+  it('has each message once, whether it was printed when it was sent or not', () => {
+    let output = '';
+    const printer = new AnswerPrinter((text) => (output += text));
+    printer.show('I look.');
+    printer.message('one');
+    printer.show('Done');
+    printer.finish('Done.', ['one', 'two', 'one']);
+    expect(output).toBe('I look.\none\nDone\ntwo\none\nDone.\n');
+  });
+
   it('that failed keeps what was printed', () => {
     expect(printed(['one'], '')).toBe('one\n');
   });

@@ -55,6 +55,8 @@ const SILENCE: Plan = { kind: 'stall', deltas: ['so '] };
 
 const HELD: Readonly<Record<string, Plan>> = {
   thinking: SILENCE,
+  // after its call has its result
+  sent: SILENCE,
   'backing-off': { kind: 'refuse', status: 429, headers: { 'retry-after': '30' } },
   compacting: {
     kind: 'refuse',

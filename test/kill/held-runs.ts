@@ -22,6 +22,8 @@ export const STATES: Readonly<Record<string, unknown>> = {
   // its agent lets one run in at a time, and that one thinks
   admitting: { running: 'admitting' },
   thinking: working('thinking'),
+  // it has sent a message, and thinks on
+  sent: working('thinking'),
   assembling: working('assembling'),
   compacting: working('compacting'),
   // by /compact
@@ -45,6 +47,8 @@ const AGENTS: Readonly<Record<string, string>> = {
   collecting: 'gather',
   'backing-off': 'busy',
 };
+/** What the tool `message` sends into its own conversation. */
+const SENT = 'This was sent.';
 /** Until what was collected begins: long enough to be killed in it. */
 const QUIET_MS = 30_000;
 /** A hook has five seconds; so many take their time one after the other. */
@@ -80,6 +84,7 @@ export class HeldRuns {
     const model = await startHeldModel({
       asking: script('asking'),
       running: { name: 'read', args: { path: '.' } },
+      sent: { name: 'message', args: { text: SENT } },
       'running-keyed': { name: 'message', args: { text: 'it goes on', to: 'ada' } },
       'running-once': script('running-once', wait),
     });
@@ -142,7 +147,7 @@ export class HeldRuns {
     const { collecting: _, 'backing-off': __, thinking: ___, ...others } = STATES;
     for (const name of Object.keys(others))
       await this.#say(client, name, name === 'shortening' ? '/compact' : `I am [${name}].`);
-    for (const name of ['compacting', 'shortening']) await this.#isKept(name);
+    for (const name of ['compacting', 'shortening', 'sent']) await this.#isKept(name);
     for (const name of ['assembling', 'running', 'running-keyed', 'replying', 'running-once'])
       await this.#isNoted(name);
     await oneQuestion(client);
@@ -167,6 +172,12 @@ export class HeldRuns {
     await client.request('exec.approval.resolve', { id, decision: 'allow-once' });
     for (const runId of this.runIds()) await endOf(client, runId);
     await eventually(async () => same(await this.#isShortened(client), true));
+    const { messages } = await client.request('chat.history', { sessionKey: this.keyOf('sent') });
+    const shown = messages.map(({ content }) => JSON.stringify(content));
+    same(
+      shown.filter((content) => content === JSON.stringify([{ type: 'text', text: SENT }])).length,
+      1,
+    );
   }
 
   /** Whether what /compact asked for is done. */
@@ -200,13 +211,17 @@ export class HeldRuns {
       const runs = this.runIds().filter((id) => id.startsWith(`${name}-run-`));
       accountOf(name, runs.toSorted(), entries);
     }
+    const sent = (await stored.entriesOf(this.addressOf('sent'))).flatMap((entry) =>
+      entry.type === 'assistant' && entry.of !== undefined ? [entry.text] : [],
+    );
+    same(sent, [SENT]);
     const ran = { once: this.#lines('running-once'), asked: this.#lines('asking') };
     same(ran, { once: ['ran'], asked: ['ran'] });
     const result = async (name: string) =>
       resultIn(name, await stored.entriesOf(this.addressOf(name)));
     const unknown = { name: 'exec', isError: true, unknown: true };
     holds(await result('running-once'), unknown);
-    for (const name of ['asking', 'running', 'running-keyed'])
+    for (const name of ['asking', 'running', 'running-keyed', 'sent'])
       holds(await result(name), { isError: false });
   }
 

@@ -110,6 +110,8 @@ export function messageOf(
     }
     case 'assistant': {
       const { text, calls, continuation } = entry;
+      // it stands in the call that sent it, and nothing may be between a call and its result
+      if (entry.of !== undefined) return [];
       return [
         {
           role: 'assistant',

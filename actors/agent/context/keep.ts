@@ -71,7 +71,7 @@ function cutsOf(entries: readonly ShownEntry[]): { turns: number[]; steps: numbe
   const open = new Set<string>();
   for (const [at, { entry }] of entries.entries()) {
     if (entry.type === 'user' && entry.of === undefined && open.size === 0) turns.push(at);
-    if (entry.type === 'assistant') {
+    if (entry.type === 'assistant' && entry.of === undefined) {
       if (open.size === 0) steps.push(at);
       for (const { id } of entry.calls ?? []) open.add(id);
     }

@@ -48,6 +48,7 @@ export const linesOf = (entries: readonly SessionEntry[]): string[] =>
       case 'user':
         return [`Person: ${cutMiddle(entry.text, WORDS_CHARACTERS_MAX)}${imagesOf(entry)}`];
       case 'assistant':
+        if (entry.of !== undefined) return []; // it is in the call
         return [
           ...(entry.text ? [`Assistant: ${cutMiddle(entry.text, WORDS_CHARACTERS_MAX)}`] : []),
           ...(entry.calls ?? []).map(

@@ -3,7 +3,7 @@
  * somebody by name.
  *
  * Text for this conversation is part of `ToolResult.sent`, which the session commits with the
- * call's result: it opens the run's reply, once, however often the call runs. A notification's id
+ * call's result as a message of its own, once, however often the call runs. A notification's id
  * is made of the call's key, so a repeat of a call sends nothing.
  */
 import { createHash } from 'node:crypto';
@@ -15,7 +15,7 @@ export const messageTool = defineTool({
   name: 'message',
   groups: ['messaging'],
   description:
-    'Text for people. Without `to` it opens your reply in this conversation; do not repeat it in your answer. With `to` that person is notified at once.',
+    'Text for people. Without `to` it appears in this conversation at once, as a message of its own; do not repeat it in your answer. With `to` that person is notified at once.',
   parameters: Type.Object(
     {
       text: Type.String({ minLength: 1, maxLength: 16_384 }),
@@ -34,7 +34,7 @@ export const messageTool = defineTool({
   async run({ text, to }, { tenant, sessionKey, system, idempotencyKey }) {
     if (to === undefined)
       return {
-        text: 'It opens your reply in this conversation.',
+        text: 'It is in the conversation.',
         sent: [{ to: sessionKey, text }],
       };
     const id = `message-${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`;

@@ -127,7 +127,7 @@ async function stepOf(transcript: TranscriptReader, runId: string | undefined): 
   for await (const entry of backwards(transcript)) {
     if (++looked > ENTRIES_MAX || entry.runId !== runId) break;
     if (entry.type === 'tool') ended.add(entry.callId);
-    if (entry.type !== 'assistant') continue;
+    if (entry.type !== 'assistant' || entry.of !== undefined) continue;
     const open = (entry.calls ?? []).filter(({ id }) => !ended.has(id)).map(({ name }) => name);
     if (open.length === 0) break;
     const more = open.length > CALLS_SHOWN_MAX ? ' and more' : '';

@@ -6,6 +6,7 @@ import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts'
 import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
 import { servicesOf } from '../../agent/services.ts';
 import type { ReplyInput, ReplyOutput } from '../types.ts';
+import { outgoing } from './outgoing.ts';
 import { entryOf } from './transcript.ts';
 
 /** All hooks of an end together; the reply waits for them. */
@@ -20,18 +21,9 @@ export const reply: EffectDefinition<ReplyInput, ReplyOutput> = {
     const { tenant, agentId, sessionKey, runId } = input;
     const about: HookAbout = { tenant, agentId, sessionKey, runId };
     if (hooks.has('agent_end')) await tellEnd(input, hooks, about, context);
-    const text = await sent(input.text, hooks, about);
-    if (text !== '' && hooks.has('message_sent')) await hooks.run('message_sent', { text }, about);
-    return { text };
+    return { text: await outgoing(input.text, hooks, about) };
   },
 };
-
-/** The reply as the hooks leave it. @throws TroupeError FORBIDDEN when one failed */
-async function sent(text: string, hooks: Hooks, about: HookAbout): Promise<string> {
-  if (text === '' || !hooks.has('message_sending')) return text;
-  const changed = await hooks.run('message_sending', { text }, about);
-  return changed?.cancel ? '' : (changed?.text ?? text);
-}
 
 async function tellEnd(
   { status, usage, startedAt, error, runId, from }: ReplyInput,

@@ -4,7 +4,7 @@
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import { type RunEvent, runEventsTopic } from '../../../protocols/session.ts';
+import { type RunEvent, runEventsTopic, type SentMessage } from '../../../protocols/session.ts';
 import { type EffectContext, inSpan, toolSpan } from '../../../runtime/index.ts';
 import type { HookAbout } from '../../agent/hooks/hooks.ts';
 import { servicesOf } from '../../agent/services.ts';
@@ -12,6 +12,7 @@ import type { ToolResult as Outcome } from '../../agent/tools/tool.ts';
 import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
 import { filesOf } from './assemble.ts';
 import { fitted } from './fitted.ts';
+import { outgoing } from './outgoing.ts';
 
 /** Longest that a call may take which does not say (Tool.timeoutMs). */
 const TIMEOUT_MS = 120_000;
@@ -52,7 +53,12 @@ async function runTool(
   tell({ phase: 'start', args: call.args });
   const masked = servicesOf(context).secrets.textStream();
   const update = (delta: string) => delta === '' || tell({ phase: 'update', delta });
-  const outcome = await outcomeOf(input, call, context, (delta) => update(masked.add(delta)));
+  const progress = (delta: string) => update(masked.add(delta));
+  const outcome = await withMessages(
+    input,
+    await outcomeOf(input, call, context, progress),
+    context,
+  );
   update(masked.end());
   const { images, sent, ends, isError = false } = outcome;
   const result = await afterHooks(input, call, { ...outcome, isError }, context);
@@ -116,6 +122,27 @@ async function outcomeOf(
       return { text: `${call.name} took longer than ${limitMs} ms and was ended.`, isError: true };
     return { text: secrets.text(errorData(error).message), isError: true };
   }
+}
+
+/** What hooks make of messages into this conversation: people see them as they see replies. */
+async function withMessages(
+  { tenant, agentId, sessionKey, runId }: CallToolsInput,
+  outcome: Outcome,
+  context: EffectContext,
+): Promise<Outcome> {
+  const { hooks } = servicesOf(context);
+  const about: HookAbout = { tenant, agentId, sessionKey, runId };
+  const sent: SentMessage[] = [];
+  try {
+    for (const { to, text } of outcome.sent ?? []) {
+      const left = to === sessionKey ? await outgoing(text, hooks, about) : text;
+      if (left === '') return { text: 'Not sent: a hook cancelled the message.', isError: true };
+      sent.push({ to, text: left });
+    }
+  } catch (error) {
+    return { text: `Not sent: ${errorData(error).message}`, isError: true };
+  }
+  return outcome.sent ? { ...outcome, sent } : outcome;
 }
 
 /** Also a tool that does not listen is left when its time is up. */

@@ -17,7 +17,7 @@ import type { Door } from '../door.ts';
 import { clientUsage } from '../run-events.ts';
 import type { RunEnd } from '../run-book.ts';
 import { fullSessionKey } from '../session-key.ts';
-import { wholeText } from '../transcript.ts';
+import { messagesOf, wholeText } from '../transcript.ts';
 import { type MethodTable, published } from './method.ts';
 import { ANSWERED, refuse, type Request, respond } from './request.ts';
 import { accept, commandOf, endOf, refuseEmpty, wishesOf } from './run.ts';
@@ -83,7 +83,8 @@ const messageOf = (
 const finalOf = async (door: Door, end: RunEnd): Promise<AgentFinal> => {
   const session = door.system.index.get<SessionRow>('sessions', door.tenant, end.sessionKey);
   const slash = end.model?.indexOf('/') ?? -1;
-  const text = await wholeText(door, end);
+  const messages = await messagesOf(door, end);
+  const texts = [...messages, await wholeText(door, end)];
   const { joined } = end;
   return {
     runId: end.runId,
@@ -91,11 +92,12 @@ const finalOf = async (door: Door, end: RunEnd): Promise<AgentFinal> => {
     summary: joined === undefined ? SUMMARIES[end.status] : `joined run ${joined}`,
     sessionKey: end.sessionKey,
     result: {
-      payloads: text === '' ? [] : [{ text, mediaUrl: null }],
+      payloads: texts.flatMap((text) => (text === '' ? [] : [{ text, mediaUrl: null }])),
       meta: {
         durationMs: Math.max(0, end.endedAt - (end.startedAt ?? end.endedAt)),
         ...(end.status === 'aborted' ? { aborted: true } : {}),
         ...(joined === undefined ? {} : { joined }),
+        ...(messages.length === 0 ? {} : { messages: messages.length }),
         agentMeta: {
           ...(session ? { sessionId: session.sessionId } : {}),
           ...(end.model && slash > 0 ? { provider: end.model.slice(0, slash) } : {}),

@@ -64,33 +64,28 @@ describe('the reply of a run', () => {
       'Answer NO_REPLY to be silent.',
     ],
     ['keeps a longer word', { text: 'NO_REPLYING is no word' }, 'NO_REPLYING is no word'],
-    ['has what was sent, once', { text: 'Hello, Ann!', sent: sent('hello Ann') }, 'hello Ann'],
-    ['has what was sent though the model is silent', { text: 'NO_REPLY', sent: sent('Hi') }, 'Hi'],
+    ['does not repeat what was sent', { text: ' Hello,\n Ann!', sent: sent('Hello, Ann!') }, ''],
+    ['is silent after a message and NO_REPLY', { text: 'NO_REPLY', sent: sent('Hi') }, ''],
+    ['is silent after a message without an answer', { text: '', sent: sent('Hi') }, ''],
     [
-      'has texts without words apart',
-      { text: '', sent: [...sent('?!'), ...sent('...')] },
-      '?!\n\n...',
-    ],
-    ['has what was sent though there is no answer', { text: '', sent: sent('Hi') }, 'Hi'],
-    [
-      'has what was sent before it failed',
+      'says what went wrong after a message',
       { status: 'error', text: '', sent: sent('Hi') },
-      'Hi\n\nThe run failed.',
-    ],
-    [
-      'has every text that was sent, in order, each once',
-      { text: 'Bye', sent: [...sent('one'), ...sent('two'), ...sent('One!')] },
-      'one\n\ntwo\n\nBye',
+      'The run failed.',
     ],
     [
       'leaves out the paragraph that was sent',
-      { text: 'Hello Ann.\n\nI told her.', sent: sent('Hello Ann') },
-      'Hello Ann\n\nI told her.',
+      { text: 'Hello Ann.\n\nI told her.', sent: sent('Hello Ann.') },
+      'I told her.',
+    ],
+    [
+      'says what differs by a mark only',
+      { text: 'Balance: -5', sent: sent('Balance: 5') },
+      'Balance: -5',
     ],
     [
       'says more than what was sent',
       { text: 'Hello Ann and Bob', sent: sent('Hello Ann') },
-      'Hello Ann\n\nHello Ann and Bob',
+      'Hello Ann and Bob',
     ],
     [
       'names the tool that failed when there is no answer',
@@ -100,7 +95,7 @@ describe('the reply of a run', () => {
     [
       'says nothing of the tool when something was sent',
       { text: 'NO_REPLY', tools: [failed], sent: sent('It did not work') },
-      'It did not work',
+      '',
     ],
     ['says nothing of a tool that failed when there is an answer', { tools: [failed] }, 'Done.'],
     ['is silent when there is nothing at all', { text: '' }, ''],
@@ -148,17 +143,15 @@ describe('the reply of a run', () => {
     );
   });
 
-  it('never repeats what was sent, however it is spaced and cased', () => {
+  it('never repeats what was sent, however it is spaced', () => {
     const word = fc.stringMatching(/^[a-z]{1,8}$/);
     fc.assert(
       fc.property(
         fc.array(word, { minLength: 1 }),
-        fc.constantFrom(' ', '  ', ', ', ' - '),
+        fc.constantFrom(' ', '  ', '\n', ' \t'),
         (list, gap) => {
-          const reply = shapeReply(
-            facts({ text: list.join(' ').toUpperCase(), sent: sent(`${list.join(gap)}!`) }),
-          );
-          expect(reply.text).toBe(`${list.join(gap)}!`);
+          const reply = shapeReply(facts({ text: list.join(' '), sent: sent(list.join(gap)) }));
+          expect(reply).toEqual({ text: '', silent: true });
         },
       ),
     );
