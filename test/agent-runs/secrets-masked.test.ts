@@ -11,6 +11,7 @@ const LEAK = [
   // two deltas, each with a part of the value
   `printf 'got ${SKILL.slice(0, 9)}'; sleep 0.4; echo '${SKILL.slice(9)}.'; sleep 0.4`,
   `echo '${OF_ACME}' >&2`,
+  `printf 'user:${SKILL}' | base64; printf '${SKILL}' | od -An -tx1 -v | tr -d ' \\n'; echo`,
   // more than is shown, so that what is shown begins within a line
   `i=0; while [ $i -lt 4000 ]; do echo '${PROVIDER}'; i=$((i+1)); done`,
 ].join('\n');
@@ -52,5 +53,7 @@ it('are masked in results, deltas, output in the background, files and errors', 
   expect(deltas.join('')).toContain('got ***.');
   const everything = JSON.stringify([results, events, server.requests.at(-1)?.body]);
   for (const value of [SKILL, PROVIDER, OF_ACME]) expect(everything).not.toContain(value);
+  expect(everything).not.toContain(Buffer.from(`user:${SKILL}`).toString('base64').slice(10, 20));
+  expect(everything).not.toContain(Buffer.from(SKILL).toString('hex').slice(4, 14));
   expect(everything).not.toMatch(/value-of-|-skill-77|key-of-the-|of-the-tenant/);
 });

@@ -2,8 +2,9 @@
  * SecretMask: replaces the secret values that the installation knows in what tools return, before
  * it reaches a transcript, a stream, a hook or a model.
  *
- * Limits: a value is found as it is, as a JSON string holds it and as a URL holds it; not in
- * another encoding (base64, hex), not in pieces that a command prints apart, and not in images.
+ * Limits: a value is found as it is, as a JSON string holds it, as a URL holds it, in hex and in
+ * base64 (also within a longer text, on one line); not in another encoding, not in pieces that a
+ * command prints apart, and not in images.
  * Values shorter than VALUE_CHARACTERS_MIN are not masked: they occur in ordinary text.
  */
 
@@ -51,45 +52,106 @@ export function createSecretMask(values: Iterable<string>): SecretMask {
   };
 }
 
+/**
+ * Finds values in one pass, however many there are: a hash of VALUE_CHARACTERS_MIN characters
+ * rolls over the text (Rabin and Karp, 1987), and only where it is that of a value's beginning is
+ * the value compared. Of values that begin at one place the longest counts.
+ */
 class Pattern {
-  readonly #values: readonly string[];
-  readonly #pattern: RegExp | undefined;
+  /** by the hash of their beginning, the longest first */
+  readonly #values = new Map<number, string[]>();
+  /** beginnings of values, shorter than the hash needs */
+  readonly #beginnings = new Set<string>();
 
   constructor(values: readonly string[]) {
-    // The longest first: one value may begin with another.
-    this.#values = values.toSorted((a, b) => b.length - a.length);
-    const source = this.#values.map(literally).join('|');
-    if (source !== '') this.#pattern = new RegExp(source, 'g');
+    for (const value of values.toSorted((a, b) => b.length - a.length)) {
+      const hash = hashAt(value, 0);
+      const same = this.#values.get(hash);
+      if (same) same.push(value);
+      else this.#values.set(hash, [value]);
+      for (let n = 1; n < VALUE_CHARACTERS_MIN; n++) this.#beginnings.add(value.slice(0, n));
+    }
   }
 
   get isEmpty(): boolean {
-    return this.#pattern === undefined;
+    return this.#values.size === 0;
   }
 
   masked(text: string): string {
-    return this.#pattern ? text.replaceAll(this.#pattern, MASKED) : text;
+    return this.#scan(text, false).masked;
   }
 
-  /** Where the part of `text` begins that may become a value when more comes; else its length. */
-  openFrom(text: string): number {
-    const open = Math.max(0, ...this.#values.map((value) => overlap(text, value)));
-    const from = text.length - open;
-    if (!this.#pattern || open === 0) return from;
-    for (const { index, 0: found } of text.matchAll(this.#pattern))
-      if (index < from && index + found.length > from) return index;
-    return from;
+  /** `rest`: the end of the text that may become a value when more comes. */
+  maskedSoFar(text: string): { readonly masked: string; readonly rest: string } {
+    return this.#scan(text, true);
+  }
+
+  #scan(text: string, goesOn: boolean): { masked: string; rest: string } {
+    const last = text.length - VALUE_CHARACTERS_MIN;
+    let masked = '';
+    let kept = 0;
+    let hash = hashAt(text, 0);
+    for (let at = 0; at <= last; ) {
+      const found = this.#valueAt(text, at, hash, goesOn);
+      if (found === undefined) {
+        hash = rolled(hash, text.charCodeAt(at), text.charCodeAt(at + VALUE_CHARACTERS_MIN));
+        at += 1;
+        continue;
+      }
+      masked += text.slice(kept, at);
+      if (at + found.length > text.length) return { masked, rest: text.slice(at) };
+      masked += MASKED;
+      kept = at += found.length;
+      hash = hashAt(text, at);
+    }
+    const open = goesOn ? this.#openFrom(text, Math.max(kept, last + 1)) : text.length;
+    return { masked: masked + text.slice(kept, open), rest: text.slice(open) };
+  }
+
+  /** The longest value that is there, or with `goesOn` could be there when more text comes. */
+  #valueAt(text: string, at: number, hash: number, goesOn: boolean): string | undefined {
+    const values = this.#values.get(hash);
+    return values?.find((value) =>
+      at + value.length <= text.length
+        ? text.startsWith(value, at)
+        : goesOn && value.startsWith(text.slice(at)),
+    );
+  }
+
+  #openFrom(text: string, from: number): number {
+    let open = from;
+    while (open < text.length && !this.#beginnings.has(text.slice(open))) open += 1;
+    return open;
   }
 }
+
+const HASH_BASE = 65_599;
+/** HASH_BASE to the power of VALUE_CHARACTERS_MIN - 1, in 32 bits */
+const HASH_FIRST = Array.from({ length: VALUE_CHARACTERS_MIN - 1 }).reduce<number>(
+  (power) => Math.imul(power, HASH_BASE),
+  1,
+);
+
+/** Of VALUE_CHARACTERS_MIN characters from `at` on; of fewer at the end of a text. */
+function hashAt(text: string, at: number): number {
+  let hash = 0;
+  const end = Math.min(at + VALUE_CHARACTERS_MIN, text.length);
+  for (let next = at; next < end; next++)
+    hash = (Math.imul(hash, HASH_BASE) + text.charCodeAt(next)) | 0;
+  return hash;
+}
+
+const rolled = (hash: number, gone: number, come: number): number =>
+  (Math.imul(hash - Math.imul(gone, HASH_FIRST), HASH_BASE) + come) | 0;
 
 function streamOf(pattern: Pattern): MaskedStream<string> {
   let waiting = '';
   return {
     add(piece) {
       if (pattern.isEmpty) return piece;
-      const text = waiting + piece;
-      const from = pattern.openFrom(text);
-      waiting = text.slice(from);
-      return pattern.masked(text.slice(0, from));
+      const { masked, rest } = pattern.maskedSoFar(waiting + piece);
+      waiting = rest;
+      return masked;
     },
     end() {
       const rest = pattern.masked(waiting);
@@ -97,13 +159,6 @@ function streamOf(pattern: Pattern): MaskedStream<string> {
       return rest;
     },
   };
-}
-
-/** How many characters at the end of `text` are the beginning of `value`, and not all of it. */
-function overlap(text: string, value: string): number {
-  for (let length = Math.min(text.length, value.length - 1); length > 0; length--)
-    if (text.endsWith(value.slice(0, length))) return length;
-  return 0;
 }
 
 /** A value in each form that is looked for. */
@@ -115,8 +170,31 @@ function spellingsOf(value: string): string[] {
       : [value, ...lines.filter((line) => line.length >= LINE_CHARACTERS_MIN && !isBanner(line))];
   return parts
     .filter((part) => part.length >= VALUE_CHARACTERS_MIN)
-    .flatMap((part) => [part, JSON.stringify(part).slice(1, -1), inUrl(part)]);
+    .flatMap((part) => [
+      part,
+      JSON.stringify(part).slice(1, -1),
+      inUrl(part),
+      ...inHex(part),
+      ...inBase64(part),
+    ]);
 }
+
+const inHex = (text: string): string[] => {
+  const hex = Buffer.from(text).toString('hex');
+  return [hex, hex.toUpperCase()];
+};
+
+/**
+ * The characters of base64 that depend on the value alone, for each place that it may have among
+ * the three bytes of four characters: so it is found within longer texts, too.
+ */
+const inBase64 = (text: string): string[] =>
+  [0, 1, 2].flatMap((before) => {
+    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
+    const [begin, end] = [Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6)];
+    const encodings = ['base64', 'base64url'] as const;
+    return encodings.map((encoding) => bytes.toString(encoding).slice(begin, end));
+  });
 
 /** `-----BEGIN PRIVATE KEY-----` */
 const isBanner = (line: string): boolean => line.startsWith('-----');

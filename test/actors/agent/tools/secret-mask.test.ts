@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createSecretMask, NO_SECRETS } from '../../../../actors/agent/tools/secret-mask.ts';
+import {
+  createSecretMask,
+  MASKED,
+  NO_SECRETS,
+} from '../../../../actors/agent/tools/secret-mask.ts';
 
 const KEY = 'sk-live/0123+abc"def';
 const LONGER = `${KEY}-and-more`;
@@ -24,7 +28,21 @@ describe('a text', () => {
     ['that begins with another value', `<${LONGER}>`, '<***>'],
     ['a line of a key of several lines', 'MIIBVAIBADANBgkqhkiG9w0BAQEFAASCAT4w\r\n', '***\r\n'],
     ['beyond ASCII', '[mật-khẩu-của-tôi]', '[***]'],
+    ['in hex', `<${Buffer.from(KEY).toString('hex')}>`, '<***>'],
+    ['in capital hex', `<${Buffer.from(KEY).toString('hex').toUpperCase()}>`, '<***>'],
   ])('has no value %s', (_, text, expected) => expect(mask.text(text)).toBe(expected));
+
+  it.each(['', 'u', 'us', 'user:', 'a long name: '])('has none in base64, after %j', (before) => {
+    for (const after of ['', ':', '\n', ' and more'])
+      for (const encoding of ['base64', 'base64url'] as const) {
+        const encoded = Buffer.from(before + KEY + after).toString(encoding);
+        const masked = mask.text(`Basic ${encoded}.`);
+        expect(masked).toContain('***');
+        // of the value's own characters a few at each edge stay, which others' bits are in, too
+        const others = Math.ceil(((before.length + after.length) * 4) / 3);
+        expect(masked.length).toBeLessThan('Basic ***.'.length + others + 8);
+      }
+  });
 
   it('keeps short values, banners of keys and everything else', () => {
     const text = 'short -----BEGIN PRIVATE KEY----- sk-live/0123 $& $1';
@@ -66,6 +84,18 @@ describe('a stream', () => {
     ];
     expect(left).toEqual(Buffer.concat(expected));
   });
+
+  it('bug: hundreds of values made each piece of output cost milliseconds', () => {
+    const values = Array.from({ length: 2_000 }, (_, n) => `value-${n}-${'x'.repeat(30)}`);
+    const stream = createSecretMask(values).byteStream();
+    const piece = Buffer.from('value-1, value-, alue-7-xxx: a line of an ordinary program\n');
+    let bytes = 0;
+    // 3 MB: seconds before the deadline of the test, where it had taken many minutes
+    for (let n = 0; n < 50_000; n++) bytes += stream.add(piece).length;
+    bytes += stream.end().length;
+    expect(bytes).toBe(50_000 * piece.length);
+    expect(stream.add(Buffer.from(values[1_999]!)).length).toBe(MASKED.length);
+  }, 60_000);
 
   it('of a value that repeats within itself stays bounded', () => {
     const stream = createSecretMask(['aaaaaaaa']).textStream();
