@@ -1,6 +1,6 @@
 /**
- * The secret values that a process knows: those of its configuration, of all tenants, and the keys
- * of model providers that come from the environment.
+ * The secret values that a process knows: those of its configuration, of all tenants, the passwords
+ * in addresses there, and the keys of model providers that come from the environment.
  */
 import { builtInKeyVariables } from '../actors/agent/models/catalog.ts';
 import { type Config, Secret } from '../runtime/config/index.ts';
@@ -10,9 +10,27 @@ export function knownSecrets(config: Config, env: NodeJS.ProcessEnv): readonly s
   return [...secretsIn(config), ...keys];
 }
 
-/** Every `Secret` below a value. */
+/** Every `Secret` and every login of an address below a value. */
 function secretsIn(value: unknown): string[] {
   if (value instanceof Secret) return [value.reveal()];
+  if (typeof value === 'string') return loginsIn(value);
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap(secretsIn);
 }
+
+/** `nats://user:password@host`: the password; without one the user, which is then a token. */
+function loginsIn(text: string): string[] {
+  return [...text.matchAll(/:\/\/([^\s/@]*)@/g)].flatMap(([, login = '']) => {
+    const password = login.slice(login.indexOf(':') + 1);
+    return [password, decoded(password)];
+  });
+}
+
+/** As a program is given it: `%40` stands for `@`. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};

@@ -51,7 +51,7 @@ export const createEditTool = (): Tool =>
       orRefusal(async () => {
         const root = await workspaceFor('write', context);
         const at = await workspacePath(root, path);
-        const result = replaceIn(await textOf(root, at), edits);
+        const result = replaceIn(await textOf(root, at), edits, context.secrets);
         if (result.kind === 'refused') {
           return { text: `${at.shown} was not changed; ${result.why}`, isError: true };
         }

@@ -1,4 +1,5 @@
 /** Replacements in a text: pure. What `edit` does to a file's content. */
+import { NO_SECRETS, type SecretMask } from './secret-mask.ts';
 
 export type Replacement = {
   readonly oldText: string;
@@ -16,8 +17,12 @@ export type Replaced =
   | { readonly kind: 'done' }
   | { readonly kind: 'refused'; readonly why: string };
 
-/** Applies `replacements` in order, all or none. */
-export function replaceIn(text: string, replacements: readonly Replacement[]): Replaced {
+/** Applies `replacements` in order, all or none. `secrets`: of what a refusal shows of the text. */
+export function replaceIn(
+  text: string,
+  replacements: readonly Replacement[],
+  secrets: SecretMask = NO_SECRETS,
+): Replaced {
   if (isDone(text, replacements)) return { kind: 'done' };
   let changed = text;
   let places = 0;
@@ -27,7 +32,7 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): R
     if (found === 0) {
       return {
         kind: 'refused',
-        why: `${which}the old text is not in the file. ${nearest(changed, oldText)}`,
+        why: `${which}the old text is not in the file. ${nearest(changed, oldText, secrets)}`,
       };
     }
     if (found > 1 && !all) {
@@ -94,7 +99,7 @@ const LINES_COMPARED_MAX = 5_000;
 const SHOWN_CHARACTERS_MAX = 800;
 
 /** The place that is most like `wanted`, for the model to see what is really there. */
-export function nearest(text: string, wanted: string): string {
+export function nearest(text: string, wanted: string, secrets = NO_SECRETS): string {
   const lines = text.split('\n').slice(0, LINES_COMPARED_MAX);
   const looked = wanted.replace(/^\n+|\n+$/g, '').split('\n');
   const sets = lines.map(wordsOf);
@@ -105,7 +110,8 @@ export function nearest(text: string, wanted: string): string {
     if (score > best.score) best = { at, score };
   }
   if (best.score < targets.length * 0.4) return 'Nothing in it is like it: read the file again.';
-  const part = lines.slice(best.at, best.at + looked.length).join('\n');
+  // masked before the cut, which could leave a part of a value
+  const part = secrets.text(lines.slice(best.at, best.at + looked.length).join('\n'));
   const first = best.at + 1;
   return `Most like it is line ${first}, which is exactly:\n${part.slice(0, SHOWN_CHARACTERS_MAX)}`;
 }

@@ -8,6 +8,7 @@
 import { errorData, type ErrorCode } from '../../../protocols/errors.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
 import { cutMiddle } from '../../agent/context/cut.ts';
+import { servicesOf } from '../../agent/services.ts';
 import type { ToolResult } from '../types.ts';
 
 /** What a call that may not run again is told of, for nobody makes it again. */
@@ -58,7 +59,8 @@ export async function keepingWorkspace(
     const results = await work({ ...context, workspace });
     try {
       const notes = await saveAll(opened);
-      return notes.length === 0 ? results : noted(results, notes.join('\n'));
+      if (notes.length === 0) return results;
+      return noted(results, servicesOf(context).secrets.text(notes.join('\n')));
     } catch (error) {
       const { code, message } = errorData(error);
       if (!mayRepeat && OF_PLACE.has(code)) return failed(results, code, message);

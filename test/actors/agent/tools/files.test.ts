@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { logNotes } from '../../../../actors/agent/context/daily-log.ts';
 import { nearest, replaceIn } from '../../../../actors/agent/tools/replacements.ts';
+import { createSecretMask } from '../../../../actors/agent/tools/secret-mask.ts';
 import { hostToolsBench } from './host-tools-fixture.ts';
 
 const bench = hostToolsBench();
@@ -167,6 +168,10 @@ describe('edit', () => {
     expect(isError).toBe(true);
     expect(text).toContain('line 1, which is exactly:\nfunction add(a: number) {');
     expect(nearest('nothing\nlike', 'wholly(different)')).toContain('read the file again');
+    // a value that the cut would have left half of
+    const secrets = createSecretMask(['value-of-a-skill']);
+    const line = `key ${'k '.repeat(394)}value-of-a-skill`;
+    expect(nearest(line, `${line}.`, secrets)).toMatch(/k \*\*\*$/);
   });
 
   it('finds its own result when it is repeated, and changes nothing', async () => {

@@ -1,8 +1,9 @@
 /** What becomes of calls when another worker saves their workspace while they run. */
-import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { keepingWorkspace } from '../../../../actors/session/effects/kept-workspace.ts';
+import { createSecretMask } from '../../../../actors/agent/tools/secret-mask.ts';
 import type { EffectContext } from '../../../../runtime/index.ts';
 import { MemoryBlobs } from '../../../../runtime/blobs/memory.ts';
 import { WorkspacesOfEffect } from '../../../../runtime/workspaces/of-effect.ts';
@@ -20,7 +21,11 @@ async function twoWorkers() {
     syncedWorkspaces({ blobs, cell: 'cell', cacheFolder: join(folder, name) }),
   );
   const opened = new WorkspacesOfEffect(here, signal);
-  const context = { workspace: (actor) => opened.open(actor ?? AGENT) } as EffectContext;
+  const context = {
+    actor: AGENT,
+    services: { secrets: createSecretMask(['value-of-a-skill']) },
+    workspace: (actor) => opened.open(actor ?? AGENT),
+  } as EffectContext;
   /** Another session's work on the other worker. */
   const elsewhere = async (work: (path: string) => Promise<unknown>) => {
     const workspace = await there!.open(AGENT, { signal });
@@ -81,4 +86,20 @@ it('a call that may not run again keeps its answer and says that its files are l
     /^\[exit code 0\]\n\[It ran, but what it changed .* is lost: another/,
   );
   await elsewhere(async (path) => expect(await readdir(path)).toEqual(['theirs']));
+});
+
+it('the names of what was left out hold no secret value, and are few', async () => {
+  const { context, elsewhere } = await twoWorkers();
+  const [told] = await keepingWorkspace(context, async (attempt) => {
+    const { path } = await attempt.workspace();
+    await writeFile(join(path, 'kept'), '');
+    await symlink('/value-of-a-skill', join(path, 'a-value-of-a-skill'));
+    for (let n = 100; n < 150; n++) await symlink('/etc/passwd', join(path, `b-${n}`));
+    return result('[exit code 0]');
+  });
+  expect(told!.result).toContain('"a-***": it is a link to "/***"');
+  expect(told!.result).toMatch(/"b-118": .*\nand 31 more\]$/);
+  expect(told!.result).not.toContain('value-of-a-skill');
+  expect(told).toMatchObject({ isError: false });
+  await elsewhere(async (path) => expect(await readdir(path)).toEqual(['kept']));
 });
