@@ -202,8 +202,5 @@ const isBanner = (line: string): boolean => line.startsWith('-----');
 /** Through bytes, since half a character has no form in a URL. */
 const inUrl = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
 
-const literally = (text: string): string =>
-  text.replaceAll(/[$()*+./?[\\\]^{|}-]/g, String.raw`\$&`);
-
 /** A mask that knows no values. */
 export const NO_SECRETS: SecretMask = createSecretMask([]);

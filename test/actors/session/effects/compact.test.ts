@@ -235,7 +235,9 @@ describe.each(remotes)('compaction through the SDK of $name', (remote) => {
     withServer(async (server) => {
       const { shorten, inWorkspace, end } = await onStage({ models: modelsAt(remote, server) });
       const tooDeep = 'deep/'.repeat(40);
-      await inWorkspace((path) => mkdir(join(path, tooDeep), { recursive: true }));
+      await inWorkspace(async (path) => {
+        await mkdir(join(path, tooDeep), { recursive: true });
+      });
       server.script(answer('- likes tea'), answer('The summary.'));
       expect((await shorten(small)).summary).toMatch(/^The summary\.[^]*- likes tea$/);
       await end();
