@@ -85,11 +85,26 @@ export class SocketServer {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0];
     if (path !== '/') return reject(socket, 404);
     if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
-    const greeting = this.#greeting.get(accountOf(remote)) ?? 0;
-    if (greeting >= UNAUTHENTICATED_PER_IP_MAX) return reject(socket, 429);
+    if (!this.#hasPlace(accountOf(remote))) return reject(socket, 429);
     this.#server.handleUpgrade(request, socket, head, (ws) =>
       this.#connected(ws, socket, { remote, nonce: randomUUID() }),
     );
+  }
+
+  /**
+   * Where all places of the account are taken, its oldest stranger that has not asked for anything
+   * is ended: connections that say nothing keep nobody else of their address out.
+   */
+  #hasPlace(account: string): boolean {
+    if ((this.#greeting.get(account) ?? 0) < UNAUTHENTICATED_PER_IP_MAX) return true;
+    for (const [connection, { arrival, early, end }] of this.#strangers) {
+      if (early !== undefined || accountOf(arrival.remote) !== account) continue;
+      this.#strangers.delete(connection);
+      end();
+      connection.terminate();
+      return true;
+    }
+    return false;
   }
 
   /** Closes every connection; resolves when all are gone. */
