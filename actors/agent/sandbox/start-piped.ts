@@ -1,8 +1,11 @@
 /**
  * Starts a process whose three streams are pipes of the kernel. Node's own are sockets, and that
  * shows: a shell can not open /dev/stderr again (ENXIO), and bash takes a socket for rshd and runs
- * the user's .bashrc. Pipes without a name are not to be had in Node; these have one for the
- * moment that it takes to open them.
+ * the user's .bashrc.
+ *
+ * Node cannot make a pipe without a name. On Linux a shell makes them, and this process opens them
+ * by way of /proc. A name would stay visible to the process in /proc/self/fd, with the path of the
+ * machine's temporary folder. Elsewhere they have one for the moment that it takes to open them.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
@@ -76,15 +79,52 @@ const cannotStart = (program: string, cause: unknown): TroupeError => {
 
 type Pipe = { readonly reader: number; readonly writer: number };
 
-async function openPipes(): Promise<readonly [Pipe, Pipe, Pipe]> {
+type Pipes = readonly [Pipe, Pipe, Pipe];
+
+const openPipes = (): Promise<Pipes> =>
+  process.platform === 'linux' ? openUnnamedPipes() : openNamedPipes();
+
+const HELPER_MS = 10_000;
+/** Holds the reading ends of three pipes as 4, 5 and 6, says who it is, and waits for its end. */
+const HELPER =
+  'exec 3<&0; : | { exec 4<&0; : | { exec 5<&0; : | { exec 6<&0; ' +
+  "exec /bin/sh -c 'echo $$; read -r _ <&3'; }; }; }";
+
+async function openUnnamedPipes(): Promise<Pipes> {
+  const how = { cwd: '/', env: {}, timeout: HELPER_MS } as const;
+  const helper = spawn('/bin/sh', ['-c', HELPER], { ...how, stdio: ['pipe', 'pipe', 'ignore'] });
+  helper.stdin.on('error', () => {});
+  try {
+    const pid = await new Promise<number>((resolve, reject) => {
+      helper.once('error', reject);
+      helper.stdout.once('data', (line: Buffer) => resolve(Number(line.toString())));
+      helper.stdout.once('end', () => reject(new Error('the shell ended too early')));
+    });
+    // right because it opens one for each
+    return openAll(
+      [4, 5, 6].map((number) => `/proc/${pid}/fd/${number}`),
+    ) as readonly Pipe[] as Pipes;
+  } catch (cause) {
+    throw noPipes(cause);
+  } finally {
+    helper.stdin.destroy();
+    helper.stdout.destroy();
+  }
+}
+
+const noPipes = (cause: unknown): TroupeError => {
+  const { message } = cause as Error;
+  return new TroupeError('UNAVAILABLE', `No pipes for a command: ${message}`, { cause });
+};
+
+async function openNamedPipes(): Promise<Pipes> {
   const folder = await mkdtemp(join(tmpdir(), 'troupe-pipes-'));
   try {
     const paths = [0, 1, 2].map((number) => join(folder, String(number)));
     await promisify(execFile)('mkfifo', ['-m', '600', ...paths]);
-    return openAll(paths) as readonly Pipe[] as readonly [Pipe, Pipe, Pipe];
+    return openAll(paths) as readonly Pipe[] as Pipes;
   } catch (cause) {
-    const { message } = cause as Error;
-    throw new TroupeError('UNAVAILABLE', `No pipes for a command: ${message}`, { cause });
+    throw noPipes(cause);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

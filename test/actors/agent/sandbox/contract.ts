@@ -103,6 +103,9 @@ function inside(boundary: Boundary, workspaceNow: () => string): void {
   });
 }
 
+/** What a descriptor may be: nothing that has a name on the host. */
+const NAMELESS = /^(pipe:|socket:|anon_inode:|\/dev\/null$|\/proc\/\d+\/fd$)/;
+
 function escapes(
   boundary: Boundary,
   foldersNow: () => { readonly workspace: string; readonly scratch: string },
@@ -118,6 +121,13 @@ function escapes(
     } finally {
       process.env['PATH'] = was;
     }
+  });
+
+  it('bug: the descriptors of its first process named temporary files of the host', async () => {
+    const ran = await runIn(boundary, 'readlink /proc/1/fd/* /proc/self/fd/*');
+    const shown = ran.out.split('\n').filter((line) => line !== '');
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown.filter((line) => !NAMELESS.test(line))).toEqual([]);
   });
 
   it('reaches no file of the host: by path, by .., by a link or through /proc', async () => {
