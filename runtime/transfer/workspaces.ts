@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../../protocols/address.ts';
+import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { SavedEntry } from '../workspaces/manifest.ts';
 import { folderNameOf } from '../workspaces/name.ts';
@@ -41,7 +42,11 @@ export class WorkspacesFound {
   async *frames(cell: string, onLeftOut: (line: string) => void): AsyncGenerator<Frame> {
     for (const actor of this.#actors) {
       const folder = join(this.#root, folderNameOf(actor), 'files');
-      const tree = await readTree(folder, DEFAULT_WORKSPACE_LIMITS);
+      const tree = await readTree(folder, DEFAULT_WORKSPACE_LIMITS).catch((cause: unknown) => {
+        const { code, message } = errorData(cause);
+        const what = `the workspace of ${actor} cannot be exported from ${folder}: ${message}`;
+        throw new TroupeError(code, what, { cause });
+      });
       for (const { path, reason } of tree.leftOut)
         onLeftOut(
           `not exported from the workspace of ${actor}: ${JSON.stringify(path)}, ${reason}`,

@@ -355,6 +355,22 @@ describe('an export', () => {
     );
   });
 
+  it('names the workspace that holds more than it may', async () => {
+    const root = await scratch();
+    const world = await openWorld();
+    const { cell } = world.system;
+    await world.ask(a, { type: 'do', n: 1 });
+    await world.stop();
+    const signal = new AbortController().signal;
+    const workspace = await folderWorkspaces({ root, cell, create: true }).open(a, { signal });
+    await mkdir(join(workspace.path, 'deep/'.repeat(40)), { recursive: true });
+    await workspace.close();
+    await expect(exporting(world.path, root)).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringContaining(`${a} cannot be exported from ${workspace.path}`) as string,
+    });
+  });
+
   it('is refused for a store that troupe never ran on, and for one that holds something unknown', async () => {
     const empty = await scratch();
     await expect(exporting(empty)).rejects.toMatchObject({ code: 'NOT_FOUND' });
