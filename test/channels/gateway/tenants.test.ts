@@ -314,7 +314,8 @@ describe('over HTTP', () => {
     const path = `/v1/schedules/${jobId}/run`;
     expect((await http(OF_ACME, path, { method: 'POST' })).status).toBe(200);
     const actions = async (client: Client): Promise<string[]> =>
-      ok(await client.call('audit.actions.list', {})).records.map(
+      // Each look is a record, too: without the filter many looks push the one out of the page.
+      ok(await client.call('audit.actions.list', { action: 'POST' })).records.map(
         ({ action }: { action: string }) => action,
       );
     await eventually(async () => expect(await actions(acme)).toContain(`POST ${path}`));
