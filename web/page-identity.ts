@@ -44,6 +44,8 @@ export class PageIdentity {
   readonly #secret: string;
   readonly #keep: Keep;
   #identity: Identity | undefined;
+  /** whether the next hello is sent with the secret alone; undefined: not tried yet */
+  #isPlain: boolean | undefined;
 
   constructor(secret: string, keep: Keep) {
     this.#secret = secret;
@@ -56,7 +58,7 @@ export class PageIdentity {
     const kept = this.#keep.getItem(DEVICE_NAME);
     // Without its key the page is a stranger and says so by the gateway's refusal.
     if (kept !== null) await this.#open();
-    if (this.#identity === undefined) return said;
+    if (this.#identity === undefined || this.#isPlain) return said;
     const own = this.#secret === '' ? kept || undefined : undefined;
     const device = await proofOf(this.#identity, INTRODUCED, own ?? this.#secret, challenge);
     return { ...said, device, ...(own === undefined ? {} : { auth: { deviceToken: own } }) };
@@ -64,7 +66,7 @@ export class PageIdentity {
 
   /** The gateway admitted the page. */
   admitted({ hello }: Extract<ConnectionState, { kind: 'online' }>): void {
-    if (this.#identity === undefined) return;
+    if (this.#identity === undefined || this.#isPlain) return;
     const { deviceToken = this.#keep.getItem(DEVICE_NAME) ?? '' } = hello.auth;
     this.#keep.setItem(DEVICE_NAME, deviceToken);
   }
@@ -72,12 +74,27 @@ export class PageIdentity {
   /** Never rejects. */
   async refused(state: Refused): Promise<Reaction> {
     const { code } = state;
-    if (code === 'PAIRING_REQUIRED') return { againMs: ASK_AGAIN_MS, show: state };
+    if (code === 'PAIRING_REQUIRED') return this.#unpaired(state);
+    if (code === 'DEVICE_IDENTITY_REQUIRED' && this.#isPlain) {
+      this.#isPlain = false;
+      return { againMs: 0 };
+    }
     if (code === 'AUTH_DEVICE_TOKEN_MISMATCH') this.#keep.setItem(DEVICE_NAME, '');
     if (code !== 'DEVICE_IDENTITY_REQUIRED' || this.#identity !== undefined) return { show: state };
     const unable = await this.#open();
     if (unable === undefined) return { againMs: 0 };
     return { show: { ...state, message: `${strings.deviceRequired} ${strings.unable[unable]}` } };
+  }
+
+  /**
+   * A device that was admitted before may have been removed, and the gateway may require none any
+   * more: the secret is tried alone, once.
+   */
+  #unpaired(state: Refused): Reaction {
+    const wasAdmitted = this.#secret !== '' && this.#keep.getItem(DEVICE_NAME) !== null;
+    if (!wasAdmitted || this.#isPlain !== undefined) return { againMs: ASK_AGAIN_MS, show: state };
+    this.#isPlain = true;
+    return { againMs: 0 };
   }
 
   /** Why this browser cannot be a device; undefined when it is one. */

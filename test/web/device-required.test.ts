@@ -46,9 +46,10 @@ afterEach(async () => {
   folder.remove();
 });
 
-const serve = async (auth: Partial<GatewayAuth> = {}): Promise<void> => {
+const serve = async (auth: Partial<GatewayAuth> = {}, port = 0): Promise<void> => {
   gateway = await gatewayOn(system, {
     webRoot,
+    port,
     auth: { mode: 'token', token: TOKEN, deviceIdentity: 'always', ...auth },
   });
 };
@@ -178,6 +179,21 @@ test('bug: a damaged key in the browser kept the page out for good', async () =>
   await page.reload();
   await online(page);
   expect(await devices()).toHaveLength(2);
+});
+
+test('a page whose device was removed is admitted by the gateway that requires none', async () => {
+  await serve();
+  const page = await open(withToken(gateway.url));
+  await online(page);
+  const [device] = await devices();
+  const env = { TROUPE_HOME: scratchFolder(), TROUPE_TOKEN: TOKEN };
+  const args = ['devices', 'remove', device!, '--url', `ws://127.0.0.1:${gateway.port}`];
+  expect(await runProgram(args, { home: env.TROUPE_HOME, env })).toMatchObject({ code: 0 });
+  const { port } = gateway;
+  await gateway.close();
+  await serve({ deviceIdentity: 'optional', allowLocal: false }, port);
+  await page.reload();
+  await online(page);
 });
 
 test('a gateway that requires no device gets none', async () => {
