@@ -11,6 +11,7 @@
 import type { Address } from '../../../protocols/address.ts';
 import { address } from '../../../protocols/address.ts';
 import { type EffectContext, type Peeked, peekFolder } from '../../../runtime/index.ts';
+import { NO_SECRETS, type SecretMask } from '../tools/secret-mask.ts';
 import type { PromptParts } from './compose.ts';
 import type { Skill, SkillSurroundings } from './skill.ts';
 import { CONTEXT_FILES, type FoundFile } from './sources.ts';
@@ -51,12 +52,18 @@ const text = new TextDecoder('utf-8', { fatal: true });
 
 export class AgentFiles {
   readonly #settings: SkillSettings;
+  readonly #secrets: SecretMask;
   readonly #around: SkillSurroundings;
   readonly #agents = new Map<Address, Entry>();
   #shared: { at: number; peeked?: Peeked; skills: Promise<Skills> } | undefined;
 
-  constructor(settings: SkillSettings, path: string = process.env['PATH'] ?? '') {
+  /** `secrets`: masked in files of a workspace, since commands write there what they like */
+  constructor(
+    settings: SkillSettings & { readonly secrets?: SecretMask },
+    path: string = process.env['PATH'] ?? '',
+  ) {
     this.#settings = settings;
+    this.#secrets = settings.secrets ?? NO_SECRETS;
     this.#around = { env: new Set(Object.keys(settings.skillsEnv ?? {})), path };
   }
 
@@ -100,7 +107,7 @@ export class AgentFiles {
     ]);
     if (entry.seen && entry.seen.peeked === peeked && entry.seen.shared === shared)
       return entry.seen.parts;
-    const files = (peeked?.files ?? []).map(decoded);
+    const files = (peeked?.files ?? []).map((file) => decoded(file, this.#secrets));
     const isSkill = ({ name }: FoundFile) => name.startsWith('skills/');
     const own = await this.#skillsOf(files.filter(isSkill));
     const parts: AgentParts = {
@@ -130,7 +137,7 @@ export class AgentFiles {
     const peeked = await peekFolder(folder, ['*/SKILL.md'], known?.peeked, now);
     if (known && peeked === known.peeked) return known.skills;
     if (this.#shared) this.#shared.peeked = peeked;
-    const files = peeked.files.map(decoded);
+    const files = peeked.files.map((file) => decoded(file, this.#secrets));
     const named = files.map((file) => ({ ...file, name: `${SHARED_SKILLS_PATH}/${file.name}` }));
     return this.#skillsOf(named);
   }
@@ -153,10 +160,10 @@ export class AgentFiles {
 const skip = (): void => undefined;
 
 /** A file that is no text (not UTF-8, or with a zero in it) is left out. */
-function decoded({ path, bytes }: Peeked['files'][number]): FoundFile {
+function decoded({ path, bytes }: Peeked['files'][number], secrets: SecretMask): FoundFile {
   try {
     const read = bytes && text.decode(bytes);
-    if (read !== undefined && !read.includes('\0')) return { name: path, text: read };
+    if (read !== undefined && !read.includes('\0')) return { name: path, text: secrets.text(read) };
   } catch {
     // not UTF-8
   }

@@ -3,6 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { assemble, filesOf } from '../../../../actors/session/effects/assemble.ts';
+import { createSecretMask } from '../../../../actors/agent/tools/secret-mask.ts';
 import type { AssembleInput, AssembleOutput } from '../../../../actors/session/types.ts';
 import { eventually } from '../../../runtime/eventually.ts';
 import { temporaryFolder } from '../../../runtime/workspaces/temporary.ts';
@@ -45,6 +46,20 @@ describe('a prompt', () => {
     const next = await make({ digest: first.digest });
     expect(next.prompt?.system).toContain('Feed the dog.');
     expect(next.digest).not.toBe(first.digest);
+    await end();
+  });
+
+  it('bug: a secret that a command wrote into a file of the prompt went to the model', async () => {
+    const { make, inWorkspace, end, services } = await onStage();
+    Object.assign(services, { secrets: createSecretMask(['value-of-a-skill']) });
+    await inWorkspace(async (path) => {
+      await writeFile(join(path, 'USER.md'), 'KEY=value-of-a-skill\n');
+      await mkdir(join(path, 'skills/leak'), { recursive: true });
+      await writeFile(join(path, 'skills/leak/SKILL.md'), skill('value-of-a-skill'));
+    });
+    const made = await make();
+    expect(made.prompt?.system).toContain('KEY=***');
+    expect(JSON.stringify(made)).not.toContain('value-of-a-skill');
     await end();
   });
 
