@@ -25,6 +25,7 @@ import { callModel } from './session/effects/call-model.ts';
 import { callOnce } from './session/effects/call-once.ts';
 import { callKeyed, callTools } from './session/effects/call-tools.ts';
 import { compact } from './session/effects/compact.ts';
+import { endSession } from './session/effects/end-session.ts';
 import { reply } from './session/effects/reply.ts';
 import { look } from './schedule/effects/look.ts';
 import { scheduleMachine } from './schedule/machine.ts';
@@ -109,7 +110,7 @@ const conversationActors = (): ActorDefinition[] => [
     version: 2,
     machine: sessionMachine,
     migrate: { 1: withAgentLoop },
-    effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply },
+    effects: { assemble, callModel, callTools, callKeyed, callOnce, compact, reply, endSession },
     idleMs: 60_000,
     workTimers: ['runTimeout'],
     // one that is deleted; a message that comes later begins another under its key

@@ -7,7 +7,7 @@ import { orphansOf } from './orphans.ts';
 import { messageEnds } from './ends.ts';
 import * as rows from './rows.ts';
 import { ended } from './run.ts';
-import type { EndedSession, Joined, SessionContext } from './types.ts';
+import type { EndSessionInput, Joined, SessionContext } from './types.ts';
 
 /** The run an abort names, if it names one. */
 const namedBy = (event: unknown): string | undefined => (event as { runId?: string }).runId;
@@ -116,10 +116,28 @@ export function askReset({ context, event }: At): Deed {
 
 export const resetAsked = ({ context }: At): boolean => context.reset !== null;
 
-const endedOf = ({ sessionId, reset }: SessionContext): EndedSession => ({
-  sessionId,
-  reason: reset?.reason ?? 'reset',
+/** What hooks learn of its end; nothing of one that has had no run. */
+const endedAs = ({ isFresh, endHooks, sessionId }: SessionContext, reason: string) =>
+  isFresh || !endHooks ? {} : { ended: { sessionId, reason } };
+
+/** It has ended, and the hooks have not been called. */
+export const isOver = ({ context }: At): boolean => (context.ended ?? null) !== null;
+
+export const endSessionInput = ({ context }: { context: SessionContext }): EndSessionInput => {
+  const { tenant, agentId, sessionKey } = context;
+  return { tenant, agentId, sessionKey, ended: context.ended! };
+};
+
+/** The hooks of its end are at work: what came now would be lost with it. */
+export const refuseClosing = ({ context, event }: At): Deed => {
+  const message = `the session ${context.sessionKey} is being deleted; send again in a moment`;
+  return { answer: { to: metaOf(event).reply, error: { code: 'UNAVAILABLE', message } } };
+};
+export const answerClosing = ({ event }: At): Deed => ({
+  answer: { to: metaOf(event).reply, result: { closed: true } },
 });
+
+export const part = (): Deed => ({ change: { ended: null } });
 
 /** Another session id, none of the old words, settings but its name and place, or counts. */
 export function renew({ context, event }: At): Deed {
@@ -134,7 +152,7 @@ export function renew({ context, event }: At): Deed {
     own: defined({ label, pinned, category }),
     digest: null,
     isFresh: true,
-    ...(context.isFresh ? {} : { ended: endedOf(context) }),
+    ...endedAs(context, reason ?? 'reset'),
     usage: NO_USAGE,
     ...(context.contextTokens === undefined ? {} : { contextTokens: undefined }),
     ...(context.usedModel === undefined ? {} : { usedModel: undefined }),
@@ -159,15 +177,18 @@ export function askClose({ context, event }: At): Deed {
   const { reply } = metaOf(event);
   const { orphans } = event as SessionClose;
   const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
-  return {
-    ...waiting,
-    change: {
-      ...waiting.change,
-      ...(context.run ? ended(context, 'aborted') : {}),
-      compaction: null,
-      closing: { reply: reply ?? null, ...defined({ orphans }) },
-    },
+  const over = endedAs(context, 'deleted');
+  const change = {
+    ...waiting.change,
+    ...(context.run ? ended(context, 'aborted') : {}),
+    compaction: null,
+    closing: { reply: reply ?? null, ...defined({ orphans }) },
+    ...over,
   };
+  // it is in the list while its hooks are called
+  const isShown = 'ended' in over || waiting.rows.length > 0;
+  const shown = isShown ? [rows.sessionRow({ ...context, ...change })] : [];
+  return { ...waiting, change, rows: [...waiting.rows, ...shown] };
 }
 
 export const closeAsked = ({ context }: At): boolean => context.closing !== undefined;

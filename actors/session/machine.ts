@@ -11,6 +11,7 @@
  *    `replying`: hooks see the reply before it is told.
  *  - `ending`: the run has its one end (ok, error, aborted, timeout).
  *  - `between`: what comes next?
+ *  - `parting`: hooks learn that the session is over, before another one begins under its key.
  *  - `closed`: it was deleted.
  *
  * A session is also the parent of subagents and the requester of conversations (AA3 to AA8); what
@@ -22,6 +23,7 @@
  * makes it true; a run's id never changes, whatever dies (AL12).
  */
 import { toolsInput } from './batch.ts';
+import { endSessionInput } from './abort.ts';
 import { compactInput } from './compaction.ts';
 import { assembleInput, born, modelInput, replyInput } from './run.ts';
 import { sessionSetup } from './setup.ts';
@@ -311,12 +313,40 @@ export const sessionMachine = sessionSetup.createMachine({
     between: {
       description: 'What comes next: a new beginning, what was collected, the next run, or rest.',
       always: [
+        { guard: 'isOver', target: 'parting' },
         { guard: 'closeAsked', target: 'closed' },
         { guard: 'resetAsked', actions: 'renew' },
         { guard: 'nextCollects', target: 'collecting' },
         { guard: 'somebodyWaits', target: 'running' },
         { target: 'idle' },
       ],
+    },
+    parting: {
+      description: 'Hooks learn that the session is over; what comes now waits for them.',
+      invoke: {
+        id: 'farewell',
+        src: 'endSession',
+        input: endSessionInput,
+        onDone: { target: 'between', actions: 'part' },
+        onError: { target: 'between', actions: 'part' },
+      },
+      on: {
+        'session.receive': [
+          { guard: 'closeAsked', actions: 'refuseClosing' },
+          { guard: 'hasRoom', actions: 'wait' },
+          { actions: 'refuseMessage' },
+        ],
+        'session.compact': { actions: 'answerNothing' },
+        'session.inject': { actions: 'inject' },
+        'session.reset': [
+          { guard: 'closeAsked', actions: 'refuseClosing' },
+          { actions: ['askReset', 'renew'] },
+        ],
+        'session.close': [
+          { guard: 'closeAsked', actions: 'answerClosing' },
+          { actions: 'askClose' },
+        ],
+      },
     },
     closed: {
       description: 'It is deleted. A message that comes later begins another session.',

@@ -145,7 +145,7 @@ export const assembleInput = ({ context }: { context: SessionContext }): Assembl
 };
 
 export function takePrompt({ context, event }: At): Deed {
-  const { digest, prompt, prepend, replyHooks } = outputOf<AssembleOutput>(event);
+  const { digest, prompt, prepend, replyHooks, endHooks } = outputOf<AssembleOutput>(event);
   const now = nowOf(event);
   const added = prompt ? 1 : 0;
   const { runId, entries } = runOf(context);
@@ -154,6 +154,7 @@ export function takePrompt({ context, event }: At): Deed {
     queue: unjoined(context),
     isFresh: false,
     ...(context.ended ? { ended: null } : {}),
+    ...defined({ endHooks }),
     length: context.length + added,
     ...withRun(context, {
       text: '',

@@ -97,7 +97,6 @@ export type Run = Omit<Pending, 'images' | 'mode' | 'channel' | 'priority'> & {
   readonly answer?: string;
   readonly reasoningText?: string;
   readonly usedModel?: string;
-  /** how the last answer ended */
   readonly stop?: string;
   readonly error?: ErrorData;
   /** that its reply ends with: stored choices that mean nothing */
@@ -127,7 +126,6 @@ export type OwnSettings = {
 };
 
 export type EndedSession = { readonly sessionId: string; readonly reason: string };
-
 export type SessionContext = {
   readonly self: Address;
   readonly tenant: string;
@@ -142,10 +140,11 @@ export type SessionContext = {
   readonly contextFrom: number;
   /** of the prompt that the transcript holds; null: none that models would see */
   readonly digest: string | null;
-  /** no run has been assembled since it began or was reset */
+  /** no run since it began or was reset */
   readonly isFresh: boolean;
-  /** what a reset ended; hooks are told of it with the next run (AL6) */
+  /** a session that is over; hooks learn it before anything else begins */
   readonly ended?: EndedSession | null;
+  readonly endHooks?: boolean;
   /** the agent's, as they were when the last run was admitted */
   readonly settings: AgentSettings | null;
   readonly own: OwnSettings;
@@ -307,12 +306,14 @@ export type AssembleInput = {
   readonly digest?: string;
   /** the session has just begun (a hook is told) */
   readonly isFirst: boolean;
-  /** the session that was reset before it (a hook is told) */
+  /** a session that ended before its hooks were called at once */
   readonly ended?: EndedSession;
   /** it is a subagent's: of the agent's files only AGENTS.md and TOOLS.md (AA7) */
   readonly isSubagent?: true;
-  /** session key of its parent */
   readonly parent?: string;
+};
+export type EndSessionInput = Pick<AssembleInput, 'tenant' | 'agentId' | 'sessionKey'> & {
+  readonly ended: EndedSession;
 };
 export type AssembleOutput = {
   readonly digest: string;
@@ -322,6 +323,7 @@ export type AssembleOutput = {
   readonly prepend?: string;
   /** somebody wants to see the reply before it is told: the chart passes `replying` */
   readonly replyHooks: boolean;
+  readonly endHooks?: boolean;
 };
 
 /** A call of a model, and what is decided about it before it runs. */

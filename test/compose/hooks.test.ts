@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startTroupe } from '../../main.ts';
 import { type Config, loadConfig } from '../../runtime/config/index.ts';
 import { connected, MAIN, TOKEN } from '../channels/gateway/client.ts';
+import { eventually } from '../runtime/eventually.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
 
 /** Writes down every call, and changes what it can. */
@@ -121,6 +122,64 @@ describe('hooks of an installation', () => {
     expect(after.find(({ name }) => name === 'session_end')?.event).toMatchObject(started ?? {});
     expect(after.filter(({ name }) => name === 'session_start')).toHaveLength(1);
     expect(after.at(-1)).toMatchObject({ name: 'gateway_stop', event: { reason: 'troupe stops' } });
+  });
+
+  it('learn the end of a session when it ends, once, and not with the next message', async () => {
+    const { config, seen } = configOf({ 'witness.mjs': witness });
+    const troupe = await startTroupe(config);
+    onTestFinished(() => troupe.stop());
+    const client = await connected(troupe);
+    onTestFinished(() => client.close());
+    const key = 'agent:main:ending';
+    let runs = 0;
+    const talk = async () => {
+      const runId = `talk-${++runs}`;
+      await client.call('chat.send', { sessionKey: key, message: 'hi', idempotencyKey: runId });
+      await client.frame(
+        ({ event, payload }) =>
+          event === 'chat' && payload.state === 'final' && payload.runId === runId,
+      );
+    };
+    const sessions = () =>
+      seen()
+        .filter(({ name }) => name === 'session_start' || name === 'session_end')
+        .map(({ name, event, about }) => {
+          expect(about['sessionKey']).toBe(key);
+          const { sessionId, reason = '' } = event as { sessionId: string; reason?: string };
+          return { name, sessionId, reason };
+        });
+    const ends = (count: number) =>
+      eventually(() => {
+        expect(sessions().filter(({ name }) => name === 'session_end')).toHaveLength(count);
+      });
+
+    await talk();
+    await client.call('chat.send', { sessionKey: key, message: '/new', idempotencyKey: 'new' });
+    await ends(1);
+    await talk();
+    await client.call('sessions.reset', { key });
+    await ends(2);
+    // a session without a run has not begun, and does not end
+    await client.call('sessions.reset', { key });
+    await talk();
+    const deleted = await client.call('sessions.delete', { key });
+    expect(deleted).toMatchObject({ ok: true });
+    await ends(3);
+    await talk();
+    await client.close();
+    await troupe.stop();
+    const told = sessions();
+    expect(told.map(({ name, reason }) => `${name} ${reason}`.trim())).toEqual([
+      'session_start',
+      'session_end new',
+      'session_start',
+      'session_end reset',
+      'session_start',
+      'session_end deleted',
+      'session_start',
+    ]);
+    for (const n of [0, 2, 4]) expect(told[n + 1]?.sessionId).toBe(told[n]?.sessionId);
+    expect(new Set(told.map(({ sessionId }) => sessionId)).size).toBe(4);
   });
 
   it('that can not be loaded stop nothing, unless they are required', async () => {

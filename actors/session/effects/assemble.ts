@@ -39,6 +39,7 @@ export const assemble: EffectDefinition<AssembleInput, AssembleOutput> = {
       ...(digest === input.digest ? {} : { prompt: { system, report } }),
       ...(prepend === undefined ? {} : { prepend }),
       replyHooks: replyNames.some((name) => hooks.has(name)),
+      ...(hooks.has('session_end') ? { endHooks: true } : {}),
     };
   },
 };

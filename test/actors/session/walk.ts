@@ -92,6 +92,7 @@ const jobs = (live: Live): Move[] => [
       prompt: { system: 'Be.', report: { sources: [], tokens: 1, tools: [], skills: [] } },
       prepend: 'Remember.',
       replyHooks: true,
+      endHooks: true,
     },
   },
   { name: 'no prompt yet', job: 'prompt', error: failure('UNAVAILABLE') },
@@ -129,6 +130,8 @@ const jobs = (live: Live): Move[] => [
     { name: `${job} failed`, job, error: failure('INTERNAL') },
   ]),
   { name: 'hooks saw it', job: 'reply', output: { text: 'so it is, friend' } },
+  { name: 'hooks know its end', job: 'farewell', output: null },
+  { name: 'no hook knows its end', job: 'farewell', error: failure('DEADLINE_EXCEEDED') },
   { name: 'a hook failed', job: 'reply', error: failure('FORBIDDEN') },
 ];
 
@@ -276,6 +279,7 @@ export const exploration: Exploration = {
       queue[0]?.mode === 'collect',
       // bonds are told apart where they decide what comes next
       run === null && [children.length > 0, reports.length > 0],
+      live.snapshot.value === 'parting' && contextOf(live).closing !== undefined,
       known === null ? 'unknown' : known.queue?.overflow === 'refuse',
       run?.isAssembled && run.replyHooks,
       // what counts within a run is told apart where nothing else goes on
@@ -291,6 +295,8 @@ export const exploration: Exploration = {
     ];
   },
   scripts: [
+    ['steer', 'admitted', 'prompt with hooks', 'answer', 'hooks saw it', 'reset'],
+    ['steer', 'admitted', 'prompt with hooks', 'answer', 'hooks saw it', 'close'],
     [
       'steer',
       'admitted',
