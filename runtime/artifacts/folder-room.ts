@@ -2,9 +2,6 @@
  * FolderRoom: how much of a folder of artifacts a tenant may take up, and what leaves it: files
  * that nobody has stored or signed for a while. A file's time of change is when that was last.
  *
- * Any number of processes use one folder. Each counts a tenant's files when it needs to, and again
- * now and then, so that a tenant may take more than its share by what others wrote meanwhile.
- *
  * Invariants: what is stored or signed while the sweep runs stays: the sweep takes a file away
  * first, and puts it back when it was touched until then. One that was taken by a process that died
  * is settled by the next sweep.
@@ -12,8 +9,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
+import { TenantRoom } from './tenant-room.ts';
 
 export type FolderRoomOptions = {
   readonly path: string;
@@ -26,17 +23,7 @@ export type FolderRoomOptions = {
   readonly clock: Clock;
 };
 
-type Count = {
-  /** of the files that were there when it began */
-  readonly counted: Promise<number>;
-  readonly atMs: number;
-  /** stored since, and on their way */
-  more: number;
-};
-
-const COUNT_MS = 600_000;
 const SWEEP_MS = 6 * 3_600_000;
-const FULL_RETRY_MS = 3_600_000;
 const HASH = /^[0-9a-f]{64}$/;
 const TAKEN = /^taken\.([a-z0-9_-]+)\.([0-9a-f]{64})\.[0-9a-f]+$/;
 
@@ -45,13 +32,14 @@ export const isTaken = (name: string): boolean => TAKEN.test(name);
 
 export class FolderRoom {
   readonly #o: FolderRoomOptions;
-  readonly #counts = new Map<string, Count>();
-  /** bytes by tenant that are being written, which a new count must not miss */
-  readonly #writing = new Map<string, number>();
+  readonly #room: TenantRoom;
   #sweptAtMs = -SWEEP_MS;
 
   constructor(options: FolderRoomOptions) {
     this.#o = options;
+    const { path, aside, bytesMax, clock } = options;
+    const bytes = (tenant: string) => bytesOf(path, aside, tenant);
+    this.#room = new TenantRoom({ bytesMax, clock, bytesOf: bytes });
   }
 
   /**
@@ -60,20 +48,7 @@ export class FolderRoom {
    */
   async storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
     this.#sweepNowAndThen();
-    const count = this.#count(tenant);
-    count.more += bytes;
-    this.#writing.set(tenant, (this.#writing.get(tenant) ?? 0) + bytes);
-    try {
-      if ((await count.counted) + count.more > this.#o.bytesMax) throw full(this.#o.bytesMax);
-      return await write();
-    } catch (error) {
-      count.more -= bytes;
-      throw error;
-    } finally {
-      const left = this.#writing.get(tenant)! - bytes;
-      if (left === 0) this.#writing.delete(tenant);
-      else this.#writing.set(tenant, left);
-    }
+    return this.#room.storing(tenant, bytes, write);
   }
 
   /** Removes what was untouched for `keepMs`; answers how many files. */
@@ -93,7 +68,7 @@ export class FolderRoom {
       );
       if (wasThere) removed += await this.#settle(name, dueMs);
     }
-    if (removed > 0) this.#counts.clear();
+    if (removed > 0) this.#room.recount();
     return removed;
   }
 
@@ -121,18 +96,6 @@ export class FolderRoom {
     this.#sweptAtMs = nowMs;
     // What fails is done by the next one.
     void this.sweep().catch(() => {});
-  }
-
-  #count(tenant: string): Count {
-    const { path, aside, clock } = this.#o;
-    const known = this.#counts.get(tenant);
-    const nowMs = clock.monotonicMs();
-    if (known && nowMs - known.atMs < COUNT_MS) return known;
-    const counted = bytesOf(path, aside, tenant);
-    const fresh: Count = { counted, atMs: nowMs, more: this.#writing.get(tenant) ?? 0 };
-    counted.catch(() => this.#counts.delete(tenant));
-    this.#counts.set(tenant, fresh);
-    return fresh;
   }
 }
 
@@ -168,10 +131,3 @@ async function foldersIn(path: string): Promise<string[]> {
   const found = await readdir(path, { withFileTypes: true }).catch(() => []);
   return found.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
-
-const full = (bytesMax: number): TroupeError =>
-  new TroupeError(
-    'RATE_LIMIT_EXCEEDED',
-    `the tenant’s files take up the ${bytesMax} bytes that they may (a2a.artifacts.bytesMax): they leave a2a.artifacts.keepDays after their last use`,
-    { retryAfterMs: FULL_RETRY_MS, details: { limit: 'artifacts', bytesMax } },
-  );

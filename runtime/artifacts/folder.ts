@@ -5,25 +5,15 @@
  *
  * Invariants:
  *  1. A file stands under its name only when it is whole and durable.
- *  2. A URL is signed over the place it points to, tenant, name and time: none can be changed, and
- *     it lets nothing be written or listed.
+ *  2. A URL lets nothing be written or listed (signed-urls.ts).
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.ts';
 import { syncFolder, writeFileDurably } from '../blobs/durable-file.ts';
 import { type Clock, systemClock } from '../clock/clock.ts';
-import type { Artifact, ArtifactRef, Artifacts } from './artifacts.ts';
-import {
-  absent,
-  checkContents,
-  checkName,
-  expired,
-  foreign,
-  nameContents,
-  urlMs,
-} from './checks.ts';
+import type { Artifact, Artifacts } from './artifacts.ts';
+import { absent, checkContents, checkName, nameContents } from './checks.ts';
 import {
   artifactOf,
   HEADER_BYTES_MAX,
@@ -33,6 +23,7 @@ import {
   unseal,
 } from './sealed-file.ts';
 import { fileOf, FolderRoom, isTaken } from './folder-room.ts';
+import { SignedUrls } from './signed-urls.ts';
 import { keepSigningKey } from './signing-key.ts';
 import { makeFolder } from '../make-folder.ts';
 
@@ -56,8 +47,6 @@ const LEFT_OVER_MS = 86_400_000;
 const INCOMING = 'incoming';
 const BYTES_MAX = 10 * 2 ** 30;
 const DAY_MS = 86_400_000;
-const SIGNED =
-  /^(https?:\/\/[^\s?#]+)\/v1\/artifacts\/([a-z0-9_-]+)\/([0-9a-f]{64})\?exp=(\d{10})&sig=([\w-]{43})$/;
 
 /**
  * Makes the folder when absent.
@@ -77,7 +66,7 @@ class FolderArtifacts implements Artifacts {
   readonly #path: string;
   readonly #options: FolderArtifactsOptions;
   readonly #clock: Clock;
-  readonly #signingKey: Buffer;
+  readonly #urls: SignedUrls;
   readonly #sealingKey: SealingKey | undefined;
   readonly #room: FolderRoom;
 
@@ -85,11 +74,11 @@ class FolderArtifacts implements Artifacts {
     this.#path = options.path;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#signingKey = signingKey;
     this.#sealingKey = key;
     const { bytesMax = BYTES_MAX, keepDays = 0 } = options;
     const aside = join(this.#path, INCOMING);
     const clock = this.#clock;
+    this.#urls = new SignedUrls({ key: signingKey, publicUrl: options.publicUrl, clock });
     const keepMs = keepDays * DAY_MS;
     this.#room = new FolderRoom({ path: this.#path, aside, bytesMax, keepMs, clock });
   }
@@ -139,33 +128,14 @@ class FolderArtifacts implements Artifacts {
 
   async sign(tenant: string, hash: string, { forMs }: { forMs?: number } = {}) {
     checkName(tenant, hash);
-    const until = Math.floor((this.#clock.wallMs() + urlMs(forMs)) / 1_000);
-    const { contentType } = await this.#artifact(tenant, hash);
+    const untilSec = this.#urls.untilSec(forMs);
+    const artifact = await this.#artifact(tenant, hash);
     if (!(await this.#touch(tenant, hash))) throw absent(tenant, hash);
-    const base = this.#options.publicUrl();
-    const query = `exp=${until}&sig=${this.#signature(base, tenant, hash, String(until))}`;
-    return {
-      artifact_uri: `${base}/v1/artifacts/${tenant}/${hash}?${query}`,
-      artifact_hash: hash,
-      content_type: contentType,
-    } satisfies ArtifactRef;
+    return this.#urls.sign(tenant, artifact, untilSec);
   }
 
-  async resolve(tenant: string, uri: string): Promise<string> {
-    const [, base, named, hash, until, signature] = SIGNED.exec(uri) ?? [];
-    if (!base || !named || !hash || !until || !signature)
-      throw foreign('it does not have the form of one');
-    const good = Buffer.from(this.#signature(base, named, hash, until));
-    if (!timingSafeEqual(good, Buffer.from(signature))) throw foreign('its signature is wrong');
-    if (named !== tenant) throw foreign('it is of another tenant');
-    const untilMs = Number(until) * 1_000;
-    if (untilMs <= this.#clock.wallMs()) throw expired(hash, untilMs);
-    return hash;
-  }
-
-  #signature(base: string, tenant: string, hash: string, until: string): string {
-    const text = ['GET', base, tenant, hash, until].join('\n');
-    return createHmac('sha256', this.#signingKey).update(text).digest('base64url');
+  resolve(tenant: string, uri: string): Promise<string> {
+    return this.#urls.resolve(tenant, uri);
   }
 
   /** What a stored file is, without reading all of it. */

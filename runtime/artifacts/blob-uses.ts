@@ -1,0 +1,169 @@
+/**
+ * BlobUses: when each file of a bucket in blobs was last stored or signed, how much room a tenant's
+ * files have, and the sweep of those that were not used for long. blob-artifacts.ts says what it
+ * keeps where and why.
+ */
+import type { Blobs } from '../blobs/blobs.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Artifact } from './artifacts.ts';
+import { TroupeError } from '../../protocols/errors.ts';
+import { TenantRoom } from './tenant-room.ts';
+
+export type BlobUsesOptions = {
+  readonly blobs: Blobs;
+  /** bytes of one tenant */
+  readonly bytesMax: number;
+  /** days after which a file is removed that was not used; 0: never */
+  readonly keepDays: number;
+  readonly clock: Clock;
+  /** name of a file's blob */
+  readonly fileOf: (tenant: string, hash: string) => string;
+};
+
+type Use = { readonly name: string; readonly day: number; readonly bytes: number };
+
+const DAY_MS = 86_400_000;
+const SWEEP_MS = 6 * 3_600_000;
+const USES = 'artifact-uses';
+const DUE = 'artifact-due';
+const NAME = /^artifact-uses\/([^/]+)\/([0-9a-f]{64})\/(\d+)-(\d+)$/;
+const DUE_NAME = /^artifact-due\/([^/]+)\/([0-9a-f]{64})$/;
+
+export class BlobUses {
+  readonly #o: BlobUsesOptions;
+  readonly #room: TenantRoom;
+  #sweptAtMs = -SWEEP_MS;
+
+  constructor(options: BlobUsesOptions) {
+    this.#o = options;
+    const { bytesMax, clock } = options;
+    const bytesOf = (tenant: string) => this.#bytesOf(tenant);
+    this.#room = new TenantRoom({ bytesMax, clock, bytesOf });
+  }
+
+  /** As of `TenantRoom`. */
+  storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
+    this.#sweepNowAndThen();
+    return this.#room.storing(tenant, bytes, write);
+  }
+
+  /** The type and size of a file that was recorded; the file itself may be absent. */
+  async find(tenant: string, hash: string): Promise<Artifact | undefined> {
+    for (const { name, bytes } of await this.#usesOf(tenant, hash)) {
+      const type = await this.#o.blobs.get(name);
+      if (type) return { hash, contentType: Buffer.from(type).toString(), bytes };
+    }
+    return undefined;
+  }
+
+  /** From today on the file stays for another while. */
+  async record(tenant: string, { hash, contentType, bytes }: Artifact): Promise<void> {
+    const { blobs } = this.#o;
+    const uses = await this.#usesOf(tenant, hash);
+    const today = this.#today();
+    if (uses.some(({ day }) => day === today)) return;
+    const name = `${USES}/${tenant}/${hash}/${String(today).padStart(6, '0')}-${bytes}`;
+    try {
+      await blobs.put(name, Buffer.from(contentType));
+    } catch (error) {
+      // Another process recorded the same use, with another type.
+      if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
+    }
+    for (const { name: older, day } of uses) if (day < today) await blobs.delete(older);
+  }
+
+  /** Removes files that were not used for `keepDays`; answers how many. */
+  async sweep(): Promise<number> {
+    const { blobs, keepDays } = this.#o;
+    if (keepDays === 0) return 0;
+    let removed = 0;
+    for (const name of await blobs.list(`${DUE}/`)) {
+      const [, tenant, hash] = DUE_NAME.exec(name) ?? [];
+      if (tenant && hash && (await this.#remove(tenant, hash))) removed++;
+    }
+    const seen = new Set<string>();
+    for (const name of await blobs.list(`${USES}/`)) {
+      const [, tenant, hash, day] = NAME.exec(name) ?? [];
+      if (!tenant || !hash || !this.#isDue(Number(day)) || seen.has(tenant + hash)) continue;
+      seen.add(tenant + hash);
+      if (await this.#remove(tenant, hash)) removed++;
+    }
+    if (removed > 0) this.#room.recount();
+    return removed;
+  }
+
+  /** Removes a file unless it is used, also meanwhile; false when it stays. */
+  async #remove(tenant: string, hash: string): Promise<boolean> {
+    const { blobs, fileOf } = this.#o;
+    const [file, due] = [fileOf(tenant, hash), `${DUE}/${tenant}/${hash}`];
+    if (await this.#isUsed(tenant, hash)) {
+      await this.#restore(file, due);
+      return false;
+    }
+    const contents = await blobs.get(file);
+    if (contents) {
+      await blobs.delete(due);
+      await blobs.put(due, contents);
+    }
+    await blobs.delete(file);
+    if (await this.#isUsed(tenant, hash)) {
+      await this.#restore(file, due);
+      return false;
+    }
+    for (const { name } of await this.#usesOf(tenant, hash)) await blobs.delete(name);
+    await blobs.delete(due);
+    return true;
+  }
+
+  async #restore(file: string, due: string): Promise<void> {
+    const { blobs } = this.#o;
+    const contents = await blobs.get(due);
+    try {
+      if (contents) await blobs.put(file, contents);
+    } catch (error) {
+      // It was stored again meanwhile, sealed with another nonce.
+      if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
+    }
+    await blobs.delete(due);
+  }
+
+  async #isUsed(tenant: string, hash: string): Promise<boolean> {
+    return (await this.#usesOf(tenant, hash)).some(({ day }) => !this.#isDue(day));
+  }
+
+  #isDue(day: number): boolean {
+    return day < this.#today() - this.#o.keepDays;
+  }
+
+  #today(): number {
+    return Math.floor(this.#o.clock.wallMs() / DAY_MS);
+  }
+
+  /** The last one first. */
+  async #usesOf(tenant: string, hash: string): Promise<Use[]> {
+    const names = await this.#o.blobs.list(`${USES}/${tenant}/${hash}/`);
+    return names
+      .map((name) => {
+        const [, , , day, bytes] = NAME.exec(name) ?? [];
+        return { name, day: Number(day), bytes: Number(bytes) };
+      })
+      .sort((a, b) => b.day - a.day);
+  }
+
+  async #bytesOf(tenant: string): Promise<number> {
+    const files = new Map<string, number>();
+    for (const name of await this.#o.blobs.list(`${USES}/${tenant}/`)) {
+      const [, , hash, , bytes] = NAME.exec(name) ?? [];
+      if (hash) files.set(hash, Number(bytes));
+    }
+    return [...files.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  #sweepNowAndThen(): void {
+    const nowMs = this.#o.clock.monotonicMs();
+    if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
+    this.#sweptAtMs = nowMs;
+    // What fails is done by the next one.
+    void this.sweep().catch(() => {});
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * TenantRoom: how many bytes a tenant's files may have, whatever kind of bucket they are in.
+ *
+ * Any number of processes use one bucket. Each counts a tenant's files when it needs to, and again
+ * now and then, so that a tenant may exceed its share by what others wrote meanwhile.
+ */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { Clock } from '../clock/clock.ts';
+
+export type TenantRoomOptions = {
+  /** bytes of one tenant */
+  readonly bytesMax: number;
+  readonly clock: Clock;
+  /** bytes of a tenant's files that are stored now */
+  readonly bytesOf: (tenant: string) => Promise<number>;
+};
+
+type Count = {
+  /** of the files that were there when it began */
+  readonly counted: Promise<number>;
+  readonly atMs: number;
+  /** stored since, and on their way */
+  more: number;
+};
+
+const COUNT_MS = 600_000;
+const FULL_RETRY_MS = 3_600_000;
+
+export class TenantRoom {
+  readonly #o: TenantRoomOptions;
+  readonly #counts = new Map<string, Count>();
+  /** bytes by tenant that are being written, which a new count must not miss */
+  readonly #writing = new Map<string, number>();
+
+  constructor(options: TenantRoomOptions) {
+    this.#o = options;
+  }
+
+  /**
+   * Runs `write`, which stores a file of so many bytes, when there is room.
+   * @throws TroupeError RATE_LIMIT_EXCEEDED; what `write` throws
+   */
+  async storing<T>(tenant: string, bytes: number, write: () => Promise<T>): Promise<T> {
+    const count = this.#count(tenant);
+    count.more += bytes;
+    this.#writing.set(tenant, (this.#writing.get(tenant) ?? 0) + bytes);
+    try {
+      if ((await count.counted) + count.more > this.#o.bytesMax) throw full(this.#o.bytesMax);
+      return await write();
+    } catch (error) {
+      count.more -= bytes;
+      throw error;
+    } finally {
+      const left = this.#writing.get(tenant)! - bytes;
+      if (left === 0) this.#writing.delete(tenant);
+      else this.#writing.set(tenant, left);
+    }
+  }
+
+  /** Counts anew from now on, because files were removed. */
+  recount(): void {
+    this.#counts.clear();
+  }
+
+  #count(tenant: string): Count {
+    const { bytesOf, clock } = this.#o;
+    const known = this.#counts.get(tenant);
+    const nowMs = clock.monotonicMs();
+    if (known && nowMs - known.atMs < COUNT_MS) return known;
+    const counted = bytesOf(tenant);
+    const fresh: Count = { counted, atMs: nowMs, more: this.#writing.get(tenant) ?? 0 };
+    counted.catch(() => this.#counts.delete(tenant));
+    this.#counts.set(tenant, fresh);
+    return fresh;
+  }
+}
+
+const full = (bytesMax: number): TroupeError =>
+  new TroupeError(
+    'RATE_LIMIT_EXCEEDED',
+    `the tenant’s files take up the ${bytesMax} bytes that they may (a2a.artifacts.bytesMax): they leave a2a.artifacts.keepDays after their last use`,
+    { retryAfterMs: FULL_RETRY_MS, details: { limit: 'artifacts', bytesMax } },
+  );
