@@ -33,3 +33,4 @@ export { leaves, showPointer } from './pointer.ts';
 export { configReference } from './reference.ts';
 export { bindHost, cacheFolder, nodeName, storeFolder } from './places.ts';
 export { makeFolder } from '../make-folder.ts';
+export { readSecretFile, writeSecretFile } from '../secrets/secret-file.ts';

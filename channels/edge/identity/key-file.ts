@@ -5,11 +5,9 @@
  * Invariant: a file is there whole or not at all, and is never replaced: processes that start at
  * once end with the same key.
  */
-import { randomBytes } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { makeFolder } from '../../../runtime/config/index.ts';
+import { readSecretFile, writeSecretFile } from '../../../runtime/config/index.ts';
 
 export type AnyJwk = Readonly<Record<string, unknown>>;
 
@@ -40,14 +38,14 @@ const isJwk = (value: unknown): value is AnyJwk =>
 
 /** @throws TroupeError NOT_FOUND, UNAVAILABLE, INVALID_ARGUMENT */
 export async function readKeyFile(path: string): Promise<readonly AnyJwk[]> {
+  let text: string | undefined;
   try {
-    return jwksIn(await readFile(path, 'utf8'), path);
+    text = await readSecretFile(path);
   } catch (cause) {
-    if (cause instanceof TroupeError) throw cause;
-    if (codeOf(cause) === 'ENOENT')
-      throw new TroupeError('NOT_FOUND', `there is no key file ${path}`, { cause });
     throw new TroupeError('UNAVAILABLE', `the key file ${path} can not be read`, { cause });
   }
+  if (text === undefined) throw new TroupeError('NOT_FOUND', `there is no key file ${path}`);
+  return jwksIn(text, path);
 }
 
 /** The keys of the file, which is made with a new one when there is none. @throws as readKeyFile */
@@ -70,21 +68,12 @@ export async function keepKeyFile(
 
 /** A new file. @throws TroupeError CONFLICT when there is one of that name, UNAVAILABLE */
 export async function writeKeyFile(path: string, key: AnyJwk): Promise<void> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}.new`;
-  makeFolder(dirname(path));
+  let made: boolean;
   try {
-    await writeFile(draft, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    try {
-      // A link is made whole or not at all, and never over one that is there.
-      await link(draft, path);
-    } finally {
-      await rm(draft, { force: true });
-    }
+    made = await writeSecretFile(path, JSON.stringify(key));
   } catch (cause) {
-    if (codeOf(cause) === 'EEXIST')
-      throw new TroupeError('CONFLICT', `the file ${path} is there already`, { cause });
+    if (cause instanceof TroupeError) throw cause;
     throw new TroupeError('UNAVAILABLE', `can not write the key file ${path}`, { cause });
   }
+  if (!made) throw new TroupeError('CONFLICT', `the file ${path} is there already`);
 }
-
-const codeOf = (cause: unknown) => (cause as NodeJS.ErrnoException).code;
