@@ -1,10 +1,16 @@
 /** Which bucket a configuration means. */
 import { join } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
+import { BlobArtifacts, type BlobArtifactsOptions } from '../runtime/artifacts/blob-artifacts.ts';
 import { openFolderArtifacts } from '../runtime/artifacts/folder.ts';
 import { openS3Artifacts } from '../runtime/artifacts/s3.ts';
+import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
+import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import { bindHost, type Config } from '../runtime/config/index.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
 import type { Artifacts, Clock } from '../runtime/index.ts';
+import { readSecretFile } from '../runtime/secrets/secret-file.ts';
+import { withFolder } from './former-folder.ts';
 
 export type OpenArtifactsOptions = {
   /**
@@ -13,10 +19,20 @@ export type OpenArtifactsOptions = {
    */
   readonly publicUrl?: () => string;
   readonly clock?: Clock;
+  /** of the cell that this process has joined: where files are unless the configuration says */
+  readonly blobs?: Blobs;
 };
 
+/** Whether processes of a cluster keep files in the cell: nothing else is configured. */
+export const keepsFilesInCell = ({ a2a: { artifacts } }: Pick<Config, 'a2a'>): boolean =>
+  artifacts.s3 === undefined && artifacts.path === undefined;
+
+/** The key that files in a cell are encrypted with, unless the configuration has one. */
+export const filesKeyFile = (home: string): string => join(home, 'a2a', 'files.key');
+
 /**
- * The S3-compatible store when one is configured, else a folder.
+ * The S3-compatible store when one is configured, else the folder that is configured, else the
+ * blobs of the cell, else a folder of the data folder.
  * @throws TroupeError UNAVAILABLE when the folder can not be used; INVALID_ARGUMENT for a bad key
  */
 export async function openArtifacts(
@@ -32,15 +48,30 @@ export async function openArtifacts(
     return openS3Artifacts({ ...place, ...keys, mimeTypes, ...clock });
   }
   const base = publicUrl?.replace(/\/+$/, '');
-  return openFolderArtifacts({
-    path: artifactsFolder(config),
-    publicUrl: base === undefined ? (options.publicUrl ?? (() => gatewayUrl(config))) : () => base,
-    mimeTypes,
-    bytesMax,
-    keepDays,
-    ...(encryptionKey ? { encryptionKey: encryptionKey.reveal() } : {}),
-    ...clock,
-  });
+  const url = base === undefined ? (options.publicUrl ?? (() => gatewayUrl(config))) : () => base;
+  const common = { publicUrl: url, mimeTypes, bytesMax, keepDays, ...clock };
+  const folder = () =>
+    openFolderArtifacts({
+      ...common,
+      path: artifactsFolder(config),
+      ...(encryptionKey ? { encryptionKey: encryptionKey.reveal() } : {}),
+    });
+  if (!options.blobs || !keepsFilesInCell(config)) return folder();
+  const cell = new BlobArtifacts({ ...common, ...(await cellKeys(config)), blobs: options.blobs });
+  return withFolder(cell, await folder());
+}
+
+/** They are there once the process has joined its cell. */
+async function cellKeys(
+  config: Config,
+): Promise<Pick<BlobArtifactsOptions, 'sealingKey' | 'urlKey'>> {
+  const { home, a2a } = config;
+  const text = a2a.artifacts.encryptionKey?.reveal() ?? (await readSecretFile(filesKeyFile(home)));
+  const urlKey = await readSecretFile(urlKeyFile(artifactsFolder(config)));
+  return {
+    sealingKey: sealingKey((text ?? '').trim()),
+    urlKey: Buffer.from((urlKey ?? '').trim(), 'hex'),
+  };
 }
 
 export const artifactsFolder = ({ home, a2a }: Pick<Config, 'home' | 'a2a'>): string =>

@@ -20,6 +20,7 @@ import {
 import { registryBeat } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
 import { Attendance } from './attendance.ts';
+import { shareKeys } from './cell-keys.ts';
 import { askOf, closeCrew, type Crew, hire, TENANT } from './crew.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
@@ -62,11 +63,11 @@ const NAMESAKES_MAX = 100;
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
   const crew = await withHooks(config, hire(config, true, options.own?.tools));
-  const tasks = await openTaskParts(config, crew, options.own);
   const attendance = new Attendance();
   const onEvent = (event: PlacementEvent) => attendance.heard(event);
-  const joined = await joinCluster(config, 'worker', { crew, tasks }, { ...options, onEvent });
-  const { system, shards, id, name } = joined;
+  const joined = await joinCluster(config, 'worker', crew, { ...options, onEvent });
+  const { system, shards, id, name, tasks } = joined;
+  joined.compare();
   attendance.open({ system, shards, node: id });
   crew.metrics.watch(system, id);
   const metrics = await serveOwnMetrics(config, crew).catch(async (error: unknown) => {
@@ -95,9 +96,8 @@ export async function startClusterGateway(
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
   const crew = await withHooks(config, hire(config, true, options.own?.tools));
-  const tasks = await openTaskParts(config, crew, options.own);
-  const joined = await joinCluster(config, 'gateway', { crew, tasks }, options);
-  const { system, id, name, pubsub, workspaces } = joined;
+  const joined = await joinCluster(config, 'gateway', crew, options);
+  const { system, id, name, pubsub, workspaces, tasks } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
   const stopSystem = () => {
@@ -116,6 +116,7 @@ export async function startClusterGateway(
       pubsub,
       node: id,
     });
+    joined.compare();
     return { id, name, url: gateway.url, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();
@@ -177,12 +178,15 @@ type Joined = {
   readonly shards: number;
   readonly pubsub: Pubsub;
   readonly workspaces: Workspaces;
+  readonly tasks: TaskParts;
+  /** to be called once a gateway listens */
+  readonly compare: () => void;
 };
 
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
-  { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
+  crew: Crew,
   options: Joining,
 ): Promise<Joined> {
   const { log, options: system } = crew;
@@ -191,6 +195,8 @@ async function joinCluster(
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
+    await shareKeys(config, { blobs, cell, role });
+    const tasks = await openTaskParts(config, crew, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const opening: Promise<System> = createSystem({
       ...ports,
@@ -215,21 +221,27 @@ async function joinCluster(
     const node = await opening;
     const own = node.nodes().find((one) => one.name === name && one.role === role);
     const id = own?.node ?? name;
-    compareParts({ bus: node.bus, cell, node: id, name }, { crew, tasks });
-    return { id, name, system: node, shards, pubsub, workspaces };
+    const compare = () =>
+      compareParts({ bus: node.bus, cell, node: id, name }, role, { crew, tasks });
+    return { id, name, system: node, shards, pubsub, workspaces, tasks, compare };
   } catch (error) {
     await ports.store.close();
     throw error;
   }
 }
 
-/** Says in the log when this process and another do not have alike what they must. */
+/**
+ * Says in the log when this process and another do not have alike what they must; workers learn
+ * where gateways serve files.
+ */
 function compareParts(
   self: Pick<SharedPartsOptions, 'bus' | 'cell' | 'node' | 'name'>,
+  role: 'worker' | 'gateway',
   { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
 ): void {
   const parts = new SharedParts({
     ...self,
+    ...(role === 'gateway' ? { url: tasks.publicUrl } : { onGateway: tasks.onListen }),
     sealingKid: tasks.sealer.publicJwk.kid,
     artifacts: tasks.services.artifacts,
     onDifference: (what) => crew.log.warn({ alarm: true }, what),

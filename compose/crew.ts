@@ -7,6 +7,7 @@ import type { Config } from '../runtime/config/index.ts';
 import type { System, SystemOptions } from '../runtime/index.ts';
 import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
 import { createLog } from './log.ts';
+import { LateBucket } from './node-tools.ts';
 import { labelsOf } from './observed.ts';
 import { LogRing } from './setup/log-ring.ts';
 import { assertStartable } from './start-rules.ts';
@@ -23,6 +24,7 @@ export type Crew = TenantParts & {
   /** the last lines of `log` */
   readonly ring: LogRing;
   readonly metrics: Metrics;
+  readonly bucket: LateBucket;
   readonly options: Pick<
     SystemOptions,
     | 'actors'
@@ -47,15 +49,17 @@ export function hire(config: Config, clustered = false, ownTools: readonly Tool[
   assertStartable(config);
   const ring = new LogRing();
   const log = createLog(config.log.level, ring);
-  const shared = installationParts(config, { clustered, ownTools });
+  const parts = { clustered, ownTools, bucket: new LateBucket() };
+  const shared = installationParts(config, parts);
   const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
   const metrics = createMetrics();
   return {
     ...shared,
-    tenants: tenantParts(config, shared, { clustered, ownTools }),
+    tenants: tenantParts(config, shared, parts),
     log,
     ring,
     metrics,
+    bucket: parts.bucket,
     options: {
       actors: shippedActors(),
       supervisor: rootAddress(TENANT),

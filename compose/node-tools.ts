@@ -1,17 +1,28 @@
 /** The agents' tools for devices, with the bucket where devices' long answers are. */
 import { createNodeTools } from '../actors/agent/tools/nodes.ts';
 import type { Tool } from '../actors/agent/tools/tool.ts';
-import type { Config } from '../runtime/config/index.ts';
 import type { Artifacts } from '../runtime/index.ts';
-import { openArtifacts } from './artifacts.ts';
 
-export function nodeToolsOf(config: Config): readonly Tool[] {
-  // Opened when the first long answer is read: most processes never do.
-  let bucket: Promise<Artifacts> | undefined;
+/** The bucket of this process, which is opened after its tools are made. */
+export class LateBucket {
+  readonly artifacts: Promise<Artifacts>;
+  #resolve: (artifacts: Artifacts) => void = () => {};
+
+  constructor() {
+    this.artifacts = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  open(artifacts: Artifacts): void {
+    this.#resolve(artifacts);
+  }
+}
+
+export function nodeToolsOf(bucket: LateBucket): readonly Tool[] {
   return createNodeTools({
     async file(tenant, hash) {
-      bucket ??= openArtifacts(config);
-      const { contents } = await (await bucket).get(tenant, hash);
+      const { contents } = await (await bucket.artifacts).get(tenant, hash);
       return Buffer.from(contents).toString('utf8');
     },
   });

@@ -21,6 +21,8 @@ type Parts = {
   readonly sealingKid: string;
   /** signed address of a file that it has put into its bucket; good for minutes */
   readonly file: string;
+  /** where a gateway listens; workers write it into the URLs of files that they sign */
+  readonly url?: string;
   /** the others shall tell theirs */
   readonly asks: boolean;
 };
@@ -33,6 +35,10 @@ export type SharedPartsOptions = {
   readonly name: string;
   readonly sealingKid: string;
   readonly artifacts: Artifacts;
+  /** of a gateway: where it listens */
+  readonly url?: () => string;
+  /** of a worker: receives where each gateway listens */
+  readonly onGateway?: (url: string) => void;
   /** told once of each process and each difference */
   readonly onDifference: (what: string) => void;
 };
@@ -55,20 +61,23 @@ export class SharedParts {
   }
 
   async #tell(asks: boolean): Promise<void> {
-    const { bus, cell, node, name, sealingKid, artifacts } = this.#o;
+    const { bus, cell, node, name, sealingKid, artifacts, url } = this.#o;
     try {
       const contents = Buffer.from(JSON.stringify({ cell }));
       const type = { contentType: 'application/json' };
       const { hash } = await artifacts.put(TENANT, contents, type);
       const { artifact_uri: file } = await artifacts.sign(TENANT, hash);
-      bus.publish(SUBJECT, { node, name, sealingKid, file, asks } satisfies Parts);
+      const gateway = url ? { url: url() } : {};
+      const parts: Parts = { node, name, sealingKid, file, ...gateway, asks };
+      bus.publish(SUBJECT, parts);
     } catch (error) {
       const { message } = errorData(error);
       this.#say(`the bucket of files can not be used: ${message}; look at a2a.artifacts`);
     }
   }
 
-  async #hear({ name, sealingKid, file, asks }: Parts): Promise<void> {
+  async #hear({ name, sealingKid, file, url, asks }: Parts): Promise<void> {
+    if (typeof url === 'string') this.#o.onGateway?.(url);
     if (sealingKid !== this.#o.sealingKid)
       this.#say(
         `${name} has another key for sensitive payloads: one of the two can not open what the other lets in; give all processes the same a2a.sealingKeyFile`,

@@ -13,6 +13,7 @@ import type { Tool } from '../actors/agent/tools/tool.ts';
 import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { bindHost, type Config } from '../runtime/config/index.ts';
 import { shippedActions } from './actions.ts';
 import { tokenOf } from './agent-credentials.ts';
@@ -43,13 +44,15 @@ export type TaskParts = {
 };
 
 /**
+ * @param blobs of the cell that this process has joined; absent: it is alone
  * @throws TroupeError when the bucket or the sealing key can not be used; INVALID_ARGUMENT for a
  * process that can not be right
  */
 export async function openTaskParts(
   config: Config,
-  { metrics }: Pick<Crew, 'metrics'>,
+  { metrics, bucket }: Pick<Crew, 'metrics' | 'bucket'>,
   { actions: own = [], processes = [] }: OwnAgents = {},
+  blobs?: Blobs,
 ): Promise<TaskParts> {
   const { home, a2a } = config;
   let url = withoutSlash(a2a.publicUrl ?? gatewayUrl(config));
@@ -65,10 +68,12 @@ export async function openTaskParts(
     ...processes.map(actionOf),
   ]);
   const shipped = a2a.agents.includes('factory') ? factoryProcesses() : [];
+  const artifacts = await openArtifacts(config, { publicUrl, ...(blobs && { blobs }) });
+  bucket.open(artifacts);
   const services: TaskParts['services'] = {
     actions,
     processes: new ProcessCatalog([...shipped, ...processes], actions),
-    artifacts: await openArtifacts(config, { publicUrl }),
+    artifacts,
     artifactsLocality: a2a.artifacts.locality ?? a2a.locality,
     open: (envelope) => sealer.open(envelope),
     seal: (value, belongsTo) => sealer.seal(value, belongsTo),

@@ -28,7 +28,7 @@ import { systemClock } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
 import { hostToolsOf } from './host-tools.ts';
 import { knownSecrets } from './known-secrets.ts';
-import { nodeToolsOf } from './node-tools.ts';
+import { type LateBucket, nodeToolsOf } from './node-tools.ts';
 import { skillsFolderOf } from './skills.ts';
 import { keysFromEnvironment } from './start-rules.ts';
 import { talkRulesOf } from './talk-rules.ts';
@@ -46,6 +46,8 @@ export type PartsOptions = {
   readonly clustered: boolean;
   /** tools of the application, beside those that ship */
   readonly ownTools: readonly Tool[];
+  /** where devices' long answers are */
+  readonly bucket: LateBucket;
 };
 
 export function installationParts(config: Config, options: PartsOptions): TenantParts {
@@ -89,7 +91,7 @@ export async function closeTools(all: readonly TenantParts[]): Promise<void> {
 function partsOf(
   config: Config,
   { catalog, secrets }: Pick<TenantServices, 'catalog' | 'secrets'>,
-  { clustered, ownTools }: PartsOptions,
+  { clustered, ownTools, bucket }: PartsOptions,
 ): TenantParts {
   const agents = resolveAgents(config);
   const services: TenantServices = {
@@ -100,7 +102,7 @@ function partsOf(
       ...createTalkTools(),
       ...hostToolsOf(config, clustered),
       ...webToolsOf(config),
-      ...nodeToolsOf(config),
+      ...nodeToolsOf(bucket),
       ...ownTools,
     ]),
     hooks: createHooks(),

@@ -81,6 +81,7 @@ export const overrides: readonly Override[] = [
     takes: 'NAME',
     note: 'host name and a mark of the data folder',
   },
+  { pointer: '/cluster/secret', variable: 'TROUPE_CLUSTER_SECRET' },
   { pointer: '/cluster/weight', flag: 'weight', takes: 'N', read: numberOrText },
 ];
 

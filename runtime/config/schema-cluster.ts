@@ -68,6 +68,12 @@ export const clusterSection = section('this process among the others of a cluste
         'Left out: the host name and a mark of the data folder; a second one there adds -2 and so on',
     }),
   ),
+  secret: Type.Optional(
+    secret(
+      'join secret of the cluster, at least 12 characters: processes on several machines get the ' +
+        'cluster’s keys with it. Not needed where all use one data folder',
+    ),
+  ),
   weight: Type.Number({
     minimum: 0.1,
     maximum: 100,

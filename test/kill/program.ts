@@ -10,6 +10,8 @@ import { ensureBuilt } from '../../tools/build.mjs';
 import { root } from '../../tools/install.mjs';
 
 export const TOKEN = 'kill-test-token';
+/** What processes of a cluster join it with: each has a data folder of its own. */
+export const CLUSTER_SECRET = 'a secret of the cluster that is killed';
 
 /** A process, and where its gateway listens; '' for a worker, which has none. */
 export type Program = { readonly child: ChildProcess; readonly url: string };
@@ -64,7 +66,13 @@ async function startDoor(args: readonly string[], port: number): Promise<Program
 
 function run(args: readonly string[]): ChildProcess {
   ensureBuilt();
-  const env = { ...process.env, ANTHROPIC_API_KEY: '', OPENAI_API_KEY: '', TROUPE_CONFIG: '' };
+  const env = {
+    ...process.env,
+    ANTHROPIC_API_KEY: '',
+    OPENAI_API_KEY: '',
+    TROUPE_CONFIG: '',
+    TROUPE_CLUSTER_SECRET: CLUSTER_SECRET,
+  };
   return spawn(process.execPath, [join(root, 'dist', 'troupe.js'), ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

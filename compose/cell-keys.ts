@@ -1,0 +1,109 @@
+/**
+ * The keys that this process shares with the others of its cell: where its data folder or its
+ * configuration has each of them, and what a person reads when they cannot be used.
+ */
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
+import { newSigningKey } from '../channels/edge/identity/local-issuer.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { newSealingKey } from '../protocols/sealed.ts';
+import { newUrlKey, urlKeyFile } from '../runtime/artifacts/signing-key.ts';
+import { type Config, natsServers } from '../runtime/config/index.ts';
+import type { Blobs } from '../runtime/blobs/blobs.ts';
+import { joinCellKeys, type KeyPlace, type KeysRefusal } from '../runtime/secrets/cell-keys.ts';
+import { readSecretFile, writeSecretFile } from '../runtime/secrets/secret-file.ts';
+import { filesKeyFile, keepsFilesInCell } from './artifacts.ts';
+
+export type Joining = {
+  readonly blobs: Blobs;
+  readonly cell: string;
+  readonly role: 'worker' | 'gateway';
+};
+
+/**
+ * Resolves when this process has the keys of its cell, in its data folder.
+ * @throws TroupeError UNAUTHORIZED with the command to run; UNAVAILABLE
+ */
+export async function shareKeys(config: Config, { blobs, cell, role }: Joining): Promise<void> {
+  if (isManaged(config)) return;
+  const secret = config.cluster.secret?.reveal();
+  try {
+    await joinCellKeys({ blobs, cell, secret, places: placesOf(config) });
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    const { code, details, message } = error;
+    if (code === 'INVALID_ARGUMENT')
+      throw new TroupeError(code, `TROUPE_CLUSTER_SECRET cannot be used: ${message}`, {
+        cause: error,
+      });
+    const say = refusals[details?.['reason'] as KeysRefusal];
+    if (say === undefined) throw error;
+    throw new TroupeError(code, say(config, role), { details: details ?? {}, cause: error });
+  }
+}
+
+function placesOf({ home, a2a }: Config): readonly KeyPlace[] {
+  const { sealingKeyFile: sealing, signingKeyFile: signing, artifacts } = a2a;
+  const { encryptionKey } = artifacts;
+  const files = fileOf('files', filesKeyFile(home), newFilesKey);
+  return [
+    { ...fileOf('sealing', sealing ?? sealingKeyFile(home), newSealing), managed: !!sealing },
+    { ...fileOf('signing', signing ?? signingKeyFile(home), newSigning), managed: !!signing },
+    encryptionKey
+      ? { ...files, managed: true, read: () => Promise.resolve(encryptionKey.reveal()) }
+      : files,
+    fileOf('urls', urlKeyFile(join(home, 'artifacts')), newUrls),
+  ];
+}
+
+/** Whether the operator gives each process all that the processes share, as compose does. */
+const isManaged = (config: Config): boolean => {
+  const { sealingKeyFile: sealing, signingKeyFile: signing } = config.a2a;
+  return sealing !== undefined && signing !== undefined && !keepsFilesInCell(config);
+};
+
+const newSealing = async () => JSON.stringify(await newSealingKey());
+const newSigning = () => Promise.resolve(JSON.stringify(newSigningKey()));
+const newFilesKey = () => Promise.resolve(randomBytes(32).toString('hex'));
+const newUrls = () => Promise.resolve(newUrlKey());
+
+function fileOf(name: string, path: string, make: () => Promise<string>): KeyPlace {
+  const unusable = (cause: unknown): never => {
+    if (cause instanceof TroupeError) throw cause;
+    const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+    throw new TroupeError('UNAVAILABLE', `the key file ${path} cannot be used (${code})`, {
+      cause,
+    });
+  };
+  return {
+    name,
+    managed: false,
+    make,
+    read: async () => (await readSecretFile(path).catch(unusable))?.trim(),
+    write: (text) => writeSecretFile(path, text).catch(unusable),
+    remove: () => rm(path, { force: true }).catch(unusable),
+  };
+}
+
+const commandOf = ({ home, nats }: Config, role: string, data = home): string =>
+  `troupe ${role} --nats ${natsServers(nats).join(',')} --data ${data}`;
+
+const refusals: Readonly<Record<KeysRefusal, (config: Config, role: string) => string>> = {
+  NO_SECRET: (config, role) =>
+    `the data folder ${config.home} does not have the keys of the cluster ${config.nats.env}; run ` +
+    `with the cluster's secret: TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}`,
+  WRONG_SECRET: (config, role) =>
+    `the secret does not open the keys of the cluster ${config.nats.env}; run with the secret that ` +
+    `its first process had: TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}`,
+  NOT_SHARED: (config, role) =>
+    `the data folder ${config.home} does not have the keys of the cluster ${config.nats.env}, which ` +
+    'was started without a secret; restart a process that has them, and then this one, with one ' +
+    'and the same secret (made by `openssl rand -hex 32`): ' +
+    `TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}`,
+  OTHER_KEYS: (config, role) =>
+    `the data folder ${config.home} has other keys than the cluster ${config.nats.env}; run with ` +
+    "another data folder and the cluster's secret: TROUPE_CLUSTER_SECRET=SECRET " +
+    commandOf(config, role, `${config.home}-${config.nats.env}`),
+};

@@ -1,0 +1,27 @@
+/**
+ * Files of a cluster that kept them in the data folder before its cell did: what is not in the cell
+ * is looked for in the folder, and moves to the cell when it is read or signed.
+ */
+import { errorData } from '../protocols/errors.ts';
+import type { Artifacts } from '../runtime/index.ts';
+
+/** @param folder has the same key for URLs as the cell */
+export function withFolder(cell: Artifacts, folder: Artifacts): Artifacts {
+  const orMoved = async <T>(tenant: string, hash: string, read: () => Promise<T>): Promise<T> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (errorData(error).code !== 'NOT_FOUND') throw error;
+      const found = await folder.get(tenant, hash).catch(() => undefined);
+      if (!found) throw error;
+      await cell.put(tenant, found.contents, { contentType: found.artifact.contentType });
+      return read();
+    }
+  };
+  return {
+    put: (tenant, contents, options) => cell.put(tenant, contents, options),
+    get: (tenant, hash) => orMoved(tenant, hash, () => cell.get(tenant, hash)),
+    sign: (tenant, hash, options) => orMoved(tenant, hash, () => cell.sign(tenant, hash, options)),
+    resolve: (tenant, uri) => cell.resolve(tenant, uri),
+  };
+}
