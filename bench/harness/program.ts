@@ -71,6 +71,7 @@ export async function startWorkerProgram(folder: string, name: string, nats: str
 const environmentOf = (folder: string) => ({
   HOME: folder,
   TROUPE_OFFLINE_TOKENS_PER_SECOND: '0',
+  TROUPE_CLUSTER_SECRET: 'a secret of the benchmarked cluster',
 });
 
 async function startDoor(folder: string, role: readonly string[]): Promise<Program> {

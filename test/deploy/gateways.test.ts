@@ -1,6 +1,6 @@
 /**
  * Two gateways of one cell with data folders of their own, as on two machines: whose tokens the
- * second believes, and what its log says of files that only it can read.
+ * second believes, and what the log says when one is configured with files and keys of its own.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
@@ -39,7 +39,12 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
     const start = (home: string, args: readonly string[], port = 0) =>
       startProgram([...args, '--json'], {
         home,
-        env: { TROUPE_HOME: home, TROUPE_NATS_URL: nats.url, TROUPE_PORT: String(port) },
+        env: {
+          TROUPE_HOME: home,
+          TROUPE_NATS_URL: nats.url,
+          TROUPE_PORT: String(port),
+          TROUPE_CLUSTER_SECRET: 'a secret of both machines',
+        },
       });
     const first = { home: scratchFolder(), port: await freePort() };
     const second = { home: scratchFolder(), port: await freePort() };
@@ -47,7 +52,12 @@ describe.skipIf(!server)(`two gateways of one cell${leftOut}`, () => {
     const jwks = `http://127.0.0.1:${first.port}/.well-known/jwks.json`;
     const settings = {
       cluster: { shards: 4 },
-      a2a: { issuers: [{ issuer: 'urn:troupe:local', jwks }] },
+      a2a: {
+        issuers: [{ issuer: 'urn:troupe:local', jwks }],
+        // what an operator configures for one process only
+        artifacts: { path: 'own-files' },
+        sealingKeyFile: 'own-sealing.jwk',
+      },
     };
     write(second.home, 'troupe.json5', JSON.stringify(settings));
     const worker = start(first.home, ['worker', '--name', 'one']);
