@@ -1,10 +1,12 @@
 /**
  * What `troupe doctor` checks about the bucket of artifacts. An installation for one machine may
- * use any bucket. Where other machines connect, a folder must be sealed; a store must be reached
+ * use any bucket. A cluster keeps files itself, encrypted, unless the configuration says otherwise.
+ * Where other machines connect, a folder must be sealed; a store must be reached
  * under TLS, encrypt with a key of the customer's, and permit neither ACLs, listing nor public
  * access.
  */
-import { artifactsFolder } from '../compose/artifacts.ts';
+import { existsSync } from 'node:fs';
+import { artifactsFolder, filesKeyFile, keepsFilesInCell } from '../compose/artifacts.ts';
 import { errorData } from '../protocols/errors.ts';
 import { checkBucket } from '../runtime/artifacts/bucket-checks.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
@@ -32,8 +34,23 @@ export async function* artifactStore(config: Config): AsyncGenerator<Finding> {
   const faults = [...wrongInFolder(config)];
   yield* faults;
   if (faults.length > 0) return;
+  if (isInCell(config)) {
+    yield ok(CHECK, 'in the cluster, encrypted with its key');
+    yield clusterKeys(config);
+    return;
+  }
   const sealed = encryptionKey ? 'sealed' : 'not sealed: only this machine connects';
   yield ok(CHECK, `${artifactsFolder(config)}, ${sealed}`);
+}
+
+/** Where this process gets the keys that it shares with the others. */
+function clusterKeys({ home, cluster }: Config): Finding {
+  const text = existsSync(filesKeyFile(home))
+    ? `those in ${home}`
+    : cluster.secret
+      ? 'the first start gets them with the join secret'
+      : 'the first process makes them; a process with another data folder needs TROUPE_CLUSTER_SECRET';
+  return ok('cluster keys', text);
 }
 
 async function* remoteStore(store: Store, config: Config): AsyncGenerator<Finding> {
@@ -88,7 +105,7 @@ const isGoogle = ({ endpoint }: Store): boolean =>
 function* wrongInFolder(config: Config): Generator<Finding> {
   const { encryptionKey } = config.a2a.artifacts;
   if (!encryptionKey) {
-    if (!othersCome(config)) return;
+    if (!othersCome(config) || isInCell(config)) return;
     yield fail(
       CHECK,
       `others come in, and files would lie in clear in ${artifactsFolder(config)}`,
@@ -105,4 +122,8 @@ function* wrongInFolder(config: Config): Generator<Finding> {
 
 /** Whether anybody but this machine comes in: by the gateway's port, or by NATS. */
 const othersCome = (config: Config): boolean =>
-  !LOOPBACK.test(bindHost(config)) || natsServers(config.nats).length > 0;
+  !LOOPBACK.test(bindHost(config)) || joinsCluster(config);
+
+const joinsCluster = ({ nats }: Config): boolean => natsServers(nats).length > 0;
+
+const isInCell = (config: Config): boolean => joinsCluster(config) && keepsFilesInCell(config);

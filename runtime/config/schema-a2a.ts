@@ -143,10 +143,14 @@ const s3 = record('an S3-compatible store', {
 
 const artifacts = section('files that are too large for an envelope, and evidence', {
   path: Type.Optional(
-    text('folder of the files, or a shared volume. Left out: `artifacts` in the data folder'),
+    text(
+      'folder of the files, or a shared volume. Left out: `artifacts` in the data folder; in a cluster the blobs of the cluster',
+    ),
   ),
   encryptionKey: Type.Optional(
-    secret('seals the files at rest: 32 bytes as 64 hex digits or base64'),
+    secret(
+      'seals the files at rest: 32 bytes as 64 hex digits or base64. Left out: not sealed in a folder; sealed with the cluster’s key in a cluster',
+    ),
   ),
   s3: Type.Optional(s3),
   locality: Type.Optional(text('where the files are kept. Left out: `a2a.locality`')),
@@ -155,14 +159,14 @@ const artifacts = section('files that are too large for an envelope, and evidenc
     maximum: 1_125_899_906_842_624,
     default: 10_737_418_240,
     description:
-      'bytes of the files of one tenant in a folder; what comes beyond is refused. Of a store: by its own means',
+      'bytes of the files of one tenant in a folder or a cluster; what comes beyond is refused. Of a store: by its own means',
   }),
   keepDays: Type.Integer({
     minimum: 0,
     maximum: 36_500,
     default: 90,
     description:
-      'days after which a file leaves a folder that nobody stored or signed; 0: never. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
+      'days after which a file leaves a folder or a cluster that nobody stored or signed; 0: never. Evidence names its files for 30 days. Of a store: by its lifecycle rules',
   }),
   mimeTypes: Type.Array(Type.String({ pattern: '^[a-z0-9.+-]+/[a-z0-9.+*-]+$' }), {
     minItems: 1,
@@ -217,12 +221,12 @@ export const a2aSection = section('the door for other programs: envelopes over H
   artifacts,
   sealingKeyFile: Type.Optional(
     text(
-      'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder',
+      'private key (JWK) that sensitive payloads are sealed to. Left out: one in the data folder, the cluster’s in a cluster',
     ),
   ),
   signingKeyFile: Type.Optional(
     text(
-      'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Left out: one in the data folder',
+      'private key (JWK, Ed25519) that envelopes to agents outside are signed with. Left out: one in the data folder, the cluster’s in a cluster',
     ),
   ),
   agentsOutside: Type.Array(agentOutside, {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -53,7 +53,9 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     ['by the network', LAN],
     ['by NATS', NATS],
   ])('accepts a sealed folder where others come in %s', async (_, more) => {
-    expect(await findings({ encryptionKey: KEY }, more)).toMatchObject([{ status: 'ok' }]);
+    expect(await findings({ path: home, encryptionKey: KEY }, more)).toMatchObject([
+      { status: 'ok' },
+    ]);
   });
 
   // A production bucket needs a key that the customer holds; these were all accepted.
@@ -73,9 +75,24 @@ describe('troupe doctor, of the bucket of artifacts', () => {
     ['by the network', LAN],
     ['by NATS', NATS],
   ])('refuses a folder in clear where others come in %s, and says what to set', async (_, more) => {
-    expect(await findings({}, more)).toMatchObject([
+    expect(await findings({ path: home }, more)).toMatchObject([
       { status: 'fail', remedy: expect.stringContaining('a2a.artifacts.encryptionKey') as string },
     ]);
+  });
+
+  it('accepts a cluster that keeps files itself, and says where its keys come from', async () => {
+    const from = async (cluster: object = {}) => {
+      const [files, keys, ...rest] = await findings({}, { ...NATS, cluster });
+      expect(files).toMatchObject({ check: 'artifacts', status: 'ok' });
+      expect(rest).toEqual([]);
+      expect(keys).toMatchObject({ check: 'cluster keys', status: 'ok' });
+      return keys?.message;
+    };
+    expect(await from()).toContain('TROUPE_CLUSTER_SECRET');
+    expect(await from({ secret: 'a secret of the cluster' })).toContain('join secret');
+    mkdirSync(join(home, 'a2a'));
+    writeFileSync(join(home, 'a2a', 'files.key'), KEY);
+    expect(await from()).toContain(home);
   });
 
   it('refuses a store in clear and a way to it in clear where others come in', async () => {
@@ -93,9 +110,11 @@ describe('troupe doctor, of the bucket of artifacts', () => {
   });
 
   it('refuses a key that is none, without showing it', async () => {
-    const [finding] = await findings({ encryptionKey: 'too-short' });
-    expect(finding).toMatchObject({ status: 'fail' });
-    expect(JSON.stringify(finding)).not.toContain('too-short');
+    for (const more of [{}, NATS]) {
+      const [finding] = await findings({ encryptionKey: 'too-short' }, more);
+      expect(finding).toMatchObject({ status: 'fail' });
+      expect(JSON.stringify(finding)).not.toContain('too-short');
+    }
   });
 
   it('asks nothing where the door for programs is closed', async () => {
