@@ -1,14 +1,14 @@
 /**
  * BlobArtifacts: a bucket in the blobs of a cell, for every process of a cluster without a shared
- * folder. A file is the blob `artifacts/{tenant}/{hash}`, in the format of sealed-file.ts. The empty
- * prefix of its uses is `artifact-uses/{tenant}/{hash}/{day}`: one blob for each day on which the
- * file was stored or signed, which holds its type and size.
+ * folder. A file is the blob `artifacts/{tenant}/{hash}`, in the format of sealed-file.ts.
+ * Of each file there is one blob `artifact-uses/{tenant}/{hash}/{day}-{bytes}` that holds its type:
+ * of the day on which it was last stored or signed.
  *
  * Invariants:
  *  1. A use is recorded before the file is stored, and the sweep looks at the uses again after it
  *     has removed a file: a file that is used while it is swept stays.
- *  2. Before a file is removed it is copied to `artifact-due/`, so that the next sweep finishes what
- *     a killed one began.
+ *  2. Before a file is removed it is copied to `artifact-due/`, so that the next sweep finishes
+ *     what a killed one began.
  */
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Blobs } from '../blobs/blobs.ts';

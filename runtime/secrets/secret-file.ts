@@ -1,8 +1,8 @@
 /**
  * Secret files: small texts such as keys, readable by their owner only.
  *
- * Invariant: a file is there whole or not at all, and is never replaced: processes that write one at
- * once end with the same text.
+ * Invariant: a file is there whole or not at all, and is never replaced: processes that write one
+ * at once end with the same text.
  */
 import { randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
