@@ -101,10 +101,10 @@ function follow(
 ): () => void {
   return client.on('agent', (event) => {
     if (event.runId !== runId) return;
-    const { text, phase, name, to } = event.data;
+    const { text, phase, name, to, reasoning } = event.data;
     if (event.stream === 'assistant' && typeof text === 'string') onText?.(text);
     if (event.stream === 'message' && typeof text === 'string') onMessage?.(text);
-    if (event.stream === 'block' && typeof to === 'number') onBlock?.(to);
+    if (event.stream === 'block' && typeof to === 'number' && !reasoning) onBlock?.(to);
     if (event.stream === 'tool' && phase === 'start' && typeof name === 'string') onTool?.(name);
   });
 }

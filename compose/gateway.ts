@@ -100,13 +100,31 @@ function faceOf(crew: GatewayCrew, tenant: string): TenantFace {
     defaultAgentId: defaultAgent(config).id,
     mainKey: config.session.mainKey,
     models: services.catalog,
-    ...(setup ? { setup } : {}),
+    blocks: blockSettings(config),
     // People may make others at any time.
     get agents() {
       return setup?.agents.cards() ?? configured;
     },
     ...(setup ? { setup } : {}),
     ...doorHooks(services.hooks, tenant),
+  };
+}
+
+function blockSettings({ agents: { defaults } }: Config): NonNullable<TenantFace['blocks']> {
+  const { blockStreamingChunk: chunk, blockStreamingCoalesce: coalesce } = defaults;
+  return {
+    byDefault: defaults.blockStreamingDefault === 'on',
+    chunk: {
+      breakAt: defaults.blockStreamingBreak,
+      charactersMin: chunk.minChars,
+      charactersMax: chunk.maxChars,
+      prefer: chunk.breakPreference,
+    },
+    coalesce: {
+      charactersMin: coalesce.minChars,
+      charactersMax: coalesce.maxChars,
+      idleMs: coalesce.idleMs,
+    },
   };
 }
 

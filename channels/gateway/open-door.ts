@@ -120,7 +120,7 @@ const openTalk = (
   { audience, face }: Pick<Door, 'audience'> & { readonly face: TenantFace },
 ) => {
   const { system, clock, log } = options;
-  const blocks = new RunBlocks(clock);
+  const blocks = new RunBlocks(clock, face.blocks);
   const events = new RunEvents(audience, clock, blocks);
   const runs = new RunBook(system.index, tenant, clock, events);
   const base = { system, tenant, names: face, models: face.models, clock, log, runs };

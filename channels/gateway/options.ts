@@ -7,6 +7,7 @@ import type { OnCommand } from './command-desk.ts';
 import type { Payloads } from './device-book.ts';
 import type { OnMessage } from './door.ts';
 import type { Logger } from './log.ts';
+import type { BlockSettings } from './run-blocks.ts';
 import type { AgentNames } from './session-key.ts';
 import type { Whois } from './tailscale.ts';
 import type { Tenancy } from '../tenancy.ts';
@@ -18,6 +19,8 @@ export type TenantFace = AgentNames & {
   readonly models: ModelRules;
   /** for people to look at and to change; without it those methods say so */
   readonly setup?: Setup;
+  /** how answers are cut into blocks, and whether requests that do not say receive them */
+  readonly blocks?: BlockSettings;
   /** hooks of commands */
   readonly onCommand?: OnCommand;
   /** hooks of messages */

@@ -1,6 +1,6 @@
 /**
  * RunBlocks: answers as blocks, for the connections that asked for them (AL4): events of `agent`,
- * stream `block`.
+ * stream `block`. Reasoning that the reply shows comes in blocks of its own, before the text.
  *
  * Invariants:
  *  1. What was told in a block is not taken back and not told again: a model call that is made
@@ -9,24 +9,35 @@
  *  3. Nothing is held of a run that ended or that nobody asked about.
  */
 import type { Clock } from '../../runtime/index.ts';
-import { type Block, BlockChunker } from '../blocks/chunker.ts';
-import { Coalescer } from '../blocks/coalescer.ts';
+import { BlockStream, type BlockStreamOptions, type ToldBlock } from '../blocks/block-stream.ts';
 import { agentPayload } from './agent-payload.ts';
 import { type Connection, eventHead } from './connection.ts';
 import { BLOCK_RUNS_MAX } from './limits.ts';
 import type { LiveRun, RunEnd } from './run-book.ts';
 
+/** As the configuration has it. */
+export type BlockSettings = BlockStreamOptions & {
+  /** requests that do not say receive blocks */
+  readonly byDefault?: boolean;
+};
+
 export class RunBlocks {
   readonly #clock: Clock;
+  readonly #settings: BlockSettings;
   readonly #feeds = new Map<string, Feed>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, settings: BlockSettings = {}) {
     this.#clock = clock;
+    this.#settings = settings;
   }
 
-  /** From now on the connection is told the blocks of this run. */
-  want(runId: string, connection: Connection): void {
-    const feed = this.#feeds.get(runId) ?? new Feed(this.#clock);
+  get byDefault(): boolean {
+    return this.#settings.byDefault ?? false;
+  }
+
+  /** From now on the connection receives the blocks of this run; with `reasoning` also of that. */
+  want(runId: string, connection: Connection, { reasoning = false } = {}): void {
+    const feed = this.#feeds.get(runId) ?? new Feed(this.#clock, this.#settings, reasoning);
     feed.connections.add(connection);
     this.#feeds.set(runId, feed);
     const oldest = this.#feeds.keys().next();
@@ -68,17 +79,16 @@ export class RunBlocks {
 class Feed {
   readonly connections = new Set<Connection>();
   readonly #clock: Clock;
-  #chunker = new BlockChunker();
-  readonly #coalescer = new Coalescer();
+  readonly #answer: BlockStream;
+  readonly #reasoning: BlockStream | undefined;
   #call = 0;
-  /** the text of the present call that went into the chunker */
-  #fed = '';
   #index = 0;
-  #replaces = false;
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, options: BlockStreamOptions, withReasoning: boolean) {
     this.#clock = clock;
+    this.#answer = new BlockStream(options);
+    this.#reasoning = withReasoning ? new BlockStream(options) : undefined;
   }
 
   follow(live: LiveRun): void {
@@ -86,20 +96,29 @@ class Feed {
       this.textEnded(live);
       this.#call = live.call;
     }
-    this.#tell(live, this.#coalescer.add(this.#feed(live.answer.text), this.#clock.monotonicMs()));
+    const now = this.#clock.monotonicMs();
+    this.#think(live, now);
+    this.#tell(live, this.#answer.follow(live.answer.text, now));
     this.#arm(live);
   }
 
+  /** What was thought comes before what is said: its end is the first word of the answer. */
+  #think(live: LiveRun, now: number): void {
+    const { text } = live.reasoning;
+    if (!this.#reasoning || text === '') return;
+    this.#tell(live, this.#reasoning.follow(text, now), true);
+    if (live.answer.text !== '') this.#tell(live, this.#reasoning.flush(), true);
+  }
+
   textEnded(live: LiveRun): void {
-    const last = this.#chunker.end();
-    this.#tell(live, [...this.#coalescer.add(last, 0), ...this.#coalescer.end()]);
-    this.#startAnew();
+    if (this.#reasoning) this.#tell(live, this.#reasoning.end(), true);
+    this.#tell(live, this.#answer.end());
   }
 
   ended(live: LiveRun, { status, text }: RunEnd): void {
     // A reply that is silent, or not these words, has no more blocks.
     if (status === 'ok' && text === '') return;
-    if (text.startsWith(this.#fed)) this.#tell(live, this.#coalescer.add(this.#feed(text), 0));
+    if (text.startsWith(this.#answer.fed)) this.#tell(live, this.#answer.follow(text, 0));
     this.textEnded(live);
   }
 
@@ -107,55 +126,27 @@ class Feed {
     this.#cancel?.();
   }
 
-  /** The blocks that are complete by the text as it is now. */
-  #feed(text: string): readonly Block[] {
-    const { told } = this.#chunker;
-    if (!text.startsWith(this.#fed)) {
-      // A call that is made again has to come as far as it was.
-      if (this.#fed.startsWith(text)) return [];
-      if (text.slice(0, told) === this.#fed.slice(0, told)) {
-        this.#chunker.forgetRest();
-        this.#fed = text.slice(0, told);
-      } else {
-        this.#startAnew();
-        this.#replaces = true;
-      }
-    }
-    const blocks = this.#chunker.push(text.slice(this.#fed.length));
-    this.#fed = text;
-    return blocks;
-  }
-
-  #startAnew(): void {
-    this.#chunker = new BlockChunker();
-    this.#fed = '';
-  }
-
   #arm(live: LiveRun): void {
     this.#cancel?.();
     this.#cancel = undefined;
-    const { dueAt } = this.#coalescer;
-    if (dueAt === undefined) return;
-    const waitMs = Math.max(0, dueAt - this.#clock.monotonicMs());
+    const due = [this.#reasoning?.dueAt, this.#answer.dueAt].filter((at) => at !== undefined);
+    if (due.length === 0) return;
+    const waitMs = Math.max(0, Math.min(...due) - this.#clock.monotonicMs());
     this.#cancel = this.#clock.after(waitMs, () => {
-      this.#tell(live, this.#coalescer.due(this.#clock.monotonicMs()));
+      const now = this.#clock.monotonicMs();
+      if (this.#reasoning) this.#tell(live, this.#reasoning.due(now), true);
+      this.#tell(live, this.#answer.due(now));
       this.#arm(live);
     });
   }
 
-  #tell(live: LiveRun, blocks: readonly Block[]): void {
-    for (const { text, from, to } of blocks) {
-      const data = { text, from, to, call: this.#call, index: this.#index++, ...this.#replacing() };
-      const ts = this.#clock.wallMs();
-      const payload = agentPayload(live, ts, 'block', data);
+  #tell(live: LiveRun, blocks: readonly ToldBlock[], isReasoning = false): void {
+    for (const block of blocks) {
+      const kind = isReasoning ? { reasoning: true } : {};
+      const data = { ...block, call: this.#call, index: this.#index++, ...kind };
+      const payload = agentPayload(live, this.#clock.wallMs(), 'block', data);
       const head = eventHead('agent', payload);
       for (const connection of this.connections) connection.event(head);
     }
-  }
-
-  #replacing(): { replace?: true } {
-    const replaces = this.#replaces;
-    this.#replaces = false;
-    return replaces ? { replace: true } : {};
   }
 }

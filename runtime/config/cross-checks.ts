@@ -61,7 +61,18 @@ export const crossChecks: readonly Rule[] = [
   natsLoginStands,
   pinsHaveLabels,
   issuersFit,
+  blocksFit,
 ];
+
+/** No block could be as long as the least. */
+function blocksFit({ agents: { defaults } }: Config): Finding[] {
+  return (['blockStreamingChunk', 'blockStreamingCoalesce'] as const).flatMap((key) => {
+    const { minChars, maxChars } = defaults[key];
+    if (minChars <= maxChars) return [];
+    const message = `is ${minChars}, more than maxChars, which is ${maxChars}`;
+    return [{ pointer: `/agents/defaults/${key}/minChars`, message }];
+  });
+}
 
 /** An agent without labels could be opened on any worker, each with another folder. */
 function pinsHaveLabels({ runtime: { workspaces } }: Config): Finding[] {

@@ -4,7 +4,14 @@
  */
 import { type Static, type TUnsafe, Type } from '@sinclair/typebox';
 import { notYetUsed, oneOf, record, section } from './fields.ts';
-import { ceilings, limits, queueOverride, toolsOverride, verbose } from './schema-runs.ts';
+import {
+  blockStreaming,
+  ceilings,
+  limits,
+  queueOverride,
+  toolsOverride,
+  verbose,
+} from './schema-runs.ts';
 import { sandboxDefaults, sandboxOverride } from './schema-sandbox.ts';
 import { a2a, spawnDefaults, subagents } from './schema-talk.ts';
 
@@ -66,6 +73,7 @@ const defaults = section('what every agent has unless its own entry says otherwi
     default: 'off',
     description: 'how much of its work a run shows in its reply: nothing, a line per tool, results',
   }),
+  ...blockStreaming,
   reserveTokens: Type.Integer({
     minimum: 0,
     maximum: 1_000_000,

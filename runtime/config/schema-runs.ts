@@ -50,6 +50,41 @@ export const queueOverride = (otherwise: string) =>
     overflow: Type.Optional(oneOf(overflows, { description: overflowText })),
   });
 
+const characters = (minimum: number, standard: number, description: string) =>
+  Type.Integer({ minimum, maximum: 100_000, default: standard, description });
+
+/** Answers in pieces that can be sent as messages of their own; keys as OpenClaw names them. */
+export const blockStreaming = {
+  blockStreamingDefault: oneOf(['on', 'off'], {
+    default: 'off',
+    description: 'whether requests that do not say so in `blockStreaming` receive blocks',
+  }),
+  blockStreamingBreak: oneOf(['text_end', 'message_end'], {
+    default: 'text_end',
+    description:
+      'when blocks are sent: while the text is written and at its end, before tools run; or all when ' +
+      'the model has ended its message',
+  }),
+  blockStreamingChunk: section('where a block ends', {
+    minChars: characters(1, 800, 'a block has at least so many characters, but for the last'),
+    maxChars: characters(1, 1_200, 'a block ends here at the latest'),
+    breakPreference: oneOf(['paragraph', 'newline', 'sentence'], {
+      default: 'paragraph',
+      description: 'where a block of at least `minChars` ends',
+    }),
+  }),
+  blockStreamingCoalesce: section('how blocks are joined before they are sent', {
+    minChars: characters(0, 1_500, 'from here on they are sent at once'),
+    maxChars: characters(1, 4_000, 'they are not joined to more'),
+    idleMs: Type.Integer({
+      minimum: 0,
+      maximum: 60_000,
+      default: 1_000,
+      description: 'quiet after which they are sent, milliseconds; 0: nothing is joined',
+    }),
+  }),
+};
+
 const tokens = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, description: `${description}. Left out: no ceiling` }));
 const money = (description: string) =>

@@ -9,6 +9,7 @@ import type {
   QueueMode,
   RunAccepted,
   SessionReceive,
+  SessionRow,
   Verbosity,
 } from '../../../protocols/session.ts';
 import { checkModelChoice } from '../../model-choice.ts';
@@ -140,7 +141,11 @@ export const wishesOf = (
   const images = imagesOf(wishes.attachments);
   const verbose = verbosityOf(wishes.verbose);
   const { reasoning, thinking, model, queueMode } = wishes;
-  if (wishes.blockStreaming === 'on') door.blocks.want(runId, connection);
+  const { blockStreaming = door.blocks.byDefault ? 'on' : 'off' } = wishes;
+  if (blockStreaming === 'on') {
+    const row = door.system.index.get<SessionRow>('sessions', door.tenant, sessionKey);
+    door.blocks.want(runId, connection, { reasoning: reasoning ?? row?.reasoning ?? false });
+  }
   if (verbose !== undefined) door.runs.show(runId, verbose);
   return {
     ...(images.length === 0 ? {} : { images }),

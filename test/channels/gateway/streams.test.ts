@@ -300,4 +300,53 @@ describe('blocks', () => {
     await client.chat('final');
     expect(blocksOf(client).length).toBe(1);
   });
+
+  test('come by the settings of the installation, and none where a request says off', async () => {
+    const system = new FakeSessionSystem();
+    const blocks = { byDefault: true, chunk: { breakAt: 'message_end' } } as const;
+    const gateway = await openGateway(system, { blocks });
+    const client = await openClient(gateway);
+    await send(client, 'r');
+    const long = paragraph(0) + paragraph(1) + paragraph(2);
+    system.say(MAIN, long);
+    await client.chat('delta');
+    expect(blocksOf(client)).toEqual([]);
+    system.live(MAIN, toolStart);
+    await streamFrame(client, 'block');
+    system.finish(MAIN, 'Done.');
+    await client.chat('final');
+    const texts = blocksOf(client).map(({ text }) => text);
+    expect(texts.join('')).toBe(`${long}Done.`);
+    await send(client, 's', { blockStreaming: 'off' });
+    system.say(MAIN, long);
+    system.finish(MAIN, long);
+    await client.chat('final', 2);
+    expect(blocksOf(client).map(({ text }) => text)).toEqual(texts);
+  });
+
+  test('have the reasoning in front, apart, where the request wants to see it', async () => {
+    const { client, system } = await openAll();
+    const runs = [
+      { key: 'r', reasoning: true },
+      { key: 's', reasoning: false },
+    ];
+    for (const [at, { key, reasoning }] of runs.entries()) {
+      await send(client, key, { blockStreaming: 'on', reasoning });
+      system.live(MAIN, { stream: 'reasoning', call: 0, offset: 0, delta: 'I think' });
+      system.live(MAIN, { stream: 'reasoning', call: 0, offset: 7, delta: ' so.' });
+      system.say(MAIN, 'It is.');
+      system.finish(MAIN, 'It is.');
+      await client.chat('final', at + 1);
+    }
+    expect(blocksOf(client)).toMatchObject([
+      { text: 'I think so.', reasoning: true, index: 0, from: 0, to: 11 },
+      { text: 'It is.', index: 1, from: 0, to: 6 },
+      { text: 'It is.', index: 0 },
+    ]);
+    expect(blocksOf(client).map(({ reasoning = false }) => reasoning)).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
 });

@@ -1,0 +1,91 @@
+/**
+ * BlockStream: one text that grows, as blocks to tell: cut, then joined to what a channel bears.
+ * Pure: the time is given.
+ *
+ * Invariants: what was told is not told again by a text that is written again with the same words;
+ * with other words blocks begin anew, and the first of them says `replace`.
+ */
+import { type Block, BlockChunker, type BlockOptions } from './chunker.ts';
+import { Coalescer, type CoalesceOptions } from './coalescer.ts';
+
+export type BlockStreamOptions = {
+  readonly chunk?: Partial<BlockOptions>;
+  readonly coalesce?: Partial<CoalesceOptions>;
+};
+export type ToldBlock = Block & { readonly replace?: true };
+
+export class BlockStream {
+  readonly #options: BlockStreamOptions;
+  #chunker: BlockChunker;
+  readonly #coalescer: Coalescer;
+  #fed = '';
+  #replaces = false;
+
+  constructor(options: BlockStreamOptions = {}) {
+    this.#options = options;
+    this.#chunker = new BlockChunker(options.chunk);
+    this.#coalescer = new Coalescer(options.coalesce);
+  }
+
+  /** The text so far that was taken. */
+  get fed(): string {
+    return this.#fed;
+  }
+
+  /** When what is held is due; undefined: nothing is held. */
+  get dueAt(): number | undefined {
+    return this.#coalescer.dueAt;
+  }
+
+  /** The text as it is now. Returns the blocks to tell. */
+  follow(text: string, nowMs: number): readonly ToldBlock[] {
+    return this.#told(this.#coalescer.add(this.#take(text), nowMs));
+  }
+
+  due(nowMs: number): readonly ToldBlock[] {
+    return this.#told(this.#coalescer.due(nowMs));
+  }
+
+  /** All of the text so far; more of it may come. */
+  flush(): readonly ToldBlock[] {
+    const rest = this.#coalescer.add(this.#chunker.end(), 0);
+    return this.#told([...rest, ...this.#coalescer.end()]);
+  }
+
+  /** All of the text; the next begins anew. */
+  end(): readonly ToldBlock[] {
+    const last = this.flush();
+    this.#startAnew();
+    return last;
+  }
+
+  /** The blocks that are complete by the text as it is now. */
+  #take(text: string): readonly Block[] {
+    const { told } = this.#chunker;
+    if (!text.startsWith(this.#fed)) {
+      // A call that is made again has to come as far as it was.
+      if (this.#fed.startsWith(text)) return [];
+      if (text.slice(0, told) === this.#fed.slice(0, told)) {
+        this.#chunker.forgetRest();
+        this.#fed = text.slice(0, told);
+      } else {
+        this.#startAnew();
+        this.#replaces = true;
+      }
+    }
+    const blocks = this.#chunker.push(text.slice(this.#fed.length));
+    this.#fed = text;
+    return blocks;
+  }
+
+  #startAnew(): void {
+    this.#chunker = new BlockChunker(this.#options.chunk);
+    this.#fed = '';
+  }
+
+  #told(blocks: readonly Block[]): readonly ToldBlock[] {
+    if (blocks.length === 0 || !this.#replaces) return blocks;
+    this.#replaces = false;
+    return blocks.map((block, at) => (at === 0 ? { ...block, replace: true } : block));
+  }
+}
