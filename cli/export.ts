@@ -7,13 +7,16 @@ import { join, resolve } from 'node:path';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import type { TransferSummary } from '../runtime/transfer/frames.ts';
+import { artifactFiles, leftBehind } from '../compose/moving.ts';
+import { presentKeys, sealingKids, sealKeys } from '../compose/moved-keys.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { type CommonOptions, loadFrom } from './options.ts';
 import { bytes, printJson } from './output.ts';
+import { PASSPHRASE, type PassphraseOptions, passphraseOf } from './passphrase.ts';
 import { untilSignal } from './signals.ts';
 import { version } from './version.ts';
 
-export type ExportOptions = CommonOptions & { readonly force?: boolean };
+export type ExportOptions = CommonOptions & PassphraseOptions & { readonly force?: boolean };
 
 /** @throws TroupeError NOT_FOUND without data; UNAVAILABLE (LOCKED) while troupe runs; CONFLICT */
 export async function exportTo(file: string, options: ExportOptions): Promise<number> {
@@ -30,17 +33,23 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   const ports = await openEmbedded({ path });
   try {
     const { force = false } = options;
+    const { keys, leftOut } = await keysOf(config, options);
     const summary = await exportCell({
       ...ports,
       file: resolve(file),
       force,
       program: version,
       ...workspacesOf(config),
+      ...(keys ? { keys } : {}),
+      sealingKids: await sealingKids(config),
+      artifacts: () => artifactFiles(config, (line) => leftOut.push(line)),
       onProgress: progress,
       signal,
     });
-    if (options.json) printJson(summary);
+    leftOut.push(...(await leftBehind(config)));
+    if (options.json) printJson({ ...summary, keys: keys !== undefined, leftOut });
     else process.stdout.write(`${sentence(summary)}, in ${file} (${bytes(summary.bytes)})\n`);
+    for (const line of leftOut) process.stderr.write(`left out: ${line}\n`);
     process.stderr.write(
       'Once this is imported elsewhere, do not start troupe on this data folder again: there would ' +
         'be two of everything it does. Keep the folder as a backup, and the file secret.\n',
@@ -53,6 +62,21 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
   } finally {
     await ports.store.close();
   }
+}
+
+/** The keys, encrypted; without a passphrase a line for each that is left out. */
+async function keysOf(
+  config: Config,
+  options: ExportOptions,
+): Promise<{ keys?: Uint8Array; leftOut: string[] }> {
+  const present = await presentKeys(config);
+  const passphrase = await passphraseOf(options);
+  if (passphrase !== undefined && present.length > 0)
+    return { keys: await sealKeys(config, passphrase), leftOut: [] };
+  const leftOut = present.map(
+    ({ path, use }) => `the key ${path}: without it ${use}; give a passphrase (${PASSPHRASE})`,
+  );
+  return { leftOut };
 }
 
 /** Where the files of actors lie outside of the store; synced ones are blobs in it. */
@@ -74,4 +98,5 @@ export const sentence = (summary: TransferSummary): string =>
     `${several(summary.entries, 'message')} not yet taken`,
     several(summary.transcripts, 'transcript'),
     several(summary.letters, 'dead letter'),
+    several(summary.artifacts, 'artifact'),
   ].join(', ');

@@ -3,38 +3,69 @@
  * gateways are started afterwards; those that come while it is under way wait.
  */
 import { resolve } from 'node:path';
-import { natsOptions } from '../runtime/config/index.ts';
+import { openArtifacts } from '../compose/artifacts.ts';
+import { shareKeys } from '../compose/cell-keys.ts';
+import { sealingKids, takeKeys } from '../compose/moved-keys.ts';
+import { unresolved } from '../compose/moving.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { type Config, natsOptions } from '../runtime/config/index.ts';
+import type { Artifacts } from '../runtime/index.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import { progress, sentence } from './export.ts';
 import { natsNamed } from './node.ts';
 import { type CommonOptions, loadFrom } from './options.ts';
 import { printJson } from './output.ts';
+import { PASSPHRASE, type PassphraseOptions, passphraseOf } from './passphrase.ts';
 import { untilSignal } from './signals.ts';
 
-export type ImportOptions = CommonOptions & { readonly again?: boolean };
+export type ImportOptions = CommonOptions &
+  PassphraseOptions & { readonly again?: boolean; readonly keys?: boolean };
 
-/** @throws TroupeError CONFLICT when there is a cell, or an import has not ended; UNAVAILABLE */
+/**
+ * Answers 1 when something that is referred to is not there.
+ * @throws TroupeError CONFLICT when there is a cell, an import has not ended, or the data folder
+ *   has other keys; UNAUTHORIZED for another passphrase; UNAVAILABLE
+ */
 export async function importFrom(file: string, options: ImportOptions): Promise<number> {
   const { config } = await loadFrom(options);
   natsNamed(config);
   const { env, replicas } = config.nats;
-  const [{ openNatsTarget }, { importCell }] = await Promise.all([
+  const [{ openNatsTarget }, { importCell }, { References }] = await Promise.all([
     import('../runtime/transfer/nats-target.ts'),
     import('../runtime/transfer/import.ts'),
+    import('../runtime/transfer/references.ts'),
   ]);
   const signal = untilSignal();
   const nats = { ...natsOptions(config), name: 'troupe import', env, replicas };
   const target = await openNatsTarget({ ...nats, onStatus: progress, signal });
+  const references = new References();
+  let before: readonly string[] = [];
+  let files: Artifacts | undefined;
   try {
     const { again = false } = options;
-    const place = { target, env, file: resolve(file), again };
-    const summary = await importCell({ ...place, onProgress: progress, signal });
-    if (options.json) printJson(summary);
-    else process.stdout.write(`${sentence(summary)}, in ${env} now\n`);
-    process.stderr.write(
-      'Start troupe worker and troupe gateway; do not start the data folder that was exported.\n',
-    );
-    return exitCodes.ok;
+    const summary = await importCell({
+      target,
+      env,
+      file: resolve(file),
+      again,
+      onKeys: (sealed) => keysFrom(sealed, { config, file, options }),
+      artifacts: async (cell) => {
+        await shareKeys(config, { blobs: target.blobs, cell, role: 'worker' });
+        return (files = await openArtifacts(anyFile(config), { blobs: target.blobs }));
+      },
+      onFrame: (frame) => {
+        if (frame[0] === 'header') before = frame[1].sealingKids ?? [];
+        references.look(frame);
+      },
+      onProgress: progress,
+      signal,
+    });
+    const now = await sealingKids(config);
+    const missing = files
+      ? await unresolved({ artifacts: files, references, kids: { before, now } })
+      : [];
+    report({ ...summary, missing }, env, options);
+    return missing.length === 0 ? exitCodes.ok : exitCodes.failure;
   } catch (error) {
     if (!signal.aborted) throw error;
     reportFailure(error, options);
@@ -43,3 +74,55 @@ export async function importFrom(file: string, options: ImportOptions): Promise<
     await target.close();
   }
 }
+
+function report(
+  summary: Parameters<typeof sentence>[0] & { readonly missing: readonly string[] },
+  env: string,
+  { json }: ImportOptions,
+): void {
+  const { missing } = summary;
+  if (json) printJson(summary);
+  else process.stdout.write(`${sentence(summary)}, in ${env} now\n`);
+  for (const line of missing) process.stderr.write(`not resolved: ${line}\n`);
+  process.stderr.write(
+    `${missing.length === 0 ? 'Every file and key that is referred to is there.' : 'All else is imported.'} ` +
+      'Start troupe worker and troupe gateway; do not start the data folder that was exported.\n',
+  );
+}
+
+type Keys = { readonly config: Config; readonly file: string; readonly options: ImportOptions };
+
+/** Writes the exported keys into the data folder, where the first process finds them. */
+async function keysFrom(
+  sealed: Uint8Array | undefined,
+  { config, file, options }: Keys,
+): Promise<void> {
+  if (sealed === undefined || options.keys === false) return;
+  const passphrase = await passphraseOf(options);
+  if (passphrase === undefined)
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${file} holds the keys of the installation: give their passphrase (${PASSPHRASE}), or ` +
+        'leave them with --no-keys',
+    );
+  try {
+    const taken = await takeKeys(config, sealed, passphrase);
+    progress(`keys in ${config.home}: ${taken.join(', ')}`);
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'UNAUTHORIZED') throw error;
+    throw new TroupeError('UNAUTHORIZED', `the passphrase does not open the keys in ${file}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What was stored once is stored again, whatever this configuration accepts. */
+const anyFile = (config: Config): Config => {
+  const artifacts = { ...config.a2a.artifacts, mimeTypes: ANY_TYPE, bytesMax: 2 ** 52 };
+  return { ...config, a2a: { ...config.a2a, artifacts } };
+};
+/** Top-level types of IANA, and the old way to name one's own. */
+const ANY_TYPE =
+  'application audio chemical font image message model multipart text video x-conference'
+    .split(' ')
+    .map((type) => `${type}/*`);

@@ -115,7 +115,7 @@ async function bytesOf(path: string, aside: string, tenant: string): Promise<num
 }
 
 /** Files of all tenants, or of one; those that go meanwhile are left out. */
-async function* filesOf(path: string, aside: string, only?: string): AsyncGenerator<Found> {
+export async function* filesOf(path: string, aside: string, only?: string): AsyncGenerator<Found> {
   for (const tenant of only === undefined ? await foldersIn(path) : [only]) {
     if (join(path, tenant) === aside) continue;
     for (const first of await foldersIn(join(path, tenant)))

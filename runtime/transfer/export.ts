@@ -1,7 +1,8 @@
 /**
  * Export: everything of an embedded store that another log must have to go on from there (RT10), as
  * one file: per shard the fold and the mail that has no turn yet; transcripts, dead letters and
- * what was done about them; blobs. Journals stay behind: the fold is what they come to.
+ * what was done about them; blobs; files of artifacts, and keys if they are given. Journals stay
+ * behind: the fold is what they come to.
  *
  * The store is used by nobody else meanwhile (the folder's lock), and is not changed.
  */
@@ -44,11 +45,23 @@ export type ExportOptions = {
   readonly force?: boolean;
   /** version of this program */
   readonly program: string;
+  /** keys of the installation, encrypted; left out: the file has none */
+  readonly keys?: Uint8Array;
+  /** ids of the keys that payloads could be sealed to; default none */
+  readonly sealingKids?: readonly string[];
+  /** files that are kept outside of the store, one at a time; left out: none */
+  readonly artifacts?: () => AsyncIterable<ArtifactFile>;
   /** folder of `folderWorkspaces`; left out: actors have no files outside of the blobs */
   readonly workspaces?: string;
   /** ends it with CANCELLED; no file is left */
   readonly signal?: AbortSignal;
   readonly onProgress?: (what: string) => void;
+};
+
+export type ArtifactFile = {
+  readonly tenant: string;
+  readonly contentType: string;
+  readonly contents: Uint8Array;
 };
 
 type Source = ExportOptions & {
@@ -79,7 +92,7 @@ export async function exportCell(options: ExportOptions): Promise<TransferSummar
   return { cell: header.cell, ...counter.counts, ...written };
 }
 
-async function headerOf({ store, env, program }: Source): Promise<ExportHeader> {
+async function headerOf({ store, env, program, sealingKids = [] }: Source): Promise<ExportHeader> {
   const record = await store.log.readLast(cellSubject(env));
   if (!record)
     throw new TroupeError(
@@ -88,7 +101,8 @@ async function headerOf({ store, env, program }: Source): Promise<ExportHeader> 
     );
   const { shards, createdAt } = decode<{ shards: number; createdAt: number }>(record.bytes);
   const { cell } = store;
-  return { format: FORMAT, cell, env, shards, createdAt, exportedAt: Date.now(), program };
+  const exportedAt = Date.now();
+  return { format: FORMAT, cell, env, shards, createdAt, exportedAt, program, sealingKids };
 }
 
 /** Nothing is left behind in silence. @throws TroupeError INTERNAL */
@@ -121,6 +135,7 @@ async function* allFrames(
     }
   };
   yield ['header', header];
+  if (source.keys) yield ['keys', source.keys];
   for (let shard = 0; shard < header.shards; shard++) {
     source.onProgress?.(`shard ${shard + 1} of ${header.shards}`);
     yield* counted(shardFrames(source, shard));
@@ -130,6 +145,7 @@ async function* allFrames(
   yield* counted(transcriptFrames(source));
   source.onProgress?.('files');
   yield* counted(blobFrames(source));
+  yield* counted(artifactFrames(source));
   yield ['end', counter.counts];
 }
 
@@ -203,6 +219,12 @@ async function* blobFrames({ blobs, files, store, onProgress }: Source): AsyncGe
     yield ['blob', name, bytes];
   }
   if (files) yield* files.frames(store.cell, (line) => onProgress?.(line));
+}
+
+async function* artifactFrames({ artifacts }: Source): AsyncGenerator<Frame> {
+  if (!artifacts) return;
+  for await (const { tenant, contentType, contents } of artifacts())
+    yield ['artifact', tenant, contentType, contents];
 }
 
 /** The entries of a subject from a position on, some at a time. */

@@ -1,9 +1,9 @@
 /**
  * Frames: what an export holds, in the order in which it is written and read:
  *
- *   header
+ *   header      keys, if there is a passphrase
  *   per shard   shard · mail … · rows …
- *   letters …   audits …   transcript …   blob …
+ *   letters …   audits …   transcript …   blob …   artifact …
  *   end
  *
  * Each is one msgpack array that begins with its name. Lists are cut into pages, so no frame is
@@ -12,8 +12,8 @@
 import type { Lane } from '../../protocols/statechart.ts';
 import type { Position } from '../log/log.ts';
 
-/** 2: dead letters of several domains. */
-export const FORMAT = 2;
+/** 2: dead letters of several domains. 3: keys, files of artifacts. */
+export const FORMAT = 3;
 /** A page of entries or rows is closed when it has so many bytes. */
 export const PAGE_BYTES = 128 * 1024;
 
@@ -27,6 +27,8 @@ export type ExportHeader = {
   /** when the cell was made, and when this file was: epoch milliseconds */
   readonly createdAt: number;
   readonly exportedAt: number;
+  /** ids of the keys that payloads could be sealed to; absent in format 1 and 2 */
+  readonly sealingKids?: readonly string[];
   /** version of the program that wrote the file */
   readonly program: string;
 };
@@ -48,6 +50,10 @@ export type Frame =
   /** the next entries of an actor's transcript */
   | readonly ['transcript', actor: string, readonly Uint8Array[]]
   | readonly ['blob', name: string, Uint8Array]
+  /** keys of the installation, encrypted with a passphrase (runtime/secrets/passphrase.ts) */
+  | readonly ['keys', sealed: Uint8Array]
+  /** a file of a tenant, in clear */
+  | readonly ['artifact', tenant: string, contentType: string, contents: Uint8Array]
   | readonly ['end', TransferCounts];
 
 /** What was carried over. */
@@ -60,6 +66,8 @@ export type TransferCounts = {
   readonly transcripts: number;
   readonly letters: number;
   readonly blobs: number;
+  /** files of artifacts; in format 1 and 2 there are none */
+  readonly artifacts: number;
 };
 
 export type TransferSummary = TransferCounts & {
@@ -72,7 +80,7 @@ export type TransferSummary = TransferCounts & {
 
 /** Counts what goes by, on both sides alike. */
 export class Counter {
-  #counts = { actors: 0, entries: 0, transcripts: 0, letters: 0, blobs: 0 };
+  #counts = { actors: 0, entries: 0, transcripts: 0, letters: 0, blobs: 0, artifacts: 0 };
   #shards = 0;
   #transcript: string | undefined;
 
@@ -98,7 +106,11 @@ export class Counter {
       case 'blob':
         counts.blobs++;
         return;
+      case 'artifact':
+        counts.artifacts++;
+        return;
       case 'header':
+      case 'keys':
       case 'audits':
       case 'end':
     }

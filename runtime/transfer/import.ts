@@ -12,6 +12,7 @@ import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, deadLetterSubject, transcriptSubject } from '../../protocols/subjects.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import { auditSubject } from '../dead-letters.ts';
+import type { Artifacts } from '../artifacts/artifacts.ts';
 import type { Log, Position } from '../log/log.ts';
 import { DEAD_LETTER_DOMAIN } from '../shard/relay.ts';
 import { Appender, patiently } from './appender.ts';
@@ -43,6 +44,18 @@ export type ImportOptions = {
   readonly file: string;
   /** begin anew where an import was interrupted; default false */
   readonly again?: boolean;
+  /**
+   * Called once, when the file is found whole and before anything is written: with the encrypted
+   * keys, if it has some. What it throws ends the import.
+   */
+  readonly onKeys?: (keys: Uint8Array | undefined) => Promise<void>;
+  /**
+   * Where files of artifacts are stored; called once, at the first file or before the cell opens.
+   * Needed when the export has files.
+   */
+  readonly artifacts?: (cell: string) => Promise<Pick<Artifacts, 'put'>>;
+  /** sees every frame as it was exported */
+  readonly onFrame?: (frame: Frame) => void;
   readonly onProgress?: (what: string) => void;
   /** ends it with CANCELLED; the cell stays closed */
   readonly signal?: AbortSignal;
@@ -65,18 +78,25 @@ type Importing = {
  * error the cell stays closed: `again` begins anew
  */
 export async function importCell(options: ImportOptions): Promise<TransferSummary> {
-  const { target, env, file, onProgress, signal } = options;
+  const { file, onProgress, signal } = options;
   onProgress?.(`checking ${file}`);
   const { header, bytes, sha256 } = await checkExportFile(file);
   const { cell, shards, createdAt } = header;
+  await options.onKeys?.(await keysIn(file));
   const record = await claim(options, header);
-  const counts = await new CellImport(target, env, header, onProgress).run(
-    readExportFile(file),
-    signal,
-  );
+  const counts = await new CellImport(options, header).run(readExportFile(file), signal);
   // Another import that began anew meanwhile has written its record, so this one is refused.
   await record.append(encode({ cell, shards, createdAt }));
   return { cell, ...counts, bytes, sha256 };
+}
+
+/** They come right behind the header. */
+async function keysIn(file: string): Promise<Uint8Array | undefined> {
+  for await (const frame of readExportFile(file)) {
+    if (frame[0] === 'keys') return frame[1];
+    if (frame[0] !== 'header') return undefined;
+  }
+  return undefined;
 }
 
 /** Writes the record that keeps everybody out; answers who writes the one that lets them in. */
@@ -117,10 +137,10 @@ function refuseCell(env: string, found: Partial<Importing>, again: boolean): voi
 
 /** Everything between the two records of the cell. */
 class CellImport {
+  readonly #o: ImportOptions;
   readonly #target: ImportTarget;
   readonly #env: string;
   readonly #header: ExportHeader;
-  readonly #onProgress: ((what: string) => void) | undefined;
   /** by domain */
   readonly #letters = new Map<string, Appender>();
   readonly #audits: Appender;
@@ -128,18 +148,15 @@ class CellImport {
   /** dead letters by domain and old position, which audits name */
   readonly #places = new Map<string, Position>();
   #shard: ShardImport | undefined;
+  #artifacts: Promise<Pick<Artifacts, 'put'>> | undefined;
 
-  constructor(
-    target: ImportTarget,
-    env: string,
-    header: ExportHeader,
-    onProgress: ((what: string) => void) | undefined,
-  ) {
+  constructor(options: ImportOptions, header: ExportHeader) {
+    const { target, env } = options;
     const { log } = target;
+    this.#o = options;
     this.#target = target;
     this.#env = env;
     this.#header = header;
-    this.#onProgress = onProgress;
     this.#audits = new Appender(log, auditSubject(env));
     this.#transcripts = new TranscriptImport(log, (actor) => transcriptSubject(env, actor));
   }
@@ -152,6 +169,7 @@ class CellImport {
         if (signal?.aborted)
           throw new TroupeError('CANCELLED', 'the import was ended: give --again to begin anew');
         counter.count(frame);
+        this.#o.onFrame?.(frame);
         if (frame[0] !== end?.[0] || frame[0] === 'shard') this.#tell(frame);
         await this.#take(frame);
         end = frame;
@@ -161,8 +179,9 @@ class CellImport {
       await this.#transcripts.settled();
     }
     this.#transcripts.throwFailure();
+    await this.#files();
     const { counts } = counter;
-    if (end?.[0] !== 'end' || JSON.stringify(end[1]) !== JSON.stringify(counts))
+    if (end?.[0] !== 'end' || !isSame(end[1], counts))
       throw new TroupeError('INTERNAL', 'the export does not hold what it says at its end');
     return counts;
   }
@@ -185,10 +204,25 @@ class CellImport {
       case 'audits':
         for (const bytes of frame[1]) await this.#audits.append(moveAudit(bytes, this.#places));
         return;
+      case 'artifact':
+        return this.#takeArtifact(frame[1], frame[2], frame[3]);
       case 'end':
         return this.#endShard();
       case 'header':
+      case 'keys':
     }
+  }
+
+  async #takeArtifact(tenant: string, contentType: string, contents: Uint8Array): Promise<void> {
+    const artifacts = await this.#files();
+    if (!artifacts)
+      throw new TroupeError('INTERNAL', 'the export holds files, and there is no place for them');
+    await patiently(() => artifacts.put(tenant, contents, { contentType }));
+  }
+
+  async #files(): Promise<Pick<Artifacts, 'put'> | undefined> {
+    this.#artifacts ??= this.#o.artifacts?.(this.#header.cell);
+    return this.#artifacts;
   }
 
   async #takeLetters(
@@ -204,10 +238,10 @@ class CellImport {
 
   #tell(frame: Frame): void {
     const { shards } = this.#header;
-    if (frame[0] === 'shard') this.#onProgress?.(`shard ${frame[1] + 1} of ${shards}`);
-    else if (frame[0] === 'letters') this.#onProgress?.('dead letters');
-    else if (frame[0] === 'transcript') this.#onProgress?.('transcripts');
-    else if (frame[0] === 'blob') this.#onProgress?.('files');
+    if (frame[0] === 'shard') this.#o.onProgress?.(`shard ${frame[1] + 1} of ${shards}`);
+    else if (frame[0] === 'letters') this.#o.onProgress?.('dead letters');
+    else if (frame[0] === 'transcript') this.#o.onProgress?.('transcripts');
+    else if (frame[0] === 'blob' || frame[0] === 'artifact') this.#o.onProgress?.('files');
   }
 
   async #begin(shard: number, scalars: Uint8Array): Promise<void> {
@@ -221,3 +255,9 @@ class CellImport {
     this.#shard = undefined;
   }
 }
+
+/** An older export does not count what it cannot hold. */
+const isSame = (said: Partial<TransferCounts>, counts: TransferCounts): boolean =>
+  Object.entries(counts).every(
+    ([name, count]) => count === (said[name as keyof TransferCounts] ?? 0),
+  );

@@ -22,7 +22,15 @@ const header: ExportHeader = {
   exportedAt: 2,
   program: 'test',
 };
-const counts = { shards: 2, actors: 0, entries: 0, transcripts: 0, letters: 0, blobs: 0 };
+const counts = {
+  shards: 2,
+  actors: 0,
+  entries: 0,
+  transcripts: 0,
+  letters: 0,
+  blobs: 0,
+  artifacts: 0,
+};
 const end: Frame = ['end', counts];
 const blob = (name: string, bytes: Uint8Array): Frame => ['blob', name, bytes];
 
@@ -80,7 +88,7 @@ describe('a file of an export', () => {
       path,
       all(['header', { ...header, format: FORMAT + 1, program: '9.9' }], end),
     );
-    await expect(checkExportFile(path)).rejects.toThrow(/format 3, written by troupe 9\.9/);
+    await expect(checkExportFile(path)).rejects.toThrow(/format 4, written by troupe 9\.9/);
   });
 
   it('is refused when it has no end, and is some other file', async () => {

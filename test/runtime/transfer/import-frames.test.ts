@@ -10,7 +10,7 @@ import { Fold } from '../../../runtime/shard/fold.ts';
 import { loadShard } from '../../../runtime/shard/load.ts';
 import { MemoryState } from '../../../runtime/state/memory.ts';
 import { writeExportFile } from '../../../runtime/transfer/export-file.ts';
-import { FORMAT, type Frame } from '../../../runtime/transfer/frames.ts';
+import { FORMAT, type Frame, type TransferCounts } from '../../../runtime/transfer/frames.ts';
 import { importCell } from '../../../runtime/transfer/import.ts';
 import { scratch } from './carried.ts';
 import { MemoryPlace } from './places.ts';
@@ -35,7 +35,7 @@ it('takes a file of the first format, whose letters and audits name no domain', 
       ],
     ],
     ['audits', [encode(drop)]],
-    ['end', counts],
+    ['end', counts as TransferCounts],
   ];
   await writeExportFile(file, all(frames));
   const { target, env } = new MemoryPlace();
@@ -55,7 +55,15 @@ it('keeps how often an input killed a process, under the position that it has no
   const file = join(await scratch(), 'file');
   const at = { format: FORMAT, env: 'local', createdAt: 1, exportedAt: 1, program: 'test' };
   const mail = (position: number) => [position, 1, Buffer.from(`${position}`)] as const;
-  const counts = { shards: 1, actors: 0, entries: 3, transcripts: 0, letters: 0, blobs: 0 };
+  const counts = {
+    shards: 1,
+    actors: 0,
+    entries: 3,
+    transcripts: 0,
+    letters: 0,
+    blobs: 0,
+    artifacts: 0,
+  };
   const frames: Frame[] = [
     ['header', { ...at, cell: 'c', shards: 1 }],
     ['shard', 0, encode({ ...scalars, mailFloor: 5, tries })],

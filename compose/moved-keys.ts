@@ -1,0 +1,102 @@
+/**
+ * The keys of an installation as an export carries them: encrypted with a passphrase, because who
+ * has them can open sealed payloads and sign as this installation.
+ */
+import {
+  issuerKeyFile,
+  jwksIn,
+  sealingKeyFile,
+  signingKeyFile,
+} from '../channels/edge/identity/key-file.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { sealingJwk, sealingKidOf } from '../protocols/sealed.ts';
+import { urlKeyFile } from '../runtime/artifacts/signing-key.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { openWithPassphrase, sealWithPassphrase } from '../runtime/secrets/passphrase.ts';
+import { readSecretFile, writeSecretFile } from '../runtime/secrets/secret-file.ts';
+import { artifactsFolder } from './artifacts.ts';
+
+export type MovedKey = {
+  readonly name: string;
+  readonly path: string;
+  /** what is not possible without it */
+  readonly use: string;
+};
+
+const CONTEXT = 'troupe export: keys of an installation';
+
+export const movedKeys = (config: Config): readonly MovedKey[] => [
+  {
+    name: 'sealing',
+    path: sealingFile(config),
+    use: 'sealed payloads that are stored cannot be opened, and clients have to seal to another key',
+  },
+  {
+    name: 'signing',
+    path: config.a2a.signingKeyFile ?? signingKeyFile(config.home),
+    use: 'agents outside have to be given another public key',
+  },
+  {
+    name: 'issuer',
+    path: issuerKeyFile(config.home),
+    use: 'tokens that troupe token made are refused',
+  },
+  {
+    name: 'urls',
+    path: urlKeyFile(artifactsFolder(config)),
+    use: 'signed URLs of files that were given out are refused',
+  },
+];
+
+const sealingFile = ({ home, a2a }: Config): string => a2a.sealingKeyFile ?? sealingKeyFile(home);
+
+/** Those that the installation has. */
+export async function presentKeys(config: Config): Promise<readonly MovedKey[]> {
+  const found = await Promise.all(
+    movedKeys(config).map(async (key) => ((await readSecretFile(key.path)) ? [key] : [])),
+  );
+  return found.flat();
+}
+
+/** @throws TroupeError INVALID_ARGUMENT when the passphrase is too short */
+export async function sealKeys(config: Config, passphrase: string): Promise<Uint8Array> {
+  const texts: Record<string, string> = {};
+  for (const { name, path } of movedKeys(config)) {
+    const text = await readSecretFile(path);
+    if (text) texts[name] = text.trim();
+  }
+  return sealWithPassphrase(Buffer.from(JSON.stringify(texts)), passphrase, CONTEXT);
+}
+
+/**
+ * Writes exported keys to where this configuration has them; answers which.
+ * @throws TroupeError UNAUTHORIZED for another passphrase; CONFLICT when there is another key:
+ *   nothing is written then
+ */
+export async function takeKeys(
+  config: Config,
+  sealed: Uint8Array,
+  passphrase: string,
+): Promise<readonly string[]> {
+  const opened = await openWithPassphrase(sealed, passphrase, CONTEXT);
+  const texts = JSON.parse(opened.toString()) as Readonly<Record<string, string>>;
+  const keys = movedKeys(config).filter(({ name }) => Object.hasOwn(texts, name));
+  for (const { name, path } of keys) {
+    const own = await readSecretFile(path);
+    if (own === undefined || own.trim() === texts[name]) continue;
+    throw new TroupeError(
+      'CONFLICT',
+      `${path} is another key than the exported one: import with an empty data folder (--data)`,
+    );
+  }
+  for (const { name, path } of keys) await writeSecretFile(path, texts[name]!);
+  return keys.map(({ name }) => name);
+}
+
+/** Ids of the keys that payloads may be sealed to here. */
+export async function sealingKids(config: Config): Promise<readonly string[]> {
+  const path = sealingFile(config);
+  const text = await readSecretFile(path);
+  if (text === undefined) return [];
+  return jwksIn(text, path).map((jwk) => sealingKidOf(sealingJwk(jwk)));
+}

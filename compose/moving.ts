@@ -1,0 +1,95 @@
+/**
+ * Moving an installation: what `troupe export` takes beside the store, what it leaves behind, and
+ * what `troupe import` proves afterwards.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { errorData, TroupeError } from '../protocols/errors.ts';
+import { checkContents } from '../runtime/artifacts/checks.ts';
+import { fileOf, filesOf } from '../runtime/artifacts/folder-room.ts';
+import { sealingKey, unseal } from '../runtime/artifacts/sealed-file.ts';
+import { configFileName, type Config, tokenFile } from '../runtime/config/index.ts';
+import type { Artifacts } from '../runtime/index.ts';
+import type { ArtifactFile } from '../runtime/transfer/export.ts';
+import type { References } from '../runtime/transfer/references.ts';
+import { artifactsFolder } from './artifacts.ts';
+
+/**
+ * The files of a folder of artifacts, one at a time; those in an S3 bucket stay there.
+ * @param leftOut gets one line for each file that cannot be read
+ */
+export async function* artifactFiles(
+  config: Config,
+  leftOut: (line: string) => void,
+): AsyncGenerator<ArtifactFile> {
+  const { s3, encryptionKey } = config.a2a.artifacts;
+  if (s3) return;
+  const path = artifactsFolder(config);
+  const key = encryptionKey && sealingKey(encryptionKey.reveal());
+  if (!(await namesIn(path)).length) return;
+  for await (const { tenant, hash } of filesOf(path, join(path, 'incoming'))) {
+    try {
+      const opened = unseal(hash, await readFile(fileOf(path, tenant, hash)), key);
+      await checkContents(hash, opened.contents);
+      const { contentType } = opened.artifact;
+      yield { tenant, contentType, contents: opened.contents };
+    } catch (error) {
+      leftOut(`file ${hash} of the tenant ${tenant}: ${errorData(error).message}`);
+    }
+  }
+}
+
+/** What of the data folder is in no export, a line each, and why. */
+export async function leftBehind({ home, a2a }: Config): Promise<readonly string[]> {
+  const names = await namesIn(home);
+  const known = names.flatMap((name) => {
+    if (CARRIED.has(name)) return [];
+    const why = REASONS.get(name) ?? 'is not part of an export';
+    return [`${join(home, name)}: ${why}`];
+  });
+  const { s3 } = a2a.artifacts;
+  return s3
+    ? [...known, `files in the bucket ${s3.bucket}: stay there; configure the same bucket`]
+    : known;
+}
+
+const CARRIED = new Set(['store', 'workspaces', 'artifacts', 'a2a']);
+const REASONS: ReadonlyMap<string, string> = new Map([
+  [basename(tokenFile('')), "the gateway's token: the cluster has its own"],
+  [configFileName, 'the configuration, with model keys: copy what the cluster should have'],
+  ['device.json', 'the identity of this machine as a device: each machine has its own'],
+  ['skills', 'skills for all agents: copy the folder to each machine'],
+  ['hooks', 'hooks: copy the folder to each machine'],
+  ['cluster-cache', 'a copy of rows that is made anew'],
+]);
+
+/** Names in a folder; none where there is no folder. */
+const namesIn = async (path: string): Promise<readonly string[]> => {
+  const names = await readdir(path).catch(() => []);
+  return names.filter((name) => !name.startsWith('.')).sort();
+};
+
+export type Proof = {
+  readonly artifacts: Pick<Artifacts, 'sign'>;
+  readonly references: References;
+  /** ids of the sealing keys that the exported installation had, and those that are here */
+  readonly kids: { readonly before: readonly string[]; readonly now: readonly string[] };
+};
+
+/** What is referred to and is not there, a line each. @throws TroupeError UNAVAILABLE */
+export async function unresolved({ artifacts, references, kids }: Proof): Promise<string[]> {
+  const lines: string[] = [];
+  for (const reference of [...references.artifacts].sort()) {
+    const [tenant = '', hash = ''] = reference.split('/');
+    try {
+      await artifacts.sign(tenant, hash);
+    } catch (error) {
+      if (!(error instanceof TroupeError) || error.code !== 'NOT_FOUND') throw error;
+      lines.push(`file ${hash} of the tenant ${tenant} is not there`);
+    }
+  }
+  for (const kid of kids.before)
+    if (references.keys.has(kid) && !kids.now.includes(kid))
+      lines.push(`payloads are sealed to the key ${kid}, which is not here`);
+  return lines;
+}
