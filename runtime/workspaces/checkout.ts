@@ -22,6 +22,7 @@ import {
 import { join } from 'node:path';
 import type { SavedEntry, SavedFile } from './manifest.ts';
 import { inParallel } from './parallel.ts';
+import { isAbsent } from './peek.ts';
 import { chunksOf, readTree, type Tree, type TreeEntry } from './tree.ts';
 import { hashIn, hashOf } from './versions.ts';
 import type { WorkspaceLimits } from './workspaces.ts';
@@ -83,7 +84,9 @@ export async function removeTree(path: string | Buffer): Promise<void> {
     try {
       return await rm(path, { recursive: true, force: true });
     } catch (error) {
-      if (!(await lstat(path)).isDirectory()) throw error; // chmod would change what a link leads to
+      const found = await lstat(path).catch(unlessGone);
+      if (!found) return;
+      if (!found.isDirectory()) throw error; // chmod would change what a link leads to
       const moved = await makeRemovable(Buffer.from(path));
       if (isSecond && moved === 0) throw error;
     }
@@ -95,7 +98,8 @@ const DEEP_BYTES = 2_048;
 
 /**
  * Makes folders writable, and moves those that lie too deep right below the root: their paths are
- * shorter then, for the next try. Answers how many were moved.
+ * shorter then, for the next try. Answers how many were moved. Meanwhile folders may vanish: a call
+ * of `rm` that failed still removes some.
  */
 async function makeRemovable(root: Buffer): Promise<number> {
   let moved = 0;
@@ -104,17 +108,21 @@ async function makeRemovable(root: Buffer): Promise<number> {
     for (const found of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
       if (!found.isDirectory()) continue;
       const place = within(folder, found.name);
-      if (place.length - root.length <= DEEP_BYTES) {
-        await enter(place);
-        continue;
-      }
-      await chmod(place, 0o700);
-      await rename(place, within(root, Buffer.from(`moved-${randomUUID()}`)));
-      moved++;
+      const isDeep = place.length - root.length > DEEP_BYTES;
+      await (isDeep ? moveUp(place) : enter(place)).catch(unlessGone);
     }
   };
-  await enter(root);
+  const moveUp = async (place: Buffer): Promise<void> => {
+    await chmod(place, 0o700);
+    await rename(place, within(root, Buffer.from(`moved-${randomUUID()}`)));
+    moved++;
+  };
+  await enter(root).catch(unlessGone);
   return moved;
+}
+
+function unlessGone(error: unknown): void {
+  if (!isAbsent(error)) throw error;
 }
 
 const within = (folder: Buffer, name: Buffer): Buffer =>

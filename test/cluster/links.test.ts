@@ -121,6 +121,13 @@ describe.skipIf(missing)(`links of sandboxed commands in a cluster${leftOut}`, (
     expect(await exec('ann', 'ls -1')).toContain('e\nkept\nmade\none\ntwo\nv');
   }, 60_000);
 
+  it('bug: a path longer than Linux accepts closed the workspace to its worker', async () => {
+    const step = "import os; os.mkdir('d' * 200); os.chdir('d' * 200)";
+    const left = await exec('ann', `python3 -c "for n in range(60): exec(\\"${step}\\")"`);
+    expect(left).toContain('The workspace was not saved');
+    expect(await exec('ann', 'cat kept')).toContain('kept');
+  }, 60_000);
+
   it('no tool outside of the sandbox reads or writes behind a saved link', async () => {
     await exec(
       'ann',

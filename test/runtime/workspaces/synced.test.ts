@@ -1,6 +1,5 @@
 /** Workspaces that are synced through Blobs: the fence, the sweep, and what is copied. */
-import { spawnSync } from 'node:child_process';
-import { chmod, chown, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
@@ -106,36 +105,6 @@ it('an opener that was overtaken can not save, and what the other saved stands',
   await Promise.all([first.close(), second.close()]);
   expect(await found(one, a)).toEqual(await found(worker(), a));
   expect(await found(one, a)).toEqual({ note: `644 ${Buffer.from('second').toString('base64')}` });
-});
-
-it('bug: a path longer than the kernel takes made the workspace impossible to open', async () => {
-  const one = worker();
-  await change(one, a, note('saved'));
-  const workspace = await one.open(a, patient);
-  // what a command can do that goes down step by step
-  const step = 'd'.repeat(200);
-  const deep = `for n in $(seq 60); do mkdir ${step} e && chmod 555 e && cd ${step}; done; touch f`;
-  expect(spawnSync('sh', ['-c', deep], { cwd: workspace.path }).status).toBe(0);
-  await expect(workspace.save()).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
-  await workspace.close();
-  expect(Object.keys(await found(one, a))).toEqual(['note']);
-});
-
-it('bug: a command that closed its workspace folder lost all its files', async () => {
-  const isRoot = process.getuid?.() === 0;
-  const nobody = 65_534;
-  if (isRoot) await chown(folder, nobody, nobody);
-  if (isRoot) process.seteuid?.(nobody); // no mode holds root back
-  try {
-    const version = await change(worker(), a, async (path) => {
-      await note('saved')(path);
-      await chmod(path, 0o000);
-    });
-    expect(version).toBe(1);
-    expect(Object.keys(await found(worker(), a))).toEqual(['note']);
-  } finally {
-    if (isRoot) process.seteuid?.(0);
-  }
 });
 
 it('of two that save the same bytes at once exactly one has the version', async () => {
