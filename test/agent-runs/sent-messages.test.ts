@@ -107,6 +107,12 @@ it('a message is there when it is sent, once for each client, and the reply does
   expect(told(client, 'live')).toEqual(['Hello Ann!', 'Done.']);
   expect(told(late, 'live')).toEqual(['Done.']);
   expect(await history(late, 'live')).toEqual(['Hello Ann!', 'Done.']);
+  const followed = () =>
+    client.events('session.message').map(({ payload: { message } }) => message);
+  await client.frame(
+    ({ event, payload }) => event === 'session.message' && textOf(payload.message) === 'Done.',
+  );
+  expect(followed().filter((message) => textOf(message) === 'Hello Ann!')).toHaveLength(1);
 });
 
 it('without an answer, and with an answer that failed, the message stays and nothing is added', {
@@ -126,6 +132,19 @@ it('without an answer, and with an answer that failed, the message stays and not
   expect(end).toMatchObject({ state: 'error', errorMessage: expect.stringMatching(/./) });
   expect(textOf(end.message)).not.toContain('Hello Bob!');
   expect(await history(client, 'failed')).toEqual(['Hello Bob!']);
+});
+
+it('a message of a run that is stopped stays, and the end does not repeat it', {
+  ...DEADLINE,
+}, async () => {
+  const { server, client } = await open();
+  server.script(sends('Hello Ann!'), { kind: 'silent' });
+  await send(client, 'stopped');
+  await sent(client, 'stopped', 'Hello Ann!');
+  await client.call('chat.abort', { sessionKey: keyOf('stopped'), runId: 'stopped' });
+  const end = await endOf(client, 'stopped');
+  expect([end.state, textOf(end.message)]).toEqual(['aborted', '']);
+  expect(await history(client, 'stopped')).toEqual(['Hello Ann!']);
 });
 
 it('25 messages of one run are all there, each once, whatever marks tell them apart', {

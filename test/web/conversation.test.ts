@@ -66,6 +66,21 @@ describe('a conversation', () => {
     expect(now.outbox).toEqual([]);
   });
 
+  test('shows a message that a run sends once, at its place, before the answer', () => {
+    let now = withSent(emptyConversation, sent('a', 'hi'));
+    now = withAgentEvent(now, { runId: 'a', stream: 'lifecycle', data: { phase: 'start' } });
+    now = withChatEvent(now, final('a:message:4', 'one moment'));
+    expect(shown(now).filter((line) => line.includes('one moment'))).toHaveLength(1);
+    expect(activeRun(now)?.runId).toBe('a');
+    const committed = [user('a', 'hi'), answer('a:message:4', 'one moment')];
+    now = withHistory(now, history(committed, { inFlightRun: { runId: 'a', text: '' } }));
+    expect(shown(now)).toEqual(['user hi', 'assistant one moment', 'live ']);
+    now = withChatEvent(now, final('a', 'done'));
+    expect(shown(now)).toEqual(['user hi', 'assistant one moment', 'live done']);
+    now = withHistory(now, history([...committed, answer('a', 'done')]));
+    expect(shown(now)).toEqual(['user hi', 'assistant one moment', 'assistant done']);
+  });
+
   test('keeps an answer that ended while an older history was on its way', () => {
     let now = withSent(emptyConversation, sent('a', 'hi'));
     now = withChatEvent(now, final('a', 'hello'));
