@@ -23,9 +23,15 @@ export type OpenArtifactsOptions = {
   readonly blobs?: Blobs;
 };
 
-/** Whether processes of a cluster keep files in the cell: nothing else is configured. */
-export const keepsFilesInCell = ({ a2a: { artifacts } }: Pick<Config, 'a2a'>): boolean =>
-  artifacts.s3 === undefined && artifacts.path === undefined;
+/**
+ * Whether processes of a cluster keep files in the cell: nothing else is configured. A process with
+ * a place stores files in that place, which the cell's servers need not be in.
+ */
+export const keepsFilesInCell = ({ a2a }: Pick<Config, 'a2a'>): boolean => {
+  const { s3, path, locality } = a2a.artifacts;
+  const elsewhere = a2a.locality !== undefined && locality === undefined;
+  return s3 === undefined && path === undefined && !elsewhere;
+};
 
 /** The key that files in a cell are encrypted with, unless the configuration has one. */
 export const filesKeyFile = (home: string): string => join(home, 'a2a', 'files.key');

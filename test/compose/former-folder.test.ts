@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openArtifacts } from '../../compose/artifacts.ts';
+import { keepsFilesInCell, openArtifacts } from '../../compose/artifacts.ts';
 import { MemoryBlobs } from '../../runtime/blobs/memory.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
@@ -25,4 +25,16 @@ it('reads and signs files of the folder, and moves them to the cell', async () =
   await cell.sign('acme', signed.hash);
   expect(await blobs.list('artifacts/')).toHaveLength(2);
   await expect(cell.get('acme', 'ab'.repeat(32))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
+it('keeps files of a process with a place in its folder, unless the place of files is set', () => {
+  const inCell = (a2a: object) => {
+    const home = scratchFolder();
+    writeFileSync(join(home, 'troupe.json5'), JSON.stringify({ a2a }));
+    return keepsFilesInCell(loadConfig({ env: {}, home, flags: { data: home } }).config);
+  };
+  expect(inCell({})).toBe(true);
+  expect(inCell({ locality: 'here' })).toBe(false);
+  expect(inCell({ locality: 'here', artifacts: { locality: 'here' } })).toBe(true);
+  expect(inCell({ artifacts: { path: '/files' } })).toBe(false);
 });
