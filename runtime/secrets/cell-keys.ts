@@ -22,7 +22,7 @@ export type KeyPlace = {
   readonly name: string;
   /** true: the operator gives it to every process, and may change it */
   readonly managed: boolean;
-  /** its text; undefined when there is none */
+  /** its text; undefined when there is none. @throws when it is no key, which is never entered */
   readonly read: () => Promise<string | undefined>;
   /** false when there is one already, which stays */
   readonly write: (text: string) => Promise<boolean>;
@@ -116,7 +116,13 @@ class CellKeys {
   }
 
   async #take(place: KeyPlace, text: string | undefined, digests: Digests): Promise<void> {
-    if (text === undefined || !digestsIn(text).includes(digests[place.name] ?? ''))
+    if (text === undefined)
+      throw new TroupeError(
+        'UNAUTHORIZED',
+        `the configuration of the other processes has the cell's key ${place.name}: give this ` +
+          'process the same',
+      );
+    if (!digestsIn(text).includes(digests[place.name] ?? ''))
       throw new TroupeError('INTERNAL', `the cell's record of its key ${place.name} is damaged`);
     if (await place.write(text)) return;
     // Another process of the same folder was faster.
@@ -124,15 +130,17 @@ class CellKeys {
       throw refusal('OTHER_KEYS');
   }
 
-  /** For a cell that was started without a secret: this process has its keys. */
+  /**
+   * For a cell that was started without a secret: this process has its keys. A key that the
+   * operator has changed since is left out: each process gets it from the operator.
+   */
   async #share(digests: Digests, own: Texts, secret: string): Promise<void> {
-    if (
-      this.#o.places.some(
-        ({ name }) => !digestsIn(own.get(name) ?? '').includes(digests[name] ?? ''),
-      )
-    )
+    const shared = new Map(
+      [...own].filter(([name, text]) => digestsIn(text).includes(digests[name] ?? '')),
+    );
+    if (this.#o.places.some(({ name, managed }) => !managed && !shared.has(name)))
       throw refusal('NOT_SHARED');
-    await this.#seal(digests, own, secret);
+    await this.#seal(digests, shared, secret);
   }
 
   async #seal(digests: Digests, texts: Texts, secret: string): Promise<void> {

@@ -129,3 +129,18 @@ it('does not look at keys that the operator gives to each process', async () => 
   expect(second.get('sealing')).toBe('{"d":"own"}');
   expect(second.get('files')).toBe(first.get('files'));
 });
+
+it('shares the keys of a folder after the operator has changed a key of theirs', async () => {
+  const [blobs, first, second, third]: [Blobs, Folder, Folder, Folder] = [
+    new MemoryBlobs(),
+    new Map([['sealing', '{"d":"former"}']]),
+    new Map([['sealing', '{"d":"later"}']]),
+    new Map(),
+  ];
+  await join(blobs, first, undefined, ['sealing']);
+  first.set('sealing', '{"d":"later"}');
+  await join(blobs, first, SECRET, ['sealing']);
+  await join(blobs, second, SECRET, ['sealing']);
+  expect(second).toEqual(first);
+  await expect(join(blobs, third, SECRET)).rejects.toThrow('give this process the same');
+});
