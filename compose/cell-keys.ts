@@ -5,10 +5,11 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
+import { jwksIn, sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { newSigningKey } from '../channels/edge/identity/local-issuer.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { newSealingKey } from '../protocols/sealed.ts';
+import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
 import { newUrlKey, urlKeyFile } from '../runtime/artifacts/signing-key.ts';
 import { type Config, natsServers } from '../runtime/config/index.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
@@ -47,14 +48,16 @@ export async function shareKeys(config: Config, { blobs, cell, role }: Joining):
 function placesOf({ home, a2a }: Config): readonly KeyPlace[] {
   const { sealingKeyFile: sealing, signingKeyFile: signing, artifacts } = a2a;
   const { encryptionKey } = artifacts;
-  const files = fileOf('files', filesKeyFile(home), newFilesKey);
+  const files = fileOf('files', filesKeyFile(home), newFilesKey, isFilesKey);
+  const sealingFile = fileOf('sealing', sealing ?? sealingKeyFile(home), newSealing, isPrivateJwks);
+  const signingFile = fileOf('signing', signing ?? signingKeyFile(home), newSigning, isPrivateJwks);
   return [
-    { ...fileOf('sealing', sealing ?? sealingKeyFile(home), newSealing), managed: !!sealing },
-    { ...fileOf('signing', signing ?? signingKeyFile(home), newSigning), managed: !!signing },
+    { ...sealingFile, managed: !!sealing },
+    { ...signingFile, managed: !!signing },
     encryptionKey
       ? { ...files, managed: true, read: () => Promise.resolve(encryptionKey.reveal()) }
       : files,
-    fileOf('urls', urlKeyFile(join(home, 'artifacts')), newUrls),
+    fileOf('urls', urlKeyFile(join(home, 'artifacts')), newUrls, isUrlKey),
   ];
 }
 
@@ -69,7 +72,32 @@ const newSigning = () => Promise.resolve(JSON.stringify(newSigningKey()));
 const newFilesKey = () => Promise.resolve(randomBytes(32).toString('hex'));
 const newUrls = () => Promise.resolve(newUrlKey());
 
-function fileOf(name: string, path: string, make: () => Promise<string>): KeyPlace {
+const isUrlKey = (text: string): boolean => /^[0-9a-f]{64}$/i.test(text);
+const isFilesKey = (text: string): boolean => sealingKey(text).bytes.length > 0;
+const isPrivateJwks = (text: string): boolean =>
+  jwksIn(text, 'it').every(({ d }) => typeof d === 'string' && d !== '');
+
+/** What is no key is refused before the cell records it: the record is written once. */
+function checked(path: string, text: string, isKey: (text: string) => boolean): string {
+  let cause: unknown;
+  try {
+    if (isKey(text)) return text;
+  } catch (error) {
+    cause = error;
+  }
+  throw new TroupeError(
+    'UNAVAILABLE',
+    `the key file ${path} holds no key: restore it, or remove it when it was never used`,
+    { cause },
+  );
+}
+
+function fileOf(
+  name: string,
+  path: string,
+  make: () => Promise<string>,
+  isKey: (text: string) => boolean,
+): KeyPlace {
   const unusable = (cause: unknown): never => {
     if (cause instanceof TroupeError) throw cause;
     const { code = 'unknown' } = cause as NodeJS.ErrnoException;
@@ -81,7 +109,10 @@ function fileOf(name: string, path: string, make: () => Promise<string>): KeyPla
     name,
     managed: false,
     make,
-    read: async () => (await readSecretFile(path).catch(unusable))?.trim(),
+    read: async () => {
+      const text = (await readSecretFile(path).catch(unusable))?.trim();
+      return text === undefined ? undefined : checked(path, text, isKey);
+    },
     write: (text) => writeSecretFile(path, text).catch(unusable),
     remove: () => rm(path, { force: true }).catch(unusable),
   };

@@ -2,7 +2,7 @@
  * A cluster as the README starts it by hand on several machines: real processes with a data folder
  * each, which share nothing but the address of NATS and a secret.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runSuite } from '../../cli/conformance/suite.ts';
@@ -41,9 +41,9 @@ const envOf = ({ home, port }: Machine, { env, secret }: How) => {
 };
 const start = (role: string, on: Machine, how: How): Started =>
   startProgram([role, '--json'], { home: on.home, env: envOf(on, how) });
-const refused = async (role: string, on: Machine, how: How) => {
+const refused = async (role: string, on: Machine, how: How, exitCode = 4) => {
   const { code, stderr } = await runProgram([role], { home: on.home, env: envOf(on, how) });
-  expect(code).toBe(4);
+  expect(code).toBe(exitCode);
   expect(stderr.trim().split('\n')).toHaveLength(1);
   return stderr;
 };
@@ -131,6 +131,22 @@ describe.skipIf(!server)(`a cluster on several machines${leftOut}`, () => {
         'has other keys than the cluster later',
       );
     expect(sealingKeyOf(other)).toBe(kept);
+  });
+
+  it('records no damaged key, and starts once the file is removed', START, async () => {
+    const [on, how] = [await machine(), { env: 'damaged', secret: SECRET }];
+    for (const [file, text] of [
+      ['a2a/sealing.jwk', '{"kty":"OKP"'],
+      ['a2a/signing.jwk', '{"kty":"OKP","crv":"Ed25519","x":"AA"}'],
+      ['a2a/files.key', ''],
+      ['artifacts/signing-key', 'damaged'],
+    ] as const) {
+      write(on.home, file, text);
+      const path = join(on.home, file);
+      expect(await refused('worker', on, how, 1)).toContain(`the key file ${path} holds no key`);
+      rmSync(path);
+    }
+    await ready(start('worker', on, how));
   });
 
   it('needs no secret where all processes use one data folder', START, async () => {
