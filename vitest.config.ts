@@ -6,7 +6,8 @@ export default defineConfig({
     // A fork per file: LMDB allows one environment of a folder per process, and a crash stays in
     // its file.
     pool: 'forks',
-    maxWorkers: 2,
+    // Tests wait more than they compute.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -40,7 +40,8 @@ describe('troupe export', () => {
     const ended = await runProgram(['export', file, '--json'], { home });
     expect(ended.stderr).toContain('do not start troupe on this data folder again');
     const summary = JSON.parse(ended.stdout) as Record<string, unknown>;
-    expect(summary).toMatchObject({ shards: 8, transcripts: 1, bytes: statSync(file).size });
+    expect(summary).toMatchObject({ shards: 8, bytes: statSync(file).size });
+    expect(summary['transcripts']).toBeGreaterThanOrEqual(1);
     expect(summary['sha256']).toMatch(/^[0-9a-f]{64}$/);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const again = await runProgram(['export', file], { home });
@@ -79,7 +80,9 @@ describe('troupe import', () => {
       const there = { home: scratchFolder(), env: { TROUPE_NATS_URL: server.url } };
       const imported = await runProgram(['import', file, '--json'], there);
       expect(imported).toMatchObject({ code: 0 });
-      expect(JSON.parse(imported.stdout)).toMatchObject({ shards: 8, transcripts: 1 });
+      const summary = JSON.parse(imported.stdout) as Record<string, unknown>;
+      expect(summary).toMatchObject({ shards: 8 });
+      expect(summary['transcripts']).toBeGreaterThanOrEqual(1);
       const second = await runProgram(['import', file], there);
       expect(second).toMatchObject({ code: 2, stdout: '' });
       expect(second.stderr).toContain('with 8 shards already');
