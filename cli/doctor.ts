@@ -37,6 +37,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
 async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');
+  const { execPatterns } = await import('./doctor-exec.ts');
   const { talk } = await import('./doctor-talk.ts');
   yield checks.nodeVersion(process.versions.node);
   yield await checks.storeEngine();
@@ -52,6 +53,7 @@ async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
     yield await checks.port(config);
     yield* await checks.models(config, process.env);
     yield await checks.sandbox(config);
+    yield* execPatterns(config);
     yield* talk(config);
     yield await checks.clock(config, Date.now());
   }

@@ -4,7 +4,7 @@
  * embedder's `startTroupe` all apply these rules.
  */
 import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
-import { patternFault } from '../actors/agent/policy/exec-patterns.ts';
+import { patternFault, patternWarning } from '../actors/agent/policy/exec-patterns.ts';
 import { errorData } from '../protocols/errors.ts';
 import {
   type AgentConfig,
@@ -77,7 +77,23 @@ const problemOf = (catalog: ModelCatalog, name: string): string | undefined => {
   }
 };
 
-function matchingPatterns(config: Config): ConfigFinding[] {
+/** Patterns that match nothing. */
+export function matchingPatterns(config: Config): ConfigFinding[] {
+  return patternsOf(config).flatMap(({ pattern, ...place }) => {
+    const fault = patternFault(pattern);
+    return fault === undefined ? [] : [{ ...place, message: `matches nothing: ${fault}` }];
+  });
+}
+
+/** Patterns that grant more than their author may expect. They are valid: a start accepts them. */
+export function broadPatterns(config: Config): ConfigFinding[] {
+  return patternsOf(config).flatMap(({ pattern, ...place }) => {
+    const message = patternWarning(pattern);
+    return message === undefined ? [] : [{ ...place, message }];
+  });
+}
+
+function patternsOf(config: Config) {
   const lists = [
     ['/tools/exec/allow', config.tools.exec.allow] as const,
     ...placesOf(config).map(
@@ -85,11 +101,10 @@ function matchingPatterns(config: Config): ConfigFinding[] {
     ),
   ];
   return lists.flatMap(([pointer, patterns]) =>
-    patterns.flatMap((pattern, index) => {
-      const fault = patternFault(pattern);
-      if (fault === undefined) return [];
-      const at = { pointer: `${pointer}/${index}`, value: JSON.stringify(pattern) };
-      return [{ ...at, message: `matches nothing: ${fault}` }];
-    }),
+    patterns.map((pattern, index) => ({
+      pattern,
+      pointer: `${pointer}/${index}`,
+      value: JSON.stringify(pattern),
+    })),
   );
 }

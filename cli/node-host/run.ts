@@ -1,7 +1,7 @@
 /** `troupe node run`: makes this machine a node of a gateway, until it is stopped. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { patternFault } from '../../actors/agent/policy/exec-patterns.ts';
+import { patternFault, patternWarning } from '../../actors/agent/policy/exec-patterns.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { type ClientOptions, gatewayOf, loadFrom } from '../options.ts';
@@ -37,7 +37,7 @@ async function hostOptions(options: NodeRunOptions): Promise<NodeHostOptions> {
   const folder = join(config.home, 'node');
   const roots = (options.root ?? []).map(rootOf);
   const { exec, allow = [] } = options;
-  for (const pattern of allow) assertPattern(pattern);
+  for (const pattern of allow) assertPattern(pattern, say);
   const commands = [
     ...(exec === 'off' ? [] : runCommands({ mode: exec, allow })),
     ...fileCommands(roots),
@@ -74,8 +74,10 @@ function rootOf(given: string): Root {
   throw new TroupeError('INVALID_ARGUMENT', `--root ${given}: ${folder} is no folder`);
 }
 
-function assertPattern(pattern: string): void {
+function assertPattern(pattern: string, say: (line: string) => void): void {
   const fault = patternFault(pattern);
-  if (fault === undefined) return;
-  throw new TroupeError('INVALID_ARGUMENT', `--allow '${pattern}' allows nothing: ${fault}`);
+  if (fault !== undefined)
+    throw new TroupeError('INVALID_ARGUMENT', `--allow '${pattern}' allows nothing: ${fault}`);
+  const warning = patternWarning(pattern);
+  if (warning !== undefined) say(`warning: --allow '${pattern}': ${warning}`);
 }

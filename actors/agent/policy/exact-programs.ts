@@ -181,6 +181,10 @@ export const needsExactPattern = (
   return row !== undefined && (isOpen || rowForbids(row, args));
 };
 
+/** Whether the program is an interpreter, whose first operand is a script file that it runs. */
+export const runsScriptFile = (program: string): boolean =>
+  interpreter.test(baseName(program).toLowerCase());
+
 /**
  * Whether a `*` may stand for these words: not for options of a program that is not in the tables,
  * nor for `@file`, which some read as options, nor where the shell may make an option (`isOpen`).

@@ -20,7 +20,12 @@
  *     commands match patterns without `*` only.
  *  5. The pattern that `always` adds matches the commands that a person saw and no other.
  */
-import { isNeverMatched, mayStandFor, needsExactPattern } from './exact-programs.ts';
+import {
+  isNeverMatched,
+  mayStandFor,
+  needsExactPattern,
+  runsScriptFile,
+} from './exact-programs.ts';
 import { quoted, readShellLine, type ShellWord, type SimpleCommand } from './shell-line.ts';
 
 /** Longest pattern that is made of a command that a person allowed, characters. */
@@ -74,6 +79,16 @@ export const patternFault = (pattern: string): string | undefined => {
       args.some(hasWildcard) && needsExactPattern(program.text, args.map(textOf)),
   );
   return wide && `${wide.words[0].text} runs other programs: a pattern for it can have no *`;
+};
+
+/** What a valid pattern grants that its author may not expect; undefined when there is nothing. */
+export const patternWarning = (pattern: string): string | undefined => {
+  const open = readShellLine(pattern)?.find(
+    ({ words: [program, script] }) => runsScriptFile(program.text) && script && hasWildcard(script),
+  );
+  if (!open) return undefined;
+  const name = open.words[0].text;
+  return `${name} runs any matching script file without approval, also one that the agent wrote`;
 };
 
 const textOf = ({ text }: ShellWord): string => text;

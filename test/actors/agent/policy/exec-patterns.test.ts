@@ -5,6 +5,7 @@ import {
   alwaysPattern,
   isAllowedCommand,
   patternFault,
+  patternWarning,
 } from '../../../../actors/agent/policy/exec-patterns.ts';
 import { quoted, readShellLine } from '../../../../actors/agent/policy/shell-line.ts';
 
@@ -300,6 +301,16 @@ describe('a command that is asked about', () => {
     (pattern) => {
       expect(patternFault(pattern)).toMatch(/\w/);
     },
+  );
+
+  it.each(['bash *', 'PYTHON3 *', '/usr/bin/python3.11 *.py', 'A=1 node *', 'ls && sh *'])(
+    '%s has a warning: it runs any script file',
+    (pattern) => expect(patternWarning(pattern)).toMatch(/script file/),
+  );
+
+  it.each(['bash build.sh', 'node build.js *', "sh '*'", 'ls *', 'git *', '$(x'])(
+    '%s has no warning',
+    (pattern) => expect(patternWarning(pattern)).toBeUndefined(),
   );
 
   it.each(patterns)('a good pattern has no fault: %s', (pattern) => {
