@@ -286,7 +286,7 @@ describe('the conformance agent', () => {
       task_id: view.task_id,
     });
     const rows = system.index.list<Evidence>(EVIDENCE_INDEX, TENANT, { prefix: 'conformance-1|' });
-    expect(rows.map(({ value }) => value)).toEqual([evidence]);
+    expect(rows.map(({ value }) => value)).toMatchObject([evidence]);
   });
 
   it('leaves no evidence of a job that is not its own', async () => {
