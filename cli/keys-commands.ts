@@ -40,6 +40,8 @@ function addLooks(keys: Command, finish: Finish): void {
     .action(async (options: KeyOptions) => finish(await (await load()).list(options)));
   withTenant(withJson(withClient(keys.command('revoke'))))
     .argument('<kid>', 'the key’s name, as list shows it')
+    // One name in 64 begins with a dash, like an option.
+    .allowUnknownOption()
     .description('end a key at once and for good')
     .action(async (kid: string, options: KeyOptions) => {
       finish(await (await load()).revoke(kid, options));
