@@ -5,12 +5,12 @@
  * `keyed`: a repeat asks the model again, which costs, and writes the log once, by the effect's id.
  */
 import { address, type Address } from '../../../protocols/address.ts';
-import { TroupeError } from '../../../protocols/errors.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
 import type { EffectContext, EffectDefinition, TranscriptEntry } from '../../../runtime/index.ts';
 import { messageOf, shownOf, summaryMessage } from '../../agent/context/conversation.ts';
 import { cutMiddle } from '../../agent/context/cut.ts';
-import { logNotes } from '../../agent/context/daily-log.ts';
+import { logNotes, type Notes } from '../../agent/context/daily-log.ts';
 import { type Kept, kept } from '../../agent/context/keep.ts';
 import * as words from '../../agent/context/summary.ts';
 import { messagesTokens, tokensOf } from '../../agent/context/tokens.ts';
@@ -18,7 +18,7 @@ import type { HookAbout } from '../../agent/hooks/hooks.ts';
 import { confinementOf } from '../../agent/policy/plan.ts';
 import { servicesOf } from '../../agent/services.ts';
 import type { CompactInput, CompactOutput } from '../types.ts';
-import { savedOf } from './kept-workspace.ts';
+import { savedOf, TRIES_MAX } from './kept-workspace.ts';
 import { Writer } from './writer.ts';
 
 const RESERVE_TOKENS_DEFAULT = 16_384;
@@ -207,6 +207,26 @@ async function notesOf(
   return text.includes(NO_NOTES) ? '' : text;
 }
 
+/**
+ * Whether the notes are in the daily log now. Where another worker saved the workspace meanwhile,
+ * they are written again on what that one saved.
+ */
+async function isWritten(
+  notes: Notes,
+  input: CompactInput,
+  context: EffectContext,
+): Promise<boolean> {
+  for (let tried = 1; ; tried++) {
+    const workspace = await context.workspace(ownerOf(input));
+    try {
+      return (await logNotes(workspace.path, notes)) && (await savedOf(workspace)).saved;
+    } catch (error) {
+      if (errorData(error).code !== 'CONFLICT' || tried === TRIES_MAX) throw error;
+      await workspace.close();
+    }
+  }
+}
+
 /** What can not be written there stays in the summary. */
 async function writeDown(
   text: string,
@@ -214,11 +234,9 @@ async function writeDown(
   input: CompactInput,
   context: EffectContext,
 ): Promise<string[]> {
-  const workspace = await context.workspace(ownerOf(input));
   const { sessionKey } = input;
   const notes = { id: context.id, sessionKey, text, at: context.now() };
-  const isWritten = (await logNotes(workspace.path, notes)) && (await savedOf(workspace)).saved;
-  if (isWritten) return [];
+  if (await isWritten(notes, input, context)) return [];
   const cut = cutMiddle(text, partMax(parts, QUESTION_CHARACTERS_MAX));
   return [`Notes that could not be written to memory/:\n${cut}`];
 }

@@ -36,7 +36,7 @@ export async function savedOf(workspace: Awaited<Opening>): Promise<Saved> {
 }
 
 /** Others save between so often, at most; each time one of them gets on. */
-const TRIES_MAX = 8;
+export const TRIES_MAX = 8;
 
 /**
  * @param mayRepeat the calls may be made again. A conflict gives up all that they did to the
