@@ -6,8 +6,7 @@ export default defineConfig({
     // A fork per file: LMDB allows one environment of a folder per process, and a crash stays in
     // its file.
     pool: 'forks',
-    // Tests wait more than they compute.
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

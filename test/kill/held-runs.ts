@@ -308,8 +308,8 @@ const oneQuestion = (client: GatewayClient) =>
 /** @throws what the run ended with, when it is not ok */
 async function endOf(client: GatewayClient, runId: string): Promise<void> {
   const params = { runId, timeoutMs: ENDED_WITHIN_MS };
-  const { status } = await client.request('agent.wait', params, { timeoutMs: 0 });
-  expect({ runId, status }).toEqual({ runId, status: 'ok' });
+  const { status, error } = await client.request('agent.wait', params, { timeoutMs: 0 });
+  expect({ runId, status, error }).toEqual({ runId, status: 'ok', error: undefined });
 }
 
 /** What was collected has two ids, one run and one end. */

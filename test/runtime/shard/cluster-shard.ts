@@ -137,7 +137,8 @@ export class ClusterShard {
   async close(): Promise<void> {
     await this.leave('dies');
     this.#door.close();
-    await rm(this.path, { recursive: true, force: true });
+    // What writes there yet ends by itself.
+    await rm(this.path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
   #outside(): Outside {
