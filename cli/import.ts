@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { openArtifacts } from '../compose/artifacts.ts';
 import { shareKeys } from '../compose/cell-keys.ts';
-import { sealingKids, takeKeys } from '../compose/moved-keys.ts';
+import { openKeys, sealingKids } from '../compose/moved-keys.ts';
 import { unresolved } from '../compose/moving.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, natsOptions } from '../runtime/config/index.ts';
@@ -92,12 +92,12 @@ function report(
 
 type Keys = { readonly config: Config; readonly file: string; readonly options: ImportOptions };
 
-/** Writes the exported keys into the data folder, where the first process finds them. */
+/** Opens the exported keys; the answer writes them where the first process finds them. */
 async function keysFrom(
   sealed: Uint8Array | undefined,
   { config, file, options }: Keys,
-): Promise<void> {
-  if (sealed === undefined || options.keys === false) return;
+): Promise<(() => Promise<void>) | undefined> {
+  if (sealed === undefined || options.keys === false) return undefined;
   const passphrase = await passphraseOf(options);
   if (passphrase === undefined)
     throw new TroupeError(
@@ -106,8 +106,8 @@ async function keysFrom(
         'leave them with --no-keys',
     );
   try {
-    const taken = await takeKeys(config, sealed, passphrase);
-    progress(`keys in ${config.home}: ${taken.join(', ')}`);
+    const take = await openKeys(config, sealed, passphrase);
+    return async () => progress(`keys in ${config.home}: ${(await take()).join(', ')}`);
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'UNAUTHORIZED') throw error;
     throw new TroupeError('UNAUTHORIZED', `the passphrase does not open the keys in ${file}`, {
@@ -118,11 +118,6 @@ async function keysFrom(
 
 /** What was stored once is stored again, whatever this configuration accepts. */
 const anyFile = (config: Config): Config => {
-  const artifacts = { ...config.a2a.artifacts, mimeTypes: ANY_TYPE, bytesMax: 2 ** 52 };
+  const artifacts = { ...config.a2a.artifacts, mimeTypes: ['*/*'], bytesMax: 2 ** 52 };
   return { ...config, a2a: { ...config.a2a, artifacts } };
 };
-/** Top-level types of IANA, and the old way to name one's own. */
-const ANY_TYPE =
-  'application audio chemical font image message model multipart text video x-conference'
-    .split(' ')
-    .map((type) => `${type}/*`);

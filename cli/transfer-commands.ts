@@ -20,7 +20,9 @@ function addExport(program: Command, finish: Finish): void {
     .argument('<file>', 'the file to write')
     .option('--force', 'replace a file of that name')
     .option(...withPassphrase('encrypt the keys of the installation and export them, too'))
-    .description('write everything of a data folder to one file, while troupe is stopped')
+    .description(
+      'write an installation to one file, while troupe is stopped; names what is left out',
+    )
     .addHelpText('after', examples('troupe export troupe.export', 'troupe export /mnt/x --force'))
     .action(async (file: string, options: ExportOptions) => {
       finish(await (await import('./export.ts')).exportTo(file, options));

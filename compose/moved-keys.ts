@@ -69,15 +69,14 @@ export async function sealKeys(config: Config, passphrase: string): Promise<Uint
 }
 
 /**
- * Writes exported keys to where this configuration has them; answers which.
- * @throws TroupeError UNAUTHORIZED for another passphrase; CONFLICT when there is another key:
- *   nothing is written then
+ * Opens exported keys; the answer writes them to where this configuration has them, and says which.
+ * @throws TroupeError UNAUTHORIZED for another passphrase; CONFLICT when there is another key
  */
-export async function takeKeys(
+export async function openKeys(
   config: Config,
   sealed: Uint8Array,
   passphrase: string,
-): Promise<readonly string[]> {
+): Promise<() => Promise<readonly string[]>> {
   const opened = await openWithPassphrase(sealed, passphrase, CONTEXT);
   const texts = JSON.parse(opened.toString()) as Readonly<Record<string, string>>;
   const keys = movedKeys(config).filter(({ name }) => Object.hasOwn(texts, name));
@@ -89,8 +88,10 @@ export async function takeKeys(
       `${path} is another key than the exported one: import with an empty data folder (--data)`,
     );
   }
-  for (const { name, path } of keys) await writeSecretFile(path, texts[name]!);
-  return keys.map(({ name }) => name);
+  return async () => {
+    for (const { name, path } of keys) await writeSecretFile(path, texts[name]!);
+    return keys.map(({ name }) => name);
+  };
 }
 
 /** Ids of the keys that payloads may be sealed to here. */

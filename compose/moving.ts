@@ -4,7 +4,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { errorData, TroupeError } from '../protocols/errors.ts';
+import { errorData } from '../protocols/errors.ts';
 import { checkContents } from '../runtime/artifacts/checks.ts';
 import { fileOf, filesOf } from '../runtime/artifacts/folder-room.ts';
 import { sealingKey, unseal } from '../runtime/artifacts/sealed-file.ts';
@@ -76,7 +76,7 @@ export type Proof = {
   readonly kids: { readonly before: readonly string[]; readonly now: readonly string[] };
 };
 
-/** What is referred to and is not there, a line each. @throws TroupeError UNAVAILABLE */
+/** What is referred to and is not there, or could not be looked for, a line each. */
 export async function unresolved({ artifacts, references, kids }: Proof): Promise<string[]> {
   const lines: string[] = [];
   for (const reference of [...references.artifacts].sort()) {
@@ -84,8 +84,9 @@ export async function unresolved({ artifacts, references, kids }: Proof): Promis
     try {
       await artifacts.sign(tenant, hash);
     } catch (error) {
-      if (!(error instanceof TroupeError) || error.code !== 'NOT_FOUND') throw error;
-      lines.push(`file ${hash} of the tenant ${tenant} is not there`);
+      const { code, message } = errorData(error);
+      const why = code === 'NOT_FOUND' ? 'is not there' : `could not be looked for: ${message}`;
+      lines.push(`file ${hash} of the tenant ${tenant} ${why}`);
     }
   }
   for (const kid of kids.before)

@@ -38,7 +38,7 @@ const mimeOf = (contentType: string): string | undefined => {
 /** Whether a whitelist, whose entries may end in `/*`, has the type. */
 const allows = (whitelist: readonly string[], type: string): boolean =>
   whitelist.some((entry) =>
-    entry.endsWith('/*') ? type.startsWith(entry.slice(0, -1)) : entry === type,
+    entry.endsWith('/*') ? entry === '*/*' || type.startsWith(entry.slice(0, -1)) : entry === type,
   );
 
 /**

@@ -22,6 +22,8 @@ const MAGIC = Buffer.from('troupe-export\n');
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 4;
 const CHUNK_BYTES = 256 * 1024;
+/** No frame is longer: the largest holds one file of ARTIFACT_BYTES_MAX. */
+const FRAME_BYTES_MAX = 256 * 2 ** 20;
 
 export type WrittenFile = { readonly bytes: number; readonly sha256: string };
 
@@ -154,6 +156,7 @@ async function* pieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       size -= wanted;
       if (!isLength) yield piece;
       wanted = isLength ? piece.readUInt32LE() : LENGTH_BYTES;
+      if (wanted > FRAME_BYTES_MAX) throw new Error(`it has a frame of ${wanted} bytes`);
       isLength = !isLength;
     }
   }

@@ -46,9 +46,10 @@ export type ImportOptions = {
   readonly again?: boolean;
   /**
    * Called once, when the file is found whole and before anything is written: with the encrypted
-   * keys, if it has some. What it throws ends the import.
+   * keys, if it has some. What it throws ends the import; what it returns is done once the cell is
+   * this import's.
    */
-  readonly onKeys?: (keys: Uint8Array | undefined) => Promise<void>;
+  readonly onKeys?: (keys: Uint8Array | undefined) => Promise<(() => Promise<void>) | undefined>;
   /**
    * Where files of artifacts are stored; called once, at the first file or before the cell opens.
    * Needed when the export has files.
@@ -82,8 +83,9 @@ export async function importCell(options: ImportOptions): Promise<TransferSummar
   onProgress?.(`checking ${file}`);
   const { header, bytes, sha256 } = await checkExportFile(file);
   const { cell, shards, createdAt } = header;
-  await options.onKeys?.(await keysIn(file));
+  const takeKeys = await options.onKeys?.(await keysIn(file));
   const record = await claim(options, header);
+  await takeKeys?.();
   const counts = await new CellImport(options, header).run(readExportFile(file), signal);
   // Another import that began anew meanwhile has written its record, so this one is refused.
   await record.append(encode({ cell, shards, createdAt }));

@@ -1,5 +1,5 @@
 /** Files and keys move with an installation, and an import says what is missing. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readKeyFile, sealingKeyFile } from '../../channels/edge/identity/key-file.ts';
@@ -108,6 +108,14 @@ describe.skipIf(!server)('an installation with files and a sealed payload', () =
     expect(imported).toMatchObject({ code: 0 });
     expect(JSON.parse(imported.stdout)).toMatchObject({ artifacts: 2, missing: [] });
     expect(readFileSync(sealingKeyFile(join(there.home, '.troupe')), 'utf8')).toBe(sealing);
+
+    // A refused import writes no key.
+    const late = { ...there, home: scratchFolder(), env: { ...there.env, ...env } };
+    const cell = readFileSync(join(there.home, '.troupe/troupe.json5'), 'utf8');
+    write(late.home, '.troupe/troupe.json5', cell);
+    const second = await runProgram(['import', file], late);
+    expect(second.stderr).toContain('already');
+    expect(existsSync(sealingKeyFile(join(late.home, '.troupe')))).toBe(false);
 
     await ready(['worker'], there);
     const url = urlOf(await ready(['gateway', '--port', '0'], there));
