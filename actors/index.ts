@@ -41,13 +41,13 @@ import { compensate } from './task/effects/compensate.ts';
 import { perform, performOnce } from './task/effects/perform.ts';
 import { taskMachine } from './task/machine.ts';
 
-export type { AgentServices } from './agent/services.ts';
+export type { AgentServices } from '../agent/services.ts';
 export {
   defineTool,
   type Tool,
   type ToolContext,
   type ToolResult,
-} from './agent/tools/tool.ts';
+} from '../agent/tools/tool.ts';
 export { ProcessCatalog } from './process/catalog.ts';
 export {
   actionOf,

@@ -5,10 +5,10 @@
  */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { createModelCatalog } from '../actors/agent/models/catalog.ts';
-import { NO_SECRETS } from '../actors/agent/tools/secret-mask.ts';
-import { sessionsListTool } from '../actors/agent/tools/sessions-list.ts';
-import type { ToolContext } from '../actors/agent/tools/tool.ts';
+import { createModelCatalog } from '../agent/models/catalog.ts';
+import { NO_SECRETS } from '../agent/tools/secret-mask.ts';
+import { sessionsListTool } from '../agent/tools/sessions/sessions-list.ts';
+import type { ToolContext } from '../agent/tools/tool.ts';
 import { talkRulesOf } from '../compose/talk-rules.ts';
 import { decode, encode } from '../protocols/codec.ts';
 import { loadConfig } from '../runtime/config/index.ts';

@@ -1,7 +1,7 @@
 /** Public door of channels. */
-export type { OnCommand } from './gateway/command-desk.ts';
-export type { OnMessage } from './gateway/door.ts';
-export type { GatewayAuth } from './gateway/access.ts';
+export type { OnCommand } from './gateway/tenant/chat-commands.ts';
+export type { OnMessage } from './gateway/tenant/tenant.ts';
+export type { GatewayAuth } from './gateway/auth/access.ts';
 export {
   type CloseOptions,
   type Gateway,

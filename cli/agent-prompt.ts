@@ -28,7 +28,7 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
     import('../compose/crew.ts'),
     import('../compose/hooks.ts'),
     import('../compose/agent-settings.ts'),
-    import('../channels/gateway/session-key.ts'),
+    import('../channels/gateway/sessions/session-key.ts'),
     import('../actors/session/effects/assemble.ts'),
   ]);
   const names = {

@@ -5,7 +5,7 @@
  * Boundary: what sessions only know when they run (hops, messages left, budgets of a tree) is not
  * here.
  */
-import type { Access, Verdict } from '../actors/agent/policy/talk.ts';
+import type { Access, Verdict } from '../agent/policy/talk.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
@@ -60,9 +60,9 @@ export async function policiesOf(
       import('../runtime/config/index.ts'),
       import('../compose/agent-settings.ts'),
       import('../compose/talk-rules.ts'),
-      import('../actors/agent/policy/confinement.ts'),
-      import('../actors/agent/policy/lists.ts'),
-      import('../actors/agent/policy/talk.ts'),
+      import('../agent/policy/confinement.ts'),
+      import('../agent/policy/lists.ts'),
+      import('../agent/policy/talk.ts'),
     ]);
   const rules = talkRulesOf(config);
   const agents = resolveAgents(config).map(settingsOf);

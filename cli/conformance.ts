@@ -1,18 +1,18 @@
 /** `troupe conformance`: asks an endpoint, ours or another's, whether it keeps the law. */
 import { readFile } from 'node:fs/promises';
-import { CONFORMANCE_TENANT } from '../actors/conformance/actions.ts';
+import { CONFORMANCE_TENANT } from '../conformance/agent/actions.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import type { Endpoint } from './conformance/endpoint.ts';
+import type { Endpoint } from '../conformance/endpoint.ts';
 import {
   type Credentials,
   localCredentials,
   privateKeyIn,
   signerOf,
   whoOf,
-} from './conformance/credentials.ts';
-import { HttpEndpoint } from './conformance/http-endpoint.ts';
-import { readProfile, SHIPPED_PROFILE } from './conformance/profile.ts';
-import { type Finding, runSuite } from './conformance/suite.ts';
+} from './conformance-credentials.ts';
+import { HttpEndpoint } from '../conformance/http-endpoint.ts';
+import { readProfile, SHIPPED_PROFILE } from '../conformance/profile.ts';
+import { type Finding, runSuite } from '../conformance/suite.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import { addressOf, type ClientOptions, loadFrom } from './options.ts';
@@ -110,7 +110,7 @@ async function endpointOf(
     );
   const { natsOptions } = await import('../runtime/config/index.ts');
   const { NatsClient } = await import('../runtime/pubsub/nats-client.ts');
-  const { NatsEndpoint } = await import('./conformance/nats-endpoint.ts');
+  const { NatsEndpoint } = await import('../conformance/nats-endpoint.ts');
   const client = await NatsClient.open({
     ...natsOptions(config),
     servers: [url],

@@ -211,7 +211,7 @@ async function modelsOf(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Finding[]> {
-  const { createModelCatalog } = await import('../actors/agent/models/catalog.ts');
+  const { createModelCatalog } = await import('../agent/models/catalog.ts');
   const { systemClock } = await import('../runtime/clock/clock.ts');
   const { knownModels } = await import('../compose/start-rules.ts');
   const findings: Finding[] = [];
@@ -270,7 +270,7 @@ const builtAfter = Date.UTC(2025, 0, 1);
 
 /** Sandboxed sessions are refused commands where nothing keeps them apart (SX2). */
 export async function sandbox({ tools: { exec } }: Config): Promise<Finding> {
-  const { findSandbox } = await import('../actors/agent/sandbox/choose.ts');
+  const { findSandbox } = await import('../agent/sandbox/choose.ts');
   const found = await findSandbox({ boundary: exec.boundary, image: exec.image });
   return 'boundary' in found
     ? ok('sandbox', `commands of sandboxed sessions run in ${found.boundary.kind}`)

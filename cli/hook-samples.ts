@@ -1,5 +1,5 @@
 /** An event of each hook, as runs and doors make them: what `troupe hooks test` calls them with. */
-import type { HookEvent, HookName } from '../actors/agent/hooks/hooks.ts';
+import type { HookEvent, HookName } from '../agent/hooks/hooks.ts';
 
 const call = { name: 'exec', callId: 'call-1', args: { command: 'ls' } };
 const result = { result: 'README.md', isError: false };

@@ -1,6 +1,6 @@
 /** The commands for hooks. */
 import { Argument, type Command } from 'commander';
-import { HOOKS } from '../actors/agent/hooks/hooks.ts';
+import { HOOKS } from '../agent/hooks/hooks.ts';
 import { examples, type Finish, withConfig, withJson, withTenantOf } from './command-parts.ts';
 import type { HooksTestOptions } from './hooks.ts';
 import type { TenantOptions } from './options.ts';

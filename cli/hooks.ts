@@ -1,7 +1,7 @@
 /** `troupe hooks`: the hooks of this installation, without a running troupe (AL6). */
-import type { HookModule } from '../actors/agent/hooks/define-hooks.ts';
-import type { HookEvent, HookName } from '../actors/agent/hooks/hooks.ts';
-import { hookNamesOf, loadHooks } from '../actors/agent/hooks/load.ts';
+import type { HookModule } from '../agent/hooks/define-hooks.ts';
+import type { HookEvent, HookName } from '../agent/hooks/hooks.ts';
+import { hookNamesOf, loadHooks } from '../agent/hooks/load.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { exitCodes } from './exit.ts';
 import { loadForTenant, type TenantOptions } from './options.ts';
@@ -76,7 +76,7 @@ async function called<Name extends HookName>(
   tenant: string,
 ) {
   const about = { tenant, ...SAMPLE_RUN };
-  const { createHooks } = await import('../actors/agent/hooks/create-hooks.ts');
+  const { createHooks } = await import('../agent/hooks/create-hooks.ts');
   const failures: string[] = [];
   const hooks = createHooks({
     modules,

@@ -5,7 +5,7 @@ import { CONTROL_SPECS } from '../channels/edge/control.ts';
 import type { Edge, Identity } from '../channels/edge/edge.ts';
 import { createIdentity } from '../channels/edge/identity/create-identity.ts';
 import { localIssuer, localIssuerKeys } from '../channels/edge/identity/local-issuer.ts';
-import { AuditTrail } from '../channels/gateway/audit-trail.ts';
+import { AuditTrail } from '../channels/gateway/tenant/audit-trail.ts';
 import {
   installationOperatorOf,
   type Operator,

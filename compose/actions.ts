@@ -1,6 +1,6 @@
 /** The actions that ship, as code and as data. */
-import { conformanceActions } from '../actors/conformance/actions.ts';
-import { factoryActions } from '../actors/factory/factory.ts';
+import { conformanceActions } from '../conformance/agent/actions.ts';
+import { factoryActions } from '../sample-agents/factory.ts';
 import { registryActions } from '../actors/registry/actions.ts';
 import { specOf } from '../actors/task/action.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';

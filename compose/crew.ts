@@ -1,7 +1,7 @@
 /** Crew: what every process needs to run actors, whatever form it has. */
 import type { Logger } from 'pino';
-import type { AgentServices } from '../actors/agent/services.ts';
-import type { Tool } from '../actors/agent/tools/tool.ts';
+import type { AgentServices } from '../agent/services.ts';
+import type { Tool } from '../agent/tools/tool.ts';
 import { rootAddress, shippedActors } from '../actors/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 import type { System, SystemOptions } from '../runtime/index.ts';

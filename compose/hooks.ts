@@ -1,8 +1,8 @@
 /** Hooks of an installation: loaded at the start of a process, and called by its doors (AL6). */
 import { join } from 'node:path';
-import { createHooks, type HookFailure } from '../actors/agent/hooks/create-hooks.ts';
-import type { HookAbout, Hooks } from '../actors/agent/hooks/hooks.ts';
-import { type HookFault, loadHooks } from '../actors/agent/hooks/load.ts';
+import { createHooks, type HookFailure } from '../agent/hooks/create-hooks.ts';
+import type { HookAbout, Hooks } from '../agent/hooks/hooks.ts';
+import { type HookFault, loadHooks } from '../agent/hooks/load.ts';
 import type { Gateway, TenantFace } from '../channels/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, ownSections } from '../runtime/config/index.ts';

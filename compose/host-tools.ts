@@ -1,8 +1,8 @@
 /** The tools that touch this machine, by configuration: files, and commands behind a boundary. */
-import { createSandbox } from '../actors/agent/sandbox/choose.ts';
-import { createHostBoundary } from '../actors/agent/sandbox/host.ts';
-import { createHostTools } from '../actors/agent/tools/host-tools.ts';
-import type { Tool } from '../actors/agent/tools/tool.ts';
+import { createSandbox } from '../agent/sandbox/choose.ts';
+import { createHostBoundary } from '../agent/sandbox/host.ts';
+import { createHostTools } from '../agent/tools/host-tools.ts';
+import type { Tool } from '../agent/tools/tool.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { skillsFolderOf } from './skills.ts';
 import { staysInPlace } from './workspaces.ts';

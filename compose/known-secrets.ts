@@ -2,7 +2,7 @@
  * The secret values that a process knows: those of its configuration, of all tenants, the passwords
  * in addresses there, and the keys of model providers that come from the environment.
  */
-import { builtInKeyVariables } from '../actors/agent/models/catalog.ts';
+import { builtInKeyVariables } from '../agent/models/catalog.ts';
 import { type Config, Secret } from '../runtime/config/index.ts';
 
 export function knownSecrets(config: Config, env: NodeJS.ProcessEnv): readonly string[] {

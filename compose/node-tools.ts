@@ -1,6 +1,6 @@
 /** The agents' tools for devices, with the bucket where devices' long answers are. */
-import { createNodeTools } from '../actors/agent/tools/nodes.ts';
-import type { Tool } from '../actors/agent/tools/tool.ts';
+import { createNodeTools } from '../agent/tools/nodes/nodes.ts';
+import type { Tool } from '../agent/tools/tool.ts';
 import type { Artifacts } from '../runtime/index.ts';
 
 /** The bucket of this process, which is opened after its tools are made. */

@@ -3,8 +3,8 @@
  * of commands that can match nothing. `config check`, `start`, a change through the gateway and an
  * embedder's `startTroupe` all apply these rules.
  */
-import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
-import { patternFault, patternWarning } from '../actors/agent/policy/exec-patterns.ts';
+import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
+import { patternFault, patternWarning } from '../agent/policy/exec-patterns.ts';
 import { errorData } from '../protocols/errors.ts';
 import {
   type AgentConfig,

@@ -3,7 +3,7 @@
  * are the same for all agents of a process and do not travel with settings; the workers of a
  * cluster have one file, so they say the same.
  */
-import type { AgentTalk, TalkRules } from '../actors/agent/policy/talk.ts';
+import type { AgentTalk, TalkRules } from '../agent/policy/talk.ts';
 import type { SandboxPolicy } from '../protocols/agent.ts';
 import type { AgentConfig, Config } from '../runtime/config/index.ts';
 

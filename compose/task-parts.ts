@@ -2,14 +2,14 @@
  * What tasks need of a process, whatever form it has: the actions of this code, the bucket, the
  * keys that sealed payloads are opened and envelopes to agents outside are signed with.
  */
-import { factoryProcesses } from '../actors/factory/factory.ts';
+import { factoryProcesses } from '../sample-agents/factory.ts';
 import { ProcessCatalog } from '../actors/process/catalog.ts';
 import { actionOf, type ProcessDefinition } from '../actors/process/define.ts';
 import type { ProcessServices } from '../actors/process/plan.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
-import type { Tool } from '../actors/agent/tools/tool.ts';
+import type { Tool } from '../agent/tools/tool.ts';
 import { sealingKeyFile, signingKeyFile } from '../channels/edge/identity/key-file.ts';
 import { createSealer, type Sealer } from '../channels/edge/identity/sealer.ts';
 import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';

@@ -6,16 +6,16 @@
  * Invariant: with providers of its own, a tenant gets no key of the installation: neither from its
  * sections nor from the environment.
  */
-import { createHooks } from '../actors/agent/hooks/create-hooks.ts';
-import { createModelCatalog, type ModelCatalog } from '../actors/agent/models/catalog.ts';
-import type { AgentServices, TenantServices } from '../actors/agent/services.ts';
-import { builtInTools } from '../actors/agent/tools/built-in.ts';
-import { createReadingTools } from '../actors/agent/tools/reading-tools.ts';
-import { createToolRegistry } from '../actors/agent/tools/registry.ts';
-import { createSecretMask } from '../actors/agent/tools/secret-mask.ts';
-import type { SessionFacts } from '../actors/agent/tools/session-status.ts';
-import { createTalkTools } from '../actors/agent/tools/talk-tools.ts';
-import type { Tool } from '../actors/agent/tools/tool.ts';
+import { createHooks } from '../agent/hooks/create-hooks.ts';
+import { createModelCatalog, type ModelCatalog } from '../agent/models/catalog.ts';
+import type { AgentServices, TenantServices } from '../agent/services.ts';
+import { builtInTools } from '../agent/tools/built-in.ts';
+import { createReadingTools } from '../agent/tools/sessions/session-reading-tools.ts';
+import { createToolRegistry } from '../agent/tools/registry.ts';
+import { createSecretMask } from '../agent/tools/secret-mask.ts';
+import type { SessionFacts } from '../agent/tools/sessions/session-status.ts';
+import { createTalkTools } from '../agent/tools/sessions/session-sending-tools.ts';
+import type { Tool } from '../agent/tools/tool.ts';
 import {
   type Config,
   ownSections,

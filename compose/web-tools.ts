@@ -1,6 +1,6 @@
 /** The tools that reach out, as the configuration has them. */
-import type { Tool } from '../actors/agent/tools/tool.ts';
-import { createWebTools } from '../actors/agent/tools/web-tools.ts';
+import type { Tool } from '../agent/tools/tool.ts';
+import { createWebTools } from '../agent/tools/web/web-tools.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
 

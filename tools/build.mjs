@@ -71,7 +71,7 @@ const program = {
 /** Worker threads begin with a file of their own. */
 const threads = {
   ...program,
-  entryPoints: { 'page-reader': 'actors/agent/tools/net/page-reader.ts' },
+  entryPoints: { 'page-reader': 'agent/tools/web/net/page-reader.ts' },
   splitting: false,
 };
 

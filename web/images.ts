@@ -8,7 +8,7 @@ import { strings } from './strings.ts';
 const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 export const IMAGE_TYPES = TYPES.join(',');
 
-/** Bounds of the gateway (channels/gateway/attachments.ts); bytes. */
+/** Bounds of the gateway (channels/gateway/sessions/attachments.ts); bytes. */
 export const IMAGE_BOUNDS = { count: 8, bytesEach: 1_048_576, bytesTogether: 2_883_584 };
 
 export const imageLimits = (): string => {

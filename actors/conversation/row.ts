@@ -7,7 +7,7 @@ import {
 } from '../../protocols/conversation.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
 import { aboutOf, type At, metaOf } from './deed.ts';
-import { firstOf } from '../session/deed.ts';
+import { firstOf } from '../session/action-result.ts';
 import type { ConversationContext } from './types.ts';
 
 const PREVIEW_CHARACTERS = 120;

@@ -5,7 +5,7 @@
  * hop further than the one before it, and both sessions count as visited.
  */
 import type { Lineage } from '../../protocols/lineage.ts';
-import { VISITED_MAX } from '../session/lineage.ts';
+import { VISITED_MAX } from '../session/conversations/lineage.ts';
 
 /** Of what it was given: kept for what follows the first answer, each of which takes half of it. */
 const KEPT_SHARE = 1 / 4;

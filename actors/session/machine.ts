@@ -22,10 +22,10 @@
  * one end or error event; one `run.end` entry per run; the transcript is appended in the turn that
  * makes it true; a run's id never changes, whatever dies (AL12).
  */
-import { toolsInput } from './batch.ts';
-import { endSessionInput } from './abort.ts';
-import { compactInput } from './compaction.ts';
-import { assembleInput, born, modelInput, replyInput } from './run.ts';
+import { toolsInput } from './run/batch.ts';
+import { endSessionInput } from './run/abort.ts';
+import { compactInput } from './run/compaction.ts';
+import { assembleInput, born, modelInput, replyInput } from './run/run.ts';
 import { sessionSetup } from './setup.ts';
 
 export const sessionMachine = sessionSetup.createMachine({

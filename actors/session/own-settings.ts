@@ -10,7 +10,7 @@ import {
   type SessionSet,
 } from '../../protocols/session-settings.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import { type At, type Deed, defined, firstOf, metaOf, nowOf } from './deed.ts';
+import { type At, type Deed, defined, firstOf, metaOf, nowOf } from './action-result.ts';
 import * as rows from './rows.ts';
 import type { OwnSettings } from './types.ts';
 

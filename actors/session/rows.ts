@@ -4,7 +4,7 @@
  */
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { Project } from '../../protocols/statechart.ts';
-import { defined, firstOf, runOf } from './deed.ts';
+import { defined, firstOf, runOf } from './action-result.ts';
 import type { Joined, SessionContext } from './types.ts';
 
 /**

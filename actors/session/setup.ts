@@ -6,20 +6,20 @@
  */
 import { enqueueActions, setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
-import * as abort from './abort.ts';
-import * as batch from './batch.ts';
-import * as children from './children.ts';
-import * as compaction from './compaction.ts';
-import { type At, type Deed, nowOf, published } from './deed.ts';
-import * as limits from './limits.ts';
-import { adopt } from './orphans.ts';
+import * as abort from './run/abort.ts';
+import * as batch from './run/batch.ts';
+import * as children from './subagents/children.ts';
+import * as compaction from './run/compaction.ts';
+import { type At, type Deed, nowOf, published } from './action-result.ts';
+import * as limits from './run/limits.ts';
+import { adopt } from './subagents/orphans.ts';
 import * as own from './own-settings.ts';
-import * as queue from './queue.ts';
-import { takeRefusal } from './refusals.ts';
-import * as reports from './reports.ts';
-import * as run from './run.ts';
-import { spawn } from './spawn.ts';
-import { hurriesRun, mayBeSaid } from './terms.ts';
+import * as queue from './queue/queue.ts';
+import { takeRefusal } from './subagents/refused-starts.ts';
+import * as reports from './subagents/reports.ts';
+import * as run from './run/run.ts';
+import { spawn } from './subagents/spawn.ts';
+import { hurriesRun, mayBeSaid } from './subagents/subagent-limits.ts';
 import type {
   AssembleInput,
   AssembleOutput,
@@ -35,7 +35,7 @@ import type {
   SessionEvent,
   ToolResult,
 } from './types.ts';
-import * as waits from './waits.ts';
+import * as waits from './conversations/conversation-waits.ts';
 
 /** Carries a deed out: its asks in the order of `Deed`, then its change. */
 const does = (deed: (at: At) => Deed) =>

@@ -1,4 +1,5 @@
 /** What a session keeps between turns. Small: the conversation itself is the transcript. */
+import type { PlannedCall } from '../../agent/policy/planned-call.ts';
 import type { Address } from '../../protocols/address.ts';
 import type { AgentAdmitted, AgentRefused, AgentSettings } from '../../protocols/agent.ts';
 import type { ImagePart } from '../../protocols/content.ts';
@@ -33,7 +34,15 @@ import type {
   SubagentEnded,
   SubagentTerms,
 } from '../../protocols/subagent.ts';
-import type { Awaited, Begun, Books, Child, Report, Spawned, Wait } from './bonds.ts';
+import type {
+  Awaited,
+  Begun,
+  Books,
+  Child,
+  Report,
+  Spawned,
+  Wait,
+} from './subagents/related-sessions.ts';
 
 /** A message that waits: for a run of its own, or for one to join. */
 export type Pending = {
@@ -324,27 +333,6 @@ export type AssembleOutput = {
   /** somebody wants to see the reply before it is told: the chart passes `replying` */
   readonly replyHooks: boolean;
   readonly endHooks?: boolean;
-};
-
-/** A call of a model, and what is decided about it before it runs. */
-export type PlannedCall = ToolCall & {
-  /** the tool's own name, where the model used an alias */
-  readonly name: string;
-  readonly class: 'repeatable' | 'keyed' | 'once';
-  readonly parallel: boolean;
-  /** it does not run: the model reads this instead */
-  readonly refused?: string;
-  /** a person is asked first (SX3); `pattern`: what `always` allows, '' when nothing can be */
-  readonly question?: {
-    readonly command: string;
-    readonly detail: string;
-    readonly pattern: string;
-    readonly forMs: number;
-  };
-  readonly confinement: {
-    readonly sandboxed: boolean;
-    readonly workspaceAccess: 'ro' | 'rw' | 'none';
-  };
 };
 
 /** Shortens the context (AL8). `keyed`: the daily log is written once per key. */

@@ -3,7 +3,8 @@
  * (RT12): it knew no plan of calls and no prompt in the transcript. Pure.
  */
 import type { ToolCall } from '../../protocols/session.ts';
-import type { CallModelInput, CallModelOutput, CallToolsInput, PlannedCall } from './types.ts';
+import type { PlannedCall } from '../../agent/policy/planned-call.ts';
+import type { CallModelInput, CallModelOutput, CallToolsInput } from './types.ts';
 
 /** What version 1 could call touched nothing; whatever this is, it gets nothing to touch. */
 export const planOf1 = (call: ToolCall): PlannedCall => ({

@@ -10,8 +10,8 @@ import {
   subagentRunId,
   SUBAGENTS_INDEX,
 } from '../../protocols/subagent.ts';
-import { cutMiddle } from '../agent/context/cut.ts';
-import { firstOf, sum } from '../session/deed.ts';
+import { cutMiddle } from '../../agent/context/cut.ts';
+import { firstOf, sum } from '../session/action-result.ts';
 import { PLACE_MS, reservedOf, wholeTimeMs } from './life.ts';
 import { childAddress, childKey, parentAddress } from './places.ts';
 import type { Args, SubagentContext } from './types.ts';

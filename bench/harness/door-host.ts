@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import { createModelCatalog } from '../../actors/agent/models/catalog.ts';
+import { createModelCatalog } from '../../agent/models/catalog.ts';
 import { auditMachine } from '../../actors/audit/machine.ts';
 import { startGateway } from '../../channels/index.ts';
 import { type RunEvent, runEventsTopic } from '../../protocols/session.ts';

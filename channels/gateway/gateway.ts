@@ -10,15 +10,15 @@ import type { AddressInfo, Socket } from 'node:net';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
-import { assertAuthFits } from './access.ts';
-import { BearerGuesses, failuresOf } from './bearer-guesses.ts';
-import { eventHead } from './connection.ts';
-import { Doors } from './doors.ts';
+import { assertAuthFits } from './auth/access.ts';
+import { BearerGuesses, failuresOf } from './auth/bearer-guesses.ts';
+import { eventHead } from './transport/connection.ts';
+import { Doors } from './tenant/tenants.ts';
 import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
-import { AddressList } from './remote.ts';
-import { SocketServer } from './socket-server.ts';
-import { tickEvery } from './ticks.ts';
+import { AddressList } from './auth/client-address.ts';
+import { SocketServer } from './transport/socket-server.ts';
+import { tickEvery } from './transport/ticks.ts';
 import { readPage } from './web-page.ts';
 
 export type Gateway = {

@@ -7,10 +7,10 @@ import type { ErrorCode } from '../../protocols/errors.ts';
 import { type Clock, clockFault, clockStatus, type System } from '../../runtime/index.ts';
 import type { Listener } from '../http/listener.ts';
 import { refusalOf } from '../http/route.ts';
-import { type GatewayAuth, onlyDirect, originAllowed } from './access.ts';
-import { type BearerGuesses, tooManyGuesses } from './bearer-guesses.ts';
-import { isReady, shardsNotOwned } from './health-book.ts';
-import { type AddressList, notDirect, remoteOf } from './remote.ts';
+import { type GatewayAuth, onlyDirect, originAllowed } from './auth/access.ts';
+import { type BearerGuesses, tooManyGuesses } from './auth/bearer-guesses.ts';
+import { isReady, shardsNotOwned } from './tenant/health-report.ts';
+import { type AddressList, notDirect, remoteOf } from './auth/client-address.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
 export type HttpOptions = {

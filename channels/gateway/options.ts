@@ -1,15 +1,15 @@
 /** What a gateway is started with. */
 import type { Clock, System } from '../../runtime/index.ts';
 import type { Route } from '../http/route.ts';
-import type { GatewayAuth } from './access.ts';
+import type { GatewayAuth } from './auth/access.ts';
 import type { ModelRules } from '../model-choice.ts';
-import type { OnCommand } from './command-desk.ts';
-import type { Payloads } from './device-book.ts';
-import type { OnMessage } from './door.ts';
+import type { OnCommand } from './tenant/chat-commands.ts';
+import type { Payloads } from './devices/tenant-devices.ts';
+import type { OnMessage } from './tenant/tenant.ts';
 import type { Logger } from './log.ts';
-import type { BlockSettings } from './run-blocks.ts';
-import type { AgentNames } from './session-key.ts';
-import type { Whois } from './tailscale.ts';
+import type { BlockSettings } from './streams/run-blocks.ts';
+import type { AgentNames } from './sessions/session-key.ts';
+import type { Whois } from './auth/tailscale.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Setup } from './setup.ts';
 

@@ -10,9 +10,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Clock, Metrics } from '../../runtime/index.ts';
-import { isLoopback, sameSecret } from '../gateway/access.ts';
-import { BearerGuesses, failuresOf, tooManyGuesses } from '../gateway/bearer-guesses.ts';
-import { AddressList, notDirect, remoteOf } from '../gateway/remote.ts';
+import { isLoopback, sameSecret } from '../gateway/auth/access.ts';
+import { BearerGuesses, failuresOf, tooManyGuesses } from '../gateway/auth/bearer-guesses.ts';
+import { AddressList, notDirect, remoteOf } from '../gateway/auth/client-address.ts';
 import { SERVER_OPTIONS } from './listener.ts';
 import { header, type Route, type RouteRequest, sendError } from './route.ts';
 

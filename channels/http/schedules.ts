@@ -25,7 +25,7 @@ import type { SessionRow } from '../../protocols/session.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import type { System } from '../../runtime/index.ts';
 import { schemaFault } from '../edge/checks.ts';
-import { agentOf } from '../gateway/session-key.ts';
+import { agentOf } from '../gateway/sessions/session-key.ts';
 import { checkModelChoice, type ModelRules } from '../model-choice.ts';
 import { header, parseJson, type Route, type RouteRequest, sendJson } from './route.ts';
 

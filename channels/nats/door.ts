@@ -24,7 +24,7 @@ import { escapeToken, parseSubject } from '../../protocols/subjects.ts';
 import { isFinal } from '../../protocols/task.ts';
 import type { PublicMessage, Pubsub } from '../../runtime/index.ts';
 import type { Edge, EdgeAnswer } from '../edge/edge.ts';
-import { type BearerGuesses, tooManyGuesses } from '../gateway/bearer-guesses.ts';
+import { type BearerGuesses, tooManyGuesses } from '../gateway/auth/bearer-guesses.ts';
 import { rateHeaders, respondsAsync } from '../http/envelopes.ts';
 import { errorHeaders, refusalOf } from '../http/route.ts';
 import { EventRelay, type EventRelayOptions } from './event-relay.ts';

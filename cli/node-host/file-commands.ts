@@ -12,8 +12,8 @@ import {
   PathOutside,
   PathRefused,
   workspacePath,
-} from '../../actors/agent/tools/paths.ts';
-import { replaceFile } from '../../actors/agent/tools/replace-file.ts';
+} from '../../agent/tools/files/paths.ts';
+import { replaceFile } from '../../agent/tools/files/replace-file.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { defineCommand, type HostCommand } from './command.ts';
 

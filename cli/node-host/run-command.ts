@@ -10,8 +10,8 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { Type } from '@sinclair/typebox';
-import { isAllowedCommand } from '../../actors/agent/policy/exec-patterns.ts';
-import { createHostBoundary } from '../../actors/agent/sandbox/host.ts';
+import { isAllowedCommand } from '../../agent/policy/exec-patterns.ts';
+import { createHostBoundary } from '../../agent/sandbox/host.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { type CommandContext, defineCommand, type HostCommand } from './command.ts';
 

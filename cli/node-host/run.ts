@@ -1,7 +1,7 @@
 /** `troupe node run`: makes this machine a node of a gateway, until it is stopped. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { patternFault, patternWarning } from '../../actors/agent/policy/exec-patterns.ts';
+import { patternFault, patternWarning } from '../../agent/policy/exec-patterns.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { type ClientOptions, gatewayOf, loadFrom } from '../options.ts';

@@ -11,7 +11,7 @@ import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { CONTEXT_FILES } from '../../actors/agent/prompt/sources.ts';
+import { CONTEXT_FILES } from '../../agent/prompt/sources.ts';
 import type { AgentSetup, RemovedFiles } from '../../channels/index.ts';
 import { type Address, address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';

@@ -3,12 +3,12 @@
  * (`models.*`, `tools.*`, `skills.status`).
  */
 import { basename, dirname, join } from 'node:path';
-import type { ModelCatalog } from '../../actors/agent/models/catalog.ts';
-import { refusals } from '../../actors/agent/policy/lists.ts';
-import { AgentFiles, SHARED_SKILLS_PATH } from '../../actors/agent/prompt/agent-files.ts';
-import type { Skill } from '../../actors/agent/prompt/skill.ts';
-import type { ToolRegistry } from '../../actors/agent/tools/registry.ts';
-import type { Tool } from '../../actors/agent/tools/tool.ts';
+import type { ModelCatalog } from '../../agent/models/catalog.ts';
+import { refusals } from '../../agent/policy/lists.ts';
+import { AgentFiles, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
+import type { Skill } from '../../agent/prompt/skill.ts';
+import type { ToolRegistry } from '../../agent/tools/registry.ts';
+import type { Tool } from '../../agent/tools/tool.ts';
 import type { Catalogs, ModelProviderState } from '../../channels/index.ts';
 import type { AgentSettings } from '../../protocols/agent.ts';
 import type { ModelChoice, SkillStatus, ToolGroup } from '../../protocols/gateway/index.ts';

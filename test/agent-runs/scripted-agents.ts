@@ -6,7 +6,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { type ConversationRow, CONVERSATIONS_INDEX } from '../../protocols/conversation.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import { saidByAgent } from '../../actors/agent/context/envelope.ts';
+import { saidByAgent } from '../../agent/context/envelope.ts';
 import { type SubagentRow, SUBAGENTS_INDEX } from '../../protocols/subagent.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type ServedApi, startModelServer } from '../servers/model-server.ts';

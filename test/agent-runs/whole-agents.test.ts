@@ -5,9 +5,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { probeBubblewrap } from '../../actors/agent/sandbox/bubblewrap.ts';
+import { probeBubblewrap } from '../../agent/sandbox/bubblewrap.ts';
 import { type ScheduleRow, SCHEDULES_INDEX } from '../../protocols/schedule.ts';
-import { answering, html, openSite } from '../actors/agent/tools/web-site.ts';
+import { answering, html, openSite } from '../agent/tools/web-site.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { type ServedApi, startModelServer } from '../servers/model-server.ts';
 import type { Plan, ScriptedServer } from '../servers/scripted-server.ts';

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../channels/index.ts';
-import type { GatewayAuth } from '../../channels/gateway/access.ts';
+import type { GatewayAuth } from '../../channels/gateway/auth/access.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../protocols/device.ts';
 import type { System } from '../../runtime/index.ts';
 import { connectParams, eventually, TOKEN } from '../channels/gateway/client.ts';

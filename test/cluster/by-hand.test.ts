@@ -5,7 +5,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runSuite } from '../../cli/conformance/suite.ts';
+import { runSuite } from '../../conformance/suite.ts';
 import { freePort } from '../cli/gateway.ts';
 import { runProgram, type Started, startProgram } from '../cli/program.ts';
 import { credentialsAt, faultsIn, trialOver } from '../conformance/subject.ts';

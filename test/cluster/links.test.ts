@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { probeBubblewrap } from '../../actors/agent/sandbox/bubblewrap.ts';
+import { probeBubblewrap } from '../../agent/sandbox/bubblewrap.ts';
 import { sessionAddress } from '../../actors/index.ts';
 import type { GatewayClient } from '../../cli/gateway-client.ts';
 import { shardOf } from '../../protocols/address.ts';

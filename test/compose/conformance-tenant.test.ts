@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { CONFORMANCE_TENANT } from '../../actors/conformance/actions.ts';
+import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
 import { issueToken } from '../../channels/edge/identity/local-issuer.ts';
 import { startTroupe, type Troupe } from '../../main.ts';
 import type { SloReport } from '../../runtime/index.ts';

@@ -1,6 +1,6 @@
 /** What a configuration says about agents that talk, as the policy reads it. */
 import { expect, it } from 'vitest';
-import { judge, spawnRulesFor } from '../../actors/agent/policy/talk.ts';
+import { judge, spawnRulesFor } from '../../agent/policy/talk.ts';
 import { hire } from '../../compose/crew.ts';
 import { talkRulesOf } from '../../compose/talk-rules.ts';
 import { load } from '../runtime/config/folder.ts';

@@ -4,7 +4,7 @@
  * all, one after the other, is `node tools/run.mjs test/conformance/run.ts`.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CHECKS } from '../../cli/conformance/suite.ts';
+import { CHECKS } from '../../conformance/suite.ts';
 import { BREAKERS } from './breakers/breakers.ts';
 import { foundBroken, quickChecks, sociableChecks } from './proof.ts';
 import { embeddedSubject, faultsIn, type Subject } from './subject.ts';

@@ -1,8 +1,8 @@
 /** `troupe conformance` as a person runs it: credentials, report, exit code. */
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { CONFORMANCE_TENANT } from '../../actors/conformance/actions.ts';
-import type { Finding } from '../../cli/conformance/suite.ts';
+import { CONFORMANCE_TENANT } from '../../conformance/agent/actions.ts';
+import type { Finding } from '../../conformance/suite.ts';
 import { runProgram } from '../cli/program.ts';
 import { TOKEN } from '../kill/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';

@@ -1,9 +1,9 @@
 /** docs/conformance.md says what the suite does. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { PARTS } from '../../cli/conformance/check.ts';
-import { ProfileSchema, readProfile, SHIPPED_PROFILE } from '../../cli/conformance/profile.ts';
-import { CHECKS } from '../../cli/conformance/suite.ts';
+import { PARTS } from '../../conformance/check.ts';
+import { ProfileSchema, readProfile, SHIPPED_PROFILE } from '../../conformance/profile.ts';
+import { CHECKS } from '../../conformance/suite.ts';
 import { OVER_HTTP } from './over-http.ts';
 
 const page = readFileSync(new URL('../../docs/conformance.md', import.meta.url), 'utf8');

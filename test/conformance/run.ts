@@ -2,7 +2,7 @@
  * `node tools/run.mjs test/conformance/run.ts`: every endpoint that breaks a rule, against every
  * check; exit code 1 when one is not found, or when another rule seems broken too.
  */
-import type { Finding } from '../../cli/conformance/suite.ts';
+import type { Finding } from '../../conformance/suite.ts';
 import { BREAKERS } from './breakers/breakers.ts';
 import type { Breaker } from './breakers/faults.ts';
 import { ALONE, foundBroken, sociableChecks } from './proof.ts';

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { createHooks } from '../../actors/agent/hooks/create-hooks.ts';
-import { HOOKS } from '../../actors/agent/hooks/hooks.ts';
-import { loadHooks } from '../../actors/agent/hooks/load.ts';
+import { createHooks } from '../../agent/hooks/create-hooks.ts';
+import { HOOKS } from '../../agent/hooks/hooks.ts';
+import { loadHooks } from '../../agent/hooks/load.ts';
 import { hookSamples } from '../../cli/hook-samples.ts';
 
 const root = new URL('../../', import.meta.url);

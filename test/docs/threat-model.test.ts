@@ -48,7 +48,10 @@ describe('the threat model', () => {
 
   it('is refused when it cites a file or a test that is not there', () => {
     const page = read('docs/threat-model.md');
-    const wrong = page.replace('channels/gateway/remote.ts', 'channels/gateway/gone.ts');
+    const wrong = page.replace(
+      'channels/gateway/auth/client-address.ts',
+      'channels/gateway/gone.ts',
+    );
     expect(missingIn(wrong)).toEqual(['channels/gateway/gone.ts']);
     expect(missingIn(page.replace('"refuses a connection', '"admits a connection'))).toHaveLength(
       1,

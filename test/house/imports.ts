@@ -26,13 +26,27 @@ const any =
 const protocols = inFolder('protocols');
 const runtimeDoor = oneOf('runtime/index.ts', 'runtime/config/index.ts');
 const memoryDoor = oneOf('memory/index.ts');
+/** How agents outside `actors` define what they offer. */
+const actionsAndProcesses = oneOf(
+  'actors/task/action.ts',
+  'actors/task/artifact.ts',
+  'actors/process/define.ts',
+);
 
 /** For each folder, which files of ours it may import beside its own. */
 const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   protocols: () => false,
   memory: protocols,
   runtime: protocols,
-  actors: any(protocols, runtimeDoor, memoryDoor),
+  agent: any(protocols, runtimeDoor, memoryDoor),
+  actors: any(protocols, runtimeDoor, memoryDoor, inFolder('agent')),
+  'sample-agents': any(protocols, runtimeDoor, actionsAndProcesses),
+  conformance: any(
+    protocols,
+    runtimeDoor,
+    actionsAndProcesses,
+    oneOf('runtime/pubsub/nats-client.ts'),
+  ),
   channels: any(protocols, runtimeDoor),
   web: protocols,
   // As users do: the public doors, to define actions and processes and to start with them.
@@ -83,7 +97,7 @@ const isMachine = (path: string): boolean =>
 const isPure = (target: string): boolean =>
   target === 'package:xstate' || protocols(target) || pureActor(target);
 const pureActor = (target: string): boolean =>
-  inFolder('actors')(target) && !target.includes('/effects/');
+  any(inFolder('actors'), inFolder('agent'))(target) && !target.includes('/effects/');
 
 /** Machines and the files of ours they import, directly or not, without protocols. */
 function chartFiles(files: Sources): ReadonlySet<string> {

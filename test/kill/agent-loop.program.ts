@@ -8,11 +8,11 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import { createHooks } from '../../actors/agent/hooks/create-hooks.ts';
-import { createModelCatalog } from '../../actors/agent/models/catalog.ts';
-import { defineTool, type Tool } from '../../actors/agent/tools/tool.ts';
-import { NO_SECRETS } from '../../actors/agent/tools/secret-mask.ts';
-import { createToolRegistry } from '../../actors/agent/tools/registry.ts';
+import { createHooks } from '../../agent/hooks/create-hooks.ts';
+import { createModelCatalog } from '../../agent/models/catalog.ts';
+import { defineTool, type Tool } from '../../agent/tools/tool.ts';
+import { NO_SECRETS } from '../../agent/tools/secret-mask.ts';
+import { createToolRegistry } from '../../agent/tools/registry.ts';
 import {
   type AgentServices,
   rootAddress,

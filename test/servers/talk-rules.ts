@@ -1,5 +1,5 @@
 /** Rules of agents that talk, for compositions of tests: nobody may, or everybody. */
-import type { TalkRules } from '../../actors/agent/policy/talk.ts';
+import type { TalkRules } from '../../agent/policy/talk.ts';
 
 /** As a configuration that says nothing. */
 export const NO_TALK: TalkRules = {

@@ -6,7 +6,7 @@
 import { rmSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { GatewayAuth } from '../../channels/gateway/access.ts';
+import type { GatewayAuth } from '../../channels/gateway/auth/access.ts';
 import type { Gateway } from '../../channels/index.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../protocols/device.ts';
 import type { System } from '../../runtime/index.ts';

@@ -8,13 +8,17 @@
 import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
-import { chosenFor } from '../../agent/models/chosen.ts';
-import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
-import { confinementOf, offeredTools } from '../../agent/policy/plan.ts';
-import { AgentFiles, type AgentParts, SHARED_SKILLS_PATH } from '../../agent/prompt/agent-files.ts';
-import { composePrompt, type Prompt, replaced } from '../../agent/prompt/compose.ts';
-import type { FoundFile, PromptFacts } from '../../agent/prompt/sources.ts';
-import { type AgentServices, servicesOf } from '../../agent/services.ts';
+import { chosenFor } from '../../../agent/models/chosen.ts';
+import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
+import { confinementOf, offeredTools } from '../../../agent/policy/plan.ts';
+import {
+  AgentFiles,
+  type AgentParts,
+  SHARED_SKILLS_PATH,
+} from '../../../agent/prompt/agent-files.ts';
+import { composePrompt, type Prompt, replaced } from '../../../agent/prompt/compose.ts';
+import type { FoundFile, PromptFacts } from '../../../agent/prompt/sources.ts';
+import { type AgentServices, servicesOf } from '../../../agent/services.ts';
 import type { AssembleInput, AssembleOutput } from '../types.ts';
 
 /** What looks at the end of a run: the effect `reply` runs them. */

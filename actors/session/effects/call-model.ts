@@ -15,14 +15,15 @@ import {
   inSpan,
   usageAttributes,
 } from '../../../runtime/index.ts';
-import { conversationFrom } from '../../agent/context/conversation.ts';
-import { chosenFor } from '../../agent/models/chosen.ts';
-import { streamWithFailover } from '../../agent/models/failover.ts';
-import type { ModelRequest, ThinkingLevel } from '../../agent/models/model.ts';
-import { offeredTools, planCalls } from '../../agent/policy/plan.ts';
-import { servicesOf } from '../../agent/services.ts';
+import { conversationFrom } from '../../../agent/context/conversation.ts';
+import { chosenFor } from '../../../agent/models/chosen.ts';
+import { streamWithFailover } from '../../../agent/models/failover.ts';
+import type { ModelRequest, ThinkingLevel } from '../../../agent/models/model.ts';
+import { offeredTools, planCalls } from '../../../agent/policy/plan.ts';
+import { servicesOf } from '../../../agent/services.ts';
 import { modelCallOf } from '../version-1.ts';
-import type { CallModelInput, CallModelOutput, PlannedCall } from '../types.ts';
+import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
+import type { CallModelInput, CallModelOutput } from '../types.ts';
 import { readConversation } from './transcript.ts';
 
 /** A model that sends nothing for so long is given up. */

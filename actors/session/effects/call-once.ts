@@ -3,8 +3,9 @@
  * person need be asked: the model reads that nobody knows, and looks before it goes on (RT9).
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
-import { servicesOf } from '../../agent/services.ts';
-import type { CallToolsInput, PlannedCall, ToolResult } from '../types.ts';
+import { servicesOf } from '../../../agent/services.ts';
+import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
+import type { CallToolsInput, ToolResult } from '../types.ts';
 import { BATCH_TIMEOUT_MS, placement } from './call-tools.ts';
 import { keepingWorkspace } from './kept-workspace.ts';
 import { runBatch, teller } from './run-tool.ts';

@@ -3,7 +3,7 @@
  * hook whose worker died is called again.
  */
 import type { EffectDefinition } from '../../../runtime/index.ts';
-import { servicesOf } from '../../agent/services.ts';
+import { servicesOf } from '../../../agent/services.ts';
 import type { EndSessionInput } from '../types.ts';
 
 /** All hooks of an end together: a deletion is answered after them. */

@@ -2,7 +2,7 @@
  * Fitted: the results of one batch within what the outcome of an effect may take. An outcome that
  * is too large is a failure, and the results of calls that have run would be lost. Pure.
  */
-import { cutText } from '../../agent/tools/registry.ts';
+import { cutText } from '../../../agent/tools/registry.ts';
 import type { ToolResult } from '../types.ts';
 
 /** Of the 4 MiB of an outcome; the rest is for names, ids and what was sent to people. */

@@ -7,8 +7,8 @@
  */
 import { errorData, type ErrorCode } from '../../../protocols/errors.ts';
 import type { EffectContext } from '../../../runtime/index.ts';
-import { cutMiddle } from '../../agent/context/cut.ts';
-import { servicesOf } from '../../agent/services.ts';
+import { cutMiddle } from '../../../agent/context/cut.ts';
+import { servicesOf } from '../../../agent/services.ts';
 import type { ToolResult } from '../types.ts';
 
 /** What a call that may not run again is told of, for nobody makes it again. */

@@ -1,7 +1,7 @@
 /**
  * Outgoing text: what hooks make of a text before people see it, and their notice that it is out.
  */
-import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
+import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
 
 /**
  * The text as the hooks leave it; '' when one cancels it.

@@ -3,8 +3,8 @@
  * where somebody has such a hook. `repeatable`: hooks that are asked again must bear it.
  */
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
-import type { HookAbout, Hooks } from '../../agent/hooks/hooks.ts';
-import { servicesOf } from '../../agent/services.ts';
+import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
+import { servicesOf } from '../../../agent/services.ts';
 import type { ReplyInput, ReplyOutput } from '../types.ts';
 import { outgoing } from './outgoing.ts';
 import { entryOf } from './transcript.ts';

@@ -1,9 +1,9 @@
 /** Writer: a model that is asked for a text about a text, and what it has used. */
 import type { Usage } from '../../../protocols/session.ts';
 import { chatSpan, type EffectContext, inSpan, usageAttributes } from '../../../runtime/index.ts';
-import { chosenFor } from '../../agent/models/chosen.ts';
-import { streamWithFailover } from '../../agent/models/failover.ts';
-import { servicesOf } from '../../agent/services.ts';
+import { chosenFor } from '../../../agent/models/chosen.ts';
+import { streamWithFailover } from '../../../agent/models/failover.ts';
+import { servicesOf } from '../../../agent/services.ts';
 import type { CompactInput } from '../types.ts';
 
 const IDLE_TIMEOUT_MS = 120_000;

@@ -12,7 +12,7 @@ import type {
 import { type MethodTable, published } from './method.ts';
 import { ANSWERED, type Request, respondEncoded } from './request.ts';
 import { installationOf } from './setup.ts';
-import { usageTable } from './usage.ts';
+import { usageTable } from './sessions/usage.ts';
 
 const health = async (request: Request) => {
   respondEncoded(request, await request.door.health.health());

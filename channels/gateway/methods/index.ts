@@ -9,28 +9,28 @@ import {
   gatewayError,
   type RequestFrame,
 } from '../../../protocols/gateway/index.ts';
-import type { Client, Connection } from '../connection.ts';
-import type { Door } from '../door.ts';
+import type { Client, Connection } from '../transport/connection.ts';
+import type { Door } from '../tenant/tenant.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
-import { holds } from '../scopes.ts';
-import { runTable } from './agent.ts';
-import { approvalRecordTable } from './approval-records.ts';
-import { approvalTable } from './approvals.ts';
+import { holds } from '../auth/scopes.ts';
+import { runTable } from './chat/agent.ts';
+import { approvalRecordTable } from './approvals/approval-records.ts';
+import { approvalTable } from './approvals/approvals.ts';
 import { auditTable } from './audit.ts';
-import { chatMoreTable } from './chat-more.ts';
-import { chatTable } from './chat.ts';
-import { cronTable } from './cron.ts';
-import { deviceTable } from './devices.ts';
+import { chatMoreTable } from './chat/chat-more.ts';
+import { chatTable } from './chat/chat.ts';
+import { cronTable } from './cron/cron.ts';
+import { deviceTable } from './devices/devices.ts';
 import { systemTable } from './health.ts';
 import type { Method } from './method.ts';
-import { nodeTable } from './nodes.ts';
+import { nodeTable } from './devices/nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
 import { resumeTable } from './resume.ts';
-import { sessionDeleteTable } from './session-delete.ts';
-import { sessionReadTable } from './session-reads.ts';
-import { sessionSettingTable } from './session-settings.ts';
-import { sessionWorkTable } from './session-work.ts';
-import { sessionTable } from './sessions.ts';
+import { sessionDeleteTable } from './sessions/session-delete.ts';
+import { sessionReadTable } from './sessions/session-reads.ts';
+import { sessionSettingTable } from './sessions/session-settings.ts';
+import { sessionWorkTable } from './sessions/session-work.ts';
+import { sessionTable } from './sessions/sessions.ts';
 import { setupTable } from './setup.ts';
 import { workTable } from './work.ts';
 

@@ -2,8 +2,8 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
 import type { Principal } from '../../../runtime/index.ts';
-import type { Connection } from '../connection.ts';
-import type { Door } from '../door.ts';
+import type { Connection } from '../transport/connection.ts';
+import type { Door } from '../tenant/tenant.ts';
 
 /** A method that has sent all its answers itself returns this. */
 export const ANSWERED = Symbol('answered');

@@ -6,7 +6,7 @@
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayParams } from '../../../protocols/gateway/index.ts';
 import { COMMANDS } from '../../commands/parse.ts';
-import { fullSessionKey } from '../session-key.ts';
+import { fullSessionKey } from '../sessions/session-key.ts';
 import type { AgentCard, Setup } from '../setup.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';

@@ -13,12 +13,12 @@ import type { SessionAbort } from '../../../protocols/session.ts';
 import { subagentAddress, type SubagentKill } from '../../../protocols/subagent.ts';
 import { taskAddress, type TaskCancel } from '../../../protocols/task.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
-import { fullSessionKey } from '../session-key.ts';
-import { type KnownTask, type TaskOrigin, tasksOf } from '../tasks.ts';
-import { injectOnce } from './inject.ts';
+import { fullSessionKey } from '../sessions/session-key.ts';
+import { type KnownTask, type TaskOrigin, tasksOf } from '../sessions/task-list.ts';
+import { injectOnce } from './chat/inject.ts';
 import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
-import { refuseEmpty } from './run.ts';
+import { refuseEmpty } from './chat/run.ts';
 
 const tasksList = ({ door }: Request, params: TasksListParams) => {
   const { sortBy = 'updatedAt', limit = TASKS_PAGE, cursor = '0' } = params;

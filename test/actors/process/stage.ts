@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalize } from 'json-canonicalize';
-import { factoryActions, factoryProcesses } from '../../../actors/factory/factory.ts';
+import { factoryActions, factoryProcesses } from '../../../sample-agents/factory.ts';
 import { shippedActors } from '../../../actors/index.ts';
 import { ProcessCatalog } from '../../../actors/process/catalog.ts';
 import { actionOf, type ProcessDefinition } from '../../../actors/process/define.ts';

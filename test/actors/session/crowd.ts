@@ -8,7 +8,7 @@
  */
 import { agentMachine } from '../../../actors/agent/machine.ts';
 import { conversationMachine } from '../../../actors/conversation/machine.ts';
-import { batchOf } from '../../../actors/session/batch.ts';
+import { batchOf } from '../../../actors/session/run/batch.ts';
 import { sessionMachine } from '../../../actors/session/machine.ts';
 import type { SessionContext } from '../../../actors/session/types.ts';
 import { subagentMachine } from '../../../actors/subagent/machine.ts';

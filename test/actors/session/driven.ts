@@ -1,11 +1,7 @@
 /** One session, driven by hand: each deed answers what the step asked of the host. */
 import { sessionMachine } from '../../../actors/session/machine.ts';
-import type {
-  CallModelOutput,
-  PlannedCall,
-  SessionContext,
-  ToolResult,
-} from '../../../actors/session/types.ts';
+import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
+import type { CallModelOutput, SessionContext, ToolResult } from '../../../actors/session/types.ts';
 import { address, type Address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';

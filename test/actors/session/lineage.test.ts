@@ -7,7 +7,7 @@ import {
   onward,
   refusalOf,
   VISITED_MAX,
-} from '../../../actors/session/lineage.ts';
+} from '../../../actors/session/conversations/lineage.ts';
 import type { Run } from '../../../actors/session/types.ts';
 import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
 

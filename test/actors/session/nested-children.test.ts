@@ -1,6 +1,6 @@
 /** Subagents of a subagent's session, by pure transitions: its grant and its own end. */
 import { describe, expect, it } from 'vitest';
-import { heldBelow } from '../../../actors/session/books.ts';
+import { heldBelow } from '../../../actors/session/subagents/budget-ledger.ts';
 import { type SubagentTerms } from '../../../protocols/subagent.ts';
 import { spawnTerms } from './bonds-walk.ts';
 import { answer, call, Driven } from './driven.ts';

@@ -1,7 +1,7 @@
 /** What a run says in the end (AL7). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shapeReply } from '../../../actors/session/reply.ts';
+import { shapeReply } from '../../../actors/session/run/reply.ts';
 import type { ReplyFacts, ToolSummary } from '../../../actors/session/types.ts';
 
 const facts = (some: Partial<ReplyFacts>): ReplyFacts => ({

@@ -1,13 +1,13 @@
 /** The message that tells an agent what its subagents came to. */
 import { describe, expect, it } from 'vitest';
-import type { Report } from '../../../actors/session/bonds.ts';
+import type { Report } from '../../../actors/session/subagents/related-sessions.ts';
 import {
   quietMs,
   reportText,
   takeReports,
   WHOLE_REPORTS_MAX,
   withReport,
-} from '../../../actors/session/reports.ts';
+} from '../../../actors/session/subagents/reports.ts';
 import { REPORTS_TITLE } from '../../../protocols/subagent.ts';
 import { endedOf } from './bonds-walk.ts';
 import { Driven } from './driven.ts';

@@ -1,6 +1,11 @@
 /** What a subagent's session lives by (AA6, AA7). */
 import { describe, expect, it } from 'vitest';
-import { admitterOf, givenOf, underTerms, workspaceOf } from '../../../actors/session/terms.ts';
+import {
+  admitterOf,
+  givenOf,
+  underTerms,
+  workspaceOf,
+} from '../../../actors/session/subagents/subagent-limits.ts';
 import type { SessionContext } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { SubagentReserve } from '../../../protocols/subagent.ts';

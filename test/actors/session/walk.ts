@@ -1,14 +1,10 @@
 /** All that may happen to a session; what it has promised on every path is in account.ts. */
-import { batchOf } from '../../../actors/session/batch.ts';
-import { COMPACTIONS_MAX } from '../../../actors/session/compaction.ts';
+import { batchOf } from '../../../actors/session/run/batch.ts';
+import { COMPACTIONS_MAX } from '../../../actors/session/run/compaction.ts';
 import { sessionMachine } from '../../../actors/session/machine.ts';
-import { ATTEMPTS_MAX } from '../../../actors/session/run.ts';
-import type {
-  CallModelOutput,
-  CompactOutput,
-  PlannedCall,
-  ToolResult,
-} from '../../../actors/session/types.ts';
+import { ATTEMPTS_MAX } from '../../../actors/session/run/run.ts';
+import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
+import type { CallModelOutput, CompactOutput, ToolResult } from '../../../actors/session/types.ts';
 import { address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import { approvalAddress } from '../../../protocols/approval.ts';

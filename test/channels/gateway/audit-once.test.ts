@@ -1,6 +1,9 @@
 /** A batch of the audit whose answer is lost, on the real runtime. */
 import { expect, it, onTestFinished } from 'vitest';
-import { AuditTrail, type AuditTrailOptions } from '../../../channels/gateway/audit-trail.ts';
+import {
+  AuditTrail,
+  type AuditTrailOptions,
+} from '../../../channels/gateway/tenant/audit-trail.ts';
 import { type AuditDayRow, AUDITS_INDEX } from '../../../protocols/audit.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { systemClock } from '../../../runtime/index.ts';

@@ -1,6 +1,6 @@
 /** What waits to be noted, and in which order it is written. */
 import { expect, test } from 'vitest';
-import { AuditTrail } from '../../../channels/gateway/audit-trail.ts';
+import { AuditTrail } from '../../../channels/gateway/tenant/audit-trail.ts';
 import type { AuditRecord } from '../../../protocols/audit.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { System } from '../../../runtime/index.ts';

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
-import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
+import { createModelCatalog } from '../../../agent/models/catalog.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import type { System } from '../../../runtime/system.ts';

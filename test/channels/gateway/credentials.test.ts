@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { AddressList, networkOf } from '../../../channels/gateway/remote.ts';
+import { AddressList, networkOf } from '../../../channels/gateway/auth/client-address.ts';
 import { type GatewayOptions } from '../../../channels/index.ts';
 import { startGateway } from '../../../channels/index.ts';
 import { Tenancy } from '../../../channels/tenancy.ts';

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { GatewayMethods, type GatewayMethodName } from '../../../protocols/gateway/index.ts';
 import { checker } from '../../../protocols/check.ts';
-import { createTalkTools } from '../../../actors/agent/tools/talk-tools.ts';
+import { createTalkTools } from '../../../agent/tools/sessions/session-sending-tools.ts';
 import type { Tool } from '../../../actors/index.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Client, eventually, MAIN } from './client.ts';

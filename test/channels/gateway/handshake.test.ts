@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../channels/index.ts';
-import { isLoopback, originAllowed } from '../../../channels/gateway/access.ts';
-import { AuthFailures } from '../../../channels/gateway/auth-failures.ts';
+import { isLoopback, originAllowed } from '../../../channels/gateway/auth/access.ts';
+import { AuthFailures } from '../../../channels/gateway/auth/failed-attempts.ts';
 import { complaintAbout, connectParams, type Frame, MODELS, silentLog, TOKEN } from './client.ts';
 import { FakeSessionSystem } from './fake-session-system.ts';
 import { closeAll, openClient, openGateway, openStranger } from './opened.ts';

@@ -1,6 +1,6 @@
 /** What a gateway makes of what a node says of itself. */
 import { expect, it } from 'vitest';
-import { surfaceOf } from '../../../channels/gateway/node-surface.ts';
+import { surfaceOf } from '../../../channels/gateway/devices/node-surface.ts';
 import { SURFACE_CHARACTERS_MAX } from '../../../protocols/device.ts';
 import type { ConnectParams } from '../../../protocols/gateway/index.ts';
 

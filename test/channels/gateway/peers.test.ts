@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Clients, Peers } from '../../../channels/gateway/peers.ts';
+import { type Clients, Peers } from '../../../channels/gateway/tenant/peers.ts';
 import { connectParams, eventually } from './client.ts';
 import { FakeBus, FakeSessionSystem } from './fake-session-system.ts';
 import { closeAll, openClient, openGateway } from './opened.ts';

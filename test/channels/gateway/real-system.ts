@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHooks } from '../../../actors/agent/hooks/create-hooks.ts';
-import { createModelCatalog } from '../../../actors/agent/models/catalog.ts';
-import { builtInTools } from '../../../actors/agent/tools/built-in.ts';
-import { NO_SECRETS } from '../../../actors/agent/tools/secret-mask.ts';
-import { createToolRegistry } from '../../../actors/agent/tools/registry.ts';
+import { createHooks } from '../../../agent/hooks/create-hooks.ts';
+import { createModelCatalog } from '../../../agent/models/catalog.ts';
+import { builtInTools } from '../../../agent/tools/built-in.ts';
+import { NO_SECRETS } from '../../../agent/tools/secret-mask.ts';
+import { createToolRegistry } from '../../../agent/tools/registry.ts';
 import {
   type AgentServices,
   rootAddress,
@@ -14,7 +14,7 @@ import {
   type Tool,
 } from '../../../actors/index.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
-import { OPERATOR } from '../../../channels/gateway/door.ts';
+import { OPERATOR } from '../../../channels/gateway/tenant/tenant.ts';
 import { OPEN_TALK } from '../../servers/talk-rules.ts';
 
 /** A folder for the data, and how to remove it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { TextStream } from '../../../channels/gateway/text-stream.ts';
+import { TextStream } from '../../../channels/gateway/streams/text-stream.ts';
 
 /** Follows a stream as a client does. */
 const follower = () => {

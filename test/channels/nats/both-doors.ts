@@ -6,7 +6,7 @@ import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
 import { routeListener, SERVER_OPTIONS } from '../../../channels/http/listener.ts';
 import { startNatsDoor } from '../../../channels/nats/door.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
-import type { BearerGuesses } from '../../../channels/gateway/bearer-guesses.ts';
+import type { BearerGuesses } from '../../../channels/gateway/auth/bearer-guesses.ts';
 import { doorSubject } from '../../../protocols/subjects.ts';
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { type System, systemClock } from '../../../runtime/index.ts';

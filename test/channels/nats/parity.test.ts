@@ -1,8 +1,8 @@
 /** The same envelope gets the same answer over HTTP and over NATS, case by case (EN9). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
-import { BearerGuesses, failuresOf } from '../../../channels/gateway/bearer-guesses.ts';
-import { AddressList } from '../../../channels/gateway/remote.ts';
+import { BearerGuesses, failuresOf } from '../../../channels/gateway/auth/bearer-guesses.ts';
+import { AddressList } from '../../../channels/gateway/auth/client-address.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { systemClock } from '../../../runtime/index.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';

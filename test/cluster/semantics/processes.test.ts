@@ -1,4 +1,4 @@
 /** Sagas and the shipped agents on a cluster: their suites, unchanged. */
 import { runOnNats } from '../on-nats.ts';
 
-runOnNats('../../actors/process/saga', '../../actors/factory/publish');
+runOnNats('../../actors/process/saga', '../../sample-agents/publish');

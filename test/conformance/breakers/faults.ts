@@ -2,7 +2,7 @@
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import { ERRORS, type ErrorCode } from '../../../protocols/errors.ts';
 import { isFinal, type TaskView, type WireRefusal } from '../../../protocols/task.ts';
-import type { Signer, Who } from '../../../cli/conformance/trial.ts';
+import type { Signer, Who } from '../../../conformance/trial.ts';
 import { type Answered, type Asked, type Fault, objectIn } from './broken-door.ts';
 
 /** What an endpoint knows of itself and of those who come. */

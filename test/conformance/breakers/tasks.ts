@@ -1,6 +1,6 @@
 /** Endpoints that break the rules of tasks, of cancelling, of files and of evidence. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SHIPPED_PROFILE } from '../../../cli/conformance/profile.ts';
+import { SHIPPED_PROFILE } from '../../../conformance/profile.ts';
 import { isFinal } from '../../../protocols/task.ts';
 import { type Answered, type Asked, type Fault, objectIn, type Pass } from './broken-door.ts';
 import {

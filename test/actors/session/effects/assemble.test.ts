@@ -3,7 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { assemble, filesOf } from '../../../../actors/session/effects/assemble.ts';
-import { createSecretMask } from '../../../../actors/agent/tools/secret-mask.ts';
+import { createSecretMask } from '../../../../agent/tools/secret-mask.ts';
 import type { AssembleInput, AssembleOutput } from '../../../../actors/session/types.ts';
 import { eventually } from '../../../runtime/eventually.ts';
 import { temporaryFolder } from '../../../runtime/workspaces/temporary.ts';

@@ -2,8 +2,8 @@
 import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { conversationFrom } from '../../../../actors/agent/context/conversation.ts';
-import type { ModelSettings } from '../../../../actors/agent/models/catalog.ts';
+import { conversationFrom } from '../../../../agent/context/conversation.ts';
+import type { ModelSettings } from '../../../../agent/models/catalog.ts';
 import { compact } from '../../../../actors/session/effects/compact.ts';
 import type { CompactInput } from '../../../../actors/session/types.ts';
 import type { SessionEntry } from '../../../../protocols/session.ts';

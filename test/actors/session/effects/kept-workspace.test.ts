@@ -3,7 +3,7 @@ import { readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { keepingWorkspace } from '../../../../actors/session/effects/kept-workspace.ts';
-import { createSecretMask } from '../../../../actors/agent/tools/secret-mask.ts';
+import { createSecretMask } from '../../../../agent/tools/secret-mask.ts';
 import type { EffectContext } from '../../../../runtime/index.ts';
 import { MemoryBlobs } from '../../../../runtime/blobs/memory.ts';
 import { WorkspacesOfEffect } from '../../../../runtime/workspaces/of-effect.ts';

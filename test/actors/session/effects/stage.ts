@@ -3,14 +3,14 @@
  * catalog; the transcript is a list.
  */
 import { join } from 'node:path';
-import type { HookModule } from '../../../../actors/agent/hooks/define-hooks.ts';
-import { createHooks } from '../../../../actors/agent/hooks/create-hooks.ts';
-import { createModelCatalog, type ModelSettings } from '../../../../actors/agent/models/catalog.ts';
-import type { SkillSettings } from '../../../../actors/agent/prompt/agent-files.ts';
-import type { AgentServices } from '../../../../actors/agent/services.ts';
-import { builtInTools } from '../../../../actors/agent/tools/built-in.ts';
-import { NO_SECRETS } from '../../../../actors/agent/tools/secret-mask.ts';
-import { createToolRegistry } from '../../../../actors/agent/tools/registry.ts';
+import type { HookModule } from '../../../../agent/hooks/define-hooks.ts';
+import { createHooks } from '../../../../agent/hooks/create-hooks.ts';
+import { createModelCatalog, type ModelSettings } from '../../../../agent/models/catalog.ts';
+import type { SkillSettings } from '../../../../agent/prompt/agent-files.ts';
+import type { AgentServices } from '../../../../agent/services.ts';
+import { builtInTools } from '../../../../agent/tools/built-in.ts';
+import { NO_SECRETS } from '../../../../agent/tools/secret-mask.ts';
+import { createToolRegistry } from '../../../../agent/tools/registry.ts';
 import { type Address, address } from '../../../../protocols/address.ts';
 import type { AgentSettings } from '../../../../protocols/agent.ts';
 import type { SessionEntry } from '../../../../protocols/session.ts';

@@ -3,10 +3,14 @@ import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Tenancy } from '../../../../channels/tenancy.ts';
 import type { Gateway } from '../../../../channels/index.ts';
-import type { GatewayAuth } from '../../../../channels/gateway/access.ts';
-import { AuthFailures } from '../../../../channels/gateway/auth-failures.ts';
+import type { GatewayAuth } from '../../../../channels/gateway/auth/access.ts';
+import { AuthFailures } from '../../../../channels/gateway/auth/failed-attempts.ts';
 import { AUTH_TURN_MS, AUTH_WAITING_MAX } from '../../../../channels/gateway/limits.ts';
-import { accountOf, AddressList, remoteOf } from '../../../../channels/gateway/remote.ts';
+import {
+  accountOf,
+  AddressList,
+  remoteOf,
+} from '../../../../channels/gateway/auth/client-address.ts';
 import { isUnguessable } from '../../../../channels/unguessable.ts';
 import { gatewayAuth } from '../../../../compose/gateway-auth.ts';
 import { loadConfig } from '../../../../runtime/config/index.ts';

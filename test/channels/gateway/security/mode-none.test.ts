@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../../../channels/index.ts';
-import { AddressList, notDirect, remoteOf } from '../../../../channels/gateway/remote.ts';
+import {
+  AddressList,
+  notDirect,
+  remoteOf,
+} from '../../../../channels/gateway/auth/client-address.ts';
 import type { Route } from '../../../../channels/http/route.ts';
 import { connectParams, gatewayOn, TOKEN } from '../client.ts';
 import { FakeSessionSystem } from '../fake-session-system.ts';

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import { deviceFault } from '../../../../channels/gateway/device-auth.ts';
+import { deviceFault } from '../../../../channels/gateway/auth/device-auth.ts';
 import type { ConnectParams } from '../../../../protocols/gateway/index.ts';
 import { connectParams } from '../client.ts';
 import { challengeOf, newDevice, signed } from '../device-identity.ts';

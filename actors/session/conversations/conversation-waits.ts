@@ -1,0 +1,250 @@
+/**
+ * Waits: messages to other sessions, and which waits would never end (AA3, AA4). Pure.
+ *
+ * A session that begins to wait sends a probe along the waits of those it waits for: the algorithm
+ * of Chandy, Misra and Haas for requests that all must be answered ("Distributed deadlock
+ * detection", 1983). Every circle of waits has an edge that was made last; its probe finds the
+ * others in place and comes back, and the wait that closed the circle is answered.
+ *
+ * Invariants: a probe passes a session once, so there are never more of it than waits; a call is
+ * answered once; a wait is gone when its call has a result or its run has ended.
+ */
+import { type Address, address } from '../../../protocols/address.ts';
+import {
+  type ConversationAnswered,
+  type ConversationBegin,
+  type ConversationResult,
+  type ConversationUnwait,
+  CONVERSATIONS_PER_RUN_MAX,
+  conversationAddress,
+  type SessionConverse,
+} from '../../../protocols/conversation.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import {
+  PROBE_PATH_MAX,
+  type SessionCycle,
+  type SessionProbe,
+} from '../../../protocols/session.ts';
+import type { Delivered, Tell } from '../../../protocols/statechart.ts';
+import type { Begun, Wait } from '../subagents/related-sessions.ts';
+import { type At, type Deed, runOf, withRun } from '../action-result.ts';
+import { onward, refusalOf } from './lineage.ts';
+import type { SessionContext } from '../types.ts';
+
+/** Probes that a session remembers to have passed on; a circle is found by another one, too. */
+const PROBED_MAX = 64;
+
+export const sessionAt = ({ tenant }: SessionContext, sessionKey: string): Address =>
+  address(tenant, 'session', sessionKey);
+
+/** Of the run that goes on: one whose end is known begins nothing more. */
+export const goesOn = ({ run }: SessionContext, runId: string): boolean =>
+  run?.runId === runId && run.status === 'running';
+
+// ---- a message goes out
+
+/** The session's turn decides; what it refuses was not sent. */
+export function converse(at: At): Deed {
+  const { context, event } = at;
+  const asked = event as Delivered<SessionConverse>;
+  if (!goesOn(context, asked.runId)) return refused(asked, 'run-ended');
+  const known = (runOf(context).conversations ?? []).find(({ id }) => id === asked.id);
+  if (known) return again(context, asked, known);
+  const reason = refusal(context, asked);
+  return reason ? refused(asked, reason) : sent(context, asked);
+}
+
+function refusal(context: SessionContext, asked: SessionConverse): string | undefined {
+  const { run, sessionKey } = context;
+  if (asked.target === sessionKey) return 'loop';
+  const reason = refusalOf(run, sessionKey, asked.target, asked.limits);
+  const { conversations = [] } = runOf(context);
+  if (reason || conversations.length < CONVERSATIONS_PER_RUN_MAX) return reason;
+  return 'conversations';
+}
+
+const resultOf = (
+  { id, target }: Pick<Wait, 'id' | 'target'>,
+  fields: Pick<ConversationResult, 'status' | 'delivered' | 'reason'>,
+): ConversationResult => ({
+  conversationId: id,
+  runId: `talk-${id}-0`,
+  sessionKey: target,
+  ...fields,
+});
+
+const refused = (asked: Delivered<SessionConverse>, reason: string): Deed => ({
+  answer: {
+    to: asked.meta.reply,
+    result: resultOf(asked, { status: 'refused', delivered: false, reason }),
+  },
+});
+
+function sent(context: SessionContext, asked: Delivered<SessionConverse>): Deed {
+  const { sessionKey, tenant, run, waits = [] } = context;
+  const { id, target, limits } = asked;
+  const { lineage, left } = onward(run, sessionKey, limits);
+  const wait = waitOf(asked);
+  const { text, priority, waitMs, turns } = asked;
+  const begin: ConversationBegin = {
+    type: 'conversation.begin',
+    requester: sessionKey,
+    requesterRunId: asked.runId,
+    target,
+    text,
+    priority,
+    waitMs,
+    turns,
+    lineage,
+  };
+  const conversations = [...(runOf(context).conversations ?? []), { id }];
+  return {
+    change: { ...withRun(context, { lineage: left, conversations }), waits: [...waits, wait] },
+    tells: [
+      { to: conversationAddress(tenant, id), event: begin },
+      ...(wait.blocks ? [probeOf(context, target, { origin: sessionKey, id, path: [] })] : []),
+    ],
+  };
+}
+
+const waitOf = ({ id, target, callId, waitMs, meta }: Delivered<SessionConverse>): Wait => ({
+  id,
+  target,
+  callId,
+  reply: meta.reply ?? null,
+  blocks: waitMs > 0,
+});
+
+/** The call was made again: it waits on, or is told that the message has gone. */
+function again(context: SessionContext, asked: Delivered<SessionConverse>, known: Begun): Deed {
+  const { waits = [] } = context;
+  if (waits.some(({ id }) => id === asked.id)) {
+    const reply = asked.meta.reply ?? null;
+    return {
+      change: { waits: waits.map((one) => (one.id === asked.id ? { ...one, reply } : one)) },
+    };
+  }
+  const { delivered = false, refused: isRefused } = known;
+  const result = resultOf(asked, { status: isRefused ? 'refused' : 'accepted', delivered });
+  return { answer: { to: asked.meta.reply, result } };
+}
+
+/** What is known of it, to the call that waits; of any other it is too late. */
+export function takeConversationAnswer({ context, event }: At): Deed {
+  const { id, result } = event as ConversationAnswered;
+  const wait = (context.waits ?? []).find((one) => one.id === id);
+  return wait ? answered(context, wait, result) : {};
+}
+
+/** The conversation could not be begun. */
+export const refusedBegin = (context: SessionContext, wait: Wait, error: ErrorData): Deed =>
+  answered(context, wait, {
+    ...resultOf(wait, { status: 'refused', delivered: false, reason: error.message }),
+    error,
+  });
+
+/** The call that waits has its answer. */
+function answered(context: SessionContext, wait: Wait, result: ConversationResult): Deed {
+  const { id } = wait;
+  const { conversations = [] } = runOf(context);
+  const noted = conversations.map((one) => (one.id === id ? begunOf(id, result) : one));
+  return {
+    change: {
+      ...withRun(context, { conversations: noted }),
+      ...waitsWithout(context, (one) => one.id === id),
+    },
+    answer: { to: wait.reply ?? undefined, result },
+  };
+}
+
+const begunOf = (id: string, { delivered, status }: ConversationResult): Begun => ({
+  id,
+  delivered,
+  ...(status === 'refused' ? { refused: true } : {}),
+});
+
+/** Probes are of use while somebody waits. */
+function waitsWithout(
+  { waits = [] }: SessionContext,
+  leaves: (wait: Wait) => boolean,
+): Partial<SessionContext> {
+  const left = waits.filter((one) => !leaves(one));
+  return left.length > 0 ? { waits: left } : { waits: undefined, probed: undefined };
+}
+
+/** These calls have their results, whatever they were: nothing waits for them any more. */
+export const waitsOfCalls = (
+  context: SessionContext,
+  callIds: readonly string[],
+): Partial<SessionContext> =>
+  (context.waits ?? []).some(({ callId }) => callIds.includes(callId))
+    ? waitsWithout(context, ({ callId }) => callIds.includes(callId))
+    : {};
+
+/** The run has ended: its messages go on without it. */
+export function waitsAtRunEnd({ waits, probed }: SessionContext): Deed {
+  if (!waits) return probed ? { change: { probed: undefined } } : {};
+  return {
+    change: { waits: undefined, probed: undefined },
+    answers: waits.map(({ id, target, reply }) => ({
+      to: reply ?? undefined,
+      result: resultOf(
+        { id, target },
+        { status: 'accepted', delivered: false, reason: 'run-ended' },
+      ),
+    })),
+  };
+}
+
+// ---- circles
+
+/**
+ * Sessions that this one waits for. A subagent's session ends when all below it have ended, so it
+ * waits for each of its subagents; and whoever waits for one that has no place yet waits for those
+ * that have the places.
+ */
+function awaitedSessions({ waits = [], children = [], terms }: SessionContext): string[] {
+  const targets = waits.filter(({ blocks }) => blocks).map(({ target }) => target);
+  const isHeld = children.some(({ wait, going }) => wait !== undefined && !going);
+  const waited = children.filter(
+    ({ wait, going, lost, reportBack }) =>
+      !lost && (wait !== undefined || (isHeld && going) || (terms !== undefined && reportBack)),
+  );
+  return [...new Set([...targets, ...waited.map(({ sessionKey }) => sessionKey)])];
+}
+
+const probeOf = (
+  context: SessionContext,
+  to: string,
+  { origin, id, path }: Omit<SessionProbe, 'type'>,
+): Tell => {
+  const event: SessionProbe = { type: 'session.probe', origin, id, path };
+  return { to: sessionAt(context, to), event };
+};
+
+/** Does anybody here wait for the origin? Else it goes on along our waits. */
+export function probe({ context, event }: At): Deed {
+  const { origin, id, path } = event as SessionProbe;
+  const { sessionKey, probed = [] } = context;
+  const next = awaitedSessions(context);
+  if (next.includes(origin)) {
+    const found: SessionCycle = { type: 'session.cycle', id, path: [...path, sessionKey] };
+    return { tells: [{ to: sessionAt(context, origin), event: found }] };
+  }
+  const others = next.filter((key) => !path.includes(key));
+  if (others.length === 0 || probed.includes(id) || path.length >= PROBE_PATH_MAX) return {};
+  const further = { origin, id, path: [...path, sessionKey] };
+  return {
+    change: { probed: [...probed, id].slice(-PROBED_MAX) },
+    tells: others.map((key) => probeOf(context, key, further)),
+  };
+}
+
+/** The circle is closed: the conversation answers with what is known, and goes on behind it. */
+export function cycle({ context, event }: At): Deed {
+  const { id } = event as SessionCycle;
+  const wait = (context.waits ?? []).find((one) => one.id === id && one.blocks);
+  if (!wait) return {};
+  const unwait: ConversationUnwait = { type: 'conversation.unwait', reason: 'wait-cycle' };
+  return { tells: [{ to: conversationAddress(context.tenant, id), event: unwait }] };
+}

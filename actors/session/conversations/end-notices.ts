@@ -1,0 +1,119 @@
+/**
+ * Ends: what actors are told of the ends of runs and of messages (AA3, AA8): who sent a message
+ * with `notify`, and, of every run of a subagent's session, its subagent. Pure.
+ *
+ * Invariants: each message with `notify` has one RunEnded, however it ends; the subagent has one of
+ * each run, without the words where they were the answer to another agent.
+ */
+import type { Address } from '../../../protocols/address.ts';
+import type { RunEnded } from '../../../protocols/session.ts';
+import type { Tell } from '../../../protocols/statechart.ts';
+import { below } from '../subagents/budget-ledger.ts';
+import { openOf } from '../subagents/children.ts';
+import { defined, firstOf, NO_USAGE, runOf, type Told } from '../action-result.ts';
+import * as rows from '../rows.ts';
+import { grantorOf } from '../subagents/subagent-limits.ts';
+import type { Joined, SessionContext } from '../types.ts';
+
+/** Of a reply; the whole is in the transcript. */
+const TEXT_CHARACTERS_MAX = 32 * 1024;
+
+// ---- those who watch
+
+/** The one end of the run, and of each message that joined it. */
+export const endEvents = (context: SessionContext, now: number): readonly Told[] => [
+  endEvent(context, now),
+  ...runOf(context).joined.map(({ runId }) => joinedEnd(context, runId, now)),
+];
+
+function endEvent(context: SessionContext, endedAt: number): Told {
+  const { startedAt, usage, status, reply = '', error } = runOf(context);
+  const { messages } = runOf(context);
+  const sent = defined({ messages });
+  if (status === 'ok' || status === 'aborted') {
+    const end = { stream: 'lifecycle', phase: 'end', startedAt, endedAt, usage, status } as const;
+    return { ...end, text: reply, ...sent };
+  }
+  return {
+    stream: 'lifecycle',
+    phase: 'error',
+    startedAt,
+    endedAt,
+    error: error ?? { code: 'INTERNAL', message: 'the run failed without a reason' },
+    status: status as 'error' | 'timeout',
+    ...(reply ? { text: reply } : {}),
+    ...sent,
+  };
+}
+
+function joinedEnd(context: SessionContext, runId: string, now: number): Told {
+  const text = rows.replyOfJoined(context);
+  const event = endEvent(context, now);
+  if ('usage' in event) return { ...event, runId, text, usage: NO_USAGE };
+  return { ...event, runId, ...(text ? { text } : {}) };
+}
+
+// ---- actors that wait
+
+/** The same for all that are told in one turn. `after`: the session as it goes on. */
+const stateOf = (after: SessionContext) => ({
+  sessionKey: after.sessionKey,
+  open: openOf(after),
+  below: below(after),
+  ...defined({ channel: after.channel }),
+});
+
+/**
+ * For an actor, which does not read the conversation: the messages that were sent, and the reply.
+ */
+const wholeReply = (context: SessionContext): string => {
+  const { sent, reply = '' } = runOf(context);
+  const ours = sent.filter(({ to }) => to === context.sessionKey).map(({ text }) => text);
+  return [...ours, reply].filter((text) => text !== '').join('\n\n');
+};
+
+/** Of the run, of the messages that joined it, and to the subagent. */
+export function runEnds(context: SessionContext, after: SessionContext, now: number): Tell[] {
+  const { runId, notify, joined, status, error, usage, startedAt } = runOf(context);
+  const grantor = grantorOf(context);
+  const listeners = new Set([notify, grantor].filter((one): one is Address => one !== undefined));
+  const told = joined.filter((one) => one.notify !== undefined);
+  if (listeners.size + told.length === 0) return [];
+  const event: RunEnded = {
+    type: 'run.ended',
+    runId,
+    status: status as RunEnded['status'],
+    text: firstOf(wholeReply(context), TEXT_CHARACTERS_MAX),
+    usage,
+    startedAt,
+    endedAt: now,
+    ...defined({ error }),
+    ...stateOf(after),
+  };
+  // what it says in a conversation is not what it found
+  const overheard: RunEnded = notify === undefined ? event : { ...event, text: '' };
+  return [
+    ...[...listeners].map((to): Tell => ({ to, event: to === notify ? event : overheard })),
+    ...told.map(({ runId: own, notify: to }): Tell => {
+      return { to: to!, event: { ...event, runId: own, usage: NO_USAGE, joined: runId } };
+    }),
+  ];
+}
+
+/** Of messages that end before they have become or joined a run. */
+export function messageEnds(ending: readonly Joined[], after: SessionContext, now: number): Tell[] {
+  return ending.flatMap(({ runId, acceptedAt, notify }): Tell[] => {
+    if (notify === undefined) return [];
+    const event: RunEnded = {
+      type: 'run.ended',
+      runId,
+      status: 'aborted',
+      text: '',
+      usage: NO_USAGE,
+      startedAt: acceptedAt,
+      endedAt: now,
+      ...stateOf(after),
+    };
+    return [{ to: notify, event }];
+  });
+}

@@ -1,0 +1,396 @@
+/**
+ * Queue: messages that come in, and which of them becomes or joins a run (AL3). Pure.
+ *
+ * Invariants: what was accepted waits in `queue` or `folded`, or is in a run; none is lost; what
+ * waits is so small that a turn which takes
+ * all of it into a run, beside the largest outcome of an effect, is within what a turn may write.
+ */
+import { IMAGES_MAX } from '../../../protocols/content.ts';
+import type { Lineage } from '../../../protocols/lineage.ts';
+import type {
+  MessageOrigin,
+  QueueMode,
+  RunAccepted,
+  SessionEntry,
+  SessionReceive,
+} from '../../../protocols/session.ts';
+import type { Delivered, Project, Reply } from '../../../protocols/statechart.ts';
+import { renewedBooks } from '../subagents/budget-ledger.ts';
+import {
+  type At,
+  type Deed,
+  defined,
+  firstOf,
+  metaOf,
+  NO_USAGE,
+  nowOf,
+  runOf,
+  withRun,
+} from '../action-result.ts';
+import { digestOf } from '../run/limits.ts';
+import { joinedLineage } from '../conversations/lineage.ts';
+import { reportsWait, takeReports, type TakenReports } from '../subagents/reports.ts';
+import * as rows from '../rows.ts';
+import { admissionOf, mayBeSaid, wrongBy } from '../subagents/subagent-limits.ts';
+import type { Folded, Joined, Pending, Run, SessionContext } from '../types.ts';
+import { isFull, isTooMuch, mayWait, queueOf, withOne } from './waiting-messages.ts';
+
+/** Messages that end with one run by steering it; more become runs of their own. */
+const JOINED_MAX = 256;
+const DEBOUNCE_MS = 500;
+/** Messages that one turn takes into a run; the others come at the next boundary. */
+const STEERED_AT_ONCE = 16;
+const PREVIEW_CHARACTERS = 120;
+
+const SEPARATOR = '\n\n---\n\n';
+
+/** What came through no other door. */
+const CHANNEL = 'webchat';
+
+/** By message, session, channel, agent. What an agent says is a run of its own. */
+export function modeOf(
+  context: SessionContext,
+  message: Pick<SessionReceive, 'queue' | 'channel' | 'origin'>,
+): QueueMode {
+  if (message.origin) return message.queue ?? 'followup';
+  const { byChannel, mode } = queueOf(context);
+  const channel = message.channel ?? CHANNEL;
+  const ofChannel = byChannel && Object.hasOwn(byChannel, channel) ? byChannel[channel] : undefined;
+  return message.queue ?? context.own.queue ?? ofChannel ?? mode ?? 'steer';
+}
+
+// ---- taking messages in
+
+const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
+
+const pendingOf = ({ context, event }: At): Pending => {
+  const given = receiveOf(event);
+  const { meta, type: _, queue, channel = CHANNEL, terms: __, ...rest } = given;
+  const { notify, priority, origin, lineage, ...message } = rest;
+  // a door can not speak in an agent's name
+  const ofActor = meta.from && {
+    ...defined({ origin, lineage }),
+    ...(notify ? { notify: meta.from } : {}),
+    ...(priority && priority !== 'normal' ? { priority } : {}),
+  };
+  const isSettled = context.settings !== null || queue || context.own.queue || origin;
+  return {
+    ...message,
+    ...ofActor,
+    mode: modeOf(context, given),
+    ...(isSettled ? {} : { channel }),
+    acceptedAt: meta.now,
+  };
+};
+
+/** The settings are known now: what came before them goes by them, too. */
+export const settled = (context: SessionContext): readonly Pending[] =>
+  context.queue.map(({ channel, ...pending }) =>
+    channel === undefined ? pending : { ...pending, mode: modeOf(context, { channel }) },
+  );
+
+/** The door that people came through last. */
+const doorOf = ({ event }: At): Pick<SessionContext, 'channel'> => {
+  const { meta, channel = CHANNEL } = receiveOf(event);
+  return meta.from ? {} : { channel };
+};
+
+const accepted = ({ context, event }: At, queued: boolean): Reply => {
+  const { meta, runId } = receiveOf(event);
+  const { sessionKey } = context;
+  const result: RunAccepted = {
+    runId,
+    sessionKey,
+    status: 'accepted',
+    acceptedAt: meta.now,
+    queued,
+  };
+  return { to: meta.reply, result };
+};
+
+/** The first message, while nobody waits: its run begins in the same turn. */
+export const receive = (at: At): Deed => ({
+  change: {
+    queue: [...at.context.queue, pendingOf(at)],
+    ...doorOf(at),
+    ...defined({ terms: at.context.terms ?? receiveOf(at.event).terms }),
+    sessionId: at.context.sessionId || metaOf(at.event).id,
+    updatedAt: nowOf(at.event),
+  },
+  answer: accepted(at, false),
+});
+
+export const hasRoom = ({ context, event }: At): boolean =>
+  mayBeSaid({ context, event }) && mayWait(context, receiveOf(event));
+
+/** It waits; where too many do, the oldest makes room. */
+export const wait = (at: At): Deed => {
+  const pending = pendingOf(at);
+  return waiting(at, pending, withOne(at.context, pending));
+};
+
+/** It goes before all others: the run that goes on is aborted for it. */
+export function waitFirst(at: At): Deed {
+  const pending = pendingOf(at);
+  return waiting(at, pending, { queue: [pending, ...at.context.queue] });
+}
+
+function waiting(at: At, pending: Pending, change: Partial<SessionContext>): Deed {
+  const updated = { ...change, ...doorOf(at), updatedAt: nowOf(at.event) };
+  return {
+    change: updated,
+    answer: accepted(at, true),
+    rows: [
+      rows.waitingRow(at.context, pending, { status: 'queued' }),
+      rows.sessionRow({ ...at.context, ...updated }),
+    ],
+  };
+}
+
+export function refuse(at: At): Deed {
+  const { context, event } = at;
+  const wrong = wrongBy(at);
+  if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
+  const isLong = isTooMuch(context, receiveOf(event));
+  const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
+  const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
+  return {
+    answer: { to: metaOf(event).reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } },
+  };
+}
+
+export const interrupts = ({ context, event }: At): boolean =>
+  mayBeSaid({ context, event }) && modeOf(context, receiveOf(event)) === 'interrupt';
+
+/** It may join the run that waits for a person's word: it is one, and goes before the answer. */
+export const interjects = (at: At): boolean => {
+  const { context, event } = at;
+  const isSteering = modeOf(context, receiveOf(event)) === 'steer';
+  return isSteering && hasRoom(at) && roomToJoin(context) > 0;
+};
+
+// ---- a run begins
+
+/** What was folded, as one line in front of the next message; '' when nothing was. */
+const summaryOf = (folded: readonly Folded[]): string => {
+  if (folded.length === 0) return '';
+  const count = `[${folded.length} earlier messages came while too many waited]`;
+  return [count, ...folded.map(({ line }) => line).filter(Boolean)].join('\n');
+};
+
+const said = ({ sender, text }: Pending): string => (sender ? `${sender}: ${text}` : text);
+
+/** All of them as one message, each under who said it. */
+const textOf = (messages: readonly Pending[], folded: readonly Folded[]): string => {
+  const summary = summaryOf(folded);
+  const texts = messages.length === 1 ? [messages[0]!.text] : messages.map(said);
+  return [...(summary ? [summary] : []), ...texts].join(SEPARATOR);
+};
+
+/** None is lost: what was folded has its run also when those behind it were aborted. */
+export const somebodyWaits = ({ context }: At): boolean => isSaid(context) || reportsWait(context);
+
+const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + folded.length > 0;
+
+/** The messages that become the next run, the first of which gives it its id. */
+const nextRun = ({ queue }: SessionContext): readonly Pending[] =>
+  queue[0]?.mode === 'collect' ? queue.filter(({ mode }) => mode === 'collect') : queue.slice(0, 1);
+
+/** A person is among those who said it: what follows is theirs, and begins a new lineage. */
+const isOfPerson = (messages: readonly Pending[], folded: readonly Folded[]): boolean =>
+  folded.length > 0 || messages.some(({ origin, lineage }) => !origin && !lineage);
+
+/**
+ * The oldest waiting message becomes the run, together with those that are collected with it and
+ * what subagents have reported; or the reports alone do.
+ */
+export function begin({ context, event }: At): Deed {
+  const now = nowOf(event);
+  const messages = nextRun(context);
+  const report = takeReports(context);
+  const isOwn = isOfPerson(messages, context.folded);
+  const {
+    images: _,
+    mode: __,
+    channel: ___,
+    priority: ____,
+    lineage: _____,
+    ...first
+  } = messages[0] ?? (isSaid(context) ? unfolded(context.folded[0]!) : reported(report!, now));
+  const joined: Joined[] = [...context.folded, ...messages]
+    .filter(({ runId }) => runId !== first.runId)
+    .map(joinedOf);
+  const words = isSaid(context) ? [textOf(messages, context.folded)] : [];
+  const text = [...(report ? [report.text] : []), ...words].join(SEPARATOR);
+  const lineage = isOwn ? undefined : lineageOf(messages, report?.lineage);
+  const change = {
+    ...(isOwn ? renewedBooks(context) : {}),
+    ...report?.change,
+    queue: context.queue.filter((pending) => !messages.includes(pending)),
+    folded: [],
+    run: { ...newRun(now), ...first, text, joined, ...(lineage ? { lineage } : {}) },
+    updatedAt: now,
+    length: context.length + 1,
+    lastMessage: firstOf(text, PREVIEW_CHARACTERS),
+  };
+  const next = { ...context, ...change };
+  const { runId, origin } = first;
+  return {
+    change,
+    entries: [{ ...userEntry({ runId, text, now, from: messages }), ...defined({ origin }) }],
+    tells: [admissionOf(next)],
+    rows: [rows.runRow(next, now), ...joinedRows(next, joined), rows.sessionRow(next)],
+  };
+}
+
+const lineageOf = (messages: readonly Pending[], first?: Lineage): Lineage | undefined =>
+  messages.reduce((joined, { lineage }) => joinedLineage(joined, lineage), first);
+
+/** It goes on with the messages that the run has left: they are neither more nor fewer for it. */
+const joining =
+  ({ lineage: has }: Run) =>
+  (pending: Pending): Pending => {
+    const { lineage } = pending;
+    return lineage && has ? { ...pending, lineage: { ...lineage, left: has.left } } : pending;
+  };
+
+/** A run of its own for what subagents have reported; the same reports, the same id. */
+const reported = ({ origin }: TakenReports, now: number): Pending => ({
+  runId: reportId(origin),
+  text: '',
+  origin,
+  mode: 'followup',
+  acceptedAt: now,
+});
+
+const reportId = ({ ids }: MessageOrigin): string => `report-${digestOf(...ids)}`;
+
+/** Its words are in the line that says what was folded. */
+const unfolded = (one: Folded): Pending => ({ ...joinedOf(one), text: '', mode: 'followup' });
+
+const newRun = (now: number): Omit<Run, 'runId' | 'text' | 'acceptedAt' | 'joined'> => ({
+  startedAt: now,
+  status: 'running',
+  entries: 1,
+  compactions: 0,
+  calls: 0,
+  attempt: 0,
+  usage: NO_USAGE,
+  isAssembled: false,
+  replyHooks: false,
+  planned: [],
+  tools: [],
+  sent: [],
+});
+
+const joinedOf = ({ runId, acceptedAt, notify }: Joined): Joined => ({
+  runId,
+  acceptedAt,
+  ...(notify ? { notify } : {}),
+});
+
+const joinedRows = (context: SessionContext, joined: readonly Joined[]): Project[] =>
+  joined.map((one) =>
+    rows.waitingRow(context, one, { status: 'running', joined: runOf(context).runId }),
+  );
+
+function userEntry(message: {
+  runId: string;
+  text: string;
+  now: number;
+  from: readonly Pending[];
+  of?: string;
+}): SessionEntry {
+  const { runId, text, now, from, of } = message;
+  const images = from.flatMap((pending) => pending.images ?? []).slice(0, IMAGES_MAX);
+  const sender = from.length === 1 ? from[0]!.sender : undefined;
+  return {
+    type: 'user',
+    runId,
+    text,
+    at: now,
+    ...defined({ sender, of }),
+    ...(images.length > 0 ? { images } : {}),
+  };
+}
+
+// ---- messages that join the run
+
+const roomToJoin = ({ folded, run }: SessionContext): number =>
+  Math.max(0, JOINED_MAX - folded.length - run!.joined.length);
+
+const steering = (context: SessionContext): readonly Pending[] =>
+  context.queue
+    .filter(({ mode }) => mode === 'steer')
+    .slice(0, Math.min(STEERED_AT_ONCE, roomToJoin(context)));
+
+export const somebodySteers = ({ context }: At): boolean => steering(context).length > 0;
+
+/** Also what subagents have reported is heard before the model is called. */
+export const somethingSteers = (at: At): boolean => somebodySteers(at) || reportsWait(at.context);
+
+/**
+ * They are part of the run from here on, each under its own id, and end with it; what subagents
+ * have reported is one message in front of them.
+ */
+export function steer({ context, event }: At): Deed {
+  const now = nowOf(event);
+  const run = runOf(context);
+  const taken = steering(context);
+  const folded = taken.length > 0 ? context.folded : [];
+  const report = takeReports(context);
+  const heard = [
+    ...(report ? [reportHeard(report)] : []),
+    ...taken.map((pending, n) => ({
+      of: pending.runId,
+      text: textOf([pending], n === 0 ? folded : []),
+      from: [pending],
+      origin: pending.origin,
+    })),
+  ];
+  const joined = [...folded, ...taken].map(joinedOf);
+  const lineage = joinedLineage(run.lineage, lineageOf(taken.map(joining(run)), report?.lineage));
+  const change = {
+    ...report?.change,
+    queue: context.queue.filter((pending) => !taken.includes(pending)),
+    ...(taken.length > 0 ? { folded: [] } : {}),
+    length: context.length + heard.length,
+    updatedAt: now,
+    lastMessage: firstOf(heard.at(-1)!.text, PREVIEW_CHARACTERS),
+    ...withRun(context, {
+      entries: run.entries + heard.length,
+      joined: [...run.joined, ...joined],
+      ...(lineage ? { lineage } : {}),
+    }),
+  };
+  const next = { ...context, ...change };
+  const { runId } = run;
+  return {
+    change,
+    entries: heard.map(({ origin, ...one }) => ({
+      ...userEntry({ runId, now, ...one }),
+      ...defined({ origin }),
+    })),
+    events: heard.map(({ of, text }) => ({ stream: 'steer', of, text })),
+    rows: [...joinedRows(next, joined), rows.sessionRow(next)],
+  };
+}
+
+const reportHeard = ({ text, origin }: TakenReports) => ({
+  of: reportId(origin),
+  text,
+  from: [] as readonly Pending[],
+  origin,
+});
+
+// ---- what was collected
+
+/** The next run waits until nothing has come for a while. */
+export const nextCollects = ({ context }: At): boolean => context.queue[0]?.mode === 'collect';
+
+/** What is left of the quiet; none when as many wait as may, or nobody does. */
+export function quietMs({ context, event }: At): number {
+  if (isFull(context)) return 0;
+  const last = Math.max(...context.queue.map(({ acceptedAt }) => acceptedAt));
+  return Math.max(0, last + (queueOf(context).debounceMs ?? DEBOUNCE_MS) - nowOf(event));
+}

@@ -1,0 +1,94 @@
+/**
+ * Waiting: how many messages a session lets wait, in what order, and which of them makes room
+ * (AL3). Pure.
+ *
+ * Invariants: no more than `cap` wait, and FOLDED_MAX that were folded; who sent a message as an
+ * agent waits for an answer to it, so it is never folded and folds nobody.
+ */
+import type { QueueSettings } from '../../../protocols/agent.ts';
+import type { Priority } from '../../../protocols/conversation.ts';
+import type { SessionReceive } from '../../../protocols/session.ts';
+import { firstOf } from '../action-result.ts';
+import type { Folded, Pending, SessionContext } from '../types.ts';
+
+/** Messages that may wait (`QueueSettings.cap`), and the most that a setting may say. */
+const QUEUE_CAP = 20;
+const QUEUE_CAP_MAX = 100;
+/** Folded messages that a run may carry; past it the newest is refused whatever `overflow` says. */
+const FOLDED_MAX = 200;
+/** What waits together; a single message may be as large as doors let in (4 MiB). */
+const WAITING_BYTES_MAX = 4 * 2 ** 20;
+const LINE_CHARACTERS = 160;
+
+export const queueOf = ({ settings }: SessionContext): QueueSettings => settings?.queue ?? {};
+
+export const capOf = (context: SessionContext): number =>
+  Math.max(1, Math.min(queueOf(context).cap ?? QUEUE_CAP, QUEUE_CAP_MAX));
+
+export const isFull = (context: SessionContext): boolean => context.queue.length >= capOf(context);
+
+/** At least as much as it takes in a row: a character of a text is 3 bytes at most. */
+const bytesOf = ({ text, extraSystemPrompt = '', images = [] }: Sized): number =>
+  3 * (text.length + extraSystemPrompt.length) +
+  images.reduce((sum, { data }) => sum + data.length, 0);
+type Sized = Pick<SessionReceive, 'text' | 'extraSystemPrompt' | 'images'>;
+
+/** Too many characters and images wait for this one to wait, too. */
+export const isTooMuch = ({ queue }: SessionContext, message: SessionReceive): boolean =>
+  queue.length > 0 &&
+  queue.reduce((sum, pending) => sum + bytesOf(pending), bytesOf(message)) > WAITING_BYTES_MAX;
+
+/** Somebody waits for an answer to this very message. */
+const isKept = ({ notify, origin }: Pick<SessionReceive, 'origin'> & { notify?: unknown }) =>
+  notify !== undefined || (origin !== undefined && origin.kind !== 'subagents');
+
+const oldestFoldable = ({ queue }: SessionContext): Pending | undefined =>
+  queue.find((pending) => !isKept(pending));
+
+/** It may wait; where too many do, since an older one can be folded for it. */
+export function mayWait(context: SessionContext, message: SessionReceive): boolean {
+  if (isTooMuch(context, message)) return false;
+  if (!isFull(context)) return true;
+  if (isKept(message) || oldestFoldable(context) === undefined) return false;
+  const { overflow = 'summarize' } = queueOf(context);
+  return overflow !== 'refuse' && context.folded.length < FOLDED_MAX;
+}
+
+/** Those that wait, with this one in its place; where too many do, the oldest makes room. */
+export function withOne(
+  context: SessionContext,
+  pending: Pending,
+): Pick<SessionContext, 'queue' | 'folded'> {
+  const { queue, folded } = context;
+  const oldest = isFull(context) ? oldestFoldable(context) : undefined;
+  if (!oldest) return { queue: placed(queue, pending), folded };
+  const kept = queue.filter((one) => one !== oldest);
+  return { queue: placed(kept, pending), folded: [...folded, fold(context, oldest)] };
+}
+
+const RANKS: Readonly<Record<Priority, number>> = { high: 0, normal: 1, low: 2 };
+const rankOf = ({ priority }: Pending): number => RANKS[priority ?? 'normal'];
+
+/** Behind all that are as urgent or more. */
+function placed(queue: readonly Pending[], pending: Pending): readonly Pending[] {
+  const before = queue.findLastIndex((one) => rankOf(one) <= rankOf(pending)) + 1;
+  return queue.toSpliced(before, 0, pending);
+}
+
+const fold = (context: SessionContext, { runId, acceptedAt, text, sender }: Pending): Folded => {
+  const words = firstOf(text.replaceAll(/\s+/g, ' ').trim(), LINE_CHARACTERS);
+  const line =
+    queueOf(context).overflow === 'old' ? '' : `- ${sender ? `${sender}: ` : ''}${words}`;
+  return { runId, acceptedAt, line };
+};
+
+/**
+ * The run asks its model now, for the first time. What people said before that is no steering:
+ * each message keeps a run, and a reply, of its own. Messages to a subagent steer its one task.
+ */
+export const unjoined = ({ queue, terms }: SessionContext): readonly Pending[] =>
+  terms
+    ? queue
+    : queue.map((pending) =>
+        pending.mode === 'steer' && !pending.origin ? { ...pending, mode: 'followup' } : pending,
+      );

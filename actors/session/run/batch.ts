@@ -1,0 +1,301 @@
+/**
+ * Batch: the calls that one answer of the model wants, in order: which run next and together, which
+ * do not run, what a person said of one, and what became of them (AL11, SX3, RT9). Pure.
+ *
+ * Invariant: every call gets one result, in the order of the calls, unless the run ends before.
+ */
+import type { AgentAllow } from '../../../protocols/agent.ts';
+import {
+  type ApprovalAsk,
+  type ApprovalDecision,
+  type ApprovalOption,
+  approvalAddress,
+  TITLE_CHARACTERS_MAX,
+} from '../../../protocols/approval.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { SessionEntry } from '../../../protocols/session.ts';
+import type { Tell } from '../../../protocols/statechart.ts';
+import { recorded } from '../subagents/children.ts';
+import {
+  type At,
+  type Deed,
+  defined,
+  errorOf,
+  firstOf,
+  metaOf,
+  nowOf,
+  outputOf,
+  runOf,
+  withRun,
+} from '../action-result.ts';
+import { spoken } from './reply.ts';
+import { countRepeats, countTold, digestOf, identicalText, isIdentical } from './limits.ts';
+import * as rows from '../rows.ts';
+import { admitterOf, givenOf, workspaceOf } from '../subagents/subagent-limits.ts';
+import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
+import type { CallToolsInput, Run, SessionContext, ToolResult, ToolSummary } from '../types.ts';
+
+/** Calls of one answer that are carried out; models read that the others were not. */
+const CALLS_PER_ANSWER_MAX = 32;
+/** What a run keeps of its tools for its reply. */
+const SUMMARIES_MAX = 50;
+/** Characters of sent messages that a run keeps to compare its reply with; the newest stay. */
+const SENT_CHARACTERS_MAX = 65_536;
+const ABOUT_CHARACTERS = 80;
+const RESULT_CHARACTERS = 200;
+const PREVIEW_CHARACTERS = 120;
+
+/** The calls of an answer that are taken, and at once the results of those beyond the most. */
+export const takenOf = (
+  plan: readonly PlannedCall[],
+): { readonly planned: readonly PlannedCall[]; readonly over: readonly ToolResult[] } => ({
+  planned: plan.slice(0, CALLS_PER_ANSWER_MAX),
+  over: plan.slice(CALLS_PER_ANSWER_MAX).map(({ id: callId, name, refused }) => {
+    const result = refused ?? `Not run: an answer may hold ${CALLS_PER_ANSWER_MAX} calls.`;
+    return { callId, name, result, isError: true };
+  }),
+});
+
+const headOf = (context: SessionContext): PlannedCall | undefined => runOf(context).planned[0];
+
+// ---- which are next
+
+/** The calls that run now: the first, and those behind it that may run beside it. */
+export function batchOf(context: SessionContext): readonly PlannedCall[] {
+  const { planned } = runOf(context);
+  const [first] = planned;
+  if (!first?.parallel || first.class === 'once') return planned.slice(0, 1);
+  const fits = (call: PlannedCall) =>
+    call.parallel && call.class === first.class && !call.question && call.refused === undefined;
+  const end = planned.findIndex((call, n) => n > 0 && !fits(call));
+  return end < 0 ? planned : planned.slice(0, end);
+}
+
+export const hasCalls = ({ context }: At): boolean => headOf(context) !== undefined;
+
+export const isNotToRun = ({ context }: At): boolean => {
+  const call = headOf(context);
+  return call !== undefined && (call.refused !== undefined || isIdentical(context, call));
+};
+export const needsPerson = ({ context }: At): boolean => headOf(context)?.question !== undefined;
+export const isOnce = ({ context }: At): boolean => headOf(context)?.class === 'once';
+export const isKeyed = ({ context }: At): boolean => headOf(context)?.class === 'keyed';
+
+export const toolsInput = ({ context }: { context: SessionContext }): CallToolsInput => ({
+  sessionKey: context.sessionKey,
+  tenant: context.tenant,
+  agentId: context.agentId,
+  runId: runOf(context).runId,
+  calls: batchOf(context),
+  ...defined({ workspace: workspaceOf(context), given: givenOf(context) }),
+});
+
+// ---- results
+
+/** The first calls have their results, and wait for nobody any more; the others are next. */
+function finish(at: At, results: readonly ToolResult[]): Deed & { change: object } {
+  const { event } = at;
+  const bonds = recorded(at.context, results);
+  const context = { ...at.context, ...bonds.change };
+  const run = runOf(context);
+  const calls = run.planned.slice(0, results.length);
+  const now = nowOf(event);
+  const { entries, said } = entriesOf(context, results, now);
+  const change = {
+    ...bonds.change,
+    length: context.length + entries.length,
+    updatedAt: now,
+    ...(said.length > 0 ? { lastMessage: firstOf(said.at(-1)!.text, PREVIEW_CHARACTERS) } : {}),
+    ...withRun(context, {
+      entries: run.entries + entries.length,
+      planned: run.planned.slice(results.length),
+      repeats: countRepeats(run.repeats, calls, results),
+      tools: [...run.tools, ...summaries(calls, results)].slice(-SUMMARIES_MAX),
+      ...(said.length > 0 ? sentOf(run, context.sessionKey, said) : {}),
+    }),
+  };
+  return {
+    change,
+    entries,
+    events: said.map(({ of: id, text }) => ({ stream: 'message', id, text })),
+    tells: bonds.tells,
+    rows: [rows.sessionRow({ ...context, ...change })],
+  };
+}
+
+type Said = Extract<SessionEntry, { type: 'assistant' }> & { readonly of: string };
+
+/**
+ * The results, each followed by the messages that its tool sent into this conversation. A message
+ * is named by its place in the transcript: providers use the ids of calls again.
+ */
+function entriesOf(context: SessionContext, results: readonly ToolResult[], now: number) {
+  const { runId, usedModel: model = '' } = runOf(context);
+  const entries: SessionEntry[] = [];
+  const said: Said[] = [];
+  for (const result of results) {
+    entries.push({ type: 'tool', runId, ...result, at: now });
+    for (const { to, text: whole } of result.sent ?? []) {
+      const text = to === context.sessionKey ? spoken(whole) : '';
+      if (text === '') continue;
+      const of = `${runId}:message:${context.length + entries.length + 1}`;
+      const message = {
+        type: 'assistant',
+        runId,
+        of,
+        text,
+        model,
+        stop: 'message',
+        at: now,
+      } as const;
+      entries.push(message);
+      said.push(message);
+    }
+  }
+  return { entries, said };
+}
+
+function sentOf(run: Run, to: string, said: readonly Said[]): Pick<Run, 'sent' | 'messages'> {
+  const sent = [...run.sent, ...said.map(({ text }) => ({ to, text }))];
+  let characters = 0;
+  const from = sent.findLastIndex(({ text }) => (characters += text.length) > SENT_CHARACTERS_MAX);
+  return { sent: sent.slice(from + 1), messages: (run.messages ?? 0) + said.length };
+}
+
+const summaries = (
+  calls: readonly PlannedCall[],
+  results: readonly ToolResult[],
+): readonly ToolSummary[] =>
+  results.map(({ name, isError, result }, n) => ({
+    name,
+    about: firstOf(JSON.stringify(calls[n]?.args) ?? '', ABOUT_CHARACTERS),
+    isError,
+    result: firstOf(result, RESULT_CHARACTERS),
+  }));
+
+/** The tools of the batch have run. */
+export const takeResults = (at: At): Deed => finish(at, outputOf<readonly ToolResult[]>(at.event));
+
+/** Their effect failed: the model reads why, and goes on with what it knows. */
+export const takeFailure = (at: At): Deed => {
+  const { code, message } = errorOf(at.event);
+  return told(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
+};
+
+/** Results of calls that did not run; watchers are told that they ended. */
+function told(at: At, calls: readonly PlannedCall[], result: string): Deed & { change: object } {
+  const results = calls.map(({ id, name }) => ({ callId: id, name, result, isError: true }));
+  return {
+    ...finish(at, results),
+    events: results.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
+  };
+}
+
+/** The first call is refused, or was made too often: the model reads why. */
+export function tellInstead(at: At): Deed {
+  const { context } = at;
+  const call = headOf(context)!;
+  if (call.refused !== undefined) return told(at, [call], call.refused);
+  const { repeats } = runOf(context);
+  const deed = told(at, [call], identicalText(context, call));
+  const counted = withRun({ ...context, ...deed.change }, { repeats: countTold(repeats) });
+  return { ...deed, change: { ...deed.change, ...counted } };
+}
+
+/** Somebody spoke: the calls that have not begun are not made. */
+export const skip = (at: At): Deed =>
+  told(at, runOf(at.context).planned, 'Skipped: a message came in');
+
+// ---- a person is asked
+
+const OPTIONS: readonly ApprovalOption[] = [
+  { name: 'allow-once', means: 'allowed' },
+  { name: 'allow-always', means: 'allowed' },
+  { name: 'deny', means: 'denied' },
+];
+
+const safe = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 48);
+
+/**
+ * One question, one id: readable, and by its end unlike that of any other run, model call or tool
+ * call, whatever ids clients and providers choose.
+ */
+function approvalId(context: SessionContext): string {
+  const { runId, calls } = runOf(context);
+  const { id } = headOf(context)!;
+  const unique = digestOf(context.sessionKey, runId, String(calls), id);
+  return `${safe(runId)}.${safe(id)}.${unique}`;
+}
+
+export function ask({ context }: At): Deed {
+  const { id: callId, name, question } = headOf(context)!;
+  const { command, detail, pattern, forMs } = question!;
+  const id = approvalId(context);
+  const title = firstOf(`${context.agentId} wants to run: ${command}`, TITLE_CHARACTERS_MAX);
+  const event: ApprovalAsk = {
+    type: 'approval.ask',
+    title,
+    detail: firstOf(`${detail}\n\nsession ${context.sessionKey}`.trim(), 8_192),
+    options: OPTIONS.filter(({ name: option }) => pattern !== '' || option !== 'allow-always'),
+    forMs,
+  };
+  return {
+    change: withRun(context, { asked: id }),
+    tells: [{ to: approvalAddress(context.tenant, id), event, ask: true }],
+    events: [{ stream: 'tool', phase: 'approval', callId, name, approvalId: id }],
+  };
+}
+
+/** The run does not wait for the answer any more: a late one finds the question closed. */
+export function withdrawal(context: SessionContext, why = 'the run that asked has ended'): Tell[] {
+  const { asked } = runOf(context);
+  if (asked === undefined) return [];
+  return [
+    { to: approvalAddress(context.tenant, asked), event: { type: 'approval.withdraw', why } },
+  ];
+}
+
+/** Somebody spoke: the model hears that first, and asks again if it still wants the call. */
+export function withdrawQuestion({ context }: At): Deed {
+  const { asked: _, ...run } = runOf(context);
+  return { change: { run }, tells: withdrawal(context, 'a message came in') };
+}
+
+type Answer = { readonly result?: unknown; readonly error?: ErrorData };
+
+const decisionOf = (event: unknown): ApprovalDecision | undefined =>
+  (event as Answer).result as ApprovalDecision | undefined;
+
+export const isFromAsked = ({ context, event }: At): boolean => {
+  const { asked } = runOf(context);
+  return asked !== undefined && metaOf(event).from === approvalAddress(context.tenant, asked);
+};
+export const isAllowed = (at: At): boolean =>
+  isFromAsked(at) && decisionOf(at.event)?.state === 'allowed';
+
+/** The first call may run; with `allow-always` it is not asked about again. */
+export function allow({ context, event }: At): Deed {
+  const { asked: _, ...run } = runOf(context);
+  const [head, ...others] = run.planned;
+  const { question, ...call } = head!;
+  const { decision, decided_by: by = '' } = decisionOf(event)!;
+  const always: AgentAllow = { type: 'agent.allow', pattern: question!.pattern, by };
+  return {
+    change: { run: { ...run, planned: [call, ...others] } },
+    tells: decision === 'allow-always' ? [{ to: admitterOf(context), event: always }] : [],
+  };
+}
+
+/** Nobody allowed it: the model reads who said so. */
+export function deny(at: At): Deed {
+  const deed = told(at, [headOf(at.context)!], denialOf(at.event as Answer));
+  const { asked: _, ...run } = runOf({ ...at.context, ...deed.change });
+  return { ...deed, change: { ...deed.change, run } };
+}
+
+function denialOf({ result, error }: Answer): string {
+  if (error) return `Not run: nobody could be asked: ${error.message}`;
+  const { state, decided_by: by, why } = result as ApprovalDecision;
+  if (state === 'expired') return 'Not run: nobody answered in time whether it may.';
+  return `Not run: ${by ?? 'a person'} denied it${why ? `: ${why}` : ''}. Do not try it in another way.`;
+}

@@ -1,0 +1,184 @@
+/**
+ * Compaction: shortening what models see (AL8): within a run that is too long, or by /compact.
+ * Pure.
+ */
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type {
+  CompactionDone,
+  SessionCompact,
+  SessionEntry,
+  Usage,
+} from '../../../protocols/session.ts';
+import type { Tell } from '../../../protocols/statechart.ts';
+import {
+  type At,
+  type Deed,
+  defined,
+  errorOf,
+  metaOf,
+  nowOf,
+  outputOf,
+  runOf,
+  sum,
+} from '../action-result.ts';
+import * as rows from '../rows.ts';
+import { ended } from './run.ts';
+import { admitterOf, workspaceOf } from '../subagents/subagent-limits.ts';
+import type { CompactInput, CompactOutput, SessionContext } from '../types.ts';
+
+/** Of one run; what is too long then stays so. */
+export const COMPACTIONS_MAX = 3;
+
+export const compactInput = ({ context }: { context: SessionContext }): CompactInput => {
+  const { tenant, agentId, sessionKey, contextFrom, settings, run, own, compaction } = context;
+  return {
+    tenant,
+    agentId,
+    sessionKey,
+    runId: run?.runId ?? '',
+    from: contextFrom,
+    settings: settings!,
+    ...defined({
+      model: run?.model ?? own.model ?? settings?.model,
+      instructions: compaction?.instructions,
+      workspace: workspaceOf(context),
+    }),
+  };
+};
+
+/** The provider, or our own count, says that the conversation does not fit. */
+export const isTooLong = ({ context, event }: At): boolean => {
+  const { code, details } = errorOf(event);
+  const tooLong = code === 'PAYLOAD_TOO_LARGE' || details?.['reason'] === 'context_length';
+  return tooLong && runOf(context).compactions < COMPACTIONS_MAX;
+};
+
+export const hasShortened = ({ event }: At): boolean => outputOf<CompactOutput>(event).compacted;
+
+/** What models see begins later from here on; the prompt lies before it and is made anew. */
+function shortened(context: SessionContext, event: unknown) {
+  const { compacted, summary, keptFrom, tokensBefore, tokensAfter, usage } =
+    outputOf<CompactOutput>(event);
+  const at = nowOf(event);
+  const counted = { usage: sum(context.usage, usage), updatedAt: at };
+  if (!compacted) return { change: counted, entries: [] };
+  const runId = context.run?.runId ?? '';
+  const entry: SessionEntry = {
+    type: 'compaction',
+    runId,
+    summary,
+    keptFrom,
+    tokensBefore,
+    tokensAfter,
+    at,
+  };
+  const change = {
+    ...counted,
+    contextFrom: keptFrom,
+    digest: null,
+    length: context.length + 1,
+  };
+  return { change, entries: [entry] };
+}
+
+// ---- within a run
+
+const event = (context: SessionContext, phase: 'start' | 'end', willRetry: boolean) =>
+  ({ stream: 'compaction', phase, call: runOf(context).calls, willRetry }) as const;
+
+export const begin = ({ context }: At): Deed => ({ events: [event(context, 'start', true)] });
+
+/** The call is made again with less. */
+export function shorten({ context, event: outcome }: At): Deed {
+  const { change, entries } = shortened(context, outcome);
+  const run = runOf(context);
+  const { usage } = outputOf<CompactOutput>(outcome);
+  const next = {
+    ...change,
+    run: {
+      ...run,
+      entries: 1,
+      compactions: run.compactions + 1,
+      usage: sum(run.usage, usage),
+    },
+  };
+  return {
+    change: next,
+    entries,
+    events: [event(context, 'end', true)],
+    rows: [rows.sessionRow({ ...context, ...next })],
+  };
+}
+
+const CAN_NOT: ErrorData = {
+  code: 'INVALID_ARGUMENT',
+  message:
+    'the conversation is too long for the model and can not be shortened: send a shorter message, or begin anew with /new',
+  details: { reason: 'context_length' },
+};
+
+export const giveUp = ({ context }: At): Deed => ({
+  change: ended(context, 'error', CAN_NOT),
+  events: [event(context, 'end', false)],
+});
+
+export const fail = ({ context, event: outcome }: At): Deed => ({
+  change: ended(context, 'error', errorOf(outcome)),
+  events: [event(context, 'end', false)],
+});
+
+// ---- by a person
+
+export const knowsSettings = ({ context }: At): boolean => context.settings !== null;
+
+export const ask = ({ event: asked }: At): Deed => {
+  const { instructions } = asked as SessionCompact;
+  const { reply } = metaOf(asked);
+  return { change: { compaction: { reply: reply ?? null, ...defined({ instructions }) } } };
+};
+
+const NOTHING: CompactionDone = { compacted: false, tokensBefore: 0, tokensAfter: 0 };
+
+/** It has never run: there is nothing to shorten. */
+export const answerNothing = ({ event: asked }: At): Deed => ({
+  answer: { to: metaOf(asked).reply, result: NOTHING },
+});
+
+export const refuse = ({ context, event: asked }: At): Deed => {
+  const doing = context.run ? 'it answers a message' : 'it is being shortened or waits for a run';
+  const message = `the session ${context.sessionKey} can not be shortened while ${doing}; try again when it is idle`;
+  return { answer: { to: metaOf(asked).reply, error: { code: 'CONFLICT', message } } };
+};
+
+export function take({ context, event: outcome }: At): Deed {
+  const { compacted, tokensBefore, tokensAfter, usage } = outputOf<CompactOutput>(outcome);
+  const result: CompactionDone = { compacted, tokensBefore, tokensAfter };
+  const { change, entries } = shortened(context, outcome);
+  const next = { ...change, compaction: null };
+  return {
+    change: next,
+    entries,
+    rows: [rows.sessionRow({ ...context, ...next })],
+    tells: charge(context, usage),
+    answer: { to: context.compaction?.reply ?? undefined, result },
+  };
+}
+
+/** It is no run, but it is paid for like one: budgets count it. */
+const charge = (context: SessionContext, usage: Usage): Tell[] =>
+  usage.inputTokens + usage.outputTokens === 0
+    ? []
+    : [{ to: admitterOf(context), event: { type: 'agent.release', runId: '', usage } }];
+
+export const takeFailure = ({ context, event: outcome }: At): Deed => ({
+  change: { compaction: null },
+  answer: { to: context.compaction?.reply ?? undefined, error: errorOf(outcome) },
+});
+
+/** It was stopped, or the session begins anew. */
+export const cancel = ({ context }: At): Deed => ({
+  answer: {
+    to: context.compaction?.reply ?? undefined,
+    error: { code: 'CANCELLED', message: 'the compaction was stopped' },
+  },
+});

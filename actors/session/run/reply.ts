@@ -1,0 +1,119 @@
+/**
+ * Reply: what a run says to people in the end (AL7): the reasoning where it is asked for, a line
+ * per tool where work is shown, the answer; an error in words when the run failed. Pure.
+ *
+ * Invariants: NO_REPLY, alone or at an edge of the answer, is never told, nor are REPLY_SKIP and
+ * ANNOUNCE_SKIP, alone, in a run that another agent began; what the tool `message` said into this
+ * conversation is there already, and the reply does not repeat it; a run that has nothing to say
+ * although a tool failed says so, unless a message was sent; a refusal and an answer that was cut
+ * off before its first word are told as what they are.
+ */
+import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../../protocols/conversation.ts';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import { cutMiddle } from '../../../agent/context/cut.ts';
+import type { ReplyFacts, ToolSummary } from '../types.ts';
+
+/** `silent`: nothing is told; the text is '' then. */
+export type ShapedReply = { readonly text: string; readonly silent: boolean };
+
+const SILENT = 'NO_REPLY';
+const ABOUT_CHARACTERS_MAX = 120;
+const RESULT_CHARACTERS_MAX = 1_000;
+const SEPARATOR = '\n\n';
+
+export function shapeReply(facts: ReplyFacts): ShapedReply {
+  if (declines(facts)) return told([]);
+  const answer = withoutSent(spoken(facts.text), facts);
+  const { status, error, notices = [] } = facts;
+  const opening = shown(facts);
+  if (status === 'error' || status === 'timeout')
+    return told([...opening, answer, failureText(status, error), ...notices]);
+  if (answer !== '') return told([...opening, answer, ...notices]);
+  if (facts.sent.length > 0) return told(notices);
+  return told([wordless(facts) ?? fallbackText(facts)]);
+}
+
+/** Why the model said nothing, where that is not what it wanted to say. */
+const WORDLESS: Readonly<Record<string, string>> = {
+  refusal: 'The model refused to answer. Say it in another way, or ask another model.',
+  length:
+    'There is no answer: the model reached its limit of tokens before its first word. ' +
+    'Ask for less at once or with less thinking, or raise `maxTokens` of the model.',
+};
+
+const wordless = ({ status, text, stop = '' }: ReplyFacts): string | undefined =>
+  status === 'ok' && text.trim() === '' ? WORDLESS[stop] : undefined;
+
+const told = (parts: readonly string[]): ShapedReply => {
+  const text = parts.filter((part) => part !== '').join(SEPARATOR);
+  return { text, silent: text === '' };
+};
+
+/** The token at the beginning and at the end, with what usually stands around it. */
+const AT_START = new RegExp(`^[\\s*_\`"']*${SILENT}(?![\\p{L}\\p{N}_])[\\s*_\`"'.:,-]*`, 'u');
+const AT_END = new RegExp(`(?:^|[\\s*_\`"'(]+)${SILENT}[\\s*_\`"').]*$`, 'u');
+
+/** The answer without the token that stands for silence. */
+export function spoken(text: string): string {
+  let rest = text.trim();
+  for (;;) {
+    const next = rest.replace(AT_START, '').replace(AT_END, '').trim();
+    if (next === rest) return rest;
+    rest = next;
+  }
+}
+
+/** To another agent: it wants no further turn, or that people are told nothing (AA4). */
+const DECLINED = new RegExp(`^[\\s*_\`"'(]*(?:${REPLY_SKIP}|${ANNOUNCE_SKIP})[\\s*_\`"').:,-]*$`);
+
+const declines = ({ status, text, mayDecline }: ReplyFacts): boolean =>
+  mayDecline === true && status === 'ok' && DECLINED.test(text);
+
+/** Spaces aside; a mark can change what a text says: `-5` is not `5`. */
+const words = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+
+/** '' when the whole was sent; paragraphs that were sent are left out. */
+export function withoutSent(answer: string, { sent }: Pick<ReplyFacts, 'sent'>): string {
+  const known = new Set(sent.flatMap(({ text }) => [text, ...text.split(/\n{2,}/)].map(words)));
+  known.delete('');
+  if (known.size === 0) return answer;
+  if (known.has(words(answer))) return '';
+  const paragraphs = answer.split(/\n{2,}/);
+  const left = paragraphs.filter((one) => !known.has(words(one)));
+  return left.length === paragraphs.length ? answer : left.join(SEPARATOR).trim();
+}
+
+/** What stands in front of the answer. */
+function shown({ reasoning, showReasoning, verbose, tools }: ReplyFacts): string[] {
+  const thought = showReasoning ? (reasoning ?? '').trim() : '';
+  const lines = verbose === 'off' ? [] : tools.map((tool) => toolLine(tool, verbose === 'full'));
+  return [
+    ...(thought ? [`Reasoning:\n${thought.replaceAll(/^/gm, '> ')}`] : []),
+    ...(lines.length ? [lines.join('\n')] : []),
+  ];
+}
+
+function toolLine({ name, about, isError, result }: ToolSummary, withResult: boolean): string {
+  const what = oneLine(about);
+  const line = `- ${name}${what ? `: ${what}` : ''}${isError ? ' (failed)' : ''}`;
+  const full = withResult ? (result ?? '').trim() : '';
+  if (!full) return line;
+  return `${line}\n${cutMiddle(full, RESULT_CHARACTERS_MAX).replaceAll(/^/gm, '  ')}`;
+}
+
+const oneLine = (text: string): string =>
+  cutMiddle(text.replaceAll(/\s+/g, ' ').trim(), ABOUT_CHARACTERS_MAX).replaceAll('\n', ' ');
+
+/** There is nothing else to say: a failed tool is reported. */
+function fallbackText({ tools, status }: ReplyFacts): string {
+  if (status !== 'ok') return '';
+  const failed = tools.findLast(({ isError }) => isError);
+  if (!failed) return '';
+  const about = oneLine(failed.about);
+  return `The tool ${failed.name} failed${about ? ` (${about})` : ''}, and there is no answer. Ask again, or look at the run for what it said.`;
+}
+
+function failureText(status: ReplyFacts['status'], error: ErrorData | undefined): string {
+  if (error) return `The run failed: ${error.message}`;
+  return status === 'timeout' ? 'The run took longer than it may.' : 'The run failed.';
+}

@@ -1,0 +1,394 @@
+/**
+ * Run: one run from its admission to its end: what is asked of the agent, the prompt, the model and
+ * hooks, and what their outcomes change. Pure; the chart says when.
+ */
+import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
+import type { AgentAdmitted } from '../../../protocols/agent.ts';
+import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
+import { parseSessionKey } from '../../../protocols/session-key.ts';
+import type { ActorInput, Tell } from '../../../protocols/statechart.ts';
+import { takenOf, withdrawal } from './batch.ts';
+import {
+  type At,
+  type Deed,
+  defined,
+  errorOf,
+  firstOf,
+  NO_USAGE,
+  nowOf,
+  outputOf,
+  runOf,
+  sum,
+  withRun,
+} from '../action-result.ts';
+import { atRunEnd, overBy } from '../subagents/children.ts';
+import { endEvents, runEnds } from '../conversations/end-notices.ts';
+import { ceilingOf, circling } from './limits.ts';
+import { planOf } from '../version-1.ts';
+import { shapeReply, spoken, withoutSent } from './reply.ts';
+import { settled } from '../queue/queue.ts';
+import * as rows from '../rows.ts';
+import { admissionOf, admitterOf, underTerms } from '../subagents/subagent-limits.ts';
+import type {
+  AssembleInput,
+  AssembleOutput,
+  CallModelInput,
+  CallModelOutput,
+  ReplyInput,
+  ReplyOutput,
+  Run,
+  SessionContext,
+} from '../types.ts';
+import { unjoined } from '../queue/waiting-messages.ts';
+
+const RUN_TIMEOUT_MS = 600_000;
+const RETRY_MS = { first: 1_000, max: 30_000 };
+const PREVIEW_CHARACTERS = 120;
+const PREPEND_CHARACTERS_MAX = 32_768;
+/** Attempts of one model call. */
+export const ATTEMPTS_MAX = 5;
+
+export function born({ self, tenant, key, now }: ActorInput): SessionContext {
+  return {
+    self,
+    tenant,
+    sessionKey: key,
+    agentId: agentOf(key),
+    sessionId: '',
+    createdAt: now,
+    updatedAt: now,
+    length: 0,
+    contextFrom: 1,
+    digest: null,
+    isFresh: true,
+    settings: null,
+    own: {},
+    queue: [],
+    folded: [],
+    run: null,
+    compaction: null,
+    reset: null,
+    usage: NO_USAGE,
+    lastMessage: '',
+  };
+}
+
+function agentOf(sessionKey: string): string {
+  try {
+    const parts = parseSessionKey(sessionKey);
+    return 'agentId' in parts ? parts.agentId : 'main';
+  } catch {
+    return 'main';
+  }
+}
+
+// ---- admission
+
+export const isOurRun = ({ context, event }: At): boolean =>
+  (event as { runId?: string }).runId === runOf(context).runId;
+
+export const admissionRefused = ({ event }: At): boolean =>
+  (event as { message?: string }).message === 'agent.admit';
+
+export const askAdmission = ({ context }: At): Deed => ({ tells: [admissionOf(context)] });
+
+/** The agent's settings as they are now hold for the whole run. */
+export function admit({ context, event }: At): Deed {
+  const { settings: given, lease } = event as AgentAdmitted;
+  const { startedAt, origin } = runOf(context);
+  const { terms } = context;
+  const settings = terms ? underTerms(given, terms) : given;
+  const about = defined({ origin, spawnedBy: terms?.parent });
+  return {
+    change: {
+      settings,
+      queue: settled({ ...context, settings }),
+      ...withRun(context, { lease }),
+    },
+    events: [{ stream: 'lifecycle', phase: 'start', startedAt, ...about }],
+  };
+}
+
+/** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
+export function giveBack({ context, event }: At): Deed {
+  const { runId, lease } = event as AgentAdmitted;
+  return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
+}
+
+/** The smallest enclosing limit wins (AL9). */
+export const runTimeoutMs = (context: SessionContext): number =>
+  Math.min(
+    runOf(context).timeoutMs ?? RUN_TIMEOUT_MS,
+    context.settings?.timeoutMs ?? RUN_TIMEOUT_MS,
+  );
+
+// ---- the prompt
+
+const modelOf = ({ run, own, settings }: SessionContext): string | undefined =>
+  run?.model ?? own.model ?? settings?.model;
+
+export const assembleInput = ({ context }: { context: SessionContext }): AssembleInput => {
+  const { tenant, agentId, sessionKey, sessionId, settings, digest, isFresh, terms } = context;
+  const { runId, text, extraSystemPrompt } = runOf(context);
+  return {
+    tenant,
+    agentId,
+    sessionKey,
+    sessionId,
+    runId,
+    text,
+    settings: settings!,
+    isFirst: isFresh,
+    ...(terms ? { isSubagent: true, parent: terms.parent } : {}),
+    ...defined({ model: modelOf(context), extraSystemPrompt, digest, ended: context.ended }),
+  };
+};
+
+export function takePrompt({ context, event }: At): Deed {
+  const { digest, prompt, prepend, replyHooks, endHooks } = outputOf<AssembleOutput>(event);
+  const now = nowOf(event);
+  const added = prompt ? 1 : 0;
+  const { runId, entries } = runOf(context);
+  const change = {
+    digest,
+    queue: unjoined(context),
+    isFresh: false,
+    ...(context.ended ? { ended: null } : {}),
+    ...defined({ endHooks }),
+    length: context.length + added,
+    ...withRun(context, {
+      text: '',
+      isAssembled: true,
+      attempt: 0,
+      replyHooks,
+      entries: entries + added,
+      ...(prepend ? { prepend: firstOf(prepend, PREPEND_CHARACTERS_MAX) } : {}),
+    }),
+  };
+  if (!prompt) return { change };
+  return {
+    change,
+    entries: [{ type: 'prompt', runId, digest, ...prompt, at: now }],
+    rows: [rows.sessionRow({ ...context, ...change })],
+  };
+}
+
+// ---- the model
+
+export function modelInput({ context }: { context: SessionContext }): CallModelInput {
+  const { sessionKey, tenant, agentId, contextFrom, own, settings } = context;
+  const { runId, entries, calls, compactions, prepend, thinking, attempt } = runOf(context);
+  return {
+    sessionKey,
+    tenant,
+    agentId,
+    runId,
+    from: contextFrom,
+    entries,
+    isCompacted: compactions > 0,
+    call: calls,
+    settings: settings!,
+    ...(attempt > 0 ? { isRepeat: true } : {}),
+    ...defined({
+      model: modelOf(context),
+      thinking: thinking ?? own.thinking ?? settings?.thinking,
+      prepend,
+    }),
+  };
+}
+
+export const wantsTools = ({ event }: At): boolean =>
+  planOf(outputOf<CallModelOutput>(event)).length > 0;
+
+/** The model has answered: its words are part of the conversation from this turn on. */
+export function takeAnswer({ context, event }: At): Deed {
+  const output = outputOf<CallModelOutput>(event);
+  const run = runOf(context);
+  const now = nowOf(event);
+  const { planned, over } = takenOf(planOf(output));
+  const change = {
+    length: context.length + 1 + over.length,
+    updatedAt: now,
+    contextFrom: output.from ?? context.contextFrom,
+    usage: sum(context.usage, output.usage),
+    contextTokens: output.usage.inputTokens,
+    usedModel: output.model,
+    lastMessage: firstOf(output.text || context.lastMessage, PREVIEW_CHARACTERS),
+    run: {
+      ...run,
+      entries: run.entries + 1 + over.length,
+      calls: run.calls + 1,
+      attempt: 0,
+      usage: sum(run.usage, output.usage),
+      planned,
+      answer: output.text,
+      usedModel: output.model,
+      stop: output.stop,
+      ...defined({ notices: output.notices }),
+      ...(showsReasoning(context) ? defined({ reasoningText: output.reasoning }) : {}),
+    },
+  };
+  return {
+    change,
+    entries: [
+      { ...assistantEntry(run, output, now), ...shownOf(run, output, context.sessionKey) },
+      ...over.map((one) => ({ type: 'tool' as const, runId: run.runId, ...one, at: now })),
+    ],
+    events: over.map((one) => ({ stream: 'tool' as const, phase: 'end' as const, ...one })),
+    rows: [rows.sessionRow({ ...context, ...change })],
+  };
+}
+
+function assistantEntry({ runId }: Run, output: CallModelOutput, now: number): SessionEntry {
+  const { text, model, usage, stop, calls } = output;
+  return {
+    type: 'assistant',
+    runId,
+    text,
+    model,
+    usage,
+    stop,
+    at: now,
+    ...(calls.length > 0 ? { calls } : {}),
+    ...defined({
+      reasoning: output.reasoning,
+      continuation: output.continuation,
+      node: output.node,
+    }),
+  };
+}
+
+/** An answer that repeats what the run has sent is shown without it. */
+function shownOf({ sent: all }: Run, { text, calls }: CallModelOutput, to: string) {
+  const sent = all.filter((one) => one.to === to);
+  if (calls.length > 0 || sent.length === 0) return {};
+  const shown = withoutSent(spoken(text), { sent });
+  return shown === text.trim() ? {} : { shown };
+}
+
+const showsReasoning = ({ run, own }: SessionContext): boolean =>
+  run?.reasoning ?? own.reasoning ?? false;
+
+// ---- failures that may pass
+
+/** Longest wait that a provider may ask for; a session does not stand still for longer. */
+const RETRY_AFTER_MAX_MS = 60_000;
+
+export const mayPass = ({ context, event }: At): boolean => {
+  const { code, retryAfterMs = 0 } = errorOf(event);
+  const isRetriable = (ERRORS[code]?.retriable ?? false) && retryAfterMs <= RETRY_AFTER_MAX_MS;
+  return isRetriable && runOf(context).attempt + 1 < ATTEMPTS_MAX;
+};
+
+export const countAttempt = ({ context, event }: At): Deed => ({
+  change: withRun(context, { attempt: runOf(context).attempt + 1, error: errorOf(event) }),
+});
+
+/** Doubling, or what the provider asked for where that is longer. */
+export function retryBackoffMs({ context }: { context: SessionContext }): number {
+  const { attempt, error } = runOf(context);
+  const doubled = Math.min(RETRY_MS.first * 2 ** (attempt - 1), RETRY_MS.max);
+  return Math.max(doubled, error?.retryAfterMs ?? 0);
+}
+
+// ---- a run ends
+
+/** Every way to end says how, here; what is told follows from it. */
+export function ended(
+  context: SessionContext,
+  status: RunStatus,
+  error?: ErrorData,
+): Partial<SessionContext> {
+  const { error: _, ...rest } = runOf(context);
+  const run: Run = { ...rest, status, ...(error ? { error } : {}) };
+  const { answer: text = '', stop, reasoningText, verbose, tools, sent, notices } = run;
+  const { text: reply } = shapeReply({
+    status,
+    text,
+    showReasoning: showsReasoning(context),
+    verbose: verbose ?? context.own.verbose ?? context.settings?.verbose ?? 'off',
+    tools,
+    sent: sent.filter(({ to }) => to === context.sessionKey),
+    mayDecline: run.origin?.kind === 'agent' || run.origin?.kind === 'announce',
+    ...defined({ stop, reasoning: reasoningText, error, notices }),
+  });
+  return { run: { ...run, reply } };
+}
+
+export const endOk = ({ context }: At): Deed => ({ change: ended(context, 'ok') });
+export const endFailed = ({ context, event }: At): Deed => ({
+  change: ended(context, 'error', errorOf(event)),
+});
+export const endAtCeiling = ({ context }: At): Deed => ({
+  change: ended(context, 'error', ceilingOf(context)),
+});
+export const endCircling = ({ context }: At): Deed => ({
+  change: ended(context, 'error', circling(context)),
+});
+export const endLate = ({ context }: At): Deed => {
+  const message = `the run took longer than ${runTimeoutMs(context)} ms`;
+  const { asked: _, ...run } = runOf(context);
+  return {
+    change: ended({ ...context, run }, 'timeout', { code: 'DEADLINE_EXCEEDED', message }),
+    tells: withdrawal(context),
+  };
+};
+
+// ---- hooks see the reply
+
+export const hasReplyHooks = ({ context }: At): boolean => runOf(context).replyHooks;
+
+export function replyInput({ context }: { context: SessionContext }): ReplyInput {
+  const { tenant, agentId, sessionKey, contextFrom } = context;
+  const { runId, status, reply = '', usage, startedAt, error } = runOf(context);
+  const about = { tenant, agentId, sessionKey, runId };
+  const outcome = { status, text: reply, usage, startedAt, from: contextFrom };
+  return { ...about, ...outcome, ...defined({ error }) };
+}
+
+export const takeReply = ({ context, event }: At): Deed => ({
+  change: withRun(context, { reply: outputOf<ReplyOutput>(event).text }),
+});
+
+/** A hook that must see the reply did not: nothing of it is told. A run that failed says why. */
+export const withholdReply = ({ context, event }: At): Deed => {
+  const { status } = runOf(context);
+  const failed = status === 'ok' ? { status: 'error' as const, error: errorOf(event) } : {};
+  return { change: withRun(context, { ...failed, reply: '' }) };
+};
+
+// ---- the one end
+
+/**
+ * It is written down and told to all who wait for it, or for a message that joined it. What its
+ * calls waited for goes on without them.
+ */
+export function end({ context, event }: At): Deed {
+  const now = nowOf(event);
+  const { runId, status, error, usage, joined, lease } = runOf(context);
+  const release: Tell = {
+    to: admitterOf(context),
+    event: { type: 'agent.release', runId, usage, ...defined({ lease }) },
+  };
+  const bonds = atRunEnd(context);
+  const past = { ...bonds.change, run: null, length: context.length + 1, updatedAt: now };
+  const change = { ...past, ...overBy({ ...context, ...past }) };
+  const after = { ...context, ...change };
+  return {
+    ...bonds,
+    change,
+    entries: [{ type: 'run.end', runId, status, at: now, ...defined({ error }) }],
+    events: endEvents(context, now),
+    tells: [
+      release,
+      ...withdrawal(context),
+      ...(bonds.tells ?? []),
+      ...runEnds(context, after, now),
+    ],
+    rows: [
+      rows.runRow(context, now),
+      ...joined.map((one) => rows.joinedEndRow(context, one, now)),
+      rows.sessionRow(after),
+    ],
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * Books: what a session may still grant to subagents, and what came of it (AA6). Pure.
+ *
+ * A root's books are filled from the limits of its tree, those of a subagent's session from its own
+ * grant. What is granted is taken out; what was not used comes back with the end.
+ *
+ * Invariants: nothing in the books is negative; what is left and what children hold is together at
+ * most what the books were filled with; so no session of a tree grants what another has granted.
+ */
+import type { Usage } from '../../../protocols/session.ts';
+import type { SpawnLimits, SubagentEnded } from '../../../protocols/subagent.ts';
+import type { Books, Child } from './related-sessions.ts';
+import { defined, NO_USAGE, sum } from '../action-result.ts';
+import type { SessionContext } from '../types.ts';
+
+export const tokensOf = ({ inputTokens, outputTokens }: Usage): number =>
+  inputTokens + outputTokens;
+
+const NOTHING_BELOW: Books['below'] = { usage: NO_USAGE, spawned: 0 };
+
+/** They are made at the first spawn, and filled again at the first of a new tree. */
+export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): Books {
+  const { concurrentMax, onParentReset: onReset } = limits;
+  if (books && !books.renewed) return { ...books, concurrentMax, onReset };
+  const { started = 0, below: before = NOTHING_BELOW } = books ?? {};
+  const costPerTreeUsd = limits.costPerTreeUsd > 0 ? limits.costPerTreeUsd : undefined;
+  const { tokens, spawns, costUsd } = terms ?? {
+    tokens: limits.tokensPerTree,
+    spawns: limits.perTreeMax,
+    costUsd: costPerTreeUsd,
+  };
+  return {
+    tokens,
+    spawns,
+    ...defined({ costUsd }),
+    started,
+    concurrentMax,
+    onReset,
+    below: before,
+  };
+}
+
+/**
+ * What may be granted now. A subagent's session lives of the same grant itself: it keeps half of
+ * what is left, or it could not read what those that it starts have found.
+ */
+export function leftOf({ terms, usage }: SessionContext, books: Books) {
+  const share = (left: number, used: number): number => (terms ? (left - used) / 2 : left);
+  return {
+    tokens: Math.floor(share(books.tokens, tokensOf(usage))),
+    costUsd: share(books.costUsd ?? Infinity, usage.costUsd ?? 0),
+    spawns: books.spawns,
+  };
+}
+
+export type Grant = Pick<Child, 'tokens' | 'costUsd' | 'spawns'>;
+
+export function taken(books: Books, { tokens, costUsd = 0, spawns }: Grant): Books {
+  const cost = books.costUsd === undefined ? {} : { costUsd: books.costUsd - costUsd };
+  return {
+    ...books,
+    tokens: books.tokens - tokens,
+    ...cost,
+    spawns: books.spawns - 1 - spawns,
+    started: books.started + 1,
+  };
+}
+
+/** Its grant comes back, less what it and all below it have used; what was too much is taken. */
+export function settled(books: Books, child: Grant, { usage, spawned }: SubagentEnded): Books {
+  const back = (left: number, granted: number, used: number) => Math.max(0, left + granted - used);
+  const cost =
+    books.costUsd === undefined
+      ? {}
+      : { costUsd: back(books.costUsd, child.costUsd ?? 0, usage.costUsd ?? 0) };
+  return {
+    ...books,
+    tokens: back(books.tokens, child.tokens, tokensOf(usage)),
+    ...cost,
+    spawns: books.spawns + Math.max(0, child.spawns - spawned),
+    below: {
+      usage: sum(books.below.usage, usage),
+      spawned: books.below.spawned + 1 + spawned,
+    },
+  };
+}
+
+/** Of all subagents of the session that have ended, and how many it has started, with theirs. */
+export const below = ({ books }: SessionContext): Books['below'] => books?.below ?? NOTHING_BELOW;
+
+/**
+ * Of a subagent's session: what others hold or have used of its grant; it counts against its
+ * ceilings like its own use.
+ */
+export function heldBelow({ terms, books }: SessionContext): Usage {
+  if (!terms || !books) return NO_USAGE;
+  const costUsd =
+    terms.costUsd === undefined || books.costUsd === undefined
+      ? undefined
+      : terms.costUsd - books.costUsd;
+  const inputTokens = terms.tokens - books.tokens;
+  return { inputTokens, outputTokens: 0, ...defined({ costUsd }) };
+}
+
+/**
+ * A person's message begins a run: a new tree, unless a subagent of the old one goes on. A grant
+ * is never renewed.
+ */
+export function renewedBooks(context: SessionContext): Partial<SessionContext> {
+  const { books, terms, children = [] } = context;
+  if (!books || terms || children.some(({ lost }) => !lost)) return {};
+  return {
+    books: { ...books, renewed: true },
+    ...(children.length > 0 ? { children: children.map(apart) } : {}),
+  };
+}
+
+/** Its end changes no books any more. */
+export const apart = (child: Child): Child => ({ ...child, apart: true });
+
+/** The session begins anew: a root with a new tree, a subagent's with what is left of its grant. */
+export function booksAtReset(context: SessionContext): Books | undefined {
+  const { books, terms, usage, children = [] } = context;
+  if (!terms)
+    return books && children.length > 0 ? { ...books, started: 0, renewed: true } : undefined;
+  const kept = books ?? {
+    ...defined({ costUsd: terms.costUsd }),
+    tokens: terms.tokens,
+    spawns: terms.spawns,
+    concurrentMax: 1,
+    onReset: 'cascade' as const,
+    below: NOTHING_BELOW,
+  };
+  const cost =
+    kept.costUsd === undefined ? {} : { costUsd: Math.max(0, kept.costUsd - (usage.costUsd ?? 0)) };
+  return { ...kept, ...cost, tokens: Math.max(0, kept.tokens - tokensOf(usage)), started: 0 };
+}

@@ -1,0 +1,347 @@
+/**
+ * Children: the subagents of a session while they go on: who has a place, who waits, and how an end
+ * comes back (AA6 to AA8). Pure. How one is started is in spawn.ts, the books are in books.ts, what
+ * is read of ends in reports.ts, what a reset or a deletion does in orphans.ts.
+ *
+ * Invariants:
+ *  1. No more than `concurrentMax` have a place; one that comes free goes to who waits longest.
+ *  2. An end is told once. A subagent tells it once, so it comes to one turn, which takes the child
+ *     from the list and either answers the call that waits, or keeps a report, or is silent. A
+ *     report is read by one run (reports.ts). An answer may be lost with the worker that made the
+ *     call: so the child stays in `run.spawned` until the call has a result that tells of it. When
+ *     the call is made again, or has another result, or the run ends before, the subagent is asked
+ *     to tell its end again, once: who is to hear it is in `awaited`, which the second end leaves.
+ *     No end but the first and the awaited one changes anything.
+ *  3. In a subagent's session each end is reported, for its own end waits for theirs; unless it is
+ *     itself told to stop: then its subagent hears when the last one below has ended.
+ */
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type { RunEnded } from '../../../protocols/session.ts';
+import type { Reply, Tell } from '../../../protocols/statechart.ts';
+import {
+  type ReportedBy,
+  type SessionKill,
+  type SpawnResult,
+  type SubagentEnded,
+  type SubagentGo,
+  type SubagentHeard,
+  type SubagentKill,
+  type SubagentReport,
+  subagentAddress,
+  subagentRunId,
+} from '../../../protocols/subagent.ts';
+import type { Awaited, Child, Spawned } from './related-sessions.ts';
+import { below, settled, tokensOf } from './budget-ledger.ts';
+import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, withRun } from '../action-result.ts';
+import { withReport } from './reports.ts';
+import { grantorOf } from './subagent-limits.ts';
+import type { SessionContext, ToolResult } from '../types.ts';
+import { waitsAtRunEnd, waitsOfCalls } from '../conversations/conversation-waits.ts';
+
+/** How long the end of one that has a place is waited for after its time is up. */
+const LATE_MS = 600_000;
+/** Those whose place came free without an end: theirs may still come. */
+const LOST_MAX = 20;
+
+export const toSubagent = (
+  { tenant }: SessionContext,
+  id: string,
+  event: SubagentGo | SubagentKill | SubagentReport | SubagentHeard,
+): Tell => ({ to: subagentAddress(tenant, id), event });
+
+/** An absent list is as good as an empty one, and takes no room. */
+const listed = <T>(list: readonly T[]): readonly T[] | undefined =>
+  list.length > 0 ? list : undefined;
+
+// ---- places
+
+export const withPlace = ({ going, lost }: Child): boolean => going && !lost;
+
+/** It has a place from now on. */
+export const placed = (child: Child, now: number): Child => ({
+  ...child,
+  going: true,
+  until: now + child.timeoutMs + LATE_MS,
+});
+
+/** Places of children that are long past their time are free again. */
+export function aged(children: readonly Child[], now: number): readonly Child[] {
+  const all = children.map(
+    (one): Child =>
+      withPlace(one) && one.until !== undefined && one.until < now ? { ...one, lost: true } : one,
+  );
+  const tooMany = all.filter(({ lost }) => lost).slice(0, -LOST_MAX);
+  return tooMany.length > 0 ? all.filter((one) => !tooMany.includes(one)) : all;
+}
+
+/** Free places are given to those that wait longest. */
+export function seated(
+  context: SessionContext,
+  children: readonly Child[],
+  { places, now }: { readonly places: number; readonly now: number },
+): { readonly children: readonly Child[]; readonly tells: readonly Tell[] } {
+  const free = places - children.filter(withPlace).length;
+  const next = children.filter(({ going }) => !going).slice(0, Math.max(0, free));
+  return {
+    children: children.map((one) => (next.includes(one) ? placed(one, now) : one)),
+    tells: next.map(({ id }) => toSubagent(context, id, { type: 'subagent.go' })),
+  };
+}
+
+// ---- an end
+
+/** The end of a subagent: told for the first time, or again since it was asked for. */
+export function takeEnded(at: At): Deed {
+  const { context, event } = at;
+  const ended = event as SubagentEnded;
+  const child = (context.children ?? []).find(({ id }) => id === ended.id);
+  if (child) return takeFirst(at, ended, child);
+  const awaited = (context.awaited ?? []).find(({ id }) => id === ended.id);
+  if (ended.again && awaited) return takeAgain(at, ended, awaited);
+  if (ended.again) return {};
+  return { tells: [toSubagent(context, ended.id, { type: 'subagent.heard', how: 'unknown' })] };
+}
+
+export function takeFirst(at: At, ended: SubagentEnded, child: Child): Deed {
+  const { context, event } = at;
+  const { books, children = [] } = context;
+  const now = nowOf(event);
+  const left = aged(
+    children.filter(({ id }) => id !== ended.id),
+    now,
+  );
+  const places = books?.concurrentMax ?? children.filter(withPlace).length;
+  const next = seated(context, left, { places, now });
+  const change: Partial<SessionContext> = {
+    children: listed(next.children),
+    ...(books && !child.apart ? { books: settled(books, child, ended) } : {}),
+  };
+  const after = { ...context, ...change };
+  const told = delivered({ context: after, event }, ended, child);
+  return {
+    ...told,
+    change: { ...change, ...told.change },
+    tells: [...(told.tells ?? []), ...next.tells, ...lastEnd({ ...after, ...told.change }, now)],
+  };
+}
+
+function takeAgain(at: At, ended: SubagentEnded, awaited: Awaited): Deed {
+  const { context, event } = at;
+  const left = listed((context.awaited ?? []).filter((one) => one !== awaited));
+  const after = { ...context, awaited: left };
+  const told = delivered({ context: after, event }, ended, { ...awaited, reportBack: true });
+  return { ...told, change: { awaited: left, ...told.change } };
+}
+
+/** To the call that waits, to the agent with its next run or in this one, or to nobody. */
+function delivered(
+  { context, event }: At,
+  ended: SubagentEnded,
+  { wait, reportBack, lineage }: Pick<Child, 'wait' | 'reportBack' | 'lineage'>,
+): Deed {
+  const heard = (how: ReportedBy) => toSubagent(context, ended.id, { type: 'subagent.heard', how });
+  if (wait)
+    return {
+      change: withTold(context, ended.id),
+      tells: [heard('waited')],
+      answer: { to: wait.reply ?? undefined, result: spawnResultOf(ended) },
+    };
+  if (!reportBack) return { tells: [heard('silent')] };
+  const { type: _, again: __, meta: ___, ...rest } = ended as SubagentEnded & { meta: unknown };
+  const reports = withReport(context.reports, { ...rest, at: nowOf(event), lineage });
+  return { change: { reports }, tells: [heard(howHeard(context))] };
+}
+
+/** `context`: without the child. */
+function howHeard({ run, queue, reports = [], children = [] }: SessionContext): ReportedBy {
+  if (run?.status === 'running') return 'steer';
+  const isOneOfMany = reports.length > 0 || children.some(({ lost }) => !lost);
+  return isOneOfMany || queue[0]?.mode === 'collect' ? 'collect' : 'followup';
+}
+
+const withTold = (context: SessionContext, id: string): Partial<SessionContext> => {
+  const spawned = (context.run?.spawned ?? []).map((one) =>
+    one.id === id ? { ...one, told: true as const } : one,
+  );
+  return context.run ? withRun(context, { spawned }) : {};
+};
+
+const spawnResultOf = (ended: SubagentEnded): SpawnResult => {
+  const { outcome, sessionKey, runId, findings, usage, startedAt, endedAt, error } = ended;
+  return {
+    status: outcome,
+    sessionId: sessionKey,
+    runId,
+    childSessionKey: sessionKey,
+    result: findings,
+    tokensUsed: tokensOf(usage),
+    duration: endedAt - (startedAt ?? endedAt),
+    ...defined({ costUsd: usage.costUsd, error: error?.message }),
+  };
+};
+
+/** A subagent whose session has nothing open ends with what it is told then, and stays ended. */
+export const overBy = (context: SessionContext): Pick<SessionContext, 'isOver'> =>
+  context.terms && !context.run && openOf(context) === 0 ? { isOver: true } : {};
+
+/**
+ * Nothing of a subagent goes on any more, and no run will say so: it was told to stop, or what it
+ * waited for was taken away.
+ */
+export function lastEnd(context: SessionContext, now: number, error?: ErrorData): Tell[] {
+  const grantor = grantorOf(context);
+  if (!grantor || !overBy(context).isOver) return [];
+  const event: RunEnded = {
+    type: 'run.ended',
+    runId: '',
+    sessionKey: context.sessionKey,
+    status: 'aborted',
+    text: '',
+    ...defined({ error }),
+    usage: NO_USAGE,
+    startedAt: now,
+    endedAt: now,
+    open: 0,
+    below: below(context),
+  };
+  return [{ to: grantor, event }];
+}
+
+// ---- calls and the run end
+
+type Loosened = {
+  readonly change: Partial<SessionContext>;
+  readonly tells: readonly Tell[];
+  readonly answers: readonly Reply[];
+};
+
+/**
+ * These calls have their results. One that says nothing of the subagent that it waited for (it took
+ * too long, its worker could not be reached) leaves the end to a report.
+ */
+export function recorded(
+  context: SessionContext,
+  results: readonly Pick<ToolResult, 'callId' | 'ends'>[],
+): Omit<Loosened, 'answers'> {
+  const callIds = results.map(({ callId }) => callId);
+  const waits = waitsOfCalls(context, callIds);
+  const { run } = context;
+  const mine = (run?.spawned ?? []).filter(({ callId }) => callIds.includes(callId));
+  if (mine.length === 0) return { change: waits, tells: [] };
+  const heard = mine.filter((one) => one.told && results.some((result) => tellsOf(result, one)));
+  const isOf = (id: string) => mine.some((one) => one.id === id);
+  const loosened = loosen(context, isOf, (id) => !heard.some((one) => one.id === id));
+  const back = heard.reduce((left, { lineage }) => left + lineage.left, 0);
+  const lineage = run!.lineage && { ...run!.lineage, left: run!.lineage.left + back };
+  const spawned = listed(run!.spawned!.filter(({ id }) => !isOf(id)));
+  const fields = { spawned, ...(lineage ? { lineage } : {}) };
+  return {
+    change: { ...waits, ...loosened.change, ...withRun(context, fields) },
+    tells: loosened.tells,
+  };
+}
+
+/** The call's own tool says that it is the end. */
+const tellsOf = (
+  { callId, ends = [] }: Pick<ToolResult, 'callId' | 'ends'>,
+  one: Spawned,
+): boolean => callId === one.callId && ends.includes(one.id);
+
+/** The run has ended: what its calls waited for is told to the next one. */
+export function atRunEnd(context: SessionContext): Loosened {
+  const waits = waitsAtRunEnd(context);
+  const all = () => true;
+  const { change, tells } = loosen(context, all, all);
+  const unanswered = (context.children ?? []).flatMap(({ wait, ...child }): Reply[] =>
+    wait ? [{ to: wait.reply ?? undefined, result: acceptedOf(child) }] : [],
+  );
+  return {
+    change: { ...waits.change, ...change },
+    tells,
+    answers: [...(waits.answers ?? []), ...unanswered],
+  };
+}
+
+/** What a call is told of a subagent that it does not wait for. */
+export const acceptedOf = ({
+  id,
+  sessionKey,
+  tokens,
+  going,
+}: Pick<Child, 'id' | 'sessionKey' | 'tokens' | 'going'>): SpawnResult => ({
+  status: 'accepted',
+  runId: subagentRunId(id),
+  childSessionKey: sessionKey,
+  queued: !going,
+  tokens,
+});
+
+/**
+ * The calls of these subagents wait no longer: who goes on reports, and an end that was an answer
+ * is asked for again where that was lost.
+ */
+function loosen(
+  context: SessionContext,
+  isOf: (id: string) => boolean,
+  isLost: (id: string) => boolean,
+): Omit<Loosened, 'answers'> {
+  const { children, run } = context;
+  const untold = (run?.spawned ?? []).filter(({ id, told }) => told && isOf(id) && isLost(id));
+  const before = context.awaited ?? [];
+  const asked = untold.filter(({ id }) => !before.some((one) => one.id === id));
+  const kept = before
+    .filter(({ id, wait }) => !wait || !isOf(id) || isLost(id))
+    .map((one) => (one.wait && isOf(one.id) ? withoutWait(one) : one));
+  const awaited = [...kept, ...asked.map(({ id, lineage }): Awaited => ({ id, lineage }))];
+  const waiting = (children ?? []).some(({ id, wait }) => wait && isOf(id));
+  return {
+    change: {
+      ...(waiting
+        ? { children: children!.map((one) => (one.wait && isOf(one.id) ? withoutWait(one) : one)) }
+        : {}),
+      ...(awaited.length > 0 || before.length > 0 ? { awaited: listed(awaited) } : {}),
+    },
+    tells: asked.map(({ id }) => toSubagent(context, id, { type: 'subagent.report' })),
+  };
+}
+
+const withoutWait = <T extends Pick<Child, 'wait'>>({ wait: _, ...rest }: T): Omit<T, 'wait'> =>
+  rest;
+
+// ---- what goes on
+
+/**
+ * What will begin another run of this session by itself: ends that will be told or have not been
+ * read, and messages that wait. Of a subagent's session also the silent ends: its own waits for
+ * them, or what they have used would be counted by nobody.
+ */
+export function openOf(context: SessionContext): number {
+  const { children = [], reports = [], awaited = [], queue, folded, terms } = context;
+  const going = children.filter(({ lost, reportBack }) => !lost && (reportBack || terms));
+  return going.length + reports.length + awaited.length + queue.length + folded.length;
+}
+
+/** One, or all of them, waiting ones as well. Told by its own subagent it is the end of all. */
+export function kill({ context, event }: At): Deed {
+  const { id, reason = 'killed by its parent' } = event as SessionKill;
+  const { children = [] } = context;
+  const named = children.filter((one) => id === undefined || one.id === id);
+  const { from, reply } = metaOf(event);
+  const isEnd = id === undefined && from !== undefined && from === grantorOf(context);
+  const change = isEnd ? { ...stopped(context), isOver: true as const } : {};
+  return {
+    change,
+    tells: [
+      ...named.map((one) => toSubagent(context, one.id, { type: 'subagent.kill', reason })),
+      ...(isEnd ? lastEnd({ ...context, ...change }, nowOf(event)) : []),
+    ],
+    answer: { to: reply, result: { killed: named.map((one) => one.id) } },
+  };
+}
+
+/** Nobody reads what comes now. */
+const stopped = ({ children }: SessionContext): Partial<SessionContext> => ({
+  ...(children ? { children: children.map((one) => ({ ...one, reportBack: false })) } : {}),
+  reports: undefined,
+  awaited: undefined,
+});

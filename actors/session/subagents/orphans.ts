@@ -1,0 +1,185 @@
+/**
+ * Orphans: what becomes of subagents when their parent is reset or deleted (AA8). Pure.
+ *
+ * Invariant: each subagent has one fate: it is killed, or another session hears of its end, or
+ * nobody does; one that waits for a place is never left to wait for a parent that is gone.
+ */
+import { sessionKey as keys } from '../../../protocols/session-key.ts';
+import type { Lineage } from '../../../protocols/lineage.ts';
+import type { AdoptedChild, SessionAdopt } from '../../../protocols/session.ts';
+import type { Tell } from '../../../protocols/statechart.ts';
+import {
+  type OrphanPolicy,
+  subagentAddress,
+  type SubagentMove,
+} from '../../../protocols/subagent.ts';
+import type { Child, Report } from './related-sessions.ts';
+import { apart, booksAtReset } from './budget-ledger.ts';
+import { placed, seated, toSubagent } from './children.ts';
+import { type At, type Deed, nowOf } from '../action-result.ts';
+import type { SessionContext } from '../types.ts';
+import { sessionAt } from '../conversations/conversation-waits.ts';
+
+/** Subagents of others that a session takes over; more are told to nobody. */
+const ADOPTED_MAX = 64;
+
+type Fate = { readonly change: Partial<SessionContext>; readonly tells: readonly Tell[] };
+
+/**
+ * What a reset, or with `closing` the deletion, does to the subagents and to what is left of ended
+ * ones. The change also ends the books.
+ */
+export const orphansOf = (context: SessionContext, policy: OrphanPolicy): Fate =>
+  context.closing ? atClose(context, policy) : atReset(context, policy);
+
+function atReset(context: SessionContext, policy: OrphanPolicy): Fate {
+  const { children = [], terms, reports, awaited } = context;
+  const books = booksAtReset(context);
+  const stay = children.map((one) => (terms ? one : apart(one)));
+  const fresh = {
+    ...(books || context.books ? { books } : {}),
+    ...(reports ? { reports: undefined } : {}),
+    ...(awaited ? { awaited: undefined } : {}),
+  };
+  if (policy === 'adopt')
+    return {
+      change: {
+        ...(books || context.books ? { books } : {}),
+        ...(children.length > 0 ? { children: stay } : {}),
+      },
+      tells: [],
+    };
+  if (children.length === 0) return { change: fresh, tells: [] };
+  if (policy === 'detach')
+    return { change: { ...fresh, children: undefined }, tells: detached(context, children) };
+  // A subagent's own end waits for theirs: it hears of them in any case.
+  const silent = stay.map((one) => ({ ...one, reportBack: terms !== undefined }));
+  return { change: { ...fresh, children: silent }, tells: killed(context, children, RESET) };
+}
+
+const RESET = 'the session that started it was reset';
+const DELETED = 'the session that started it was deleted';
+
+function atClose(context: SessionContext, policy: OrphanPolicy): Fate {
+  const { children = [], reports = [], agentId, sessionKey, settings, tenant, terms } = context;
+  // an agent that was made up for a task has no main session: its results go to the root
+  const main = terms?.root ?? keys.main(agentId, settings?.sandbox?.mainKey);
+  const isAdopted = policy === 'adopt' && main !== sessionKey;
+  if (children.length === 0 && !(isAdopted && reports.length > 0)) return { change: {}, tells: [] };
+  if (isAdopted) {
+    const all = [...children.map(adoptedOf), ...reports.map(unreadOf)];
+    const handed: SessionAdopt = { type: 'session.adopt', children: all };
+    return {
+      change: { children: undefined },
+      tells: [
+        { to: sessionAt(context, main), event: handed },
+        ...children.map(({ id }) => moved(tenant, id, main)),
+      ],
+    };
+  }
+  const kills = policy === 'cascade' ? killed(context, children, DELETED) : [];
+  return { change: { children: undefined }, tells: [...kills, ...detached(context, children)] };
+}
+
+const killed = (context: SessionContext, children: readonly Child[], reason: string): Tell[] =>
+  children.map(({ id }) => toSubagent(context, id, { type: 'subagent.kill', reason }));
+
+/** Nobody is told of their ends; those that wait would wait for nobody. */
+const detached = (context: SessionContext, children: readonly Child[]): Tell[] => [
+  ...killed(
+    context,
+    children.filter(({ going }) => !going),
+    'the session that started it is gone, and it had not begun',
+  ),
+  ...children.map(({ id }) => moved(context.tenant, id, null)),
+];
+
+const moved = (tenant: string, id: string, parent: string | null): Tell => {
+  const event: SubagentMove = { type: 'subagent.move', parent };
+  return { to: subagentAddress(tenant, id), event };
+};
+
+const adoptedOf = ({ id, sessionKey, reportBack, going, timeoutMs }: Child): AdoptedChild => ({
+  id,
+  sessionKey,
+  reportBack,
+  timeoutMs,
+  ...(going ? {} : { waits: true }),
+});
+
+const unreadOf = ({ id, sessionKey }: Report): AdoptedChild => ({
+  id,
+  sessionKey,
+  reportBack: true,
+  timeoutMs: 0,
+  ended: true,
+});
+
+/** They report here from now on; what they were granted is in the books of nobody. */
+export function adopt({ context, event }: At): Deed {
+  const { children: given } = event as SessionAdopt;
+  const { children = [], books } = context;
+  const now = nowOf(event);
+  const unread = unreadEnds(
+    context,
+    given.filter(({ ended }) => ended),
+  );
+  const fresh = given
+    .filter(({ ended }) => !ended)
+    .filter(({ id }) => !children.some((one) => one.id === id));
+  const room = Math.max(0, ADOPTED_MAX - children.filter((one) => one.apart).length);
+  const taken = fresh.slice(0, room).map((one) => childOf(context, one, now));
+  const places = books?.concurrentMax ?? 1;
+  const next = seated(context, [...children, ...taken], { places, now });
+  const left = detached(
+    context,
+    fresh.slice(room).map((one) => childOf(context, one, now)),
+  );
+  return {
+    change: {
+      ...(next.children.length > 0 ? { children: next.children } : {}),
+      ...unread.change,
+    },
+    tells: [...next.tells, ...left, ...unread.tells],
+  };
+}
+
+/** Ends that nobody has read: each is told again, to this session. */
+function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): Fate {
+  const { tenant, sessionKey, awaited = [] } = context;
+  const room = Math.max(0, ADOPTED_MAX - awaited.length);
+  const fresh = given.filter(({ id }) => !awaited.some((one) => one.id === id)).slice(0, room);
+  if (fresh.length === 0) return { change: {}, tells: [] };
+  const lineage = lineageOf(context);
+  return {
+    change: { awaited: [...awaited, ...fresh.map(({ id }) => ({ id, lineage }))] },
+    tells: fresh.flatMap(({ id }) => [
+      moved(tenant, id, sessionKey),
+      toSubagent(context, id, { type: 'subagent.report' }),
+    ]),
+  };
+}
+
+/** Of the run that reads the report: it sends no message. */
+const lineageOf = ({ sessionKey }: SessionContext): Lineage => ({
+  hops: 2,
+  visited: [sessionKey],
+  left: 0,
+});
+
+function childOf(context: SessionContext, given: AdoptedChild, now: number): Child {
+  const { id, reportBack, waits, timeoutMs } = given;
+  const child: Child = {
+    id,
+    sessionKey: given.sessionKey,
+    runId: '',
+    going: false,
+    reportBack,
+    tokens: 0,
+    spawns: 0,
+    lineage: lineageOf(context),
+    timeoutMs,
+    apart: true,
+  };
+  return waits ? child : placed(child, now);
+}

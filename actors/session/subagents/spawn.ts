@@ -1,0 +1,266 @@
+/**
+ * Spawn: a call of the run asks for a subagent (AA6). Pure.
+ *
+ * Invariants: all ceilings are asked in one turn, and the grant is taken from the books in the
+ * same, so spawns that come together can not pass one; the same call made again starts nothing;
+ * what is refused changes nothing but its row, and says which limit, and how much it is.
+ */
+import { sessionKey as keys } from '../../../protocols/session-key.ts';
+import type { Project, Reply, Tell } from '../../../protocols/statechart.ts';
+import type { Delivered } from '../../../protocols/statechart.ts';
+import {
+  GRANT_TOKENS_MIN,
+  type SessionSpawn,
+  SPAWNS_WAITING_MAX,
+  type SpawnResult,
+  subagentAddress,
+  subagentRunId,
+  type SubagentReserve,
+  type SubagentRow,
+  subagentRowKey,
+  SUBAGENTS_INDEX,
+} from '../../../protocols/subagent.ts';
+import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
+import type { Asking, Awaited, Books, Child, Spawned } from './related-sessions.ts';
+import { booksOf, type Grant, leftOf, taken } from './budget-ledger.ts';
+import { acceptedOf, aged, seated, toSubagent, withPlace } from './children.ts';
+import { type At, type Deed, defined, firstOf, runOf, withRun } from '../action-result.ts';
+import { nextHop } from '../conversations/lineage.ts';
+import { workspaceOf } from './subagent-limits.ts';
+import type { SessionContext } from '../types.ts';
+import { goesOn } from '../conversations/conversation-waits.ts';
+
+const REFUSED_ROW_MS = 3_600_000;
+const PREVIEW_CHARACTERS = 120;
+const MESSAGES_MAX = 200;
+/** A grant of less is none: a call of a model costs about as much. */
+const GRANT_USD_MIN = 0.001;
+
+type Asked = Delivered<SessionSpawn>;
+type No = { readonly rule: string; readonly why: string };
+
+export function spawn({ context, event }: At): Deed {
+  const asked = event as Asked;
+  if (!goesOn(context, asked.runId)) return { answer: refusal(asked, ENDED) };
+  const known = (runOf(context).spawned ?? []).find(({ id }) => id === asked.id);
+  if (known) return again(context, asked, known);
+  const now = asked.meta.now;
+  const children = aged(context.children ?? [], now);
+  const books = booksOf(context, asked.limits);
+  const no = refusalOf({ ...context, children }, asked, books);
+  if (no) return { rows: [refusedRow(context, asked, no)], answer: refusal(asked, no) };
+  return granted({ ...context, children }, asked, books);
+}
+
+// ---- no
+
+const ENDED: No = { rule: 'run-ended', why: 'the run that asked has ended' };
+
+/** The first ceiling in the way, in a fixed order. */
+function refusalOf(context: SessionContext, asked: Asked, books: Books): No | undefined {
+  const { limits, terms } = asked;
+  const left = leftOf(context, books);
+  const { children = [] } = context;
+  const isFull = children.filter(withPlace).length >= limits.concurrentMax;
+  const waiting = children.filter(({ going }) => !going).length;
+  const rules: readonly (readonly [boolean, string, string])[] = [
+    [
+      context.isOver === true,
+      'ended',
+      'the subagent of this session has ended, and what was left of its grant has gone back',
+    ],
+    [
+      depthOf(context) + 1 > limits.depthMax,
+      'depth',
+      `an agent at depth ${depthOf(context)} may start none: ${limits.depthMax} in a chain is the limit (agents.spawnDefaults.maxSpawnDepth)`,
+    ],
+    [
+      hopOf(context, asked).hops > limits.hopsMax,
+      'hops',
+      `it is ${limits.hopsMax} messages and spawns from what a person said, which is the limit (session.agentToAgent.maxHops)`,
+    ],
+    [
+      books.started >= limits.perSessionMax,
+      'perSession',
+      `this session has started ${books.started} subagents since it began, which is the limit (agents.spawnDefaults.maxSpawnsPerSession)`,
+    ],
+    [
+      left.spawns < 1,
+      'perTree',
+      `of the ${context.terms?.spawns ?? limits.perTreeMax} subagents that may follow from one message of a person (agents.spawnDefaults.maxSpawnsPerTree) none is left here`,
+    ],
+    [
+      isFull && waiting >= SPAWNS_WAITING_MAX,
+      'waiting',
+      `${limits.concurrentMax} subagents go on (agents.spawnDefaults.maxConcurrentSpawns) and ${SPAWNS_WAITING_MAX} wait, which is the limit; wait for results`,
+    ],
+    [
+      Math.min(left.tokens, terms.tokens) < GRANT_TOKENS_MIN,
+      'tokens',
+      `${Math.max(0, left.tokens)} tokens are left for subagents, and one needs ${GRANT_TOKENS_MIN} (agents.spawnDefaults.maxTokensPerTree)`,
+    ],
+    [
+      left.costUsd < GRANT_USD_MIN,
+      'cost',
+      `$${Math.max(0, left.costUsd).toFixed(4)} are left for subagents, and one needs $${GRANT_USD_MIN} (agents.spawnDefaults.maxCostPerTreeUsd)`,
+    ],
+  ];
+  const found = rules.find(([isPast]) => isPast);
+  return found && { rule: found[1], why: `no subagent was started: ${found[2]}` };
+}
+
+const refusal = ({ meta }: Asked, { rule, why }: No): Reply => {
+  const result: SpawnResult = { status: 'refused', rule, error: why };
+  return { to: meta.reply, result };
+};
+
+function refusedRow(context: SessionContext, asked: Asked, { why }: No): Project {
+  const { id, runId, terms, task, label, meta } = asked;
+  const { sessionKey } = context;
+  const row: SubagentRow = {
+    id,
+    sessionKey: keys.subagent(terms.agentId, id),
+    runId: subagentRunId(id),
+    agentId: terms.agentId,
+    parent: sessionKey,
+    parentRunId: runId,
+    root: context.terms?.root ?? sessionKey,
+    depth: depthOf(context) + 1,
+    status: 'refused',
+    reason: why,
+    ...defined({ label }),
+    task: firstOf(task, PREVIEW_CHARACTERS),
+    tokens: 0,
+    createdAt: meta.now,
+    endedAt: meta.now,
+    reported: 'waited',
+  };
+  const key = subagentRowKey(sessionKey, id);
+  return { index: SUBAGENTS_INDEX, key, value: row, keepMs: REFUSED_ROW_MS };
+}
+
+// ---- yes
+
+const depthOf = ({ terms }: SessionContext): number => terms?.depth ?? 1;
+
+const limitsOf = ({ limits: { hopsMax, messagesMax = MESSAGES_MAX } }: Asked): LineageLimits => ({
+  hopsMax,
+  messagesMax,
+});
+
+/** Half of the run's messages: those of the subagent and of the run that reads its report. */
+const hopOf = (context: SessionContext, asked: Asked): Lineage =>
+  nextHop(runOf(context).lineage, context.sessionKey, limitsOf(asked));
+
+/** As much as it asks for, as far as there is so much. Without a wish half of the money is left. */
+function grantOf(context: SessionContext, { terms, limits }: Asked, books: Books): Grant {
+  const left = leftOf(context, books);
+  const maySpawn = depthOf(context) + 2 <= limits.depthMax;
+  const cost =
+    books.costUsd === undefined
+      ? terms.costUsd
+      : Math.min(terms.costUsd ?? Math.max(GRANT_USD_MIN, left.costUsd / 2), left.costUsd);
+  return {
+    tokens: Math.min(terms.tokens, left.tokens),
+    ...defined({ costUsd: cost }),
+    spawns: maySpawn ? Math.floor((left.spawns - 1) / 4) : 0,
+  };
+}
+
+function granted(context: SessionContext, asked: Asked, books: Books): Deed {
+  const { id, runId, callId, wait, reportBack, terms, meta } = asked;
+  const { children = [] } = context;
+  const run = runOf(context);
+  const grant = grantOf(context, asked, books);
+  const given = hopOf(context, asked);
+  const [ofReport, ofChild] = [Math.ceil(given.left / 2), Math.floor(given.left / 2)];
+  const lineage = { ...given, hops: given.hops + 1, left: ofReport };
+  const before = run.lineage ?? { hops: 0, visited: [], left: limitsOf(asked).messagesMax };
+  const waiting: Child = {
+    id,
+    sessionKey: keys.subagent(terms.agentId, id),
+    runId,
+    going: false,
+    reportBack: reportBack || wait || context.terms !== undefined,
+    ...grant,
+    lineage,
+    ...(wait ? { wait: askingOf(asked) } : {}),
+    timeoutMs: terms.timeoutMs,
+  };
+  const spawned: Spawned = { id, callId, tokens: grant.tokens, lineage };
+  // where there are places now, those that wait longer are before it
+  const places = { places: asked.limits.concurrentMax, now: meta.now };
+  const next = seated(context, [...children, waiting], places);
+  const hold = !next.children.at(-1)!.going;
+  const others = next.tells.filter(({ to }) => to !== subagentAddress(context.tenant, id));
+  return {
+    change: {
+      books: taken(books, grant),
+      children: next.children,
+      ...withRun(context, {
+        lineage: { ...before, left: before.left - given.left },
+        spawned: [...(run.spawned ?? []), spawned],
+      }),
+    },
+    tells: [
+      reserve(context, asked, { grant, hold, lineage: { ...given, left: ofChild } }),
+      ...others,
+    ],
+    ...(wait ? {} : { answer: accepted(asked, grant.tokens, !hold) }),
+  };
+}
+
+const askingOf = ({ callId, meta }: Asked): Asking => ({ reply: meta.reply ?? null, callId });
+
+function reserve(
+  context: SessionContext,
+  { id, runId, task, label, terms, reportBack }: Asked,
+  { grant, hold, lineage }: { grant: Grant; hold: boolean; lineage: Lineage },
+): Tell {
+  const { sessionKey, tenant } = context;
+  const event: SubagentReserve = {
+    type: 'subagent.reserve',
+    parentRunId: runId,
+    task,
+    ...defined({ label }),
+    terms: {
+      ...terms,
+      ...grant,
+      // what is confined to a workspace of its own starts nobody outside of it
+      ...(terms.isolated ? {} : defined({ workspace: workspaceOf(context) })),
+      parent: sessionKey,
+      root: context.terms?.root ?? sessionKey,
+      depth: depthOf(context) + 1,
+    },
+    lineage,
+    reportBack,
+    hold,
+  };
+  return { to: subagentAddress(tenant, id), event };
+}
+
+const accepted = ({ id, terms, meta }: Asked, tokens: number, going: boolean): Reply => ({
+  to: meta.reply,
+  result: acceptedOf({ id, sessionKey: keys.subagent(terms.agentId, id), tokens, going }),
+});
+
+// ---- once more
+
+/** Its worker died: the call is answered as the first one was, or would have been. */
+function again(context: SessionContext, asked: Asked, known: Spawned): Deed {
+  const { children = [], awaited = [] } = context;
+  const child = children.find(({ id }) => id === asked.id);
+  if (!asked.wait) return { answer: accepted(asked, known.tokens, child?.going ?? true) };
+  const wait = askingOf(asked);
+  if (child)
+    return {
+      change: { children: children.map((one) => (one === child ? { ...one, wait } : one)) },
+    };
+  const { id, lineage } = known;
+  const isAsked = awaited.some((one) => one.id === id);
+  const entry: Awaited = { id, lineage, wait };
+  return {
+    change: { awaited: [...awaited.filter((one) => one.id !== id), entry] },
+    tells: isAsked ? [] : [toSubagent(context, id, { type: 'subagent.report' })],
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * Conversation: what a model is shown of a session's transcript (AL8): what lies after the last
+ * reset, or from the last compaction's `keptFrom` with the summary in front; each message once,
+ * mended for every provider, what came from outside marked (SX4), old tool results cut before
+ * anything is refused as too long. Pure.
+ *
+ * Invariants: the newest message of a person is whole; a call and its result stay together; order
+ * is kept; the same entries give the same messages.
+ */
+import { TroupeError } from '../../protocols/errors.ts';
+import type { MessageOrigin, SessionEntry } from '../../protocols/session.ts';
+import type { TranscriptEntry } from '../../runtime/index.ts';
+import { mendConversation } from '../models/conversation.ts';
+import type { Continuation, ModelMessage } from '../models/model.ts';
+import { fromAgent, marked } from './envelope.ts';
+import { pruned } from './pruning.ts';
+import { messagesTokens, tokensOf } from './tokens.ts';
+
+export type ConversationOptions = {
+  /** of the model, tokens */
+  readonly window: number;
+  /** tokens of the window that are kept free for the answer and for tools' descriptions */
+  readonly reserveTokens: number;
+  /** what hooks put in front of the message that began this run */
+  readonly prepend?: { readonly runId: string; readonly text: string };
+};
+
+export type Conversation = {
+  /** of the last `prompt` entry; '' when there is none */
+  readonly system: string;
+  readonly messages: ModelMessage[];
+  /** estimated, of all of it */
+  readonly tokens: number;
+};
+
+/**
+ * @param entries in order of position. The last `prompt` entry must be among them, though it may
+ *   lie before what is read otherwise: gaps do no harm.
+ * @throws TroupeError INVALID_ARGUMENT, details.reason `context_length`, when it can not fit
+ */
+export function conversationFrom(
+  entries: readonly TranscriptEntry[],
+  { window, reserveTokens, prepend }: ConversationOptions,
+): Conversation {
+  const { system, summary, entries: shown } = shownOf(entries);
+  const said = mendConversation([
+    ...(summary === undefined ? [] : [summaryMessage(summary)]),
+    ...shown.flatMap(({ entry }) => messageOf(entry, prepend)),
+  ]);
+  const systemTokens = tokensOf(system);
+  const room = window - reserveTokens - systemTokens;
+  const messages = pruned(said, room);
+  const tokens = systemTokens + messagesTokens(messages);
+  if (tokens - systemTokens > room) throw tooLong(tokens, window, reserveTokens);
+  return { system, messages, tokens };
+}
+
+/** What of the entries models see. */
+export type Shown = {
+  readonly system: string;
+  readonly summary?: string;
+  readonly entries: readonly ShownEntry[];
+};
+export type ShownEntry = { readonly position: number; readonly entry: SessionEntry };
+
+/** What stands after the last reset, and from the last compaction's `keptFrom` on. */
+export function shownOf(entries: readonly TranscriptEntry[]): Shown {
+  let system = '';
+  let summary: string | undefined;
+  let shown: ShownEntry[] = [];
+  for (const { position, entry: stored } of entries) {
+    const entry = stored as unknown as SessionEntry;
+    if (entry.type === 'reset') {
+      [system, summary, shown] = ['', undefined, []];
+    } else if (entry.type === 'prompt') {
+      system = entry.system;
+    } else if (entry.type === 'compaction') {
+      summary = entry.summary;
+      shown = shown.filter((one) => one.position >= entry.keptFrom);
+    } else {
+      shown.push({ position, entry });
+    }
+  }
+  return { system, ...(summary === undefined ? {} : { summary }), entries: shown };
+}
+
+/** Begins the message that stands for what was summarized. */
+const SUMMARY_MARK = '<summary>\nThis conversation was longer. What came before, summed up:\n\n';
+
+export const summaryMessage = (summary: string): ModelMessage => ({
+  role: 'user',
+  text: `${SUMMARY_MARK}${summary}\n</summary>`,
+});
+
+const ofAgent = ({ sessionKey }: MessageOrigin, text: string): string =>
+  text.trim() === '' ? text : fromAgent(sessionKey, text);
+
+/** None for entries that are not said. */
+export function messageOf(
+  entry: SessionEntry,
+  prepend?: ConversationOptions['prepend'],
+): ModelMessage[] {
+  switch (entry.type) {
+    case 'user': {
+      const isFirst = prepend?.runId === entry.runId && entry.of === undefined;
+      const said = entry.origin?.kind === 'agent' ? ofAgent(entry.origin, entry.text) : entry.text;
+      const text = isFirst ? `${prepend.text}\n\n${said}` : said;
+      const images = entry.images?.length ? { images: entry.images } : {};
+      return [{ role: 'user', text: text.trim() === '' ? '(an image)' : text, ...images }];
+    }
+    case 'assistant': {
+      const { text, calls, continuation } = entry;
+      // it stands in the call that sent it, and nothing may be between a call and its result
+      if (entry.of !== undefined) return [];
+      return [
+        {
+          role: 'assistant',
+          text,
+          ...(calls?.length ? { calls } : {}),
+          // written by a provider of ours, read by the same one only
+          ...(continuation ? { continuation: continuation as Continuation } : {}),
+        },
+      ];
+    }
+    case 'tool': {
+      const { callId, name, isError, images } = entry;
+      const result = marked(name, entry.result);
+      return [
+        { role: 'tool', callId, name, result, isError, ...(images?.length ? { images } : {}) },
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+const tooLong = (tokens: number, window: number, reserveTokens: number): TroupeError =>
+  new TroupeError(
+    'INVALID_ARGUMENT',
+    `the conversation is about ${tokens} tokens; the model takes ${window}, of which ${reserveTokens} ` +
+      'are kept for the answer: compact it (/compact), begin anew (/new), or use a model with a larger window',
+    { details: { reason: 'context_length', tokens, window } },
+  );

@@ -1,0 +1,212 @@
+/**
+ * Calls hooks, by the contracts of hooks.ts.
+ *
+ * Invariants:
+ *  1. A hook gets a copy of the event: it changes things by what it returns, and by nothing else.
+ *  2. A hook that is late is told by its signal and not listened to any more, whatever it returns
+ *     or throws then.
+ *  3. A hook that is late LATE_MAX times in a row is set aside for SET_ASIDE_MS: one that hangs
+ *     does not make every run wait. One that fails closed refuses meanwhile, at once.
+ *  4. Every failure is counted; one hook is told of once in REPORT_MS.
+ */
+import { errorData, TroupeError } from '../../protocols/errors.ts';
+import { type Clock, systemClock } from '../../runtime/index.ts';
+import type { HookModule } from './define-hooks.ts';
+import { eventAfter, isFinal, resultAfter, resultOf } from './hook-results.ts';
+import {
+  type HookAbout,
+  type HookEvent,
+  type HookName,
+  type HookResult,
+  HOOKS,
+  type Hooks,
+} from './hooks.ts';
+
+/** Late so often in a row, a hook is set aside. */
+export const LATE_MAX = 3;
+/** How long it is set aside, milliseconds. */
+export const SET_ASIDE_MS = 60_000;
+/** Failures of one hook are told of once in so many milliseconds. */
+export const REPORT_MS = 60_000;
+
+export type HookFailure = {
+  /** name of the module */
+  readonly module: string;
+  readonly hook: HookName;
+  readonly about: HookAbout;
+  /** what happened, for people */
+  readonly why: string;
+  /** failures of this hook that were not told since the last one that was */
+  readonly untold: number;
+};
+
+export type HooksOptions = {
+  readonly modules?: readonly HookModule[];
+  /** for waiting and for how long something is set aside; default the system's */
+  readonly clock?: Clock;
+  /** every failure */
+  readonly onFailure?: () => void;
+  /** for the log; at most once in REPORT_MS for each hook */
+  readonly report?: (failure: HookFailure) => void;
+};
+
+export const createHooks = (options: HooksOptions = {}): Hooks => {
+  const caller = new HookCaller(options);
+  return {
+    has: (name) => caller.has(name),
+    names: () => caller.names(),
+    run: (name, event, about) => caller.run(name, event, about),
+    persisted: (event, about) => caller.persisted(event, about),
+  };
+};
+
+type Handler = (event: unknown, about: HookAbout & { signal: AbortSignal }) => unknown;
+
+/** One function of one module, and how it has been doing. */
+type Registered = {
+  readonly module: string;
+  readonly hook: HookName;
+  readonly handler: Handler;
+  /** in a row */
+  late: number;
+  /** clock's time until which it is not called */
+  asideUntil: number;
+  toldAt: number | undefined;
+  untold: number;
+};
+
+class LateError extends Error {}
+
+class HookCaller {
+  readonly #byName: ReadonlyMap<HookName, readonly Registered[]>;
+  readonly #clock: Clock;
+  readonly #options: HooksOptions;
+
+  constructor(options: HooksOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    const ordered = (options.modules ?? []).toSorted(
+      (a, b) => (a.priority ?? 0) - (b.priority ?? 0),
+    );
+    const byName = new Map<HookName, Registered[]>();
+    for (const one of ordered.flatMap(registeredOf)) {
+      const of = byName.get(one.hook) ?? [];
+      byName.set(one.hook, [...of, one]);
+    }
+    this.#byName = byName;
+  }
+
+  has(name: HookName): boolean {
+    return this.#byName.has(name);
+  }
+
+  names(): readonly HookName[] {
+    return (Object.keys(HOOKS) as HookName[]).filter((name) => this.has(name));
+  }
+
+  async run<Name extends HookName>(
+    name: Name,
+    event: HookEvent<Name>,
+    about: HookAbout,
+  ): Promise<HookResult<Name> | undefined> {
+    let current = event;
+    let result: HookResult<Name> | undefined;
+    for (const one of this.#byName.get(name) ?? []) {
+      try {
+        const own = resultOf<Name>(name, await this.#called(one, current, about));
+        current = eventAfter<Name>(current, own);
+        result = resultAfter<Name>(result, own);
+        if (isFinal(own)) break;
+      } catch (error) {
+        this.#failed(one, about, error);
+      }
+    }
+    return result;
+  }
+
+  persisted(event: HookEvent<'tool_result_persist'>, about: HookAbout): string {
+    let current = event;
+    for (const one of this.#byName.get('tool_result_persist') ?? []) {
+      try {
+        const signal = new AbortController().signal;
+        const returned = one.handler(structuredClone(current), { ...about, signal });
+        refusePromise(returned);
+        current = eventAfter<'tool_result_persist'>(
+          current,
+          resultOf('tool_result_persist', returned),
+        );
+      } catch (error) {
+        this.#failed(one, about, error);
+      }
+    }
+    return current.result;
+  }
+
+  /** What the hook returns in time. @throws what it throws, or LateError */
+  async #called(one: Registered, event: unknown, about: HookAbout): Promise<unknown> {
+    const now = this.#clock.monotonicMs();
+    if (now < one.asideUntil) {
+      const seconds = Math.ceil((one.asideUntil - now) / 1_000);
+      throw new Error(`it was late ${one.late} times in a row and is set aside for ${seconds} s`);
+    }
+    const { timeoutMs } = HOOKS[one.hook];
+    const controller = new AbortController();
+    const { signal } = controller;
+    const cancel = this.#clock.after(timeoutMs, () =>
+      controller.abort(new LateError(`it took longer than ${timeoutMs} ms`)),
+    );
+    try {
+      const call = async () => one.handler(structuredClone(event), { ...about, signal });
+      const returned = await Promise.race([call(), abortOf(signal)]);
+      one.late = 0;
+      return returned;
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Counts and tells. @throws TroupeError FORBIDDEN for a hook that fails closed */
+  #failed(one: Registered, about: HookAbout, error: unknown): void {
+    const now = this.#clock.monotonicMs();
+    if (error instanceof LateError && ++one.late >= LATE_MAX) one.asideUntil = now + SET_ASIDE_MS;
+    const { module, hook } = one;
+    const why = errorData(error).message;
+    this.#options.onFailure?.();
+    if (one.toldAt === undefined || now - one.toldAt >= REPORT_MS) {
+      this.#options.report?.({ module, hook, about, why, untold: one.untold });
+      one.toldAt = now;
+      one.untold = 0;
+    } else one.untold++;
+    if (HOOKS[hook].onFailure === 'closed') {
+      throw new TroupeError('FORBIDDEN', `the hook ${hook} of ${module} failed: ${why}`, {
+        details: { reason: 'HOOK_FAILED', hook, module },
+        cause: error,
+      });
+    }
+  }
+}
+
+const registeredOf = ({ name, hooks }: HookModule): Registered[] =>
+  Object.entries(hooks).map(([hook, handler]) => ({
+    module: name,
+    hook: hook as HookName,
+    // right because the loader checks names, and each event is that of its name
+    handler: handler as Handler,
+    late: 0,
+    asideUntil: -Infinity,
+    toldAt: undefined,
+    untold: 0,
+  }));
+
+/** Rejects when the signal says so, with its reason. */
+const abortOf = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as LateError), { once: true });
+  });
+
+/** Nobody waits for it any more, so what it throws is nobody's. @throws Error when it is one */
+const refusePromise = (returned: unknown): void => {
+  if (!(returned instanceof Object) || !('then' in returned)) return;
+  void Promise.resolve(returned as PromiseLike<unknown>).catch(() => {});
+  throw new Error('it returned a promise, and this hook has to answer at once');
+};

@@ -1,0 +1,167 @@
+/**
+ * Loads the hooks of an installation: the files of one folder, each a module with a default export
+ * of `defineHooks` (AL6).
+ *
+ * Boundary: it reads and runs those files, which is what they are for; the folder belongs to who
+ * runs troupe. It never throws for what a file holds: a bad one is a fault that names it.
+ *
+ * Files are bundled by esbuild, one by one, in memory: TypeScript, imports of files beside them and
+ * of packages in a `node_modules` there, CommonJS as well as ES modules. Nothing is loaded, and no
+ * time is spent, where there are none.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Plugin } from 'esbuild';
+import { errorData } from '../../protocols/errors.ts';
+import type { HookModule } from './define-hooks.ts';
+import { type HookName, HOOKS } from './hooks.ts';
+
+/** How long a file may take to run, milliseconds. */
+const LOAD_MS = 10_000;
+
+export type LoadHooksOptions = {
+  /** absolute; one that is not there holds none */
+  readonly folder: string;
+  /** names of modules that are left out */
+  readonly disabled?: readonly string[];
+};
+
+/** A module with the file it is from. */
+export type LoadedHooks = { readonly file: string; readonly module: HookModule };
+/** What is wrong with a file, for people. */
+export type HookFault = { readonly file: string; readonly why: string };
+
+export type HooksFolder = {
+  /** in the order of their files' names */
+  readonly loaded: readonly LoadedHooks[];
+  readonly disabled: readonly LoadedHooks[];
+  readonly faults: readonly HookFault[];
+};
+
+/** @throws Error when the folder is there and can not be read */
+export const loadHooks = async ({
+  folder,
+  disabled = [],
+}: LoadHooksOptions): Promise<HooksFolder> => {
+  const files = await filesIn(folder);
+  const loaded: LoadedHooks[] = [];
+  const left: LoadedHooks[] = [];
+  const faults: HookFault[] = [];
+  for (const file of files) {
+    try {
+      const module = hooksOf(await defaultOf(file));
+      if (disabled.includes(module.name)) left.push({ file, module });
+      else if (loaded.some((other) => other.module.name === module.name))
+        faults.push({ file, why: `there is another module named ${module.name}; rename one` });
+      else loaded.push({ file, module });
+    } catch (error) {
+      faults.push({ file, why: errorData(error).message });
+    }
+  }
+  if (files.length > 0) await (await import('esbuild')).stop();
+  return { loaded, disabled: left, faults };
+};
+
+const filesIn = async (folder: string): Promise<readonly string[]> => {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return names
+    .filter((name) => /^[^.].*\.(?:js|mjs|ts)$/.test(name) && !name.endsWith('.d.ts'))
+    .sort()
+    .map((name) => join(folder, name));
+};
+
+/** The default export of a file, which has been run. */
+const defaultOf = async (file: string): Promise<unknown> => {
+  const code = await bundleOf(file);
+  const url = `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), LOAD_MS);
+  try {
+    const loaded = await Promise.race([
+      import(/* @vite-ignore */ url) as Promise<{ default?: unknown }>,
+      new Promise<never>((_, reject) => {
+        const error = new Error(`it did not end within ${LOAD_MS / 1_000} s`);
+        late.signal.addEventListener('abort', () => reject(error), { once: true });
+      }),
+    ]);
+    return loaded.default;
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** One ES module of a file and all that it imports. */
+const bundleOf = async (file: string): Promise<string> => {
+  const { build } = await import('esbuild');
+  const here = JSON.stringify(pathToFileURL(file).href);
+  const built = await build({
+    entryPoints: [file],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'silent',
+    define: { 'import.meta.url': here },
+    banner: {
+      js: `import { createRequire as hookRequire } from 'node:module';const require = hookRequire(${here});`,
+    },
+    plugins: [ownModule],
+  }).catch((error: unknown) => {
+    throw new Error(buildFault(error), { cause: error });
+  });
+  return built.outputFiles[0]?.text ?? '';
+};
+
+/** `troupe/hooks` means the running program, wherever the file lies. */
+const ownModule: Plugin = {
+  name: 'troupe-hooks',
+  setup(build) {
+    build.onResolve({ filter: /^troupe\/hooks$/ }, () => ({ path: 'hooks', namespace: 'troupe' }));
+    build.onLoad({ filter: /.*/, namespace: 'troupe' }, () => ({
+      contents: 'export const defineHooks = (module) => module;',
+    }));
+  },
+};
+
+type BuildError = {
+  readonly text: string;
+  readonly location: { readonly line: number; readonly column: number } | null;
+};
+
+/** The first of esbuild's errors, with its line. */
+const buildFault = (error: unknown): string => {
+  const [first] = (error as { errors?: readonly BuildError[] }).errors ?? [];
+  if (!first) return errorData(error).message;
+  const { text, location } = first;
+  return location ? `line ${location.line}: ${text}` : text;
+};
+
+/** @throws Error that says what is wrong with it */
+const hooksOf = (exported: unknown): HookModule => {
+  if (!isObject(exported))
+    throw new Error('it has no default export; write: export default defineHooks({ … })');
+  const { name, priority, hooks } = exported;
+  if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name))
+    throw new Error('its name has to be small letters, digits, - and _, at most 64');
+  if (priority !== undefined && !Number.isFinite(priority))
+    throw new Error('its priority has to be a number');
+  if (!isObject(hooks)) throw new Error('it has no hooks: { … }');
+  for (const [hook, handler] of Object.entries(hooks)) {
+    if (!Object.hasOwn(HOOKS, hook))
+      throw new Error(`there is no hook ${hook}; there are ${Object.keys(HOOKS).join(', ')}`);
+    if (typeof handler !== 'function') throw new Error(`its hook ${hook} has to be a function`);
+  }
+  return { name, hooks, ...(priority === undefined ? {} : { priority: Number(priority) }) };
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+/** Names of the hooks of a module, in the order of HOOKS. */
+export const hookNamesOf = ({ hooks }: HookModule): readonly HookName[] =>
+  (Object.keys(HOOKS) as HookName[]).filter((name) => hooks[name] !== undefined);

@@ -1,0 +1,317 @@
+/**
+ * Anthropic's Messages API (version 2026-10-21) through its SDK, and servers that speak the same.
+ *
+ * What is sent is only what every model takes: no temperature, top_p or top_k (refused since that
+ * version); `max_tokens` always, because it is mandatory; thinking in the form of the model's
+ * generation.
+ *
+ * Idempotency-Key: Anthropic does not promise to read it; gateways in between may. A model call is
+ * therefore of class `repeatable`, never `keyed`.
+ */
+import type Anthropic from '@anthropic-ai/sdk';
+import type { ImagePart } from '../../protocols/content.ts';
+import type { Answer } from './answer.ts';
+import {
+  authentication,
+  type Connection,
+  modelOf,
+  type OpenConnection,
+  openConnection,
+} from './connection.ts';
+import {
+  argsObject,
+  blocksFor,
+  mendConversation,
+  type Origin,
+  portableId,
+} from './conversation.ts';
+import { imagesFor } from './images.ts';
+import type {
+  ModelInfo,
+  ModelMessage,
+  ModelProvider,
+  ModelRequest,
+  ModelStop,
+  StreamOptions,
+  ThinkingLevel,
+} from './model.ts';
+import { type Fetch, streamAnswer, type Wire } from './stream.ts';
+import { anthropicEffort, anthropicThinking, thinkingBudgets } from './thinking.ts';
+
+type Params = Anthropic.MessageCreateParamsStreaming;
+type Block = Anthropic.ContentBlockParam;
+type Event = Anthropic.RawMessageStreamEvent;
+
+export const anthropicUrl = 'https://api.anthropic.com';
+
+/**
+ * When neither the request nor the model's entry says one: a bound that every current model keeps.
+ */
+const maxTokensDefault = 32_000;
+
+export const createAnthropicProvider = (connection: Connection): ModelProvider => {
+  const open = openConnection(connection, anthropicUrl);
+  return {
+    id: connection.id,
+    models: connection.models,
+    stream: (request, options) => {
+      const known = connection.models.find(({ id }) => id === request.model);
+      const params = paramsOf(request, open, known?.maxTokens ?? maxTokensDefault);
+      return streamAnswer(wireOf(open, params, options), options, open.failure, open.clock);
+    },
+  };
+};
+
+const wireOf = (
+  connection: OpenConnection,
+  params: Params,
+  options: StreamOptions,
+): Wire<Event> => {
+  const kept: Kept = { blocks: new Map(), thought: false };
+  return {
+    async open(signal, fetch) {
+      const client = await connect(connection, fetch);
+      const headers = { 'Idempotency-Key': options.idempotencyKey };
+      return client.messages.create(params, { signal, headers });
+    },
+    read: (event, answer) =>
+      hear(event, answer, kept, { provider: connection.origin, model: params.model }),
+  };
+};
+
+/**
+ * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
+ * call's.
+ */
+const connect = async (connection: OpenConnection, fetch: Fetch): Promise<Anthropic> => {
+  const proof = authentication(connection, ['x-api-key', 'authorization'], 'ANTHROPIC_API_KEY');
+  const { default: Sdk } = await import('@anthropic-ai/sdk');
+  return new Sdk({
+    apiKey: proof.apiKey,
+    baseURL: connection.baseUrl,
+    defaultHeaders: proof.headers,
+    maxRetries: 0,
+    timeout: 2 ** 31 - 1, // ours is the idle limit
+    logLevel: 'off', // it would write whole events to the console
+    openTelemetry: false,
+    fetch,
+  });
+};
+
+const paramsOf = (request: ModelRequest, connection: OpenConnection, most: number): Params => {
+  const model = modelOf(connection, request.model);
+  const origin = { provider: connection.origin, model: request.model };
+  const messages = mendConversation(request.messages, origin);
+  const params: Params = {
+    model: request.model,
+    max_tokens: Math.min(request.maxTokens ?? most, most),
+    stream: true,
+    messages: messagesOf(messages, origin, model),
+  };
+  if (request.system !== '') params.system = request.system;
+  if (request.tools.length > 0) {
+    params.tools = request.tools.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      input_schema: { ...parameters, type: 'object' },
+    }));
+  }
+  // marks the end of the history as cacheable: the next round of the loop reads it at a tenth of
+  // the price
+  if (connection.official) params.cache_control = { type: 'ephemeral' };
+  return { ...params, ...thinkingOf(request, model, params.max_tokens, messages, origin) };
+};
+
+/** `off` sends nothing: some models refuse `disabled`. */
+const thinkingOf = (
+  request: ModelRequest,
+  model: ModelInfo,
+  maxTokens: number,
+  messages: readonly ModelMessage[],
+  origin: Origin,
+): Pick<Params, 'thinking' | 'output_config'> => {
+  const level: ThinkingLevel = request.thinking ?? 'off';
+  const form = anthropicThinking(model);
+  if (level === 'off' || form === 'none') return {};
+  if (form === 'adaptive') {
+    return {
+      thinking: { type: 'adaptive', display: 'summarized' },
+      output_config: { effort: anthropicEffort(level) },
+    };
+  }
+  const budget = Math.min(thinkingBudgets[level], maxTokens - 1);
+  // with a budget, an answer to tool results must begin with the thinking that led to the calls
+  if (budget < 1_024 || !carriesThinking(messages, origin)) return {};
+  return { thinking: { type: 'enabled', budget_tokens: budget } };
+};
+
+const carriesThinking = (messages: readonly ModelMessage[], origin: Origin): boolean => {
+  const asked = messages.findLastIndex((message) => message.role === 'user');
+  return messages
+    .slice(asked + 1)
+    .every((message) => message.role !== 'assistant' || blocksFor(message, origin) !== undefined);
+};
+
+/** The results of one assistant message stand together in one user message, as the API demands. */
+const messagesOf = (
+  messages: readonly ModelMessage[],
+  origin: Origin,
+  model: ModelInfo,
+): Anthropic.MessageParam[] => {
+  const sent: Anthropic.MessageParam[] = [];
+  for (const message of messages) {
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const blocks = blocksOf(message, origin, model);
+    const last = sent.at(-1);
+    if (message.role === 'tool' && last?.role === 'user' && Array.isArray(last.content)) {
+      last.content.push(...blocks);
+    } else sent.push({ role, content: blocks });
+  }
+  return sent;
+};
+
+const blocksOf = (message: ModelMessage, origin: Origin, model: ModelInfo): Block[] => {
+  if (message.role === 'tool') {
+    const { callId, isError } = message;
+    const { shown, text } = imagesFor(message, message.result, model);
+    const content =
+      shown.length === 0 ? text : [...textOf(text), ...shown.map((image) => imageOf(image))];
+    return [{ type: 'tool_result', tool_use_id: portableId(callId), content, is_error: isError }];
+  }
+  if (message.role === 'user') {
+    const { shown, text } = imagesFor(message, message.text, model);
+    return [...shown.map((image) => imageOf(image)), ...textOf(text)];
+  }
+  const own = blocksFor(message, origin);
+  if (own) return [...own] as Block[];
+  const calls = (message.calls ?? []).map(
+    ({ id, name, args }): Block => ({
+      type: 'tool_use',
+      id: portableId(id),
+      name,
+      input: argsObject(args),
+    }),
+  );
+  return [...textOf(message.text), ...calls];
+};
+
+/** The API refuses a block of text that says nothing. */
+const textOf = (text: string): Anthropic.TextBlockParam[] =>
+  text.trim() === '' ? [] : [{ type: 'text', text }];
+
+const imageOf = ({ mimeType, data }: ImagePart): Anthropic.ImageBlockParam => ({
+  type: 'image',
+  source: { type: 'base64', media_type: mimeType, data },
+});
+
+/** The answer's blocks as they must be sent back if the model thought. */
+type Kept = { blocks: Map<number, Record<string, unknown>>; thought: boolean };
+
+const hear = (event: Event, answer: Answer, kept: Kept, origin: Origin): void => {
+  switch (event.type) {
+    case 'message_start':
+      hearUsage(event.message.usage, answer);
+      break;
+    case 'content_block_start':
+      hearBlock(event, answer, kept);
+      break;
+    case 'content_block_delta':
+      hearDelta(event, answer, kept);
+      break;
+    case 'message_delta':
+      hearUsage(event.usage, answer);
+      if (event.delta.stop_reason) answer.stop(stops[event.delta.stop_reason] ?? 'end');
+      break;
+    case 'message_stop':
+      if (kept.thought) answer.continueWith({ ...origin, blocks: blocksKept(kept, answer) });
+      answer.end();
+      break;
+    default: // other events and later ones say nothing that we need
+  }
+};
+
+const stops: Readonly<Record<string, ModelStop>> = {
+  tool_use: 'tools',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'refusal',
+};
+
+const hearUsage = (
+  usage: Anthropic.Usage | Anthropic.MessageDeltaUsage | undefined,
+  answer: Answer,
+): void => {
+  if (!usage) return;
+  // here the input is what was neither written to the cache nor read from it
+  const written = usage.cache_creation_input_tokens ?? 0;
+  const read = usage.cache_read_input_tokens ?? 0;
+  const { input_tokens: fresh, output_tokens: outputTokens } = usage;
+  answer.usage({
+    outputTokens,
+    ...(fresh == null
+      ? {}
+      : {
+          inputTokens: fresh + written + read,
+          cachedInputTokens: read,
+          cacheWriteTokens: written,
+        }),
+  });
+};
+
+const hearBlock = (
+  { index, content_block: block }: Anthropic.RawContentBlockStartEvent,
+  answer: Answer,
+  kept: Kept,
+): void => {
+  kept.blocks.set(index, { ...block });
+  if (block.type === 'text') answer.text(block.text);
+  if (block.type === 'thinking' || block.type === 'redacted_thinking') kept.thought = true;
+  if (block.type !== 'tool_use') return;
+  answer.openCall(index, block.id, block.name);
+  // some compatible servers send the whole input at once
+  if (Object.keys(block.input ?? {}).length > 0) {
+    answer.wholeCallArgs(index, JSON.stringify(block.input));
+  }
+};
+
+const hearDelta = (
+  { index, delta }: Anthropic.RawContentBlockDeltaEvent,
+  answer: Answer,
+  kept: Kept,
+): void => {
+  const block = kept.blocks.get(index);
+  switch (delta.type) {
+    case 'text_delta':
+      answer.text(delta.text);
+      grow(block, 'text', delta.text);
+      break;
+    case 'thinking_delta':
+      answer.reasoning(delta.thinking);
+      grow(block, 'thinking', delta.thinking);
+      break;
+    case 'signature_delta':
+      grow(block, 'signature', delta.signature);
+      break;
+    case 'input_json_delta':
+      answer.callArgs(index, delta.partial_json);
+      break;
+    default:
+  }
+};
+
+const grow = (block: Record<string, unknown> | undefined, field: string, delta: string): void => {
+  if (!block) return;
+  const before = block[field];
+  block[field] = typeof before === 'string' ? before + delta : delta;
+};
+
+const sentBack = new Set<unknown>(['text', 'thinking', 'redacted_thinking', 'tool_use']);
+
+const blocksKept = (kept: Kept, answer: Answer): Record<string, unknown>[] => {
+  const args = new Map(answer.done().calls.map((call) => [call.id, argsObject(call.args)]));
+  return [...kept.blocks.values()]
+    .filter((block) => sentBack.has(block.type) && block.text !== '')
+    .map((block) =>
+      block.type === 'tool_use' ? { ...block, input: args.get(String(block.id)) ?? {} } : block,
+    );
+};

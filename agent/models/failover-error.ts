@@ -1,0 +1,44 @@
+/** The one error of a chain of attempts that all failed (AL10). Pure. */
+import { ERRORS, TroupeError } from '../../protocols/errors.ts';
+
+/** What became of one candidate: it failed, or it was passed over while it cooled down. */
+export type Attempt = {
+  /** `provider/model` */
+  readonly model: string;
+  readonly profile: string;
+  readonly error?: TroupeError;
+  readonly coolsMs?: number;
+};
+
+/**
+ * A single attempt's own error; else one that names each attempt in `details.attempts`. Its code is
+ * that of the attempt that is soonest worth trying again, or of the first when none is.
+ */
+export const chainError = (attempts: readonly Attempt[]): TroupeError => {
+  const failed = attempts.flatMap(({ error }) => (error ? [error] : []));
+  const [first] = failed;
+  if (first === undefined) return new TroupeError('INVALID_ARGUMENT', 'No model was named');
+  if (attempts.length === 1) return first;
+  const retriable = failed
+    .filter(({ code }) => ERRORS[code].retriable)
+    .sort((a, b) => (a.retryAfterMs ?? 0) - (b.retryAfterMs ?? 0));
+  const { code, retryAfterMs, details } = retriable[0] ?? first;
+  const words = `No model could answer: ${attempts.map(inWords).join('; ')}`;
+  return new TroupeError(code, words, {
+    details: { ...details, attempts: attempts.map(dataOf) },
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+};
+
+const inWords = ({ model, profile, error, coolsMs = 0 }: Attempt): string => {
+  const who = profile === '' ? model : `${model} (profile ${profile})`;
+  return error
+    ? `${who}: ${error.code}, ${error.message}`
+    : `${who} was not asked, it failed before and is left alone for ${Math.ceil(coolsMs / 1_000)} s`;
+};
+
+const dataOf = ({ model, profile, error, coolsMs }: Attempt): Record<string, unknown> => ({
+  model,
+  profile,
+  ...(error ? { code: error.code, message: error.message } : { coolsMs }),
+});

@@ -1,0 +1,57 @@
+/**
+ * How the offline model hands work on when it is told so in plain words. Pure.
+ *
+ *   ask coder to …      hỏi agent coder …      问 coder …        a message to its main session
+ *   delegate to coder: …   giao cho coder: …   委托 coder：…      a task for a subagent
+ *
+ * A message has to begin so. Each line that does is a call of its own, all in one round, and what
+ * follows it, with the lines after it, is what the other one reads, calls and directives included.
+ */
+import { sessionKey as keys } from '../../../protocols/session-key.ts';
+import type { ToolSpec } from '../model.ts';
+
+/** A call that a message asks for. */
+export type Wanted = { readonly name: string; readonly args: unknown };
+
+const ID = '([a-z0-9][a-z0-9_-]{0,62})';
+/** Nobody is called so: "ask me to …". */
+const NOBODY = new Set('me you him her us them it someone anyone everyone'.split(' '));
+
+const SEND = new RegExp(
+  `^(?:(?:please )?ask (?:the )?(?:agent )?${ID}(?: to:?\\s|:)` +
+    `|hỏi agent ${ID}(?:[:,]|\\s)|问 ?${ID}(?:[:：,，\\s]|(?=\\p{Script=Han})))\\s*`,
+  'iu',
+);
+const SPAWN = new RegExp(
+  `^(?:(?:please )?delegate to (?:the )?(?:agent )?${ID}:` +
+    `|giao cho (?:agent )?${ID}:|委托 ?${ID}[:：])\\s*`,
+  'iu',
+);
+
+/** None where the message does not begin with such an order, or there is no tool for it. */
+export const handedOnCalls = (text: string, tools: readonly ToolSpec[]): readonly Wanted[] => {
+  const has = (name: string) => tools.some((tool) => tool.name === name);
+  const calls: { readonly order: Order; readonly lines: string[] }[] = [];
+  for (const line of text.trim().split('\n')) {
+    const order = orderIn(line, has);
+    if (order) calls.push({ order, lines: [line.slice(order.length)] });
+    else if (calls.length === 0) return [];
+    else calls.at(-1)!.lines.push(line);
+  }
+  return calls.map(({ order, lines }) => order.callOf(lines.join('\n').trim()));
+};
+
+type Order = { readonly length: number; callOf(told: string): Wanted };
+
+const orderIn = (line: string, has: (tool: string) => boolean): Order | undefined => {
+  const spawn = has('sessions_spawn') ? SPAWN.exec(line) : null;
+  const send = has('sessions_send') ? SEND.exec(line) : null;
+  const found = spawn ?? send;
+  const agentId = found?.slice(1).find(Boolean)?.toLowerCase();
+  if (!found || agentId === undefined || NOBODY.has(agentId)) return undefined;
+  const callOf = (told: string): Wanted =>
+    spawn
+      ? { name: 'sessions_spawn', args: { agentId, task: told } }
+      : { name: 'sessions_send', args: { sessionKey: keys.main(agentId), message: told } };
+  return { length: found[0].length, callOf };
+};

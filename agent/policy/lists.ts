@@ -1,0 +1,90 @@
+/**
+ * Lists: which tools a session has (SX2). Names, other names of tools (`bash` for `exec`),
+ * `group:` names, and `*` for all.
+ *
+ * Invariants:
+ *  1. Deny wins: whatever any list allows, a name that any list denies is refused.
+ *  2. Every list of allowed names has to allow a tool; an empty one, or none, allows all.
+ *  3. A refusal names the entry that refuses, or the list that lacks the tool, and the place in the
+ *     configuration where it stands.
+ *  4. A subagent has no tool that its grant lacks, sandboxed or not.
+ */
+import type { AgentSettings } from '../../protocols/agent.ts';
+import { parseSessionKey } from '../../protocols/session-key.ts';
+import type { Tool } from '../tools/tool.ts';
+import { confinementOf, sandboxOf } from './confinement.ts';
+
+/** What lists know a tool by. */
+export type Listed = Pick<Tool, 'name' | 'aliases' | 'groups'>;
+
+/** One level of the configuration, and where people find it. */
+type Layer = {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly allowPath: string;
+  readonly denyPath: string;
+};
+
+/** Why the session does not have the tool; undefined: it does. Pure. */
+export const refusalOf = (
+  tool: Listed,
+  settings: AgentSettings,
+  sessionKey: string,
+): string | undefined => refusals(settings, sessionKey)(tool);
+
+/** The same of many tools: what the lists are is found out once. */
+export const refusals = (
+  settings: AgentSettings,
+  sessionKey: string,
+): ((tool: Listed) => string | undefined) => {
+  const layers = layersOf(settings, sessionKey);
+  return (tool) => refusalBy(layers, tool);
+};
+
+const refusalBy = (layers: readonly Layer[], tool: Listed): string | undefined => {
+  for (const { deny, denyPath } of layers) {
+    const entry = deny.find((name) => names(name, tool));
+    if (entry !== undefined) return `the rule ${entry} in ${denyPath} denies it`;
+  }
+  for (const { allow, allowPath } of layers) {
+    if (allow.length > 0 && !allow.some((name) => names(name, tool)))
+      return `it is not in ${allowPath} (${allow.join(', ')})`;
+  }
+  return undefined;
+};
+
+/** Whether an entry of a list means the tool. */
+export const names = (entry: string, { name, aliases = [], groups = [] }: Listed): boolean =>
+  entry === '*' ||
+  entry === name ||
+  aliases.includes(entry) ||
+  (entry.startsWith('group:') && groups.includes(entry.slice('group:'.length)));
+
+/** In the order in which they are asked: first what every session has, then the sandbox. */
+const layersOf = (settings: AgentSettings, sessionKey: string): readonly Layer[] => {
+  const { agentId, tools = {} } = settings;
+  const own: Layer = {
+    allow: tools.allow ?? [],
+    deny: tools.deny ?? [],
+    allowPath: `tools.allow of all or of agent ${agentId}`,
+    denyPath: `tools.deny of all or of agent ${agentId}`,
+  };
+  const { allow, deny } = sandboxOf(settings);
+  if (parseSessionKey(sessionKey).type === 'subagent') return [own, granted(allow, deny)];
+  if (!confinementOf(settings, sessionKey).sandboxed) return [own];
+  const sandbox: Layer = {
+    allow,
+    deny,
+    allowPath: `sandbox.allowlist of agent ${agentId}, and this session is sandboxed`,
+    denyPath: `sandbox.denylist of agent ${agentId}, and this session is sandboxed`,
+  };
+  return [own, sandbox];
+};
+
+/** What its parent granted holds for a subagent also where it works on the host. */
+const granted = (allow: readonly string[], deny: readonly string[]): Layer => ({
+  allow,
+  deny,
+  allowPath: 'what this subagent was given',
+  denyPath: 'what this subagent was given (agents.spawnDefaults.sandbox)',
+});

@@ -1,0 +1,163 @@
+/**
+ * Plans the calls of an answer: what each one may do, before any of them runs. The plan is
+ * committed with the answer, so a run that goes on elsewhere goes on with the same decisions.
+ *
+ * Per call, the first that speaks decides: its number, its name, policy (SX2), its arguments, hooks
+ * (AL6, and the arguments again when they changed them), a question to a person (SX3).
+ *
+ * Boundary: pure but for the hooks. It runs no tool and asks nobody; the chart of the session does.
+ *
+ * Invariants:
+ *  1. Each call gets exactly one plan, in the order of the calls.
+ *  2. What is refused carries words that a model can act upon, and never a question.
+ *  3. Nothing runs on arguments that the schema refuses, whoever made them.
+ *  4. A hook that fails refuses its call: no doubt is resolved in favour of running.
+ */
+import type { AgentSettings } from '../../protocols/agent.ts';
+import { errorData } from '../../protocols/errors.ts';
+import type { ToolCall } from '../../protocols/session.ts';
+import type { PlannedCall } from './planned-call.ts';
+import type { HookAbout, Hooks } from '../hooks/hooks.ts';
+import type { ToolSpec } from '../models/model.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+import type { Tool } from '../tools/tool.ts';
+import { confinementOf } from './confinement.ts';
+import { alwaysPattern, isAllowedCommand } from './exec-patterns.ts';
+import { refusalOf, refusals } from './lists.ts';
+import { visible } from './shell-line.ts';
+
+export { confinementOf } from './confinement.ts';
+
+/** Calls of one answer that may run; the model is told of the others. */
+export const CALLS_MAX = 32;
+/** Of a question, as the approval holds it: nobody allows what they were not shown. */
+const DETAIL_CHARACTERS_MAX = 7_000;
+/** How long a person has unless the policy says otherwise, milliseconds. */
+const ASK_FOR_MS_DEFAULT = 1_800_000;
+
+export type PlanContext = {
+  readonly tools: ToolRegistry;
+  readonly hooks: Hooks;
+  /** as they were when the run was admitted */
+  readonly settings: AgentSettings;
+  readonly about: HookAbout;
+  /** patterns of commands that people allowed for good (`AgentRow.allowed`) */
+  readonly allowed: readonly string[];
+};
+
+/** Hooks run one after the other, in the order of the calls. Never throws for what a call is. */
+export const planCalls = async (
+  calls: readonly ToolCall[],
+  context: PlanContext,
+): Promise<PlannedCall[]> => {
+  const planned: PlannedCall[] = [];
+  for (const call of calls) {
+    const isOver = planned.length >= CALLS_MAX;
+    planned.push(isOver ? refused(call, context, tooMany) : await planOf(call, context));
+  }
+  return planned;
+};
+
+const tooMany =
+  `Not run: an answer may hold ${CALLS_MAX} calls, and this one comes after them. ` +
+  'Ask again for what is still needed when you have read the results.';
+
+const planOf = async (call: ToolCall, context: PlanContext): Promise<PlannedCall> => {
+  const tool = context.tools.get(call.name);
+  if (!tool) return refused(call, context, unknownTool(call.name, context));
+  const { settings, about } = context;
+  const why = refusalOf(tool, settings, about.sessionKey) ?? tool.unavailable?.();
+  if (why !== undefined) return refused(call, context, notAllowed(tool, why));
+  const fault = context.tools.check(tool.name, call.args);
+  if (fault !== undefined) return refused(call, context, fault);
+  const { args, block } = await hooked(tool, call, context);
+  if (block !== undefined) return refused(call, context, block);
+  const asked = questionOf(tool, args, context);
+  const length = asked.question?.detail.length ?? 0;
+  if (length > DETAIL_CHARACTERS_MAX) return refused(call, context, tooLongToAsk(length));
+  return {
+    id: call.id,
+    name: tool.name,
+    args,
+    class: tool.classOf?.(args) ?? tool.class,
+    parallel: tool.parallel,
+    ...asked,
+    confinement: confinementOf(settings, about.sessionKey),
+  };
+};
+
+const tooLongToAsk = (length: number): string =>
+  `Not run: a person would be asked about it, and has to see all of it; ${length} characters are ` +
+  `too many (${DETAIL_CHARACTERS_MAX}). Write it to a file of the workspace and run that.`;
+
+const refused = (call: ToolCall, context: PlanContext, why: string): PlannedCall => ({
+  id: call.id,
+  name: context.tools.get(call.name)?.name ?? call.name,
+  args: call.args,
+  class: 'repeatable',
+  parallel: true,
+  refused: why,
+  confinement: confinementOf(context.settings, context.about.sessionKey),
+});
+
+const notAllowed = ({ name }: Tool, why: string): string =>
+  `${name} can not be used here: ${why}. Go on without it, or say what you would need it for.`;
+
+/** Names only what the model may use: a hidden tool stays hidden. */
+const unknownTool = (name: string, { tools, settings, about }: PlanContext): string => {
+  const known = offeredTools(tools, settings, about.sessionKey).map((spec) => spec.name);
+  const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
+  return `There is no tool named ${shown}. Tools: ${known.join(', ') || 'none'}.`;
+};
+
+type Hooked = { readonly args: unknown; readonly block?: string };
+
+/** The arguments as hooks leave them, or why the call does not run. */
+const hooked = async (tool: Tool, call: ToolCall, context: PlanContext): Promise<Hooked> => {
+  const { args, id: callId } = call;
+  if (!context.hooks.has('before_tool_call')) return { args };
+  const event = { name: tool.name, callId, args };
+  try {
+    const result = await context.hooks.run('before_tool_call', event, context.about);
+    if (result?.block !== undefined) return { args, block: `Not run: ${result.block}` };
+    if (result?.args === undefined) return { args };
+    const fault = context.tools.check(tool.name, result.args);
+    return fault === undefined
+      ? { args: result.args }
+      : { args, block: `Not run: a hook of this installation changed the call. ${fault}` };
+  } catch (error) {
+    return { args, block: `Not run: ${errorData(error).message}` };
+  }
+};
+
+/** What a person is asked first; sandboxed calls are never asked about. */
+const questionOf = (
+  tool: Tool,
+  args: unknown,
+  { settings, about, allowed }: PlanContext,
+): Pick<PlannedCall, 'question'> => {
+  const { ask = 'on-miss', allow = [], askForMs = ASK_FOR_MS_DEFAULT } = settings.tools?.exec ?? {};
+  if (ask === 'off' || confinementOf(settings, about.sessionKey).sandboxed) return {};
+  const question = tool.question?.(args);
+  if (!question) return {};
+  const { command, detail } = question;
+  if (ask === 'on-miss' && isAllowedCommand(command, [...allow, ...allowed])) return {};
+  const pattern = ask === 'always' ? '' : alwaysPattern(command);
+  const shown = { command: visible(command), detail: visible(detail) };
+  return { question: { ...shown, pattern, forMs: askForMs } };
+};
+
+/** What the models of a session are told of: what policy leaves and what can run here. */
+export const offeredTools = (
+  tools: ToolRegistry,
+  settings: AgentSettings,
+  sessionKey: string,
+): readonly ToolSpec[] => {
+  const specs = tools.specs();
+  const refusal = refusals(settings, sessionKey);
+  // both are in order of registration
+  return tools.all().flatMap((tool, at) => {
+    const isOffered = refusal(tool) === undefined && tool.unavailable?.() === undefined;
+    return isOffered ? [specs[at]!] : [];
+  });
+};

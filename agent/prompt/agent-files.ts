@@ -1,0 +1,187 @@
+/**
+ * AgentFiles: the files and skills of agents as they are now, for prompts (AL5). A look costs a few
+ * `stat` when nothing changed, one when the agent has no workspace, and never waits for a tool that
+ * works in the workspace.
+ *
+ * Boundary: one per process; keeps what it has read of the last agents in memory.
+ *
+ * Invariant: a look sees what was written before it was asked for: who comes while another looks
+ * shares the next look, not that one. Of the shared folder only, it may be a second old.
+ */
+import type { Address } from '../../protocols/address.ts';
+import { address } from '../../protocols/address.ts';
+import { type EffectContext, type Peeked, peekFolder } from '../../runtime/index.ts';
+import { NO_SECRETS, type SecretMask } from '../tools/secret-mask.ts';
+import type { PromptParts } from './compose.ts';
+import type { Skill, SkillSurroundings } from './skill.ts';
+import { CONTEXT_FILES, type FoundFile } from './sources.ts';
+
+/** What the composition root says about skills; all of it is part of AgentServices. */
+export type SkillSettings = {
+  /** folder of skills for all agents, absolute; need not be there */
+  readonly skillsFolder?: string;
+  /** values of the environment variables that skills may ask for */
+  readonly skillsEnv?: Readonly<Record<string, { reveal(): string }>>;
+};
+
+/** Where models find the skills of all agents; the read tool takes it. */
+export const SHARED_SKILLS_PATH = '/skills';
+
+const SKILL_PATHS = ['skills/*/SKILL.md'];
+const WORKSPACE_PATHS: readonly string[] = [...CONTEXT_FILES, ...SKILL_PATHS];
+const AGENTS_MAX = 1_000;
+const SHARED_MS = 1_000;
+const SKILLS_MAX = 150;
+
+/** The same object as long as nothing changed. */
+export type AgentParts = PromptParts;
+
+type Skills = { readonly skills: readonly Skill[]; readonly problems: readonly string[] };
+type Seen = {
+  readonly peeked: Peeked | undefined;
+  readonly shared: Skills;
+  readonly parts: AgentParts;
+};
+type Entry = { seen?: Seen; running?: Promise<AgentParts>; next?: Promise<AgentParts> };
+
+/** What it needs of an effect. */
+export type Peeking = Pick<EffectContext, 'peek' | 'now'>;
+
+const NO_SKILLS: Skills = { skills: [], problems: [] };
+const text = new TextDecoder('utf-8', { fatal: true });
+
+export class AgentFiles {
+  readonly #settings: SkillSettings;
+  readonly #secrets: SecretMask;
+  readonly #around: SkillSurroundings;
+  readonly #agents = new Map<Address, Entry>();
+  #shared: { at: number; peeked?: Peeked; skills: Promise<Skills> } | undefined;
+
+  /** `secrets`: masked in files of a workspace, since commands write there what they like */
+  constructor(
+    settings: SkillSettings & { readonly secrets?: SecretMask },
+    path: string = process.env['PATH'] ?? '',
+  ) {
+    this.#settings = settings;
+    this.#secrets = settings.secrets ?? NO_SECRETS;
+    this.#around = { env: new Set(Object.keys(settings.skillsEnv ?? {})), path };
+  }
+
+  /** @throws TroupeError UNAVAILABLE when the workspace can not be reached */
+  look(tenant: string, agentId: string, peeking: Peeking): Promise<AgentParts> {
+    const actor = address(tenant, 'agent', agentId);
+    const entry = this.#agents.get(actor) ?? {};
+    this.#agents.delete(actor);
+    this.#agents.set(actor, entry);
+    if (this.#agents.size > AGENTS_MAX) this.#agents.delete(this.#agents.keys().next().value!);
+    const begin = (): Promise<AgentParts> => {
+      const look = this.#look(actor, entry, peeking).finally(() => delete entry.running);
+      return (entry.running = look);
+    };
+    if (!entry.running) return begin();
+    entry.next ??= entry.running.then(skip, skip).then(() => {
+      delete entry.next;
+      return begin();
+    });
+    return entry.next;
+  }
+
+  /** Values that the skills of an agent put into the environment of its commands. */
+  async environment(
+    tenant: string,
+    agentId: string,
+    peeking: Peeking,
+  ): Promise<Readonly<Record<string, string>>> {
+    const { skillsEnv = {} } = this.#settings;
+    if (this.#around.env.size === 0) return {};
+    const { skills } = await this.look(tenant, agentId, peeking);
+    const names = new Set(skills.flatMap(({ env }) => env));
+    const given = Object.entries(skillsEnv).filter(([name]) => names.has(name));
+    return Object.fromEntries(given.map(([name, value]) => [name, value.reveal()]));
+  }
+
+  async #look(actor: Address, entry: Entry, { peek, now }: Peeking): Promise<AgentParts> {
+    const [peeked, shared] = await Promise.all([
+      peek(actor, WORKSPACE_PATHS, entry.seen?.peeked),
+      this.#sharedSkills(now),
+    ]);
+    if (entry.seen && entry.seen.peeked === peeked && entry.seen.shared === shared)
+      return entry.seen.parts;
+    const files = (peeked?.files ?? []).map((file) => decoded(file, this.#secrets));
+    const isSkill = ({ name }: FoundFile) => name.startsWith('skills/');
+    const own = await this.#skillsOf(files.filter(isSkill));
+    const parts: AgentParts = {
+      files: files.filter((file) => !isSkill(file)),
+      ...merged(own, shared),
+    };
+    entry.seen = { peeked, shared, parts };
+    return parts;
+  }
+
+  #sharedSkills(now: () => number): Promise<Skills> {
+    const { skillsFolder } = this.#settings;
+    if (skillsFolder === undefined) return Promise.resolve(NO_SKILLS);
+    const known = this.#shared;
+    if (known && Math.abs(now() - known.at) < SHARED_MS) return known.skills;
+    const skills = this.#lookAtShared(skillsFolder, known, now);
+    this.#shared = { at: now(), ...(known?.peeked ? { peeked: known.peeked } : {}), skills };
+    skills.catch(() => (this.#shared = undefined));
+    return skills;
+  }
+
+  async #lookAtShared(
+    folder: string,
+    known: { peeked?: Peeked; skills: Promise<Skills> } | undefined,
+    now: () => number,
+  ): Promise<Skills> {
+    const peeked = await peekFolder(folder, ['*/SKILL.md'], known?.peeked, now);
+    if (known && peeked === known.peeked) return known.skills;
+    if (this.#shared) this.#shared.peeked = peeked;
+    const files = peeked.files.map((file) => decoded(file, this.#secrets));
+    const named = files.map((file) => ({ ...file, name: `${SHARED_SKILLS_PATH}/${file.name}` }));
+    return this.#skillsOf(named);
+  }
+
+  async #skillsOf(files: readonly FoundFile[]): Promise<Skills> {
+    if (files.length === 0) return NO_SKILLS;
+    const { readSkill } = await import('./skill.ts');
+    const read = files.map((file) =>
+      file.text === undefined
+        ? { problem: `${file.name}: could not be read as text` }
+        : readSkill(file.name, file.text, this.#around),
+    );
+    return {
+      skills: read.flatMap((one) => ('skill' in one ? [one.skill] : [])),
+      problems: read.flatMap((one) => ('problem' in one ? [one.problem] : [])),
+    };
+  }
+}
+
+const skip = (): void => undefined;
+
+/** A file that is no text (not UTF-8, or with a zero in it) is left out. */
+function decoded({ path, bytes }: Peeked['files'][number], secrets: SecretMask): FoundFile {
+  try {
+    const read = bytes && text.decode(bytes);
+    if (read !== undefined && !read.includes('\0')) return { name: path, text: secrets.text(read) };
+  } catch {
+    // not UTF-8
+  }
+  return { name: path, left: 'unreadable' };
+}
+
+/** The agent's own skill stands in place of one of all agents with its name. */
+function merged(own: Skills, shared: Skills): Skills {
+  const names = new Set(own.skills.map(({ name }) => name));
+  const skills = [...own.skills, ...shared.skills.filter(({ name }) => !names.has(name))];
+  skills.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const more = skills.length - SKILLS_MAX;
+  return {
+    skills: skills.slice(0, SKILLS_MAX),
+    problems: [
+      ...own.problems,
+      ...shared.problems,
+      ...(more > 0 ? [`${more} skills are left out: ${SKILLS_MAX} is the most`] : []),
+    ],
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * What bubblewrap is told (bwrap(1)): pure, but for a look at how this system lays out /bin and
+ * /lib. The order counts: a later mount covers an earlier one.
+ */
+import { lstatSync, readlinkSync } from 'node:fs';
+import { posix } from 'node:path';
+import { TroupeError } from '../../protocols/errors.ts';
+import { TOP_FOLDERS, WORKSPACE } from '../../protocols/sandbox-paths.ts';
+import type { SandboxedCommand } from './boundary.ts';
+
+export const SANDBOX_HOME = '/home/agent';
+export const SANDBOX_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin';
+
+/** Temporary files, bytes: they are memory. */
+export const TEMPORARY_BYTES = { tmp: 256 * 1024 ** 2, home: 64 * 1024 ** 2, shm: 16 * 1024 ** 2 };
+
+/** Descriptors of the started bwrap beside its three streams. */
+export const DESCRIPTORS = { info: 3, passwd: 4, group: 5, hosts: 6, options: 7 } as const;
+
+/** Files that are made for the sandbox, since the system's own name its users and hosts. */
+export const MADE_FILES = {
+  passwd: `agent:x:1000:1000:agent:${SANDBOX_HOME}:/bin/bash\nnobody:x:65534:65534:::/bin/false\n`,
+  group: 'agent:x:1000:\nnogroup:x:65534:\n',
+  hosts: '127.0.0.1 localhost\n::1 localhost\n',
+} as const;
+
+/** Of /etc only what programs need to run, and nothing that is secret anywhere. */
+const ETC = [
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'alternatives',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'pki/tls/certs',
+  'pki/ca-trust',
+  'ca-certificates',
+  'localtime',
+  'timezone',
+  'mime.types',
+  'magic',
+  'nsswitch.conf',
+  'protocols',
+  'services',
+  'terminfo',
+  'fonts',
+  'python3',
+  'python3.11',
+  'perl',
+] as const;
+
+/**
+ * What it reads from the descriptor `options`, each ended by a zero: the environment is among it,
+ * and a list of processes shows the arguments of every program.
+ *
+ * @throws TroupeError INVALID_ARGUMENT when one of them holds a zero
+ */
+export function bubblewrapOptions(command: SandboxedCommand): string {
+  const options = optionsOf(command);
+  const bad = options.find((option) => option.includes('\0'));
+  if (bad === undefined) return options.map((option) => `${option}\0`).join('');
+  throw new TroupeError('INVALID_ARGUMENT', 'What a sandboxed command is given holds null bytes');
+}
+
+/** What stands in its list of arguments: the command, and no secret. */
+export const bubblewrapArguments = (command: SandboxedCommand): string[] => [
+  ...words(`--args ${DESCRIPTORS.options} --`),
+  ...limited(command),
+  ...command.argv,
+];
+
+function optionsOf(command: SandboxedCommand): string[] {
+  const { network = false, env = {} } = command;
+  return [
+    ...words('--unshare-all --unshare-user --uid 1000 --gid 1000 --disable-userns'),
+    ...words(network ? '--share-net' : ''),
+    ...words('--hostname agent --die-with-parent --new-session --cap-drop ALL'),
+    ...words(`--info-fd ${DESCRIPTORS.info}`),
+    ...systemFolders(),
+    ...ETC.flatMap((name) => words(`--ro-bind-try /etc/${name} /etc/${name}`)),
+    ...namesOf(network),
+    ...words('--proc /proc --dev /dev'),
+    ...temporary('/dev/shm', TEMPORARY_BYTES.shm),
+    ...words('--remount-ro /dev'),
+    ...temporary('/tmp', TEMPORARY_BYTES.tmp),
+    ...temporary(SANDBOX_HOME, TEMPORARY_BYTES.home),
+    ...workspaceOf(command),
+    ...words('--remount-ro / --clearenv'),
+    ...Object.entries({ ...standardEnv(), ...env }).flatMap((pair) => ['--setenv', ...pair]),
+  ];
+}
+
+/** Arguments of which none holds a space. */
+const words = (line: string): string[] => (line === '' ? [] : line.split(' '));
+
+/** The environment of every sandboxed command. */
+export const standardEnv = (): Record<string, string> => ({
+  PATH: SANDBOX_PATH,
+  HOME: SANDBOX_HOME,
+  USER: 'agent',
+  LANG: 'C.UTF-8',
+});
+
+/** Where a command begins: inside the workspace, or its home when it has none. */
+export const workingFolder = ({ workspace, access, cwd = '.' }: SandboxedCommand): string =>
+  workspace === undefined || access === 'none' ? SANDBOX_HOME : posix.join(WORKSPACE, cwd);
+
+const temporary = (path: string, size: number): string[] =>
+  words(`--perms 0700 --size ${size} --tmpfs ${path}`);
+
+const workspaceOf = (command: SandboxedCommand): string[] => {
+  const { workspace, access } = command;
+  const chdir = ['--chdir', workingFolder(command)];
+  if (workspace === undefined || access === 'none') return chdir;
+  return [access === 'rw' ? '--bind' : '--ro-bind', workspace, WORKSPACE, ...chdir];
+};
+
+/** /usr as it is, and what stands beside it: links into it on today's systems. */
+const systemFolders = (): string[] => [
+  ...words('--ro-bind /usr /usr --ro-bind-try /nix/store /nix/store'),
+  ...TOP_FOLDERS.flatMap((name) => {
+    const path = `/${name}`;
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (!found) return [];
+    return found.isSymbolicLink()
+      ? ['--symlink', readlinkSync(path), path]
+      : ['--ro-bind', path, path];
+  }),
+];
+
+const namesOf = (network: boolean): string[] => [
+  ...words(`--ro-bind-data ${DESCRIPTORS.passwd} /etc/passwd`),
+  ...words(`--ro-bind-data ${DESCRIPTORS.group} /etc/group`),
+  ...words(
+    network
+      ? '--ro-bind-try /etc/hosts /etc/hosts --ro-bind-try /etc/resolv.conf /etc/resolv.conf'
+      : `--ro-bind-data ${DESCRIPTORS.hosts} /etc/hosts`,
+  ),
+];
+
+/**
+ * Limits of the kernel, per process, set from inside: there the count of processes is the
+ * sandbox's own and not that of the user outside.
+ */
+const limited = ({ limits }: SandboxedCommand): string[] => [
+  'prlimit',
+  `--nproc=${limits.processesMax}`,
+  `--data=${limits.memoryBytesMax}`,
+  `--fsize=${limits.fileBytesMax}`,
+  '--core=0',
+  '--',
+];

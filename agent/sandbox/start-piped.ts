@@ -1,0 +1,154 @@
+/**
+ * Starts a process whose three streams are pipes of the kernel. Node's own are sockets, and that
+ * shows: a shell can not open /dev/stderr again (ENXIO), and bash takes a socket for rshd and runs
+ * the user's .bashrc.
+ *
+ * Node cannot make a pipe without a name. On Linux a shell makes them, and this process opens them
+ * by way of /proc. A name would stay visible to the process in /proc/self/fd, with the path of the
+ * machine's temporary folder. Elsewhere they have one for the moment that it takes to open them.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
+import { TroupeError } from '../../protocols/errors.ts';
+
+export type Started = {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+};
+
+export type StartOptions = {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** leads a process group of its own; default false */
+  readonly detached?: boolean;
+  /** how many descriptors from 3 on are pipes of Node; default 0 */
+  readonly more?: number;
+};
+
+/** @throws TroupeError UNAVAILABLE when the program can not be started */
+export async function startPiped(
+  program: string,
+  argv: readonly string[],
+  { more = 0, ...options }: StartOptions,
+): Promise<Started> {
+  const [input, output, errors] = await openPipes();
+  const theirs = [input.reader, output.writer, errors.writer];
+  const ours = [input.writer, output.reader, errors.reader];
+  const stdio = [...theirs, ...Array<'pipe'>(more).fill('pipe')];
+  let child: ChildProcess;
+  try {
+    child = spawn(program, argv, { ...options, stdio });
+  } catch (cause) {
+    // what no process can be given: a zero byte, too many words
+    for (const descriptor of ours) closeSync(descriptor);
+    throw cannotStart(program, cause);
+  } finally {
+    for (const descriptor of theirs) closeSync(descriptor);
+  }
+  const stdin = new Socket({ fd: input.writer, readable: false, writable: true });
+  const stdout = new Socket({ fd: output.reader, readable: true, writable: false });
+  const stderr = new Socket({ fd: errors.reader, readable: true, writable: false });
+  // a process that ends before it has read its input is nobody's failure
+  stdin.on('error', () => {});
+  try {
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', reject);
+    });
+  } catch (cause) {
+    for (const stream of [stdin, stdout, stderr]) stream.destroy();
+    throw cannotStart(program, cause);
+  }
+  // right because it was spawned
+  return { child, pid: child.pid as number, stdin, stdout, stderr };
+}
+
+const cannotStart = (program: string, cause: unknown): TroupeError => {
+  const { message } = cause as Error;
+  return new TroupeError('UNAVAILABLE', `${program} can not be started: ${message}`, { cause });
+};
+
+type Pipe = { readonly reader: number; readonly writer: number };
+
+type Pipes = readonly [Pipe, Pipe, Pipe];
+
+const openPipes = (): Promise<Pipes> =>
+  process.platform === 'linux' ? openUnnamedPipes() : openNamedPipes();
+
+const HELPER_MS = 10_000;
+/** Holds the reading ends of three pipes as 4, 5 and 6, says who it is, and waits for its end. */
+const HELPER =
+  'exec 3<&0; : | { exec 4<&0; : | { exec 5<&0; : | { exec 6<&0; ' +
+  "exec /bin/sh -c 'echo $$; read -r _ <&3'; }; }; }";
+
+async function openUnnamedPipes(): Promise<Pipes> {
+  const how = { cwd: '/', env: {}, timeout: HELPER_MS } as const;
+  const helper = spawn('/bin/sh', ['-c', HELPER], { ...how, stdio: ['pipe', 'pipe', 'ignore'] });
+  helper.stdin.on('error', () => {});
+  try {
+    const pid = await new Promise<number>((resolve, reject) => {
+      helper.once('error', reject);
+      helper.stdout.once('data', (line: Buffer) => resolve(Number(line.toString())));
+      helper.stdout.once('end', () => reject(new Error('the shell ended too early')));
+    });
+    // right because it opens one for each
+    return openAll(
+      [4, 5, 6].map((number) => `/proc/${pid}/fd/${number}`),
+    ) as readonly Pipe[] as Pipes;
+  } catch (cause) {
+    throw noPipes(cause);
+  } finally {
+    helper.stdin.destroy();
+    helper.stdout.destroy();
+  }
+}
+
+const noPipes = (cause: unknown): TroupeError => {
+  const { message } = cause as Error;
+  return new TroupeError('UNAVAILABLE', `No pipes for a command: ${message}`, { cause });
+};
+
+async function openNamedPipes(): Promise<Pipes> {
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-pipes-'));
+  try {
+    const paths = [0, 1, 2].map((number) => join(folder, String(number)));
+    await promisify(execFile)('mkfifo', ['-m', '600', ...paths]);
+    return openAll(paths) as readonly Pipe[] as Pipes;
+  } catch (cause) {
+    throw noPipes(cause);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** All or none. */
+function openAll(paths: readonly string[]): Pipe[] {
+  const opened: Pipe[] = [];
+  try {
+    for (const path of paths) opened.push(openPipe(path));
+    return opened;
+  } catch (error) {
+    for (const { reader, writer } of opened) [reader, writer].forEach((end) => closeSync(end));
+    throw error;
+  }
+}
+
+/** Each end by itself, so that one does not wait because the other does not. */
+function openPipe(path: string): Pipe {
+  // one end alone would wait for the other to be opened
+  const both = openSync(path, constants.O_RDWR);
+  try {
+    return { reader: openSync(path, 'r'), writer: openSync(path, 'w') };
+  } finally {
+    closeSync(both);
+  }
+}

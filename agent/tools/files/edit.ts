@@ -1,0 +1,79 @@
+/**
+ * `edit`: exact replacements in a text file of the workspace. A repeat that finds its own result
+ * says so and changes nothing; `once` all the same, since what stands there may be somebody else's.
+ */
+import { Type } from '@sinclair/typebox';
+import { orRefusal, workspaceFor } from './file-access.ts';
+import { openToRead, PathRefused, type WorkspacePath, workspacePath } from './paths.ts';
+import { TEXT_BYTES_MAX } from './read.ts';
+import { replaceFile } from './replace-file.ts';
+import { replaceIn } from './replacements.ts';
+import { defineTool, type Tool } from '../tool.ts';
+
+const TEXT_MAX = 1024 * 1024;
+
+const EditSchema = Type.Object(
+  {
+    oldText: Type.String({
+      minLength: 1,
+      maxLength: TEXT_MAX,
+      description: 'exactly as in the file, without the line numbers that read shows',
+    }),
+    newText: Type.String({ maxLength: TEXT_MAX }),
+    all: Type.Optional(
+      Type.Boolean({ description: 'replace every place; default: there must be exactly one' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const createEditTool = (): Tool =>
+  defineTool({
+    name: 'edit',
+    groups: ['fs'],
+    description:
+      'Replaces exact text in a file of the workspace. Edits are applied in order, all or none.',
+    parameters: Type.Object(
+      {
+        path: Type.String({
+          minLength: 1,
+          maxLength: 4_096,
+          description: 'relative to the workspace',
+        }),
+        edits: Type.Array(EditSchema, { minItems: 1, maxItems: 100 }),
+      },
+      { additionalProperties: false },
+    ),
+    class: 'once',
+    onlyFiles: true,
+    parallel: false,
+    run: ({ path, edits }, context) =>
+      orRefusal(async () => {
+        const root = await workspaceFor('write', context);
+        const at = await workspacePath(root, path);
+        const result = replaceIn(await textOf(root, at), edits, context.secrets);
+        if (result.kind === 'refused') {
+          return { text: `${at.shown} was not changed; ${result.why}`, isError: true };
+        }
+        if (result.kind === 'done') {
+          return { text: `${at.shown} has this text already; nothing was changed.` };
+        }
+        await replaceFile(root, at, result.text);
+        return { text: `Edited ${at.shown}: ${result.places} replaced.` };
+      }),
+  });
+
+/** Exactly what is in the file: bytes that are no text would not come back as they were. */
+async function textOf(root: string, at: WorkspacePath): Promise<string> {
+  const file = await openToRead(root, at);
+  try {
+    const { size } = await file.stat();
+    if (size > TEXT_BYTES_MAX) throw new PathRefused(`${at.shown} is too large: ${size} bytes.`);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await file.readFile());
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new PathRefused(`${at.shown} is no UTF-8 text; edit takes only that.`);
+  } finally {
+    await file.close();
+  }
+}

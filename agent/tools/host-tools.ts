@@ -1,0 +1,25 @@
+/** The tools that touch the machine: files of the workspace, and commands behind a boundary. */
+import { createEditTool } from './files/edit.ts';
+import { createExecTool, type ExecOptions } from './exec/exec.ts';
+import { createProcessTool } from './exec/process.ts';
+import { createProcesses } from './exec/processes.ts';
+import { createReadTool } from './files/read.ts';
+import type { Tool } from './tool.ts';
+import { createWriteTool } from './files/write.ts';
+
+export type HostToolsOptions = ExecOptions & {
+  /** skills of all agents, absolute: what `/skills` means to the read tool */
+  readonly skillsFolder?: string;
+};
+
+/** One set per worker: background commands are known to the set that started them. */
+export function createHostTools(options: HostToolsOptions): readonly Tool[] {
+  const processes = createProcesses();
+  return [
+    createExecTool(options, processes),
+    createProcessTool(processes),
+    createReadTool(options.skillsFolder),
+    createWriteTool(),
+    createEditTool(),
+  ];
+}

@@ -1,0 +1,139 @@
+/**
+ * The registry: finds a called tool, checks the arguments, bounds the result (AL11).
+ *
+ * Invariants:
+ *  1. A tool never sees arguments that its schema refuses.
+ *  2. What a model did wrong comes back as a result that says so in words it can act upon, never as
+ *     an exception: the run goes on.
+ *  3. No text of a result holds a secret value that the installation knows.
+ *  4. No result is longer than `resultBytesMax`, the tool's own where it has one, nor has more or
+ *     larger images than a message may.
+ */
+import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
+import { Value } from '@sinclair/typebox/value';
+import { IMAGE_BYTES_MAX, IMAGES_MAX } from '../../protocols/content.ts';
+import type { ToolCall } from '../../protocols/session.ts';
+import type { ToolSpec } from '../models/model.ts';
+import type { Tool, ToolContext, ToolResult } from './tool.ts';
+
+/** Longest result that a model gets to read, bytes of UTF-8; the note about the cut included. */
+export const resultBytesMax = 64 * 1024;
+
+/** Of one image's base64. */
+const imageCharactersMax = 4 * Math.ceil(IMAGE_BYTES_MAX / 3);
+
+/** How many faults of the arguments are named at once. */
+const faultsMax = 5;
+
+export type ToolRegistry = {
+  /** In order of registration. */
+  all(): readonly Tool[];
+  /** What models are told, in order of registration. */
+  specs(): readonly ToolSpec[];
+  /** By its name or one of its aliases. */
+  get(name: string): Tool | undefined;
+  /**
+   * What is wrong with a call, in words that a model can act upon: no such tool, arguments that the
+   * schema refuses. undefined: nothing.
+   */
+  check(name: string, args: unknown): string | undefined;
+  /** Runs one call. @throws what the tool throws */
+  run(call: Pick<ToolCall, 'name' | 'args'>, context: ToolContext): Promise<ToolResult>;
+  /** Ends what calls left running; after the last call, once. */
+  close(): Promise<void>;
+};
+
+/**
+ * @throws Error when two tools share a name or an alias, or a name is one that a provider would
+ * refuse
+ */
+export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    for (const name of [tool.name, ...(tool.aliases ?? [])]) {
+      if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw new Error(`Bad tool name: ${name}`);
+      if (byName.has(name)) throw new Error(`Two tools are named ${name}`);
+      byName.set(name, tool);
+    }
+  }
+  const specs = tools.map(specOf);
+  const check = (name: string, args: unknown): string | undefined => {
+    const tool = byName.get(name);
+    return tool ? faultIn(args, tool) : unknownTool(name, tools);
+  };
+  return {
+    all: () => tools,
+    specs: () => specs,
+    get: (name) => byName.get(name),
+    check,
+    async run({ name, args }, context) {
+      const tool = byName.get(name);
+      const fault = check(name, args);
+      if (!tool || fault) return { text: fault ?? unknownTool(name, tools), isError: true };
+      const result = await tool.run(args, context);
+      const text = context.secrets.text(result.text);
+      return bounded({ ...result, text }, tool.resultBytesMax);
+    },
+    async close() {
+      await Promise.all(tools.map(async (each) => each.close?.()));
+    },
+  };
+};
+
+/** The schema as plain JSON: TypeBox keeps its own marks under symbols. */
+const specOf = ({ name, aliases, description, parameters }: Tool): ToolSpec => ({
+  name,
+  ...(aliases && { aliases }),
+  description,
+  parameters: JSON.parse(JSON.stringify(parameters)) as Record<string, unknown>,
+});
+
+const unknownTool = (name: string, known: readonly Tool[]): string =>
+  `There is no tool named ${shown(name)}. Tools: ${known.map((tool) => tool.name).join(', ') || 'none'}.`;
+
+/** What is wrong with the arguments, or undefined. */
+const faultIn = (args: unknown, tool: Tool): string | undefined => {
+  if (typeof args === 'string') {
+    return `The arguments of ${tool.name} are not valid JSON: ${shown(args)}. Write one JSON object.`;
+  }
+  if (Value.Check(tool.parameters, args)) return undefined;
+  const faults = firstOf(Value.Errors(tool.parameters, args)).map(
+    ({ path, message }) => `${path === '' ? 'the arguments' : path.slice(1)}: ${message}`,
+  );
+  const schema = JSON.stringify(tool.parameters);
+  return `The arguments of ${tool.name} were refused: ${faults.join('; ')}. Its schema: ${schema}`;
+};
+
+/** The first fault at each place, because later ones follow from it. */
+const firstOf = (errors: ValueErrorIterator): ValueError[] => {
+  const byPath = new Map<string, ValueError>();
+  for (const error of errors) {
+    if (byPath.size === faultsMax) break;
+    if (!byPath.has(error.path)) byPath.set(error.path, error);
+  }
+  return [...byPath.values()];
+};
+
+const shown = (text: string): string =>
+  JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+
+/** The result within the bounds of text and images, with a line about the images left out. */
+const bounded = ({ images = [], ...result }: ToolResult, bytesMax?: number): ToolResult => {
+  const kept = images.filter(({ data }) => data.length <= imageCharactersMax).slice(0, IMAGES_MAX);
+  const more = images.length - kept.length;
+  const note = more > 0 ? `[${more} images are left out: they are too many, or too large]\n` : '';
+  return {
+    ...result,
+    text: cutText(note + result.text, bytesMax),
+    ...(kept.length > 0 ? { images: kept } : {}),
+  };
+};
+
+/** `text`, or as much of its beginning as fits together with a note; never half a character. */
+export const cutText = (text: string, bytesMax = resultBytesMax): string => {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= bytesMax) return text;
+  const note = `\n[cut: this is the beginning of ${bytes} bytes]`;
+  const kept = Buffer.from(text).subarray(0, bytesMax - Buffer.byteLength(note));
+  return new TextDecoder().decode(kept, { stream: true }) + note;
+};

@@ -1,0 +1,50 @@
+/**
+ * `message`: text for people: of this conversation, or a notification that the Notifier keeps for
+ * somebody by name.
+ *
+ * Text for this conversation is part of `ToolResult.sent`, which the session commits with the
+ * call's result as a message of its own, once, however often the call runs. A notification's id
+ * is made of the call's key, so a repeat of a call sends nothing.
+ */
+import { createHash } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import { notificationAddress } from '../../../protocols/notification.ts';
+import { defineTool } from '../tool.ts';
+
+export const messageTool = defineTool({
+  name: 'message',
+  groups: ['messaging'],
+  description:
+    'Text for people. Without `to` it appears in this conversation at once, as a message of its own; do not repeat it in your answer. With `to` that person is notified at once.',
+  parameters: Type.Object(
+    {
+      text: Type.String({ minLength: 1, maxLength: 16_384 }),
+      to: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 256,
+          description: 'who is notified, by name; default the people of this conversation',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  class: 'keyed',
+  parallel: false,
+  async run({ text, to }, { tenant, sessionKey, system, idempotencyKey }) {
+    if (to === undefined)
+      return {
+        text: 'It is in the conversation.',
+        sent: [{ to: sessionKey, text }],
+      };
+    const id = `message-${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`;
+    const event = { type: 'notifier.send_notification', to, text, task_id: id };
+    const answer = await system.ask(notificationAddress(tenant, id), event, {
+      key: idempotencyKey,
+    });
+    if (answer.kind === 'answered')
+      return { text: `${to} is notified (${id}).`, sent: [{ to, text }] };
+    const why = answer.kind === 'refused' ? answer.error.message : 'there was no answer in time';
+    return { text: `${to} was not notified: ${why}`, isError: true };
+  },
+});

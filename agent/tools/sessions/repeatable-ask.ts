@@ -1,0 +1,81 @@
+/**
+ * Asking: what the tools with which agents reach each other have in common: one id per call, one
+ * answer per call however long it takes, and results that are JSON.
+ *
+ * Invariants: whatever a call asks for goes under the call's key, so a call that is made again
+ * after a crash waits for the answer to its first attempt and starts nothing.
+ */
+import { createHash } from 'node:crypto';
+import type { Address } from '../../../protocols/address.ts';
+import type { AgentRow } from '../../../protocols/agent.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import type { Message } from '../../../protocols/statechart.ts';
+import type { AskAnswer, Index } from '../../../runtime/index.ts';
+import type { Talker } from '../../policy/talk.ts';
+import type { ToolContext, ToolResult } from '../tool.ts';
+
+/** One ask waits so long, milliseconds; then the same is asked again, under the same key. */
+const ASK_MS = 30_000;
+
+/**
+ * Of what the call starts: a UUID (RFC 9562, version 8), the same for every attempt of one call.
+ */
+export function idOfCall({ idempotencyKey }: Pick<ToolContext, 'idempotencyKey'>): string {
+  const hash = createHash('sha256').update(`agents ${idempotencyKey}`).digest();
+  hash[6] = (hash[6]! & 0x0f) | 0x80;
+  hash[8] = (hash[8]! & 0x3f) | 0x80;
+  const hex = hash.toString('hex', 0, 16);
+  const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+  return [...groups, hex.slice(20)].join('-');
+}
+
+/**
+ * Waits for the answer for as long as the call may take.
+ *
+ * @throws TroupeError CANCELLED when the call is given up
+ */
+export async function answerOf(
+  { system, idempotencyKey, signal }: ToolContext,
+  to: Address,
+  event: Message,
+): Promise<Exclude<AskAnswer, { kind: 'timeout' }>> {
+  for (;;) {
+    const asked = system.ask(to, event, { key: idempotencyKey, timeoutMs: ASK_MS });
+    const answer = await unlessAborted(signal, asked);
+    if (answer.kind !== 'timeout') return answer;
+  }
+}
+
+const unlessAborted = <Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    const giveUp = () => reject(new TroupeError('CANCELLED', 'the call was given up'));
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
+
+/** The caller, as policy sees it. */
+export const talkerOf = ({ agentId, sessionKey, confinement }: ToolContext): Talker => ({
+  agentId,
+  sessionKey,
+  sandboxed: confinement.sandboxed,
+});
+
+/** An agent of this installation, and not one that somebody made up for a task. */
+export function isKnownAgent(
+  index: Index,
+  agentId: string,
+  { talk, tenant }: Pick<ToolContext, 'talk' | 'tenant'>,
+): boolean {
+  if (Object.hasOwn(talk.agents, agentId)) return true;
+  const row = index.get<AgentRow>('agents', tenant, agentId);
+  return row !== undefined && row.status !== 'retired';
+}
+
+/**
+ * What did not happen is an error to the model, so that it is counted when it is asked for again.
+ */
+export const said = (value: object, isError = false): ToolResult => ({
+  text: JSON.stringify(value),
+  ...(isError ? { isError } : {}),
+});

@@ -1,0 +1,204 @@
+/**
+ * `sessions_send`: says something to another session and, unless told otherwise, waits for the
+ * answer (AA3). The caller's own session decides and keeps the books; this finds the target, asks
+ * the policy and turns the answer into the words of the model.
+ *
+ * Invariants:
+ *  1. The status says what happened and nothing more: what is not known to have been delivered is
+ *     not called so.
+ *  2. Only an agent's main session can be begun by a message: every other one has somebody who
+ *     begins it.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { address } from '../../../protocols/address.ts';
+import {
+  type ConversationResult,
+  CONVERSATIONS_PER_RUN_MAX,
+  type SessionConverse,
+} from '../../../protocols/conversation.ts';
+import { parseSessionKey, sessionKind } from '../../../protocols/session-key.ts';
+import type { SessionRow } from '../../../protocols/session.ts';
+import { type SubagentRow, SUBAGENTS_INDEX, subagentRowKey } from '../../../protocols/subagent.ts';
+import { judge, type TalkRules } from '../../policy/talk.ts';
+import { answerOf, idOfCall, isKnownAgent, said, talkerOf } from './repeatable-ask.ts';
+import { QuotedContext, TEXT_CHARACTERS_MAX, withContext } from './quoted-context.ts';
+import { findSession } from './session-lookup.ts';
+import { defineTool, type ToolContext, type ToolResult } from '../tool.ts';
+
+const SECONDS_DEFAULT = 30;
+const SECONDS_MAX = 3_600;
+/** More than the longest wait: the target's session answers in its own time. */
+const TIMEOUT_MS = (SECONDS_MAX + 120) * 1_000;
+
+const Parameters = Type.Object(
+  {
+    sessionKey: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 512,
+        description: 'agent:<id>:main reaches that agent; or a key of sessions_list',
+      }),
+    ),
+    label: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 120, description: 'instead of sessionKey' }),
+    ),
+    agentId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'with label: whose session' }),
+    ),
+    message: Type.String({ minLength: 1, maxLength: TEXT_CHARACTERS_MAX }),
+    timeoutSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: SECONDS_MAX,
+        description: `how long you wait for the answer; default ${SECONDS_DEFAULT}, 0: not at all`,
+      }),
+    ),
+    waitForResponse: Type.Optional(Type.Boolean({ description: 'false: timeoutSeconds 0' })),
+    timeout: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: SECONDS_MAX * 1_000,
+        description: 'timeoutSeconds in milliseconds',
+      }),
+    ),
+    priority: Type.Optional(
+      Type.Union([Type.Literal('low'), Type.Literal('normal'), Type.Literal('high')]),
+    ),
+    context: Type.Optional(QuotedContext),
+  },
+  { additionalProperties: false },
+);
+type Arguments = Static<typeof Parameters>;
+
+export const sessionsSendTool = defineTool({
+  name: 'sessions_send',
+  groups: ['sessions'],
+  description:
+    'Says something to the agent of another session and gives you its answer. Give sessionKey or label. Status ok: `reply` is the answer; timeout: it has your message and still works on it, do not send it again; accepted: it is on its way and you do not wait.',
+  parameters: Parameters,
+  class: 'keyed',
+  parallel: true,
+  timeoutMs: TIMEOUT_MS,
+  async run(args, context) {
+    const found = await targetOf(args, context);
+    return 'refusal' in found ? found.refusal : converse(found.target, args, context);
+  },
+});
+
+type Target = { readonly target: string } | { readonly refusal: ToolResult };
+
+const refusal = (value: { status: string; error: string; [more: string]: unknown }): Target => ({
+  refusal: said({ ...value, delivered: false }, true),
+});
+
+async function targetOf(args: Arguments, context: ToolContext): Promise<Target> {
+  const { sessionKey, label, agentId } = args;
+  if ((sessionKey === undefined) === (label === undefined))
+    return refusal({ status: 'invalid', error: 'give sessionKey or label, one of them' });
+  if (sessionKey !== undefined) return byKey(sessionKey, context);
+  const name = { label: label!, ...(agentId === undefined ? {} : { agentId }) };
+  const index = await context.system.index();
+  const found = await findSession(index, context.tenant, name, talkerOf(context), context.talk);
+  if (found.status !== 'found') return refusal(found);
+  return allowed(found.row.sessionKey, found.row.agentId, found.row, context);
+}
+
+async function byKey(sessionKey: string, context: ToolContext): Promise<Target> {
+  const { system, tenant, talk } = context;
+  const index = await system.index();
+  const row = index.get<SessionRow>('sessions', tenant, sessionKey);
+  const parts = parseSessionKey(sessionKey);
+  const agentId = row?.agentId ?? ('agentId' in parts ? parts.agentId : undefined);
+  if (agentId === undefined) return unknown(sessionKey, talk);
+  if (!row && parts.type === 'subagent') {
+    const own = subagentRowKey(context.sessionKey, parts.id);
+    const begins = index.get<SubagentRow>(SUBAGENTS_INDEX, tenant, own);
+    if (begins) return notYet(sessionKey, begins);
+  }
+  const target = allowed(sessionKey, agentId, row, context);
+  if ('refusal' in target || row) return target;
+  const isMain = sessionKind(parts, talk.mainKey) === 'main';
+  return isMain && isKnownAgent(index, agentId, context) ? target : unknown(sessionKey, talk);
+}
+
+const unknown = (sessionKey: string, { mainKey }: TalkRules): Target => {
+  const error = `there is no such session: sessions_list shows those that you can reach, and agent:<id>:${mainKey} reaches an agent that is there`;
+  return refusal({ status: 'not_found', sessionKey, error });
+};
+
+/** The caller's own subagent, whose session has not begun, or is kept no longer. */
+const notYet = (sessionKey: string, { status }: SubagentRow): Target => {
+  const error = `this subagent of yours has no session now (${status}): its result comes by itself, and the tool subagents shows it`;
+  return refusal({ status: 'not_found', sessionKey, error });
+};
+
+/** The first check: what the session decides afterwards it can not know of. */
+function allowed(
+  sessionKey: string,
+  agentId: string,
+  row: SessionRow | undefined,
+  context: ToolContext,
+): Target {
+  const spawnedBy = row?.spawnedBy === undefined ? {} : { spawnedBy: row.spawnedBy };
+  const what = { agentId, sessionKey, ...spawnedBy };
+  const verdict = judge(context.talk, talkerOf(context), what, 'send');
+  if (verdict.allowed) return { target: sessionKey };
+  const { rule, why } = verdict;
+  return refusal({ status: 'forbidden', sessionKey, rule, error: `${why} (${rule})` });
+}
+
+/** Who says that it does not wait does not, whatever else it says. */
+const waitMsOf = ({ timeoutSeconds, timeout, waitForResponse }: Arguments): number => {
+  if (waitForResponse === false) return 0;
+  if (timeoutSeconds !== undefined) return Math.round(timeoutSeconds * 1_000);
+  return timeout === undefined ? SECONDS_DEFAULT * 1_000 : Math.round(timeout);
+};
+
+async function converse(
+  target: string,
+  args: Arguments,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const { tenant, sessionKey, runId, callId, talk } = context;
+  const event: SessionConverse = {
+    type: 'session.converse',
+    id: idOfCall(context),
+    runId,
+    callId,
+    target,
+    text: withContext(args.message, args.context),
+    priority: args.priority ?? 'normal',
+    waitMs: waitMsOf(args),
+    turns: talk.turns,
+    limits: talk.lineage,
+  };
+  const answer = await answerOf(context, address(tenant, 'session', sessionKey), event);
+  if (answer.kind === 'answered') return shown(answer.result as ConversationResult);
+  const { code, message } = answer.error;
+  const failed = { status: 'error', sessionKey: target, delivered: false, code, error: message };
+  return said(failed, true);
+}
+
+/** What a model does about a refusal that only its own session can make. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  loop: 'that session has led to this run, or is this one: whoever asked you hears your reply, answer by it',
+  hops: 'this run is too many messages and spawns away from a person (session.agentToAgent.maxHops): answer with what you know',
+  messages:
+    'what follows from one message of a person has no messages left (session.agentToAgent.maxMessages): answer with what you know',
+  conversations: `one run begins at most ${CONVERSATIONS_PER_RUN_MAX} conversations: answer with what you know`,
+  'run-ended': 'the run that asked has ended',
+};
+
+/** `response` is another name of `reply`. */
+function shown({ conversationId, error, ...result }: ConversationResult): ToolResult {
+  const { reply, status, reason } = result;
+  const why = status === 'refused' && reason !== undefined ? REFUSALS[reason] : undefined;
+  const value = {
+    ...result,
+    ...(reply === undefined ? {} : { response: reply }),
+    ...(why === undefined ? {} : { error: why }),
+    ...(error ? { code: error.code, error: error.message } : {}),
+    conversationId,
+  };
+  return said(value, status === 'refused' || status === 'error');
+}

@@ -1,0 +1,46 @@
+/** The tools that reach out: the web, a browser, people, and later times. */
+import type { Clock } from '../../../runtime/index.ts';
+import { browserTool } from './browser.ts';
+import { chromiumAt } from './browsers.ts';
+import { cronTool } from '../schedule/cron.ts';
+import { messageTool } from '../sessions/message.ts';
+import { searchProvider, type SearchSettings } from './search-providers.ts';
+import type { Tool } from '../tool.ts';
+import { webFetchTool } from './web-fetch.ts';
+import { webSearchTool } from './web-search.ts';
+
+export type WebToolsOptions = {
+  readonly clock: Clock;
+  readonly search: SearchSettings;
+  /** hosts that may be opened although they are not public: `name`, `address`, each also `:port` */
+  readonly allowPrivate: readonly string[];
+  /** of one page that web_fetch reads; default 5 MiB */
+  readonly bytesMax?: number;
+  readonly browser: {
+    /** default the one that is found */
+    readonly executable?: string | undefined;
+    readonly headless: boolean;
+    readonly evaluate: boolean;
+  };
+};
+
+export const createWebTools = (options: WebToolsOptions): readonly Tool[] => {
+  const { clock, search, allowPrivate, bytesMax, browser } = options;
+  return [
+    webSearchTool(searchProvider(search)),
+    webFetchTool({
+      allowPrivate,
+      ...(bytesMax === undefined ? {} : { bytesMax }),
+      monotonicMs: () => clock.monotonicMs(),
+    }),
+    browserTool({
+      clock,
+      allowPrivate,
+      executable: chromiumAt(browser.executable),
+      headless: browser.headless,
+      evaluate: browser.evaluate,
+    }),
+    messageTool,
+    cronTool,
+  ];
+};

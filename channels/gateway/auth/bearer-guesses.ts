@@ -1,0 +1,94 @@
+/**
+ * BearerGuesses: a client that guesses the gateway's secret as a Bearer token is counted and slowed
+ * down as one that guesses it by `connect`: over HTTP in the same accounts, over NATS and at a
+ * worker's port for metrics in accounts of their own. Else a password could be found there.
+ *
+ * Boundary: whom a token admits is for the routes to decide. A signed token (JWT) cannot be
+ * guessed: it is neither counted nor delayed, so an old one locks nobody out.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorData } from '../../../protocols/errors.ts';
+import { type GatewayAuth, sameSecret } from './access.ts';
+import type { Clock } from '../../../runtime/index.ts';
+import type { Tenancy } from '../../tenancy.ts';
+import { isUnguessable } from '../../unguessable.ts';
+import { AuthFailures } from './failed-attempts.ts';
+import { accountOf, type AddressList, remoteOf } from './client-address.ts';
+
+type Secrets = {
+  readonly auth: Pick<GatewayAuth, 'token' | 'password' | 'rateLimit'>;
+  /** whose tokens are no guesses either */
+  readonly tenancy?: Pick<Tenancy, 'ofToken' | 'hasTokens' | 'hasGuessableToken'> | undefined;
+};
+type Parts = Secrets & {
+  readonly failures: AuthFailures;
+  readonly proxies: AddressList;
+};
+
+/** Failures of the clients that may show these secrets. */
+export const failuresOf = ({ auth, tenancy }: Secrets, clock: Clock): AuthFailures => {
+  const isHopeless = secretsOf(auth).every(isUnguessable) && tenancy?.hasGuessableToken !== true;
+  return new AuthFailures(auth.rateLimit, clock, isHopeless);
+};
+
+const BEARER = /^Bearer +(\S+) *$/i;
+const JWT = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/;
+
+export class BearerGuesses {
+  readonly #parts: Parts;
+  readonly #hasSecret: boolean;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    const { auth, tenancy } = parts;
+    this.#hasSecret = secretsOf(auth).length > 0 || tenancy?.hasTokens === true;
+  }
+
+  /**
+   * Milliseconds for which the request is refused; 0: the routes may judge it. A wrong secret is
+   * counted at once, so that many at the same time are no more guesses than one after another.
+   * Resolves at the request's turn where its account is locked, else there is no promise.
+   */
+  refusedForMs(request: IncomingMessage, response: ServerResponse): number | Promise<number> {
+    const account = accountOf(remoteOf(request, this.#parts.proxies));
+    const isOpen = () => !response.destroyed;
+    return this.judge(request.headers.authorization, { account, isOpen });
+  }
+
+  /** The same for what came by another transport, counted for that account. */
+  judge(
+    authorization: string | undefined,
+    { account, isOpen }: { readonly account: string; readonly isOpen: () => boolean },
+  ): number | Promise<number> {
+    const given = BEARER.exec(authorization ?? '')?.[1];
+    if (given === undefined || JWT.test(given) || !this.#hasSecret) return 0;
+    const { failures } = this.#parts;
+    if (failures.lockedForMs(account) > 0) return this.#atItsTurn(given, account, isOpen);
+    if (!this.#isRight(given)) failures.count(account);
+    return 0;
+  }
+
+  async #atItsTurn(given: string, account: string, isOpen: () => boolean): Promise<number> {
+    const { failures } = this.#parts;
+    const isTurn = await failures.turn(account, { isOpen });
+    if (isTurn && this.#isRight(given)) return 0;
+    if (isTurn) failures.count(account);
+    return Math.max(1, failures.lockedForMs(account));
+  }
+
+  #isRight(given: string): boolean {
+    const { auth, tenancy } = this.#parts;
+    const isOwn = secretsOf(auth).some((secret) => sameSecret(given, secret));
+    return isOwn || tenancy?.ofToken(given) !== undefined;
+  }
+}
+
+/** What a client reads whose account is locked. */
+export const tooManyGuesses = (refusedMs: number): ErrorData => ({
+  code: 'RATE_LIMIT_EXCEEDED',
+  message: `too many failed attempts: try again in ${Math.ceil(refusedMs / 1_000)} s`,
+  retryAfterMs: refusedMs,
+});
+
+const secretsOf = ({ token, password }: Secrets['auth']): readonly string[] =>
+  [token, password].filter((secret) => secret !== undefined);

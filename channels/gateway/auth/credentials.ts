@@ -1,0 +1,202 @@
+/**
+ * What a client shows of who it is, and whether it is true (GW3): the shared secret, the token of
+ * its device, what a proxy found out, what the tailnet says. The signature of its device is judged
+ * apart (device-auth.ts), and what it may then do by pairing.ts.
+ *
+ * Invariants: every secret is compared in constant time; an identity in a header counts only when a
+ * proxy that the configuration names, or the Tailscale daemon of this machine, vouches for it.
+ */
+import { isIP } from 'node:net';
+import type { DeviceRole, DeviceRow } from '../../../protocols/device.ts';
+import type { ConnectErrorCode, ConnectParams } from '../../../protocols/gateway/index.ts';
+import { DEFAULT_TENANT, type Tenancy } from '../../tenancy.ts';
+import { type GatewayAuth, isLoopback, sameSecret } from './access.ts';
+import type { AuthMethod } from '../transport/connection.ts';
+import { isToken } from './device-tokens.ts';
+import { headerOf, type Remote } from './client-address.ts';
+import type { Whois } from './tailscale.ts';
+
+export type Shown = {
+  readonly ok: true;
+  readonly method: AuthMethod;
+  /** it belongs to */
+  readonly tenant: string;
+  /** whom a proxy or the tailnet knows the client as: `proxy:USER`, `tailscale:LOGIN` */
+  readonly user?: string;
+};
+export type Refusal = {
+  readonly ok: false;
+  readonly code: ConnectErrorCode;
+  readonly message: string;
+  /** what the client may do, for `details` */
+  readonly hint?: object;
+};
+
+export type Asker = {
+  readonly params: ConnectParams;
+  readonly role: DeviceRole;
+  readonly remote: Remote;
+  /** of the device that the client says to be, in a tenant */
+  readonly rowIn: (tenant: string) => DeviceRow | undefined;
+};
+
+/** What clients are judged by. */
+export type Ledger = {
+  readonly auth: GatewayAuth;
+  readonly whois: Whois;
+  /** who is of which tenant; without it everybody is of `home` */
+  readonly tenancy: Tenancy | undefined;
+  /** of whom the table does not name */
+  readonly home: string;
+};
+
+/** Never rejects. */
+export const identify = async (ledger: Ledger, asker: Asker): Promise<Shown | Refusal> => {
+  const { auth } = ledger;
+  const { params, remote } = asker;
+  if (auth.mode === 'none')
+    return { ok: true, method: 'none', tenant: tenantOf(ledger, deviceName(params)) };
+  const known = sharedSecret(ledger, asker) ?? ownToken(ledger, asker);
+  if (known !== undefined) return known;
+  if (auth.mode === 'trusted-proxy') return proxied(ledger, remote);
+  const { token, password, deviceToken } = params.auth ?? {};
+  const isForwarded = remote.headers['x-forwarded-for'] !== undefined;
+  const mayBeTailnet = isForwarded || headerOf(remote.headers, LOGIN) !== undefined;
+  if (auth.allowTailscale && mayBeTailnet && !token && !password && !deviceToken) {
+    return ofTailnet(ledger, remote);
+  }
+  return secretRefused(auth.mode, params);
+};
+
+/** `name` as the table has it; undefined: nobody in particular. */
+const tenantOf = ({ tenancy, home }: Ledger, name: string | undefined): string => {
+  const tenant = name === undefined ? undefined : tenancy?.ofPrincipal(name);
+  return tenant === undefined || tenant === DEFAULT_TENANT ? home : tenant;
+};
+
+const deviceName = ({ device }: ConnectParams): string | undefined =>
+  device === undefined ? undefined : `device:${device.id}`;
+
+/**
+ * The right secret, of the gateway or of a tenant. Beside a proxy it is for this machine only, as a
+ * way in when the proxy fails.
+ */
+const sharedSecret = (ledger: Ledger, { params, remote }: Asker): Shown | undefined => {
+  const { auth, tenancy } = ledger;
+  const { mode } = auth;
+  if (mode === 'trusted-proxy' && !remote.isLocal) return undefined;
+  for (const method of ['token', 'password'] as const) {
+    const [given, secret] = [params.auth?.[method], auth[method]];
+    if (mode !== 'trusted-proxy' && mode !== method) continue;
+    if (given && secret && sameSecret(given, secret)) {
+      return { ok: true, method, tenant: tenantOf(ledger, deviceName(params)) };
+    }
+  }
+  const token = params.auth?.token;
+  const tenant = token ? tenancy?.ofToken(token) : undefined;
+  return tenant === undefined ? undefined : { ok: true, method: 'token', tenant };
+};
+
+/** The token of the device, in whichever tenant it is let in. Older clients send it as `token`. */
+const ownToken = ({ tenancy, home }: Ledger, asker: Asker): Shown | undefined => {
+  const { params, role, rowIn } = asker;
+  const given = params.auth?.deviceToken ?? params.auth?.token;
+  if (params.device === undefined || !given) return undefined;
+  const tenant = [home, ...(tenancy?.tenants ?? [])].find((each) =>
+    isToken(given, rowIn(each)?.roles[role]?.tokenHash),
+  );
+  return tenant === undefined ? undefined : { ok: true, method: 'device-token', tenant };
+};
+
+const secretRefused = (mode: 'token' | 'password', { auth, device }: ConnectParams): Refusal => {
+  const { token, deviceToken } = auth ?? {};
+  if (deviceToken && (!auth?.[mode] || token === deviceToken)) {
+    const message = device
+      ? 'unauthorized: device token mismatch: it was rotated or revoked, or is of another device'
+      : 'unauthorized: a device token counts only with the signature of its device';
+    return refusal('AUTH_DEVICE_TOKEN_MISMATCH', message);
+  }
+  const name = mode === 'token' ? 'TOKEN' : 'PASSWORD';
+  if (!auth?.[mode]) {
+    const message = `unauthorized: send the gateway's ${mode} as auth.${mode}`;
+    return refusal(`AUTH_${name}_MISSING`, message);
+  }
+  const message = `unauthorized: this is not the gateway's ${mode}`;
+  return refusal(`AUTH_${name}_MISMATCH`, message, {
+    canRetryWithDeviceToken: mode === 'token' && device !== undefined && !deviceToken,
+  });
+};
+
+const refusal = (code: ConnectErrorCode, message: string, hint: object = {}): Refusal => {
+  const { canRetryWithDeviceToken = false } = hint as { canRetryWithDeviceToken?: boolean };
+  const recommendedNextStep = canRetryWithDeviceToken
+    ? 'retry_with_device_token'
+    : 'update_auth_credentials';
+  return { ok: false, code, message, hint: { recommendedNextStep, canRetryWithDeviceToken } };
+};
+
+const USER = 'x-forwarded-user';
+
+const proxied = (ledger: Ledger, { isProxy, headers }: Remote): Shown | Refusal => {
+  const review = { recommendedNextStep: 'review_auth_configuration' };
+  if (!isProxy) {
+    const message = 'unauthorized: this gateway is reached through its proxy only';
+    return { ok: false, code: 'AUTH_UNAUTHORIZED', message, hint: review };
+  }
+  const { userHeader = USER, requiredHeaders = [], allowUsers } = ledger.auth.trustedProxy ?? {};
+  const user = headerOf(headers, userHeader);
+  const missing = [userHeader, ...requiredHeaders].find((name) => !headerOf(headers, name));
+  if (user === undefined || missing !== undefined) {
+    const message = `unauthorized: the proxy did not send the header ${missing}`;
+    return { ok: false, code: 'AUTH_IDENTITY_HEADER_REQUIRED', message, hint: review };
+  }
+  if (allowUsers === undefined || allowUsers.includes(user)) {
+    return vouched(ledger, 'trusted-proxy', `proxy:${user}`);
+  }
+  const message = 'unauthorized: gateway.auth.trustedProxy.allowUsers does not name this person';
+  return { ok: false, code: 'AUTH_VERIFIED_USER_REQUIRED', message, hint: review };
+};
+
+const vouched = (ledger: Ledger, method: AuthMethod, user: string): Shown => ({
+  ok: true,
+  method,
+  user,
+  tenant: tenantOf(ledger, user),
+});
+
+const LOGIN = 'tailscale-user-login';
+
+/**
+ * Tailscale Serve forwards from this machine and writes the login beside the address; the daemon
+ * says whose address that is.
+ */
+const ofTailnet = async (ledger: Ledger, { peer, headers }: Remote): Promise<Shown | Refusal> => {
+  const login = headerOf(headers, LOGIN);
+  const from = headerOf(headers, 'x-forwarded-for');
+  // What is no address is not given to a program as its argument.
+  if (!isLoopback(peer) || from === undefined || isIP(from) === 0) {
+    return tailscaleRefused('PROXY_MISSING', 'the identity header did not come by Tailscale Serve');
+  }
+  if (login === undefined) {
+    return tailscaleRefused('IDENTITY_MISSING', 'Tailscale Serve did not say who this is');
+  }
+  let owner: string | undefined;
+  try {
+    owner = await ledger.whois(from);
+  } catch {
+    return tailscaleRefused('WHOIS_FAILED', 'the Tailscale daemon did not say whose address it is');
+  }
+  if (owner?.toLowerCase() === login.toLowerCase()) {
+    return vouched(ledger, 'tailscale', `tailscale:${login.toLowerCase()}`);
+  }
+  return tailscaleRefused('IDENTITY_MISMATCH', 'the address is of another login than the header');
+};
+
+const tailscaleRefused = (
+  what: 'PROXY_MISSING' | 'IDENTITY_MISSING' | 'WHOIS_FAILED' | 'IDENTITY_MISMATCH',
+  why: string,
+): Refusal =>
+  refusal(
+    `AUTH_TAILSCALE_${what}`,
+    `unauthorized: ${why}; or send the gateway's token or password`,
+  );

@@ -1,0 +1,113 @@
+/**
+ * DeviceGuard: takes back what was given (GW3). Ends the connections of a device that was removed,
+ * and those of a role whose token was revoked or replaced, whoever said so through whichever
+ * gateway.
+ *
+ * Guarantee: at once when the word comes over the Bus, within GUARD_INTERVAL_MS when it was lost,
+ * because the rows of the devices that are connected are read again then.
+ */
+import {
+  type DeviceNotice,
+  type DeviceRole,
+  type DeviceRow,
+  DEVICES_INDEX,
+  devicesTopic,
+} from '../../../protocols/device.ts';
+import type { Clock, System } from '../../../runtime/index.ts';
+import { type Client, CLOSE, type Connection } from '../transport/connection.ts';
+import { GUARD_INTERVAL_MS, GUARD_SPARES_MS } from '../limits.ts';
+
+export type DeviceGuardOptions = {
+  readonly system: Pick<System, 'index' | 'bus'>;
+  readonly tenant: string;
+  /** those of the tenant that have said hello */
+  readonly connections: ReadonlySet<Connection>;
+  readonly clock: Clock;
+};
+
+export class DeviceGuard {
+  readonly #o: DeviceGuardOptions;
+  readonly #stopListening: () => void;
+  /** connections that asked for it themselves and are told first; until when */
+  readonly #spared = new Map<Connection, number>();
+  #cancelLook: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: DeviceGuardOptions) {
+    this.#o = options;
+    const { system, tenant } = options;
+    this.#stopListening = system.bus.subscribe(devicesTopic(tenant), ({ payload }) =>
+      // The type of what travels on this topic is a contract of protocols/device.ts.
+      this.#heard(payload as DeviceNotice),
+    );
+  }
+
+  /** A client has said hello. Costs nothing while no device is connected. */
+  joined({ client }: Connection): void {
+    if (client?.deviceId !== undefined) this.#lookLater();
+  }
+
+  /** For a while: it takes rights from itself, and its answer goes first. */
+  spare(connection: Connection): void {
+    this.#spared.set(connection, this.#o.clock.monotonicMs() + GUARD_SPARES_MS);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stopListening();
+    this.#cancelLook?.();
+    this.#spared.clear();
+  }
+
+  #heard(notice: DeviceNotice): void {
+    if (notice.type !== 'device.changed') return;
+    if (notice.what === 'removed') this.#end(notice.deviceId, undefined, 'device removed');
+    if (notice.what === 'revoked') this.#end(notice.deviceId, notice.role, 'device token revoked');
+  }
+
+  #end(deviceId: string, role: DeviceRole | undefined, why: string): void {
+    const now = this.#o.clock.monotonicMs();
+    for (const connection of this.#o.connections) {
+      const { client } = connection;
+      if (client?.deviceId !== deviceId || !isPaired(client)) continue;
+      if (role !== undefined && client.role !== role) continue;
+      if ((this.#spared.get(connection) ?? 0) > now) continue;
+      connection.close(CLOSE.policy, why);
+    }
+  }
+
+  /** Looks while a device is connected. */
+  #lookLater(): void {
+    if (this.#isClosed) return;
+    this.#cancelLook ??= this.#o.clock.after(GUARD_INTERVAL_MS, () => {
+      this.#cancelLook = undefined;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const now = this.#o.clock.monotonicMs();
+    for (const [connection, until] of this.#spared) {
+      if (until <= now) this.#spared.delete(connection);
+    }
+    let devices = 0;
+    const { system, tenant, connections } = this.#o;
+    for (const connection of connections) {
+      const { client } = connection;
+      if (client?.deviceId === undefined || !isPaired(client)) continue;
+      devices++;
+      const row = system.index.get<DeviceRow>(DEVICES_INDEX, tenant, client.deviceId);
+      if (!mayStay(client, row)) connection.close(CLOSE.policy, 'device no longer let in');
+    }
+    if (devices > 0) this.#lookLater();
+  }
+}
+
+/** Somebody else vouches for the others, each time they connect. */
+const isPaired = ({ method, role }: Client): boolean =>
+  role === 'node' || (method !== 'trusted-proxy' && method !== 'tailscale');
+
+const mayStay = ({ role, method, tokenHash }: Client, row: DeviceRow | undefined): boolean => {
+  const grant = row?.roles[role];
+  return grant !== undefined && (method !== 'device-token' || grant.tokenHash === tokenHash);
+};

@@ -1,0 +1,118 @@
+/**
+ * AuthFailures: how often an account (an address, or a device that is approved) failed to show a
+ * right secret, over WebSocket and HTTP together, and how fast it may go on.
+ *
+ * An account that failed too often is locked. Its attempts are still judged, because anybody at the
+ * same address could lock out the owner otherwise. Where every secret is long and random, guessing
+ * is hopeless at any speed, and attempts are judged at once. Else they are judged one at a time and
+ * at most one per AUTH_TURN_MS, the newest first: a right secret that comes after a burst of wrong
+ * ones does not wait for them, and guessing stays bounded.
+ *
+ * Invariants: while an account is locked, no secret that can be guessed is compared outside a turn;
+ * an attempt whose client has left uses no turn.
+ */
+import type { Clock } from '../../../runtime/index.ts';
+import { isLoopback, type RateLimit } from './access.ts';
+import {
+  AUTH_ACCOUNTS_MAX,
+  AUTH_FAILURES_MAX,
+  AUTH_LOCKOUT_MS,
+  AUTH_TURN_MS,
+  AUTH_WAITING_MAX,
+  AUTH_WINDOW_MS,
+} from '../limits.ts';
+
+export type Attempt = {
+  /** false when its client has left */
+  readonly isOpen: () => boolean;
+  /** it is not judged at once */
+  readonly onWait?: () => void;
+};
+type Waiting = Attempt & { readonly settle: (isTurn: boolean) => void };
+
+export class AuthFailures {
+  readonly #failures = new Map<string, { times: number[]; lockedUntil: number }>();
+  /** attempts that wait for their turn, the newest last; empty: one was just judged */
+  readonly #lines = new Map<string, Waiting[]>();
+  readonly #limit: RateLimit;
+  readonly #clock: Clock;
+  readonly #isHopeless: boolean;
+
+  /** @param isHopeless every secret that a client can show is unguessable */
+  constructor(limit: Partial<RateLimit> = {}, clock: Clock, isHopeless = false) {
+    this.#isHopeless = isHopeless;
+    this.#limit = {
+      maxAttempts: limit.maxAttempts ?? AUTH_FAILURES_MAX,
+      windowMs: limit.windowMs ?? AUTH_WINDOW_MS,
+      lockoutMs: limit.lockoutMs ?? AUTH_LOCKOUT_MS,
+      exemptLoopback: limit.exemptLoopback ?? false,
+    };
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until the account is no longer locked; 0 when it is not. */
+  lockedForMs(account: string): number {
+    const { lockedUntil = 0 } = this.#failures.get(account) ?? {};
+    return Math.max(0, lockedUntil - this.#clock.monotonicMs());
+  }
+
+  /**
+   * Resolves when an attempt may be judged: at once unless the account is locked. False: its client
+   * has left, or too many newer ones wait; it must not be judged.
+   */
+  turn(account: string, attempt: Attempt): Promise<boolean> {
+    const line = this.#lines.get(account);
+    if (this.#isHopeless) return Promise.resolve(true);
+    if (line === undefined) {
+      if (this.lockedForMs(account) > 0) this.#nextTurnOf(account, []);
+      return Promise.resolve(true);
+    }
+    attempt.onWait?.();
+    if (line.length >= AUTH_WAITING_MAX) dropLeft(line);
+    if (line.length >= AUTH_WAITING_MAX) line.shift()?.settle(false);
+    return new Promise((settle) => line.push({ ...attempt, settle }));
+  }
+
+  /** A wrong secret. While the account is locked, its lock begins anew. */
+  count(account: string): void {
+    const { maxAttempts, windowMs, lockoutMs, exemptLoopback } = this.#limit;
+    if (exemptLoopback && isLoopback(account)) return;
+    const now = this.#clock.monotonicMs();
+    const times = (this.#failures.get(account)?.times ?? []).filter(
+      (time) => time > now - windowMs,
+    );
+    times.push(now);
+    const isLocked = times.length >= maxAttempts || this.lockedForMs(account) > 0;
+    this.#failures.delete(account);
+    this.#failures.set(account, {
+      times: isLocked ? [] : times,
+      lockedUntil: isLocked ? now + lockoutMs : 0,
+    });
+    const oldest = this.#failures.keys().next();
+    if (this.#failures.size > AUTH_ACCOUNTS_MAX && !oldest.done) {
+      this.#failures.delete(oldest.value);
+    }
+  }
+
+  #nextTurnOf(account: string, line: Waiting[]): void {
+    this.#lines.set(account, line);
+    this.#clock.after(AUTH_TURN_MS, () => {
+      dropLeft(line);
+      const next = line.pop();
+      if (next === undefined) this.#lines.delete(account);
+      else {
+        this.#nextTurnOf(account, line);
+        next.settle(true);
+      }
+    });
+  }
+}
+
+const dropLeft = (line: Waiting[]): void => {
+  const open = line.filter(({ isOpen, settle }) => {
+    const isHere = isOpen();
+    if (!isHere) settle(false);
+    return isHere;
+  });
+  line.splice(0, line.length, ...open);
+};

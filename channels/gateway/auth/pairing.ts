@@ -1,0 +1,276 @@
+/**
+ * What a client that has shown who it is may do (GW3): its scopes, and whether its device is let
+ * in. Reads the device's row; where that is not enough the device actor is asked, and a person
+ * after it.
+ *
+ * Invariants: nobody gets a scope that was not granted to the device; at most STRANGERS_MAX
+ * strangers wait for a person, and they keep nobody out who needs none; a token is told once, to
+ * the device that it was made for.
+ */
+import {
+  type DeviceAsk,
+  type DeviceAsked,
+  type DeviceFace,
+  type DeviceGrant,
+  type DeviceRow,
+  deviceAddress,
+  DEVICES_INDEX,
+  DEVICES_MAX,
+  type PairingReason,
+  STRANGERS_MAX,
+  STRANGERS_PER_IP_MAX,
+} from '../../../protocols/device.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { type ConnectErrorCode, SCOPES, type Scope } from '../../../protocols/gateway/index.ts';
+import { plainName } from '../../../protocols/plain-text.ts';
+import type { Principal } from '../../../runtime/index.ts';
+import type { GatewayAuth } from './access.ts';
+import type { Asker, Shown } from './credentials.ts';
+import { hashOfToken, newDeviceToken } from './device-tokens.ts';
+import type { Door } from '../tenant/tenant.ts';
+import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import { networkOf } from './client-address.ts';
+import { holds } from './scopes.ts';
+
+export type Admitted = {
+  readonly ok: true;
+  /** none for a node */
+  readonly scopes: readonly Scope[];
+  /** made now */
+  readonly deviceToken?: string;
+  /** of the token that the device has */
+  readonly tokenHash?: string;
+};
+export type Kept = {
+  readonly ok: false;
+  readonly code: ConnectErrorCode;
+  readonly message: string;
+  readonly details?: object;
+};
+
+/** The gateway itself, when it speaks for a client that it has just let in. */
+const GATEWAY: Principal = { sub: 'gateway', roles: ['operator'] };
+
+type Client = Omit<Asker, 'rowIn'> & {
+  readonly shown: Shown;
+  /** of its device, in the tenant of the door */
+  readonly row: DeviceRow | undefined;
+};
+
+/** @throws TroupeError when the device actor can not be asked or refuses */
+export const admit = async (
+  door: Door,
+  auth: GatewayAuth,
+  client: Client,
+): Promise<Admitted | Kept> => {
+  const { params, role, remote, shown } = client;
+  if (params.device === undefined) {
+    const { deviceIdentity = 'optional' } = auth;
+    const mustProve =
+      role === 'node' ||
+      deviceIdentity === 'always' ||
+      (deviceIdentity === 'remote' && !remote.isLocal);
+    if (!mustProve) return { ok: true, scopes: asked(params.scopes, SCOPES) };
+    const who = role === 'node' ? 'a node' : 'gateway.auth.deviceIdentity: who connects from here';
+    const message = `device identity required: ${who} must sign with the key of its device`;
+    return { ok: false, code: 'DEVICE_IDENTITY_REQUIRED', message };
+  }
+  // Somebody vouches for the person each time; a paired device would outlive that.
+  const isVouched = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
+  if (role === 'operator' && isVouched) return { ok: true, scopes: asked(params.scopes, SCOPES) };
+  return device(door, auth, client, params.device);
+};
+
+/**
+ * This machine and the right secret say yes by themselves, unless `gateway.auth.allowLocal` is off.
+ */
+export const needsNobody = (
+  { allowLocal = true }: GatewayAuth,
+  { isLocal }: Pick<Asker['remote'], 'isLocal'>,
+  { method }: Pick<Shown, 'method'>,
+): boolean => allowLocal && isLocal && method !== 'device-token';
+
+/** What was asked for and exists; everything there is when nothing was asked for. */
+const asked = (scopes: readonly string[] | undefined, all: readonly Scope[]): readonly Scope[] =>
+  scopes === undefined || scopes.length === 0
+    ? all
+    : SCOPES.filter((scope) => scopes.includes(scope));
+
+const device = async (
+  door: Door,
+  auth: GatewayAuth,
+  client: Client,
+  { id, publicKey }: { readonly id: string; readonly publicKey: string },
+): Promise<Admitted | Kept> => {
+  const { params, role, row, shown, remote } = client;
+  const grant = row?.roles[role];
+  const wanted = role === 'node' ? [] : asked(params.scopes, grant ? known(grant.scopes) : SCOPES);
+  if (grant && covers(grant.scopes, wanted) && isSameMachine(row.face, faceOf(client))) {
+    const token = shown.method === 'device-token' ? grant.tokenScopes : undefined;
+    if (token === undefined || covers(token, wanted)) {
+      return withToken(door, id, role, grant, wanted, shown);
+    }
+    if (!params.scopes?.length) return withToken(door, id, role, grant, known(token), shown);
+    const message = 'the token of this device may not do all that was asked for: ask for less';
+    return { ok: false, code: 'AUTH_SCOPE_MISMATCH', message };
+  }
+  const isApproved = needsNobody(auth, remote, shown);
+  if (row === undefined) {
+    const full = await fullness(door, !isApproved, faceOf(client).ip);
+    if (full !== undefined) {
+      const message = `pairing required, but ${full}`;
+      return { ok: false, code: 'PAIRING_REQUIRED', message, details: { reason: 'not-paired' } };
+    }
+  }
+  const answer = await ask<DeviceAsked>(door, id, {
+    type: 'device.ask',
+    publicKey: publicKey.replace(/=+$/, ''),
+    role,
+    scopes: [...wanted],
+    face: faceOf(client),
+    ...(isApproved ? { approved: true } : {}),
+  });
+  if (answer.state === 'pending') return pending(client, id, wanted, answer);
+  const now = door.system.index.get<DeviceRow>(DEVICES_INDEX, door.tenant, id)?.roles[role];
+  return withToken(door, id, role, now, wanted, shown);
+};
+
+const known = (scopes: readonly string[]): readonly Scope[] =>
+  SCOPES.filter((scope) => scopes.includes(scope));
+
+const covers = (granted: readonly string[], wanted: readonly Scope[]): boolean =>
+  wanted.every((scope) => holds(known(granted), scope));
+
+/** A person has seen what kind of machine it is. */
+const isSameMachine = (seen: DeviceFace, said: DeviceFace): boolean =>
+  (['platform', 'deviceFamily'] as const).every(
+    (field) =>
+      seen[field] === undefined || said[field] === undefined || seen[field] === said[field],
+  );
+
+/** A device that has no token for its role gets one, if the actor takes it. */
+const withToken = async (
+  door: Door,
+  id: string,
+  role: Client['role'],
+  grant: DeviceGrant | undefined,
+  scopes: readonly Scope[],
+  shown: Shown,
+): Promise<Admitted> => {
+  const has = grant?.tokenHash;
+  if (has !== undefined || shown.method === 'device-token') {
+    return { ok: true, scopes, ...(has === undefined ? {} : { tokenHash: has }) };
+  }
+  const deviceToken = newDeviceToken();
+  const tokenHash = hashOfToken(deviceToken);
+  const { taken } = await ask<{ taken: boolean }>(door, id, {
+    type: 'device.token',
+    role,
+    hash: tokenHash,
+  });
+  return taken ? { ok: true, scopes, deviceToken, tokenHash } : { ok: true, scopes };
+};
+
+const REASONS: Readonly<Record<PairingReason, readonly [message: string, hint: string]>> = {
+  'not-paired': ['device is not approved yet', 'Approve this device'],
+  'role-upgrade': [
+    'device is asking for a higher role than currently approved',
+    'Review the requested role upgrade, then approve it',
+  ],
+  'scope-upgrade': [
+    'device is asking for more scopes than currently approved',
+    'Review the requested scopes, then approve them',
+  ],
+  'metadata-upgrade': [
+    'device identity changed and must be re-approved',
+    'Review the refreshed device details, then approve them',
+  ],
+};
+
+/** Words and details as clients know them. */
+const pending = (
+  { role, row }: Client,
+  deviceId: string,
+  requestedScopes: readonly Scope[],
+  { requestId, reason }: Extract<DeviceAsked, { state: 'pending' }>,
+): Kept => {
+  const [what, hint] = REASONS[reason];
+  return {
+    ok: false,
+    code: 'PAIRING_REQUIRED',
+    message: `pairing required: ${what} (requestId: ${requestId})`,
+    details: {
+      reason,
+      requestId,
+      remediationHint: `${hint}: troupe devices approve ${requestId}`,
+      recommendedNextStep: 'wait_then_retry',
+      deviceId,
+      requestedRole: role,
+      requestedScopes,
+      approvedRoles: Object.keys(row?.roles ?? {}),
+      approvedScopes: row?.roles[role]?.scopes ?? [],
+    },
+  };
+};
+
+/** Why there is no room for one more: in all, and for a stranger who waits, from that address. */
+const fullness = async (
+  { system, tenant, clock }: Door,
+  isStranger: boolean,
+  ip: string | undefined,
+): Promise<string | undefined> => {
+  const now = clock.wallMs();
+  const network = networkOf(ip ?? '');
+  let [all, waiting, ofAddress] = [0, 0, 0];
+  await system.index.scan<DeviceRow, 'roles' | 'requests' | 'face'>(
+    DEVICES_INDEX,
+    tenant,
+    { fields: ['roles', 'requests', 'face'] },
+    ({ roles, requests, face }) => {
+      all++;
+      if (Object.keys(roles).length > 0 || !requests.some(({ expiresAt }) => expiresAt > now))
+        return;
+      waiting++;
+      if (networkOf(face.ip ?? '') === network) ofAddress++;
+    },
+  );
+  if (all >= DEVICES_MAX) return 'there are too many devices: remove some, see troupe devices';
+  if (!isStranger) return undefined;
+  return waiting >= STRANGERS_MAX || ofAddress >= STRANGERS_PER_IP_MAX
+    ? 'too many devices wait for a person already: answer them, see troupe devices'
+    : undefined;
+};
+
+/** What the client says of itself, fit to be shown and cut to what a row holds. */
+const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
+  const said: [keyof DeviceFace, string | undefined, number][] = [
+    ['name', client.displayName, 120],
+    ['clientId', client.id, 64],
+    ['clientMode', client.mode, 32],
+    ['version', client.version, 64],
+    ['platform', client.platform, 64],
+    ['deviceFamily', client.deviceFamily, 64],
+    ['modelIdentifier', client.modelIdentifier, 64],
+    ['ip', remote.isLocal ? undefined : remote.address, 64],
+  ];
+  const face: { -readonly [K in keyof DeviceFace]: DeviceFace[K] } = {};
+  for (const [key, value, most] of said) {
+    const text = value === undefined ? '' : plainName(value, most);
+    if (text) face[key] = text;
+  }
+  return face;
+};
+
+const ask = async <Result>(
+  { system, tenant }: Door,
+  id: string,
+  message: DeviceAsk | { type: 'device.token'; role: Client['role']; hash: string },
+): Promise<Result> => {
+  const options = { principal: GATEWAY, timeoutMs: ACCEPT_TIMEOUT_MS };
+  const answer = await system.ask(deviceAddress(tenant, id), message, options);
+  if (answer.kind === 'answered') return answer.result as Result;
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  throw new TroupeError('UNAVAILABLE', 'the record of this device does not answer: try again', {
+    retryAfterMs: 1_000,
+  });
+};

@@ -1,0 +1,163 @@
+/** Rows of devices in the shapes that clients of the protocol read (ND1, GW3). Pure. */
+import type {
+  DeviceChanged,
+  DeviceRow,
+  NodeState,
+  PairingRequest,
+} from '../../../protocols/device.ts';
+import type {
+  NodeEntry,
+  NodePairPaired,
+  NodePairPending,
+} from '../../../protocols/gateway/index.ts';
+import type { Peers } from '../tenant/peers.ts';
+
+/** Commands that run programs: who lets them in must be an admin. */
+const RUNS_PROGRAMS = /^system\.(run|execApprovals\.)/;
+
+/** Scopes that a person needs to approve what the node offers. */
+export const scopesToApprove = ({ surface }: NodeState) =>
+  surface.commands.some(({ name }) => RUNS_PROGRAMS.test(name))
+    ? (['operator.pairing', 'operator.admin'] as const)
+    : (['operator.pairing'] as const);
+
+/** A device that is let in as a node, or was seen as one. */
+export const isNode = ({ roles, node }: DeviceRow): boolean =>
+  roles.node !== undefined || node !== undefined;
+
+/**
+ * Who is connected to a gateway that died without a word is not connected, whatever the row says.
+ */
+export const nodeEntry = (row: DeviceRow, peers: Pick<Peers, 'isAlive'>): NodeEntry => {
+  const { node, roles } = row;
+  const link = node?.link && peers.isAlive(node.link.gateway) ? node.link : undefined;
+  const approvedAtMs = node?.approvedAt ?? roles.node?.approvedAt;
+  const since = link?.since;
+  return {
+    ...faceOfRow(row),
+    caps: node?.approvedAt === undefined ? [] : [...node.surface.caps],
+    commands: node ? [...node.approved] : [],
+    ...permissionsOf(node),
+    ...schemasOf(node),
+    sessionHost: false,
+    nodePluginTools: [],
+    ...(node?.surface.pathEnv === undefined ? {} : { pathEnv: node.surface.pathEnv }),
+    ...approvalOf(node),
+    ...(since === undefined ? {} : { connectedAtMs: since, lastConnectedAtMs: since }),
+    ...(node ? { lastSeenAtMs: node.lastSeenAt, lastSeenReason: 'connect' } : {}),
+    ...(approvedAtMs === undefined ? {} : { approvedAtMs }),
+    paired: roles.node !== undefined,
+    connected: link !== undefined,
+  };
+};
+
+const approvalOf = (node: NodeState | undefined) => {
+  if (node?.request !== undefined) {
+    return {
+      approvalState: 'pending-approval' as const,
+      pendingRequestId: node.request.requestId,
+      pendingDeclaredCaps: [...node.surface.caps],
+      pendingDeclaredCommands: node.surface.commands.map(({ name }) => name),
+    };
+  }
+  return {
+    approvalState: node?.approvedAt === undefined ? ('unapproved' as const) : ('approved' as const),
+  };
+};
+
+const permissionsOf = (node: NodeState | undefined) => {
+  const words = node?.surface.permissions ?? {};
+  if (Object.keys(words).length === 0) return {};
+  const decided = Object.entries(words).filter(([, word]) => word !== 'undetermined');
+  return {
+    permissions: Object.fromEntries(decided.map(([name, word]) => [name, word === 'granted'])),
+    permissionStates: { ...words },
+  };
+};
+
+const schemasOf = (node: NodeState | undefined) => {
+  const told = (node?.surface.commands ?? []).filter(({ params }) => params !== undefined);
+  if (told.length === 0) return {};
+  return { commandSchemas: Object.fromEntries(told.map(({ name, params }) => [name, params!])) };
+};
+
+/** The question about its commands. `row.node.request` is there. */
+export const pendingNode = (row: DeviceRow): NodePairPending => {
+  const node = row.node!;
+  return {
+    requestId: node.request!.requestId,
+    ...faceOfRow(row),
+    caps: [...node.surface.caps],
+    commands: node.surface.commands.map(({ name }) => name),
+    requiredApproveScopes: [...scopesToApprove(node)],
+    ts: node.request!.at,
+  };
+};
+
+/** Its approved commands. `row.node` is there. */
+export const pairedNode = (row: DeviceRow): NodePairPaired => {
+  const node = row.node!;
+  return {
+    ...faceOfRow(row),
+    caps: [...node.surface.caps],
+    commands: [...node.approved],
+    createdAtMs: row.createdAt,
+    approvedAtMs: node.approvedAt ?? row.createdAt,
+    lastSeenAtMs: node.lastSeenAt,
+    lastSeenReason: 'connect',
+  };
+};
+
+const faceOfRow = ({ deviceId, face, name }: DeviceRow) => {
+  const { clientId, clientMode, version, platform, deviceFamily, modelIdentifier } = face;
+  const shown = name ?? face.name;
+  return {
+    nodeId: deviceId,
+    ...(shown === undefined ? {} : { displayName: shown }),
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(clientMode === undefined ? {} : { clientMode }),
+    ...(version === undefined ? {} : { version }),
+    ...(platform === undefined ? {} : { platform }),
+    ...(deviceFamily === undefined ? {} : { deviceFamily }),
+    ...(modelIdentifier === undefined ? {} : { modelIdentifier }),
+    ...(face.ip === undefined ? {} : { remoteIp: face.ip }),
+  };
+};
+
+/** Payload of `device.pair.requested`. */
+export const pairRequested = ({ deviceId, publicKey }: DeviceRow, request: PairingRequest) => {
+  const { requestId, role, scopes, reason, at, face } = request;
+  const { name, platform, deviceFamily, clientId, clientMode, ip } = face;
+  return {
+    requestId,
+    deviceId,
+    publicKey,
+    ...(name === undefined ? {} : { displayName: name }),
+    ...(platform === undefined ? {} : { platform }),
+    ...(deviceFamily === undefined ? {} : { deviceFamily }),
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(clientMode === undefined ? {} : { clientMode }),
+    role,
+    roles: [role],
+    scopes: [...scopes],
+    ...(ip === undefined ? {} : { remoteIp: ip }),
+    silent: false,
+    isRepair: reason !== 'not-paired',
+    ts: at,
+  };
+};
+
+/** Payload of `device.pair.resolved`. */
+export const pairResolved = (
+  requestId: string,
+  deviceId: string,
+  decision: 'approved' | 'rejected' | 'expired',
+  ts: number,
+) => ({ requestId, deviceId, decision, ts });
+
+/** Payload of `device.pair.changed`: look again. */
+export const pairChange = (deviceId: string, what: DeviceChanged['what'], ts: number) => ({
+  deviceId,
+  reason: what,
+  ts,
+});

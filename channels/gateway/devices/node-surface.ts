@@ -1,0 +1,97 @@
+/** What a node says of itself at its hello, as its device keeps it (ND1). Pure. */
+import {
+  type DeviceFace,
+  type NodeCommand,
+  NodeCommandSchema,
+  type NodeSurface,
+  type Permission,
+  SURFACE_CHARACTERS_MAX,
+} from '../../../protocols/device.ts';
+import {
+  checkNodeClaims,
+  type ConnectParams,
+  type NodeClaims,
+} from '../../../protocols/gateway/index.ts';
+import { plainName } from '../../../protocols/plain-text.ts';
+
+const COMMAND = new RegExp(NodeCommandSchema.properties.name.pattern!);
+const COMMANDS_MAX = 200;
+const CAPS_MAX = 64;
+const WORD_CHARACTERS_MAX = 200;
+/** Of all commands with their schemas; the rest of a surface is far below what is left for it. */
+const COMMANDS_CHARACTERS_MAX = SURFACE_CHARACTERS_MAX - 32_768;
+
+/**
+ * Caps, commands and permissions of `connect`. What is no name, or too much, is left out: such a
+ * command of a foreign client is one that nobody can invoke.
+ */
+export const surfaceOf = (params: ConnectParams): NodeSurface => {
+  const claims = claimsOf(params);
+  const names = [...new Set(params.commands)].filter((name) => COMMAND.test(name));
+  return {
+    caps: [...new Set(params.caps)]
+      .filter(({ length }) => length <= WORD_CHARACTERS_MAX)
+      .slice(0, CAPS_MAX),
+    commands: fitting(names.slice(0, COMMANDS_MAX).map((name) => commandOf(name, claims))),
+    permissions: permissionsOf(params, claims),
+    ...(params.pathEnv === undefined ? {} : { pathEnv: params.pathEnv.slice(0, 4_096) }),
+  };
+};
+
+export const replaysOf = (params: ConnectParams): boolean => claimsOf(params).replays === true;
+
+/** What people are shown of it: texts are made fit for that, and cut to their bounds. */
+export const faceOf = ({ client }: ConnectParams, ip: string): DeviceFace => {
+  const short = (text: string | undefined, most: number) =>
+    text === undefined ? undefined : plainName(text, most) || undefined;
+  const face = {
+    name: short(client.displayName, 120),
+    clientId: short(client.id, 64),
+    clientMode: short(client.mode, 32),
+    version: short(client.version, 64),
+    platform: short(client.platform, 64),
+    deviceFamily: short(client.deviceFamily, 64),
+    modelIdentifier: short(client.modelIdentifier, 64),
+    ip: short(ip, 64),
+  };
+  return Object.fromEntries(Object.entries(face).filter(([, value]) => value !== undefined));
+};
+
+const commandOf = (name: string, { commands }: NodeClaims): NodeCommand => {
+  const claim = commands?.[name];
+  return {
+    name,
+    ...(claim?.params === undefined ? {} : { params: claim.params }),
+    ...(claim?.description === undefined ? {} : { description: claim.description }),
+  };
+};
+
+/** The first that fit; never one without the schema that it came with. */
+const fitting = (commands: readonly NodeCommand[]): NodeCommand[] => {
+  let left = COMMANDS_CHARACTERS_MAX;
+  return commands.filter((command) => {
+    const { length } = JSON.stringify(command);
+    if (length > left) return false;
+    left -= length + 1;
+    return true;
+  });
+};
+
+const permissionsOf = (
+  { permissions = {} }: ConnectParams,
+  claims: NodeClaims,
+): Record<string, Permission> => {
+  const said = Object.entries(permissions).map(([name, granted]): [string, Permission] => [
+    name,
+    granted ? 'granted' : 'denied',
+  ]);
+  const all = [...said, ...Object.entries(claims.permissions ?? {})];
+  return Object.fromEntries(all.filter(([name]) => name !== '' && name.length <= 64).slice(0, 100));
+};
+
+/** Ours stands in `troupe`; what does not fit counts as not said. */
+const claimsOf = (params: ConnectParams): NodeClaims => {
+  const { troupe } = params as { readonly troupe?: unknown };
+  const checked = troupe === undefined ? undefined : checkNodeClaims(troupe);
+  return checked?.ok ? checked.value : {};
+};

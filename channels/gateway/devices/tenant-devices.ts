@@ -1,0 +1,333 @@
+/**
+ * DeviceBook: the devices of one tenant as this gateway knows them: which of its connections are
+ * nodes, what they are told, and what people who watch are told of all devices (GW3, ND1).
+ *
+ * Boundary: what must last is the device actor's; this is lost with the gateway and begins again
+ * when its nodes come back. Ending the connections of who lost a right is the guard's
+ * (device-guard.ts).
+ *
+ * Invariants:
+ *  1. A command is written to one connection once, however often it is told.
+ *  2. It is written only after the actor has it that this connection takes it: so who was told that
+ *     the node never had it was told the truth, however this gateway dies.
+ */
+import {
+  type DeviceCancel,
+  type DeviceChanged,
+  type DeviceDeliver,
+  deviceAddress,
+  type DeviceNotice,
+  type DeviceRow,
+  DEVICES_INDEX,
+  devicesTopic,
+  type Payload,
+} from '../../../protocols/device.ts';
+import { errorData } from '../../../protocols/errors.ts';
+import type { Scope } from '../../../protocols/gateway/index.ts';
+import type { Message } from '../../../protocols/statechart.ts';
+import type { Clock, System } from '../../../runtime/index.ts';
+import { type Client, type Connection, eventHead } from '../transport/connection.ts';
+import {
+  DEVICE_LOOKS_MAX,
+  DEVICE_LOOK_MS,
+  DEVICE_TELL_AGAIN_MS,
+  DEVICE_TELL_MS,
+  NODE_DELIVERED_MAX,
+} from '../limits.ts';
+import type { Logger } from '../log.ts';
+import { faceOf, replaysOf, surfaceOf } from './node-surface.ts';
+import { pairChange, pairRequested, pairResolved, pendingNode } from './node-rows.ts';
+
+/** Files for answers that are too long for an actor. */
+export type Payloads = {
+  /** @returns the SHA-256 by which `get` finds it */
+  put(tenant: string, text: string): Promise<string>;
+  get(tenant: string, hash: string): Promise<string>;
+};
+
+type Parts = {
+  readonly system: Pick<System, 'index' | 'bus' | 'tell' | 'ask'>;
+  readonly tenant: string;
+  /** name of this run of the gateway */
+  readonly gateway: string;
+  /** who may be told: open connections, and those whose clients may come back */
+  readonly connections: Iterable<Connection>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly payloads?: Payloads | undefined;
+};
+
+type Node = {
+  readonly connection: Connection;
+  readonly client: Client;
+  readonly deviceId: string;
+  /** commands that were written to it and not answered, oldest first */
+  readonly delivered: Set<string>;
+};
+
+export class DeviceBook {
+  readonly #parts: Parts;
+  /** nodes of this gateway, by connection */
+  readonly #nodes = new Map<string, Node>();
+  readonly #unsubscribe: () => void;
+  /** ends each look for a row that has not come yet */
+  readonly #looks = new Set<() => void>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    // The type of what travels on this topic is a contract of protocols/device.ts.
+    this.#unsubscribe = parts.system.bus.subscribe(devicesTopic(parts.tenant), ({ payload }) =>
+      this.#hear(payload as DeviceNotice),
+    );
+  }
+
+  /**
+   * A node has said hello. Its device is told what it can do, until it has answered or the node has
+   * left: else a node that came while its shard moved would be there and never be invoked. Never
+   * rejects.
+   */
+  async joined(connection: Connection): Promise<void> {
+    const { client } = connection;
+    if (client?.role !== 'node' || client.deviceId === undefined) return;
+    const { deviceId } = client;
+    const node = { connection, client, deviceId, delivered: new Set<string>() };
+    this.#nodes.set(connection.id, node);
+    while (this.#nodes.get(connection.id) === node) {
+      if ((await this.#tellOnline(node)) !== NO_ANSWER) return;
+      await this.#pause(connection);
+    }
+  }
+
+  #tellOnline({ connection, client, deviceId }: Node): Promise<unknown> {
+    return this.#told(deviceId, client, {
+      type: 'device.online',
+      gateway: this.#parts.gateway,
+      connId: connection.id,
+      surface: surfaceOf(client.params),
+      face: faceOf(client.params, connection.remoteAddress),
+      ...(client.needsNobody ? { approved: true } : {}),
+      ...(replaysOf(client.params) ? { replays: true } : {}),
+    });
+  }
+
+  /** Ends with the connection. */
+  #pause(connection: Connection): Promise<void> {
+    return new Promise((resolve) => {
+      let release = () => {};
+      const end = () => {
+        cancel();
+        release();
+        resolve();
+      };
+      const cancel = this.#parts.clock.after(DEVICE_TELL_AGAIN_MS, end);
+      release = connection.lease(end);
+    });
+  }
+
+  /** A connection has ended. */
+  left({ id }: Connection): void {
+    const node = this.#nodes.get(id);
+    if (node === undefined) return;
+    this.#nodes.delete(id);
+    void this.#told(node.deviceId, node.client, { type: 'device.offline', connId: id });
+  }
+
+  row(deviceId: string): DeviceRow | undefined {
+    return this.#parts.system.index.get<DeviceRow>(DEVICES_INDEX, this.#parts.tenant, deviceId);
+  }
+
+  /** Of every device of the tenant, in the order of their ids. */
+  *rows(): Generator<DeviceRow> {
+    const { system, tenant } = this.#parts;
+    let after: string | undefined;
+    for (;;) {
+      const page = system.index.list<DeviceRow>(DEVICES_INDEX, tenant, {
+        limit: PAGE_ROWS,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const { value } of page) yield value;
+      if (page.length < PAGE_ROWS) return;
+      after = page.at(-1)!.key;
+    }
+  }
+
+  /**
+   * The answer as an actor takes it: a long one is a file. @throws PAYLOAD_TOO_LARGE, UNAVAILABLE
+   */
+  async keep(text: string): Promise<Payload> {
+    const { tenant, payloads } = this.#parts;
+    const { keepPayload } = await import('./node-payloads.ts');
+    return keepPayload(payloads, tenant, text);
+  }
+
+  /** The text of an answer. @throws TroupeError UNAVAILABLE when its file can not be read */
+  async text(payload: Payload): Promise<string> {
+    const { tenant, payloads } = this.#parts;
+    const { readPayload } = await import('./node-payloads.ts');
+    return readPayload(payloads, tenant, payload);
+  }
+
+  /** The node has answered: the command may be written to it again. */
+  answered(connection: Connection, id: string): void {
+    this.#nodes.get(connection.id)?.delivered.delete(id);
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    for (const cancel of this.#looks) cancel();
+    for (const { connection } of this.#nodes.values()) this.left(connection);
+  }
+
+  #hear(notice: DeviceNotice): void {
+    if (notice.type === 'device.changed') return this.#changed(notice);
+    const node = this.#nodes.get(notice.connId);
+    if (node === undefined) return;
+    const { deviceId } = node;
+    if (notice.type === 'device.deliver') void this.#deliver(node, notice);
+    else if (notice.type === 'device.cancel') this.#cancel(node, notice);
+    else node.connection.event(eventHead('node.pending.available', { nodeId: deviceId }));
+  }
+
+  /** Written only when the actor has it that this connection takes it. Never rejects. */
+  async #deliver(node: Node, notice: DeviceDeliver): Promise<void> {
+    const { connection, deviceId, delivered } = node;
+    const { id, command, paramsJson, timeoutMs } = notice;
+    if (delivered.has(id)) return;
+    delivered.add(id);
+    if (delivered.size > NODE_DELIVERED_MAX) delivered.delete(delivered.values().next().value!);
+    if (!(await this.#takes(node, id))) {
+      delivered.delete(id);
+      return;
+    }
+    connection.event(
+      eventHead('node.invoke.request', {
+        id,
+        nodeId: deviceId,
+        command,
+        paramsJSON: paramsJson,
+        timeoutMs,
+        idempotencyKey: id,
+      }),
+    );
+  }
+
+  async #takes({ connection, client, deviceId }: Node, id: string): Promise<boolean> {
+    const event = { type: 'device.taken', id, connId: connection.id };
+    const answer = await this.#told(deviceId, client, event);
+    return answer !== NO_ANSWER && ((answer as { taken?: boolean } | undefined)?.taken ?? false);
+  }
+
+  #cancel({ connection, deviceId, delivered }: Node, { id }: DeviceCancel): void {
+    if (!delivered.delete(id)) return;
+    connection.event(eventHead('node.invoke.cancel', { invokeId: id, nodeId: deviceId }));
+  }
+
+  /** In a cluster the word of a question may come before the row that has it. */
+  #changed(notice: DeviceChanged, looks = 0): void {
+    const row = this.row(notice.deviceId);
+    if (!hasQuestion(row, notice) && looks < DEVICE_LOOKS_MAX) {
+      const cancel = this.#parts.clock.after(DEVICE_LOOK_MS, () => {
+        this.#looks.delete(cancel);
+        this.#changed(notice, looks + 1);
+      });
+      this.#looks.add(cancel);
+      return;
+    }
+    const ts = this.#parts.clock.wallMs();
+    const { deviceId, what, requestId } = notice;
+    switch (what) {
+      case 'requested':
+        for (const request of row?.requests ?? []) {
+          if (request.requestId === requestId)
+            this.#tell('device.pair.requested', pairRequested(row!, request), PAIRING);
+        }
+        break;
+      case 'approved':
+      case 'rejected':
+      case 'expired':
+        if (requestId !== undefined)
+          this.#tell('device.pair.resolved', pairResolved(requestId, deviceId, what, ts), PAIRING);
+        break;
+      case 'surface-requested':
+        if (row?.node?.request) this.#tell('node.pair.requested', pendingNode(row), PAIRING);
+        break;
+      case 'surface-approved':
+      case 'surface-rejected':
+        this.#surfaceResolved(notice, ts);
+        break;
+      case 'online':
+      case 'offline':
+        if (what === 'offline') this.#rejoin(notice);
+        this.#tell(
+          'node.presence',
+          { nodeId: deviceId, connected: what === 'online', ts },
+          READING,
+        );
+        break;
+      default:
+    }
+    this.#tell('device.pair.changed', pairChange(deviceId, what, ts), PAIRING);
+  }
+
+  /** It was too slow to take a command, and the actor counts it as gone: it is there. */
+  #rejoin({ connId }: DeviceChanged): void {
+    const node = connId === undefined ? undefined : this.#nodes.get(connId);
+    if (node !== undefined) void this.joined(node.connection);
+  }
+
+  #surfaceResolved({ deviceId, what, requestId }: DeviceChanged, ts: number): void {
+    const decision = what === 'surface-approved' ? 'approved' : 'rejected';
+    this.#tell('node.runnerInventory.changed', { nodeId: deviceId }, READING);
+    if (requestId === undefined) return;
+    const payload = { requestId, nodeId: deviceId, decision, ts };
+    this.#tell('node.pair.resolved', payload, PAIRING);
+    // The node tries again what it was refused while it waited.
+    for (const { connection, deviceId: own } of this.#nodes.values())
+      if (own === deviceId) connection.event(eventHead('node.pair.resolved', payload));
+  }
+
+  #tell(event: string, payload: object, scopes: readonly Scope[]): void {
+    const head = eventHead(event, payload);
+    for (const connection of this.#parts.connections) {
+      const { client } = connection;
+      if (client?.role === 'operator' && client.scopes.some((scope) => scopes.includes(scope)))
+        connection.event(head);
+    }
+  }
+
+  /**
+   * Says it to the actor; a word that does not arrive is logged, and NO_ANSWER. Never rejects;
+   * undefined: it is refused.
+   */
+  async #told(deviceId: string, { principal }: Client, event: Message): Promise<unknown> {
+    const { system, tenant, log } = this.#parts;
+    const to = deviceAddress(tenant, deviceId);
+    try {
+      const answer =
+        event.type === 'device.offline'
+          ? await system.tell(to, event, { principal, repeatable: true })
+          : await system.ask(to, event, { principal, repeatable: true, timeoutMs: DEVICE_TELL_MS });
+      if (answer.kind === 'answered') return answer.result;
+      if (answer.kind !== 'refused') return NO_ANSWER;
+      log.warn({ deviceId, event: event.type, error: answer.error }, 'gateway: a device refuses');
+      return undefined;
+    } catch (error) {
+      const shown = errorData(error);
+      log.warn({ deviceId, event: event.type, error: shown }, 'gateway: no device was told');
+      return NO_ANSWER;
+    }
+  }
+}
+
+const NO_ANSWER = Symbol('no answer');
+
+/** Whether the row has the question that the notice speaks of; true where it speaks of none. */
+const hasQuestion = (row: DeviceRow | undefined, { what, requestId }: DeviceChanged): boolean => {
+  if (what === 'requested')
+    return row?.requests.some((request) => request.requestId === requestId) ?? false;
+  return what !== 'surface-requested' || row?.node?.request?.requestId === requestId;
+};
+
+const PAGE_ROWS = 500;
+const PAIRING: readonly Scope[] = ['operator.pairing', 'operator.admin'];
+const READING: readonly Scope[] = ['operator.read', 'operator.write', 'operator.admin'];

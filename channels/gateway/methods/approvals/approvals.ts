@@ -1,0 +1,127 @@
+/** `exec.approval.*`: commands that wait for a person's word (SX3). The first answer counts. */
+import { randomUUID } from 'node:crypto';
+import {
+  APPROVAL_MS_DEFAULT,
+  APPROVAL_MS_MAX,
+  type ApprovalRow,
+  approvalAddress,
+} from '../../../../protocols/approval.ts';
+import { errorData, TroupeError } from '../../../../protocols/errors.ts';
+import {
+  EXEC_DECISIONS,
+  type ExecApproval,
+  type ExecApprovalGetParams,
+  type ExecApprovalGetResult,
+  type ExecApprovalRequestParams,
+  type ExecApprovalResolveParams,
+} from '../../../../protocols/gateway/index.ts';
+import { approvalOf, decisionOf, nodeOf } from '../../tenant/pending-approvals.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
+import { askPeople, wordOf } from './asking-people.ts';
+import { type MethodTable, published } from '../method.ts';
+import { principalOf, type Request, respond } from '../request.ts';
+
+const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
+
+const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecApprovalGetResult => {
+  const row = rowOf(door, id);
+  const { request, expiresAtMs } = approvalOf(row);
+  return {
+    id,
+    commandText: request.command,
+    commandPreview: request.detail === '' ? null : request.detail,
+    allowedDecisions: request.allowedDecisions,
+    host: request.host,
+    nodeId: nodeOf(row) ?? null,
+    agentId: request.agentId,
+    expiresAtMs,
+  };
+};
+
+/** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
+export const approvalResolve = async (
+  request: Request,
+  { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
+): Promise<{ ok: true }> => {
+  const { door, connection } = request;
+  if (grantExpiresInDays !== undefined) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      '/grantExpiresInDays is not supported: what is allowed always stays until it is taken back',
+    );
+  }
+  if (decisionOf(decision) === null) {
+    throw new TroupeError('INVALID_ARGUMENT', `/decision is one of ${EXEC_DECISIONS.join(', ')}`);
+  }
+  rowOf(door, id);
+  const by = reviewer === undefined ? connection.client?.params.client : undefined;
+  const who = reviewer
+    ? `${reviewer.channel}:${reviewer.senderId}`
+    : (by?.displayName ?? by?.id ?? 'a client');
+  const answer = await door.system.ask(
+    approvalAddress(door.tenant, id),
+    { type: 'approval.answer', decision, why: `answered by ${who}` },
+    { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
+  );
+  door.approvals.lookAgain();
+  if (answer.kind === 'refused') throw decided(door, id, TroupeError.from(answer.error));
+  if (answer.kind === 'timeout') {
+    throw new TroupeError('DEADLINE_EXCEEDED', `approval ${id} has not answered: look at the list`);
+  }
+  return { ok: true };
+};
+
+/** @throws TroupeError NOT_FOUND */
+export const rowOf = ({ approvals }: Door, id: string): ApprovalRow => {
+  const row = approvals.row(id);
+  if (row !== undefined) return row;
+  throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {
+    details: { code: 'APPROVAL_NOT_FOUND' },
+  });
+};
+
+/** Who comes late is told who was first. */
+const decided = ({ approvals }: Door, id: string, refusal: TroupeError): TroupeError => {
+  const row = approvals.row(id);
+  if (refusal.code !== 'CONFLICT' || row === undefined || row.state === 'asked') return refusal;
+  const { decision = null, decided_by: decidedBy = null, state } = row;
+  return new TroupeError('CONFLICT', errorData(refusal).message, {
+    details: { ...refusal.details, decision, decidedBy, state },
+  });
+};
+
+/** @throws TroupeError INVALID_ARGUMENT when it does not say what is to be run */
+const approvalRequest = async (request: Request, params: ExecApprovalRequestParams) => {
+  const { id = randomUUID(), cwd, warningText, timeoutMs, twoPhase = false } = params;
+  const command =
+    params.command ?? params.systemRunPlan?.commandText ?? params.commandArgv?.join(' ') ?? '';
+  if (command === '')
+    throw new TroupeError('INVALID_ARGUMENT', '/command is missing: say what is to be run');
+  const forMs = Math.min(timeoutMs ?? APPROVAL_MS_DEFAULT, APPROVAL_MS_MAX);
+  const detail = [warningText, cwd && `In ${cwd}: ${command}`].filter(Boolean).join('\n');
+  const by = principalOf(request);
+  await askPeople(request, { id, command, detail, forMs, always: false, by });
+  const createdAtMs = request.door.clock.wallMs();
+  const times = { id, createdAtMs, expiresAtMs: createdAtMs + forMs };
+  if (twoPhase) respond(request, { status: 'accepted', ...times });
+  return approvalWait(request, { id });
+};
+
+const approvalWait = async (request: Request, { id }: ExecApprovalGetParams) => {
+  const { decision, row } = await wordOf(request, id);
+  return {
+    id,
+    decision,
+    createdAtMs: Date.parse(row.asked_at),
+    expiresAtMs: Date.parse(row.expires_at),
+  };
+};
+
+export const approvalTable: MethodTable = [
+  published('exec.approval.request', approvalRequest),
+  published('exec.approval.waitDecision', approvalWait),
+  published('exec.approval.list', approvalList),
+  published('exec.approval.get', approvalGet),
+  published('exec.approval.resolve', approvalResolve),
+];

@@ -1,0 +1,76 @@
+/** Asks people through an approval actor, and tells all gateways of it (SX3). */
+import {
+  approvalAddress,
+  type ApprovalOption,
+  type ApprovalRow,
+  approvalsTopic,
+  TITLE_CHARACTERS_MAX,
+} from '../../../../protocols/approval.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type { ExecDecision } from '../../../../protocols/gateway/index.ts';
+import type { Principal } from '../../../../runtime/index.ts';
+import { decisionOf } from '../../tenant/pending-approvals.ts';
+import type { Request } from '../request.ts';
+
+const ONCE: readonly ApprovalOption[] = [
+  { name: 'allow-once', means: 'allowed' },
+  { name: 'deny', means: 'denied' },
+];
+const OR_ALWAYS: readonly ApprovalOption[] = [
+  { name: 'allow-once', means: 'allowed' },
+  { name: 'allow-always', means: 'allowed' },
+  { name: 'deny', means: 'denied' },
+];
+
+export type Question = {
+  readonly id: string;
+  readonly command: string;
+  readonly detail: string;
+  readonly forMs: number;
+  readonly always: boolean;
+  readonly by: Principal;
+};
+
+/** The same id again is the same question. @throws TroupeError when the question is refused */
+export const askPeople = async ({ door }: Request, question: Question): Promise<void> => {
+  const { id, command, detail, forMs, always, by } = question;
+  const known = door.approvals.row(id);
+  if (known === undefined) {
+    const event = {
+      type: 'approval.ask',
+      title: titleOf(command),
+      detail: detail === '' ? command : detail,
+      options: always ? OR_ALWAYS : ONCE,
+      forMs,
+    };
+    const to = approvalAddress(door.tenant, id);
+    const answer = await door.system.tell(to, event, { principal: by, key: `ask ${id}` });
+    if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  } else if (known.by !== by.sub) {
+    throw new TroupeError('CONFLICT', `the approval ${id} was asked by somebody else`);
+  }
+  door.system.bus.publish(approvalsTopic(door.tenant), { id });
+};
+
+/** Cut where it is too long: the detail has all of it. */
+const titleOf = (command: string): string => command.slice(0, TITLE_CHARACTERS_MAX);
+
+/** Waits for a person's word; null: nobody answered in time. */
+export const wordOf = async (
+  { door, connection }: Request,
+  id: string,
+): Promise<{ readonly decision: ExecDecision | null; readonly row: ApprovalRow }> => {
+  const gone = new AbortController();
+  const release = connection.lease(() => gone.abort());
+  try {
+    const row = await door.approvals.decided(id, gone.signal);
+    if (row === undefined || row.state === 'asked') {
+      throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {
+        details: { code: 'APPROVAL_NOT_FOUND' },
+      });
+    }
+    return { decision: row.state === 'expired' ? null : decisionOf(row.decision), row };
+  } finally {
+    release();
+  }
+};

@@ -1,0 +1,167 @@
+/**
+ * `agent`: answered twice on one id, accepted and final. `agent.wait`: waits without asking for
+ * anything.
+ */
+import { TroupeError } from '../../../../protocols/errors.ts';
+import {
+  AGENT_WAIT_TIMEOUT_MS,
+  type AgentFinal,
+  type AgentParams,
+  type AgentWaitParams,
+  type AgentWaitResult,
+  type GatewayErrorShape,
+  gatewayError,
+} from '../../../../protocols/gateway/index.ts';
+import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { clientUsage } from '../../streams/run-events.ts';
+import type { RunEnd } from '../../streams/live-runs.ts';
+import { fullSessionKey } from '../../sessions/session-key.ts';
+import { messagesOf, wholeText } from '../../sessions/transcript.ts';
+import { type MethodTable, published } from '../method.ts';
+import { ANSWERED, refuse, type Request, respond } from '../request.ts';
+import { accept, commandOf, endOf, refuseEmpty, wishesOf } from './run.ts';
+import { refuseStale } from '../sessions/session-row.ts';
+import { keyOfSessionId } from '../sessions/sessions.ts';
+
+const agent = async (request: Request, params: AgentParams): Promise<typeof ANSWERED> => {
+  refuseEmpty(params.message);
+  const { sessionKey, agentId } = sessionFor(request.door, params);
+  if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
+  // A repeat gets the first answer, also after a reset.
+  if (request.door.runs.row(params.idempotencyKey) === undefined) {
+    refuseStale(request.door, sessionKey, params.expectedExistingSessionId);
+    if (params.sessionKey) refuseStale(request.door, sessionKey, params.sessionId || undefined);
+  }
+  const { idempotencyKey, message: text, attachments } = params;
+  const written = { runId: idempotencyKey, sessionKey, agentId, text };
+  const command = commandOf(request, written, attachments);
+  const { runId, acceptedAt } = command
+    ? { runId: idempotencyKey, acceptedAt: command.acceptedAt }
+    : await accept(request, sessionKey, messageOf(request, sessionKey, params));
+  respond(request, { runId, sessionKey, agentId, status: 'accepted', acceptedAt });
+  const end = await endOf(request, runId);
+  if (end === 'given-up') return ANSWERED;
+  if (end === 'gone') {
+    throw new TroupeError(
+      'NOT_FOUND',
+      `run ${runId} ended, but its record is gone: read the transcript`,
+    );
+  }
+  const final = await finalOf(request.door, end);
+  if (end.status === 'ok') respond(request, final);
+  else refuse(request, failure(end), final);
+  return ANSWERED;
+};
+
+const PROVIDER_ALONE = '/provider: name its model, too, or leave it out';
+
+const sessionFor = (door: Door, { sessionKey, sessionId, agentId }: AgentParams) => {
+  if (sessionKey !== undefined || sessionId === undefined || sessionId === '') {
+    return fullSessionKey(door.names, { sessionKey, agentId });
+  }
+  return fullSessionKey(door.names, { sessionKey: keyOfSessionId(door, sessionId), agentId });
+};
+
+const messageOf = (
+  request: Request,
+  sessionKey: string,
+  params: AgentParams,
+): Omit<SessionReceive, 'type'> => {
+  const { idempotencyKey, message, extraSystemPrompt, timeout } = params;
+  const model =
+    params.provider && params.model ? `${params.provider}/${params.model}` : params.model;
+  return {
+    runId: idempotencyKey,
+    text: message,
+    ...wishesOf(request, { runId: idempotencyKey, sessionKey }, { ...params, model }),
+    ...(extraSystemPrompt ? { extraSystemPrompt } : {}),
+    ...(timeout ? { timeoutMs: timeout * 1000 } : {}),
+  };
+};
+
+const finalOf = async (door: Door, end: RunEnd): Promise<AgentFinal> => {
+  const session = door.system.index.get<SessionRow>('sessions', door.tenant, end.sessionKey);
+  const slash = end.model?.indexOf('/') ?? -1;
+  const messages = await messagesOf(door, end);
+  const texts = [...messages, await wholeText(door, end)];
+  const { joined } = end;
+  return {
+    runId: end.runId,
+    status: end.status === 'aborted' ? 'error' : end.status,
+    summary: joined === undefined ? SUMMARIES[end.status] : `joined run ${joined}`,
+    sessionKey: end.sessionKey,
+    result: {
+      payloads: texts.flatMap((text) => (text === '' ? [] : [{ text, mediaUrl: null }])),
+      meta: {
+        durationMs: Math.max(0, end.endedAt - (end.startedAt ?? end.endedAt)),
+        ...(end.status === 'aborted' ? { aborted: true } : {}),
+        ...(joined === undefined ? {} : { joined }),
+        ...(messages.length === 0 ? {} : { messages: messages.length }),
+        agentMeta: {
+          ...(session ? { sessionId: session.sessionId } : {}),
+          ...(end.model && slash > 0 ? { provider: end.model.slice(0, slash) } : {}),
+          ...(end.model ? { model: end.model.slice(slash + 1) } : {}),
+          ...(end.usage ? { usage: clientUsage(end.usage) } : {}),
+        },
+      },
+    },
+  };
+};
+
+const SUMMARIES = {
+  ok: 'completed',
+  error: 'failed',
+  timeout: 'timed out',
+  aborted: 'aborted',
+} as const;
+
+const failure = (end: RunEnd): GatewayErrorShape => {
+  if (end.status === 'timeout') {
+    const message = end.error?.message ?? 'the run took longer than its limit';
+    return {
+      code: 'AGENT_TIMEOUT',
+      message,
+      details: { reason: 'DEADLINE_EXCEEDED' },
+      retryable: true,
+    };
+  }
+  if (end.error) return gatewayError(end.error);
+  return gatewayError({ code: 'CANCELLED', message: `run ${end.runId} was aborted` });
+};
+
+const agentWait = async (
+  request: Request,
+  { runId, timeoutMs = AGENT_WAIT_TIMEOUT_MS }: AgentWaitParams,
+): Promise<AgentWaitResult | typeof ANSWERED> => {
+  const end = await endOf(request, runId, timeoutMs);
+  if (!request.connection.open) return ANSWERED;
+  if (end === 'gone' || end === 'given-up') return notEnded(request.door, runId, timeoutMs);
+  const { startedAt, endedAt, status } = end;
+  const error = end.error?.message ?? (status === 'aborted' ? 'the run was aborted' : undefined);
+  return {
+    runId,
+    status: status === 'aborted' ? 'error' : status,
+    ...(startedAt === undefined ? {} : { startedAt }),
+    endedAt,
+    ...(error === undefined ? {} : { error }),
+  };
+};
+
+/**
+ * Asked without patience about a run that goes on: pending. In vain, or about an unknown run:
+ * timeout.
+ */
+const notEnded = ({ runs }: Door, runId: string, timeoutMs: number): AgentWaitResult => {
+  const row = runs.row(runId);
+  return {
+    runId,
+    status: row !== undefined && timeoutMs === 0 ? 'pending' : 'timeout',
+    ...(row?.startedAt === undefined ? {} : { startedAt: row.startedAt }),
+  };
+};
+
+export const runTable: MethodTable = [
+  published('agent', agent),
+  published('agent.wait', agentWait),
+];

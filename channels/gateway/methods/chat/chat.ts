@@ -1,0 +1,167 @@
+/** `chat.send`, `chat.history`, `chat.abort`: one conversation as a page shows it. */
+import { address } from '../../../../protocols/address.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type {
+  ChatAbortParams,
+  ChatAbortResult,
+  ChatHistoryParams,
+  ChatMessage,
+  ChatSendParams,
+} from '../../../../protocols/gateway/index.ts';
+import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../../limits.ts';
+import { endOfRow } from '../../streams/live-runs.ts';
+import { fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
+import { modelParts, sessionShown } from '../../sessions/session-list-row.ts';
+import { subagentsShown } from '../../sessions/subagent-list.ts';
+import { readMessages } from '../../sessions/transcript.ts';
+import { type MethodTable, published } from '../method.ts';
+import { principalOf, type Request } from '../request.ts';
+import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
+import { sessionNamed, sessionRow } from '../sessions/session-row.ts';
+
+/** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
+const chatSend = async (request: Request, params: ChatSendParams) => {
+  refuseEmpty(params.message);
+  const { sessionKey, agentId } = fullSessionKey(request.door.names, params);
+  const { message: text, idempotencyKey, attachments } = params;
+  if (params.suppressCommandInterpretation !== true) {
+    const written = { runId: idempotencyKey, sessionKey, agentId, text };
+    const command = commandOf(request, written, attachments);
+    if (command !== undefined) {
+      const { acceptedAt, isRepeated } = command;
+      const status = isRepeated ? 'ok' : 'started';
+      return { runId: idempotencyKey, status, queued: false, acceptedAt, command: true };
+    }
+  }
+  const before = request.door.runs.row(params.idempotencyKey);
+  const { timeoutMs } = params;
+  const message: Omit<SessionReceive, 'type'> = {
+    runId: idempotencyKey,
+    text,
+    ...wishesOf(request, { runId: idempotencyKey, sessionKey }, params),
+    ...(timeoutMs ? { timeoutMs } : {}),
+  };
+  const { runId, queued, acceptedAt } = await accept(request, sessionKey, message);
+  if (before === undefined) return { runId, status: 'started', queued, acceptedAt };
+  return { runId, status: endOfRow(before) ? 'ok' : 'in_flight', queued, acceptedAt };
+};
+
+/**
+ * The last messages, oldest first, with the answer so far of the run that is live: a page that is
+ * opened in the middle of an answer shows it, and every `chat` event that comes later goes on from
+ * there.
+ */
+export const chatHistory = async (request: Request, params: ChatHistoryParams) => {
+  const { door } = request;
+  // Cursors are not kept: the client reads everything again.
+  if (params.cursor !== undefined) return { kind: 'reset' };
+  const { sessionKey, agentId } = sessionNamed(door, params);
+  const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
+  const read = await readMessages(door, sessionKey, { limit, offset, maxChars });
+  const { total } = read;
+  const { maxBytes } = params;
+  const messages = maxBytes === undefined ? read.messages : newestWithin(read.messages, maxBytes);
+  // After the transcript, so that an answer is in one of the two: a run ends in both at once.
+  const row = sessionRow(door, sessionKey);
+  return {
+    sessionKey,
+    ...(row?.sessionId ? { sessionId: row.sessionId } : {}),
+    messages,
+    totalMessages: total,
+    hasMore: total > offset + messages.length,
+    pendingInputs: { items: [], total: row?.pending ?? 0 },
+    ...inFlightOf(door, row),
+    ...subagentsShown(door, sessionKey),
+    ...(row?.thinking === undefined ? {} : { thinkingLevel: row.thinking }),
+    ...(row?.verbose === undefined ? {} : { verboseLevel: row.verbose }),
+    defaults: defaultsOf(door, agentId),
+    sessionInfo: infoOf(door, sessionKey, agentId, row),
+  };
+};
+
+/** At least the last one. */
+const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly ChatMessage[] => {
+  let left = bytes;
+  for (let from = messages.length - 1; from >= 0; from--) {
+    left -= Buffer.byteLength(JSON.stringify(messages[from]));
+    if (left < 0 && from < messages.length - 1) return messages.slice(from + 1);
+  }
+  return messages;
+};
+
+/** What the agent has where the session has nothing of its own. */
+const defaultsOf = ({ names }: Door, agentId: string) => {
+  const { modelProvider = null, model = null } = modelParts(
+    names.agents.find(({ id }) => id === agentId)?.model,
+  );
+  return { modelProvider, model, contextTokens: null };
+};
+
+/** As in lists; of one that nobody has written to, what it would be. */
+const infoOf = (door: Door, key: string, agentId: string, row: SessionRow | undefined) =>
+  row
+    ? sessionShown(door, row)
+    : {
+        key,
+        agentId,
+        kind: 'direct',
+        isMain: key === mainSessionKey(door.names, agentId),
+        updatedAt: null,
+        archived: false,
+        pinned: false,
+        hasActiveRun: false,
+        activeRunIds: [],
+        ...modelParts(door.names.agents.find(({ id }) => id === agentId)?.model),
+      };
+
+const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
+  if (row?.status !== 'running' || row.runId === undefined) return {};
+  const live = runs.liveRun(row.runId);
+  const startedAt = live?.startedAt ?? runs.row(row.runId)?.startedAt;
+  return {
+    inFlightRun: {
+      runId: row.runId,
+      text: runs.textOf(row.runId),
+      ...(startedAt === undefined ? {} : { startedAt }),
+    },
+  };
+};
+
+const chatAbort = async (request: Request, params: ChatAbortParams): Promise<ChatAbortResult> => {
+  const { door } = request;
+  const { sessionKey } = sessionNamed(door, params);
+  // A message would create the session.
+  if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
+  const runIds = await abortRuns(request, sessionKey, params.runId);
+  return { ok: true, aborted: runIds.length > 0, runIds };
+};
+
+/** Stops the run, or all of the session; answers which it stopped. */
+export const abortRuns = async (
+  request: Request,
+  sessionKey: string,
+  runId: string | undefined,
+): Promise<string[]> => {
+  const { system, tenant } = request.door;
+  const answer = await system.ask(
+    address(tenant, 'session', sessionKey),
+    { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
+    { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
+  );
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  if (answer.kind === 'timeout') {
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      'the session has not answered yet: it will still abort',
+    );
+  }
+  return (answer.result as { aborted: string[] }).aborted;
+};
+
+export const chatTable: MethodTable = [
+  published('chat.send', chatSend),
+  published('chat.history', chatHistory),
+  published('chat.abort', chatAbort),
+];

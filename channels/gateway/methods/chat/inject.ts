@@ -1,0 +1,45 @@
+/** A note that is added to a session and answered by nobody: what `wake` and `send` leave there. */
+import { address } from '../../../../protocols/address.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import {
+  INJECTED_CHARACTERS_MAX,
+  type SessionInject,
+  type SessionNotice,
+  sessionNoticesTopic,
+} from '../../../../protocols/session-settings.ts';
+import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
+import { principalOf, type Request } from '../request.ts';
+
+/**
+ * Under the same key once, also after a restart.
+ * @throws TroupeError INVALID_ARGUMENT for a text that is too long; CONFLICT while a run goes;
+ *   DEADLINE_EXCEEDED
+ */
+export const injectOnce = async (
+  request: Request,
+  sessionKey: string,
+  key: string,
+  note: Omit<SessionInject, 'type'>,
+): Promise<void> => {
+  const { system, tenant } = request.door;
+  if (note.text.length > INJECTED_CHARACTERS_MAX) {
+    const most = `at most ${INJECTED_CHARACTERS_MAX} are kept`;
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `the text has ${note.text.length} characters: ${most}`,
+    );
+  }
+  const message: SessionInject = { type: 'session.inject', ...note };
+  const answer = await system.ask(address(tenant, 'session', sessionKey), message, {
+    principal: principalOf(request),
+    key,
+    timeoutMs: ACCEPT_TIMEOUT_MS,
+  });
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  if (answer.kind === 'timeout') {
+    const text = `the session ${sessionKey} has it, but has not answered yet: ask again under the same idempotencyKey`;
+    throw new TroupeError('DEADLINE_EXCEEDED', text);
+  }
+  const notice: SessionNotice = { sessionKey, reason: 'inject' };
+  system.bus.publish(sessionNoticesTopic(tenant), notice);
+};

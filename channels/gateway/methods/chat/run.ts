@@ -1,0 +1,190 @@
+/**
+ * Giving a session a message and waiting for what becomes of it: what `agent`, `agent.wait` and
+ * `chat.send` have in common (AL1).
+ */
+import { address } from '../../../../protocols/address.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import { parseSessionKey } from '../../../../protocols/session-key.ts';
+import type {
+  QueueMode,
+  RunAccepted,
+  SessionReceive,
+  SessionRow,
+  Verbosity,
+} from '../../../../protocols/session.ts';
+import { checkModelChoice } from '../../../model-choice.ts';
+import { readCommand } from '../../../commands/parse.ts';
+import { imagesOf } from '../../sessions/attachments.ts';
+import type { Taken, Written } from '../../tenant/chat-commands.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../../limits.ts';
+import { modelNow } from '../../sessions/session-model.ts';
+import type { RunEnd } from '../../streams/live-runs.ts';
+import { principalOf, type Request } from '../request.ts';
+
+/**
+ * Gives the message to the session. Resolves when it is durably accepted; repeated with the same
+ * run id and message it gives the first answer, also after a restart.
+ * @throws TroupeError CONFLICT when the run id is taken by another message; what the session
+ * refused with
+ */
+export const accept = async (
+  request: Request,
+  sessionKey: string,
+  message: Omit<SessionReceive, 'type'>,
+): Promise<RunAccepted> => {
+  const { door, traceId } = request;
+  const { runId } = message;
+  checkRunId(runId);
+  const known = door.runs.row(runId);
+  if (known && known.sessionKey !== sessionKey) {
+    throw new TroupeError(
+      'CONFLICT',
+      'this idempotencyKey was used for a message to another session',
+    );
+  }
+  const text = await heard(door, sessionKey, message);
+  const answer = await door.system.ask(
+    address(door.tenant, 'session', sessionKey),
+    { type: 'session.receive', ...message, text },
+    {
+      principal: principalOf(request),
+      key: runId,
+      timeoutMs: ACCEPT_TIMEOUT_MS,
+      ...(traceId === undefined ? {} : { traceId }),
+    },
+  );
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  if (answer.kind === 'timeout') {
+    throw new TroupeError(
+      'DEADLINE_EXCEEDED',
+      'the message is stored, but its session has not answered yet: send it again with the same idempotencyKey',
+    );
+  }
+  return answer.result as RunAccepted;
+};
+
+/** What the session gets. @throws TroupeError FORBIDDEN when a hook refuses the message */
+const heard = async (
+  { onMessage }: Door,
+  sessionKey: string,
+  { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
+): Promise<string> => {
+  if (!onMessage) return text;
+  const parts = parseSessionKey(sessionKey);
+  const agentId = 'agentId' in parts ? parts.agentId : '';
+  const message = { text, channel, images, ...(sender === undefined ? {} : { sender }) };
+  const result = await onMessage(message, { agentId, sessionKey, runId });
+  if (result?.refuse !== undefined) throw new TroupeError('FORBIDDEN', result.refuse);
+  return result?.text ?? text;
+};
+
+const checkRunId = (runId: string): void => {
+  if (runId.length <= RUN_ID_CHARACTERS_MAX) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the idempotencyKey has ${runId.length} characters, at most ${RUN_ID_CHARACTERS_MAX} are allowed`,
+  );
+};
+
+/**
+ * The run's end; `gone` when its record went away before anybody saw the end, `given-up` when the
+ * connection ended or the time was up. Giving up does not stop the run (AL9).
+ */
+export const endOf = (
+  { door, connection }: Request,
+  runId: string,
+  timeoutMs?: number,
+): Promise<RunEnd | 'gone' | 'given-up'> =>
+  new Promise((resolve) => {
+    const command = door.commands.end(runId);
+    if (command !== undefined) return void command.then(resolve);
+    // It may have left while its message was taken.
+    if (!connection.open) return resolve('given-up');
+    const settle = (outcome: RunEnd | 'gone' | 'given-up') => {
+      cancelTimer?.();
+      stopWaiting?.();
+      endLease();
+      resolve(outcome);
+    };
+    let cancelTimer: (() => void) | undefined;
+    let stopWaiting: (() => void) | undefined;
+    const endLease = connection.lease(() => settle('given-up'));
+    if (timeoutMs !== undefined)
+      cancelTimer = door.clock.after(timeoutMs, () => settle('given-up'));
+    stopWaiting = door.runs.wait(runId, (end) => settle(end ?? 'gone'));
+  });
+
+/** What `agent` and `chat.send` may say about how a message is answered. */
+type Wishes = {
+  readonly attachments?: readonly unknown[];
+  readonly verbose?: boolean | string;
+  readonly reasoning?: boolean;
+  readonly thinking?: string;
+  readonly model?: string;
+  readonly queueMode?: QueueMode;
+  readonly blockStreaming?: 'on' | 'off';
+};
+
+/**
+ * The parts of the message that both methods have. What is asked of its events is noted.
+ * @throws TroupeError INVALID_ARGUMENT for what can not be carried
+ */
+export const wishesOf = (
+  { door, connection }: Request,
+  { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
+  wishes: Wishes,
+) => {
+  // A repeat gets the first answer, whatever models there are by now.
+  if (door.runs.row(runId) === undefined)
+    checkModelChoice(door.models, wishes, modelNow(door, sessionKey));
+  const images = imagesOf(wishes.attachments);
+  const verbose = verbosityOf(wishes.verbose);
+  const { reasoning, thinking, model, queueMode } = wishes;
+  const { blockStreaming = door.blocks.byDefault ? 'on' : 'off' } = wishes;
+  if (blockStreaming === 'on') {
+    const row = door.system.index.get<SessionRow>('sessions', door.tenant, sessionKey);
+    door.blocks.want(runId, connection, { reasoning: reasoning ?? row?.reasoning ?? false });
+  }
+  if (verbose !== undefined) door.runs.show(runId, verbose);
+  return {
+    ...(images.length === 0 ? {} : { images }),
+    ...(verbose === undefined ? {} : { verbose }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(thinking ? { thinking } : {}),
+    ...(model ? { model } : {}),
+    ...(queueMode === undefined ? {} : { queue: queueMode }),
+  };
+};
+
+const VERBOSITIES = ['off', 'on', 'full'] as const;
+
+const verbosityOf = (verbose: boolean | string | undefined): Verbosity | undefined => {
+  if (verbose === undefined || verbose === '') return undefined;
+  if (typeof verbose === 'boolean') return verbose ? 'on' : 'off';
+  const found = VERBOSITIES.find((each) => each === verbose);
+  if (found !== undefined) return found;
+  throw new TroupeError('INVALID_ARGUMENT', `/verbose is one of ${VERBOSITIES.join(', ')}`);
+};
+
+/**
+ * Takes the message if it is a command; undefined: it is one for the model.
+ * @throws TroupeError INVALID_ARGUMENT for a command with attachments
+ */
+export const commandOf = (
+  request: Request,
+  written: Omit<Written, 'by'>,
+  attachments: readonly unknown[] = [],
+): Taken | undefined => {
+  checkRunId(written.runId);
+  if (attachments.length > 0 && readCommand(written.text).kind !== 'text') {
+    throw new TroupeError('INVALID_ARGUMENT', '/attachments can not go with a command');
+  }
+  const { door, connection } = request;
+  return door.commands.take(connection, { by: principalOf(request), ...written });
+};
+
+export const refuseEmpty = (message: string): void => {
+  if (message.trim() === '')
+    throw new TroupeError('INVALID_ARGUMENT', '/message must not be empty');
+};

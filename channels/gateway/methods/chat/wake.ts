@@ -1,0 +1,41 @@
+/**
+ * `wake`: a word of the system to an agent, in its main session or in one that is named. `now`: it
+ * is a message that the agent answers at once, in the run that goes on if one does.
+ * `next-heartbeat`: agents have no heartbeat; it stands in the session as something that the agent
+ * was told, and is seen with its next run.
+ */
+import { randomUUID } from 'node:crypto';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type { WakeParams } from '../../../../protocols/gateway/index.ts';
+import { parseSessionKey } from '../../../../protocols/session-key.ts';
+import { fullSessionKey } from '../../sessions/session-key.ts';
+import { injectOnce } from './inject.ts';
+import { type MethodTable, published } from '../method.ts';
+import type { Request } from '../request.ts';
+import { accept, refuseEmpty } from './run.ts';
+
+const SENDER = 'system event';
+
+const wake = async (request: Request, params: WakeParams) => {
+  const { mode, text, idempotencyKey } = params;
+  refuseEmpty(text);
+  const { sessionKey } = fullSessionKey(request.door.names, params);
+  if (parseSessionKey(sessionKey).type === 'subagent') {
+    const why = 'a subagent does its task only: wake the session that started it';
+    throw new TroupeError('INVALID_ARGUMENT', `/sessionKey: ${why}`);
+  }
+  const key = `wake-${idempotencyKey ?? randomUUID()}`;
+  if (mode === 'next-heartbeat') {
+    await injectOnce(request, sessionKey, key, { text, label: SENDER, role: 'user' });
+    return { ok: true, sessionKey } as const;
+  }
+  const { runId } = await accept(request, sessionKey, {
+    runId: key,
+    text,
+    sender: SENDER,
+    channel: 'cron',
+  });
+  return { ok: true, runId, sessionKey } as const;
+};
+
+export const wakeTable: MethodTable = [published('wake', wake)];

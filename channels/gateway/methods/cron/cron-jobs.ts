@@ -1,0 +1,299 @@
+/**
+ * `cron.*`, over the schedule actors (AL11): what operators set, look at and fire. The actor has
+ * the last word; lists come from committed rows and wake nobody (RT14).
+ */
+import { randomUUID } from 'node:crypto';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import {
+  CRON_PAGE,
+  type CronAddParams,
+  type CronJob,
+  type CronJobParams,
+  type CronListParams,
+  type CronListResult,
+  type CronRunParams,
+  type CronUpdateParams,
+} from '../../../../protocols/gateway/index.ts';
+import {
+  declaredJobId,
+  jobMessageKey,
+  JOBS_MAX,
+  keyedJobId,
+  scheduleAddress,
+  type ScheduleGet,
+  type ScheduleJob,
+  type SchedulePut,
+  type ScheduleRemove,
+  type ScheduleRow,
+  type ScheduleRun,
+  type ScheduleRuns,
+  SCHEDULES_INDEX,
+} from '../../../../protocols/schedule.ts';
+import { sessionKey as keys } from '../../../../protocols/session-key.ts';
+import { checkModelChoice } from '../../../model-choice.ts';
+import { jobFrom } from './cron-params.ts';
+import {
+  clientJob,
+  compactJob,
+  isOn,
+  previewOf,
+  revisionOf,
+  runStatus,
+  snapshotOf,
+} from './cron-results.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { modelNow } from '../../sessions/session-model.ts';
+import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
+import { type MethodTable, published } from '../method.ts';
+import { principalOf, type Request } from '../request.ts';
+
+type ToSchedule = SchedulePut | ScheduleRun | ScheduleRemove | ScheduleRuns | ScheduleGet;
+
+/**
+ * @param idempotencyKey of the caller; a repeat with the same message gets the first answer
+ * @throws TroupeError NOT_FOUND when there is no such job; CONFLICT when the key was used with
+ *   another message; what the actor refuses with; DEADLINE_EXCEEDED
+ */
+export const askSchedule = async <Result>(
+  request: Request,
+  jobId: string,
+  message: ToSchedule,
+  idempotencyKey?: string,
+): Promise<Result> => {
+  const { system, tenant } = request.door;
+  const principal = principalOf(request);
+  const key = idempotencyKey && jobMessageKey(principal.sub, message.type, idempotencyKey);
+  const answer = await system.ask(scheduleAddress(tenant, jobId), message, {
+    principal,
+    timeoutMs: ACCEPT_TIMEOUT_MS,
+    ...(key ? { key } : {}),
+  });
+  if (answer.kind === 'answered') return answer.result as Result;
+  if (answer.kind === 'timeout') {
+    const text = `the job ${jobId} has not answered yet, but has what was asked: look at it again`;
+    throw new TroupeError('DEADLINE_EXCEEDED', text);
+  }
+  throw answer.error.code === 'NOT_FOUND' ? notFound(jobId) : TroupeError.from(answer.error);
+};
+
+export const notFound = (jobId: string): TroupeError =>
+  new TroupeError('NOT_FOUND', `there is no automation ${jobId.slice(0, 80)}`, {
+    details: { code: 'CRON_JOB_NOT_FOUND', jobId },
+  });
+
+/** Of every job of the tenant, at most JOBS_MAX. */
+export const scheduleRows = ({ system, tenant }: Door): readonly ScheduleRow[] =>
+  system.index
+    .list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX })
+    .map(({ value }) => value);
+
+/** The row, of the present version. @throws TroupeError NOT_FOUND */
+export const scheduleRow = async (request: Request, jobId: string): Promise<ScheduleRow> => {
+  const { system, tenant } = request.door;
+  const row = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
+  if (!row) throw notFound(jobId);
+  return row.job ? row : askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.get' });
+};
+
+/** @throws TroupeError INVALID_ARGUMENT unless one is named */
+export const jobIdOf = ({ id, jobId }: CronJobParams): string => {
+  const named = id ?? jobId;
+  if (named !== undefined && (id === undefined || jobId === undefined || id === jobId))
+    return named;
+  throw new TroupeError('INVALID_ARGUMENT', '/id: name one job, by its id');
+};
+
+// ---- looked at
+
+const cronList = async (request: Request, params: CronListParams): Promise<CronListResult> => {
+  const { names } = request.door;
+  const fitting = scheduleRows(request.door).filter((row) => fits(row, params));
+  const sorted = fitting.toSorted(order(params));
+  const { offset = 0, limit = CRON_PAGE } = params;
+  const rows = await Promise.all(
+    sorted.slice(offset, offset + limit).map((row) => present(request, row)),
+  );
+  const next = offset + rows.length;
+  const hasMore = next < sorted.length;
+  const jobs = rows.map((row) => {
+    const job = clientJob(names, row);
+    return params.compact ? compactJob(job) : job;
+  });
+  return {
+    jobs,
+    snapshotRevision: snapshotOf(sorted),
+    total: sorted.length,
+    offset,
+    limit,
+    hasMore,
+    nextOffset: hasMore ? next : null,
+    ...(params.compact || params.includeDeliveryPreviews === false
+      ? {}
+      : { deliveryPreviews: Object.fromEntries(rows.map((row) => [row.jobId, previewOf(row)])) }),
+  };
+};
+
+/** Rows of version 1 are written anew once; a job that went meanwhile is shown as it was. */
+const present = async (request: Request, row: ScheduleRow): Promise<ScheduleRow> =>
+  row.job ? row : scheduleRow(request, row.jobId).catch(() => row);
+
+const fits = (row: ScheduleRow, params: CronListParams): boolean => {
+  const { agentId, sessionKey, scheduleKind = 'all', lastRunStatus = 'all', query = '' } = params;
+  const on = isOn(row) && row.state !== 'over';
+  const which = params.enabled ?? (params.includeDisabled ? 'all' : 'enabled');
+  if (which !== 'all' && on !== (which === 'enabled')) return false;
+  if (agentId !== undefined && row.agentId !== agentId) return false;
+  if (sessionKey !== undefined && row.sessionKey !== sessionKey) return false;
+  if (scheduleKind !== 'all' && row.when.kind !== scheduleKind) return false;
+  if (params.trigger === 'conditional') return false;
+  const last = row.lastEnded ? runStatus(row.lastEnded) : 'unknown';
+  if (lastRunStatus !== 'all' && last !== lastRunStatus) return false;
+  const text = `${row.jobId} ${row.name} ${row.job?.description ?? ''} ${row.text}`;
+  return text.toLowerCase().includes(query.trim().toLowerCase());
+};
+
+const order = ({ sortBy = 'nextRunAtMs', sortDir = 'asc' }: CronListParams) => {
+  const sign = sortDir === 'asc' ? 1 : -1;
+  const by = (a: ScheduleRow, b: ScheduleRow): number => {
+    if (sortBy === 'name') return a.name.localeCompare(b.name);
+    if (sortBy === 'updatedAtMs') return a.updatedAt - b.updatedAt;
+    // Those that have no time to come stand last.
+    return Math.sign((a.nextAt ?? Number.MAX_VALUE) - (b.nextAt ?? Number.MAX_VALUE));
+  };
+  return (a: ScheduleRow, b: ScheduleRow): number =>
+    by(a, b) * sign || (a.jobId < b.jobId ? -1 : 1);
+};
+
+const cronStatus = ({ door }: Request) => {
+  const rows = scheduleRows(door);
+  const next = rows.flatMap(({ nextAt }) => (nextAt === undefined ? [] : [nextAt]));
+  return {
+    enabled: true,
+    triggersEnabled: false,
+    storePath: 'troupe',
+    storage: 'troupe',
+    jobs: rows.length,
+    nextWakeAtMs: next.length === 0 ? null : Math.min(...next),
+  };
+};
+
+const cronGet = async (request: Request, params: CronJobParams): Promise<CronJob> =>
+  clientJob(request.door.names, await scheduleRow(request, jobIdOf(params)));
+
+// ---- set
+
+const cronAdd = async (request: Request, params: CronAddParams) => {
+  const { names, system, tenant } = request.door;
+  const { declarationKey, idempotencyKey } = params;
+  const jobId = newJobId(request, params);
+  const before = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
+  if (!before && scheduleRows(request.door).length >= JOBS_MAX) {
+    const text = `there are ${JOBS_MAX} automations already: remove one first`;
+    throw new TroupeError('RATE_LIMIT_EXCEEDED', text);
+  }
+  const job = jobFrom(names, jobId, params);
+  checkTurn(request.door, jobId, job, params.payload);
+  const isSame =
+    before?.job !== undefined && revisionOf(withAnchor(job, before)) === revisionOf(before.job);
+  const row = isSame
+    ? before
+    : await askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.put', job }, idempotencyKey);
+  const shown = clientJob(names, row);
+  const deliveryPreview = previewOf(row);
+  if (declarationKey === undefined) return { ...shown, deliveryPreview };
+  return {
+    created: before === undefined,
+    ...(before === undefined ? {} : { updated: !isSame }),
+    job: shown,
+    deliveryPreview,
+  };
+};
+
+/** The same id for the same key, at every gateway. */
+const newJobId = (request: Request, { declarationKey, idempotencyKey }: CronAddParams): string => {
+  if (declarationKey !== undefined) return declaredJobId(declarationKey);
+  if (idempotencyKey === undefined) return randomUUID();
+  return keyedJobId(principalOf(request).sub, idempotencyKey);
+};
+
+/**
+ * Only what the client gives is checked: a job that was stored with another catalog stays editable.
+ * @throws TroupeError INVALID_ARGUMENT
+ */
+const checkTurn = (
+  door: Door,
+  jobId: string,
+  { agentId, sessionKey = keys.cron(agentId, jobId), model: modelOfJob }: ScheduleJob,
+  payload: CronUpdateParams['patch']['payload'],
+): void => {
+  if (payload?.kind !== 'agentTurn') return;
+  const { model, thinking } = payload;
+  const now = modelOfJob ?? modelNow(door, sessionKey);
+  checkModelChoice(door.models, { model, thinking }, now, {
+    model: '/payload/model',
+    thinking: '/payload/thinking',
+  });
+};
+
+/** A period begins when it is set, unless it is said: the one there is goes on. */
+const withAnchor = (job: ReturnType<typeof jobFrom>, { when: there }: ScheduleRow) => {
+  const { when } = job;
+  if (when.kind !== 'every' || there.kind !== 'every' || when.from !== undefined) return job;
+  return there.from === undefined ? job : { ...job, when: { ...when, from: there.from } };
+};
+
+const cronUpdate = async (request: Request, params: CronUpdateParams): Promise<CronJob> => {
+  const { names } = request.door;
+  const jobId = jobIdOf(params);
+  const row = await scheduleRow(request, jobId);
+  const { expectedConfigRevision: expected, patch } = params;
+  if (expected !== undefined && row.job && expected !== revisionOf(row.job)) {
+    throw new TroupeError('CONFLICT', 'the automation was changed since: look at it again', {
+      details: { code: 'CRON_JOB_CHANGED', jobId, configRevision: revisionOf(row.job) },
+    });
+  }
+  const job = withAnchor(jobFrom(names, jobId, patch, row.job), row);
+  checkTurn(request.door, jobId, job, patch.payload);
+  const put: SchedulePut = { type: 'schedule.put', job, ifUpdatedAt: row.updatedAt };
+  return clientJob(names, await askSchedule<ScheduleRow>(request, jobId, put));
+};
+
+const cronRemove = async (request: Request, params: CronJobParams) => {
+  await askSchedule(request, jobIdOf(params), { type: 'schedule.remove' });
+  return { ok: true, removed: true } as const;
+};
+
+const cronRun = async (request: Request, params: CronRunParams) => {
+  const jobId = jobIdOf(params);
+  const row = await scheduleRow(request, jobId);
+  const about = { ok: true, processInstanceId: request.door.bootId } as const;
+  const { mode = 'force', expectedProcessInstanceId: expected } = params;
+  if (expected !== undefined && expected !== request.door.bootId)
+    throw new TroupeError('CONFLICT', '/expectedProcessInstanceId: another gateway answers now');
+  // What is due is fired by itself: nothing that waits here ever is.
+  if (mode === 'due') return { ...about, ran: false, reason: 'not-due' } as const;
+  if (mode === 'if-enabled' && !isOn(row))
+    return { ...about, ran: false, reason: 'disabled' } as const;
+  try {
+    const fired = await askSchedule<{ runId: string; sessionKey: string }>(
+      request,
+      jobId,
+      { type: 'schedule.run' },
+      params.idempotencyKey,
+    );
+    return { ...about, enqueued: true, ...fired } as const;
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
+    return { ...about, ran: false, reason: 'already-running' } as const;
+  }
+};
+
+export const cronJobTable: MethodTable = [
+  published('cron.list', cronList),
+  published('cron.status', cronStatus),
+  published('cron.get', cronGet),
+  published('cron.add', cronAdd),
+  published('cron.update', cronUpdate),
+  published('cron.remove', cronRemove),
+  published('cron.run', cronRun),
+];

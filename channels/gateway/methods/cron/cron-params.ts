@@ -1,0 +1,191 @@
+/**
+ * Cron given: a job as OpenClaw's clients write it, made to the schedule actor's. Pure.
+ *
+ * Boundary: what a client asks for that troupe has no counterpart for is refused here, with the
+ * path of the field; never taken and left out.
+ */
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type { CronAddParams, CronPatch } from '../../../../protocols/gateway/index.ts';
+import type { ScheduleJob, When } from '../../../../protocols/schedule.ts';
+import { sessionKey as keys } from '../../../../protocols/session-key.ts';
+import { type AgentNames, fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
+
+/**
+ * The job as it would be set: what is given over what is there.
+ * @throws TroupeError INVALID_ARGUMENT with the path of what can not be
+ */
+export const jobFrom = (
+  names: AgentNames,
+  jobId: string,
+  given: CronPatch & Pick<CronAddParams, 'declarationKey' | 'owner'>,
+  before?: ScheduleJob,
+): ScheduleJob => {
+  refuseForeign(given);
+  const agentId = agentFrom(names, given, before);
+  const whole: { readonly [K in keyof ScheduleJob]?: ScheduleJob[K] | undefined } = {
+    ...before,
+    ...turnFrom(given.payload, before),
+    agentId,
+    when: given.schedule === undefined ? before?.when : whenFrom(given.schedule),
+    ...placeFrom(names, jobId, agentId, given, before),
+    ...pick(given, ['name', 'enabled', 'deleteAfterRun', 'missed', 'declarationKey']),
+    ...(given.description === undefined ? {} : { description: given.description || undefined }),
+    ...(given.displayName === undefined ? {} : { displayName: given.displayName ?? undefined }),
+    ...(given.delivery?.mode === undefined
+      ? {}
+      : { announce: given.delivery.mode === 'announce' ? true : undefined }),
+  };
+  // The schema of jobs is closed: what is taken away must not stand there.
+  return Object.fromEntries(
+    Object.entries(whole).filter(([, value]) => value !== undefined),
+  ) as ScheduleJob;
+};
+
+const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]) =>
+  Object.fromEntries(
+    names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])),
+  );
+
+const no = (path: string, why: string): TroupeError =>
+  new TroupeError('INVALID_ARGUMENT', `${path}: ${why}`, { details: { path } });
+
+/** What has no counterpart, by its path; a value that asks for nothing passes. */
+const refuseForeign = ({
+  schedule,
+  payload,
+  delivery,
+  failureAlert,
+  pacing,
+  trigger,
+  owner,
+  wakeMode,
+}: CronPatch & { owner?: unknown }): void => {
+  const event = payload?.kind === 'systemEvent';
+  const kinds = 'use at, every or cron';
+  if (schedule?.kind === 'on-exit' || schedule?.kind === 'stream')
+    throw no(
+      '/schedule/kind',
+      `jobs that wait for a command ("${schedule.kind}") are not run: ${kinds}`,
+    );
+  if (payload?.kind === 'command' || payload?.kind === 'script')
+    throw no('/payload/kind', `"${payload.kind}" is not run: use agentTurn or systemEvent`);
+  if (pacing) throw no('/pacing', 'jobs do not pace themselves: leave it out');
+  if (trigger) throw no('/trigger', 'jobs have no condition: leave it out');
+  if (owner !== undefined) throw no('/owner', 'a job belongs to its agent: give agentId');
+  if (failureAlert) throw no('/failureAlert', 'failures stand in the run history: leave it out');
+  if (wakeMode === 'next-heartbeat' && event)
+    throw no('/wakeMode', 'agents have no heartbeat that would tell it: use now');
+  refuseForeignTurn(payload);
+  refuseForeignDelivery(delivery);
+};
+
+const refuseForeignTurn = (payload: CronPatch['payload']): void => {
+  if (payload === undefined || !('toolsAllow' in payload || payload.kind === 'agentTurn')) return;
+  const { toolsAllow } = payload as { toolsAllow?: readonly string[] | null };
+  if (toolsAllow && !toolsAllow.includes('*'))
+    throw no('/payload/toolsAllow', 'a job has the tools of its agent: set them there');
+  if (payload.kind !== 'agentTurn') return;
+  if (payload.fallbacks?.length)
+    throw no('/payload/fallbacks', 'fallback models are set for the agent');
+  if (payload.lightContext) throw no('/payload/lightContext', 'an agent has one context');
+  if (payload.allowUnsafeExternalContent)
+    throw no('/payload/allowUnsafeExternalContent', 'there is no such exception');
+};
+
+const refuseForeignDelivery = (delivery: CronPatch['delivery']): void => {
+  if (delivery === undefined) return;
+  const { mode, channel, to, threadId, accountId, failureDestination, completionDestination } =
+    delivery;
+  if (mode === 'webhook') throw no('/delivery/mode', 'answers are not posted to a webhook');
+  if (channel && channel !== 'last' && channel !== 'webchat')
+    throw no('/delivery/channel', `the channel "${channel.slice(0, 80)}" is not configured`);
+  const others = { to, threadId, accountId, failureDestination, completionDestination };
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined && value !== null)
+      throw no(`/delivery/${name}`, 'the answer stays in the session of the job: leave it out');
+};
+
+const whenFrom = (schedule: NonNullable<CronPatch['schedule']>): When => {
+  switch (schedule.kind) {
+    case 'at':
+      return { kind: 'at', at: timeFrom(schedule.at) };
+    case 'every': {
+      const { everyMs, anchorMs } = schedule;
+      return { kind: 'every', everyMs, ...(anchorMs === undefined ? {} : { from: anchorMs }) };
+    }
+    case 'cron': {
+      const { expr, tz, staggerMs } = schedule;
+      return {
+        kind: 'cron',
+        expression: expr,
+        ...(tz ? { timeZone: tz } : {}),
+        ...(staggerMs ? { staggerMs } : {}),
+      };
+    }
+    default:
+      throw no('/schedule/kind', 'use at, every or cron');
+  }
+};
+
+/** ISO 8601 with its offset, or epoch milliseconds. */
+const timeFrom = (at: string): number => {
+  const time = /^\d{1,15}$/.test(at) ? Number(at) : Date.parse(at);
+  if (!Number.isNaN(time) && /^\d{1,15}$|(Z|[+-]\d\d:?\d\d)$/.test(at)) return time;
+  throw no('/schedule/at', `"${at.slice(0, 40)}" is no time: write ISO 8601 with its offset`);
+};
+
+const agentFrom = (names: AgentNames, given: CronPatch, before?: ScheduleJob): string => {
+  const agentId =
+    given.agentId === undefined
+      ? (before?.agentId ?? names.defaultAgentId)
+      : (given.agentId ?? names.defaultAgentId);
+  return fullSessionKey(names, { agentId }).agentId;
+};
+
+/** `isolated`: a session of the job's own that begins anew with each run. */
+const placeFrom = (
+  names: AgentNames,
+  jobId: string,
+  agentId: string,
+  given: CronPatch,
+  before?: ScheduleJob,
+): { sessionKey?: string | undefined; fresh?: boolean | undefined } => {
+  const own = { sessionKey: undefined, fresh: true };
+  const target = given.sessionTarget;
+  if (target === 'isolated') return own;
+  if (target === 'main') return { sessionKey: mainSessionKey(names, agentId), fresh: undefined };
+  if (target === 'current' || target?.startsWith('session:')) {
+    const named = target === 'current' ? given.sessionKey : target.slice('session:'.length);
+    const { sessionKey } = fullSessionKey(names, { sessionKey: named ?? undefined, agentId });
+    const isOwn = sessionKey === keys.cron(agentId, jobId);
+    return { sessionKey: isOwn ? undefined : sessionKey, fresh: undefined };
+  }
+  // A job that goes to another agent leaves the sessions of the one before.
+  if (before === undefined || before.agentId === agentId) return {};
+  return before.sessionKey === mainSessionKey(names, before.agentId)
+    ? { sessionKey: mainSessionKey(names, agentId) }
+    : own;
+};
+
+const turnFrom = (payload: CronPatch['payload'], before?: ScheduleJob) => {
+  if (payload?.kind === 'systemEvent') {
+    const text = payload.text ?? before?.text;
+    return { kind: 'event' as const, text: text ?? missing('/payload/text'), ...NO_TURN };
+  }
+  if (payload?.kind !== 'agentTurn') return {};
+  const { model, thinking, timeoutSeconds } = payload;
+  const text = payload.message ?? before?.text;
+  return {
+    kind: undefined,
+    text: text ?? missing('/payload/message'),
+    ...(model === undefined ? {} : { model: model || undefined }),
+    ...(thinking === undefined ? {} : { thinking: thinking || undefined }),
+    ...(timeoutSeconds === undefined
+      ? {}
+      : { timeoutMs: timeoutSeconds === 0 ? undefined : Math.ceil(timeoutSeconds * 1_000) }),
+  };
+};
+const NO_TURN = { model: undefined, thinking: undefined, timeoutMs: undefined };
+const missing = (path: string): never => {
+  throw no(path, 'say what the agent is told');
+};

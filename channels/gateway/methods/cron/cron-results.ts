@@ -1,0 +1,229 @@
+/** Cron told: the schedule actor's jobs and runs as OpenClaw's clients read them. Pure. */
+import { createHash } from 'node:crypto';
+import type { CronEvent, CronJob, CronRunLogEntry } from '../../../../protocols/gateway/index.ts';
+import type {
+  ScheduleChange,
+  ScheduleFire,
+  ScheduleJob,
+  ScheduleRow,
+} from '../../../../protocols/schedule.ts';
+import { type AgentNames, mainSessionKey } from '../../sessions/session-key.ts';
+
+/** @param row one of the present version: with its job */
+export const clientJob = (names: AgentNames, row: ScheduleRow): CronJob => {
+  const job = jobOf(row);
+  const { deleteAfterRun, description, displayName, declarationKey } = job;
+  const { state, ...told } = stateOf(row);
+  return {
+    id: row.jobId,
+    agentId: row.agentId,
+    name: row.name,
+    enabled: isOn(row),
+    createdAtMs: row.createdAt,
+    updatedAtMs: row.updatedAt,
+    configRevision: revisionOf(job),
+    schedule: scheduleOf(row),
+    sessionTarget: targetOf(names, row),
+    wakeMode: 'now',
+    payload: payloadOf(job),
+    delivery: job.announce ? { mode: 'announce', channel: 'last' } : { mode: 'none' },
+    state,
+    ...told,
+    ...(deleteAfterRun === undefined ? {} : { deleteAfterRun }),
+    ...(description === undefined ? {} : { description }),
+    ...(displayName === undefined ? {} : { displayName }),
+    ...(declarationKey === undefined ? {} : { declarationKey }),
+  };
+};
+
+export const isOn = ({ job, state }: ScheduleRow): boolean =>
+  job ? job.enabled !== false : state !== 'off';
+
+const jobOf = ({ job, agentId, when, text }: ScheduleRow): ScheduleJob =>
+  job ?? { agentId, when, text };
+
+const digest = (value: unknown): string =>
+  `sha256:${createHash('sha256').update(JSON.stringify(value)).digest('base64url')}`;
+/** Changes with what is set, and with nothing else. */
+export const revisionOf = (job: ScheduleJob): string =>
+  digest(Object.entries(job).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+/** Of a list: changes with any of its jobs. */
+export const snapshotOf = (rows: readonly ScheduleRow[]): string =>
+  digest(
+    rows.map(({ jobId, updatedAt, nextAt, state, fires }) => [
+      jobId,
+      updatedAt,
+      nextAt,
+      state,
+      fires,
+    ]),
+  );
+
+const scheduleOf = ({ when, createdAt }: ScheduleRow): CronJob['schedule'] => {
+  switch (when.kind) {
+    case 'at':
+      return { kind: 'at', at: new Date(when.at).toISOString() };
+    case 'every':
+      return { kind: 'every', everyMs: when.everyMs, anchorMs: when.from ?? createdAt };
+    case 'cron': {
+      const { expression: expr, timeZone: tz = 'UTC', staggerMs } = when;
+      return { kind: 'cron', expr, tz, ...(staggerMs === undefined ? {} : { staggerMs }) };
+    }
+  }
+};
+
+/** A session of the job's own that goes on from run to run is named: `isolated` would be anew. */
+const targetOf = (names: AgentNames, row: ScheduleRow): string => {
+  if (row.job?.sessionKey === undefined && row.job?.fresh === true) return 'isolated';
+  const isMain = row.sessionKey === mainSessionKey(names, row.agentId);
+  return isMain ? 'main' : `session:${row.sessionKey}`;
+};
+
+const payloadOf = ({ kind, text, model, thinking, timeoutMs }: ScheduleJob): CronJob['payload'] =>
+  kind === 'event'
+    ? { kind: 'systemEvent', text }
+    : {
+        kind: 'agentTurn',
+        message: text,
+        ...(model === undefined ? {} : { model }),
+        ...(thinking === undefined ? {} : { thinking }),
+        ...(timeoutMs === undefined ? {} : { timeoutSeconds: timeoutMs / 1_000 }),
+      };
+
+export const runStatus = ({ status }: ScheduleFire): 'ok' | 'error' | 'skipped' =>
+  status === 'ok' || status === 'skipped' ? status : 'error';
+
+/** Why a run has no good end; undefined when it has. */
+const errorOf = ({ status, error }: ScheduleFire): string | undefined => {
+  if (status === 'ok' || status === 'running') return undefined;
+  return error?.message ?? WHY[status];
+};
+const WHY = {
+  error: 'the run failed',
+  aborted: 'the run was aborted',
+  timeout: 'the run took longer than its limit',
+  lost: 'the run was not heard of any more',
+  skipped: 'its time passed while nothing ran, and the job makes up for none',
+} as const;
+
+const durationOf = ({ firedAt, endedAt = firedAt }: ScheduleFire): number =>
+  Math.max(0, endedAt - firedAt);
+
+const stateOf = ({ nextAt, last, lastEnded, failures }: ScheduleRow) => {
+  const next = nextAt === undefined ? {} : { nextRunAtMs: nextAt };
+  const running = last?.status === 'running' ? { runningAtMs: last.firedAt } : {};
+  if (!lastEnded) return { ...next, state: { ...next, ...running } };
+  const lastRunStatus = runStatus(lastEnded);
+  const error = errorOf(lastEnded);
+  const ran = { lastRunAtMs: lastEnded.firedAt, lastRunStatus };
+  const lastDeliveryStatus = 'not-requested' as const;
+  return {
+    ...next,
+    ...ran,
+    ...(error === undefined ? {} : { lastRunError: error }),
+    lastDeliveryStatus,
+    state: {
+      ...next,
+      ...running,
+      ...ran,
+      lastStatus: lastRunStatus,
+      lastDurationMs: durationOf(lastEnded),
+      ...(error === undefined ? {} : { lastError: error }),
+      ...(failures === undefined ? {} : { consecutiveErrors: failures }),
+      lastDeliveryStatus,
+    },
+  };
+};
+
+/** As the Control UI's short list has it. */
+export const compactJob = (job: CronJob) => {
+  const iso = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
+  const { id, name, agentId, updatedAtMs, enabled, schedule, declarationKey, displayName } = job;
+  return {
+    id,
+    name,
+    agentId,
+    updatedAtMs,
+    ...(declarationKey === undefined ? {} : { declarationKey }),
+    ...(displayName === undefined ? {} : { displayName }),
+    enabled,
+    nextRunAt: iso(job.nextRunAtMs),
+    nextRunAtMs: job.nextRunAtMs ?? null,
+    scheduleKind: schedule.kind,
+    schedule,
+    lastRunAt: iso(job.lastRunAtMs),
+    lastRunAtMs: job.lastRunAtMs ?? null,
+    lastRunStatus: job.lastRunStatus ?? null,
+    lastRunError: job.lastRunError ?? null,
+  };
+};
+
+/** Where its answers are: in the session, which every client sees. */
+export const previewOf = ({ sessionKey, job }: ScheduleRow) =>
+  job?.announce
+    ? { label: 'announce -> last', detail: `stays in the session ${sessionKey}` }
+    : { label: 'not requested', detail: 'not requested' };
+
+export const logEntry = (row: ScheduleRow, fire: ScheduleFire): CronRunLogEntry => {
+  const {
+    runId,
+    firedAt,
+    endedAt = firedAt,
+    sessionKey = row.sessionKey,
+    text,
+    model,
+    usage,
+  } = fire;
+  const status = runStatus(fire);
+  const error = errorOf(fire);
+  const slash = model?.indexOf('/') ?? -1;
+  return {
+    ts: endedAt,
+    jobId: row.jobId,
+    jobName: row.name,
+    action: 'finished',
+    status,
+    completionStatus: status === 'ok' ? 'succeeded' : 'failed',
+    deliveryStatus: 'not-requested',
+    sessionKey,
+    runId,
+    runAtMs: firedAt,
+    durationMs: durationOf(fire),
+    ...(error === undefined ? {} : { error }),
+    // Of a run that failed the answer says why, as the error does.
+    ...(text === undefined || status !== 'ok' ? {} : { summary: text }),
+    ...(model === undefined ? {} : { model: model.slice(slash + 1) }),
+    ...(model && slash > 0 ? { provider: model.slice(0, slash) } : {}),
+    ...(usage
+      ? {
+          usage: {
+            input_tokens: usage.inputTokens,
+            output_tokens: usage.outputTokens,
+            total_tokens: usage.inputTokens + usage.outputTokens,
+          },
+        }
+      : {}),
+    ...(row.nextAt === undefined ? {} : { nextRunAtMs: row.nextAt }),
+  };
+};
+
+export const eventOf = (names: AgentNames, { action, row }: ScheduleChange): CronEvent => {
+  const about = {
+    jobId: row.jobId,
+    action,
+    job: clientJob(names, row),
+    ...(row.nextAt === undefined ? {} : { nextRunAtMs: row.nextAt }),
+  };
+  const fire = action === 'finished' ? row.lastEnded : action === 'started' ? row.last : undefined;
+  if (!fire) return about;
+  const { runId, runAtMs, sessionKey, status, durationMs, error, summary } = logEntry(row, fire);
+  const started = { ...about, runId, runAtMs, ...(sessionKey ? { sessionKey } : {}) };
+  if (action === 'started') return started;
+  return {
+    ...started,
+    status,
+    durationMs,
+    ...(error === undefined ? {} : { error }),
+    ...(summary === undefined ? {} : { summary }),
+  };
+};

@@ -1,0 +1,237 @@
+/**
+ * Letting devices in and taking their rights back: `device.pair.*`, `device.token.*` (GW3).
+ *
+ * Invariants: nobody gives a right that is not his; a device that is no admin manages itself only,
+ * and only its role `operator`.
+ */
+import {
+  deviceAddress,
+  DEVICE_ROLES,
+  type DeviceApprove,
+  type DeviceReject,
+  type DeviceRemove,
+  type DeviceRename,
+  type DeviceRevoke,
+  type DeviceRole,
+  type DeviceRow,
+  type DeviceToken,
+  DEVICES_INDEX,
+  DEVICES_MAX,
+  type PairingRequest,
+} from '../../../../protocols/device.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import { plainName } from '../../../../protocols/plain-text.ts';
+import {
+  type GatewayParams,
+  type GatewayResult,
+  SCOPES,
+  type Scope,
+} from '../../../../protocols/gateway/index.ts';
+import { pairedDevice, pendingDevice } from '../../devices/device-rows.ts';
+import { hashOfToken, newDeviceToken } from '../../auth/device-tokens.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
+import { scopeMissing } from '../../auth/scopes.ts';
+import { isOwnOf, missingDetails, needsAdmin } from './device-rights.ts';
+import { type MethodTable, published } from '../method.ts';
+import { principalOf, type Request } from '../request.ts';
+
+const pairList = ({ door }: Request): GatewayResult<'device.pair.list'> => {
+  const connected = connectedDevices(door);
+  const rows = rowsOf(door);
+  const now = door.clock.wallMs();
+  return {
+    pending: rows.flatMap((row) =>
+      row.requests
+        .filter(({ expiresAt }) => expiresAt > now)
+        .map((request) => pendingDevice(row, request)),
+    ),
+    paired: rows.flatMap((row) => pairedDevice(row, connected.has(row.deviceId)) ?? []),
+  };
+};
+
+const rowsOf = ({ system, tenant }: Door): readonly DeviceRow[] =>
+  system.index
+    .list<DeviceRow>(DEVICES_INDEX, tenant, { limit: DEVICES_MAX })
+    .map(({ value }) => value);
+
+/** As far as this gateway knows of the others. */
+const connectedDevices = ({ presence, connections }: Door): ReadonlySet<string> => {
+  const ids = new Set<string>();
+  for (const { deviceId } of presence.entries()) if (deviceId !== undefined) ids.add(deviceId);
+  for (const { client } of connections) {
+    if (client?.deviceId !== undefined) ids.add(client.deviceId);
+  }
+  return ids;
+};
+
+type ByRequest = GatewayParams<'device.pair.approve'>;
+
+/** Who asks for more than the person may give waits for another person. */
+const pairApprove = async (request: Request, { requestId }: ByRequest) => {
+  const { row, asked } = waiting(request, requestId);
+  assertMayManage(request, row.deviceId, asked.role, 'approval');
+  const missing = scopeMissing(scopesOf(request), asked.scopes);
+  if (missing !== undefined) throw missingScope(missing);
+  const after = await ask<DeviceRow>(request, row.deviceId, { type: 'device.approve', requestId });
+  return { requestId, device: pairedDevice(after)! };
+};
+
+const pairReject = async (request: Request, { requestId }: ByRequest) => {
+  const { row } = waiting(request, requestId);
+  assertMayManage(request, row.deviceId, 'operator', 'rejection');
+  await ask<DeviceRow>(request, row.deviceId, { type: 'device.reject', requestId });
+  return { requestId, deviceId: row.deviceId };
+};
+
+/** The question and whose it is. @throws TroupeError NOT_FOUND */
+const waiting = ({ door }: Request, requestId: string) => {
+  for (const row of rowsOf(door)) {
+    const asked: PairingRequest | undefined = row.requests.find(
+      (request) => request.requestId === requestId,
+    );
+    if (asked !== undefined) return { row, asked };
+  }
+  throw new TroupeError('NOT_FOUND', 'unknown requestId: it was answered or is past its time');
+};
+
+const pairRemove = async (
+  request: Request,
+  { deviceId }: GatewayParams<'device.pair.remove'>,
+): Promise<GatewayResult<'device.pair.remove'>> => {
+  const { door, connection } = request;
+  assertMayManage(request, deviceId, managed(rowOf(request, deviceId)), 'removal');
+  if (connection.client?.deviceId === deviceId) door.guard.spare(connection);
+  await ask(request, deviceId, { type: 'device.remove' });
+  return { deviceId };
+};
+
+const pairRename = async (
+  request: Request,
+  { deviceId, label }: GatewayParams<'device.pair.rename'>,
+): Promise<GatewayResult<'device.pair.rename'>> => {
+  const name = plainName(label, label.length);
+  if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/label must not be blank');
+  assertMayManage(request, deviceId, managed(rowOf(request, deviceId)), 'rename');
+  await ask<DeviceRow>(request, deviceId, { type: 'device.rename', name });
+  return { deviceId, label: name };
+};
+
+/** Worth nothing without the key of the device, so whoever may replace it may be told it. */
+const tokenRotate = async (
+  request: Request,
+  { deviceId, role: given, scopes }: GatewayParams<'device.token.rotate'>,
+): Promise<GatewayResult<'device.token.rotate'>> => {
+  const { door, connection } = request;
+  const { role, grant } = grantOf(request, deviceId, given);
+  assertMayManage(request, deviceId, role, 'token rotation');
+  const granted = SCOPES.filter((each) => grant.scopes.includes(each));
+  const wide =
+    scopes?.find((each) => !SCOPES.some((one) => one === each)) ??
+    scopeMissing(granted, scopes ?? []);
+  if (wide !== undefined) {
+    throw new TroupeError('INVALID_ARGUMENT', `/scopes: ${wide} is not granted to this device`);
+  }
+  const missing = scopeMissing(scopesOf(request), scopes ?? grant.scopes);
+  if (missing !== undefined) throw missingScope(missing);
+  const token = newDeviceToken();
+  const hash = hashOfToken(token);
+  const { client } = connection;
+  if (client?.deviceId === deviceId && client.role === role) {
+    door.guard.spare(connection);
+    connection.client = { ...client, tokenHash: hash };
+  }
+  const replace = { type: 'device.token', role, hash, replace: true } as const;
+  await ask(request, deviceId, { ...replace, ...(scopes === undefined ? {} : { scopes }) });
+  return {
+    deviceId,
+    role,
+    token,
+    scopes: [...(scopes ?? grant.scopes)],
+    rotatedAtMs: door.clock.wallMs(),
+    tokenDelivery: 'in-band',
+  };
+};
+
+const tokenRevoke = async (
+  request: Request,
+  { deviceId, role: given }: GatewayParams<'device.token.revoke'>,
+): Promise<GatewayResult<'device.token.revoke'>> => {
+  const { door, connection } = request;
+  const { role } = grantOf(request, deviceId, given);
+  assertMayManage(request, deviceId, role, 'token revocation');
+  if (connection.client?.deviceId === deviceId) door.guard.spare(connection);
+  const row = await ask<DeviceRow>(request, deviceId, { type: 'device.revoke', role });
+  return { deviceId, role, revokedAtMs: row.roles[role]?.revokedAt ?? door.clock.wallMs() };
+};
+
+const rowOf = ({ door }: Request, deviceId: string): DeviceRow => {
+  const row = door.system.index.get<DeviceRow>(DEVICES_INDEX, door.tenant, deviceId);
+  if (row !== undefined) return row;
+  throw new TroupeError('NOT_FOUND', 'unknown deviceId: see device.pair.list');
+};
+
+const grantOf = (request: Request, deviceId: string, given: string) => {
+  const row = rowOf(request, deviceId);
+  const role = DEVICE_ROLES.find((each) => each === given);
+  const grant = role && row.roles[role];
+  if (role === undefined || grant === undefined) {
+    throw new TroupeError('NOT_FOUND', `the device is not let in as ${given.slice(0, 64)}`);
+  }
+  return { role, grant };
+};
+
+/** The role that counts when the whole device is meant. */
+const managed = ({ roles }: DeviceRow): DeviceRole =>
+  roles.node === undefined ? 'operator' : 'node';
+
+const scopesOf = ({ connection }: Request): readonly Scope[] => connection.client?.scopes ?? [];
+
+/**
+ * @throws TroupeError FORBIDDEN when it is another device's, or gives or takes the right to be a
+ * node, and the caller is no admin
+ */
+const assertMayManage = (
+  request: Request,
+  deviceId: string,
+  role: DeviceRole,
+  what: string,
+): void => {
+  const { client } = request.connection;
+  if (client === undefined || client.scopes.includes('operator.admin')) return;
+  const own = isOwnOf(client, deviceId);
+  const isTaking = what === 'removal' || what === 'rename';
+  const isNode = role === 'node' && (client.deviceId !== undefined || !isTaking);
+  if (own && !isNode) return;
+  throw needsAdmin(`device pairing ${what}`, own ? 'of a node' : 'of another device');
+};
+
+const missingScope = (scope: string): TroupeError =>
+  new TroupeError('FORBIDDEN', `missing scope: ${scope}: nobody grants what he may not do`, {
+    details: missingDetails(scope),
+  });
+
+const ask = async <Result>(
+  request: Request,
+  deviceId: string,
+  message: DeviceApprove | DeviceReject | DeviceRemove | DeviceRename | DeviceToken | DeviceRevoke,
+): Promise<Result> => {
+  const { system, tenant } = request.door;
+  const answer = await system.ask(deviceAddress(tenant, deviceId), message, {
+    principal: principalOf(request),
+    timeoutMs: ACCEPT_TIMEOUT_MS,
+  });
+  if (answer.kind === 'answered') return answer.result as Result;
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  throw new TroupeError('DEADLINE_EXCEEDED', 'the device has not answered yet: look at the list');
+};
+
+export const deviceTable: MethodTable = [
+  published('device.pair.list', pairList),
+  published('device.pair.approve', pairApprove),
+  published('device.pair.reject', pairReject),
+  published('device.pair.remove', pairRemove),
+  published('device.pair.rename', pairRename),
+  published('device.token.rotate', tokenRotate),
+  published('device.token.revoke', tokenRevoke),
+];

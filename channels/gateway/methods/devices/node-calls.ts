@@ -1,0 +1,212 @@
+/**
+ * `node.*` that nodes themselves call (ND1): answers, what waits for them, and their questions to
+ * people. What OpenClaw's node host tells beyond that is heard and not used; the answers say so.
+ */
+import { createHash } from 'node:crypto';
+import {
+  deviceAddress,
+  type DeviceDrained,
+  type WaitingItem,
+} from '../../../../protocols/device.ts';
+import {
+  type ErrorData,
+  errorData,
+  isErrorCode,
+  TroupeError,
+} from '../../../../protocols/errors.ts';
+import type {
+  NodeApprovalAskParams,
+  NodeInvokeResultParams,
+  NodeWaitingItem,
+} from '../../../../protocols/gateway/index.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../../../protocols/json-depth.ts';
+import type { Message } from '../../../../protocols/statechart.ts';
+import { askedByNode } from '../../tenant/pending-approvals.ts';
+import { ACCEPT_TIMEOUT_MS, NODE_QUESTIONS_MAX } from '../../limits.ts';
+import { askPeople, wordOf } from '../approvals/asking-people.ts';
+import { type MethodTable, published } from '../method.ts';
+import { principalOf, type Request } from '../request.ts';
+
+/** The device that the connection has proved to be. */
+const selfOf = ({ connection }: Request): string => {
+  const deviceId = connection.client?.deviceId;
+  if (deviceId !== undefined) return deviceId;
+  throw new TroupeError('FORBIDDEN', 'a node has a device identity: connect with `device`');
+};
+
+const invokeResult = async (request: Request, params: NodeInvokeResultParams) => {
+  const { door, connection } = request;
+  const self = selfOf(request);
+  if (params.nodeId !== self)
+    throw new TroupeError('INVALID_ARGUMENT', '/nodeId is not the node of this connection');
+  const said = await outcomeOf(request, params);
+  const answer = (await told(request, {
+    type: 'device.result',
+    id: params.id,
+    connId: connection.id,
+    ...said,
+  })) as { taken: boolean };
+  door.devices.answered(connection, params.id);
+  return answer.taken ? { ok: true } : { ok: true, ignored: true };
+};
+
+const outcomeOf = async ({ door }: Request, params: NodeInvokeResultParams) => {
+  const { ok, error, payload, payloadJSON } = params;
+  if (!ok) return { error: failureOf(error) };
+  const text = payloadJSON ?? (payload === undefined ? undefined : JSON.stringify(payload));
+  if (text === undefined) return {};
+  if (isTooDeep(text)) {
+    const message = `the node answered with JSON that is nested more than ${JSON_DEPTH_MAX} deep`;
+    return { error: { code: 'INTERNAL' as const, message } };
+  }
+  try {
+    JSON.parse(text);
+    return { payload: await door.devices.keep(text) };
+  } catch (thrown) {
+    return {
+      error:
+        thrown instanceof SyntaxError
+          ? { code: 'INTERNAL' as const, message: 'the node answered with text that is no JSON' }
+          : errorData(thrown),
+    };
+  }
+};
+
+/** The node's own words, under a code of ours: what we do not know is its failure, not ours. */
+const failureOf = ({ code = '', message = 'the node failed' }: Failure = {}): ErrorData => {
+  const known = isErrorCode(code) ? code : (FOREIGN_CODES[code] ?? 'INTERNAL');
+  const shown = message.slice(0, 2_000);
+  return known === code
+    ? { code: known, message: shown }
+    : { code: known, message: shown, details: { nodeCode: code.slice(0, 100) } };
+};
+type Failure = NonNullable<NodeInvokeResultParams['error']>;
+const FOREIGN_CODES: Readonly<Record<string, ErrorData['code']>> = {
+  INVALID_REQUEST: 'INVALID_ARGUMENT',
+  INVALID_PARAMS: 'INVALID_ARGUMENT',
+  SYSTEM_RUN_DENIED: 'FORBIDDEN',
+  TIMEOUT: 'DEADLINE_EXCEEDED',
+};
+
+/** Read by nobody yet: an answer counts when it is whole. */
+const invokeProgress = (request: Request, { nodeId }: { nodeId: string }) => {
+  if (nodeId !== selfOf(request))
+    throw new TroupeError('INVALID_ARGUMENT', '/nodeId is not the node of this connection');
+  return { ok: true };
+};
+
+const nodeEvent = (request: Request, { event }: { event: string }) => {
+  selfOf(request);
+  return { ok: true, event, handled: false, reason: 'not_used' };
+};
+
+const drain = async (request: Request, { maxItems = 10 }: { maxItems?: number }) => {
+  const nodeId = selfOf(request);
+  const event = { type: 'device.drain', max: maxItems };
+  const { items, more } = (await told(request, event)) as DeviceDrained;
+  return {
+    nodeId,
+    revision: Math.max(0, ...items.map(({ queuedAt }) => queuedAt)),
+    items: items.map(itemOf),
+    hasMore: more,
+  };
+};
+
+const itemOf = ({ itemId, kind, priority, queuedAt, expiresAt }: WaitingItem): NodeWaitingItem => ({
+  id: itemId,
+  type: kind as NodeWaitingItem['type'],
+  priority: priority === 'low' ? 'default' : priority,
+  createdAtMs: queuedAt,
+  expiresAtMs: expiresAt,
+});
+
+const ack = async (request: Request, { ids }: { ids: string[] }) => {
+  const nodeId = selfOf(request);
+  await told(request, { type: 'device.ack', itemIds: ids });
+  const remainingCount = request.door.devices.row(nodeId)?.node?.waiting ?? 0;
+  return { nodeId, ackedIds: ids, remainingCount };
+};
+
+/** Commands for a node that is away are refused, so none is ever kept for it. */
+const pull = (request: Request) => ({ nodeId: selfOf(request), actions: [] });
+
+/** @throws TroupeError UNAVAILABLE while its commands wait for a person: it asks again then */
+const runnerInventory = (request: Request) => {
+  const nodeId = selfOf(request);
+  const waits = request.door.devices.row(nodeId)?.node?.request;
+  if (waits === undefined) return { nodeId };
+  throw new TroupeError(
+    'UNAVAILABLE',
+    `what the node offers waits for a person: \`troupe nodes approve ${waits.requestId}\``,
+  );
+};
+
+const skills = (request: Request) => ({ nodeId: selfOf(request), skills: [] });
+const tools = (request: Request) => ({ nodeId: selfOf(request), tools: [] });
+
+/** @throws TroupeError RATE_LIMIT_EXCEEDED when people have enough to answer for this node */
+const assertMayAsk = ({ door, connection }: Request, nodeId: string, id: string): void => {
+  if (door.approvals.row(id) !== undefined) return;
+  const waiting = door.approvals.ofNode(nodeId).length;
+  const asking = questionsOf.get(connection) ?? 0;
+  if (Math.max(waiting, asking) < NODE_QUESTIONS_MAX) return;
+  throw new TroupeError(
+    'RATE_LIMIT_EXCEEDED',
+    `${NODE_QUESTIONS_MAX} questions of this node wait for a person: ask again when some are answered`,
+    { retryAfterMs: 1_000 },
+  );
+};
+
+/** Questions that a connection waits for: rows come later. */
+const questionsOf = new WeakMap<Request['connection'], number>();
+
+/** Answered when a person has decided; the same id asked again waits for the same word. */
+const approvalAsk = async (request: Request, params: NodeApprovalAskParams) => {
+  const nodeId = selfOf(request);
+  const { id, command, detail = '', timeoutMs, always = false } = params;
+  const { connection } = request;
+  const row = request.door.devices.row(nodeId);
+  const name = row?.name ?? row?.face.name ?? nodeId.slice(0, 12);
+  const own = `${nodeId.slice(0, 16)}.${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
+  assertMayAsk(request, nodeId, own);
+  questionsOf.set(connection, (questionsOf.get(connection) ?? 0) + 1);
+  try {
+    await askPeople(request, {
+      id: own,
+      command,
+      detail: `On the node ${name}: ${detail === '' ? command : detail}`,
+      forMs: timeoutMs,
+      always,
+      by: { sub: askedByNode(nodeId), roles: ['node'] },
+    });
+    const { decision } = await wordOf(request, own);
+    return { id, decision };
+  } finally {
+    questionsOf.set(connection, (questionsOf.get(connection) ?? 1) - 1);
+  }
+};
+
+const told = async (request: Request, event: Message): Promise<unknown> => {
+  const { door } = request;
+  const answer = await door.system.ask(deviceAddress(door.tenant, selfOf(request)), event, {
+    principal: principalOf(request),
+    repeatable: true,
+    timeoutMs: ACCEPT_TIMEOUT_MS,
+  });
+  if (answer.kind === 'answered') return answer.result;
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  throw new TroupeError('DEADLINE_EXCEEDED', 'the device did not answer in time: try again');
+};
+
+export const nodeCallTable: MethodTable = [
+  published('node.invoke.result', invokeResult),
+  published('node.invoke.progress', invokeProgress),
+  published('node.event', nodeEvent),
+  published('node.pending.drain', drain),
+  published('node.pending.pull', pull),
+  published('node.pending.ack', ack),
+  published('node.runnerInventory.update', runnerInventory),
+  published('node.skills.update', skills),
+  published('node.pluginTools.update', tools),
+  published('node.approval.ask', approvalAsk),
+];

@@ -1,0 +1,236 @@
+/**
+ * `node.*` for operators (ND1): devices that do work, what they offer, and having them do it. What
+ * nodes themselves call stands in node-calls.ts.
+ *
+ * The device actor decides what may be invoked; here a request becomes its message, and parameters
+ * are checked against what the node says of them before anything is sent.
+ */
+import { createHash } from 'node:crypto';
+import {
+  DEVICE_ID,
+  deviceAddress,
+  type DeviceRow,
+  INVOKE_MS_DEFAULT,
+  INVOKE_MS_MAX,
+  type InvocationDone,
+  PARAMS_CHARACTERS_MAX,
+  WAITING_MS_DEFAULT,
+} from '../../../../protocols/device.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type {
+  NodeEntry,
+  NodeInvokeParams,
+  NodePendingEnqueueParams,
+} from '../../../../protocols/gateway/index.ts';
+import { plainName } from '../../../../protocols/plain-text.ts';
+import type { Message } from '../../../../protocols/statechart.ts';
+import { schemaComplaint } from '../../../../runtime/index.ts';
+import { ACCEPT_TIMEOUT_MS, INVOKE_GRACE_MS } from '../../limits.ts';
+import {
+  isNode,
+  nodeEntry,
+  pairedNode,
+  pendingNode,
+  scopesToApprove,
+} from '../../devices/node-rows.ts';
+import { assertOwn, missingDetails } from './device-rights.ts';
+import { type MethodTable, published } from '../method.ts';
+import { nodeCallTable } from './node-calls.ts';
+import { principalOf, type Request } from '../request.ts';
+
+const nodeList = ({ door }: Request): { ts: number; nodes: NodeEntry[] } => ({
+  ts: door.clock.wallMs(),
+  nodes: [...door.devices.rows()].filter(isNode).map((row) => nodeEntry(row, door.presence.peers)),
+});
+
+const nodeDescribe = ({ door }: Request, { nodeId }: { nodeId: string }) => ({
+  ts: door.clock.wallMs(),
+  ...nodeEntry(nodeOf({ door }, nodeId), door.presence.peers),
+});
+
+/** @throws TroupeError NOT_FOUND */
+const nodeOf = ({ door }: Pick<Request, 'door'>, nodeId: string): DeviceRow => {
+  const row = DEVICE_ID.test(nodeId) ? door.devices.row(nodeId) : undefined;
+  if (row !== undefined && isNode(row)) return row;
+  throw new TroupeError(
+    'NOT_FOUND',
+    `there is no node ${nodeId.slice(0, 80)}: node.list shows them`,
+  );
+};
+
+const nodeInvoke = async (request: Request, params: NodeInvokeParams) => {
+  const { door } = request;
+  const { nodeId, command, timeoutMs = 0, idempotencyKey, sessionKey } = params;
+  const row = nodeOf(request, nodeId);
+  const given = params.params ?? {};
+  await assertParams(row, command, given);
+  const paramsJson = JSON.stringify(given);
+  if (paramsJson.length > PARAMS_CHARACTERS_MAX) {
+    throw new TroupeError(
+      'PAYLOAD_TOO_LARGE',
+      `/params has ${paramsJson.length} characters, at most ${PARAMS_CHARACTERS_MAX} are sent`,
+    );
+  }
+  const within = Math.min(timeoutMs || INVOKE_MS_DEFAULT, INVOKE_MS_MAX);
+  const principal = principalOf(request);
+  const result = (await told(
+    request,
+    nodeId,
+    {
+      type: 'device.invoke',
+      id: invocationId(principal.sub, idempotencyKey),
+      command,
+      paramsJson,
+      timeoutMs: within,
+      ...(sessionKey === undefined ? {} : { sessionKey: sessionKey.slice(0, 512) }),
+    },
+    within + INVOKE_GRACE_MS,
+  )) as InvocationDone;
+  const { payload } = result;
+  const payloadJSON = payload === null ? null : await door.devices.text(payload);
+  const shown = payloadJSON === null ? null : (JSON.parse(payloadJSON) as unknown);
+  return { ok: true, nodeId, command, payload: shown, payloadJSON };
+};
+
+/** The same key of the same person is the same invocation, through whichever gateway. */
+const invocationId = (sub: string, key: string): string =>
+  `inv-${createHash('sha256').update(`${sub}\n${key}`).digest('hex').slice(0, 40)}`;
+
+/** @throws TroupeError INVALID_ARGUMENT that says what is wrong with the parameters */
+const assertParams = async (row: DeviceRow, command: string, params: unknown): Promise<void> => {
+  const schema = row.node?.surface.commands.find(({ name }) => name === command)?.params;
+  if (schema === undefined) return;
+  const wrong = await schemaComplaint(schema, params);
+  if (wrong === undefined) return;
+  throw new TroupeError('INVALID_ARGUMENT', `invalid parameters of ${command}: ${wrong}`);
+};
+
+const nodeRename = async (
+  request: Request,
+  { nodeId, displayName }: { nodeId: string; displayName: string },
+) => {
+  nodeOf(request, nodeId);
+  assertOwn(request.connection.client, nodeId, 'node pairing rename');
+  const name = plainName(displayName, displayName.length);
+  if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/displayName must not be blank');
+  await told(request, nodeId, { type: 'device.rename', name });
+  return { nodeId, displayName: name };
+};
+
+const pairList = ({ door }: Request) => {
+  const nodes = [...door.devices.rows()].filter(({ node }) => node !== undefined);
+  return {
+    pending: nodes.filter(({ node }) => node?.request !== undefined).map(pendingNode),
+    paired: nodes.filter(({ node }) => node?.approvedAt !== undefined).map(pairedNode),
+  };
+};
+
+const pairApprove = async (request: Request, { requestId }: { requestId: string }) => {
+  const row = asked(request, requestId);
+  assertOwn(request.connection.client, row.deviceId, 'node pairing approval');
+  const scopes = request.connection.client?.scopes ?? [];
+  const missing = scopesToApprove(row.node!).find(
+    (scope) => !scopes.includes(scope) && !scopes.includes('operator.admin'),
+  );
+  if (missing !== undefined) {
+    throw new TroupeError(
+      'FORBIDDEN',
+      `missing scope: ${missing}: the node offers to run programs`,
+      { details: missingDetails(missing) },
+    );
+  }
+  const approved = (await told(request, row.deviceId, {
+    type: 'device.surface.approve',
+    requestId,
+  })) as DeviceRow;
+  return { requestId, node: pairedNode(approved) };
+};
+
+const pairReject = async (request: Request, { requestId }: { requestId: string }) => {
+  const { deviceId } = asked(request, requestId);
+  assertOwn(request.connection.client, deviceId, 'node pairing rejection');
+  await told(request, deviceId, { type: 'device.surface.reject', requestId });
+  return { requestId, nodeId: deviceId };
+};
+
+const asked = ({ door }: Request, requestId: string): DeviceRow => {
+  for (const row of door.devices.rows()) {
+    if (row.node?.request?.requestId === requestId) return row;
+  }
+  throw new TroupeError(
+    'NOT_FOUND',
+    `no node waits for approval under ${requestId.slice(0, 80)}: node.pair.list shows those that do`,
+  );
+};
+
+/** @throws TroupeError CONFLICT for a device that people connect with, too */
+const pairRemove = async (request: Request, { nodeId }: { nodeId: string }) => {
+  const { roles } = nodeOf(request, nodeId);
+  assertOwn(request.connection.client, nodeId, 'node pairing removal');
+  if (roles.operator !== undefined) {
+    throw new TroupeError(
+      'CONFLICT',
+      'the device is let in as an operator, too: device.pair.remove forgets both',
+    );
+  }
+  await told(request, nodeId, { type: 'device.remove' });
+  return { nodeId };
+};
+
+const pendingEnqueue = async (
+  request: Request,
+  { nodeId, type, priority = 'normal', expiresInMs }: NodePendingEnqueueParams,
+) => {
+  nodeOf(request, nodeId);
+  const forMs = expiresInMs ?? WAITING_MS_DEFAULT;
+  const at = request.door.clock.wallMs();
+  await told(request, nodeId, {
+    type: 'device.enqueue',
+    // One of a kind waits at most: asking twice for the location gives it once.
+    itemId: type,
+    kind: type,
+    priority,
+    expiresInMs: forMs,
+  });
+  return {
+    nodeId,
+    revision: at,
+    queued: { id: type, type, priority, createdAtMs: at, expiresAtMs: at + forMs },
+    wakeTriggered: false,
+  };
+};
+
+/** @throws TroupeError what the device says; DEADLINE_EXCEEDED when it does not answer */
+const told = async (
+  request: Request,
+  deviceId: string,
+  event: Message,
+  timeoutMs = ACCEPT_TIMEOUT_MS,
+): Promise<unknown> => {
+  const { door, traceId } = request;
+  const answer = await door.system.ask(deviceAddress(door.tenant, deviceId), event, {
+    principal: principalOf(request),
+    repeatable: true,
+    timeoutMs,
+    ...(traceId === undefined ? {} : { traceId }),
+  });
+  if (answer.kind === 'answered') return answer.result;
+  if (answer.kind === 'refused') throw TroupeError.from(answer.error);
+  throw new TroupeError(
+    'DEADLINE_EXCEEDED',
+    `device ${deviceId} did not answer ${event.type} within ${timeoutMs} ms`,
+  );
+};
+
+export const nodeTable: MethodTable = [
+  published('node.list', nodeList),
+  published('node.describe', nodeDescribe),
+  published('node.invoke', nodeInvoke),
+  published('node.rename', nodeRename),
+  published('node.pair.list', pairList),
+  published('node.pair.approve', pairApprove),
+  published('node.pair.reject', pairReject),
+  published('node.pair.remove', pairRemove),
+  published('node.pending.enqueue', pendingEnqueue),
+  ...nodeCallTable,
+];

@@ -1,0 +1,42 @@
+/** `sessions.delete`: a session ends, leaves the lists and is gone (AA8: its subagents with it). */
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type { SessionsDeleteParams } from '../../../../protocols/gateway/index.ts';
+import type { SessionClose, SessionRow } from '../../../../protocols/session.ts';
+import { mainSessionKey } from '../../sessions/session-key.ts';
+import { type MethodTable, published } from '../method.ts';
+import type { Request } from '../request.ts';
+import { sessionNamed } from './session-row.ts';
+import { ask, keyOf } from './session-settings.ts';
+
+/** The transcript stays: whoever has its key reads it with `chat.history`. */
+const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
+  const { door } = request;
+  const { names, system, tenant } = door;
+  const { sessionKey: key, agentId } = sessionNamed(door, keyOf(params));
+  if (key === mainSessionKey(names, agentId)) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${key} is the main session of ${agentId}, which stays: reset it instead`,
+    );
+  }
+  const row = system.index.get<SessionRow>('sessions', tenant, key);
+  const gone = { ok: true, key, archived: [] };
+  // A message would make the session.
+  if (!row) return { ...gone, deleted: false };
+  const { expectedSessionId, orphans } = params;
+  if (expectedSessionId !== undefined && expectedSessionId !== row.sessionId) {
+    throw new TroupeError(
+      'CONFLICT',
+      `the session ${key} has begun anew since: its id is ${row.sessionId} now`,
+    );
+  }
+  const message: SessionClose = {
+    type: 'session.close',
+    ...(orphans === undefined ? {} : { orphans }),
+  };
+  await ask(request, key, message);
+  request.door.watch.changed(key, 'delete');
+  return { ...gone, deleted: true };
+};
+
+export const sessionDeleteTable: MethodTable = [published('sessions.delete', sessionsDelete)];

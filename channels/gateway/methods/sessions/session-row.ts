@@ -1,0 +1,42 @@
+/** The committed row of the session that a client names. */
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type { SessionRow } from '../../../../protocols/session.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { fullSessionKey, refuseOtherAgent } from '../../sessions/session-key.ts';
+
+/**
+ * undefined: nobody has written to it. One that is there may be of an agent that nobody configured:
+ * of a subagent.
+ * @throws TroupeError INVALID_ARGUMENT when the key names none that could be, or a session of
+ *   another agent than `agentId`
+ */
+export const sessionRow = (
+  { system, tenant, names }: Pick<Door, 'system' | 'tenant' | 'names'>,
+  key: string,
+  agentId?: string,
+): SessionRow | undefined => {
+  const rowOf = (fullKey: string) => system.index.get<SessionRow>('sessions', tenant, fullKey);
+  const row = rowOf(key);
+  if (row === undefined)
+    return rowOf(fullSessionKey(names, { sessionKey: key, agentId }).sessionKey);
+  refuseOtherAgent(row.agentId, agentId);
+  return row;
+};
+
+/**
+ * The session that a client names, which may be of an agent that nobody configured.
+ * @throws TroupeError as `sessionRow`
+ */
+export const sessionNamed = (
+  door: Door,
+  params: { readonly sessionKey: string; readonly agentId?: string },
+): { readonly sessionKey: string; readonly agentId: string } =>
+  sessionRow(door, params.sessionKey, params.agentId) ?? fullSessionKey(door.names, params);
+
+/** @throws TroupeError CONFLICT when the session has another id than a client expects */
+export const refuseStale = (door: Door, key: string, expected: string | undefined): void => {
+  const sessionId = sessionRow(door, key)?.sessionId;
+  if (expected === undefined || expected === sessionId) return;
+  const now = sessionId === undefined ? 'it does not exist' : `its id is ${sessionId} now`;
+  throw new TroupeError('CONFLICT', `the session ${key} has begun anew since: ${now}`);
+};

@@ -1,0 +1,205 @@
+/**
+ * `sessions.create`, `.send`, `.steer`, `.abort`: sessions begun, written to and stopped by their
+ * key; `sessions.subscribe` and its like: who is told what (SessionWatch).
+ */
+import { randomUUID } from 'node:crypto';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type {
+  SessionsAbortParams,
+  SessionsCreateParams,
+  SessionsCreateResult,
+  SessionsMessagesSubscribeParams,
+  SessionsMessagesUnsubscribeParams,
+  SessionsSendParams,
+} from '../../../../protocols/gateway/index.ts';
+import type { SessionReceive } from '../../../../protocols/session.ts';
+import { sessionKey as keys } from '../../../../protocols/session-key.ts';
+import type { SessionSet } from '../../../../protocols/session-settings.ts';
+import { CHOICE_PATHS, checkModelChoice } from '../../../model-choice.ts';
+import { mayAnswer } from '../../tenant/pending-approvals.ts';
+import { modelNow } from '../../sessions/session-model.ts';
+import { endOfRow } from '../../streams/live-runs.ts';
+import { fullSessionKey } from '../../sessions/session-key.ts';
+import { absentTable } from '../absent.ts';
+import { abortRuns } from '../chat/chat.ts';
+import { type MethodTable, published } from '../method.ts';
+import type { Request } from '../request.ts';
+import { accept, refuseEmpty, wishesOf } from '../chat/run.ts';
+import { sessionNamed, sessionRow } from './session-row.ts';
+import { ask } from './session-settings.ts';
+
+/** The same idempotency key makes the same session, and gives it the same first message. */
+const sessionsCreate = async (
+  request: Request,
+  params: SessionsCreateParams,
+): Promise<SessionsCreateResult> => {
+  const { door } = request;
+  refuseLeftOut(params);
+  const { label = params.displayName, category, model, thinkingLevel } = params;
+  const agentId = params.agentId ?? agentOfParent(request, params.parentSessionKey);
+  const name = params.idempotencyKey ?? randomUUID();
+  const { sessionKey: key } = fullSessionKey(door.names, {
+    sessionKey: params.key ?? keys.main(agentId ?? door.names.defaultAgentId, `new-${name}`),
+    ...(agentId === undefined ? {} : { agentId }),
+  });
+  checkModelChoice(door.models, { model, thinking: thinkingLevel }, modelNow(door, key), {
+    ...CHOICE_PATHS,
+    thinking: '/thinkingLevel',
+  });
+  const message: SessionSet = {
+    type: 'session.set',
+    ...(label === undefined ? {} : { label }),
+    ...(category === undefined ? {} : { category }),
+    ...(model === undefined ? {} : { model }),
+    ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
+  };
+  const entry = (await ask<object | undefined>(request, key, message)) ?? {};
+  door.watch.changed(key, 'create');
+  const text = params.message ?? params.task;
+  const sessionId = sessionRow(door, key)?.sessionId || undefined;
+  const made = { ok: true, key, ...(sessionId === undefined ? {} : { sessionId }) } as const;
+  const settings = { ...entry, ...(sessionId === undefined ? {} : { sessionId }) };
+  if (text === undefined || text.trim() === '') return { ...made, entry: settings };
+  const { attachments } = params;
+  const { runId } = await receive(request, key, {
+    message: text,
+    idempotencyKey: `${name}:first`,
+    ...(attachments === undefined ? {} : { attachments }),
+  });
+  return { ...made, entry: settings, runStarted: true, runId };
+};
+
+/** @throws TroupeError INVALID_ARGUMENT for what the first message would leave out */
+const refuseLeftOut = ({ message, task, attachments = [] }: SessionsCreateParams): void => {
+  if (message !== undefined && task !== undefined && message !== task)
+    throw new TroupeError('INVALID_ARGUMENT', '/task: the first message is /message already');
+  const text = message ?? task ?? '';
+  if (attachments.length > 0 && text.trim() === '')
+    throw new TroupeError('INVALID_ARGUMENT', '/attachments go with a /message: write one');
+};
+
+/** A session that begins from another is of the same agent. */
+const agentOfParent = ({ door }: Request, parent: string | undefined): string | undefined => {
+  if (parent === undefined) return undefined;
+  const agentId = sessionRow(door, parent)?.agentId;
+  return door.names.agents.some(({ id }) => id === agentId) ? agentId : undefined;
+};
+
+type Sent = Omit<SessionsSendParams, 'key' | 'agentId' | 'idempotencyKey'> & {
+  readonly idempotencyKey: string;
+};
+
+const receive = async (request: Request, key: string, sent: Sent, queueMode?: 'interrupt') => {
+  refuseEmpty(sent.message);
+  const { message: text, idempotencyKey: runId, timeoutMs, thinking, attachments } = sent;
+  const before = request.door.runs.row(runId);
+  const wishes = {
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(attachments === undefined ? {} : { attachments }),
+    ...(queueMode === undefined ? {} : { queueMode }),
+  };
+  const message: Omit<SessionReceive, 'type'> = {
+    runId,
+    text,
+    ...wishesOf(request, { runId, sessionKey: key }, wishes),
+    ...(timeoutMs ? { timeoutMs } : {}),
+  };
+  const accepted = await accept(request, key, message);
+  const status = before === undefined ? 'started' : endOfRow(before) ? 'ok' : 'in_flight';
+  return { runId: accepted.runId, status, queued: accepted.queued };
+};
+
+/** To a session that is there: a key that is mistyped makes none. */
+const sendTo = (queueMode?: 'interrupt') => (request: Request, params: SessionsSendParams) => {
+  const { key, agentId, idempotencyKey = randomUUID(), ...sent } = params;
+  const row = sessionRow(request.door, key, agentId);
+  if (row === undefined) {
+    throw new TroupeError('NOT_FOUND', `session not found: ${key.slice(0, 80)}`);
+  }
+  return receive(request, row.sessionKey, { ...sent, idempotencyKey }, queueMode);
+};
+
+const sessionsAbort = async (request: Request, params: SessionsAbortParams) => {
+  const { door } = request;
+  const { runId } = params;
+  const key = params.key ?? (runId === undefined ? undefined : door.runs.row(runId)?.sessionKey);
+  if (key === undefined && runId === undefined) {
+    throw new TroupeError('INVALID_ARGUMENT', 'give key, runId, or both');
+  }
+  const row = key === undefined ? undefined : sessionRow(door, key, params.agentId);
+  const aborted = row ? await abortRuns(request, row.sessionKey, runId) : [];
+  const status = aborted.length > 0 ? 'aborted' : 'no-active-run';
+  return { ok: true, abortedRunId: aborted[0] ?? null, status };
+};
+
+const subscribe = ({ door, connection }: Request) => {
+  door.watch.watch(connection);
+  return { subscribed: true };
+};
+
+const unsubscribe = ({ door, connection }: Request) => {
+  door.watch.unwatch(connection);
+  return { subscribed: false };
+};
+
+/** The key need not be there yet: it is followed from its first message on. */
+const messagesSubscribe = async (request: Request, params: SessionsMessagesSubscribeParams) => {
+  const { door, connection } = request;
+  const { sessionKey: key, agentId } = keyIn(request, params);
+  await door.watch.follow(connection, key);
+  if (params.includeApprovals !== true) return { subscribed: true, key };
+  return { subscribed: true, key, approvalReplay: approvalReplay(request, key, agentId) };
+};
+
+const messagesUnsubscribe = (request: Request, params: SessionsMessagesUnsubscribeParams) => {
+  const { sessionKey: key } = keyIn(request, params);
+  request.door.watch.unfollow(request.connection, key);
+  return { subscribed: false, key };
+};
+
+const keyIn = (
+  { door }: Request,
+  { key, agentId }: SessionsMessagesUnsubscribeParams,
+): { readonly sessionKey: string; readonly agentId: string } =>
+  sessionNamed(door, { sessionKey: key, ...(agentId === undefined ? {} : { agentId }) });
+
+/**
+ * Questions of the session that wait, as `session.approval` would have told them: to who may answer
+ * them.
+ */
+const approvalReplay = ({ door, connection }: Request, sessionKey: string, agentId: string) => ({
+  sessionKey,
+  updatedAtMs: door.clock.wallMs(),
+  approvals: (mayAnswer(connection) ? door.approvals.list() : [])
+    .filter(({ request }) => request.sessionKey === sessionKey)
+    .map(({ id, createdAtMs, expiresAtMs, request }) => ({
+      id,
+      urlPath: `/approvals/${encodeURIComponent(id)}`,
+      createdAtMs,
+      expiresAtMs,
+      presentation: {
+        kind: 'exec',
+        commandText: request.command,
+        commandPreview: null,
+        warningText: null,
+        host: null,
+        nodeId: null,
+        agentId,
+        allowedDecisions: request.allowedDecisions,
+      },
+      status: 'pending',
+    })),
+  truncated: false,
+});
+
+export const sessionWorkTable: MethodTable = [
+  published('sessions.create', sessionsCreate),
+  published('sessions.send', sendTo()),
+  published('sessions.steer', sendTo('interrupt')),
+  published('sessions.abort', sessionsAbort),
+  published('sessions.subscribe', subscribe),
+  published('sessions.unsubscribe', unsubscribe),
+  published('sessions.messages.subscribe', messagesSubscribe),
+  published('sessions.messages.unsubscribe', messagesUnsubscribe),
+  ...absentTable,
+];

@@ -1,0 +1,85 @@
+/** `sessions.list`, from committed rows; no session is woken (RT14). */
+import { TroupeError } from '../../../../protocols/errors.ts';
+import {
+  SESSIONS_LIST_LIMIT,
+  SESSIONS_LIST_LIMIT_MAX,
+  type SessionsListParams,
+  type SessionsListResult,
+} from '../../../../protocols/gateway/index.ts';
+import type { SessionRow } from '../../../../protocols/session.ts';
+import type { Door } from '../../tenant/tenant.ts';
+import { SESSIONS_READ_MAX } from '../../limits.ts';
+import { modelParts, sessionShown } from '../../sessions/session-list-row.ts';
+import { type MethodTable, published } from '../method.ts';
+import type { Request } from '../request.ts';
+
+/** Where clients are told the sessions are kept. */
+export const SESSIONS_PATH = 'troupe';
+
+/** All sessions in key order, at most SESSIONS_READ_MAX. */
+export const readSessions = ({ system, tenant }: Door): readonly SessionRow[] =>
+  system.index
+    .list<SessionRow>('sessions', tenant, { limit: SESSIONS_READ_MAX })
+    .map(({ value }) => value);
+
+/** @throws TroupeError NOT_FOUND when no session has this id */
+export const keyOfSessionId = (door: Door, sessionId: string): string => {
+  const found = readSessions(door).find((row) => row.sessionId === sessionId);
+  if (found) return found.sessionKey;
+  throw new TroupeError('NOT_FOUND', `no session has the id "${sessionId.slice(0, 80)}"`);
+};
+
+export const newestFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
+  rows.toSorted((a, b) => b.updatedAt - a.updatedAt);
+
+/** Those that people pinned before all others. */
+const pinnedFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
+  rows.toSorted((a, b) => Number(b.pinned ?? false) - Number(a.pinned ?? false));
+
+const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsListResult => {
+  const now = door.clock.wallMs();
+  const all = readSessions(door);
+  const known = new Set(door.names.agents.map(({ id }) => id));
+  const rows = params.configuredAgentsOnly ? all.filter(({ agentId }) => known.has(agentId)) : all;
+  const fitting = pinnedFirst(newestFirst(rows.filter((row) => fits(row, params, now))));
+  const { offset = 0 } = params;
+  const limit = Math.min(params.limit ?? SESSIONS_LIST_LIMIT, SESSIONS_LIST_LIMIT_MAX);
+  const shown = fitting.slice(offset, offset + limit);
+  const next = offset + shown.length;
+  const hasMore = next < fitting.length || all.length === SESSIONS_READ_MAX;
+  const model = modelParts(
+    door.names.agents.find(({ id }) => id === door.names.defaultAgentId)?.model,
+  );
+  return {
+    ts: now,
+    path: SESSIONS_PATH,
+    count: shown.length,
+    totalCount: fitting.length,
+    hasMore,
+    nextOffset: next < fitting.length ? next : null,
+    defaults: {
+      modelProvider: model.modelProvider ?? null,
+      model: model.model ?? null,
+      contextTokens: null,
+    },
+    sessions: shown.map((row) => sessionShown(door, row, params)),
+  };
+};
+
+const fits = (row: SessionRow, params: SessionsListParams, now: number): boolean => {
+  const { agentId, activeMinutes, search } = params;
+  if (agentId !== undefined && row.agentId !== agentId) return false;
+  if (activeMinutes !== undefined && row.updatedAt < now - activeMinutes * 60_000) return false;
+  if (params.archived !== 'all' && (row.archived ?? false) !== (params.archived ?? false)) {
+    return false;
+  }
+  if (params.spawnedBy !== undefined && row.spawnedBy !== params.spawnedBy) return false;
+  if (params.requireLastInteraction === true && row.messages === 0) return false;
+  if (params.label !== undefined && row.label !== params.label) return false;
+  if (search === undefined || search === '') return true;
+  const text =
+    `${row.sessionKey} ${row.label ?? ''} ${row.category ?? ''} ${row.lastMessage ?? ''}`.toLowerCase();
+  return text.includes(search.toLowerCase());
+};
+
+export const sessionTable: MethodTable = [published('sessions.list', sessionsList)];

@@ -1,0 +1,174 @@
+/**
+ * `usage.status`, `usage.cost`, `sessions.usage`: what was used, from committed rows. Sums of a
+ * session's life and of an agent's day are all there is (protocols/gateway/usage.ts).
+ */
+import type { AgentRow } from '../../../../protocols/agent.ts';
+import { TroupeError } from '../../../../protocols/errors.ts';
+import type {
+  SessionsUsageParams,
+  SessionsUsageResult,
+  UsageCostParams,
+  UsageTotals,
+} from '../../../../protocols/gateway/index.ts';
+import type { SessionRow, Usage } from '../../../../protocols/session.ts';
+import { type MethodTable, published } from '../method.ts';
+import type { Request } from '../request.ts';
+import { modelParts } from '../../sessions/session-list-row.ts';
+import { newestFirst, readSessions } from './sessions.ts';
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+/** Sessions that are listed when `limit` is not told. */
+const LIMIT = 1_000;
+const AGENTS_READ_MAX = 10_000;
+
+const NOTHING: UsageTotals = {
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  totalTokens: 0,
+  totalCost: 0,
+  inputCost: 0,
+  outputCost: 0,
+  cacheReadCost: 0,
+  cacheWriteCost: 0,
+  missingCostEntries: 0,
+};
+
+const totalsOf = ({ inputTokens, outputTokens, costUsd = 0 }: Usage): UsageTotals => ({
+  ...NOTHING,
+  input: inputTokens,
+  output: outputTokens,
+  totalTokens: inputTokens + outputTokens,
+  totalCost: costUsd,
+});
+
+const sum = (all: Iterable<UsageTotals>): UsageTotals => {
+  const total = { ...NOTHING };
+  for (const one of all) {
+    for (const key of Object.keys(total) as (keyof UsageTotals)[]) total[key] += one[key];
+  }
+  return total;
+};
+
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/**
+ * The first and the last day that are asked for (UTC).
+ * @throws TroupeError INVALID_ARGUMENT for a text that is no day
+ */
+const daysOf = (request: Request, params: UsageCostParams) => {
+  const { days = DAYS } = params;
+  const now = request.door.clock.wallMs();
+  const first = dayOf(now - (Math.min(Math.max(days, 1), 3_650) - 1) * DAY_MS);
+  return {
+    first: givenDay('/startDate', params.startDate) ?? first,
+    last: givenDay('/endDate', params.endDate) ?? dayOf(now),
+  };
+};
+
+const givenDay = (path: string, text: string | undefined): string | undefined => {
+  if (!text) return undefined;
+  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(ms) && dayOf(ms) === text) return text;
+  throw new TroupeError('INVALID_ARGUMENT', `${path} is no day: write YYYY-MM-DD`);
+};
+
+const sessionsUsage = (request: Request, params: SessionsUsageParams): SessionsUsageResult => {
+  const { first, last } = daysOf(request, params);
+  const fits = ({ sessionKey, agentId, updatedAt }: SessionRow) =>
+    (params.key === undefined || params.key === sessionKey) &&
+    (params.agentId === undefined || params.agentId === agentId) &&
+    dayOf(updatedAt) >= first &&
+    dayOf(updatedAt) <= last;
+  const rows = newestFirst(readSessions(request.door)).filter(fits);
+  return {
+    updatedAt: request.door.clock.wallMs(),
+    startDate: first,
+    endDate: last,
+    sessions: rows.slice(0, params.limit ?? LIMIT).map((row) => ({
+      key: row.sessionKey,
+      sessionId: row.sessionId,
+      agentId: row.agentId,
+      ...(row.label === undefined ? {} : { label: row.label }),
+      updatedAt: row.updatedAt,
+      ...modelParts(row.model),
+      usage: totalsOf(row.usage),
+    })),
+    totals: sum(rows.map(({ usage }) => totalsOf(usage))),
+    aggregates: aggregatesOf(rows),
+  };
+};
+
+const aggregatesOf = (rows: readonly SessionRow[]) => {
+  const by = (keyOf: (row: SessionRow) => string) => {
+    const groups = new Map<string, SessionRow[]>();
+    for (const row of rows) {
+      const group = groups.get(keyOf(row));
+      if (group === undefined) groups.set(keyOf(row), [row]);
+      else group.push(row);
+    }
+    return [...groups].map(([key, of]) => ({
+      key,
+      count: of.length,
+      totals: sum(of.map(({ usage }) => totalsOf(usage))),
+    }));
+  };
+  return {
+    sessionCount: rows.length,
+    messages: { total: 0, user: 0, assistant: 0, toolCalls: 0, toolResults: 0, errors: 0 },
+    tools: { totalCalls: 0, uniqueTools: 0, tools: [] },
+    byModel: by(({ model = 'unknown' }) => model).map(({ key, count, totals }) => {
+      const { modelProvider: provider, model } = modelParts(key);
+      return { provider, model, count, totals };
+    }),
+    byProvider: by(({ model }) => modelParts(model).modelProvider ?? 'unknown').map(
+      ({ key: provider, count, totals }) => ({ provider, count, totals }),
+    ),
+    byAgent: by(({ agentId }) => agentId).map(({ key: agentId, totals }) => ({ agentId, totals })),
+    byChannel: by(({ channel = 'webchat' }) => channel).map(({ key: channel, totals }) => ({
+      channel,
+      totals,
+    })),
+    byCreator: [],
+    costDaily: [],
+    dailyLatency: [],
+    modelDaily: [],
+    daily: [],
+  };
+};
+
+const usageCost = (request: Request, params: UsageCostParams) => {
+  const { door } = request;
+  const now = door.clock.wallMs();
+  const { first, last } = daysOf(request, params);
+  const today = dayOf(now);
+  const rows = door.system.index
+    .list<AgentRow>('agents', door.tenant, { limit: AGENTS_READ_MAX })
+    .map(({ value }) => value)
+    .filter(({ day, agentId }) => day === today && (params.agentId ?? agentId) === agentId);
+  const totals = sum(
+    rows.map(({ tokensToday, costTodayUsd = 0 }) => ({
+      ...NOTHING,
+      totalTokens: tokensToday,
+      totalCost: costTodayUsd,
+    })),
+  );
+  const isAsked = first <= today && today <= last;
+  return {
+    updatedAt: now,
+    days: isAsked ? 1 : 0,
+    daily: isAsked ? [{ date: today, ...totals }] : [],
+    totals: isAsked ? totals : NOTHING,
+  };
+};
+
+/** Troupe asks no provider what is left of its quota. */
+const usageStatus = ({ door }: Request) => ({ updatedAt: door.clock.wallMs(), providers: [] });
+
+export const usageTable: MethodTable = [
+  published('usage.status', usageStatus),
+  published('usage.cost', usageCost),
+  published('sessions.usage', sessionsUsage),
+];

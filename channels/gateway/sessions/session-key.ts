@@ -1,0 +1,59 @@
+/**
+ * Which session a client means (SE1): a full key, a short one, or none for the agent's main
+ * session.
+ */
+import { TroupeError } from '../../../protocols/errors.ts';
+import { parseSessionKey, sessionKey as keys } from '../../../protocols/session-key.ts';
+
+export type AgentNames = {
+  readonly defaultAgentId: string;
+  readonly mainKey: string;
+  readonly agents: readonly { readonly id: string; readonly model: string }[];
+};
+
+export const mainSessionKey = ({ mainKey }: AgentNames, agentId: string): string =>
+  keys.main(agentId, mainKey);
+
+/** The agent in a full key; undefined when the key is of another kind. */
+export const agentOf = (sessionKey: string): string | undefined => {
+  const parts = parseSessionKey(sessionKey);
+  return parts.type === 'other' ? undefined : parts.agentId;
+};
+
+/** @throws TroupeError INVALID_ARGUMENT when a client names another agent than the session's */
+export const refuseOtherAgent = (ofSession: string, agentId: string | undefined): void => {
+  if (agentId === undefined || agentId === ofSession) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    `the session key is of agent "${ofSession}", but agentId is "${agentId.slice(0, 80)}": leave one of them out`,
+  );
+};
+
+/**
+ * The full key. `main` means the main session, and another short key `k` the session
+ * `agent:<agentId>:k`.
+ * @throws TroupeError INVALID_ARGUMENT when nobody knows the agent, key and agent disagree, or the
+ *   key is none
+ */
+export const fullSessionKey = (
+  names: AgentNames,
+  given: { readonly sessionKey?: string | undefined; readonly agentId?: string | undefined },
+): { readonly sessionKey: string; readonly agentId: string } => {
+  const key = given.sessionKey?.trim() ?? '';
+  const inKey = agentOf(key);
+  if (inKey === undefined && key.startsWith('agent:')) {
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `"${key.slice(0, 80)}" is no session key: write agent:<agentId>:<name>`,
+    );
+  }
+  const agentId = given.agentId ?? inKey ?? names.defaultAgentId;
+  if (!names.agents.some((agent) => agent.id === agentId)) {
+    throw new TroupeError('INVALID_ARGUMENT', `unknown agent id "${agentId.slice(0, 80)}"`, {
+      details: { code: 'UNKNOWN_AGENT_ID' },
+    });
+  }
+  if (inKey !== undefined) refuseOtherAgent(inKey, agentId);
+  if (key === '' || key === 'main') return { sessionKey: mainSessionKey(names, agentId), agentId };
+  return { sessionKey: inKey === undefined ? keys.main(agentId, key) : key, agentId };
+};

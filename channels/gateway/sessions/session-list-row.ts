@@ -1,0 +1,95 @@
+/** One session as lists, answers and events show it: made of its committed row. */
+import type { SessionsListRow } from '../../../protocols/gateway/index.ts';
+import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
+import type { Door } from '../tenant/tenant.ts';
+import { mainSessionKey } from './session-key.ts';
+
+/** What a client may want beside the rest. */
+type Wanted = {
+  readonly includeLastMessage?: boolean;
+  readonly includeDerivedTitles?: boolean;
+};
+
+export const sessionShown = (
+  door: Pick<Door, 'names' | 'runs'>,
+  row: SessionRow,
+  wanted: Wanted = {},
+): SessionsListRow => {
+  const running = row.status === 'running';
+  const kind = row.sessionKey.includes(':group:') ? 'group' : 'direct';
+  const isMain = row.sessionKey === mainSessionKey(door.names, row.agentId);
+  const last = row.runId === undefined ? undefined : door.runs.row(row.runId);
+  return {
+    key: row.sessionKey,
+    kind,
+    // It has none before its first message.
+    ...(row.sessionId === '' ? {} : { sessionId: row.sessionId }),
+    agentId: row.agentId,
+    ...relationsOf(row),
+    ...placeOf(row),
+    classification: isMain ? 'main' : row.spawnedBy ? 'subagent' : kind,
+    chatType: kind,
+    isMain,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    lastActivityAt: row.updatedAt,
+    lastInteractionAt: row.updatedAt,
+    ...(running ? { status: 'running' } : last ? { status: STATUSES[last.status] } : {}),
+    hasActiveRun: running,
+    activeRunIds: running && row.runId !== undefined ? [row.runId] : [],
+    ...(row.runId ? { lastRunId: row.runId } : {}),
+    ...modelParts(row.model),
+    inputTokens: row.usage.inputTokens,
+    outputTokens: row.usage.outputTokens,
+    ...settingsOf(row),
+    // Clients show it against the model's window: what fills the context now.
+    totalTokens: row.contextTokens ?? 0,
+    totalTokensFresh: true,
+    ...(wanted.includeLastMessage && row.lastMessage
+      ? { lastMessagePreview: row.lastMessage }
+      : {}),
+    ...(wanted.includeDerivedTitles && row.lastMessage ? { derivedTitle: row.lastMessage } : {}),
+  };
+};
+
+/** What it is called, where its people are, and of a subagent's session who started it. */
+const relationsOf = ({ label, channel, spawnedBy }: SessionRow) => ({
+  ...(label === undefined ? {} : { label, displayName: label }),
+  ...(channel === undefined ? {} : { channel }),
+  ...(spawnedBy === undefined ? {} : { spawnedBy, parentSessionKey: spawnedBy }),
+});
+
+/** Where people have put it. */
+const placeOf = ({ archived = false, pinned = false, category }: SessionRow) => ({
+  archived,
+  pinned,
+  ...(category === undefined ? {} : { category }),
+});
+
+/** What it was told to be; what is not here is as its agent has it. */
+const settingsOf = ({ thinking, verbose, reasoning, queue }: SessionRow) => ({
+  ...(thinking === undefined ? {} : { thinkingLevel: thinking }),
+  ...(verbose === undefined ? {} : { verboseLevel: verbose }),
+  ...(reasoning === undefined ? {} : { reasoningLevel: reasoning ? 'on' : 'off' }),
+  ...(queue === undefined ? {} : { effectiveQueueMode: queue }),
+});
+
+const STATUSES = {
+  queued: 'queued',
+  running: 'running',
+  ok: 'done',
+  error: 'failed',
+  aborted: 'killed',
+  timeout: 'timeout',
+} as const satisfies Record<RunStatus, SessionsListRow['status']>;
+
+/** `provider/model` in its two parts. */
+export const modelParts = (
+  model: string | undefined,
+): { modelProvider?: string; model?: string } => {
+  if (!model) return {};
+  const slash = model.indexOf('/');
+  return slash < 0
+    ? { model }
+    : { modelProvider: model.slice(0, slash), model: model.slice(slash + 1) };
+};

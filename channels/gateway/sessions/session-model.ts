@@ -1,0 +1,20 @@
+/** The model that answers in a session where a request names none. */
+import type { SessionRow } from '../../../protocols/session.ts';
+import type { Door } from '../tenant/tenant.ts';
+import { agentOf } from './session-key.ts';
+
+/**
+ * The session's own model, else its agent's. A subagent that is in no configuration: the model that
+ * answered last. '' where nothing is known yet.
+ * @param isCleared the session's own model does not count
+ */
+export const modelNow = (
+  { system, tenant, names }: Pick<Door, 'system' | 'tenant' | 'names'>,
+  sessionKey: string,
+  isCleared = false,
+): string => {
+  const row = system.index.get<SessionRow>('sessions', tenant, sessionKey);
+  if (row?.ownModel !== undefined && !isCleared) return row.ownModel;
+  const agentId = row?.agentId ?? agentOf(sessionKey);
+  return names.agents.find(({ id }) => id === agentId)?.model ?? row?.model ?? '';
+};

@@ -1,0 +1,34 @@
+/** Subagents of a session as `chat.history` shows them, from committed rows. */
+import type { ChatSubagent } from '../../../protocols/gateway/index.ts';
+import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
+import type { Door } from '../tenant/tenant.ts';
+import { FINDINGS_SHOWN_CHARACTERS, SUBAGENTS_READ_MAX, SUBAGENTS_SHOWN_MAX } from '../limits.ts';
+
+/** The newest first; nothing where there are none. */
+export const subagentsShown = (
+  door: Pick<Door, 'system' | 'tenant' | 'runs'>,
+  sessionKey: string,
+): { readonly subagents?: readonly ChatSubagent[] } => {
+  const options = { prefix: subagentRowKey(sessionKey, ''), limit: SUBAGENTS_READ_MAX };
+  const rows = door.system.index
+    .list<SubagentRow>(SUBAGENTS_INDEX, door.tenant, options)
+    .map(({ value }) => value);
+  if (rows.length === 0) return {};
+  const newest = rows.toSorted((a, b) => b.createdAt - a.createdAt).slice(0, SUBAGENTS_SHOWN_MAX);
+  return { subagents: newest.map((row) => shown(row, door.runs.row(row.runId)?.text)) };
+};
+
+const shown = (row: SubagentRow, findings: string | undefined): ChatSubagent => ({
+  id: row.id,
+  runId: row.parentRunId,
+  sessionKey: row.sessionKey,
+  status: row.status,
+  task: row.task,
+  createdAt: row.createdAt,
+  ...(row.label === undefined ? {} : { label: row.label }),
+  ...(row.reason === undefined ? {} : { reason: row.reason }),
+  ...(findings ? { findings: findings.slice(0, FINDINGS_SHOWN_CHARACTERS) } : {}),
+  ...(row.usage ? { tokens: row.usage.inputTokens + row.usage.outputTokens } : {}),
+  ...(row.startedAt === undefined ? {} : { startedAt: row.startedAt }),
+  ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
+});

@@ -1,0 +1,155 @@
+/**
+ * Tasks: what goes on beside the talk, as OpenClaw's clients know it: subagents, runs of schedules,
+ * and tasks that other agents asked for. From committed rows; nobody is woken (RT14).
+ */
+import type { TaskStatus, TaskSummary } from '../../../protocols/gateway/index.ts';
+import {
+  JOBS_MAX,
+  type ScheduleFire,
+  type ScheduleRow,
+  SCHEDULE_RUNS_INDEX,
+  type ScheduleRunsRow,
+  SCHEDULES_INDEX,
+} from '../../../protocols/schedule.ts';
+import {
+  SUBAGENTS_INDEX,
+  type SubagentRow,
+  type SubagentStatus,
+} from '../../../protocols/subagent.ts';
+import {
+  type TaskRow,
+  TASKS_INDEX,
+  type TaskState,
+  type TaskView,
+} from '../../../protocols/task.ts';
+import type { Door } from '../tenant/tenant.ts';
+import { TASKS_READ_MAX } from '../limits.ts';
+
+/** A task, and what is asked to cancel it. */
+export type KnownTask = { readonly summary: TaskSummary; readonly of: TaskOrigin };
+export type TaskOrigin =
+  | { readonly kind: 'subagent'; readonly row: SubagentRow }
+  | { readonly kind: 'cron'; readonly row: ScheduleRow; readonly fire: ScheduleFire }
+  | { readonly kind: 'a2a'; readonly view: TaskView };
+
+/** Of each kind at most TASKS_READ_MAX, in no order. */
+export const tasksOf = (door: Pick<Door, 'system' | 'tenant'>): readonly KnownTask[] => [
+  ...rowsOf<SubagentRow>(door, SUBAGENTS_INDEX).map(subagentTask),
+  ...cronTasks(door),
+  ...rowsOf<TaskRow>(door, TASKS_INDEX).map(({ view }) => a2aTask(view)),
+];
+
+const rowsOf = <Row>(
+  { system, tenant }: Pick<Door, 'system' | 'tenant'>,
+  index: string,
+  limit = TASKS_READ_MAX,
+): readonly Row[] => system.index.list<Row>(index, tenant, { limit }).map(({ value }) => value);
+
+const cronTasks = (door: Pick<Door, 'system' | 'tenant'>): readonly KnownTask[] => {
+  const ended = new Map(
+    rowsOf<ScheduleRunsRow>(door, SCHEDULE_RUNS_INDEX, JOBS_MAX).map(({ jobId, runs }) => [
+      jobId,
+      runs,
+    ]),
+  );
+  return rowsOf<ScheduleRow>(door, SCHEDULES_INDEX, JOBS_MAX).flatMap((row) => {
+    const running = row.last?.status === 'running' ? [row.last] : [];
+    const fires = [...running, ...(ended.get(row.jobId) ?? [])];
+    return fires.filter(({ status }) => status !== 'skipped').map((fire) => cronTask(row, fire));
+  });
+};
+
+const SUBAGENT_STATUSES = {
+  reserved: 'queued',
+  starting: 'running',
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  timedOut: 'timed_out',
+  killed: 'cancelled',
+  refused: 'failed',
+} as const satisfies Record<SubagentStatus, TaskStatus>;
+
+export const subagentTask = (row: SubagentRow): KnownTask => {
+  const { id, status, parent, createdAt, startedAt, endedAt, reason } = row;
+  const summary: TaskSummary = {
+    ...ids(id, 'subagent'),
+    status: SUBAGENT_STATUSES[status],
+    title: row.label ?? row.task,
+    agentId: row.agentId,
+    sessionKey: parent,
+    ownerKey: parent,
+    childSessionKey: row.sessionKey,
+    runId: row.runId,
+    ...times(createdAt, startedAt, endedAt),
+    ...(reason === undefined ? {} : { error: reason }),
+  };
+  return { summary, of: { kind: 'subagent', row } };
+};
+
+const FIRE_STATUSES = {
+  running: 'running',
+  ok: 'completed',
+  error: 'failed',
+  lost: 'failed',
+  skipped: 'failed',
+  aborted: 'cancelled',
+  timeout: 'timed_out',
+} as const satisfies Record<ScheduleFire['status'], TaskStatus>;
+
+export const cronTask = (row: ScheduleRow, fire: ScheduleFire): KnownTask => {
+  const { runId, firedAt, endedAt, status, error, text, sessionKey = row.sessionKey } = fire;
+  const summary: TaskSummary = {
+    ...ids(runId, 'cron'),
+    status: FIRE_STATUSES[status],
+    title: row.name,
+    agentId: row.agentId,
+    sessionKey,
+    ownerKey: sessionKey,
+    childSessionKey: sessionKey,
+    runId,
+    sourceId: row.jobId,
+    ...times(firedAt, firedAt, endedAt),
+    ...(text === undefined ? {} : { terminalSummary: text }),
+    ...(error === undefined ? {} : { error: error.message }),
+  };
+  return { summary, of: { kind: 'cron', row, fire } };
+};
+
+const A2A_STATUSES = {
+  ACKED: 'queued',
+  RUNNING: 'running',
+  UNKNOWN: 'running',
+  SUCCEEDED: 'completed',
+  FAILED: 'failed',
+  COMPENSATED: 'failed',
+  CANCELLED: 'cancelled',
+  EXPIRED: 'timed_out',
+} as const satisfies Record<TaskState, TaskStatus>;
+
+const a2aTask = (view: TaskView): KnownTask => {
+  const at = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time));
+  const summary: TaskSummary = {
+    ...ids(view.task_id, 'a2a'),
+    kind: view.action,
+    status: A2A_STATUSES[view.state],
+    title: view.subject === '' ? view.action : `${view.action}: ${view.subject}`,
+    ...times(Date.parse(view.accepted_at), at(view.started_at), at(view.finished_at)),
+    ...(view.waiting ? { progressSummary: `waits: ${view.waiting.prompt}` } : {}),
+    ...(view.error ? { error: view.error.message } : {}),
+  };
+  return { summary, of: { kind: 'a2a', view } };
+};
+
+const ids = <R extends TaskSummary['runtime']>(id: string, runtime: R) => ({
+  id,
+  taskId: id,
+  runtime,
+});
+
+const times = (createdAt: number, startedAt?: number, endedAt?: number) => ({
+  createdAt,
+  updatedAt: endedAt ?? startedAt ?? createdAt,
+  ...(startedAt === undefined ? {} : { startedAt }),
+  ...(endedAt === undefined ? {} : { endedAt }),
+});

@@ -1,0 +1,233 @@
+/**
+ * Reading a session's transcript from its end, and its entries as the messages clients show.
+ */
+import { address } from '../../../protocols/address.ts';
+import type { ImagePart } from '../../../protocols/content.ts';
+import type { ChatMessage } from '../../../protocols/gateway/index.ts';
+import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
+import type { TranscriptEntry } from '../../../runtime/index.ts';
+import type { Door } from '../tenant/tenant.ts';
+import { HISTORY_WINDOW } from '../limits.ts';
+import { isMessage } from './message-counts.ts';
+import type { RunEnd } from '../streams/live-runs.ts';
+import { clientUsage } from '../streams/run-events.ts';
+
+/** A row's text is cut at 64 KiB of UTF-8 at most: one of so few characters is certainly whole. */
+const ROW_TEXT_SURELY_WHOLE = 16_384;
+/** Where the answer of a run is looked for, from the end of the transcript. */
+const ANSWER_WITHIN = 100;
+
+/**
+ * The last `count` entries, oldest first. Positions may have gaps, so the window grows until it
+ * holds enough or begins at the first.
+ */
+export const readLast = async (
+  { system, tenant }: Pick<Door, 'system' | 'tenant'>,
+  sessionKey: string,
+  count: number,
+): Promise<readonly TranscriptEntry[]> => {
+  const actor = address(tenant, 'session', sessionKey);
+  const last = await system.transcripts.last(actor);
+  for (let window = count; last > 0; window *= 4) {
+    const from = Math.max(1, last - window + 1);
+    const found = await system.transcripts.read(actor, { from, limit: window });
+    if (found.length >= count || from === 1) return found.slice(-count);
+  }
+  return [];
+};
+
+type MessagePage = { readonly limit: number; readonly offset: number; readonly maxChars: number };
+
+/**
+ * `limit` messages, oldest first, which have `offset` messages after them, and how many there are
+ * in all.
+ */
+export const readMessages = async (
+  door: Pick<Door, 'system' | 'tenant' | 'counts'>,
+  sessionKey: string,
+  { limit, offset, maxChars }: MessagePage,
+): Promise<{ readonly messages: readonly ChatMessage[]; readonly total: number }> => {
+  const actor = address(door.tenant, 'session', sessionKey);
+  const last = await door.system.transcripts.last(actor);
+  const total = await door.counts.total(door, actor, last);
+  let entries: readonly TranscriptEntry[] = [];
+  for (let to = last; to > 0 && entries.length < limit + offset; ) {
+    const from = Math.max(1, to - HISTORY_WINDOW + 1);
+    const read = await door.system.transcripts.read(actor, { from, limit: to - from + 1 });
+    const fresh = read.filter(
+      ({ position, entry }) => position <= to && isMessage(entry as SessionEntry),
+    );
+    entries = [...fresh, ...entries];
+    to = from - 1;
+  }
+  const end = entries.length - offset;
+  const shown = end <= 0 ? [] : entries.slice(Math.max(0, end - limit), end);
+  return { messages: shown.flatMap((entry) => messageOf(entry, maxChars) ?? []), total };
+};
+
+/** The run's answer, from the transcript where the row has only its beginning. */
+export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
+  if (end.text.length < ROW_TEXT_SURELY_WHOLE) return end.text;
+  const entries = await readLast(door, end.sessionKey, ANSWER_WITHIN);
+  const said = entries
+    .map(({ entry }) => entry as SessionEntry)
+    .findLast(
+      (entry) => entry.type === 'assistant' && entry.runId === end.runId && entry.of === undefined,
+    );
+  if (said?.type !== 'assistant') return end.text;
+  const text = said.shown ?? said.text;
+  return text.startsWith(end.text) ? text : end.text;
+};
+
+/** How long the transcript may lag behind the end of its run. */
+const LAG = { tries: 40, waitMs: 50 };
+
+/** The messages that tools of the run sent into the conversation, in order. */
+export const messagesOf = async (door: Door, end: RunEnd): Promise<readonly string[]> => {
+  const { messages: count = 0, runId, joined = runId, sessionKey } = end;
+  for (let tries = 1; count > 0; tries++) {
+    const found = await sentBy(door, sessionKey, joined, count);
+    if (found.length >= count || tries === LAG.tries) return found;
+    await new Promise<void>((resolve) => void door.clock.after(LAG.waitMs, resolve));
+  }
+  return [];
+};
+
+/** From the end of the transcript back to the first of them. */
+const sentBy = async (
+  { system, tenant }: Door,
+  sessionKey: string,
+  runId: string,
+  count: number,
+): Promise<readonly string[]> => {
+  const actor = address(tenant, 'session', sessionKey);
+  let found: readonly string[] = [];
+  let to = await system.transcripts.last(actor);
+  while (to > 0 && found.length < count) {
+    const from = Math.max(1, to - HISTORY_WINDOW + 1);
+    const read = await system.transcripts.read(actor, { from, limit: to - from + 1 });
+    const entries = read.flatMap(({ position, entry }) =>
+      position <= to ? [entry as SessionEntry] : [],
+    );
+    const sent = entries.flatMap((entry) =>
+      entry.type === 'assistant' && entry.runId === runId && entry.of !== undefined
+        ? [entry.text]
+        : [],
+    );
+    found = [...sent, ...found];
+    if (entries.some((entry) => entry.type === 'user' && entry.runId === runId && !entry.of)) break;
+    to = from - 1;
+  }
+  return found;
+};
+
+/** One entry as a message; undefined for what is not shown. */
+export const messageOf = (
+  { position, entry }: TranscriptEntry,
+  textCharactersMax: number,
+): ChatMessage | undefined => {
+  const said = entry as SessionEntry;
+  const id = String(position);
+  const place = { id, seq: position };
+  const about = { id, runId: said.runId, timestamp: said.at, __openclaw: place };
+  const text = (whole: string) => ({
+    type: 'text',
+    text: whole.length > textCharactersMax ? `${whole.slice(0, textCharactersMax)}…` : whole,
+  });
+  switch (said.type) {
+    case 'user':
+      return userMessage(said, about, text);
+    case 'assistant':
+      return assistantMessage(said, about, text);
+    case 'tool':
+      return {
+        role: 'toolResult',
+        toolCallId: said.callId,
+        toolName: said.name,
+        isError: said.isError,
+        content: [text(said.result), ...(said.images ?? []).map(imageShown)],
+        ...about,
+      } as ChatMessage;
+    case 'compaction':
+      return markerOf('compaction', 'Compaction', about);
+    case 'reset':
+      return markerOf('reset', 'New conversation', about);
+    case 'prompt':
+      return undefined;
+    case 'run.end':
+      return isMessage(said) ? endMessage(said, about) : undefined;
+  }
+};
+
+/** A line between messages, as OpenClaw marks them. */
+const markerOf = (kind: string, label: string, about: { id: string; timestamp: number }) =>
+  ({
+    role: 'system',
+    content: [{ type: 'text', text: label }],
+    ...about,
+    __openclaw: { kind, id: about.id },
+  }) as ChatMessage;
+
+/** A message that joined a run is shown under its own id, with the run's beside it. */
+const userMessage = (
+  said: SessionEntry & { type: 'user' },
+  about: object,
+  text: (whole: string) => { type: string; text: string },
+) =>
+  ({
+    role: 'user',
+    content: [text(said.text), ...(said.images ?? []).map(imageShown)],
+    ...about,
+    ...(said.of === undefined ? {} : { runId: said.of, joined: said.runId }),
+    // By it a client knows the message that it shows already; a note is nobody's message.
+    ...(said.runId === '' ? {} : { idempotencyKey: `${said.of ?? said.runId}:user` }),
+    ...(said.sender ? { senderLabel: said.sender } : {}),
+    ...(said.origin ? originShown(said.origin) : {}),
+  }) as ChatMessage;
+
+/** Who wrote it, where that is no person: `origin` is ours, `provenance` as OpenClaw has it. */
+const originShown = (origin: MessageOrigin) => ({
+  origin,
+  provenance: { kind: 'inter_session', sourceSessionKey: origin.sessionKey },
+});
+
+/** Its bytes stay where they are: a history is read often. */
+const imageShown = ({ mimeType, data }: ImagePart) => ({
+  type: 'image',
+  mimeType,
+  bytes: Math.floor((data.length * 3) / 4),
+  omitted: true,
+});
+
+const assistantMessage = (
+  said: SessionEntry & { type: 'assistant' },
+  about: object,
+  text: (whole: string) => { type: string; text: string },
+) =>
+  ({
+    role: 'assistant',
+    content: [
+      ...(said.reasoning ? [{ type: 'thinking', thinking: said.reasoning }] : []),
+      ...((said.shown ?? said.text) === '' ? [] : [text(said.shown ?? said.text)]),
+      ...(said.calls ?? []).map(({ id, name, args }) => ({
+        type: 'toolCall',
+        id,
+        name,
+        arguments: args,
+      })),
+    ],
+    ...about,
+    ...(said.of === undefined ? {} : { runId: said.of, sentBy: said.runId }),
+    model: said.model,
+    stopReason: said.stop,
+    ...(said.usage ? { usage: clientUsage(said.usage) } : {}),
+  }) as ChatMessage;
+
+const endMessage = (said: SessionEntry & { type: 'run.end' }, about: object) =>
+  ({
+    role: 'assistant',
+    content: [],
+    ...about,
+    stopReason: said.status,
+    ...(said.error ? { errorMessage: said.error.message } : {}),
+  }) as ChatMessage;

@@ -1,0 +1,372 @@
+/**
+ * RunBook: which runs are live, how far their answers have come, who waits for an end, and the ends
+ * themselves. The one place where text of runs is held, and only of live ones.
+ *
+ * Boundary: hears run events (from the Bus, which may lose them) and reads committed rows (which it
+ * may not lose); knows no connection and no frame. What is new it tells its one listener.
+ *
+ * Invariants:
+ *  1. Of one run at most one end is told, however often and by whichever way it comes.
+ *  2. A waiter is called exactly once, also when the Bus lost the end: rows are polled each second.
+ *  3. Nothing is held of a run that ended, but its id and how many events were told of it, for a
+ *     bounded while.
+ *  4. The text that is held is that of one model call: a new call, or one that is made again with a
+ *     shorter context, begins with none.
+ */
+import type { ErrorData } from '../../../protocols/errors.ts';
+import type {
+  MessageOrigin,
+  RunEvent,
+  RunRow,
+  Usage,
+  Verbosity,
+} from '../../../protocols/session.ts';
+import type { Clock, Index } from '../../../runtime/index.ts';
+import {
+  ENDED_RUNS_MAX,
+  LIVE_RUNS_MAX,
+  POLL_MS,
+  POLLS_MISSING_MAX,
+  SILENT_RUN_MS,
+} from '../limits.ts';
+import { TextStream } from './text-stream.ts';
+
+export type LiveRun = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  startedAt: number | undefined;
+  readonly answer: TextStream;
+  readonly reasoning: TextStream;
+  /** model call that the texts are of */
+  call: number;
+  /** progress of tools that was not told yet, by call id */
+  readonly updates: Map<string, ToolUpdate>;
+  /** ids of the messages that its tools sent into the conversation */
+  readonly messages: Set<string>;
+  /** as the request said; undefined: it did not */
+  verbose: Verbosity | undefined;
+  /** who began it, where that is no person; of a subagent's session its parent */
+  begun: { readonly origin?: MessageOrigin; readonly spawnedBy?: string };
+  /** of the events told about this run */
+  seq: number;
+  /** monotonic milliseconds: no delta is told before it */
+  quietUntil: number;
+  heardAt: number;
+};
+
+export type ToolUpdate = { readonly name: string; readonly delta: string };
+
+export type RunEnd = {
+  readonly runId: string;
+  readonly sessionKey: string;
+  readonly status: 'ok' | 'error' | 'aborted' | 'timeout';
+  readonly startedAt: number | undefined;
+  readonly endedAt: number;
+  readonly text: string;
+  readonly error: ErrorData | undefined;
+  readonly usage: Usage | undefined;
+  readonly model: string | undefined;
+  /** the message was taken into that run, and ended with it */
+  readonly joined: string | undefined;
+  /** how many messages its tools sent into the conversation */
+  readonly messages?: number | undefined;
+};
+
+/** What an event about a run is told under; `seq` is that of the last one. */
+export type Told = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
+
+/** What the book tells. `live` is the run as it is now. */
+export type RunListener = {
+  started(live: LiveRun): void;
+  /** its streams have something pending */
+  streamed(live: LiveRun): void;
+  tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void;
+  /** what the model is told was made shorter; the texts were dropped where the call is repeated */
+  compacted(live: LiveRun, event: RunEvent & { stream: 'compaction' }): void;
+  /** a tool of the run sent a message into the conversation */
+  messaged(live: LiveRun, event: RunEvent & { stream: 'message' }): void;
+  /** a message joined the run */
+  steered(live: LiveRun, event: RunEvent & { stream: 'steer' }): void;
+  /** a subagent of the run began or ended; the run itself may have ended before */
+  subagent(run: Told, event: RunEvent & { stream: 'subagent' }): void;
+  /** tells at once what waits to be told */
+  flush(live: LiveRun): void;
+  ended(live: LiveRun, end: RunEnd): void;
+};
+
+/** The end, or undefined when the run's record is gone before anybody saw its end. */
+export type Waiter = (end: RunEnd | undefined) => void;
+
+type Waiting = { readonly waiters: Set<Waiter>; pollsMissing: number };
+
+/** @returns undefined while the run has not ended */
+export const endOfRow = (row: RunRow): RunEnd | undefined => {
+  if (row.status === 'queued' || row.status === 'running') return undefined;
+  return {
+    runId: row.runId,
+    sessionKey: row.sessionKey,
+    status: row.status,
+    startedAt: row.startedAt,
+    endedAt: row.endedAt ?? row.acceptedAt,
+    text: row.text ?? '',
+    error: row.error,
+    usage: row.usage,
+    model: row.model,
+    joined: row.joined,
+    messages: row.messages,
+  };
+};
+
+export class RunBook {
+  readonly #index: Index;
+  readonly #tenant: string;
+  readonly #clock: Clock;
+  readonly #listener: RunListener;
+  readonly #live = new Map<string, LiveRun>();
+  readonly #ended = new Map<string, Told>();
+  /** what requests said of runs that have not begun to be heard */
+  readonly #verbose = new Map<string, Verbosity>();
+  /** runs that messages were taken into, by the message's own run id */
+  readonly #joined = new Map<string, string>();
+  readonly #waiting = new Map<string, Waiting>();
+  #cancelPoll: (() => void) | undefined;
+  #closed = false;
+
+  constructor(index: Index, tenant: string, clock: Clock, listener: RunListener) {
+    this.#index = index;
+    this.#tenant = tenant;
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  row(runId: string): RunRow | undefined {
+    return this.#index.get<RunRow>('runs', this.#tenant, runId);
+  }
+
+  liveRun(runId: string): LiveRun | undefined {
+    return this.#live.get(runId);
+  }
+
+  /** How much of its tools the events of a run show; before it begins. */
+  show(runId: string, verbose: Verbosity): void {
+    this.#verbose.set(runId, verbose);
+    if (this.#verbose.size > LIVE_RUNS_MAX) dropOldest(this.#verbose);
+  }
+
+  /**
+   * The answer so far of a live run. Everything of it has been told to every watcher by then: what
+   * is told later goes on from this text.
+   */
+  textOf(runId: string): string {
+    const live = this.#live.get(runId);
+    if (live === undefined) return '';
+    this.#listener.flush(live);
+    return live.answer.text;
+  }
+
+  /** Takes one event from the Bus. */
+  heard(event: RunEvent): void {
+    if (event.stream === 'subagent') return this.#subagent(event);
+    if (this.#ended.has(event.runId)) return;
+    const live = this.#live.get(event.runId) ?? this.#begin(event);
+    live.heardAt = this.#clock.monotonicMs();
+    switch (event.stream) {
+      case 'lifecycle':
+        return this.#lifecycle(live, event);
+      case 'tool':
+        return this.#listener.tool(live, event);
+      case 'compaction':
+        if (event.willRetry && live.call >= event.call) dropTexts(live);
+        return this.#listener.compacted(live, event);
+      case 'message':
+        return this.#messaged(live, event);
+      case 'steer':
+        this.#join(event);
+        return this.#listener.steered(live, event);
+      default:
+        return this.#said(live, event);
+    }
+  }
+
+  /** The Bus may deliver an event twice. */
+  #messaged(live: LiveRun, event: RunEvent & { stream: 'message' }): void {
+    if (live.messages.has(event.id)) return;
+    live.messages.add(event.id);
+    this.#listener.messaged(live, event);
+  }
+
+  /** The run may be over for long, or unknown to a gateway that began later. */
+  #subagent(event: RunEvent & { stream: 'subagent' }): void {
+    const { runId, sessionKey } = event;
+    const told = this.#live.get(runId) ?? this.#ended.get(runId);
+    if (told) return this.#listener.subagent(told, event);
+    const row = this.row(runId);
+    if (row && !endOfRow(row)) return this.#listener.subagent(this.#begin(event), event);
+    const over = { runId, sessionKey, seq: 0 };
+    this.#remember(over);
+    this.#listener.subagent(over, event);
+  }
+
+  #remember(over: Told): void {
+    this.#ended.set(over.runId, over);
+    if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
+  }
+
+  #said(live: LiveRun, event: RunEvent & { stream: 'assistant' | 'reasoning' }): void {
+    if (event.call !== live.call) {
+      dropTexts(live);
+      live.call = event.call;
+    }
+    const stream = event.stream === 'assistant' ? live.answer : live.reasoning;
+    stream.apply(event.delta, event.offset);
+    if (stream.pending) this.#listener.streamed(live);
+  }
+
+  #join({ of, runId }: { of: string; runId: string }): void {
+    this.#joined.set(of, runId);
+    if (this.#joined.size > ENDED_RUNS_MAX) dropOldest(this.#joined);
+  }
+
+  /**
+   * Calls the waiter once when the run has ended; at once if it has. Returns how to stop waiting.
+   * The run need not exist yet.
+   */
+  wait(runId: string, waiter: Waiter): () => void {
+    const row = this.row(runId);
+    const end = row && endOfRow(row);
+    if (end) {
+      waiter(end);
+      return () => {};
+    }
+    const waiting = this.#waiting.get(runId) ?? { waiters: new Set(), pollsMissing: 0 };
+    waiting.waiters.add(waiter);
+    this.#waiting.set(runId, waiting);
+    this.#poll();
+    return () => {
+      waiting.waiters.delete(waiter);
+      if (waiting.waiters.size === 0 && this.#waiting.get(runId) === waiting) {
+        this.#waiting.delete(runId);
+      }
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelPoll?.();
+    this.#waiting.clear();
+    this.#live.clear();
+  }
+
+  #begin(event: { runId: string; sessionKey: string }): LiveRun {
+    const live: LiveRun = {
+      runId: event.runId,
+      sessionKey: event.sessionKey,
+      startedAt: undefined,
+      answer: new TextStream(),
+      reasoning: new TextStream(),
+      call: 0,
+      updates: new Map(),
+      messages: new Set(),
+      verbose: this.#verbose.get(event.runId),
+      begun: {},
+      seq: 0,
+      quietUntil: 0,
+      heardAt: this.#clock.monotonicMs(),
+    };
+    this.#verbose.delete(event.runId);
+    this.#live.set(event.runId, live);
+    if (this.#live.size > LIVE_RUNS_MAX) dropOldest(this.#live);
+    this.#poll();
+    return live;
+  }
+
+  #lifecycle(live: LiveRun, event: RunEvent & { stream: 'lifecycle' }): void {
+    if (event.phase === 'start') {
+      // A run that another process took over says so by a second start.
+      if (live.startedAt !== undefined) return;
+      live.startedAt = event.startedAt;
+      const { origin, spawnedBy } = event;
+      live.begun = { ...(origin && { origin }), ...(spawnedBy && { spawnedBy }) };
+      this.#listener.started(live);
+      return;
+    }
+    live.startedAt ??= event.startedAt;
+    const row = this.row(event.runId);
+    this.#end(live, {
+      runId: event.runId,
+      sessionKey: event.sessionKey,
+      status: event.status,
+      startedAt: event.startedAt,
+      endedAt: event.endedAt,
+      text: event.text ?? '',
+      error: event.phase === 'error' ? event.error : undefined,
+      usage: event.phase === 'end' ? event.usage : undefined,
+      model: row?.model,
+      joined: row?.joined ?? this.#joined.get(event.runId),
+      messages: event.messages,
+    });
+  }
+
+  #end(live: LiveRun, end: RunEnd): void {
+    this.#live.delete(end.runId);
+    this.#joined.delete(end.runId);
+    const { runId, sessionKey } = live;
+    const over: Told = { runId, sessionKey, seq: live.seq };
+    this.#remember(over);
+    this.#listener.ended(live, end);
+    over.seq = live.seq;
+    this.#answer(end.runId, end);
+  }
+
+  #answer(runId: string, end: RunEnd | undefined): void {
+    const waiting = this.#waiting.get(runId);
+    if (waiting === undefined) return;
+    this.#waiting.delete(runId);
+    for (const waiter of waiting.waiters) waiter(end);
+  }
+
+  /** Arms the poll unless it is armed or there is nothing to look up. */
+  #poll(): void {
+    if (this.#cancelPoll || this.#closed || (this.#waiting.size === 0 && this.#live.size === 0)) {
+      return;
+    }
+    this.#cancelPoll = this.#clock.after(POLL_MS, () => {
+      this.#cancelPoll = undefined;
+      this.#lookUpSilent();
+      this.#lookUpAwaited();
+      this.#poll();
+    });
+  }
+
+  #lookUpSilent(): void {
+    const silentSince = this.#clock.monotonicMs() - SILENT_RUN_MS;
+    for (const live of this.#live.values()) {
+      if (live.heardAt > silentSince) continue;
+      const row = this.row(live.runId);
+      const end = row && endOfRow(row);
+      if (end) this.#end(live, end);
+      else live.heardAt = this.#clock.monotonicMs();
+    }
+  }
+
+  #lookUpAwaited(): void {
+    for (const [runId, waiting] of this.#waiting) {
+      const row = this.row(runId);
+      const end = row && endOfRow(row);
+      if (end && this.#ended.has(runId)) this.#answer(runId, end);
+      else if (end) this.#end(this.#live.get(runId) ?? this.#begin(end), end);
+      else if (row) waiting.pollsMissing = 0;
+      else if (++waiting.pollsMissing >= POLLS_MISSING_MAX) this.#answer(runId, undefined);
+    }
+  }
+}
+
+const dropTexts = (live: LiveRun): void => {
+  live.answer.apply('', 0);
+  live.reasoning.apply('', 0);
+};
+
+const dropOldest = (kept: Map<string, unknown>): void => {
+  const oldest = kept.keys().next();
+  if (!oldest.done) kept.delete(oldest.value);
+};

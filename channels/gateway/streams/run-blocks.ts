@@ -1,0 +1,152 @@
+/**
+ * RunBlocks: answers as blocks, for the connections that asked for them (AL4): events of `agent`,
+ * stream `block`. Reasoning that the reply shows comes in blocks of its own, before the text.
+ *
+ * Invariants:
+ *  1. What was told in a block is not taken back and not told again: a model call that is made
+ *     again goes on behind it. Only when it says other words, blocks begin again, with `replace`.
+ *  2. Blocks of one model call never hold text of another.
+ *  3. Nothing is held of a run that ended or that nobody asked about.
+ */
+import type { Clock } from '../../../runtime/index.ts';
+import { BlockStream, type BlockStreamOptions, type ToldBlock } from '../../blocks/block-stream.ts';
+import { agentPayload } from './agent-payload.ts';
+import { type Connection, eventHead } from '../transport/connection.ts';
+import { BLOCK_RUNS_MAX } from '../limits.ts';
+import type { LiveRun, RunEnd } from './live-runs.ts';
+
+/** As the configuration has it. */
+export type BlockSettings = BlockStreamOptions & {
+  /** requests that do not say receive blocks */
+  readonly byDefault?: boolean;
+};
+
+export class RunBlocks {
+  readonly #clock: Clock;
+  readonly #settings: BlockSettings;
+  readonly #feeds = new Map<string, Feed>();
+
+  constructor(clock: Clock, settings: BlockSettings = {}) {
+    this.#clock = clock;
+    this.#settings = settings;
+  }
+
+  get byDefault(): boolean {
+    return this.#settings.byDefault ?? false;
+  }
+
+  /** From now on the connection receives the blocks of this run; with `reasoning` also of that. */
+  want(runId: string, connection: Connection, { reasoning = false } = {}): void {
+    const feed = this.#feeds.get(runId) ?? new Feed(this.#clock, this.#settings, reasoning);
+    feed.connections.add(connection);
+    this.#feeds.set(runId, feed);
+    const oldest = this.#feeds.keys().next();
+    if (this.#feeds.size > BLOCK_RUNS_MAX && !oldest.done) this.#drop(oldest.value);
+  }
+
+  /** Who was told on the connection `from` is told on `to` as well. */
+  moved(from: string, to: Connection): void {
+    for (const { connections } of this.#feeds.values()) {
+      if ([...connections].some(({ id }) => id === from)) connections.add(to);
+    }
+  }
+
+  /** The run's text is longer, or another one. */
+  follow(live: LiveRun): void {
+    this.#feeds.get(live.runId)?.follow(live);
+  }
+
+  /** What the model said so far is all of it: tools run. */
+  textEnded(live: LiveRun): void {
+    this.#feeds.get(live.runId)?.textEnded(live);
+  }
+
+  ended(live: LiveRun, end: RunEnd): void {
+    this.#feeds.get(live.runId)?.ended(live, end);
+    this.#drop(live.runId);
+  }
+
+  close(): void {
+    for (const runId of this.#feeds.keys()) this.#drop(runId);
+  }
+
+  #drop(runId: string): void {
+    this.#feeds.get(runId)?.stop();
+    this.#feeds.delete(runId);
+  }
+}
+
+class Feed {
+  readonly connections = new Set<Connection>();
+  readonly #clock: Clock;
+  readonly #answer: BlockStream;
+  readonly #reasoning: BlockStream | undefined;
+  #call = 0;
+  #index = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, options: BlockStreamOptions, withReasoning: boolean) {
+    this.#clock = clock;
+    this.#answer = new BlockStream(options);
+    this.#reasoning = withReasoning ? new BlockStream(options) : undefined;
+  }
+
+  follow(live: LiveRun): void {
+    if (live.call !== this.#call) {
+      this.textEnded(live);
+      this.#call = live.call;
+    }
+    const now = this.#clock.monotonicMs();
+    this.#think(live, now);
+    this.#tell(live, this.#answer.follow(live.answer.text, now));
+    this.#arm(live);
+  }
+
+  /** What was thought comes before what is said: its end is the first word of the answer. */
+  #think(live: LiveRun, now: number): void {
+    const { text } = live.reasoning;
+    if (!this.#reasoning || text === '') return;
+    this.#tell(live, this.#reasoning.follow(text, now), true);
+    if (live.answer.text !== '') this.#tell(live, this.#reasoning.flush(), true);
+  }
+
+  textEnded(live: LiveRun): void {
+    if (this.#reasoning) this.#tell(live, this.#reasoning.end(), true);
+    this.#tell(live, this.#answer.end());
+  }
+
+  ended(live: LiveRun, { status, text }: RunEnd): void {
+    // A reply that is silent, or not these words, has no more blocks.
+    if (status === 'ok' && text === '') return;
+    if (text.startsWith(this.#answer.fed)) this.#tell(live, this.#answer.follow(text, 0));
+    this.textEnded(live);
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #arm(live: LiveRun): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    const due = [this.#reasoning?.dueAt, this.#answer.dueAt].filter((at) => at !== undefined);
+    if (due.length === 0) return;
+    const waitMs = Math.max(0, Math.min(...due) - this.#clock.monotonicMs());
+    this.#cancel = this.#clock.after(waitMs, () => {
+      const now = this.#clock.monotonicMs();
+      if (this.#reasoning) this.#tell(live, this.#reasoning.due(now), true);
+      this.#tell(live, this.#answer.due(now));
+      this.#arm(live);
+    });
+  }
+
+  #tell(live: LiveRun, blocks: readonly ToldBlock[], isReasoning = false): void {
+    for (const block of blocks) {
+      const kind = isReasoning ? { reasoning: true } : {};
+      const data = { ...block, call: this.#call, index: this.#index++, ...kind };
+      const payload = agentPayload(live, this.#clock.wallMs(), 'block', data);
+      const head = eventHead('agent', payload);
+      for (const connection of this.connections) connection.event(head);
+    }
+  }
+}

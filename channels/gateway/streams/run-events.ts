@@ -1,0 +1,337 @@
+/**
+ * RunEvents: what a run does, as `agent` and `chat` events to every connected operator (GW2, AL4).
+ *
+ * Invariants:
+ *  1. Per run and connection: `agent` lifecycle start, deltas, exactly one lifecycle end or error,
+ *     and exactly one `chat` final, aborted or error, after everything else of the run. A message
+ *     that a tool sends has one `chat` final under its own id.
+ *  2. Deltas are joined: of one run at most one per interval, whatever the model's rhythm. The last
+ *     ones come before the end, so appending every delta gives the whole text.
+ *  3. An event is encoded once for all connections.
+ *  4. A lagging client misses deltas and progress of tools, never an end; when it keeps up again it
+ *     gets the whole text so far. The run never waits for it.
+ */
+import { ERRORS } from '../../../protocols/errors.ts';
+import type { ChatEvent } from '../../../protocols/gateway/index.ts';
+import type { RunEvent, Usage } from '../../../protocols/session.ts';
+import type { Clock } from '../../../runtime/index.ts';
+import { agentPayload } from './agent-payload.ts';
+import { type Connection, type EventHead, eventHead } from '../transport/connection.ts';
+import {
+  STREAM_INTERVAL_LONG_MS,
+  STREAM_INTERVAL_MS,
+  STREAM_LONG_CHARACTERS,
+  TOOL_UPDATE_CHARACTERS_MAX,
+} from '../limits.ts';
+import type { RunBlocks } from './run-blocks.ts';
+import type { LiveRun, RunEnd, RunListener, Told } from './live-runs.ts';
+import { isSilent, maySilence } from './silent-text.ts';
+import { agentOf } from '../sessions/session-key.ts';
+
+/** The text so far, and what of it is new; all of it with `replace`. */
+type News = { readonly text: string; readonly delta: string; readonly replace: boolean };
+
+export class RunEvents implements RunListener {
+  readonly #connections: Iterable<Connection>;
+  readonly #clock: Clock;
+  readonly #blocks: RunBlocks;
+  /** runs with something to tell that were told something a moment ago */
+  readonly #held = new Set<LiveRun>();
+  #cancelTimer: (() => void) | undefined;
+
+  /** `connections`: those that get events; the set may change at any time. */
+  constructor(connections: Iterable<Connection>, clock: Clock, blocks: RunBlocks) {
+    this.#connections = connections;
+    this.#clock = clock;
+    this.#blocks = blocks;
+  }
+
+  started(live: LiveRun): void {
+    const { startedAt, sessionKey, begun } = live;
+    const data = { phase: 'start', startedAt, sessionKey, ...begun };
+    this.#agent(live, 'lifecycle', data);
+  }
+
+  streamed(live: LiveRun): void {
+    this.#blocks.follow(live);
+    this.#hold(live);
+  }
+
+  /** What was said before comes before it; progress is joined as deltas are. */
+  tool(live: LiveRun, event: RunEvent & { stream: 'tool' }): void {
+    if (event.phase === 'update') {
+      const { callId, name, delta } = event;
+      const joined = (live.updates.get(callId)?.delta ?? '') + delta;
+      live.updates.set(callId, { name, delta: joined.slice(-TOOL_UPDATE_CHARACTERS_MAX) });
+      this.#hold(live);
+      return;
+    }
+    if (event.phase === 'start') this.#blocks.textEnded(live);
+    this.flush(live);
+    this.#agent(live, 'tool', toolData(event, showsResults(live)), wantsTools);
+  }
+
+  compacted(live: LiveRun, { phase, willRetry }: RunEvent & { stream: 'compaction' }): void {
+    this.flush(live);
+    this.#agent(live, 'compaction', { phase, willRetry });
+  }
+
+  /** To people it is complete at once: a chat final of its own, while the run goes on. */
+  messaged(live: LiveRun, { id, text }: RunEvent & { stream: 'message' }): void {
+    this.flush(live);
+    this.#agent(live, 'message', { id, text });
+    const { sessionKey } = live;
+    const about = { runId: id, sessionKey, agentId: agentOf(sessionKey), seq: 1 };
+    const told = message(text, this.#clock.wallMs());
+    const chat: ChatEvent = { ...about, state: 'final', message: told, stopReason: 'message' };
+    const head = eventHead('chat', chat);
+    for (const connection of this.#connections) connection.event(head);
+  }
+
+  steered(live: LiveRun, { of, text }: RunEvent & { stream: 'steer' }): void {
+    this.flush(live);
+    this.#agent(live, 'steer', { of, text });
+  }
+
+  /** Told under the run that started it, with the session that it is of, which may have ended. */
+  subagent(run: Told, event: RunEvent & { stream: 'subagent' }): void {
+    const payload = agentPayload(run, this.#clock.wallMs(), 'subagent', subagentData(event));
+    const head = eventHead('agent', payload);
+    for (const connection of this.#connections) connection.event(head);
+  }
+
+  /** An end that is no run's: what a command was answered. */
+  tellEnd(end: RunEnd, connections: Iterable<Connection>): void {
+    const head = eventHead('chat', chatEnd({ ...end, seq: 0 }, end, ''));
+    for (const connection of connections) connection.event(head);
+  }
+
+  ended(live: LiveRun, end: RunEnd): void {
+    this.#held.delete(live);
+    this.flush(live, isSilent);
+    this.#blocks.ended(live, end);
+    const { startedAt, endedAt, status, error } = end;
+    const failed = status === 'error' || status === 'timeout';
+    this.#agent(live, 'lifecycle', {
+      phase: failed ? 'error' : 'end',
+      startedAt,
+      endedAt,
+      ...(status === 'aborted' ? { aborted: true } : {}),
+      ...(failed ? { error: error?.message ?? `the run ended by ${status}` } : {}),
+      ...(end.usage ? { usage: clientUsage(end.usage) } : {}),
+    });
+    const head = eventHead('chat', chatEnd(live, end, live.answer.text));
+    for (const connection of this.#connections) {
+      connection.caughtUp(live.runId);
+      connection.event(head);
+    }
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+    this.#held.clear();
+    this.#blocks.close();
+  }
+
+  #hold(live: LiveRun): void {
+    if (this.#clock.monotonicMs() >= live.quietUntil) {
+      this.flush(live);
+      return;
+    }
+    this.#held.add(live);
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#cancelTimer ??= this.#clock.after(STREAM_INTERVAL_MS, () => {
+      this.#cancelTimer = undefined;
+      const now = this.#clock.monotonicMs();
+      for (const live of this.#held) {
+        if (now < live.quietUntil) continue;
+        this.#held.delete(live);
+        this.flush(live);
+      }
+      if (this.#held.size > 0) this.#arm();
+    });
+  }
+
+  /** What has come since the last flush, but for an answer that is `withheld`. */
+  flush(live: LiveRun, withheld: typeof maySilence = maySilence): void {
+    live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
+    if (live.reasoning.pending) {
+      const news = { text: live.reasoning.text, ...live.reasoning.take() };
+      this.#deltas(live, [this.#agentText(live, 'reasoning', news)]);
+    }
+    if (live.answer.pending && !withheld(live.answer.text, live.begun.origin)) this.#answer(live);
+    for (const [toolCallId, { name, delta }] of live.updates) {
+      const data = { phase: 'update', name, toolCallId };
+      const told = showsResults(live) ? { ...data, partialResult: delta } : data;
+      this.#agent(live, 'tool', told, (each) => wantsTools(each) && !each.lagging);
+    }
+    live.updates.clear();
+  }
+
+  #answer(live: LiveRun): void {
+    const news = { text: live.answer.text, ...live.answer.take() };
+    this.#deltas(live, this.#answerHeads(live, news), () => {
+      const { text } = news;
+      return this.#answerHeads(live, { text, delta: text, replace: true });
+    });
+  }
+
+  #answerHeads(live: LiveRun, news: News): readonly EventHead[] {
+    const chat = chatDelta(live, this.#clock.wallMs(), news);
+    return [this.#agentText(live, 'assistant', news), eventHead('chat', chat)];
+  }
+
+  #agentText(live: LiveRun, stream: string, { text, delta, replace }: News): EventHead {
+    const data = replace ? { text, delta, replace } : { text, delta };
+    return eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
+  }
+
+  /**
+   * `whole` makes the events for a connection that missed some; encoded when the first one needs
+   * them.
+   */
+  #deltas(live: LiveRun, heads: readonly EventHead[], whole?: () => readonly EventHead[]): void {
+    let wholeHeads: readonly EventHead[] | undefined;
+    for (const connection of this.#connections) {
+      if (connection.lagging) {
+        connection.miss(live.runId);
+        continue;
+      }
+      const behind = whole !== undefined && connection.caughtUp(live.runId);
+      if (behind) wholeHeads ??= whole();
+      for (const head of behind ? (wholeHeads ?? heads) : heads) connection.event(head);
+    }
+  }
+
+  #agent(
+    live: LiveRun,
+    stream: string,
+    data: object,
+    wants?: (connection: Connection) => boolean,
+  ): void {
+    const head = eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
+    for (const connection of this.#connections) {
+      if (wants === undefined || wants(connection)) connection.event(head);
+    }
+  }
+}
+
+const wantsTools = ({ client }: Connection): boolean => client?.caps.has('tool-events') === true;
+
+/** A request that asks for less than everything gets no results, as OpenClaw has it. */
+const showsResults = ({ verbose }: LiveRun): boolean => verbose === undefined || verbose === 'full';
+
+type ToolStep = Exclude<RunEvent & { stream: 'tool' }, { phase: 'update' }>;
+
+const toolData = (event: ToolStep, withResult: boolean): object => {
+  const { callId: toolCallId, name, phase } = event;
+  switch (phase) {
+    case 'start':
+      return { phase, name, toolCallId, args: event.args };
+    case 'approval':
+      return { phase, name, toolCallId, approvalId: event.approvalId };
+    case 'end':
+      return {
+        phase: 'result',
+        name,
+        toolCallId,
+        isError: event.isError,
+        ...(withResult ? { result: event.result } : {}),
+      };
+  }
+};
+
+/** `runId` and `sessionKey` are the subagent's, as in the lifecycle events of its own run. */
+const subagentData = (event: RunEvent & { stream: 'subagent' }): object => {
+  const { id, phase, childRunId: runId, childSessionKey: sessionKey, label } = event;
+  const parent = { parentSessionKey: event.sessionKey };
+  const about = {
+    phase,
+    id,
+    runId,
+    sessionKey,
+    ...parent,
+    ...(label === undefined ? {} : { label }),
+  };
+  if (event.phase === 'start') return { ...about, startedAt: event.startedAt };
+  const { endedAt, outcome } = event;
+  const why = event.phase === 'error' ? { errorMessage: event.errorMessage } : {};
+  return { ...about, endedAt, outcome, ...why };
+};
+
+/** Short texts flow, long ones come in larger steps: each step carries the whole text. */
+const intervalFor = (characters: number): number => {
+  const share = Math.min(1, characters / STREAM_LONG_CHARACTERS);
+  return STREAM_INTERVAL_MS + share * (STREAM_INTERVAL_LONG_MS - STREAM_INTERVAL_MS);
+};
+
+const aboutChat = (live: Told) => ({
+  runId: live.runId,
+  sessionKey: live.sessionKey,
+  agentId: agentOf(live.sessionKey),
+  seq: ++live.seq,
+});
+
+const message = (text: string, timestamp: number) => ({
+  role: 'assistant',
+  content: [{ type: 'text', text }],
+  timestamp,
+});
+
+const chatDelta = (live: LiveRun, now: number, { text, delta, replace }: News): ChatEvent => ({
+  ...aboutChat(live),
+  state: 'delta',
+  deltaText: delta,
+  ...(replace ? { replace } : {}),
+  message: message(text, live.startedAt ?? now),
+});
+
+const chatEnd = (live: Told, end: RunEnd, streamed: string): ChatEvent => {
+  const about = aboutChat(live);
+  // The run that took it in tells the text; telling it here as well would show it twice.
+  if (end.joined !== undefined && end.status === 'ok') {
+    return { ...about, state: 'final', stopReason: 'joined' };
+  }
+  // An answer that was cut off is in no transcript: what was streamed of it is all there is.
+  const text = end.joined === undefined ? end.text || streamed : '';
+  const said = text === '' ? {} : { message: message(text, end.endedAt) };
+  if (end.status === 'ok') {
+    const usage = end.usage ? { usage: clientUsage(end.usage) } : {};
+    return {
+      ...about,
+      state: 'final',
+      message: message(end.text, end.endedAt),
+      ...usage,
+      stopReason: 'stop',
+    };
+  }
+  if (end.status === 'aborted')
+    return { ...about, state: 'aborted', ...said, stopReason: 'aborted' };
+  return {
+    ...about,
+    state: 'error',
+    ...said,
+    errorMessage: end.error?.message ?? `the run ended by ${end.status}`,
+    errorKind: errorKind(end),
+  };
+};
+
+type ErrorKind = 'timeout' | 'rate_limit' | 'context_length' | 'refusal' | 'unknown';
+
+const errorKind = ({ status, error }: RunEnd): ErrorKind => {
+  if (status === 'timeout' || error?.code === 'DEADLINE_EXCEEDED') return 'timeout';
+  const reason = error?.details?.['reason'];
+  if (reason === 'context_length' || reason === 'refusal') return reason;
+  return error && ERRORS[error.code].http === 429 ? 'rate_limit' : 'unknown';
+};
+
+/** Usage as clients of the protocol read it. */
+export const clientUsage = ({ inputTokens, outputTokens, costUsd }: Usage) => ({
+  input: inputTokens,
+  output: outputTokens,
+  total: inputTokens + outputTokens,
+  ...(costUsd === undefined ? {} : { costUsd }),
+});

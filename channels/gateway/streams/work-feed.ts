@@ -1,0 +1,76 @@
+/**
+ * WorkFeed: sends watchers what becomes of jobs and tasks (the events `cron` and `task`), and which
+ * versions of actions end (`action.deprecation`).
+ *
+ * Boundary: hears changes of schedules and subagents on the Bus, which may lose them; what is true
+ * stands in the rows, which clients read again.
+ */
+import {
+  type ScheduleChange,
+  type ScheduleFire,
+  schedulesTopic,
+} from '../../../protocols/schedule.ts';
+import type { Deprecation } from '../../../protocols/action.ts';
+import type { RunEvent } from '../../../protocols/session.ts';
+import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
+import { doorEventsTopic } from '../../../protocols/task.ts';
+import type { System } from '../../../runtime/index.ts';
+import { type Connection, eventHead } from '../transport/connection.ts';
+import { eventOf } from '../methods/cron/cron-results.ts';
+import type { AgentNames } from '../sessions/session-key.ts';
+import { cronTask, type KnownTask, subagentTask } from '../sessions/task-list.ts';
+
+export type WorkFeedOptions = {
+  readonly system: Pick<System, 'bus' | 'index'>;
+  readonly tenant: string;
+  readonly names: AgentNames;
+  readonly audience: Iterable<Connection>;
+};
+
+export class WorkFeed {
+  readonly #options: WorkFeedOptions;
+  readonly close: () => void;
+
+  constructor(options: WorkFeedOptions) {
+    this.#options = options;
+    const { system, tenant } = options;
+    // The type of what travels on this topic is a contract of protocols/schedule.ts.
+    const unsubscribe = [
+      system.bus.subscribe(schedulesTopic(tenant), ({ payload }) =>
+        this.#scheduled(payload as ScheduleChange),
+      ),
+      system.bus.subscribe(doorEventsTopic(tenant, '*'), ({ payload }) => {
+        const { type: _, ...announced } = payload as Deprecation & { readonly type: string };
+        this.#tell('action.deprecation', announced);
+      }),
+    ];
+    this.close = () => unsubscribe.forEach((end) => end());
+  }
+
+  /** A subagent of some session began or ended. */
+  heard({ sessionKey, id }: RunEvent & { stream: 'subagent' }): void {
+    const { system, tenant } = this.#options;
+    const key = subagentRowKey(sessionKey, id);
+    const row = system.index.get<SubagentRow>(SUBAGENTS_INDEX, tenant, key);
+    if (row) this.#task(subagentTask(row));
+  }
+
+  #scheduled(change: ScheduleChange): void {
+    const { names } = this.#options;
+    this.#tell('cron', eventOf(names, change));
+    const fire = fireOf(change);
+    if (fire && fire.status !== 'skipped') this.#task(cronTask(change.row, fire));
+  }
+
+  #task({ summary }: KnownTask): void {
+    this.#tell('task', { action: 'upserted', task: summary });
+  }
+
+  #tell(event: 'cron' | 'task' | 'action.deprecation', payload: unknown): void {
+    const head = eventHead(event, payload);
+    for (const connection of this.#options.audience) connection.event(head);
+  }
+}
+
+const fireOf = ({ action, row }: ScheduleChange): ScheduleFire | undefined =>
+  action === 'started' ? row.last : action === 'finished' ? row.lastEnded : undefined;

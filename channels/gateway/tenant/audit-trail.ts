@@ -1,0 +1,287 @@
+/**
+ * AuditTrail: notes who did what through this gateway's door (GW3). What gives rights or takes them
+ * is noted before it is done, durably; what is done often is noted after it, within a second.
+ *
+ * Invariants:
+ *  1. Nothing that needs the scope admin, approvals or pairing, and no command of a node, is begun
+ *     unless its record is stored.
+ *  2. A record holds no text of a message and no secret: only ids, by a list of names.
+ *  3. Refused strangers fill at most REFUSALS_PER_MINUTE records; of more the number is noted.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  AUDIT_BATCH_MAX,
+  AUDIT_TEXT_CHARACTERS_MAX,
+  auditAddress,
+  auditDay,
+  type AuditRecord,
+} from '../../../protocols/audit.ts';
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import type { GatewayMethod, RequestFrame } from '../../../protocols/gateway/index.ts';
+import type { Clock, System } from '../../../runtime/index.ts';
+import type { Client } from '../transport/connection.ts';
+import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
+import type { Logger } from '../log.ts';
+
+/** What is noted later is written at least this often. */
+const FLUSH_MS = 1_000;
+/** Records that wait to be written; past it the oldest go, and their number is noted. */
+const WAITING_MAX = 10_000;
+const REFUSALS_PER_MINUTE = 100;
+const MINUTE_MS = 60_000;
+/** Parameters that name what something is done to. */
+const NAMES = [
+  'sessionKey',
+  'key',
+  'agentId',
+  'deviceId',
+  'nodeId',
+  'requestId',
+  'id',
+  'jobId',
+  'taskId',
+  'runId',
+  'role',
+  'command',
+  'decision',
+  'name',
+  'path',
+] as const;
+const SYSTEM = { sub: 'gateway', roles: ['system'] };
+
+export type AuditTrailOptions = {
+  readonly system: Pick<System, 'tell' | 'ask'>;
+  readonly tenant: string;
+  readonly gateway: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+/** Of one day. */
+type Batch = { readonly records: readonly AuditRecord[]; readonly key: string };
+
+type About = Pick<AuditRecord, 'action' | 'on' | 'requestId'>;
+
+export class AuditTrail {
+  readonly #o: AuditTrailOptions;
+  #waiting: AuditRecord[] = [];
+  /** what was tried to be written and may be: it is tried again as the same message */
+  #tried: Batch | undefined;
+  #dropped = 0;
+  #cancelFlush: (() => void) | undefined;
+  /** one at a time, so that records stand in the order in which they were noted */
+  #flushed: Promise<void> = Promise.resolve();
+  #isClosed = false;
+  #refusals = { since: -Infinity, count: 0, more: 0 };
+
+  constructor(options: AuditTrailOptions) {
+    this.#o = options;
+  }
+
+  /**
+   * Before something is done. Resolves when it may be.
+   * @throws TroupeError UNAVAILABLE when what must be noted first can not be
+   */
+  async begin(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame): Promise<void> {
+    if (!isGrave(scope, asked.method)) return;
+    const record = this.#record(who, aboutOf(asked), { outcome: 'begun' });
+    const { system, tenant } = this.#o;
+    const answer = await system.ask(
+      auditAddress(tenant, auditDay(record.at)),
+      { type: 'audit.note', records: [record] },
+      { principal: SYSTEM, key: randomUUID(), timeoutMs: ACCEPT_TIMEOUT_MS },
+    );
+    if (answer.kind === 'answered') return;
+    const why = answer.kind === 'refused' ? answer.error.message : 'no answer in time';
+    throw new TroupeError('UNAVAILABLE', `${asked.method} was not done: the audit says ${why}`);
+  }
+
+  /** After it was done, or was refused; `thrown`: what it threw. */
+  ended(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame, thrown?: unknown): void {
+    if (!isNoted(scope, asked.method)) return;
+    const about = aboutOf(asked);
+    if (thrown === undefined) return this.#later(this.#record(who, about, { outcome: 'done' }));
+    const { code } = errorData(thrown);
+    const outcome = code === 'FORBIDDEN' ? 'refused' : 'failed';
+    this.#later(this.#record(who, about, { outcome, code }));
+  }
+
+  /** An operator asked for a change over plain HTTP. */
+  byHttp(who: string, action: string, ip: string | undefined): void {
+    this.#later({
+      at: this.#o.clock.wallMs(),
+      who: short(who),
+      by: 'operator-api',
+      ...given({ ip }),
+      action: short(action),
+      outcome: 'begun',
+      gateway: this.#o.gateway,
+    });
+  }
+
+  /** A client was let in. */
+  connected(who: Client, ip: string): void {
+    this.#later(this.#record(who, { action: 'connect' }, { outcome: 'done', ip }));
+  }
+
+  /** A stranger was not let in. `who`: what it called itself. */
+  turnedAway(who: string, ip: string, code: string): void {
+    const now = this.#o.clock.monotonicMs();
+    if (now - this.#refusals.since >= MINUTE_MS) {
+      this.#noteMore();
+      this.#refusals = { since: now, count: 0, more: 0 };
+    }
+    if (++this.#refusals.count > REFUSALS_PER_MINUTE) {
+      this.#refusals.more++;
+      return;
+    }
+    const stranger = { who: short(who), by: 'nobody', ...given({ ip }) };
+    this.#later({
+      at: this.#o.clock.wallMs(),
+      ...stranger,
+      action: 'connect',
+      outcome: 'refused',
+      code: short(code),
+      gateway: this.#o.gateway,
+    });
+  }
+
+  /** Writes what waits, as far as it can be written now. May be repeated. */
+  async close(): Promise<void> {
+    this.#noteMore();
+    this.#isClosed = true;
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    await this.#flush();
+  }
+
+  #record(
+    { principal, method, deviceId }: Client,
+    about: About,
+    more: Pick<AuditRecord, 'outcome' | 'code' | 'ip'>,
+  ): AuditRecord {
+    return {
+      at: this.#o.clock.wallMs(),
+      who: short(principal.sub),
+      by: method,
+      ...given({ deviceId }),
+      ...about,
+      ...more,
+      gateway: this.#o.gateway,
+    };
+  }
+
+  #noteMore(): void {
+    const { more } = this.#refusals;
+    if (more === 0) return;
+    this.#refusals.more = 0;
+    this.#later({
+      at: this.#o.clock.wallMs(),
+      who: `${more} more`,
+      by: 'nobody',
+      action: 'connect',
+      outcome: 'refused',
+      gateway: this.#o.gateway,
+    });
+  }
+
+  #later(record: AuditRecord): void {
+    this.#waiting.push(record);
+    this.#dropOldest();
+    this.#flushLater();
+  }
+
+  #dropOldest(): void {
+    const over = this.#waiting.length - WAITING_MAX;
+    if (over <= 0) return;
+    this.#waiting.splice(0, over);
+    this.#dropped += over;
+  }
+
+  #flushLater(): void {
+    if (this.#isClosed) return;
+    this.#cancelFlush ??= this.#o.clock.after(FLUSH_MS, () => {
+      this.#cancelFlush = undefined;
+      void this.#flush();
+    });
+  }
+
+  #flush(): Promise<void> {
+    return (this.#flushed = this.#flushed.then(() => this.#writeWaiting()));
+  }
+
+  /** Never rejects: what could not be written waits for the next time. */
+  async #writeWaiting(): Promise<void> {
+    while (this.#tried !== undefined || this.#waiting.length > 0) {
+      this.#tried ??= {
+        records: this.#waiting.splice(0, sameDay(this.#waiting)),
+        key: randomUUID(),
+      };
+      const failure = await this.#write(this.#tried);
+      if (failure !== undefined) {
+        const records = this.#tried.records.length + this.#waiting.length;
+        this.#o.log.warn({ records, dropped: this.#dropped }, `audit: ${failure}`);
+        return this.#flushLater();
+      }
+      this.#tried = undefined;
+    }
+  }
+
+  async #write({ records, key }: Batch): Promise<string | undefined> {
+    const { system, tenant } = this.#o;
+    const day = auditDay(records[0]!.at);
+    try {
+      const note = { type: 'audit.note', records };
+      const told = await system.tell(auditAddress(tenant, day), note, { principal: SYSTEM, key });
+      return told.kind === 'accepted' ? undefined : told.error.message;
+    } catch (error) {
+      return errorData(error).message;
+    }
+  }
+}
+
+/** So many from the first on are of its day, as many as go into one message. */
+const sameDay = (records: readonly AuditRecord[]): number => {
+  const day = auditDay(records[0]!.at);
+  const next = records.findIndex(({ at }) => auditDay(at) !== day);
+  return Math.min(next < 0 ? records.length : next, AUDIT_BATCH_MAX);
+};
+
+const aboutOf = ({ method, params, id }: RequestFrame): About => ({
+  action: method,
+  ...targetsOf(params),
+  requestId: id.slice(0, 200),
+});
+
+/** What a request is about, of its parameters: ids only. */
+const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
+  if (typeof params !== 'object' || params === null) return {};
+  const found = NAMES.flatMap((name) => {
+    const value = (params as Record<string, unknown>)[name];
+    return typeof value === 'string' && value !== '' ? [[name, short(value)] as const] : [];
+  }).slice(0, 8);
+  return found.length === 0 ? {} : { on: Object.fromEntries(found) };
+};
+
+/** Reading is not noted, nor is what only follows or reports. */
+const isNoted = (scope: GatewayMethod['scope'], action: string): boolean =>
+  scope !== null && scope !== 'node' && scope !== 'operator.read' && !FOLLOWING.has(action);
+const FOLLOWING: ReadonlySet<string> = new Set(['agent.wait', 'exec.approval.waitDecision']);
+
+const GRAVE: ReadonlySet<GatewayMethod['scope']> = new Set([
+  'operator.admin',
+  'operator.approvals',
+  'operator.pairing',
+]);
+/** Looking is not grave, whatever scope it needs. */
+const LOOKS = /\.(list|get|status|schema|lookup|waitDecision)$/;
+const isGrave = (scope: GatewayMethod['scope'], action: string): boolean =>
+  (GRAVE.has(scope) && !LOOKS.test(action)) || action === 'node.invoke';
+
+const short = (text: string): string =>
+  text === '' ? '?' : text.slice(0, AUDIT_TEXT_CHARACTERS_MAX);
+
+const given = <T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(
+    Object.entries(value).filter(([, part]) => part !== undefined && part !== ''),
+  ) as { [K in keyof T]?: NonNullable<T[K]> };

@@ -1,0 +1,173 @@
+/**
+ * CommandDesk: commands that people write as messages, and the answers they got. A command is no
+ * run: it has one `chat` end under the idempotency key of its message.
+ *
+ * Invariants:
+ *  1. The same key is the same command: it is carried out once, and whoever sends it again gets the
+ *     same end.
+ *  2. A connection is told of one end at most once.
+ *  3. At most COMMANDS_KEPT_MAX answers are remembered; what changed something is remembered by the
+ *     session as well, under the same key.
+ */
+import { errorData, TroupeError } from '../../../protocols/errors.ts';
+import type { Clock, Principal, System } from '../../../runtime/index.ts';
+import { carryOut } from '../../commands/carry-out.ts';
+import { type Command, readCommand } from '../../commands/parse.ts';
+import type { ModelRules } from '../../model-choice.ts';
+import type { Connection } from '../transport/connection.ts';
+import { COMMANDS_KEPT_MAX } from '../limits.ts';
+import type { Logger } from '../log.ts';
+import type { RunBook, RunEnd } from '../streams/live-runs.ts';
+import type { AgentNames } from '../sessions/session-key.ts';
+
+/**
+ * Hears of a command before it is carried out (AL6); a reply is added to the answer. Does not
+ * throw.
+ */
+export type OnCommand = (
+  command: { readonly name: string; readonly args: string; readonly sender?: string },
+  about: { readonly tenant: string; readonly agentId: string; readonly sessionKey: string },
+) => Promise<{ readonly reply?: string } | undefined>;
+
+/** A message as it came. */
+export type Written = {
+  /** who gives the command */
+  readonly by: Principal;
+  readonly runId: string;
+  readonly sessionKey: string;
+  readonly agentId: string;
+  readonly text: string;
+};
+
+export type Taken = {
+  readonly acceptedAt: number;
+  /** it was sent before */
+  readonly isRepeated: boolean;
+  readonly end: Promise<RunEnd>;
+};
+
+type Kept = {
+  readonly written: Written;
+  readonly acceptedAt: number;
+  readonly end: Promise<RunEnd>;
+  /** connections that were told of the end */
+  readonly told: WeakSet<Connection>;
+};
+
+/** What the desk works with. */
+export type DeskParts = {
+  readonly system: Pick<System, 'ask' | 'index'>;
+  readonly tenant: string;
+  readonly names: AgentNames;
+  readonly models: ModelRules;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runs: Pick<RunBook, 'row'>;
+  /** those that get events; the set may change at any time */
+  readonly connections: Iterable<Connection>;
+  /** tells connections of an end */
+  readonly tell: (end: RunEnd, connections: Iterable<Connection>) => void;
+  readonly onCommand?: OnCommand | undefined;
+};
+
+export class CommandDesk {
+  readonly #kept = new Map<string, Kept>();
+  readonly #parts: DeskParts;
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
+
+  /** How the command of this key ended; undefined: it is none that is remembered. */
+  end(runId: string): Promise<RunEnd> | undefined {
+    return this.#kept.get(runId)?.end;
+  }
+
+  /**
+   * Takes the message if it is a command; undefined: it is one for the model. The end is told by
+   * itself, after the returned promise of it has resolved.
+   * @throws TroupeError CONFLICT when the key was used for another command
+   */
+  take(connection: Connection, written: Written): Taken | undefined {
+    const kept = this.#kept.get(written.runId);
+    if (kept !== undefined) return this.#repeat(kept, connection, written);
+    const read = readCommand(written.text);
+    // A key that a run has is a run's, whatever is sent with it: the session refuses the other.
+    if (read.kind === 'text' || this.#parts.runs.row(written.runId) !== undefined) return undefined;
+    const acceptedAt = this.#parts.clock.wallMs();
+    const text =
+      read.kind === 'wrong'
+        ? Promise.resolve(read.text)
+        : this.#answer(written, read.command, read.args);
+    const end = text.then(
+      (said) => endOf(this.#parts, written, acceptedAt, said),
+      (error: unknown) => endOf(this.#parts, written, acceptedAt, '', error),
+    );
+    const told = new WeakSet<Connection>();
+    this.#keep({ written, acceptedAt, end, told });
+    void end.then((ended) => this.#tellNew(ended, told, this.#parts.connections));
+    return { acceptedAt, isRepeated: false, end };
+  }
+
+  #repeat({ written: first, acceptedAt, end, told }: Kept, who: Connection, again: Written): Taken {
+    if (first.sessionKey !== again.sessionKey || first.text !== again.text) {
+      throw new TroupeError('CONFLICT', 'this idempotencyKey was used for another command');
+    }
+    void end.then((ended) => this.#tellNew(ended, told, [who]));
+    return { acceptedAt, isRepeated: true, end };
+  }
+
+  #tellNew(end: RunEnd, told: WeakSet<Connection>, connections: Iterable<Connection>): void {
+    const fresh = [...connections].filter((connection) => !told.has(connection));
+    for (const connection of fresh) told.add(connection);
+    this.#parts.tell(end, fresh);
+  }
+
+  async #answer(written: Written, command: Command, args: string): Promise<string> {
+    const { system, tenant, names, models, onCommand } = this.#parts;
+    const { by: principal, sessionKey, agentId, runId } = written;
+    const about = { tenant, agentId, sessionKey };
+    const heard = await onCommand?.({ name: command.name, args, sender: principal.sub }, about);
+    const model = names.agents.find(({ id }) => id === agentId)?.model;
+    const place = {
+      system,
+      models,
+      principal,
+      key: runId,
+      ...about,
+      ...(model === undefined ? {} : { model }),
+    };
+    const text = await carryOut(place, command);
+    return heard?.reply ? `${text}\n\n${heard.reply}` : text;
+  }
+
+  #keep(kept: Kept): void {
+    this.#kept.set(kept.written.runId, kept);
+    const oldest = this.#kept.keys().next();
+    if (this.#kept.size > COMMANDS_KEPT_MAX && !oldest.done) this.#kept.delete(oldest.value);
+  }
+}
+
+const endOf = (
+  { clock, log }: DeskParts,
+  { runId, sessionKey }: Written,
+  startedAt: number,
+  text: string,
+  thrown?: unknown,
+): RunEnd => {
+  if (thrown !== undefined && !(thrown instanceof TroupeError)) {
+    log.error({ err: thrown, runId }, 'gateway: a command failed');
+  }
+  return {
+    runId,
+    sessionKey,
+    status: thrown === undefined ? 'ok' : 'error',
+    startedAt,
+    endedAt: clock.wallMs(),
+    text,
+    error: thrown === undefined ? undefined : errorData(thrown),
+    usage: undefined,
+    model: undefined,
+    joined: undefined,
+  };
+};

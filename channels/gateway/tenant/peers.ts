@@ -1,0 +1,147 @@
+/**
+ * Peers: the gateways of one tenant, each with its clients, as they tell each other on the Bus
+ * (GW6). Every gateway beats; what it tells of its clients it tells when it changes, and to whoever
+ * asks.
+ *
+ * Boundary: the Bus may lose anything, so nothing rests on it but what people are shown and who is
+ * taken for reachable. A lost telling is noticed by the number in the next beat and asked for
+ * again.
+ *
+ * Invariants: a gateway that said goodbye, or missed PEER_BEATS_MISSED_MAX beats, has no clients;
+ * only the tenant's own gateways are heard, and at most PEERS_MAX of them.
+ */
+import type { PresenceEntry } from '../../../protocols/gateway/index.ts';
+import { escapeToken } from '../../../protocols/subjects.ts';
+import type { Clock, System } from '../../../runtime/index.ts';
+import { PEER_BEAT_MS, PEER_BEATS_MISSED_MAX, PEERS_MAX } from '../limits.ts';
+
+/** What a gateway has to tell. */
+export type Clients = {
+  /** rises with every change */
+  readonly version: number;
+  /** how many there are */
+  readonly total: number;
+  /** the newest of them */
+  readonly entries: readonly PresenceEntry[];
+};
+
+type Told =
+  | { readonly type: 'gateway.clients'; readonly gateway: string; readonly clients: Clients }
+  | { readonly type: 'gateway.beat'; readonly gateway: string; readonly version: number }
+  /** to one, or to all: tell your clients */
+  | { readonly type: 'gateway.ask'; readonly gateway: string; readonly whom?: string }
+  | { readonly type: 'gateway.left'; readonly gateway: string };
+
+type Peer = { clients: Clients | undefined; heardAt: number };
+
+export type PeersParts = {
+  readonly bus: System['bus'];
+  readonly tenant: string;
+  /** names this run of the gateway */
+  readonly gateway: string;
+  readonly clock: Clock;
+  readonly own: () => Clients;
+  /** another gateway's clients are others */
+  readonly changed: () => void;
+};
+
+/** Every gateway of a tenant speaks and listens here. */
+const peersTopic = (tenant: string): string => `gateways.${escapeToken(tenant)}`;
+
+const GONE_AFTER_MS = PEER_BEAT_MS * (PEER_BEATS_MISSED_MAX + 1);
+
+export class Peers {
+  readonly #parts: PeersParts;
+  readonly #peers = new Map<string, Peer>();
+  readonly #startedAt: number;
+  readonly #unsubscribe: () => void;
+  #cancelBeat: (() => void) | undefined;
+
+  constructor(parts: PeersParts) {
+    this.#parts = parts;
+    const { bus, tenant, clock } = parts;
+    this.#startedAt = clock.monotonicMs();
+    this.#unsubscribe = bus.subscribe(peersTopic(tenant), ({ payload }) =>
+      this.#hear(payload as Told),
+    );
+    this.#publish({ type: 'gateway.ask', gateway: parts.gateway });
+    this.#beat();
+  }
+
+  /** Clients of the other gateways. */
+  *others(): Generator<Clients> {
+    for (const { clients } of this.#peers.values()) if (clients) yield clients;
+  }
+
+  /**
+   * Whether that gateway can be reached, as far as is known; one that has just come knows of nobody
+   * yet and takes everyone for alive.
+   */
+  isAlive(gateway: string): boolean {
+    if (gateway === this.#parts.gateway || this.#peers.has(gateway)) return true;
+    return this.#parts.clock.monotonicMs() - this.#startedAt < GONE_AFTER_MS;
+  }
+
+  /** Tells the others of this gateway's clients. */
+  tell(): void {
+    const { gateway, own } = this.#parts;
+    this.#publish({ type: 'gateway.clients', gateway, clients: own() });
+  }
+
+  /** Says goodbye. */
+  close(): void {
+    this.#cancelBeat?.();
+    this.#unsubscribe();
+    this.#publish({ type: 'gateway.left', gateway: this.#parts.gateway });
+  }
+
+  #hear(told: Told): void {
+    if (told.gateway === this.#parts.gateway) return;
+    if (told.type === 'gateway.left') {
+      if (this.#peers.delete(told.gateway)) this.#parts.changed();
+      return;
+    }
+    const peer = this.#peerOf(told.gateway);
+    if (peer === undefined) return;
+    peer.heardAt = this.#parts.clock.monotonicMs();
+    if (told.type === 'gateway.clients') {
+      peer.clients = told.clients;
+      this.#parts.changed();
+    } else if (told.type === 'gateway.beat') {
+      if (peer.clients?.version !== told.version) this.#ask(told.gateway);
+    } else if (told.whom === undefined || told.whom === this.#parts.gateway) {
+      this.tell();
+    }
+  }
+
+  #peerOf(gateway: string): Peer | undefined {
+    const known = this.#peers.get(gateway);
+    if (known !== undefined || this.#peers.size >= PEERS_MAX) return known;
+    const peer: Peer = { clients: undefined, heardAt: 0 };
+    this.#peers.set(gateway, peer);
+    return peer;
+  }
+
+  #ask(whom: string): void {
+    this.#publish({ type: 'gateway.ask', gateway: this.#parts.gateway, whom });
+  }
+
+  #beat(): void {
+    const { clock, gateway, own, changed } = this.#parts;
+    this.#cancelBeat = clock.after(PEER_BEAT_MS, () => {
+      this.#publish({ type: 'gateway.beat', gateway, version: own().version });
+      const silentSince = clock.monotonicMs() - GONE_AFTER_MS;
+      for (const [name, { heardAt }] of this.#peers) {
+        if (heardAt > silentSince) continue;
+        this.#peers.delete(name);
+        changed();
+      }
+      this.#beat();
+    });
+  }
+
+  #publish(told: Told): void {
+    const { bus, tenant } = this.#parts;
+    if (bus.connected) bus.publish(peersTopic(tenant), told);
+  }
+}

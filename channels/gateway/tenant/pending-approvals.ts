@@ -1,0 +1,206 @@
+/**
+ * ApprovalBook: questions about commands that wait for a person, and who has been told of them
+ * (SX3). Reads the committed rows of `approvals`; the approval actor decides.
+ *
+ * Boundary: of all approvals it knows those that offer `allow-once`: questions of runs. Others are
+ * answered by `troupe approvals`.
+ *
+ * Invariants: of one question every operator that is connected is told once that it was asked and
+ * once how it ended, whoever answered it and by whichever door. Rows are looked at again while one
+ * waits, so that nothing depends on an event of the Bus.
+ */
+import {
+  type ApprovalRow,
+  APPROVALS_INDEX,
+  TITLE_CHARACTERS_MAX,
+} from '../../../protocols/approval.ts';
+import {
+  EXEC_DECISIONS,
+  type ExecApproval,
+  type ExecApprovalResolved,
+  type ExecDecision,
+} from '../../../protocols/gateway/index.ts';
+import type { Clock, Index } from '../../../runtime/index.ts';
+import { type Connection, eventHead } from '../transport/connection.ts';
+import { APPROVAL_LOOKS_MAX, APPROVAL_POLL_MS, APPROVALS_READ_MAX } from '../limits.ts';
+import { agentOf } from '../sessions/session-key.ts';
+
+export class ApprovalBook {
+  readonly #index: Index;
+  readonly #tenant: string;
+  readonly #clock: Clock;
+  readonly #connections: Iterable<Connection>;
+  /** those that operators were told of, by id */
+  readonly #open = new Map<string, ApprovalRow>();
+  /** heard of, but their row has not come; and how often it was looked for */
+  readonly #expected = new Map<string, number>();
+  #cancelPoll: (() => void) | undefined;
+
+  constructor(index: Index, tenant: string, clock: Clock, connections: Iterable<Connection>) {
+    this.#index = index;
+    this.#tenant = tenant;
+    this.#clock = clock;
+    this.#connections = connections;
+  }
+
+  /** A run says that it waits for this approval. */
+  heard(id: string): void {
+    if (this.#open.has(id)) return;
+    this.#expected.set(id, 0);
+    this.#look();
+  }
+
+  /** Those that wait, the longest waiting first. */
+  list(): readonly ExecApproval[] {
+    for (const row of this.#readAll()) if (row.state === 'asked') this.#asked(row);
+    this.#look();
+    return [...this.#open.values()]
+      .toSorted((a, b) => (a.asked_at < b.asked_at ? -1 : 1))
+      .map(approvalOf);
+  }
+
+  row(id: string): ApprovalRow | undefined {
+    const row = this.#index.get<ApprovalRow>(APPROVALS_INDEX, this.#tenant, id);
+    return row && isOfRun(row) ? row : undefined;
+  }
+
+  /** Questions of a node that wait, as far as their rows have come. */
+  ofNode(deviceId: string): readonly ApprovalRow[] {
+    return [...this.#open.values()].filter((row) => nodeOf(row) === deviceId);
+  }
+
+  /**
+   * Resolves when the question is decided, with its row; undefined when there is none, or the
+   * signal says so. Asked of one that was decided, at once.
+   */
+  async decided(id: string, signal: AbortSignal): Promise<ApprovalRow | undefined> {
+    this.heard(id);
+    for (;;) {
+      const row = this.row(id);
+      if (signal.aborted || (row !== undefined && row.state !== 'asked')) return row;
+      if (row === undefined && !this.#expected.has(id)) return undefined;
+      await new Promise<void>((resolve) => {
+        const end = () => {
+          cancel();
+          signal.removeEventListener('abort', end);
+          resolve();
+        };
+        const cancel = this.#clock.after(APPROVAL_POLL_MS, end);
+        signal.addEventListener('abort', end);
+      });
+    }
+  }
+
+  /** Looks now, because something may have changed. */
+  lookAgain(): void {
+    this.#look();
+  }
+
+  close(): void {
+    this.#cancelPoll?.();
+  }
+
+  *#readAll(): Generator<ApprovalRow> {
+    const page = this.#index.list<ApprovalRow>(APPROVALS_INDEX, this.#tenant, {
+      limit: APPROVALS_READ_MAX,
+    });
+    for (const { value } of page) if (isOfRun(value)) yield value;
+  }
+
+  #look(): void {
+    for (const [id, looks] of this.#expected) {
+      const row = this.row(id);
+      if (row === undefined && looks < APPROVAL_LOOKS_MAX) {
+        this.#expected.set(id, looks + 1);
+        continue;
+      }
+      this.#expected.delete(id);
+      if (row?.state === 'asked') this.#asked(row);
+    }
+    for (const id of this.#open.keys()) {
+      const row = this.row(id);
+      if (row?.state !== 'asked') this.#resolved(id, row);
+    }
+    this.#poll();
+  }
+
+  #asked(row: ApprovalRow): void {
+    if (this.#open.has(row.id)) return;
+    this.#open.set(row.id, row);
+    this.#tell('exec.approval.requested', approvalOf(row));
+  }
+
+  /** A row that is gone was decided too long ago to be remembered. */
+  #resolved(id: string, row: ApprovalRow | undefined): void {
+    const asked = this.#open.get(id)!;
+    this.#open.delete(id);
+    const payload: ExecApprovalResolved = {
+      id,
+      decision: row?.state === 'expired' ? null : decisionOf(row?.decision),
+      resolvedBy: row?.decided_by ?? null,
+      ts: this.#clock.wallMs(),
+      request: approvalOf(asked).request,
+    };
+    this.#tell('exec.approval.resolved', payload);
+  }
+
+  #tell(event: string, payload: object): void {
+    const head = eventHead(event, payload);
+    for (const connection of this.#connections) {
+      if (mayAnswer(connection)) connection.event(head);
+    }
+  }
+
+  #poll(): void {
+    if (this.#open.size === 0 && this.#expected.size === 0) return;
+    this.#cancelPoll ??= this.#clock.after(APPROVAL_POLL_MS, () => {
+      this.#cancelPoll = undefined;
+      this.#look();
+    });
+  }
+}
+
+/** Questions go to those who may answer them. */
+export const mayAnswer = ({ client }: Connection): boolean =>
+  client !== undefined &&
+  client.scopes.some((scope) => scope === 'operator.approvals' || scope === 'operator.admin');
+
+const isOfRun = ({ options }: ApprovalRow): boolean =>
+  options.some(({ name }) => name === 'allow-once');
+
+export const decisionOf = (name: string | undefined): ExecDecision | null =>
+  EXEC_DECISIONS.find((each) => each === name) ?? null;
+
+/**
+ * A session's question begins with who wants it, which has a field of its own here. A title is cut
+ * where it is too long: then the detail has the command, and is shown in its place.
+ */
+const commandOf = ({ title, detail }: ApprovalRow): string =>
+  title.length < TITLE_CHARACTERS_MAX - 1 ? title.replace(/^\S+ wants to run: /, '') : detail;
+
+/** The device that asks, where it is one: whoever asks for it through a door says so (ND1). */
+export const nodeOf = ({ by }: ApprovalRow): string | undefined =>
+  /^node:([0-9a-f]{64})$/.exec(by)?.[1];
+
+/** The name under which a node asks. */
+export const askedByNode = (deviceId: string): string => `node:${deviceId}`;
+
+/** A row as clients of the protocol read it. */
+export const approvalOf = (row: ApprovalRow): ExecApproval => {
+  const sessionKey = /^[^/]+\/session\/(.+)$/.exec(row.by)?.[1] ?? null;
+  return {
+    id: row.id,
+    request: {
+      command: commandOf(row),
+      detail: row.detail,
+      host: nodeOf(row) === undefined ? 'gateway' : 'node',
+      agentId: (sessionKey === null ? undefined : agentOf(sessionKey)) ?? null,
+      sessionKey,
+      allowedDecisions: EXEC_DECISIONS.filter((decision) =>
+        row.options.some(({ name }) => name === decision),
+      ),
+    },
+    createdAtMs: Date.parse(row.asked_at),
+    expiresAtMs: Date.parse(row.expires_at),
+  };
+};

@@ -1,0 +1,217 @@
+/**
+ * Presence: who is connected to the gateways of one tenant, told to everybody a moment after it
+ * changes (GW6).
+ *
+ * Invariants:
+ *  1. At most PRESENCE_ENTRIES_MAX clients are named, the newest; `total` says how many there are.
+ *  2. What telling costs does not grow faster than the number of clients: the more there are, the
+ *     rarer it is told, and to some of them at a time.
+ *  3. A client that comes costs the same however many are there already.
+ *  4. `stateVersion` rises with every change, of this gateway's clients and of others'.
+ */
+import type { PresenceEntry, StateVersion } from '../../../protocols/gateway/index.ts';
+import type { Clock, System } from '../../../runtime/index.ts';
+import type { Connection } from '../transport/connection.ts';
+import { type EventHead, eventHead } from '../transport/event-head.ts';
+import {
+  PRESENCE_ENTRIES_MAX,
+  PRESENCE_INTERVAL_MS,
+  PRESENCE_INTERVAL_PER_CONNECTION_MS,
+  TOLD_AT_ONCE,
+  TOLD_PAUSE_MS,
+} from '../limits.ts';
+import { type Clients, Peers } from './peers.ts';
+
+export type PresenceParts = {
+  /** those that have said a good hello */
+  readonly connections: ReadonlySet<Connection>;
+  /** those that are told */
+  readonly audience: Iterable<Connection>;
+  readonly bus: System['bus'];
+  readonly tenant: string;
+  /** names this run of the gateway */
+  readonly gateway: string;
+  readonly clock: Clock;
+};
+
+export class Presence {
+  /** set by the HealthBook of the same door */
+  healthVersion = 1;
+  readonly peers: Peers;
+  readonly #parts: PresenceParts;
+  #version = 1;
+  /** of this gateway's clients alone */
+  #ownVersion = 1;
+  /** the newest of this gateway's clients, in the order in which they came */
+  #own = new Map<Connection, PresenceEntry>();
+  /** one of those named has left, and an older one may be named instead */
+  #isShort = false;
+  /** entries as JSON: one is told in very many hellos */
+  readonly #texts = new WeakMap<PresenceEntry, string>();
+  #isOwnTold = true;
+  #cancelTelling: (() => void) | undefined;
+  #cancelRest: (() => void) | undefined;
+
+  constructor(parts: PresenceParts) {
+    this.#parts = parts;
+    const { bus, tenant, gateway, clock } = parts;
+    this.peers = new Peers({
+      bus,
+      tenant,
+      gateway,
+      clock,
+      own: () => this.#ownClients(),
+      changed: () => this.#changed(),
+    });
+  }
+
+  get stateVersion(): StateVersion {
+    return { presence: this.#version, health: this.healthVersion };
+  }
+
+  /** Clients of all gateways. */
+  get total(): number {
+    let total = this.#parts.connections.size;
+    for (const clients of this.peers.others()) total += clients.total;
+    return total;
+  }
+
+  /** The newest of all gateways, the longest there first. */
+  entries(): PresenceEntry[] {
+    const own = this.#ownEntries();
+    const all = [...own, ...[...this.peers.others()].flatMap(({ entries }) => entries)];
+    if (all.length === own.length) return all;
+    return all.toSorted((a, b) => a.ts - b.ts).slice(-PRESENCE_ENTRIES_MAX);
+  }
+
+  /** `entries` as JSON. */
+  encoded(): string {
+    const texts = this.entries().map((entry) => {
+      const known = this.#texts.get(entry);
+      if (known !== undefined) return known;
+      const text = JSON.stringify(entry);
+      this.#texts.set(entry, text);
+      return text;
+    });
+    return `[${texts.join(',')}]`;
+  }
+
+  /** Somebody came to this gateway, and is among its connections as the last one. */
+  joined(connection: Connection): void {
+    const entry = entryOf(connection);
+    if (entry !== undefined) this.#own.set(connection, entry);
+    const oldest = this.#own.keys().next();
+    if (this.#own.size > PRESENCE_ENTRIES_MAX && !oldest.done) this.#own.delete(oldest.value);
+    this.#ownChanged();
+  }
+
+  /** Somebody left it, and is not among its connections any more. */
+  left(connection: Connection): void {
+    if (this.#own.delete(connection)) this.#isShort = true;
+    this.#ownChanged();
+  }
+
+  close(): void {
+    this.#cancelTelling?.();
+    this.#cancelRest?.();
+    this.peers.close();
+  }
+
+  #ownChanged(): void {
+    this.#ownVersion++;
+    this.#isOwnTold = false;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#version++;
+    const { connections, clock } = this.#parts;
+    const intervalMs = Math.max(
+      PRESENCE_INTERVAL_MS,
+      connections.size * PRESENCE_INTERVAL_PER_CONNECTION_MS,
+    );
+    this.#cancelTelling ??= clock.after(intervalMs, () => {
+      this.#cancelTelling = undefined;
+      this.#tell();
+    });
+  }
+
+  #tell(): void {
+    if (!this.#isOwnTold) this.peers.tell();
+    this.#isOwnTold = true;
+    const presence = this.entries();
+    const { total, stateVersion } = this;
+    const payload = { presence, ...(total > presence.length ? { total } : {}) };
+    const head = eventHead('presence', payload, { stateVersion });
+    this.#cancelRest?.();
+    // Those that come meanwhile are told at hello.
+    this.#tellSome(head, [...this.#parts.audience], 0);
+  }
+
+  #tellSome(head: EventHead, all: readonly Connection[], from: number): void {
+    const to = from + TOLD_AT_ONCE;
+    for (const connection of all.slice(from, to)) connection.event(head);
+    if (to >= all.length) return;
+    this.#cancelRest = this.#parts.clock.after(TOLD_PAUSE_MS, () => this.#tellSome(head, all, to));
+  }
+
+  #ownClients(): Clients {
+    return {
+      version: this.#ownVersion,
+      total: this.#parts.connections.size,
+      entries: this.#ownEntries(),
+    };
+  }
+
+  #ownEntries(): readonly PresenceEntry[] {
+    if (this.#isShort) this.#nameOlder();
+    return [...this.#own.values()];
+  }
+
+  /** Connections stand in the order of their hellos. What an entry says does not change. */
+  #nameOlder(): void {
+    this.#isShort = false;
+    const { connections } = this.#parts;
+    if (this.#own.size === connections.size) return;
+    const before = this.#own;
+    this.#own = new Map();
+    let skipped = connections.size - PRESENCE_ENTRIES_MAX;
+    for (const connection of connections) {
+      if (skipped-- > 0) continue;
+      const entry = before.get(connection) ?? entryOf(connection);
+      if (entry !== undefined) this.#own.set(connection, entry);
+    }
+  }
+}
+
+const entryOf = ({ client, remoteAddress }: Connection): PresenceEntry | undefined => {
+  if (client === undefined) return undefined;
+  const {
+    id,
+    displayName,
+    version,
+    platform,
+    mode,
+    deviceFamily,
+    modelIdentifier,
+    timeZone,
+    instanceId,
+  } = client.params.client;
+  return {
+    host: displayName ?? id,
+    ...(remoteAddress === '' ? {} : { ip: remoteAddress }),
+    version,
+    platform,
+    mode,
+    ...(deviceFamily === undefined ? {} : { deviceFamily }),
+    ...(modelIdentifier === undefined ? {} : { modelIdentifier }),
+    ...(timeZone === undefined ? {} : { timeZone }),
+    ...(instanceId === undefined ? {} : { instanceId }),
+    ...(client.deviceId === undefined ? {} : { deviceId: client.deviceId }),
+    roles: [client.role],
+    scopes: [...client.scopes],
+    reason: 'connect',
+    ts: client.since,
+    onlineSince: client.since,
+  };
+};

@@ -1,0 +1,309 @@
+/**
+ * SocketServer: turns HTTP upgrades into connections, leads each through the handshake to the door
+ * of its tenant, and hands its requests on. Owns the set of all connections.
+ *
+ * Invariants:
+ *  1. Before `hello-ok` a client can make the gateway hold 64 KiB for 15 seconds, and an IP 32
+ *     times that.
+ *  2. A connection is asked for its secret once: a refused connect ends it.
+ */
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { describeErrors } from '../../../protocols/check.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../../protocols/json-depth.ts';
+import {
+  checkRequestFrame,
+  FRAME_BYTES_MAX,
+  type GatewayErrorShape,
+  HANDSHAKE_FRAME_BYTES_MAX,
+  HANDSHAKE_TIMEOUT_MS,
+  type RequestFrame,
+} from '../../../protocols/gateway/index.ts';
+import type { AuthFailures } from '../auth/failed-attempts.ts';
+import { CLOSE, Connection } from './connection.ts';
+import type { Door } from '../tenant/tenant.ts';
+import type { Doors } from '../tenant/tenants.ts';
+import type { GatewayOptions } from '../options.ts';
+import { type Arrival, challengeFrame, type Gate, greet, helloOk } from '../auth/handshake.ts';
+import {
+  CLOSE_GRACE_MS,
+  CONNECTIONS_MAX,
+  HANDSHAKE_BYTES_MAX,
+  UNAUTHENTICATED_PER_IP_MAX,
+} from '../limits.ts';
+import { serve } from '../methods/index.ts';
+import { accountOf, type AddressList, remoteOf } from '../auth/client-address.ts';
+import { whoisByTailscale } from '../auth/tailscale.ts';
+
+type SocketOptions = Pick<
+  GatewayOptions,
+  'auth' | 'clock' | 'log' | 'system' | 'tenancy' | 'tenant' | 'whois'
+>;
+
+/** A connection before its hello. */
+type Stranger = {
+  readonly arrival: Pick<Arrival, 'remote' | 'nonce'>;
+  /** bounds what it may do; called once its time as a stranger is over */
+  readonly end: () => void;
+  /** others of its address may come in its place: it waits among bounded others (AuthFailures) */
+  readonly leavePlace: () => void;
+  /** what it sent after its connect, while that is judged; the bytes before hello bound it */
+  early: [bytes: RawData, isBinary: boolean][] | undefined;
+};
+
+export class SocketServer {
+  readonly #all = new Set<Connection>();
+  readonly #greeting = new Map<string, number>();
+  readonly #strangers = new Map<Connection, Stranger>();
+  readonly #gate: Gate;
+  readonly #proxies: AddressList;
+  readonly #doors: Doors;
+  readonly #options: SocketOptions;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: FRAME_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+  #closing = false;
+
+  constructor(doors: Doors, failures: AuthFailures, proxies: AddressList, options: SocketOptions) {
+    this.#doors = doors;
+    this.#options = options;
+    const { auth, clock, system, tenant, tenancy } = options;
+    const { whois = whoisByTailscale('tailscale', clock) } = options;
+    const rows = system.index;
+    this.#gate = { auth, failures, whois, clock, doors, rows, tenancy, home: tenant };
+    this.#proxies = proxies;
+  }
+
+  /** For the HTTP server's `upgrade` event. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const remote = remoteOf(request, this.#proxies);
+    const path = (request.url ?? '/').split(/[?#]/, 1)[0];
+    if (path !== '/') return reject(socket, 404);
+    if (this.#closing || this.#all.size >= CONNECTIONS_MAX) return reject(socket, 503);
+    if (!this.#hasPlace(accountOf(remote))) return reject(socket, 429);
+    this.#server.handleUpgrade(request, socket, head, (ws) =>
+      this.#connected(ws, socket, { remote, nonce: randomUUID() }),
+    );
+  }
+
+  /**
+   * Where all places of the account are taken, its oldest stranger that has not asked for anything
+   * is ended: connections that say nothing keep nobody else of their address out.
+   */
+  #hasPlace(account: string): boolean {
+    if ((this.#greeting.get(account) ?? 0) < UNAUTHENTICATED_PER_IP_MAX) return true;
+    for (const [connection, { arrival, early, end }] of this.#strangers) {
+      if (early !== undefined || accountOf(arrival.remote) !== account) continue;
+      this.#strangers.delete(connection);
+      end();
+      connection.terminate();
+      return true;
+    }
+    return false;
+  }
+
+  /** Closes every connection; resolves when all are gone. */
+  async close(reason: string): Promise<void> {
+    this.#closing = true;
+    const gone = [...this.#all].map(
+      (connection) => new Promise<void>((resolve) => connection.onGone(resolve)),
+    );
+    for (const connection of this.#all) connection.close(CLOSE.restart, reason);
+    // Also those that were closing before, and never finish it.
+    const cancel = this.#options.clock.after(CLOSE_GRACE_MS, () => {
+      for (const connection of this.#all) connection.terminate();
+    });
+    await Promise.all(gone);
+    cancel();
+    this.#server.close();
+  }
+
+  #connected(ws: WebSocket, socket: Socket, arrival: Stranger['arrival']): void {
+    const { clock, log } = this.#options;
+    const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
+    this.#all.add(connection);
+    const bounds = this.#greetWithin(connection, socket, accountOf(arrival.remote));
+    this.#strangers.set(connection, { arrival, ...bounds, early: undefined });
+    ws.on('pong', () => {
+      connection.alive = true;
+    });
+    ws.on('error', (error) => {
+      log.debug({ conn: connection.id, err: error }, 'gateway: a connection failed');
+    });
+    ws.on('close', () => this.#gone(connection));
+    ws.on('message', (bytes, isBinary) => {
+      connection.alive = true;
+      const stranger = this.#strangers.get(connection);
+      if (stranger === undefined) this.#request(connection, bytes, isBinary);
+      else if (stranger.early !== undefined) stranger.early.push([bytes, isBinary]);
+      else this.#hello(connection, stranger, bytes, isBinary);
+    });
+    connection.send(challengeFrame(arrival.nonce, clock.wallMs()));
+  }
+
+  /** Bounds what a stranger may do; `end` ends that. */
+  #greetWithin(
+    connection: Connection,
+    socket: Socket,
+    account: string,
+  ): Pick<Stranger, 'end' | 'leavePlace'> {
+    const leavePlace = this.#takePlace(account);
+    let bytes = 0;
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= HANDSHAKE_BYTES_MAX) return;
+      connection.close(
+        CLOSE.tooBig,
+        `a frame before hello-ok has at most ${HANDSHAKE_FRAME_BYTES_MAX} bytes`,
+      );
+      // What it goes on sending is not read.
+      socket.off('data', onData).pause();
+    };
+    socket.on('data', onData);
+    const cancel = this.#options.clock.after(HANDSHAKE_TIMEOUT_MS, () =>
+      connection.close(CLOSE.policy, 'handshake timeout'),
+    );
+    const end = () => {
+      cancel();
+      socket.off('data', onData);
+      leavePlace();
+    };
+    return { end, leavePlace };
+  }
+
+  /** One of the places that an account has before hello; the returned function leaves it, once. */
+  #takePlace(account: string): () => void {
+    this.#greeting.set(account, (this.#greeting.get(account) ?? 0) + 1);
+    let isLeft = false;
+    return () => {
+      if (isLeft) return;
+      isLeft = true;
+      const others = (this.#greeting.get(account) ?? 1) - 1;
+      if (others === 0) this.#greeting.delete(account);
+      else this.#greeting.set(account, others);
+    };
+  }
+
+  #hello(connection: Connection, stranger: Stranger, bytes: RawData, isBinary: boolean): void {
+    stranger.early = [];
+    const frame = requestOf(bytes, isBinary);
+    if (frame.ok && frame.value.method === 'connect') {
+      void this.#greet(connection, stranger, frame.value);
+      return;
+    }
+    const id = frame.ok ? frame.value.id : frame.id;
+    const message = frame.ok ? 'the first request must be connect' : frame.message;
+    refuseConnect(connection, id, { code: 'INVALID_REQUEST', message });
+  }
+
+  /** Never rejects. */
+  async #greet(connection: Connection, stranger: Stranger, frame: RequestFrame): Promise<void> {
+    const { log, tenant } = this.#options;
+    const { id, params } = frame;
+    const attempt = { isOpen: () => connection.open, onWait: stranger.leavePlace };
+    const greeting = await greet(this.#gate, { ...stranger.arrival, ...attempt }, params);
+    // It may have left, or its time may have been over, while it was looked up.
+    if (!connection.open) return;
+    if (!greeting.ok) {
+      const { error } = greeting;
+      log.warn({ ip: connection.remoteAddress, error }, 'gateway: connect refused');
+      const code = (error.details as { code?: string } | undefined)?.code ?? error.code;
+      this.#doors.of(tenant).audit.turnedAway(nameOf(params), connection.remoteAddress, code);
+      return refuseConnect(connection, id, error);
+    }
+    this.#strangers.delete(connection);
+    stranger.end();
+    const { client } = greeting;
+    connection.client = client;
+    const door = this.#doors.of(client.tenant);
+    door.connections.add(connection);
+    door.replay.joined(connection);
+    door.presence.joined(connection);
+    connection.respondEncoded(id, helloOk(door, connection, greeting));
+    door.audit.connected(client, connection.remoteAddress);
+    door.guard.joined(connection);
+    if (client.role === 'node') void door.devices.joined(connection);
+    for (const [bytes, isBinary] of stranger.early ?? []) {
+      this.#request(connection, bytes, isBinary);
+    }
+  }
+
+  /** What comes after the client was told to go is not done: its rights may have ended. */
+  #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
+    if (!connection.open) return;
+    const door = this.#doorOf(connection);
+    if (door === undefined) return;
+    const frame = requestOf(bytes, isBinary);
+    if (frame.ok) void serve(door, connection, frame.value);
+    else connection.refuse(frame.id, { code: 'INVALID_REQUEST', message: frame.message });
+  }
+
+  /** Undefined before hello. */
+  #doorOf({ client }: Connection): Door | undefined {
+    return client && this.#doors.of(client.tenant);
+  }
+
+  #gone(connection: Connection): void {
+    connection.ended();
+    this.#all.delete(connection);
+    this.#strangers.get(connection)?.end();
+    this.#strangers.delete(connection);
+    const door = this.#doorOf(connection);
+    if (!door?.connections.delete(connection)) return;
+    door.replay.left(connection);
+    door.devices.left(connection);
+    door.presence.left(connection);
+  }
+}
+
+/** What a stranger calls itself, as far as it says so. */
+const nameOf = (params: unknown): string => {
+  const { client } = (params ?? {}) as { readonly client?: { readonly id?: unknown } | null };
+  return typeof client?.id === 'string' ? client.id.slice(0, 64) : 'somebody';
+};
+
+const reject = (socket: Socket, status: number): void => {
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
+};
+
+/** A refused connect ends the connection, after its answer. */
+const refuseConnect = (connection: Connection, id: string, error: GatewayErrorShape): void => {
+  connection.refuse(id, error);
+  connection.close(CLOSE.policy, error.message);
+};
+
+type Parsed =
+  | { readonly ok: true; readonly value: RequestFrame }
+  | { readonly ok: false; readonly id: string; readonly message: string };
+
+/** `id` of a bad frame: its own where it has one, so that the client can tell which it was. */
+const requestOf = (bytes: RawData, isBinary: boolean): Parsed => {
+  if (isBinary) return { ok: false, id: 'invalid', message: 'invalid frame: send JSON text' };
+  const text = textOf(bytes);
+  if (isTooDeep(text)) {
+    const message = `invalid frame: it is nested more than ${JSON_DEPTH_MAX} deep`;
+    return { ok: false, id: 'invalid', message };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { ok: false, id: 'invalid', message: 'invalid frame: this is not JSON' };
+  }
+  const checked = checkRequestFrame(value);
+  if (checked.ok) return { ok: true, value: checked.value };
+  const id = (value as { id?: unknown } | null)?.id;
+  return {
+    ok: false,
+    id: typeof id === 'string' && id !== '' ? id.slice(0, 200) : 'invalid',
+    message: `invalid request frame: ${describeErrors(checked.errors)}`,
+  };
+};
+
+/** `ws` gives one Buffer unless it is asked for another form. */
+const textOf = (bytes: RawData): string => (bytes as Buffer).toString('utf8');

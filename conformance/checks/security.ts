@@ -1,0 +1,176 @@
+/** Who may come, and whose word an envelope is (EN12, EN22). */
+import { createHmac, randomUUID } from 'node:crypto';
+import type { Envelope } from '../../protocols/envelope.ts';
+import { sealPayload } from '../../protocols/sealed.ts';
+import { type Check, checksOf } from '../check.ts';
+import type { Signer, Trial } from '../trial.ts';
+
+const base64url = (text: string | Uint8Array) => Buffer.from(text).toString('base64url');
+
+/** An envelope in the name of the program that signs. */
+const ofExternal = (t: Trial, { who }: Signer, change: object = {}): Envelope =>
+  t.envelope(
+    t.action('echo'),
+    { text: 'signed' },
+    {
+      tenant_id: who.tenant,
+      principal: { sub: who.sub, roles: [...who.roles] },
+      ...change,
+    },
+  );
+
+/** To seal to (EN22). */
+async function publishedKey(t: Trial): Promise<unknown> {
+  const reply = await t.http.get('/.well-known/jwks.json', { token: null });
+  const { keys = [] } = reply.body as { keys?: readonly { use?: string }[] };
+  const key = keys.find(({ use }) => use === 'enc');
+  t.expect(key !== undefined, '/.well-known/jwks.json has a key whose use is enc', reply);
+  return key;
+}
+
+export const securityChecks: readonly Check[] = checksOf('security', {
+  'security.no-token': [
+    'nothing is taken without a token, and the answer says how to sign in',
+    async (t) => {
+      const envelope = t.envelope(t.action('echo'), { text: 'x' });
+      const { reply } = await t.refused(envelope, 'UNAUTHORIZED', 'no token', { token: null });
+      if (t.endpoint.transport === 'http')
+        t.expect(
+          /^Bearer/i.test(reply.headers['www-authenticate'] ?? ''),
+          'WWW-Authenticate',
+          reply,
+        );
+    },
+  ],
+  'security.bad-token': [
+    'a token that nobody issued is refused, whatever it looks like',
+    async (t) => {
+      const head = base64url('{"alg":"none","typ":"JWT"}');
+      const claims = base64url(JSON.stringify({ sub: t.who.sub, tenant: t.who.tenant, exp: 4e9 }));
+      const tokens = ['x', 'a.b.c', `${head}.${claims}.`, 'x'.repeat(10_000)];
+      for (const token of tokens) {
+        const envelope = t.envelope(t.action('echo'), { text: 'x' });
+        await t.refused(envelope, 'UNAUTHORIZED', `the token ${token.slice(0, 20)}`, { token });
+      }
+    },
+  ],
+  'security.principal': [
+    'nobody speaks in another’s name',
+    async (t) => {
+      const principal = { sub: 'somebody-else', roles: [] };
+      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { principal });
+      await t.refused(envelope, 'FORBIDDEN', 'another principal than the token’s');
+    },
+  ],
+  'security.roles': [
+    'nobody takes a role that the token does not give',
+    async (t) => {
+      const principal = { sub: t.who.sub, roles: [...t.who.roles, 'superuser'] };
+      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { principal });
+      await t.refused(envelope, 'FORBIDDEN', 'a role that the token does not give');
+    },
+  ],
+  'security.tenant': [
+    'nobody reaches another tenant',
+    async (t) => {
+      const envelope = t.envelope(t.action('echo'), { text: 'x' }, { tenant_id: 'somebody-else' });
+      await t.refused(envelope, 'FORBIDDEN', 'another tenant than the token’s');
+    },
+  ],
+  'security.foreign-task': [
+    'a task of another tenant does not exist for a stranger',
+    async (t) => {
+      const view = await t.call(t.action('echo'), { text: 'x' });
+      const token = t.strangerToken;
+      const reply = await t.http.get(`/v1/tasks/${view.task_id}`, { token });
+      t.expect(reply.status === 404, 'a stranger gets 404', reply);
+    },
+  ],
+  'security.sealed': [
+    'plaintext is refused where a payload must be sealed, and is not shown again',
+    async (t) => {
+      const envelope = t.envelope(t.action('secret'), { text: 'the-secret-itself' });
+      const { reply } = await t.refused(envelope, 'INVALID_ARGUMENT', 'plaintext');
+      const shown = JSON.stringify(reply.body).includes('the-secret-itself');
+      t.expect(!shown, 'the error does not show it', reply);
+    },
+  ],
+  'security.opened': [
+    'a payload that was sealed to the published key is taken, in the envelope it was sealed for only',
+    async (t) => {
+      const action = t.action('secret');
+      const key = await publishedKey(t);
+      const good = t.envelope(action, { text: 'the-secret-itself' });
+      const payload = await sealPayload(good.payload, key, good);
+      const sealed = { ...good, payload, context_id: randomUUID() };
+      const view = await t.ended(await t.accepted(sealed));
+      t.expect(view.state === 'SUCCEEDED', 'it is opened and worked on', view);
+      const foreign = await sealPayload(good.payload, key, { ...good, action: t.action('echo') });
+      const other = { ...t.envelope(action), payload: foreign };
+      await t.refused(other, 'FORBIDDEN', 'a payload that was sealed for another action');
+    },
+  ],
+  'security.signed': [
+    'a signed envelope of a program outside is taken, whatever the order of its fields',
+    async (t) => {
+      const { external } = t;
+      const envelope = ofExternal(t, external);
+      const signature = await external.sign(envelope);
+      const reversed = Object.fromEntries(Object.entries(envelope).reverse());
+      const reply = await t.send(reversed, { token: external.token, signature });
+      t.expect(reply.status === 200 || reply.status === 202, 'it is taken', reply);
+    },
+  ],
+  'security.unsigned': [
+    'an envelope of a program outside without a signature is refused',
+    async (t) => {
+      const { external } = t;
+      const { token } = external;
+      await t.refused(ofExternal(t, external), 'UNAUTHORIZED', 'no signature', { token });
+    },
+  ],
+  'security.tampered': [
+    'an envelope that was changed after it was signed is refused',
+    async (t) => {
+      const { external } = t;
+      const envelope = ofExternal(t, external);
+      const signature = await external.sign(envelope);
+      const { token } = external;
+      const changed = { ...envelope, payload: { ...envelope.payload, text: 'changed' } };
+      await t.refused(changed, 'UNAUTHORIZED', 'a changed payload', { token, signature });
+      const sooner = { ...envelope, seq: envelope.seq + 1 };
+      await t.refused(sooner, 'UNAUTHORIZED', 'a changed seq', { token, signature });
+    },
+  ],
+  'security.algorithm': [
+    'no other algorithm than Ed25519 is taken, and none without a key id',
+    async (t) => {
+      const { external } = t;
+      const { token, kid } = external;
+      const envelope = ofExternal(t, external);
+      const heads = [
+        { alg: 'none', kid },
+        { alg: 'HS256', kid },
+        { alg: 'RS256', kid },
+        { alg: 'EdDSA' },
+      ];
+      for (const head of heads) {
+        const protectedHead = base64url(JSON.stringify(head));
+        const mac = createHmac('sha256', kid).update(protectedHead).digest('base64url');
+        const signature = `${protectedHead}..${mac}`;
+        const what = JSON.stringify(head);
+        await t.refused(envelope, 'UNAUTHORIZED', what, { token, signature });
+      }
+    },
+  ],
+  'security.unknown-key': [
+    'a signature by a key that nobody registered is refused',
+    async (t) => {
+      const { external } = t;
+      const envelope = ofExternal(t, external);
+      const signature = await external.sign(envelope, 'no-such-key');
+      const { token } = external;
+      await t.refused(envelope, 'UNAUTHORIZED', 'an unknown kid', { token, signature });
+    },
+  ],
+});

@@ -1,0 +1,68 @@
+/** The Data agent: documents with versions, and what takes a version back (EN13). */
+import { Type } from '@sinclair/typebox';
+import { DOCUMENT_CHARACTERS_MAX, documentAddress } from '../protocols/document.ts';
+import type { Envelope } from '../protocols/envelope.ts';
+import { type ActionDefinition, defineAction } from '../actors/task/action.ts';
+
+const DocumentId = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$',
+  description: 'name of the document',
+});
+const Version = Type.Integer({ minimum: 0 });
+const ContentHash = Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()], {
+  description: 'SHA-256 of the content; null: it is not there',
+});
+
+const VersionResult = Type.Object({
+  document_id: DocumentId,
+  version: Version,
+  content_hash: ContentHash,
+});
+
+/** The schema checked that it is there. */
+const documentOf = ({ tenant_id, payload }: Envelope) =>
+  documentAddress(tenant_id, payload['document_id'] as string);
+
+export const dataActions = (): readonly ActionDefinition[] => [
+  defineAction({
+    action: 'agent_data.update_document',
+    version: '1.0.0',
+    description: 'Writes a document: creates it, or makes a new version of it.',
+    agent: 'agent_data',
+    schemas: {
+      '1.0': Type.Object({
+        document_id: DocumentId,
+        content: Type.String({ maxLength: DOCUMENT_CHARACTERS_MAX }),
+        expected_version: Type.Optional(
+          Type.Integer({ minimum: 0, description: 'CONFLICT unless it is the present one' }),
+        ),
+      }),
+    },
+    result: VersionResult,
+    actor: documentOf,
+  }),
+  defineAction({
+    action: 'agent_data.read_document',
+    version: '1.0.0',
+    description: 'Reads a document: its content and version.',
+    agent: 'agent_data',
+    schemas: { '1.0': Type.Object({ document_id: DocumentId }) },
+    result: Type.Object({ document_id: DocumentId, version: Version, content: Type.String() }),
+    actor: documentOf,
+  }),
+  defineAction({
+    action: 'agent_data.restore_document',
+    version: '1.0.0',
+    description:
+      'Undoes one update: the content before it, as a new version. CONFLICT when somebody has written since; an update that never came is kept from coming.',
+    agent: 'agent_data',
+    schemas: {
+      '1.0': Type.Object({
+        document_id: DocumentId,
+        update_task_id: Type.String({ minLength: 1, maxLength: 128 }),
+      }),
+    },
+    result: Type.Intersect([VersionResult, Type.Object({ restored: Type.Boolean() })]),
+    actor: documentOf,
+  }),
+];

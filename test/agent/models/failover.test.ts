@@ -1,0 +1,262 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createModelCatalog, type ModelSettings } from '../../../agent/models/catalog.ts';
+import {
+  type FailoverDone,
+  type FailoverEvent,
+  streamWithFailover,
+} from '../../../agent/models/failover.ts';
+import type { ModelRequest } from '../../../agent/models/model.ts';
+import { TroupeError } from '../../../protocols/errors.ts';
+import { startAnthropicServer } from '../../servers/anthropic-server.ts';
+import { startOpenAiServer } from '../../servers/openai-server.ts';
+import type { Plan, ScriptedServer } from '../../servers/scripted-server.ts';
+import { ManualClock } from './manual-clock.ts';
+import { options, request } from './provider-contract.ts';
+
+let first: ScriptedServer;
+let second: ScriptedServer;
+let clock: ManualClock;
+beforeEach(async () => {
+  first = await startAnthropicServer();
+  second = await startOpenAiServer();
+  clock = new ManualClock();
+});
+afterEach(async () => {
+  await first.close();
+  await second.close();
+});
+
+const settings = (): ModelSettings => ({
+  providers: {
+    first: {
+      api: 'anthropic-messages',
+      baseUrl: first.baseUrl,
+      apiKey: 'key-of-the-first',
+      profiles: [{ id: 'spare', apiKey: 'key-of-the-spare' }],
+      models: [{ id: 'claude-sonnet-5-5', price: { input: 1_000, output: 2_000 } }],
+    },
+    second: {
+      api: 'openai-completions',
+      baseUrl: second.baseUrl,
+      models: [{ id: 'qwen' }],
+    },
+  },
+});
+
+type Told = {
+  text: string;
+  restarts: number;
+  switches: string[];
+  done?: FailoverDone;
+  error?: TroupeError;
+};
+
+const run = async (
+  catalog = createModelCatalog(settings(), { clock }),
+  names: readonly string[] = ['first/claude-sonnet-5-5', 'second/qwen'],
+  more: Partial<ModelRequest> = {},
+): Promise<Told> => {
+  const told: Told = { text: '', restarts: 0, switches: [] };
+  const { model: _, ...asked } = request(more);
+  const hear = (event: FailoverEvent) => {
+    if (event.kind === 'text') told.text += event.delta;
+    else if (event.kind === 'done') told.done = event;
+    else if (event.kind === 'restart') {
+      told.restarts++;
+      told.text = '';
+    }
+  };
+  const onSwitch = (from: string, to: string, why: { code: string }) =>
+    told.switches.push(`${from} > ${to}: ${why.code}`);
+  try {
+    for await (const event of streamWithFailover(catalog, names, asked, {
+      ...options(),
+      onSwitch,
+    })) {
+      hear(event);
+    }
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    told.error = error;
+  }
+  return told;
+};
+
+const keysSeen = () =>
+  first.requests.map(({ headers }) => headers.authorization?.replace('Bearer ', ''));
+
+describe('failover', () => {
+  it('asks the first model alone when it answers, and says what the answer cost', async () => {
+    const told = await run();
+    expect(told).toMatchObject({ text: 'ok', restarts: 0, switches: [] });
+    expect(told.done?.model).toBe('first/claude-sonnet-5-5');
+    // 11 tokens in at $1,000 a million, 7 out at $2,000
+    expect(told.done?.costUsd).toBeCloseTo(0.011 + 0.014, 10);
+    expect(second.requests).toHaveLength(0);
+  });
+
+  it('goes to the next key, and then to the next model, and leaves what failed alone', async () => {
+    const catalog = createModelCatalog(settings(), { clock });
+    const limited: Plan = { kind: 'refuse', status: 429, headers: { 'retry-after': '20' } };
+    first.script(limited, limited);
+    const told = await run(catalog);
+    expect(keysSeen()).toEqual(['key-of-the-first', 'key-of-the-spare']);
+    expect(told.done?.model).toBe('second/qwen');
+    expect(told.done).not.toHaveProperty('costUsd'); // nobody said what it costs
+    expect(told.switches).toEqual([
+      'first/claude-sonnet-5-5 > first/claude-sonnet-5-5: RATE_LIMIT_EXCEEDED',
+      'first/claude-sonnet-5-5 > second/qwen: RATE_LIMIT_EXCEEDED',
+    ]);
+    expect(told.restarts).toBe(0); // nothing had been told
+    expect((await run(catalog)).done?.model).toBe('second/qwen');
+    expect(first.requests).toHaveLength(2);
+    clock.advance(20_000);
+    expect((await run(catalog)).done?.model).toBe('first/claude-sonnet-5-5');
+  });
+
+  it.each<Plan>([
+    { kind: 'cut', deltas: ['half an '] },
+    { kind: 'endEarly', deltas: ['half an '] },
+    { kind: 'errorEvent', deltas: ['half an '], type: 'overloaded_error', message: 'busy' },
+    { kind: 'malformed', deltas: ['half an '], form: 'json' },
+  ])('begins again after an answer that broke off ($kind)', async (plan) => {
+    first.script(plan);
+    const told = await run();
+    expect(told.restarts).toBe(1);
+    expect(told.text).toBe('ok');
+    expect(told.done).toMatchObject({ text: 'ok', model: 'first/claude-sonnet-5-5' });
+    expect(keysSeen()).toEqual(['key-of-the-first', 'key-of-the-spare']);
+  });
+
+  it('does not ask another model about a conversation that is too long', async () => {
+    first.script({ kind: 'refuse', status: 400, message: 'prompt is too long: 9 > 8' });
+    const told = await run();
+    expect(told.error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      details: { reason: 'context_length' },
+    });
+    expect(told.switches).toEqual([]);
+    first.script({ kind: 'refuse', status: 413, type: 'request_too_large' });
+    expect((await run()).error?.code).toBe('PAYLOAD_TOO_LARGE');
+    expect(second.requests).toHaveLength(0);
+  });
+
+  it('asks nobody else when the caller gives up', async () => {
+    const abort = new AbortController();
+    first.script({ kind: 'stall', deltas: ['a'] });
+    const catalog = createModelCatalog(settings(), { clock });
+    const { model: _, ...asked } = request();
+    const names = ['first/claude-sonnet-5-5', 'second/qwen'];
+    const stream = streamWithFailover(catalog, names, asked, options({ signal: abort.signal }));
+    const all = async () => {
+      for await (const event of stream) if (event.kind === 'text') abort.abort();
+    };
+    await expect(all()).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
+  });
+
+  it('asks another model, but not with another key, when a request is refused', async () => {
+    first.script({
+      kind: 'refuse',
+      status: 404,
+      type: 'not_found_error',
+      message: 'no such model',
+    });
+    const told = await run();
+    expect(told.done?.model).toBe('second/qwen');
+    expect(keysSeen()).toEqual(['key-of-the-first']);
+    // nothing cools: the refusal was about this request
+    expect((await run()).done?.model).toBe('first/claude-sonnet-5-5');
+  });
+
+  it('names every attempt when all fail, with the code of one worth trying again', async () => {
+    first.script({ kind: 'refuse', status: 401 }, { kind: 'refuse', status: 402 });
+    second.script({
+      kind: 'refuse',
+      status: 503,
+      message: 'full',
+      headers: { 'retry-after': '4' },
+    });
+    const { error } = await run();
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', retryAfterMs: 4_000 });
+    expect(error?.message).toContain('first/claude-sonnet-5-5 (profile default): UNAUTHORIZED');
+    expect(error?.message).toContain('first/claude-sonnet-5-5 (profile spare): FORBIDDEN');
+    expect(error?.message).toContain('second/qwen: UNAVAILABLE');
+    expect(error?.details?.attempts).toHaveLength(3);
+    expect(JSON.stringify(error?.toData())).not.toMatch(/key-of-the/);
+  });
+
+  it('keeps the error of a single candidate as it is', async () => {
+    second.script({ kind: 'refuse', status: 503, message: 'full' });
+    const { error } = await run(undefined, ['second/qwen']);
+    expect(error?.code).toBe('UNAVAILABLE');
+    expect(error?.details).not.toHaveProperty('attempts');
+  });
+
+  it('asks the one that is ready soonest when all cool, and only that one', async () => {
+    const catalog = createModelCatalog(settings(), { clock });
+    const wait = (seconds: number): Plan => ({
+      kind: 'refuse',
+      status: 429,
+      headers: { 'retry-after': String(seconds) },
+    });
+    first.script(wait(50), wait(10));
+    second.script(wait(30));
+    expect((await run(catalog)).error).toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+      retryAfterMs: 10_000,
+    });
+    const told = await run(catalog);
+    expect(told.done?.model).toBe('first/claude-sonnet-5-5');
+    expect(keysSeen().at(-1)).toBe('key-of-the-spare');
+    expect(second.requests).toHaveLength(1);
+  });
+
+  it('keeps the wait of one that cools although the one that was ready has failed', async () => {
+    const catalog = createModelCatalog(settings(), { clock });
+    const names = ['second/qwen', 'first/claude-sonnet-5-5'];
+    first.script(
+      { kind: 'refuse', status: 429, headers: { 'retry-after': '5' } },
+      { kind: 'refuse', status: 429, headers: { 'retry-after': '5' } },
+    );
+    second.script({ kind: 'refuse', status: 503 });
+    expect((await run(catalog, names)).error?.details?.attempts).toHaveLength(3);
+    clock.advance(4_000);
+    second.script({ kind: 'refuse', status: 503 });
+    catalog.coolDowns.begin({ provider: 'second', profile: '', model: 'qwen' }).succeeded();
+    const { error } = await run(catalog, names);
+    expect(error?.code).toBe('UNAVAILABLE');
+    expect(error?.message).toContain('left alone for 1 s');
+    expect(first.requests).toHaveLength(2);
+  });
+
+  it('passes over every key of an address where nobody answers', async () => {
+    await first.close();
+    const told = await run();
+    expect(told.done?.model).toBe('second/qwen');
+    expect(told.switches).toEqual(['first/claude-sonnet-5-5 > second/qwen: UNAVAILABLE']);
+  });
+
+  it('says at once that a name means nothing', async () => {
+    const { error } = await run(undefined, ['second/qwen', 'nobody/knows']);
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(second.requests).toHaveLength(0);
+  });
+
+  it('does not send sealed reasoning to another key of the provider', async () => {
+    const continuation = {
+      provider: 'first',
+      model: 'claude-sonnet-5-5',
+      blocks: [{ type: 'thinking', thinking: 'hm', signature: 'sealed' }],
+    };
+    const messages: ModelRequest['messages'] = [
+      { role: 'user', text: 'a' },
+      { role: 'assistant', text: 'b', continuation },
+      { role: 'user', text: 'c' },
+    ];
+    first.script({ kind: 'refuse', status: 429 });
+    await run(undefined, undefined, { messages });
+    const bodies = first.requests.map(({ body }) => JSON.stringify(body));
+    expect(bodies.map((body) => body.includes('sealed'))).toEqual([false, false]);
+  });
+});
