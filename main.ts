@@ -12,4 +12,4 @@ export {
 export { startTroupe, type Troupe } from './compose/embedded.ts';
 export { type DrawnTrace, drawTrace } from './compose/run-trace.ts';
 export type { OwnAgents } from './compose/task-parts.ts';
-export { applySettings } from './compose/settings.ts';
+export { applySettings } from './installation/root-settings.ts';

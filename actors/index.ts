@@ -72,8 +72,7 @@ export const sessionAddress = (tenant: string, sessionKey: string): Address =>
   address(tenant, 'session', sessionKey);
 export const agentAddress = (tenant: string, agentId: string): Address =>
   address(tenant, 'agent', agentId);
-/** The tenant's root; the default supervisor of a cell is that of the tenant `default`. */
-export const rootAddress = (tenant: string): Address => address(tenant, 'root', 'cluster');
+export { rootAddress } from '../protocols/supervision.ts';
 export const supervisorAddress = (tenant: string, name: string): Address =>
   address(tenant, 'supervisor', name);
 

@@ -9,7 +9,7 @@ import { createModelCatalog } from '../agent/models/catalog.ts';
 import { NO_SECRETS } from '../agent/tools/secret-mask.ts';
 import { sessionsListTool } from '../agent/tools/sessions/sessions-list.ts';
 import type { ToolContext } from '../agent/tools/tool.ts';
-import { talkRulesOf } from '../compose/talk-rules.ts';
+import { talkRulesOf } from '../installation/talk-rules.ts';
 import { decode, encode } from '../protocols/codec.ts';
 import { loadConfig } from '../runtime/config/index.ts';
 import { openEmbedded, systemClock } from '../runtime/index.ts';

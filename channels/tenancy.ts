@@ -6,11 +6,9 @@
  * takes the same time whatever is given.
  */
 import { createHash } from 'node:crypto';
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { isUnguessable } from './unguessable.ts';
-
-/** Of whom no table speaks. */
-export const DEFAULT_TENANT = 'default';
 
 export type TenantEntry = {
   readonly tenant: string;

@@ -5,7 +5,7 @@
  * `before_agent_start` are not: they belong to a run.
  */
 import { join } from 'node:path';
-import { address } from '../protocols/address.ts';
+import { address, DEFAULT_TENANT } from '../protocols/address.ts';
 import type { PromptReport, PromptSource } from '../protocols/session.ts';
 import { type Config, defaultAgent, resolveAgents } from '../runtime/config/index.ts';
 import type { Peeked } from '../runtime/index.ts';
@@ -24,10 +24,10 @@ export type AgentPromptOptions = TenantOptions & {
 /** @throws TroupeError for an agent that there is not, and UNAVAILABLE as workspaces do */
 export async function agentPrompt(options: AgentPromptOptions): Promise<number> {
   const { config, installation } = await loadForTenant(options);
-  const [crews, hooks, settings, keys, effects] = await Promise.all([
-    import('../compose/crew.ts'),
+  const [composition, hooks, settings, keys, effects] = await Promise.all([
+    import('../compose/process-services.ts'),
     import('../compose/hooks.ts'),
-    import('../compose/agent-settings.ts'),
+    import('../installation/agent-settings.ts'),
     import('../channels/gateway/sessions/session-key.ts'),
     import('../actors/session/effects/assemble.ts'),
   ]);
@@ -38,10 +38,10 @@ export async function agentPrompt(options: AgentPromptOptions): Promise<number> 
   };
   const given = { sessionKey: options.session, agentId: options.agent };
   const { sessionKey, agentId } = keys.fullSessionKey(names, given);
-  const { tenant = crews.TENANT } = options;
+  const { tenant = DEFAULT_TENANT } = options;
   const quiet = { ...installation, log: { ...config.log, level: 'warn' as const } };
-  const crew = await hooks.withHooks(quiet, crews.hire(quiet));
-  const { agents, services } = crews.partsFor(crew, tenant);
+  const processServices = await hooks.withHooks(quiet, composition.createProcessServices(quiet));
+  const { agents, services } = composition.partsFor(processServices, tenant);
   const resolved = agents.find(({ id }) => id === agentId)!;
   const about = { tenant, agentId, sessionKey };
   const folder = workspaceFolder(config, address(tenant, 'agent', agentId));

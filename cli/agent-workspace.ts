@@ -4,7 +4,7 @@
  * that folder; `troupe agent prompt` uses it too.
  */
 import { join } from 'node:path';
-import { type Address, address } from '../protocols/address.ts';
+import { type Address, address, DEFAULT_TENANT } from '../protocols/address.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import {
   type Config,
@@ -29,8 +29,10 @@ export async function agentWorkspace(options: AgentWorkspaceOptions): Promise<nu
     const message = `there is no agent ${agentId}; there are: ${known.join(', ')}`;
     throw new TroupeError('INVALID_ARGUMENT', message);
   }
-  const { TENANT } = await import('../compose/crew.ts');
-  const folder = workspaceFolder(config, address(options.tenant ?? TENANT, 'agent', agentId));
+  const folder = workspaceFolder(
+    config,
+    address(options.tenant ?? DEFAULT_TENANT, 'agent', agentId),
+  );
   if (folder === undefined) throw notAFolder(agentId);
   if (!isClustered(config)) makeFolder(folder);
   if (options.json) printJson({ agentId, folder });

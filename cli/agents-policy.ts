@@ -58,8 +58,8 @@ export async function policiesOf(
   const [{ resolveAgents }, { settingsOf }, { talkRulesOf }, { confinementOf }, lists, policy] =
     await Promise.all([
       import('../runtime/config/index.ts'),
-      import('../compose/agent-settings.ts'),
-      import('../compose/talk-rules.ts'),
+      import('../installation/agent-settings.ts'),
+      import('../installation/talk-rules.ts'),
       import('../agent/policy/confinement.ts'),
       import('../agent/policy/lists.ts'),
       import('../agent/policy/talk.ts'),

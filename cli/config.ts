@@ -40,7 +40,7 @@ export async function check(options: CommonOptions): Promise<number> {
 
 /** What a start accepts and its author should know, tenants included. */
 async function warningsOf(config: Config) {
-  const { broadPatterns } = await import('../compose/start-rules.ts');
+  const { broadPatterns } = await import('../installation/start-rules.ts');
   const { findingsOf, showPointer } = await import('../runtime/config/index.ts');
   return findingsOf([broadPatterns], config).map(({ pointer, value, message }) => ({
     path: showPointer(pointer),

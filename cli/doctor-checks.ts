@@ -213,7 +213,7 @@ async function modelsOf(
 ): Promise<Finding[]> {
   const { createModelCatalog } = await import('../agent/models/catalog.ts');
   const { systemClock } = await import('../runtime/clock/clock.ts');
-  const { knownModels } = await import('../compose/start-rules.ts');
+  const { knownModels } = await import('../installation/start-rules.ts');
   const findings: Finding[] = [];
   const [problem] = knownModels(config);
   if (problem === undefined) {

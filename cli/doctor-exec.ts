@@ -1,5 +1,5 @@
 /** What `troupe doctor` says about patterns of commands that run without a question. */
-import { broadPatterns, matchingPatterns } from '../compose/start-rules.ts';
+import { broadPatterns, matchingPatterns } from '../installation/start-rules.ts';
 import { type Config, findingsOf, showPointer } from '../runtime/config/index.ts';
 import type { Finding } from './doctor.ts';
 import { fail, warn } from './doctor-checks.ts';

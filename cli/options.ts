@@ -28,7 +28,7 @@ export type ClientOptions = CommonOptions & {
  * @throws ConfigError with every problem
  */
 export async function loadToStart(options: CommonOptions): Promise<LoadedConfig> {
-  const { startRules } = await import('../compose/start-rules.ts');
+  const { startRules } = await import('../installation/start-rules.ts');
   return loadFrom(options, startRules);
 }
 

@@ -1,4 +1,5 @@
 /** The door for other programs, as a configuration says: the Edge and the routes on it. */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { withOpenedResults } from '../channels/edge/opened-results.ts';
 import { createEdge } from '../channels/edge/create-edge.ts';
 import { CONTROL_SPECS } from '../channels/edge/control.ts';
@@ -11,7 +12,7 @@ import {
   type Operator,
   operatorOf,
 } from '../channels/edge/identity/operator.ts';
-import type { Offers } from '../channels/edge/offers.ts';
+import type { Offers } from '../protocols/offers.ts';
 import { metered, readLimits, TokenQuota } from '../channels/edge/quota.ts';
 import { announcementRoutes } from '../channels/http/announcements.ts';
 import { approvalRoutes } from '../channels/http/approvals.ts';
@@ -40,10 +41,10 @@ import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import { shippedSpecs } from './actions.ts';
-import { type Crew, partsFor, TENANT } from './crew.ts';
+import { type ProcessServices, partsFor } from './process-services.ts';
 import { observed } from './observed.ts';
-import { createOffers } from './offers.ts';
-import { localAgents, RegistryBeat } from './registry-beat.ts';
+import { createOffers } from '../actors/task/tenant-offers.ts';
+import { localAgents, AgentRegistration } from '../actors/registry/agent-registration.ts';
 import type { TaskParts } from './task-parts.ts';
 import { tenancyOf } from './tenants.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -60,22 +61,22 @@ export type A2a = {
 type Parts = {
   readonly config: Config;
   readonly system: System;
-  readonly crew: Crew;
+  readonly processServices: ProcessServices;
   readonly tasks: TaskParts;
 };
 
 /** @param transports by which envelopes come in here */
 export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
-  const { config, system, crew, tasks } = parts;
+  const { config, system, processServices, tasks } = parts;
   const { locality, localities, outstanding, quota } = config.a2a;
   const { artifactsLocality } = tasks.services;
   const identity = identityOf(parts);
-  const beat = registryBeat(parts);
+  const registration = createAgentRegistration(parts);
   const offers = createOffers({
     catalog: tasks.services.actions,
     system,
     controls: CONTROL_SPECS,
-    onTenant: (tenant) => beat.see(tenant),
+    onTenant: (tenant) => registration.registerWith(tenant),
   });
   const taken = new TokenQuota(quota, system, systemClock);
   const reads = new TokenQuota(readLimits(quota), system, systemClock);
@@ -97,13 +98,13 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
       const { compileSchema } = await import('../runtime/json-schema/compile-schema.ts');
       return compileSchema(schema)(value);
     },
-    log: crew.log,
-    onRequest: observed(crew.metrics, systemClock),
+    log: processServices.log,
+    onRequest: observed(processServices.metrics, systemClock),
   });
   const edge = withOpenedResults(served, (view) => tasks.sealer.openResult(view));
   const trails = openTrails(parts);
-  const operator = trails.noted(operatorOf(identity, TENANT));
-  const installation = trails.noted(installationOperatorOf(identity, TENANT));
+  const operator = trails.noted(operatorOf(identity, DEFAULT_TENANT));
+  const installation = trails.noted(installationOperatorOf(identity, DEFAULT_TENANT));
   const metering = {
     writer: { authenticate: metered(identity, taken) },
     reader: { authenticate: metered(identity, reads) },
@@ -111,16 +112,19 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
   const all = { ...parts, transports, edge, identity, offers, operator, installation };
   const routes = routesOf({ ...all, ...metering });
   const close = () => {
-    beat.close();
+    registration.close();
     edge.close();
     return trails.close();
   };
-  beat.see(TENANT);
+  registration.registerWith(DEFAULT_TENANT);
   return { edge, identity, offers, routes, close };
 }
 
 /** What operators change over HTTP stands in the audit of their tenant (GW3, SX4). */
-const openTrails = ({ system, crew: { log } }: Pick<Parts, 'system' | 'crew'>) => {
+const openTrails = ({
+  system,
+  processServices: { log },
+}: Pick<Parts, 'system' | 'processServices'>) => {
   const trails = new Map<string, AuditTrail>();
   const trailOf = (tenant: string): AuditTrail => {
     const known = trails.get(tenant);
@@ -146,15 +150,19 @@ const openTrails = ({ system, crew: { log } }: Pick<Parts, 'system' | 'crew'>) =
   return { noted, close };
 };
 
-/** What this code offers, told to the registries of the tenants that are seen here. */
-export const registryBeat = ({ system, crew, tasks }: Omit<Parts, 'config'>): RegistryBeat =>
-  new RegistryBeat({
+/** Registers the agents of this build with the tenants that this process serves. */
+export const createAgentRegistration = ({
+  system,
+  processServices,
+  tasks,
+}: Omit<Parts, 'config'>): AgentRegistration =>
+  new AgentRegistration({
     system,
     agents: localAgents(tasks.services.actions, packageJson.version, { task: CONTROL_SPECS }),
-    log: crew.log,
+    log: processServices.log,
   });
 
-function identityOf({ config, system, crew }: Parts): Identity {
+function identityOf({ config, system, processServices }: Parts): Identity {
   const { a2a, gateway, home } = config;
   const { mode, token, password } = gateway.auth;
   const tenancy = tenancyOf(config);
@@ -162,13 +170,13 @@ function identityOf({ config, system, crew }: Parts): Identity {
   return createIdentity({
     issuers: [localIssuer(home), ...a2a.issuers],
     resource: a2a.resource,
-    tenant: TENANT,
+    tenant: DEFAULT_TENANT,
     gatewayToken: secret?.reveal(),
     tenantOfToken: (shown) => tenancy.ofToken(shown),
     open: mode === 'none',
     keys: (tenant, kid) => system.index.get<KeyRow>(KEYS_INDEX, tenant, kid),
     clock: systemClock,
-    warn: (what) => crew.log.warn(what),
+    warn: (what) => processServices.log.warn(what),
   });
 }
 
@@ -202,74 +210,76 @@ function streamingRoutes({
   ];
 }
 
-/** Every route of the door, one line a file. */
-const routesOf = ({
+/** Every route of the entry point for programs. */
+const routesOf = (served: Served): readonly Route[] => {
+  const { config, system, tasks, transports, edge, identity, writer, reader, offers } = served;
+  return [
+    ...envelopeRoutes(edge),
+    ...streamingRoutes({ edge, identity, reader, system }),
+    ...evidenceRoutes({
+      index: system.index,
+      offers,
+      identity: reader,
+      artifacts: tasks.services.artifacts,
+    }),
+    ...artifactRoutes({
+      artifacts: tasks.services.artifacts,
+      authenticate: writer.authenticate,
+      authenticateReader: reader.authenticate,
+      publicUrl: tasks.publicUrl,
+    }),
+    ...capabilityRoutes({ offers, index: system.index, identity: reader, transports }),
+    ...registryRoutes({ offers, index: system.index, identity: reader }),
+    ...functionRoutes({ edge, offers, identity: reader }),
+    ...documentRoutes({
+      specs: shippedSpecs(config.a2a.agents),
+      offers,
+      identity: reader,
+      version: packageJson.version,
+      env: config.nats.env,
+      publicUrl: tasks.publicUrl,
+    }),
+    ...installationRoutes(served),
+  ];
+};
+
+/** Routes for operators of the installation; `tenantRoutes` serves operators of any tenant. */
+const installationRoutes = ({
   config,
   system,
-  crew,
+  processServices,
   tasks,
-  transports,
-  edge,
-  identity,
-  writer,
-  reader,
-  offers,
   operator,
   installation,
-}: Served): readonly Route[] => [
-  ...envelopeRoutes(edge),
-  ...streamingRoutes({ edge, identity, reader, system }),
-  ...evidenceRoutes({
-    index: system.index,
-    offers,
-    identity: reader,
-    artifacts: tasks.services.artifacts,
-  }),
-  ...artifactRoutes({
-    artifacts: tasks.services.artifacts,
-    authenticate: writer.authenticate,
-    authenticateReader: reader.authenticate,
-    publicUrl: tasks.publicUrl,
-  }),
-  ...capabilityRoutes({ offers, index: system.index, identity: reader, transports }),
-  ...registryRoutes({ offers, index: system.index, identity: reader }),
-  ...functionRoutes({ edge, offers, identity: reader }),
-  ...documentRoutes({
-    specs: shippedSpecs(config.a2a.agents),
-    offers,
-    identity: reader,
-    version: packageJson.version,
-    env: config.nats.env,
-    publicUrl: tasks.publicUrl,
-  }),
-  ...deadLetterRoutes({ system, operator: installation }),
-  ...tenantRoutes({ system, crew, operator }),
-  ...decisionRoutes({ system, operator: installation, tenant: TENANT }),
-  ...metricsRoutes({ metrics: crew.metrics, operator: installation }),
-  ...sloRoutes({ system, metrics: crew.metrics, operator: installation, tenant: TENANT, now }),
-  ...keyRoutes({
-    system,
-    operator: installation,
-    tenant: TENANT,
-    published: async () => [
-      tasks.sealer.publicJwk,
-      tasks.signer.publicJwk,
-      ...(await localIssuerKeys(config.home)),
-    ],
-  }),
-];
+}: Served): readonly Route[] => {
+  const { metrics } = processServices;
+  const forInstallation = { system, operator: installation, tenant: DEFAULT_TENANT };
+  const published = async () => [
+    tasks.sealer.publicJwk,
+    tasks.signer.publicJwk,
+    ...(await localIssuerKeys(config.home)),
+  ];
+  return [
+    ...deadLetterRoutes({ system, operator: installation }),
+    ...tenantRoutes({ system, processServices, operator }),
+    ...decisionRoutes(forInstallation),
+    ...metricsRoutes({ metrics, operator: installation }),
+    ...sloRoutes({ ...forInstallation, metrics, now }),
+    ...keyRoutes({ ...forInstallation, published }),
+  ];
+};
 
 /** What operators look after in one tenant. */
 const tenantRoutes = ({
   system,
-  crew,
+  processServices,
   operator,
-}: Pick<Served, 'system' | 'crew' | 'operator'>): readonly Route[] => [
+}: Pick<Served, 'system' | 'processServices' | 'operator'>): readonly Route[] => [
   ...approvalRoutes({ system, operator }),
   ...scheduleRoutes({
     system,
     operator,
-    models: (tenant) => partsFor(crew, tenant).services.catalog,
+    models: (tenant) => partsFor(processServices, tenant).services.catalog,
   }),
   ...conversationRoutes({ system, operator }),
   ...subagentRoutes({ system, operator, now }),

@@ -1,4 +1,5 @@
 /** The processes of a cluster: workers and gateways, on NATS. */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { serveMetrics } from '../channels/http/metrics.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { PlacementEvent } from '../runtime/cluster/placement.ts';
@@ -17,19 +18,24 @@ import {
   type System,
   systemClock,
 } from '../runtime/index.ts';
-import { registryBeat } from './a2a.ts';
+import { createAgentRegistration } from './a2a.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
-import { Attendance } from './attendance.ts';
+import { WorkerAnnouncements } from '../actors/root/worker-announcements.ts';
 import { shareKeys } from './cell-keys.ts';
-import { askOf, closeCrew, type Crew, hire, TENANT } from './crew.ts';
+import {
+  askOf,
+  closeProcessServices,
+  type ProcessServices,
+  createProcessServices,
+} from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
-import { seed, seedTenants } from './settings.ts';
-import { createSetup } from './setup/create-setup.ts';
+import { seedCluster, seedTenants } from '../installation/root-settings.ts';
+import { createSetup } from './setup.ts';
 import { SharedParts, type SharedPartsOptions } from './shared-parts.ts';
 import { openTaskParts, type OwnAgents, type TaskParts } from './task-parts.ts';
 import { allServices } from './tenant-parts.ts';
-import { labelsOf, workspacesOf } from './workspaces.ts';
+import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 /** One process of a cluster. */
@@ -62,26 +68,29 @@ const NAMESAKES_MAX = 100;
  * @throws TroupeError when NATS refuses it, or what `signal` aborted
  */
 export async function startWorker(config: Config, options: NodeOptions): Promise<Node> {
-  const crew = await withHooks(config, hire(config, true, options.own?.tools));
-  const attendance = new Attendance();
-  const onEvent = (event: PlacementEvent) => attendance.heard(event);
-  const joined = await joinCluster(config, 'worker', crew, { ...options, onEvent });
+  const processServices = await withHooks(
+    config,
+    createProcessServices(config, true, options.own?.tools),
+  );
+  const announcements = new WorkerAnnouncements();
+  const onEvent = (event: PlacementEvent) => announcements.onPlacementEvent(event);
+  const joined = await joinCluster(config, 'worker', processServices, { ...options, onEvent });
   const { system, shards, id, name, tasks } = joined;
   joined.compare();
-  attendance.open({ system, shards, node: id });
-  crew.metrics.watch(system, id);
-  const metrics = await serveOwnMetrics(config, crew).catch(async (error: unknown) => {
+  announcements.open({ system, shards, node: id });
+  processServices.metrics.watch(system, id);
+  const metrics = await serveOwnMetrics(config, processServices).catch(async (error: unknown) => {
     await system.stop();
     throw error;
   });
-  const beat = registryBeat({ system, crew, tasks });
-  if (config.a2a.enabled) beat.see(TENANT);
+  const registration = createAgentRegistration({ system, processServices, tasks });
+  if (config.a2a.enabled) registration.registerWith(DEFAULT_TENANT);
   const stop = async () => {
-    beat.close();
+    registration.close();
     await system.stop();
-    await closeCrew(crew);
+    await closeProcessServices(processServices);
     await metrics?.close();
-    attendance.close();
+    announcements.close();
   };
   return { id, name, stop: once(stop) };
 }
@@ -95,8 +104,11 @@ export async function startClusterGateway(
   config: Config,
   options: NodeOptions,
 ): Promise<Node & { readonly url: string }> {
-  const crew = await withHooks(config, hire(config, true, options.own?.tools));
-  const joined = await joinCluster(config, 'gateway', crew, options);
+  const processServices = await withHooks(
+    config,
+    createProcessServices(config, true, options.own?.tools),
+  );
+  const joined = await joinCluster(config, 'gateway', processServices, options);
   const { system, id, name, pubsub, workspaces, tasks } = joined;
   const left = new AbortController();
   const signal = AbortSignal.any([options.signal, left.signal]);
@@ -105,14 +117,21 @@ export async function startClusterGateway(
     return system.stop();
   };
   try {
-    const seeded = seed(system, crew, signal);
+    const seeded = seedCluster(system, { config, log: processServices.log, signal });
     // A first message must find its agent configured; in an older cluster it does without us.
-    if (system.index.get('cluster', TENANT, 'root') === undefined) await seeded;
-    void seedTenants(system, crew, signal);
+    if (system.index.get('cluster', DEFAULT_TENANT, 'root') === undefined) await seeded;
+    void seedTenants(system, { config, log: processServices.log, signal });
     options.signal.throwIfAborted();
     const { file } = options;
-    const setup = createSetup({ config, crew, system, workspaces, file, clustered: true });
-    const gateway = await openGateway(config, system, { ...crew, setup }, tasks, {
+    const setup = createSetup({
+      config,
+      processServices,
+      system,
+      workspaces,
+      file,
+      clustered: true,
+    });
+    const gateway = await openGateway(config, system, { ...processServices, setup }, tasks, {
       pubsub,
       node: id,
     });
@@ -127,7 +146,7 @@ export async function startClusterGateway(
 /** Where the configuration gives a worker a port for them. */
 async function serveOwnMetrics(
   { a2a, gateway }: Config,
-  { metrics }: Crew,
+  { metrics }: ProcessServices,
 ): Promise<{ close(): Promise<void> } | undefined> {
   const { metricsPort: port } = a2a;
   const token = gateway.auth.token?.reveal();
@@ -142,7 +161,7 @@ type Joining = NodeOptions & { readonly onEvent?: (event: PlacementEvent) => voi
 async function openPorts(
   config: Config,
   role: 'worker' | 'gateway',
-  { log }: Crew,
+  { log }: ProcessServices,
   { signal, onWait }: Joining,
 ): Promise<{ ports: Awaited<ReturnType<typeof openNats>>; name: string }> {
   const { nats, cluster } = config;
@@ -186,22 +205,22 @@ type Joined = {
 async function joinCluster(
   config: Config,
   role: 'worker' | 'gateway',
-  crew: Crew,
+  processServices: ProcessServices,
   options: Joining,
 ): Promise<Joined> {
-  const { log, options: system } = crew;
+  const { log, options: system } = processServices;
   const { nats, cluster } = config;
-  const { ports, name } = await openPorts(config, role, crew, options);
+  const { ports, name } = await openPorts(config, role, processServices, options);
   try {
     const { blobs, pubsub, shards, store } = ports;
     const { cell } = store;
     await shareKeys(config, { blobs, cell, role });
-    const tasks = await openTaskParts(config, crew, options.own, blobs);
+    const tasks = await openTaskParts(config, processServices, options.own, blobs);
     const workspaces = workspacesOf(config, { blobs, cell, node: `${role}-${name}` });
     const opening: Promise<System> = createSystem({
       ...ports,
       ...system,
-      services: allServices(crew, crew.tenants, {
+      services: allServices(processServices, processServices.tenants, {
         ...tasks.services,
         ...(role === 'worker' ? { node: name } : {}),
         ask: askOf(() => opening),
@@ -222,7 +241,7 @@ async function joinCluster(
     const own = node.nodes().find((one) => one.name === name && one.role === role);
     const id = own?.node ?? name;
     const compare = () =>
-      compareParts({ bus: node.bus, cell, node: id, name }, role, { crew, tasks });
+      compareParts({ bus: node.bus, cell, node: id, name }, role, { processServices, tasks });
     return { id, name, system: node, shards, pubsub, workspaces, tasks, compare };
   } catch (error) {
     await ports.store.close();
@@ -237,27 +256,31 @@ async function joinCluster(
 function compareParts(
   self: Pick<SharedPartsOptions, 'bus' | 'cell' | 'node' | 'name'>,
   role: 'worker' | 'gateway',
-  { crew, tasks }: { readonly crew: Crew; readonly tasks: TaskParts },
+  {
+    processServices,
+    tasks,
+  }: { readonly processServices: ProcessServices; readonly tasks: TaskParts },
 ): void {
   const parts = new SharedParts({
     ...self,
     ...(role === 'gateway' ? { url: tasks.publicUrl } : { onGateway: tasks.onListen }),
     sealingKid: tasks.sealer.publicJwk.kid,
     artifacts: tasks.services.artifacts,
-    onDifference: (what) => crew.log.warn({ alarm: true }, what),
+    onDifference: (what) => processServices.log.warn({ alarm: true }, what),
   });
   void parts.open();
 }
 
 /** The log, and whoever else wants to know. */
 const heardBy =
-  (log: Crew['log'], onEvent?: (event: PlacementEvent) => void) => (event: PlacementEvent) => {
+  (log: ProcessServices['log'], onEvent?: (event: PlacementEvent) => void) =>
+  (event: PlacementEvent) => {
     note(log, event);
     onEvent?.(event);
   };
 
 /** Each shard by itself is for who looks for a fault; who comes and goes is for everybody. */
-function note(log: Crew['log'], event: PlacementEvent): void {
+function note(log: ProcessServices['log'], event: PlacementEvent): void {
   const { kind, ...facts } = event;
   if ('shard' in facts) return log.debug(facts, `cluster: ${kind}`);
   if (!('beat' in facts)) return log.info(facts, `cluster: ${kind}`);

@@ -1,15 +1,17 @@
 /** All of troupe in one process, on its embedded store. */
+import { SYSTEM_PRINCIPAL } from '../protocols/principals.ts';
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { rootAddress } from '../actors/index.ts';
 import { errorData } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import { createSystem, openEmbedded, type System } from '../runtime/index.ts';
-import { askOf, closeCrew, hire, TENANT } from './crew.ts';
+import { askOf, closeProcessServices, createProcessServices } from './process-services.ts';
 import { closeAll, once, openGateway } from './gateway.ts';
 import { withHooks } from './hooks.ts';
-import { createSetup } from './setup/create-setup.ts';
+import { createSetup } from './setup.ts';
 import { openTaskParts, type OwnAgents } from './task-parts.ts';
-import { labelsOf, workspacesOf } from './workspaces.ts';
-import { START_MS, startRoot, startTenants, SYSTEM } from './settings.ts';
+import { labelsOf, workspacesOf } from '../installation/workspaces.ts';
+import { START_MS, startRoot, startTenants } from '../installation/root-settings.ts';
 import { allServices } from './tenant-parts.ts';
 
 export type Troupe = {
@@ -32,25 +34,32 @@ export async function startTroupe(
   own: OwnAgents = {},
   { file }: ConfigOrigin = {},
 ): Promise<Troupe> {
-  const crew = await withHooks(config, hire(config, false, own.tools));
-  const { log, agents } = crew;
+  const processServices = await withHooks(config, createProcessServices(config, false, own.tools));
+  const { log, agents } = processServices;
   const { runtime } = config;
-  const tasks = await openTaskParts(config, crew, own);
+  const tasks = await openTaskParts(config, processServices, own);
   const ports = await openEmbedded({ path: storeFolder(config), durability: runtime.durability });
   const workspaces = workspacesOf(config, { blobs: ports.blobs, cell: ports.store.cell });
   const opening: Promise<System> = createSystem({
     ...ports,
-    ...crew.options,
-    services: allServices(crew, crew.tenants, { ...tasks.services, ask: askOf(() => opening) }),
+    ...processServices.options,
+    services: allServices(processServices, processServices.tenants, {
+      ...tasks.services,
+      ask: askOf(() => opening),
+    }),
     shards: runtime.shards,
     workspaces,
     labels: labelsOf(config),
   });
   const system = await opening;
   const stopSystem = async () => {
-    await system.tell(rootAddress(TENANT), { type: 'root.drain' }, { principal: SYSTEM });
+    await system.tell(
+      rootAddress(DEFAULT_TENANT),
+      { type: 'root.drain' },
+      { principal: SYSTEM_PRINCIPAL },
+    );
     await system.stop();
-    await closeCrew(crew);
+    await closeProcessServices(processServices);
   };
   try {
     // Before doors open: a first message must find its agent configured. A root that is out of
@@ -60,8 +69,15 @@ export async function startTroupe(
       log.error({ alarm: true }, errorData(error).message),
     );
     await startTenants(system, config, log);
-    const setup = createSetup({ config, crew, system, workspaces, file, clustered: false });
-    const gateway = await openGateway(config, system, { ...crew, setup }, tasks);
+    const setup = createSetup({
+      config,
+      processServices,
+      system,
+      workspaces,
+      file,
+      clustered: false,
+    });
+    const gateway = await openGateway(config, system, { ...processServices, setup }, tasks);
     return { url: gateway.url, system, stop: once(() => closeAll(gateway, stopSystem)) };
   } catch (error) {
     await stopSystem();

@@ -1,4 +1,5 @@
 /** The gateway of a process, and what it needs to know of the agents. */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +11,7 @@ import type { Payloads } from '../channels/gateway/devices/tenant-devices.ts';
 import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
-import { type Crew, partsFor, TENANT } from './crew.ts';
+import { type ProcessServices, partsFor } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { doorHooks, toldTo } from './hooks.ts';
 import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
@@ -23,26 +24,30 @@ import packageJson from '../package.json' with { type: 'json' };
 export async function openGateway(
   config: Config,
   system: System,
-  crew: GatewayCrew,
+  processServices: GatewayServices,
   tasks: TaskParts,
   cluster?: ClusterDoor,
 ): Promise<Gateway> {
-  crew.metrics.watch(system, cluster?.node);
+  processServices.metrics.watch(system, cluster?.node);
   const open = async (routes: readonly Route[]): Promise<Gateway> => {
-    let heard = await listen(config, system, crew, routes, payloadFiles(tasks));
-    for (const [tenant, { services }] of [[TENANT, crew] as const, ...crew.tenants])
-      if (tenant === TENANT || services.hooks !== crew.services.hooks)
+    let heard = await listen(config, system, processServices, routes, payloadFiles(tasks));
+    for (const [tenant, { services }] of [
+      [DEFAULT_TENANT, processServices] as const,
+      ...processServices.tenants,
+    ])
+      if (tenant === DEFAULT_TENANT || services.hooks !== processServices.services.hooks)
         heard = await toldTo(services.hooks, tenant, heard);
-    return publishedBy(config.gateway.tailscale, heard, crew.log);
+    return publishedBy(config.gateway.tailscale, heard, processServices.log);
   };
   if (!config.a2a.enabled) return open([]);
   const transports = cluster ? TRANSPORTS : (['http'] as const);
-  const a2a = openA2a({ config, system, crew, tasks }, transports);
+  const a2a = openA2a({ config, system, processServices, tasks }, transports);
   try {
     const gateway = await open(a2a.routes);
     tasks.onListen(gateway.url);
     const { edge } = a2a;
-    const nats = cluster && (await openNatsDoor(config, { system, crew, edge }, cluster));
+    const nats =
+      cluster && (await openNatsDoor(config, { system, processServices, edge }, cluster));
     return {
       ...gateway,
       async close(options) {
@@ -57,17 +62,17 @@ export async function openGateway(
   }
 }
 
-/** A crew with what people at the gateway may look at and change, by tenant. */
-export type GatewayCrew = Crew & { readonly setup?: (tenant: string) => Setup };
+/** With what operators can read and change through the gateway, by tenant. */
+export type GatewayServices = ProcessServices & { readonly setup?: (tenant: string) => Setup };
 
 function listen(
   config: Config,
   system: System,
-  crew: GatewayCrew,
+  processServices: GatewayServices,
   routes: readonly Route[],
   payloads: Payloads,
 ): Promise<Gateway> {
-  const home = faceOf(crew, TENANT);
+  const home = faceOf(processServices, DEFAULT_TENANT);
   return startGateway({
     payloads,
     routes,
@@ -75,7 +80,7 @@ function listen(
     port: config.gateway.port,
     host: bindHost(config),
     auth: gatewayAuth(config),
-    tenant: TENANT,
+    tenant: DEFAULT_TENANT,
     tenancy: tenancyOf(config),
     whois: whoisByTailscale(config.gateway.tailscale.binary, systemClock),
     ...home,
@@ -83,19 +88,19 @@ function listen(
     get agents() {
       return home.agents;
     },
-    ofTenant: (tenant) => (tenant === TENANT ? home : faceOf(crew, tenant)),
+    ofTenant: (tenant) => (tenant === DEFAULT_TENANT ? home : faceOf(processServices, tenant)),
     version: packageJson.version,
     ...pageFolder(),
-    log: crew.log,
+    log: processServices.log,
     clock: systemClock,
   });
 }
 
 /** What the gateway shows and asks for one tenant. */
-function faceOf(crew: GatewayCrew, tenant: string): TenantFace {
-  const { config, agents, fallbackModel, services } = partsFor(crew, tenant);
+function faceOf(processServices: GatewayServices, tenant: string): TenantFace {
+  const { config, agents, fallbackModel, services } = partsFor(processServices, tenant);
   const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
-  const setup = crew.setup?.(tenant);
+  const setup = processServices.setup?.(tenant);
   return {
     defaultAgentId: defaultAgent(config).id,
     mainKey: config.session.mainKey,

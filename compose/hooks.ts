@@ -1,4 +1,4 @@
-/** Hooks of an installation: loaded at the start of a process, and called by its doors (AL6). */
+/** Loads the hooks of an installation when a process starts, and connects them to its gateway. */
 import { join } from 'node:path';
 import { createHooks, type HookFailure } from '../agent/hooks/create-hooks.ts';
 import type { HookAbout, Hooks } from '../agent/hooks/hooks.ts';
@@ -6,34 +6,37 @@ import { type HookFault, loadHooks } from '../agent/hooks/load.ts';
 import type { Gateway, TenantFace } from '../channels/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, ownSections } from '../runtime/config/index.ts';
-import type { Crew } from './crew.ts';
+import type { ProcessServices } from './process-services.ts';
 import type { TenantParts } from './tenant-parts.ts';
 
 export const hooksFolder = ({ home, hooks }: Config): string => hooks.folder ?? join(home, 'hooks');
 
 /**
- * The crew with the hooks of its configuration and of each tenant that has hooks of its own. Files
- * that can not be loaded are reported.
- * @throws TroupeError INVALID_ARGUMENT when they are, and `hooks.required` says that they may not
+ * Adds the hooks of the configuration, and of each tenant that has hooks of its own. Logs files
+ * that cannot be loaded.
+ * @throws TroupeError INVALID_ARGUMENT for such a file if `hooks.required` is set
  */
-export async function withHooks(config: Config, crew: Crew): Promise<Crew> {
+export async function withHooks(
+  config: Config,
+  processServices: ProcessServices,
+): Promise<ProcessServices> {
   const failures = { count: 0 };
-  const hooks = await hooksOf(config, crew, failures);
+  const hooks = await hooksOf(config, processServices, failures);
   const tenants = await Promise.all(
-    [...crew.tenants].map(async ([tenant, parts]): Promise<[string, TenantParts]> => {
+    [...processServices.tenants].map(async ([tenant, parts]): Promise<[string, TenantParts]> => {
       const isOwn = ownSections(config, tenant).includes('hooks');
-      const own = isOwn ? await hooksOf(parts.config, crew, failures, tenant) : hooks;
+      const own = isOwn ? await hooksOf(parts.config, processServices, failures, tenant) : hooks;
       return [tenant, withOwn(parts, own)];
     }),
   );
   const all = [hooks, ...tenants.map(([, { services }]) => services.hooks)];
   if (all.some((one) => one !== undefined && one.names().length > 0))
-    crew.metrics.gauge(
+    processServices.metrics.gauge(
       'troupe_hook_failures',
       'Hooks of this process that threw, were late or answered what they may not, since its start',
       () => failures.count,
     );
-  return { ...crew, ...withOwn(crew, hooks), tenants: new Map(tenants) };
+  return { ...processServices, ...withOwn(processServices, hooks), tenants: new Map(tenants) };
 }
 
 const withOwn = <Parts extends TenantParts>(parts: Parts, hooks: Hooks | undefined): Parts =>
@@ -42,7 +45,7 @@ const withOwn = <Parts extends TenantParts>(parts: Parts, hooks: Hooks | undefin
 /** Undefined when the folder has none. */
 async function hooksOf(
   config: Config,
-  { log }: Pick<Crew, 'log'>,
+  { log }: Pick<ProcessServices, 'log'>,
   failures: { count: number },
   tenant?: string,
 ): Promise<Hooks | undefined> {

@@ -4,8 +4,8 @@ import { createHostBoundary } from '../agent/sandbox/host.ts';
 import { createHostTools } from '../agent/tools/host-tools.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Config } from '../runtime/config/index.ts';
-import { skillsFolderOf } from './skills.ts';
-import { staysInPlace } from './workspaces.ts';
+import { skillsFolderOf } from '../installation/skills-folder.ts';
+import { staysInPlace } from '../installation/workspaces.ts';
 
 /** Starts nothing and looks at nothing: the sandbox is tried when the first command needs it. */
 export function hostToolsOf(config: Config, clustered: boolean): readonly Tool[] {

@@ -5,7 +5,7 @@ import type { Config } from '../runtime/config/index.ts';
 import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
 import { BearerGuesses, failuresOf } from '../channels/gateway/auth/bearer-guesses.ts';
 import { AddressList } from '../channels/gateway/auth/client-address.ts';
-import type { Crew } from './crew.ts';
+import type { ProcessServices } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
 import { tenancyOf } from './tenants.ts';
 
@@ -18,7 +18,11 @@ export type ClusterDoor = {
 
 export async function openNatsDoor(
   config: Config,
-  { system, crew, edge }: { system: System; crew: Crew; edge: Edge },
+  {
+    system,
+    processServices,
+    edge,
+  }: { system: System; processServices: ProcessServices; edge: Edge },
   { pubsub, node }: ClusterDoor,
 ): Promise<NatsDoor> {
   const { startNatsDoor } = await import('../channels/nats/door.ts');
@@ -33,6 +37,6 @@ export async function openNatsDoor(
     env: config.nats.env,
     outstanding: config.a2a.outstanding,
     clock: systemClock,
-    log: crew.log,
+    log: processServices.log,
   });
 }

@@ -1,7 +1,7 @@
 /** What a run led to, for programs that hold a troupe: as data and as a picture. */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import type { RunTrace } from '../protocols/run-trace.ts';
 import type { System } from '../runtime/index.ts';
-import { TENANT } from './crew.ts';
 
 export type DrawnTrace = {
   readonly trace: RunTrace;
@@ -19,6 +19,6 @@ export async function drawTrace(
     import('../channels/trace/trace-of.ts'),
     import('../channels/trace/mermaid.ts'),
   ]);
-  const trace = await traceOf(traceReader(system, TENANT), runId);
+  const trace = await traceOf(traceReader(system, DEFAULT_TENANT), runId);
   return { trace, picture: mermaidOf(trace) };
 }

@@ -8,10 +8,10 @@
  * which key it publishes; they fetch the file as they would any other, and tell theirs. Who can not
  * fetch it says so in its log. Nothing rests on it: a message may be lost, and nobody is refused.
  */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { type ErrorData, errorData } from '../protocols/errors.ts';
 import type { Bus } from '../runtime/bus/bus.ts';
 import type { Artifacts } from '../runtime/index.ts';
-import { TENANT } from './crew.ts';
 
 /** What a process tells of itself. */
 type Parts = {
@@ -65,8 +65,8 @@ export class SharedParts {
     try {
       const contents = Buffer.from(JSON.stringify({ cell }));
       const type = { contentType: 'application/json' };
-      const { hash } = await artifacts.put(TENANT, contents, type);
-      const { artifact_uri: file } = await artifacts.sign(TENANT, hash);
+      const { hash } = await artifacts.put(DEFAULT_TENANT, contents, type);
+      const { artifact_uri: file } = await artifacts.sign(DEFAULT_TENANT, hash);
       const gateway = url ? { url: url() } : {};
       const parts: Parts = { node, name, sealingKid, file, ...gateway, asks };
       bus.publish(SUBJECT, parts);
@@ -94,7 +94,7 @@ export class SharedParts {
   async #fetch(file: string): Promise<ErrorData | undefined> {
     const { artifacts } = this.#o;
     try {
-      await artifacts.get(TENANT, await artifacts.resolve(TENANT, file));
+      await artifacts.get(DEFAULT_TENANT, await artifacts.resolve(DEFAULT_TENANT, file));
       return undefined;
     } catch (error) {
       return errorData(error);

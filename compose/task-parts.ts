@@ -5,7 +5,7 @@
 import { factoryProcesses } from '../sample-agents/factory.ts';
 import { ProcessCatalog } from '../actors/process/catalog.ts';
 import { actionOf, type ProcessDefinition } from '../actors/process/define.ts';
-import type { ProcessServices } from '../actors/process/plan.ts';
+import type { SagaServices } from '../actors/process/plan.ts';
 import type { ActionDefinition } from '../actors/task/action.ts';
 import { ActionCatalog } from '../actors/task/catalog.ts';
 import type { TaskServices } from '../actors/task/services.ts';
@@ -16,11 +16,11 @@ import { openSigner, type Signer } from '../channels/edge/identity/signer.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { bindHost, type Config } from '../runtime/config/index.ts';
 import { shippedActions } from './actions.ts';
-import { tokenOf } from './agent-credentials.ts';
-import { agentRequest } from './agent-request.ts';
+import { tokenOf } from '../actors/task/remote/agent-tokens.ts';
+import { agentRequest } from '../actors/task/remote/agent-request.ts';
 import { gatewayUrl, openArtifacts } from './artifacts.ts';
-import type { Crew } from './crew.ts';
-import { createAskAgent } from './remote-agents.ts';
+import type { ProcessServices } from './process-services.ts';
+import { createAskAgent } from '../actors/task/remote/ask-agent.ts';
 
 /** Where nobody else comes to, agents of this machine may be asked. */
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
@@ -34,7 +34,7 @@ export type OwnAgents = {
 };
 
 export type TaskParts = {
-  readonly services: TaskServices & ProcessServices;
+  readonly services: TaskServices & SagaServices;
   readonly sealer: Sealer;
   readonly signer: Signer;
   /** where others reach this cell's door, without a slash at its end */
@@ -50,7 +50,7 @@ export type TaskParts = {
  */
 export async function openTaskParts(
   config: Config,
-  { metrics, bucket }: Pick<Crew, 'metrics' | 'bucket'>,
+  { metrics, bucket }: Pick<ProcessServices, 'metrics' | 'bucket'>,
   { actions: own = [], processes = [] }: OwnAgents = {},
   blobs?: Blobs,
 ): Promise<TaskParts> {

@@ -25,13 +25,13 @@ import {
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
 import { systemClock } from '../runtime/index.ts';
-import { settingsOf } from './agent-settings.ts';
+import { settingsOf } from '../installation/agent-settings.ts';
 import { hostToolsOf } from './host-tools.ts';
-import { knownSecrets } from './known-secrets.ts';
+import { knownSecrets } from '../installation/known-secrets.ts';
 import { type LateBucket, nodeToolsOf } from './node-tools.ts';
-import { skillsFolderOf } from './skills.ts';
-import { keysFromEnvironment } from './start-rules.ts';
-import { talkRulesOf } from './talk-rules.ts';
+import { skillsFolderOf } from '../installation/skills-folder.ts';
+import { keysFromEnvironment } from '../installation/start-rules.ts';
+import { talkRulesOf } from '../installation/talk-rules.ts';
 import { webToolsOf } from './web-tools.ts';
 
 export type TenantParts = {

@@ -13,6 +13,9 @@ declare const brand: unique symbol;
 /** A checked `tenant/type/key`. Made by `address` and `parseAddress` only. */
 export type Address = string & { readonly [brand]: 'Address' };
 
+/** Tenant of everything that names no other tenant. */
+export const DEFAULT_TENANT = 'default';
+
 export type AddressParts = { readonly tenant: string; readonly type: string; readonly key: string };
 
 /** A key is at most this many UTF-8 bytes. */

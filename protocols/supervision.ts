@@ -2,10 +2,13 @@
  * What the host tells a supervisor, what a supervisor orders, and what people say to both (RT3). A
  * supervisor's address is `{tenant}/supervisor/{name}`; the root's is `ROOT`.
  */
-import type { Address } from './address.ts';
+import { type Address, address } from './address.ts';
 import type { AgentSettings } from './agent.ts';
 import type { ErrorData } from './errors.ts';
 import type { Message } from './statechart.ts';
+
+/** The root actor of a tenant. The root of the default tenant supervises the whole cell. */
+export const rootAddress = (tenant: string): Address => address(tenant, 'root', 'cluster');
 
 /** Supervises every actor that was created without a supervisor of its own. */
 export const ROOT = 'default/root/cluster' as Address;

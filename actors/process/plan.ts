@@ -24,10 +24,10 @@ import type {
 } from './types.ts';
 
 /** What the effects of processes need of the application. */
-export type ProcessServices = { readonly processes: ProcessCatalog };
+export type SagaServices = { readonly processes: ProcessCatalog };
 
 const processesOf = ({ services }: EffectContext): ProcessCatalog =>
-  (services as ProcessServices).processes;
+  (services as SagaServices).processes;
 
 /**
  * No door looks at what a process asks for, so it is held to the action's schema here.

@@ -3,7 +3,7 @@ import type { Envelope } from '../../protocols/envelope.ts';
 import type { OpenResult, SealedResult } from '../../protocols/sealed-result.ts';
 import type { Artifacts } from '../../runtime/index.ts';
 import type { ActionCatalog } from './catalog.ts';
-import type { AgentDoor } from './types.ts';
+import type { RemoteAgent } from './types.ts';
 
 export type TaskServices = {
   readonly actions: ActionCatalog;
@@ -18,7 +18,7 @@ export type TaskServices = {
   readonly seal: (value: OpenResult, belongsTo: Envelope) => Promise<SealedResult>;
   /** Asks an agent outside by its door and waits for the end of its task. */
   readonly askAgent: (
-    agent: AgentDoor,
+    agent: RemoteAgent,
     envelope: Envelope,
     signal: AbortSignal,
   ) => Promise<{ readonly result: unknown; readonly resource_links?: readonly unknown[] }>;

@@ -8,7 +8,7 @@ import { type ActorInput, effect, hostActions } from '../../protocols/statechart
 import { TASK_RETENTION_MS } from '../../protocols/task.ts';
 import * as guards from './guards.ts';
 import type {
-  AgentDoor,
+  RemoteAgent,
   CheckInput,
   CompensateInput,
   Outcome,
@@ -26,7 +26,7 @@ export const taskSetup = setup({
     input: {} as ActorInput,
   },
   actors: {
-    choose: effect<AgentDoor, PerformInput>(),
+    choose: effect<RemoteAgent, PerformInput>(),
     perform: effect<Outcome, PerformInput>(),
     performOnce: effect<Outcome, PerformInput>(),
     check: effect<Outcome, CheckInput>(),

@@ -25,7 +25,7 @@ export type Ending = {
 /**
  * An agent outside as it was when it was chosen: its id may be another's by the time of an undo.
  */
-export type AgentDoor = Required<Pick<AgentRow, 'agent_id' | 'url'>>;
+export type RemoteAgent = Required<Pick<AgentRow, 'agent_id' | 'url'>>;
 
 /** What is needed to carry the work out; dropped as soon as the task has ended. */
 export type Work = {
@@ -44,7 +44,7 @@ export type Work = {
   /** of the attempt that ended last, until it is dealt with */
   readonly outcome?: Outcome;
   /** agents outside that were chosen, each once, the one of this attempt last */
-  readonly agents?: readonly AgentDoor[];
+  readonly agents?: readonly RemoteAgent[];
   /** an actor was asked and has not answered */
   readonly asked?: true;
   /** a result that came by message and is to be checked; also when it is null */
@@ -137,7 +137,7 @@ export type PerformInput = {
   readonly inputs: readonly unknown[];
   readonly expiresAt: number;
   /** outside, chosen for this attempt */
-  readonly agent?: AgentDoor;
+  readonly agent?: RemoteAgent;
   /** of the attempt before, for the counters */
   readonly errorCode?: ErrorCode;
 };
@@ -151,7 +151,7 @@ export type CheckInput = {
 
 export type CompensateInput = Omit<PerformInput, 'expiresAt' | 'agent'> & {
   /** outside, all that may have been asked */
-  readonly agents: readonly AgentDoor[];
+  readonly agents: readonly RemoteAgent[];
   /** absent when the work returned nothing */
   readonly returned?: { readonly value: unknown };
 };

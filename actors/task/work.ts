@@ -15,7 +15,7 @@ import type { TaskCancel, TaskDecide, TaskInput, TaskSubmit } from '../../protoc
 import { isFinalCode, pauseMsOf } from './backoff.ts';
 import type {
   ActorReply,
-  AgentDoor,
+  RemoteAgent,
   Args,
   Ending,
   OfTask,
@@ -158,7 +158,7 @@ export function takeLateReply(args: Args): Change {
 
 /** Of the effect that chose an agent outside. */
 export function takeChoice({ context, event }: Args): Change {
-  const { output: chosen } = event as unknown as { output: AgentDoor };
+  const { output: chosen } = event as unknown as { output: RemoteAgent };
   const { agents = [] } = workOf(context);
   const others = agents.filter((one) => one.agent_id !== chosen.agent_id || one.url !== chosen.url);
   return changed(context, { agents: [...others, chosen] });

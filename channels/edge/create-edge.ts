@@ -51,7 +51,7 @@ import type {
   QuotaAnswer,
 } from './edge.ts';
 import { type EdgeFacts, factsOf, rateOf, type Seen } from './facts.ts';
-import type { Offer, Offers } from './offers.ts';
+import type { Offer, Offers } from '../../protocols/offers.ts';
 import { Outstanding, type OutstandingLimits } from './outstanding.ts';
 import { takeOne } from './quota.ts';
 import { TaskCount } from './task-count.ts';

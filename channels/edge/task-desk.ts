@@ -9,7 +9,7 @@ import { ask } from './append.ts';
 import { schemaFault } from './checks.ts';
 import type { Caller } from './edge.ts';
 import { OPERATOR } from './identity/tokens.ts';
-import type { Offers } from './offers.ts';
+import type { Offers } from '../../protocols/offers.ts';
 import type { TaskWatch } from './watch.ts';
 
 export type TaskDeskOptions = {

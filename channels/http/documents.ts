@@ -7,7 +7,7 @@ import { asyncApi } from '../../protocols/asyncapi.ts';
 import type { ActionSpec } from '../../protocols/action.ts';
 import { openApi } from '../../protocols/openapi.ts';
 import type { Identity } from '../edge/edge.ts';
-import type { Offers } from '../edge/offers.ts';
+import type { Offers } from '../../protocols/offers.ts';
 import { credentialsOf } from './envelopes.ts';
 import { type Route, type RouteRequest, sendJson } from './route.ts';
 

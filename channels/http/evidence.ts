@@ -14,7 +14,7 @@ import {
 } from '../../protocols/task.ts';
 import type { Artifacts, Index } from '../../runtime/index.ts';
 import type { Identity } from '../edge/edge.ts';
-import type { Offers } from '../edge/offers.ts';
+import type { Offers } from '../../protocols/offers.ts';
 import { mayReach } from '../edge/task-desk.ts';
 import { credentialsOf } from './envelopes.ts';
 import { type Route, sendJson } from './route.ts';

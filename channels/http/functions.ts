@@ -23,7 +23,7 @@ import {
 } from '../../protocols/function-call.ts';
 import { isFinal, type TaskView, type WireRefusal } from '../../protocols/task.ts';
 import type { Credentials, Edge, Identity } from '../edge/edge.ts';
-import type { Offers } from '../edge/offers.ts';
+import type { Offers } from '../../protocols/offers.ts';
 import { credentialsOf } from './envelopes.ts';
 import { jsonBytes, parseJson, refusalOf, type Route, sendJson } from './route.ts';
 

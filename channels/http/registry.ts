@@ -6,7 +6,7 @@ import { type ActionSpec, AGENTS_INDEX, type AgentRow, majorOf } from '../../pro
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Index } from '../../runtime/index.ts';
 import type { Identity } from '../edge/edge.ts';
-import type { Offers } from '../edge/offers.ts';
+import type { Offers } from '../../protocols/offers.ts';
 import { credentialsOf } from './envelopes.ts';
 import { type Route, sendJson } from './route.ts';
 

@@ -2,7 +2,8 @@
  * What runs go by: ceilings, the queue of a session, which tools there are. The same words for all
  * agents and for one of them; an agent's own key wins (AL3, AL9, AL10, SX2, SX3).
  *
- * Boundary: shape only. How the layers become an agent's settings is in compose/settings.ts.
+ * Boundary: shape only. How the layers become an agent's settings is in
+ * installation/root-settings.ts.
  */
 import { Type } from '@sinclair/typebox';
 import { oneOf, record, section } from './fields.ts';

@@ -6,6 +6,8 @@ import { describeErrors } from '../../protocols/check.ts';
 import { errorData } from '../../protocols/errors.ts';
 import type { SchemaCheck } from './compile-schema.ts';
 
+export type { SchemaCheck } from './compile-schema.ts';
+
 /** As `compileSchema`. @throws TroupeError INVALID_ARGUMENT */
 export const schemaCheck = async (schema: Record<string, unknown>): Promise<SchemaCheck> => {
   const { compileSchema } = await import('./compile-schema.ts');

@@ -1,13 +1,13 @@
 /** What a tenant with sections of its own shares with the installation, and what it does not. */
 import { afterEach, expect, it } from 'vitest';
-import { hire, partsFor } from '../../compose/crew.ts';
+import { createProcessServices, partsFor } from '../../compose/process-services.ts';
 import { load } from '../runtime/config/folder.ts';
 
 const provider = (name: string) =>
   `{ providers: { house: { api: 'openai-completions', baseUrl: 'http://127.0.0.1:1/${name}', models: [{ id: 'm' }] } } }`;
 
 const crewOf = (tenants: string) =>
-  hire(
+  createProcessServices(
     load(`{ log: { level: 'silent' }, models: ${provider('own')}, tenants: { ${tenants} } }`)
       .config,
   );
@@ -17,10 +17,11 @@ afterEach(() => {
 });
 
 it('cool-downs belong to the keys: shared where providers are inherited, apart where they are not', () => {
-  const crew = crewOf(
+  const processServices = crewOf(
     `acme: { models: ${provider('acme')} }, plain: {}, tools: { tools: { deny: ['exec'] } }`,
   );
-  const coolDowns = (tenant: string) => partsFor(crew, tenant).services.catalog.coolDowns;
+  const coolDowns = (tenant: string) =>
+    partsFor(processServices, tenant).services.catalog.coolDowns;
   expect(coolDowns('acme')).not.toBe(coolDowns('default'));
   expect(coolDowns('plain')).toBe(coolDowns('default'));
   expect(coolDowns('tools')).toBe(coolDowns('default'));
@@ -28,14 +29,14 @@ it('cool-downs belong to the keys: shared where providers are inherited, apart w
 
 it('a tenant with a section `models` gets no key from the environment', () => {
   process.env['OPENAI_API_KEY'] = 'key-of-the-environment';
-  const crew = crewOf(`acme: { models: {} , agents: {} }, plain: {}`);
+  const processServices = crewOf(`acme: { models: {} , agents: {} }, plain: {}`);
   const usable = (tenant: string) =>
-    partsFor(crew, tenant)
+    partsFor(processServices, tenant)
       .services.catalog.names()
       .some((name) => name.startsWith('openai/'));
   expect(usable('plain')).toBe(true);
   expect(usable('acme')).toBe(false);
-  expect(partsFor(crew, 'acme').fallbackModel).toBe('offline/troupe-offline');
+  expect(partsFor(processServices, 'acme').fallbackModel).toBe('offline/troupe-offline');
 });
 
 it.each([

@@ -1,13 +1,13 @@
 /** The tools of a whole troupe against the table by which the configuration knows their names. */
 import { expect, it } from 'vitest';
-import { hire } from '../../compose/crew.ts';
+import { createProcessServices } from '../../compose/process-services.ts';
 import { loadConfig } from '../../runtime/config/index.ts';
 import { toolAliases, toolGroups } from '../../runtime/config/tool-names.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 
 const toolsOf = () => {
   const flags = { data: scratchFolder(), port: '0', token: 'x' };
-  return hire(loadConfig({ env: {}, flags }).config).services.tools.all();
+  return createProcessServices(loadConfig({ env: {}, flags }).config).services.tools.all();
 };
 const table: Readonly<Record<string, readonly string[]>> = toolGroups;
 

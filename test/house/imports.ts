@@ -33,6 +33,8 @@ const actionsAndProcesses = oneOf(
   'actors/process/define.ts',
 );
 
+const outsideProduct = any(inFolder('test'), inFolder('bench'), inFolder('web'));
+
 /** For each folder, which files of ours it may import beside its own. */
 const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   protocols: () => false,
@@ -51,9 +53,10 @@ const mayImport: Readonly<Record<string, (target: string) => boolean>> = {
   web: protocols,
   // As users do: the public doors, to define actions and processes and to start with them.
   examples: any(protocols, runtimeDoor, memoryDoor, oneOf('actors/index.ts', 'main.ts')),
-  cli: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
-  compose: (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
-  'main.ts': (target) => !any(inFolder('test'), inFolder('bench'), inFolder('web'))(target),
+  installation: (target) => !any(inFolder('cli'), inFolder('compose'), outsideProduct)(target),
+  cli: (target) => !outsideProduct(target),
+  compose: (target) => !outsideProduct(target),
+  'main.ts': (target) => !outsideProduct(target),
   tools: (target) => !any(inFolder('test'), inFolder('bench'))(target),
   'vitest.config.ts': () => false,
   test: () => true,

@@ -10,13 +10,13 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
 import { rightsAmong } from '../../listing/rights.ts';
 import { hashOf } from '../backoff.ts';
-import type { AgentDoor, PerformInput } from '../types.ts';
+import type { RemoteAgent, PerformInput } from '../types.ts';
 
 /** More agents than a registry takes. */
 const AGENTS_READ_MAX = 10_000;
 
 /** Repeatable: nobody is asked by it. Fails with UNAVAILABLE when nobody serves it now. */
-export const choose: EffectDefinition<PerformInput, AgentDoor> = {
+export const choose: EffectDefinition<PerformInput, RemoteAgent> = {
   class: 'repeatable',
   async run({ taskId, attempt, envelope }, context) {
     const { action, action_version } = envelope;

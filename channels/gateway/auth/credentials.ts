@@ -9,7 +9,8 @@
 import { isIP } from 'node:net';
 import type { DeviceRole, DeviceRow } from '../../../protocols/device.ts';
 import type { ConnectErrorCode, ConnectParams } from '../../../protocols/gateway/index.ts';
-import { DEFAULT_TENANT, type Tenancy } from '../../tenancy.ts';
+import { DEFAULT_TENANT } from '../../../protocols/address.ts';
+import type { Tenancy } from '../../tenancy.ts';
 import { type GatewayAuth, isLoopback, sameSecret } from './access.ts';
 import type { AuthMethod } from '../transport/connection.ts';
 import { isToken } from './device-tokens.ts';

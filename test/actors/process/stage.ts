@@ -10,7 +10,7 @@ import { factoryActions, factoryProcesses } from '../../../sample-agents/factory
 import { shippedActors } from '../../../actors/index.ts';
 import { ProcessCatalog } from '../../../actors/process/catalog.ts';
 import { actionOf, type ProcessDefinition } from '../../../actors/process/define.ts';
-import type { ProcessServices } from '../../../actors/process/plan.ts';
+import type { SagaServices } from '../../../actors/process/plan.ts';
 import type { NotifierServices } from '../../../actors/notification/webhook.ts';
 import type { ActionDefinition } from '../../../actors/task/action.ts';
 import { ActionCatalog, termsOf } from '../../../actors/task/catalog.ts';
@@ -63,7 +63,7 @@ export class Stage {
   }
 
   async open(): Promise<this> {
-    const services: TaskServices & ProcessServices & NotifierServices = {
+    const services: TaskServices & SagaServices & NotifierServices = {
       actions: this.#catalog,
       processes: this.#processes,
       notifier: { allowPrivate: true },

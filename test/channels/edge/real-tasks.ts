@@ -18,7 +18,7 @@ import type {
   Identity,
 } from '../../../channels/edge/edge.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
-import { createOffers } from '../../../compose/offers.ts';
+import { createOffers } from '../../../actors/task/tenant-offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
 import type { TaskView } from '../../../protocols/task.ts';

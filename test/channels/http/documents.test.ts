@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Type } from '@sinclair/typebox';
 import { expect, it, onTestFinished } from 'vitest';
 import { defineAction } from '../../../actors/index.ts';
-import { hire } from '../../../compose/crew.ts';
+import { createProcessServices } from '../../../compose/process-services.ts';
 import { openA2a } from '../../../compose/a2a.ts';
 import { openTaskParts } from '../../../compose/task-parts.ts';
 import { startTroupe } from '../../../main.ts';
@@ -43,15 +43,15 @@ const documented = ({ paths }: OpenApi) =>
 
 it('the OpenAPI document names every route of the door, and none that there is not', async () => {
   const config = configOf();
-  const crew = hire(config);
-  const tasks = await openTaskParts(config, crew);
+  const processServices = createProcessServices(config);
+  const tasks = await openTaskParts(config, processServices);
   const system = await createSystem({
     ...(await openEmbedded({ path: scratchFolder() })),
-    ...crew.options,
-    services: { ...crew.services, ...tasks.services },
+    ...processServices.options,
+    services: { ...processServices.services, ...tasks.services },
     shards: 1,
   });
-  const a2a = openA2a({ config, system, crew, tasks }, ['http']);
+  const a2a = openA2a({ config, system, processServices, tasks }, ['http']);
   onTestFinished(async () => {
     await a2a.close();
     await system.stop();

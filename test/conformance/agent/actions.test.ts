@@ -14,7 +14,7 @@ import { withOpenedResults } from '../../../channels/edge/opened-results.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import { createSealer, type Sealer } from '../../../channels/edge/identity/sealer.ts';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
-import { createOffers } from '../../../compose/offers.ts';
+import { createOffers } from '../../../actors/task/tenant-offers.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { sealPayload, sealingJwk } from '../../../protocols/sealed.ts';
 import {

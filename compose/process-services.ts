@@ -1,0 +1,95 @@
+/** What every process needs to run actors: embedded, as a worker, or as a gateway. */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
+import type { Logger } from 'pino';
+import type { AgentServices } from '../agent/services.ts';
+import type { Tool } from '../agent/tools/tool.ts';
+import { rootAddress, shippedActors } from '../actors/index.ts';
+import type { Config } from '../runtime/config/index.ts';
+import type { System, SystemOptions } from '../runtime/index.ts';
+import { createMetrics, type Metrics } from '../runtime/observe/metrics.ts';
+import { createLog } from './log.ts';
+import { LateBucket } from './node-tools.ts';
+import { labelsOf } from './observed.ts';
+import { LogRing } from '../installation/log-ring.ts';
+import { assertStartable } from '../installation/start-rules.ts';
+import { closeTools, installationParts, type TenantParts, tenantParts } from './tenant-parts.ts';
+
+/** Includes the parts of the installation, used by the default tenant and tenants that inherit. */
+export type ProcessServices = TenantParts & {
+  /** parts of tenants with configuration sections of their own */
+  readonly tenants: ReadonlyMap<string, TenantParts>;
+  readonly log: Logger;
+  /** the last lines of `log` */
+  readonly ring: LogRing;
+  readonly metrics: Metrics;
+  readonly bucket: LateBucket;
+  readonly options: Pick<
+    SystemOptions,
+    | 'actors'
+    | 'supervisor'
+    | 'limits'
+    | 'onAlarm'
+    | 'onDeadLetter'
+    | 'tenantWeights'
+    | 'tenantRunningMax'
+  >;
+};
+
+/** The agents, models and tools of a tenant. All code finds them by this function. */
+export const partsFor = (
+  processServices: Pick<ProcessServices, keyof TenantParts | 'tenants'>,
+  tenant: string,
+) => processServices.tenants.get(tenant) ?? processServices;
+
+/**
+ * @param clustered whether the process is part of a cluster
+ * @param ownTools tools in addition to those that ship
+ * @throws ConfigError if the configuration violates `startRules`; Error if two tools share a name
+ */
+export function createProcessServices(
+  config: Config,
+  clustered = false,
+  ownTools: readonly Tool[] = [],
+): ProcessServices {
+  assertStartable(config);
+  const ring = new LogRing();
+  const log = createLog(config.log.level, ring);
+  const parts = { clustered, ownTools, bucket: new LateBucket() };
+  const shared = installationParts(config, parts);
+  const { groupTurnsMax, residentsMax, tenantWeights } = config.runtime;
+  const metrics = createMetrics();
+  return {
+    ...shared,
+    tenants: tenantParts(config, shared, parts),
+    log,
+    ring,
+    metrics,
+    bucket: parts.bucket,
+    options: {
+      actors: shippedActors(),
+      supervisor: rootAddress(DEFAULT_TENANT),
+      limits: { groupTurnsMax, residentsMax },
+      tenantWeights,
+      tenantRunningMax: config.a2a.quota.runningMax,
+      onAlarm: (what) => log.warn({ alarm: true }, what),
+      onDeadLetter: (letter) => metrics.deadLetter(labelsOf(letter)),
+    },
+  };
+}
+
+/** Ends background commands, browsers and other resources of the tools of all tenants. */
+export const closeProcessServices = (processServices: ProcessServices): Promise<void> =>
+  closeTools([processServices, ...processServices.tenants.values()]);
+
+/**
+ * Sends messages for tools. It waits until the system is open, because interrupted runs resume
+ * while the system is still opening.
+ */
+export const askOf =
+  (system: () => Promise<Pick<System, 'ask'>>): AgentServices['ask'] =>
+  async (to, event, options = {}) =>
+    (await system()).ask(to, event, { principal: AGENTS, timeoutMs: ASK_MS, ...options });
+
+/** Default time that a tool waits for an actor's reply. */
+const ASK_MS = 30_000;
+const AGENTS = { sub: 'agents', roles: [] };

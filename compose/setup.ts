@@ -1,0 +1,137 @@
+/** What people may look at and change through the gateway of a process, put together. */
+import { DEFAULT_TENANT } from '../protocols/address.ts';
+import type { Setup } from '../channels/index.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import { type Config, ownSections, resolveAgents } from '../runtime/config/index.ts';
+import { type System, systemClock } from '../runtime/index.ts';
+import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
+import { type ProcessServices, partsFor } from './process-services.ts';
+import {
+  currentSettings,
+  START_MS,
+  startRoot,
+  startTenants,
+} from '../installation/root-settings.ts';
+import { AgentFolders } from '../installation/agent-folders.ts';
+import { AgentEditor } from '../installation/agent-editor.ts';
+import { createCatalogs } from '../installation/catalogs.ts';
+import { ConfigEditor } from '../installation/config-editor.ts';
+import { ConfigFile } from '../installation/config-file.ts';
+import packageJson from '../package.json' with { type: 'json' };
+
+export type SetupParts = {
+  readonly config: Config;
+  readonly processServices: ProcessServices;
+  readonly system: System;
+  readonly workspaces: Workspaces;
+  /** the configuration's; absent: there was none */
+  readonly file?: string | undefined;
+  /** there are other processes, and the root's settings say what agents there are */
+  readonly clustered: boolean;
+};
+
+/** The setup of each tenant; one file, one log and one configuration for all of them. */
+export const createSetup = (parts: SetupParts): ((tenant: string) => Setup) => {
+  const { config, processServices, system, clustered } = parts;
+  const file = new ConfigFile({ file: parts.file, home: config.home });
+  const open = new Map<string, TenantSetup>();
+  const configured = (next: Config): void => {
+    for (const { agents } of open.values()) agents.configured(next);
+  };
+  const desk = new ConfigEditor({
+    file,
+    running: config,
+    version: packageJson.version,
+    startedAt: now(),
+    ...(clustered
+      ? {}
+      : {
+          applyAgents: async (next: Config) => {
+            await startRoot(system, resolveAgents(next), START_MS);
+            await startTenants(system, next, processServices.log);
+            // Last: a look in between would show a tenant's agents of before for a second.
+            configured(next);
+          },
+        }),
+  });
+  /** Tenants with agents of their own keep those that were journaled. */
+  const onChange = async (next: Config): Promise<void> => {
+    const inherits = (tenant: string) => !ownSections(next, tenant).includes('agents');
+    await startTenants(system, next, processServices.log, inherits);
+    configured(next);
+  };
+  return (tenant) => {
+    const known = open.get(tenant);
+    if (known !== undefined) return known.setup;
+    const made = openSetup(tenant, { ...parts, file, desk, onChange });
+    open.set(tenant, made);
+    return made.setup;
+  };
+};
+
+type TenantSetup = { readonly setup: Setup; readonly agents: AgentEditor };
+type Shared = Omit<SetupParts, 'file'> & {
+  readonly file: ConfigFile;
+  readonly desk: ConfigEditor;
+  readonly onChange: (config: Config) => Promise<void>;
+};
+
+const now = (): number => systemClock.wallMs();
+
+const openSetup = (tenant: string, shared: Shared): TenantSetup => {
+  const { config: running, processServices, system, workspaces, clustered, file, desk } = shared;
+  const { config, fallbackModel, services } = partsFor(processServices, tenant);
+  const { catalog, tools } = services;
+  const owned = ownSections(running, tenant);
+  const isHome = tenant === DEFAULT_TENANT;
+  const isKnown = (agentId: string) => agents.cards().some(({ id }) => id === agentId);
+  const folders = new AgentFolders({ tenant, config, clustered, workspaces, isKnown });
+  const agents = new AgentEditor({
+    system,
+    tenant,
+    running,
+    fallbackModel,
+    checkModel: (name) => void catalog.resolve(name),
+    // What the installation changes is inherited; what another tenant changes is not.
+    onChange: isHome ? shared.onChange : (next) => Promise.resolve(agents.configured(next)),
+    folders,
+    file,
+    desk,
+    clustered,
+    now,
+  });
+  const settingsOf = async (agentId: string) => {
+    const settings = await currentSettings(system, tenant);
+    const found = settings.find((one) => one.agentId === agentId);
+    if (found) return found;
+    throw new TroupeError('NOT_FOUND', `unknown agent id "${agentId.slice(0, 80)}"`);
+  };
+  const setup: Setup = {
+    ownsAgents: isHome || owned.includes('agents'),
+    agents: {
+      cards: () => agents.cards(),
+      create: (params) => agents.create(params),
+      update: (params) => agents.update(params),
+      remove: (params) => agents.remove(params),
+      files: (agentId) => folders.files(agentId),
+      file: (agentId, name) => folders.file(agentId, name),
+      write: (agentId, name, content) => folders.write(agentId, name, content),
+    },
+    config: desk,
+    catalogs: createCatalogs({
+      tenant,
+      config,
+      inheritsSkills: !isHome && !owned.includes('skills'),
+      catalog,
+      tools,
+      workspaces,
+      inUse: () => agents.cards().flatMap(({ model, fallbacks }) => [model, ...fallbacks]),
+      settingsOf,
+      workspaceName: (agentId) => folders.nameOf(agentId),
+      now,
+    }),
+    logs: processServices.ring,
+    folder: running.home,
+  };
+  return { setup, agents };
+};

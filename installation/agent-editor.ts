@@ -1,0 +1,312 @@
+/**
+ * Agents of a running troupe, made, changed and retired by people (`agents.*`).
+ *
+ * Where one process is all of troupe, its configuration file says what agents there are, at every
+ * start: a change is written there first and then told to the root. In a cluster the root's
+ * journaled settings say it, and files only seed them: there the root alone is told. Either way the
+ * change is there after a restart, and nothing else overwrites it.
+ *
+ * One desk per tenant. A tenant that inherits the agents of the installation sees them here and
+ * cannot change them (`channels/gateway/methods/setup.ts` refuses it).
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { AgentCard, AgentSetup, RemovedFiles } from '../channels/index.ts';
+import type { AgentRow, AgentSettings } from '../protocols/agent.ts';
+import { errorData, TroupeError } from '../protocols/errors.ts';
+import type {
+  AgentsCreateParams,
+  AgentsDeleteParams,
+  AgentsUpdateParams,
+} from '../protocols/gateway/index.ts';
+import {
+  type AgentConfig,
+  type Config,
+  type ResolvedAgent,
+  resolveAgents,
+  tenantConfig,
+} from '../runtime/config/index.ts';
+import { setAt, valueAt } from '../runtime/config/pointer.ts';
+import type { System } from '../runtime/index.ts';
+import { settingsOf } from './agent-settings.ts';
+import { DEFAULT_TENANT } from '../protocols/address.ts';
+import { currentSettings, START_MS, startRootWithSettings } from './root-settings.ts';
+import type { AgentFolders } from './agent-folders.ts';
+import { type ConfigEditor, textOf } from './config-editor.ts';
+import type { ConfigFile } from './config-file.ts';
+
+export type AgentEditorOptions = {
+  readonly system: Pick<System, 'ask' | 'index'>;
+  readonly tenant: string;
+  /** of the installation */
+  readonly running: Config;
+  readonly fallbackModel: string;
+  /** @throws TroupeError when nothing is known by that name */
+  readonly checkModel: (name: string) => void;
+  /** In a cluster, the changed configuration: tenants that inherit these agents get them. */
+  readonly onChange: (config: Config) => Promise<void>;
+  readonly folders: AgentFolders;
+  readonly file: ConfigFile;
+  readonly desk: ConfigEditor;
+  /** files only seed the agents */
+  readonly clustered: boolean;
+  /** wall milliseconds */
+  readonly now: () => number;
+};
+
+/** How old what is shown may be. */
+const CARDS_MS = 1_000;
+const AGENTS_MAX = 10_000;
+const ID_CHARACTERS_MAX = 63;
+const AVATAR_CHARACTERS_MAX = 100_000;
+
+type Entry = Partial<AgentConfig> & { readonly id: string };
+
+export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'> {
+  readonly #o: AgentEditorOptions;
+  #cards: { readonly at: number; readonly cards: readonly AgentCard[] } | undefined;
+  /** changes follow one another */
+  #last: Promise<unknown> = Promise.resolve();
+  #config: Config;
+
+  constructor(options: AgentEditorOptions) {
+    this.#o = options;
+    this.#config = options.running;
+  }
+
+  cards(): readonly AgentCard[] {
+    const { now } = this.#o;
+    if (this.#cards === undefined || Math.abs(now() - this.#cards.at) >= CARDS_MS) {
+      this.#cards = { at: now(), cards: this.#look() };
+    }
+    return this.#cards.cards;
+  }
+
+  create(params: AgentsCreateParams): Promise<AgentCard> {
+    const id = idOf(params.name);
+    refuseWorkspace(params);
+    return this.#inTurn(async () => {
+      if (this.#look().some((card) => card.id === id)) {
+        throw new TroupeError('CONFLICT', `there is an agent ${id} already: take another name`);
+      }
+      const shown = this.#o.clustered || params.name === id ? { ...params, name: '' } : params;
+      await this.#change((entries) => [...entries, entryOf({ id }, shown)], id);
+      return this.#cardOf(id);
+    });
+  }
+
+  update(params: AgentsUpdateParams): Promise<void> {
+    const { agentId } = params;
+    refuseWorkspace(params);
+    return this.#inTurn(async () => {
+      this.#cardOf(agentId);
+      await this.#change((entries) => {
+        const known = entries.some(({ id }) => id === agentId);
+        const all = known ? entries : [...entries, { id: agentId }];
+        return all.map((entry) => (entry.id === agentId ? entryOf(entry, params) : entry));
+      }, agentId);
+    });
+  }
+
+  remove({ agentId, deleteFiles = false }: AgentsDeleteParams): Promise<RemovedFiles> {
+    return this.#inTurn(async () => {
+      this.#cardOf(agentId);
+      if (this.#agents().some(({ id, isDefault }) => id === agentId && isDefault)) {
+        throw new TroupeError(
+          'FORBIDDEN',
+          `${agentId} is the default agent: make another one the default first`,
+        );
+      }
+      await this.#change((entries) => entries.filter(({ id }) => id !== agentId), agentId, true);
+      return deleteFiles ? this.#o.folders.discard(agentId) : { removed: [], failed: [] };
+    });
+  }
+
+  /** The file was changed, of the installation: shows the agents that it names now. */
+  configured(config: Config): void {
+    this.#config = config;
+    this.#cards = undefined;
+  }
+
+  #agents(): readonly ResolvedAgent[] {
+    return resolveAgents(tenantConfig(this.#config, this.#o.tenant));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(work);
+    this.#last = next.catch(() => {});
+    return next.finally(() => (this.#cards = undefined));
+  }
+
+  async #change(
+    entries: (before: readonly Entry[]) => readonly Entry[],
+    agentId: string,
+    isRemoved = false,
+  ): Promise<void> {
+    const { clustered, tenant } = this.#o;
+    if (clustered) return this.#changeSettings(entries, agentId, isRemoved);
+    const changed = this.#changeFile(entries);
+    await (tenant === DEFAULT_TENANT ? changed : changed.catch((error) => throwFor(tenant, error)));
+  }
+
+  async #changeFile(entries: (before: readonly Entry[]) => readonly Entry[]): Promise<void> {
+    const { file, desk, tenant } = this.#o;
+    const { hash } = file.read();
+    const pointer =
+      tenant === DEFAULT_TENANT ? '/agents/agents' : `/tenants/${tenant}/agents/agents`;
+    await desk.write(hash ?? undefined, ({ document }) => {
+      const listed = valueAt(document, pointer) as readonly Entry[] | undefined;
+      // None in the file means one: who adds another keeps it.
+      const before = listed?.length ? listed : this.#agents().map(({ id }) => ({ id }));
+      const next = structuredClone(document);
+      setAt(next, pointer, entries(before));
+      return textOf(next);
+    });
+  }
+
+  /** Another gateway that does the same at the same time may win; then it is done again. */
+  async #changeSettings(
+    entries: (before: readonly Entry[]) => readonly Entry[],
+    agentId: string,
+    isRemoved: boolean,
+  ): Promise<void> {
+    const { system, tenant, checkModel } = this.#o;
+    const { agents } = tenantConfig(this.#config, tenant);
+    const known = agents.agents.find(({ id }) => id === agentId);
+    const entry = entries(known === undefined ? [] : [known]).find(({ id }) => id === agentId);
+    if (entry?.identity !== undefined && !isDeepStrictEqual(entry.identity, known?.identity)) {
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        'in a cluster the name, emoji and avatar of an agent stand in the files of its gateways ' +
+          '(agents.agents[].identity): change them there',
+      );
+    }
+    if (entry?.model !== undefined) checkModel(entry.model);
+    const others = agents.agents.filter(({ id }) => id !== agentId);
+    const list = (entry === undefined ? others : [...others, entry]) as Config['agents']['agents'];
+    const config = withAgents(this.#config, tenant, { ...agents, agents: list });
+    const own = resolveAgents(tenantConfig(config, tenant)).find(({ id }) => id === agentId);
+    for (let tries = 1; tries <= 3; tries++) {
+      const before = await currentSettings(system, tenant);
+      const rest = before.filter((one) => one.agentId !== agentId);
+      const after: readonly AgentSettings[] =
+        isRemoved || own === undefined ? rest : [...rest, settingsOf(own)];
+      await startRootWithSettings(system, after, START_MS, { tenant });
+      const now = await currentSettings(system, tenant);
+      if (now.some((one) => one.agentId === agentId) !== isRemoved) {
+        return this.#o.onChange(config);
+      }
+    }
+    throw new TroupeError(
+      'CONFLICT',
+      'somebody else changed the agents at the same time: look at agents.list, and try again',
+    );
+  }
+
+  /** @throws TroupeError NOT_FOUND */
+  #cardOf(agentId: string): AgentCard {
+    const found = this.#look().find(({ id }) => id === agentId);
+    if (found) return found;
+    throw new TroupeError('NOT_FOUND', `unknown agent id "${agentId.slice(0, 80)}"`, {
+      details: { code: 'UNKNOWN_AGENT_ID' },
+    });
+  }
+
+  /** Who is configured, as the actors themselves tell. */
+  #look(): readonly AgentCard[] {
+    const { system, tenant, fallbackModel, folders } = this.#o;
+    const { agents } = tenantConfig(this.#config, tenant).agents;
+    const known = new Map(this.#agents().map((agent) => [agent.id, agent]));
+    const identities = new Map(agents.map(({ id, identity = {} }) => [id, identity]));
+    const rows = system.index.list<AgentRow>('agents', tenant, { limit: AGENTS_MAX });
+    const active = new Map(
+      rows.flatMap(({ value }) => (value.status === 'retired' ? [] : [[value.agentId, value]])),
+    );
+    // As the file has them, then those that only the cluster knows.
+    const ids = [...known.keys()].filter((id) => active.has(id));
+    const more = [...active.keys()].filter((id) => !known.has(id));
+    const all = active.size === 0 ? [...known.keys()] : [...ids, ...more];
+    return all.map((id) => {
+      const { fallbacks = [], thinkingLevel, model } = known.get(id) ?? {};
+      return {
+        id,
+        model: active.get(id)?.model ?? model ?? fallbackModel,
+        fallbacks,
+        ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
+        workspace: folders.nameOf(id),
+        ...identities.get(id),
+      };
+    });
+  }
+}
+
+/**
+ * A problem elsewhere in the file is not for the people of a tenant.
+ * @throws TroupeError always
+ */
+const throwFor = (tenant: string, error: unknown): never => {
+  const { code, details, retryAfterMs } = errorData(error);
+  const issues = (details?.['issues'] ?? []) as readonly { path: string; message: string }[];
+  const own = issues.filter(({ path }) => path.startsWith(`tenants.${tenant}.`));
+  if (own.length > 0) {
+    const message = own.map(({ path, message: why }) => `${path}: ${why}`).join('; ');
+    throw new TroupeError('INVALID_ARGUMENT', message, { details: { issues: own } });
+  }
+  if (code === 'CONFLICT') throw error;
+  throw new TroupeError(
+    'UNAVAILABLE',
+    'the configuration of the installation cannot be changed now: ask its operator',
+    { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+  );
+};
+
+/** The installation's configuration with other agents for one tenant. */
+const withAgents = (config: Config, tenant: string, agents: Config['agents']): Config => {
+  const own = config.tenants[tenant];
+  if (tenant === DEFAULT_TENANT || own === undefined) return { ...config, agents };
+  return { ...config, tenants: { ...config.tenants, [tenant]: { ...own, agents } } };
+};
+
+/** @throws TroupeError INVALID_ARGUMENT for a name that no id can be made of */
+const idOf = (name: string): string => {
+  const id = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, '-')
+    .replaceAll(/^[-_]+|-+$/g, '')
+    .slice(0, ID_CHARACTERS_MAX);
+  if (id !== '') return id;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    '/name has no letter or digit that an id can be made of (a to z, 0 to 9)',
+  );
+};
+
+/** @throws TroupeError INVALID_ARGUMENT */
+const refuseWorkspace = ({ workspace }: { readonly workspace?: string }): void => {
+  if (workspace === undefined) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENT',
+    '/workspace: troupe keeps the files of its agents itself (runtime.workspaces): leave it out',
+  );
+};
+
+/** What people see of it stands under `identity`; an empty text takes it away. */
+const entryOf = (
+  entry: Entry,
+  { name, model, emoji, avatar }: Omit<AgentsUpdateParams, 'agentId'>,
+): Entry => {
+  if ((avatar?.length ?? 0) > AVATAR_CHARACTERS_MAX) {
+    throw new TroupeError('PAYLOAD_TOO_LARGE', '/avatar is longer than 100,000 characters');
+  }
+  const given = Object.entries({ name, emoji, avatar }).filter(([, text]) => text !== undefined);
+  const identity = Object.fromEntries(
+    Object.entries({ ...entry.identity, ...Object.fromEntries(given) }).filter(([, one]) => one),
+  );
+  const { model: before, identity: _, ...rest } = entry;
+  const chosen = model === undefined ? before : (model ?? undefined);
+  return {
+    ...rest,
+    ...(chosen === undefined ? {} : { model: chosen }),
+    ...(Object.keys(identity).length === 0 ? {} : { identity }),
+  };
+};

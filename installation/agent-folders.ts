@@ -1,0 +1,172 @@
+/**
+ * AgentFolders: the files of an agent's workspace that are part of its prompt, for people who look
+ * at them and write them from afar (`agents.files.*`).
+ *
+ * Invariants:
+ *  1. Only files of AGENT_FILES, at the top of the workspace: no path comes from a client.
+ *  2. A file that is written waits for a tool that works in the folder, and is saved as a tool's
+ *     would be: in a cluster every worker finds it.
+ */
+import { constants } from 'node:fs';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { CONTEXT_FILES } from '../agent/prompt/sources.ts';
+import type { AgentSetup, RemovedFiles } from '../channels/index.ts';
+import { type Address, address } from '../protocols/address.ts';
+import { TroupeError } from '../protocols/errors.ts';
+import type { AgentFile } from '../protocols/gateway/index.ts';
+import type { Config } from '../runtime/config/index.ts';
+import { folderNameOf } from '../runtime/workspaces/name.ts';
+import type { PeekedFile } from '../runtime/workspaces/peek.ts';
+import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
+import { staysInPlace, workspacesRoot } from './workspaces.ts';
+
+export const AGENT_FILES: readonly string[] = CONTEXT_FILES;
+/** A file that is larger is not read into a prompt either. */
+const BYTES_MAX = 1_048_576;
+/** How long it waits for a tool that works in the folder. */
+const OPEN_MS = 30_000;
+
+export type AgentFoldersOptions = {
+  readonly tenant: string;
+  /** as the tenant has it */
+  readonly config: Config;
+  readonly clustered: boolean;
+  readonly workspaces: Workspaces;
+  /** whether there is such an agent */
+  readonly isKnown: (agentId: string) => boolean;
+};
+
+export class AgentFolders implements Pick<AgentSetup, 'files' | 'file' | 'write'> {
+  readonly #o: AgentFoldersOptions;
+
+  constructor(options: AgentFoldersOptions) {
+    this.#o = options;
+  }
+
+  /** What people are told of where it is: a folder of this machine, or whose it is in the store. */
+  nameOf(agentId: string): string {
+    return this.#folderOf(agentId) ?? `workspace of ${agentId}`;
+  }
+
+  async files(agentId: string) {
+    const found = await this.#peek(agentId, AGENT_FILES);
+    const files = AGENT_FILES.map((name) => this.#fileOf(agentId, name, found.get(name)));
+    return { workspace: this.nameOf(agentId), files: await Promise.all(files) };
+  }
+
+  async file(agentId: string, name: string) {
+    this.#check(agentId, name);
+    const found = (await this.#peek(agentId, [name])).get(name);
+    const file = await this.#fileOf(agentId, name, found);
+    const content = textOf(name, found);
+    return { workspace: this.nameOf(agentId), file: { ...file, content } };
+  }
+
+  async write(agentId: string, name: string, content: string) {
+    this.#check(agentId, name);
+    if (Buffer.byteLength(content) > BYTES_MAX) {
+      throw new TroupeError('PAYLOAD_TOO_LARGE', `/content is longer than ${BYTES_MAX} bytes`);
+    }
+    const signal = AbortSignal.timeout(OPEN_MS);
+    const workspace = await this.#o.workspaces.open(this.#agentOf(agentId), { signal });
+    try {
+      await putInPlace(workspace.path, name, content);
+      await workspace.save();
+    } finally {
+      await workspace.close();
+    }
+    return this.file(agentId, name);
+  }
+
+  /** Puts the folder where a person may take it back from. Never throws. */
+  async discard(agentId: string): Promise<RemovedFiles> {
+    const path = this.#folderOf(agentId);
+    if (path === undefined) {
+      const reason = 'the files are in the store of the cluster, and stay there';
+      return { removed: [], failed: [{ path: this.nameOf(agentId), reason }] };
+    }
+    try {
+      const trash = join(this.#o.config.home, 'trash');
+      await mkdir(trash, { recursive: true, mode: 0o700 });
+      await rename(path, join(trash, `${agentId}-${randomUUID()}`));
+      return { removed: [{ path, method: 'trash' }], failed: [] };
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return { removed: [{ path, method: 'missing' }], failed: [] };
+      return { removed: [], failed: [{ path, reason: `it can not be moved (${code})` }] };
+    }
+  }
+
+  async #peek(agentId: string, names: readonly string[]): Promise<Map<string, PeekedFile>> {
+    this.#check(agentId);
+    const { files } = await this.#o.workspaces.peek(this.#agentOf(agentId), names);
+    return new Map(files.map((file) => [file.path, file]));
+  }
+
+  async #fileOf(agentId: string, name: string, found: PeekedFile | undefined): Promise<AgentFile> {
+    const folder = this.#folderOf(agentId);
+    const path = folder === undefined ? name : join(folder, name);
+    if (found === undefined) return { name, path, missing: true };
+    const times = folder === undefined ? undefined : await stat(path).catch(() => undefined);
+    return {
+      name,
+      path,
+      missing: false,
+      size: found.size,
+      ...(times === undefined ? {} : { updatedAtMs: Math.round(times.mtimeMs) }),
+    };
+  }
+
+  /** @throws TroupeError NOT_FOUND */
+  #check(agentId: string, name?: string): void {
+    if (!this.#o.isKnown(agentId)) {
+      throw new TroupeError('NOT_FOUND', `unknown agent id "${agentId.slice(0, 80)}"`, {
+        details: { code: 'UNKNOWN_AGENT_ID' },
+      });
+    }
+    if (name === undefined || AGENT_FILES.includes(name)) return;
+    throw new TroupeError(
+      'NOT_FOUND',
+      `there is no file ${JSON.stringify(name.slice(0, 80))} to look at: ${AGENT_FILES.join(', ')}`,
+    );
+  }
+
+  #folderOf(agentId: string): string | undefined {
+    const { config, clustered } = this.#o;
+    if (!staysInPlace(config, clustered)) return undefined;
+    return join(workspacesRoot(config), folderNameOf(this.#agentOf(agentId)), 'files');
+  }
+
+  #agentOf(agentId: string): Address {
+    return address(this.#o.tenant, 'agent', agentId);
+  }
+}
+
+/** @throws TroupeError CONFLICT for what is no text */
+const textOf = (name: string, found: PeekedFile | undefined): string => {
+  if (found === undefined) return '';
+  const { bytes, left } = found;
+  if (bytes === undefined) {
+    throw new TroupeError('CONFLICT', `${name} can not be shown: ${left ?? 'it can not be read'}`);
+  }
+  return Buffer.from(bytes).toString('utf8');
+};
+
+/** In one piece, and in the place of a link rather than where it leads. */
+const putInPlace = async (folder: string, name: string, content: string): Promise<void> => {
+  const draft = join(folder, `.${name}.${randomUUID()}`);
+  try {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+    const file = await open(draft, flags, 0o644);
+    try {
+      await file.writeFile(content);
+    } finally {
+      await file.close();
+    }
+    await rename(draft, join(folder, name));
+  } finally {
+    await rm(draft, { force: true });
+  }
+};

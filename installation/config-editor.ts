@@ -1,0 +1,193 @@
+/**
+ * Config of a process, for people at a gateway (`config.*`): what stands in the file, without its
+ * secrets, and changes of it. A change of what agents are holds at once where this process alone
+ * says what they are; everything else waits for the next start, and the answer says so.
+ */
+import JSON5 from 'json5';
+import { TroupeError } from '../protocols/errors.ts';
+import {
+  CONFIG_REDACTED,
+  type ConfigPatchParams,
+  type ConfigSetParams,
+  type ConfigSnapshot,
+  type ConfigWritten,
+} from '../protocols/gateway/index.ts';
+import type { ConfigSetup } from '../channels/index.ts';
+import { type Config, configSchema, Secret } from '../runtime/config/index.ts';
+import { leaves, showPointer, valueAt } from '../runtime/config/pointer.ts';
+import type { ConfigFile, FileText } from './config-file.ts';
+import { isHot, lookup, schemaForPeople } from './config-schema.ts';
+import { mergePatch } from './merge-patch.ts';
+import { redact, redactText, restore, restoreText } from './redaction.ts';
+
+export type ConfigEditorOptions = {
+  readonly file: ConfigFile;
+  /** what the process was started with */
+  readonly running: Config;
+  readonly version: string;
+  /** epoch milliseconds */
+  readonly startedAt: number;
+  /**
+   * gives the agents of a configuration to the root; absent: another says what they are
+   * @throws TroupeError when the root does not take them
+   */
+  readonly applyAgents?: (config: Config) => Promise<void>;
+};
+
+type Document = Readonly<Record<string, unknown>>;
+
+export class ConfigEditor implements ConfigSetup {
+  readonly #o: ConfigEditorOptions;
+
+  constructor(options: ConfigEditorOptions) {
+    this.#o = options;
+  }
+
+  get(): ConfigSnapshot {
+    const { file, running } = this.#o;
+    const { path, text, document, hash } = file.read();
+    const { issues, config } = this.#loaded();
+    const shown = redact(configSchema, document) as Document;
+    return {
+      path,
+      exists: hash !== null,
+      raw: text === undefined ? null : redactText(configSchema, text, document),
+      parsed: shown,
+      sourceConfig: shown,
+      resolved: shown,
+      valid: issues.length === 0,
+      config: config === undefined ? shown : withoutSecrets(config),
+      runtimeConfig: withoutSecrets(running),
+      hash,
+      issues,
+      warnings: [],
+      legacyIssues: [],
+    };
+  }
+
+  set({ raw, baseHash }: ConfigSetParams): Promise<ConfigWritten> {
+    return this.write(baseHash, ({ document }) => {
+      const given = documentOf(raw);
+      refuseCommands(given, document);
+      return restoreText(configSchema, raw, given, document);
+    });
+  }
+
+  patch({ raw, baseHash, replacePaths = [] }: ConfigPatchParams): Promise<ConfigWritten> {
+    return this.write(baseHash, ({ document }) => {
+      const merged = mergePatch(document, documentOf(raw), new Set(replacePaths));
+      refuseCommands(merged, document);
+      return textOf(restore(configSchema, merged, document));
+    });
+  }
+
+  /**
+   * Replaces the file and applies what holds at once.
+   * @throws TroupeError as ConfigFile.replace
+   */
+  async write(
+    baseHash: string | undefined,
+    change: (before: FileText) => string,
+  ): Promise<ConfigWritten> {
+    const { file, applyAgents } = this.#o;
+    let before: Document = {};
+    const { backup, config } = await file.replace(baseHash, (found) => {
+      before = found.document;
+      return change(found);
+    });
+    const { path, document, hash } = file.read();
+    const changed = changedPaths(before, document);
+    const hot = applyAgents === undefined ? [] : changed.filter(isHot);
+    if (hot.length > 0) await applyAgents?.(config);
+    const waiting = changed.filter((one) => !hot.includes(one));
+    return {
+      ok: true,
+      ...(changed.length === 0 ? { noop: true } : {}),
+      path,
+      hash,
+      config: redact(configSchema, document) as Document,
+      ...(backup === undefined ? {} : { backup }),
+      applied: hot,
+      restart: { required: waiting.length > 0, paths: waiting },
+    };
+  }
+
+  schema() {
+    const { version, startedAt } = this.#o;
+    return { ...schemaForPeople(), version, generatedAt: new Date(startedAt).toISOString() };
+  }
+
+  lookup(path: string) {
+    return lookup(path);
+  }
+
+  #loaded(): { issues: ConfigSnapshot['issues']; config?: Config } {
+    const { file, running } = this.#o;
+    if (file.read().hash === null) return { issues: [], config: running };
+    try {
+      return { issues: [], config: file.load() };
+    } catch (error) {
+      const { problems = [] } = error as {
+        problems?: readonly { path: string; message: string }[];
+      };
+      return { issues: problems.map(({ path, message }) => ({ path, message })) };
+    }
+  }
+}
+
+export const textOf = (document: unknown): string => `${JSON5.stringify(document, null, 2)}\n`;
+
+/** @throws TroupeError INVALID_ARGUMENT */
+const documentOf = (raw: string): Document => {
+  try {
+    const value: unknown = JSON5.parse(raw);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Document;
+    }
+  } catch (error) {
+    // json5 tells where, and one character of the text.
+    const why = (error as Error).message.replace(/^JSON5: /, '');
+    throw new TroupeError('INVALID_ARGUMENT', `/raw is no valid JSON5: ${why}`);
+  }
+  throw new TroupeError('INVALID_ARGUMENT', '/raw is no JSON5 object');
+};
+
+/** Of a loaded configuration. */
+const withoutSecrets = (config: Config): Document => {
+  const plain: unknown = JSON.parse(
+    JSON.stringify(config, function hide(this: Record<string, unknown>, key, value: unknown) {
+      return this[key] instanceof Secret ? CONFIG_REDACTED : value;
+    }),
+  );
+  const { home: _, ...shown } = redact(configSchema, plain) as Document;
+  return shown;
+};
+
+/** Every place where the two differ, as a person writes it; lists are compared as a whole. */
+const changedPaths = (before: Document, after: Document): string[] => {
+  const pointers = new Set(
+    [...leaves(before), ...leaves(after)].map(([pointer]) => listOf(pointer)),
+  );
+  const text = (value: unknown) => JSON.stringify(value) ?? '';
+  return [...pointers]
+    .filter((pointer) => text(valueAt(before, pointer)) !== text(valueAt(after, pointer)))
+    .map(showPointer);
+};
+const listOf = (pointer: string): string => /^(.*?)\/\d+(?:\/|$)/.exec(pointer)?.[1] ?? pointer;
+
+/**
+ * A command is run when the configuration is checked: who may change the file from afar may not run
+ * one on this machine by it.
+ * @throws TroupeError FORBIDDEN
+ */
+const refuseCommands = (given: Document, before: Document): void => {
+  for (const [pointer, value] of leaves(given)) {
+    const at = /^(.*)\/command(?:\/\d+)?$/.exec(pointer)?.[1];
+    if (at === undefined || valueAt(before, pointer) === value) continue;
+    throw new TroupeError(
+      'FORBIDDEN',
+      `${showPointer(at)}: a command that prints a secret is written into the file on the machine, ` +
+        'not through the gateway',
+    );
+  }
+};

@@ -1,0 +1,159 @@
+/**
+ * ConfigFile: the configuration file of this process, read and replaced for people (`config.*`).
+ *
+ * Invariants:
+ *  1. A file that the loader refuses never takes the place of one: the text is checked beside it
+ *     first, as it would be at a start.
+ *  2. The file is the old one or the new one, whenever the process dies; the old one stays beside
+ *     it as `.bak`.
+ *  3. Nobody's change is lost: who replaces the file names the text that they saw (`baseHash`).
+ *     Within this process changes follow one another.
+ *
+ * Boundary: what a change means for the running process is setup/config.ts's.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import JSON5 from 'json5';
+import { TroupeError } from '../protocols/errors.ts';
+import { type Config, ConfigError, configFileName, loadConfig } from '../runtime/config/index.ts';
+import { startRules } from './start-rules.ts';
+
+export type FileText = {
+  readonly path: string;
+  /** undefined: there is no file yet */
+  readonly text?: string;
+  readonly document: Readonly<Record<string, unknown>>;
+  /** null: there is no file yet */
+  readonly hash: string | null;
+};
+
+export type Replaced = { readonly config: Config; readonly backup?: string };
+
+/** Longest text, characters. */
+const TEXT_CHARACTERS_MAX = 1_048_576;
+
+export class ConfigFile {
+  readonly path: string;
+  readonly #home: string;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor({ file, home }: { readonly file?: string | undefined; readonly home: string }) {
+    this.path = file ?? join(home, configFileName);
+    this.#home = home;
+  }
+
+  /** @throws TroupeError UNAVAILABLE when it can not be read, or is no JSON5 any more */
+  read(): FileText {
+    let text: string;
+    try {
+      text = readFileSync(this.path, 'utf8');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return { path: this.path, document: {}, hash: null };
+      throw new TroupeError('UNAVAILABLE', `${this.path} can not be read (${code})`);
+    }
+    return { path: this.path, text, document: parsed(text), hash: hashOf(text) };
+  }
+
+  /** What the process would be started with. @throws ConfigError */
+  load(): Config {
+    return this.#load(this.path);
+  }
+
+  /**
+   * Replaces the file by what `change` makes of it. `config`: as it would be loaded now.
+   * @throws TroupeError CONFLICT when the file is not the one of `baseHash`; INVALID_ARGUMENT for
+   *   what the loader refuses
+   */
+  replace(baseHash: string | undefined, change: (before: FileText) => string): Promise<Replaced> {
+    const next = this.#last.then(() => this.#replace(baseHash, change));
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  async #replace(
+    baseHash: string | undefined,
+    change: (before: FileText) => string,
+  ): Promise<Replaced> {
+    const before = this.read();
+    if (before.hash !== null && before.hash !== baseHash) throw changedMeanwhile(baseHash);
+    const text = change(before);
+    if (text.length > TEXT_CHARACTERS_MAX) {
+      throw new TroupeError('PAYLOAD_TOO_LARGE', 'a configuration is no longer than 1 MiB');
+    }
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    const draft = join(dirname(this.path), `.${basename(this.path)}.${randomUUID()}`);
+    try {
+      await writeDurably(draft, text);
+      const config = this.#check(draft);
+      const backup = before.hash === null ? undefined : `${this.path}.bak`;
+      if (backup !== undefined) {
+        await copyFile(this.path, backup);
+        await chmod(backup, 0o600);
+      }
+      await rename(draft, this.path);
+      return { config, ...(backup === undefined ? {} : { backup }) };
+    } finally {
+      await rm(draft, { force: true });
+    }
+  }
+
+  /** @throws TroupeError INVALID_ARGUMENT with every problem, at its place in the text */
+  #check(draft: string): Config {
+    try {
+      return this.#load(draft);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      const message = error.message.replaceAll(draft, basename(this.path));
+      const issues = error.problems.map(({ path, message: why }) => ({ path, message: why }));
+      throw new TroupeError('INVALID_ARGUMENT', message, { details: { issues } });
+    }
+  }
+
+  #load(file: string): Config {
+    const flags = { data: this.#home };
+    return loadConfig({ file, env: process.env, flags, rules: startRules }).config;
+  }
+}
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** @throws TroupeError UNAVAILABLE */
+const parsed = (text: string): Readonly<Record<string, unknown>> => {
+  try {
+    const value: unknown = JSON5.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>;
+    }
+  } catch {
+    // said below
+  }
+  throw new TroupeError(
+    'UNAVAILABLE',
+    'the configuration file is no JSON5 object any more: mend it, or put back its .bak',
+  );
+};
+
+const changedMeanwhile = (baseHash: string | undefined): TroupeError =>
+  baseHash === undefined || baseHash === ''
+    ? new TroupeError(
+        'INVALID_ARGUMENT',
+        '/baseHash is missing: send the hash that config.get answers, so that nobody’s change is lost',
+      )
+    : new TroupeError(
+        'CONFLICT',
+        'the configuration has changed since it was read: read it again with config.get, then ' +
+          'make the change on that',
+      );
+
+const writeDurably = async (path: string, text: string): Promise<void> => {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};

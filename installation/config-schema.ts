@@ -1,0 +1,82 @@
+/**
+ * The schema of the configuration as clients draw forms from it: `config.schema`,
+ * `config.schema.lookup`.
+ */
+import type { TSchema } from '@sinclair/typebox';
+import { TroupeError } from '../protocols/errors.ts';
+import type {
+  ConfigHint,
+  ConfigSchemaLookup,
+  ConfigSchemaResponse,
+} from '../protocols/gateway/index.ts';
+import { childSchema, childSchemas, isNotYetUsed, isSecret } from '../runtime/config/fields.ts';
+import { configSchema } from '../runtime/config/index.ts';
+
+/**
+ * What of a path's change holds without a start: what runs are told of their agent. The parts that
+ * were made of it at the start (who may talk to whom, what is on offer to other programs) wait.
+ */
+const HOT =
+  /^(tenants\.[^.]+\.)?(agents\.(agents|defaults\b|maxConcurrent)|messages\.queue\b|budget\b)/;
+export const isHot = (path: string): boolean => HOT.test(path);
+
+export const schemaForPeople = (): Pick<ConfigSchemaResponse, 'schema' | 'uiHints'> => {
+  const uiHints: Record<string, ConfigHint> = {};
+  const note = (schema: TSchema, path: string): void => {
+    if (path !== '') uiHints[path] = hintOf(schema, path);
+    for (const [key, child] of childSchemas(schema)) {
+      note(child, key === '[]' ? `${path}[]` : path === '' ? key : `${path}.${key}`);
+    }
+  };
+  note(configSchema, '');
+  return { schema: configSchema, uiHints };
+};
+
+/** @throws TroupeError NOT_FOUND */
+export const lookup = (path: string): ConfigSchemaLookup => {
+  const keys = path
+    .replaceAll(/\[(\d*|\*)\]/g, '.[]')
+    .split('.')
+    .filter((key) => key !== '');
+  let schema: TSchema | undefined = configSchema;
+  for (const key of keys) schema = schema && childSchema(schema, key);
+  if (schema === undefined) {
+    throw new TroupeError(
+      'NOT_FOUND',
+      `there is no ${path.slice(0, 200)} in the configuration; config.schema has all keys`,
+    );
+  }
+  const required = new Set((schema.required ?? []) as string[]);
+  return {
+    path,
+    schema: shallow(schema),
+    reloadKind: reloadOf(path),
+    hint: hintOf(schema, path),
+    hintPath: path,
+    children: childSchemas(schema).map(([key, child]) => {
+      const at = key === '[]' ? `${path}[]` : `${path}.${key}`;
+      return {
+        key,
+        path: at,
+        ...(typeof child.type === 'string' ? { type: child.type } : {}),
+        required: required.has(key),
+        hasChildren: childSchemas(child).length > 0,
+        reloadKind: reloadOf(at),
+        hint: hintOf(child, at),
+        hintPath: at,
+      };
+    }),
+  };
+};
+
+const reloadOf = (path: string): 'hot' | 'restart' => (isHot(path) ? 'hot' : 'restart');
+
+const hintOf = (schema: TSchema, path: string): ConfigHint => ({
+  label: path.split('.').at(-1) ?? path,
+  ...(schema.description === undefined ? {} : { help: schema.description }),
+  ...(isSecret(schema) ? { sensitive: true } : {}),
+  ...(isNotYetUsed(schema) ? { advanced: true } : {}),
+});
+
+/** Without what stands below it, which `children` names. */
+const shallow = ({ properties: _, patternProperties: __, items: ___, ...rest }: TSchema) => rest;

@@ -1,0 +1,99 @@
+/**
+ * Redaction: what stands in a configuration file without its secrets, and back (SX4).
+ *
+ * A secret is what the schema calls one, written out as a text, and the login in any address.
+ * References (`{ env: "NAME" }`) say where a secret is and are shown.
+ *
+ * Invariant: no value that is redacted stands in what is shown, in its own place or elsewhere.
+ */
+import type { TSchema } from '@sinclair/typebox';
+import JSON5 from 'json5';
+import { TroupeError } from '../protocols/errors.ts';
+import { CONFIG_REDACTED } from '../protocols/gateway/index.ts';
+import { childSchema, isSecret } from '../runtime/config/fields.ts';
+import { childPointer, showPointer, valueAt } from '../runtime/config/pointer.ts';
+
+type Visit = (text: string, pointer: string) => string;
+
+/** The same value with every secret text replaced. */
+const replaced = (
+  schema: TSchema | undefined,
+  value: unknown,
+  visit: Visit,
+  pointer = '',
+): unknown => {
+  if (typeof value === 'string') {
+    const isHidden = (schema !== undefined && isSecret(schema)) || hasLogin(value);
+    return isHidden || value === CONFIG_REDACTED ? visit(value, pointer) : value;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  // A reference to a secret holds none.
+  const inside = schema !== undefined && isSecret(schema) ? undefined : schema;
+  const entries = Object.entries(value).map(([key, child]) => {
+    const own = inside === undefined ? undefined : childSchema(inside, key);
+    return [key, replaced(own, child, visit, childPointer(pointer, key))] as const;
+  });
+  return Array.isArray(value) ? entries.map(([, child]) => child) : Object.fromEntries(entries);
+};
+
+/** `nats://user:password@host` */
+const hasLogin = (text: string): boolean => /:\/\/[^\s/@]*@/.test(text);
+
+/** What a client may see of the document. */
+export const redact = (schema: TSchema, document: unknown): unknown =>
+  replaced(schema, document, () => CONFIG_REDACTED);
+
+/**
+ * The file's text for a client: as it is written where no secret is in it, with each one replaced
+ * where that can be told for sure, else written anew.
+ */
+export const redactText = (schema: TSchema, text: string, document: unknown): string => {
+  const secrets = new Set<string>();
+  replaced(schema, document, (secret) => {
+    secrets.add(secret);
+    return CONFIG_REDACTED;
+  });
+  let shown = text;
+  for (const secret of [...secrets].toSorted((a, b) => b.length - a.length)) {
+    shown = shown.replaceAll(secret, CONFIG_REDACTED);
+  }
+  const isClean = (): boolean => {
+    try {
+      const seen: unknown = JSON5.parse(shown);
+      return JSON.stringify(seen) === JSON.stringify(redact(schema, document));
+    } catch {
+      return false;
+    }
+  };
+  return isClean() ? shown : `${JSON5.stringify(redact(schema, document), null, 2)}\n`;
+};
+
+/**
+ * A document that came from a client, with the secrets that it was not shown.
+ * @throws TroupeError INVALID_ARGUMENT where there was none to put back
+ */
+export const restore = (schema: TSchema, given: unknown, before: unknown): unknown =>
+  replaced(schema, given, (text, pointer) => {
+    if (text !== CONFIG_REDACTED) return text;
+    const secret = valueAt(before, pointer);
+    if (typeof secret === 'string') return secret;
+    throw new TroupeError(
+      'INVALID_ARGUMENT',
+      `${showPointer(pointer)} is hidden, and nothing was there before: write the value, or a ` +
+        'reference such as { env: "NAME" }',
+    );
+  });
+
+/**
+ * A text that came from a client with its secrets back: as it is written where none was hidden.
+ */
+export const restoreText = (
+  schema: TSchema,
+  text: string,
+  given: unknown,
+  before: unknown,
+): string => {
+  if (!text.includes(CONFIG_REDACTED)) return text;
+  const whole = restore(schema, given, before);
+  return `${JSON5.stringify(whole, null, 2)}\n`;
+};

@@ -1,0 +1,25 @@
+/** Patterns of commands that a configuration names. */
+import { expect, it } from 'vitest';
+import { createProcessServices } from '../../compose/process-services.ts';
+import { loadConfig } from '../../runtime/config/index.ts';
+import { scratchFolder } from '../runtime/config/folder.ts';
+
+const hired = (allow: readonly string[]) => {
+  const { config } = loadConfig({
+    env: {},
+    flags: { data: scratchFolder(), port: '0', token: 'x' },
+  });
+  const exec = { ...config.tools.exec, allow: [...allow] };
+  return createProcessServices({ ...config, tools: { ...config.tools, exec } });
+};
+
+it('a pattern that matches nothing is refused at the start, with its place and the reason', () => {
+  expect(() => hired(['ls *', 'sudo *'])).toThrow(
+    /tools\.exec\.allow\[1\] = "sudo \*"\n +matches nothing: sudo runs other programs/,
+  );
+  expect(() => hired(['ls > x'])).toThrow('it is no plain command');
+});
+
+it('good patterns are taken', () => {
+  expect(hired(['ls *', 'git status']).agents[0]?.tools.exec.allow).toEqual(['ls *', 'git status']);
+});

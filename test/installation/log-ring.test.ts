@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { LogRing, RING_BYTES_MAX } from '../../installation/log-ring.ts';
+
+const line = (n: number, more = '') =>
+  `${JSON.stringify({ level: 30, time: 0, msg: `line ${n}${more}` })}\n`;
+const messages = (lines: readonly string[]) =>
+  lines.map((text) => (JSON.parse(text) as { message: string }).message);
+
+test('a cursor goes on exactly where the last answer ended', () => {
+  const ring = new LogRing();
+  ring.write(line(1));
+  const { cursor } = ring.tail({});
+  ring.write(line(2));
+  ring.write(line(3));
+  expect(messages(ring.tail({ cursor }).lines)).toEqual(['line 2', 'line 3']);
+  expect(ring.tail({ cursor })).toMatchObject({ truncated: false, reset: false });
+});
+
+test('the newest lines are kept within the bounds that are asked for', () => {
+  const ring = new LogRing();
+  for (let n = 1; n <= 10; n++) ring.write(line(n));
+  expect(messages(ring.tail({ limit: 2 }).lines)).toEqual(['line 9', 'line 10']);
+  expect(ring.tail({ limit: 2 }).truncated).toBe(true);
+  expect(ring.tail({ maxBytes: 1 }).lines).toEqual([]);
+});
+
+test('the oldest lines leave, and who has not read them is told', () => {
+  const ring = new LogRing();
+  ring.write(line(1));
+  const { cursor } = ring.tail({});
+  const long = 'x'.repeat(10_000);
+  for (let n = 2; n <= 300; n++) ring.write(line(n, long));
+  const { lines, truncated } = ring.tail({ cursor, limit: 5_000, maxBytes: 10_000_000 });
+  expect(truncated).toBe(true);
+  expect(lines.join('').length).toBeLessThan(RING_BYTES_MAX + 100_000);
+  expect(messages(lines).at(-1)).toMatch(/^line 300/);
+});

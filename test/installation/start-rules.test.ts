@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { assertStartable, startRules } from '../../installation/start-rules.ts';
+import { createProcessServices } from '../../compose/process-services.ts';
+import { ConfigError } from '../../runtime/config/index.ts';
+import { load, problemsOf } from '../runtime/config/folder.ts';
+
+const problems = (text: string) => problemsOf(text, { rules: startRules });
+const pathsOf = (text: string) => problems(text).map(({ path }) => path);
+
+describe('the rules of a start', () => {
+  it.each([
+    ['a model of no provider', "'nobody/x'", /There is no model nobody\/x\. Known: offline/],
+    ['a bare name that no provider has', "'gpt-of-nobody'", /There is no model gpt-of-nobody/],
+    ['a provider without a model', "'openai/'", /There is no model openai\//],
+    ['a model that the offline provider does not have', "'offline/echo'", /There is no model/],
+  ])('refuse %s, for an agent, its fallbacks and the defaults', (_, name, why) => {
+    const found = problems(`{ agents: {
+      defaults: { model: ${name}, fallbacks: ['openai/gpt-5', ${name}] },
+      agents: [{ id: 'a', model: ${name} }],
+    } }`);
+    expect(found.map(({ path }) => path)).toEqual([
+      'agents.defaults.model',
+      'agents.defaults.fallbacks[1]',
+      'agents.agents[0].model',
+    ]);
+    for (const { message, where } of found) {
+      expect(message).toMatch(why);
+      expect(where).toMatch(/^troupe\.json5:\d/);
+    }
+  });
+
+  it('accept newer models of known providers, and any model of a configured server', () => {
+    const provider = "local: { baseUrl: 'http://h/v1', api: 'openai-completions' }";
+    for (const name of ['anthropic/claude-of-tomorrow', 'local/what-ever', 'gpt-5'])
+      expect(
+        problems(
+          `{ models: { providers: { ${provider} } }, agents: { defaults: { model: '${name}' } } }`,
+        ),
+      ).toEqual([]);
+  });
+
+  it('refuse a pattern of commands that matches nothing, at its place', () => {
+    const allow = "exec: { allow: ['git status', 'sudo *'] }";
+    expect(
+      pathsOf(`{ tools: { ${allow} }, agents: { agents: [{ id: 'a', tools: { ${allow} } }] } }`),
+    ).toEqual(['tools.exec.allow[1]', 'agents.agents[0].tools.exec.allow[1]']);
+  });
+
+  it('are those of a process that is started without a file', () => {
+    const { config } = load("{ agents: { defaults: { model: 'nobody/x', fallbacks: ['no/y'] } } }");
+    for (const start of [() => assertStartable(config), () => createProcessServices(config)]) {
+      expect(start).toThrow(ConfigError);
+      expect(start).toThrow(/2 problems[^]*nobody\/x[^]*no\/y/);
+    }
+  });
+});
+
+describe('one report', () => {
+  it('names mistakes of every kind, also within one section', () => {
+    expect(
+      pathsOf(`{
+        nonsense: 1,
+        gateway: { port: 'many', bind: 'everywhere' },
+        agents: {
+          defaults: { model: 'nobody/x', timeoutSeconds: 'long' },
+          agents: [
+            { id: 'a', modle: 'x' },
+            { model: 'nobody/y' },
+            { id: 'a', fallbacks: ['openai/gpt-5', 'nobody/z'] },
+            'b',
+          ],
+        },
+        models: { providers: { local: { baseUrl: 'nowhere' } } },
+        tools: { deny: ['web_serch'], exec: { allow: 5 } },
+      }`).sort(),
+    ).toEqual(
+      [
+        'nonsense',
+        'gateway.port',
+        'gateway.bind',
+        'agents.defaults.timeoutSeconds',
+        'agents.defaults.model',
+        'agents.agents[0].modle',
+        'agents.agents[1].id',
+        'agents.agents[1].model',
+        'agents.agents[2].id',
+        'agents.agents[2].fallbacks[1]',
+        'agents.agents[3]',
+        'models.providers.local.api',
+        'models.providers.local.baseUrl',
+        'tools.deny[0]',
+        'tools.exec.allow',
+      ].sort(),
+    );
+  });
+
+  it('blames nothing that is only the consequence of another mistake', () => {
+    expect(pathsOf("{ agents: { agents: 5, routing: { default: { agent: 'main' } } } }")).toEqual([
+      'agents.agents',
+    ]);
+    expect(pathsOf('{ agents: { agents: [{}, {}] } }')).toEqual([
+      'agents.agents[0].id',
+      'agents.agents[1].id',
+    ]);
+    expect(pathsOf("{ gateway: { auth: { mode: 'password', password: 5 } } }")).toEqual([
+      'gateway.auth.password',
+    ]);
+    expect(pathsOf("{ gateway: { bind: 5, auth: { mode: 'none' } } }")).toEqual(['gateway.bind']);
+    expect(
+      pathsOf(
+        "{ models: { providers: { local: 5 } }, agents: { defaults: { model: 'local/m' } } }",
+      ),
+    ).toEqual(['models.providers.local']);
+    expect(pathsOf('[]')).toEqual(['']);
+  });
+});
