@@ -47,9 +47,14 @@ export function schemaTable(base = '#/$defs/'): Record<Name, Schema> {
   ) as unknown as Record<Name, Schema>;
 }
 
-const toJson = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
+/** What JSON keeps of a TypeBox schema. */
+export const toJson = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
 
-function withRefs(
+/**
+ * `value` with a `$ref` to `{base}{name}` instead of each schema in `names`, which has the JSON of
+ * a schema as its key. `isRoot`: the value itself stays as it is.
+ */
+export function withRefs(
   value: unknown,
   names: ReadonlyMap<string, string>,
   base: string,

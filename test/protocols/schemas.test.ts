@@ -8,8 +8,41 @@ import { validator } from './gateway/published.ts';
 const folder = fileURLToPath(new URL('../../protocols/schemas', import.meta.url));
 const parsed = (path: string) => JSON.parse(schemaFiles().get(path) ?? 'null') as object;
 
+/** Every `$ref` in a document. */
+function* references(value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) return;
+  if ('$ref' in value && typeof value.$ref === 'string') yield value.$ref;
+  for (const field of Object.values(value)) yield* references(field);
+}
+/** What a JSON pointer such as `#/$defs/Task` refers to; undefined when it refers to nothing. */
+const resolved = (document: object, pointer: string): unknown =>
+  pointer
+    .slice('#/'.length)
+    .split('/')
+    .map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>(
+      (value, name) => Object.entries(value ?? {}).find(([key]) => key === name)?.[1],
+      document,
+    );
+
 describe('the published schemas', () => {
-  it('are in the repository as the sources make them, and no others', () => {
+  it('refer only to definitions in the same file', () => {
+    for (const [path, text] of schemaFiles()) {
+      const document = JSON.parse(text) as object;
+      const dangling = [...references(document)].filter(
+        (pointer) => resolved(document, pointer) === undefined,
+      );
+      expect([path, dangling]).toEqual([path, []]);
+    }
+  });
+
+  it('of the gateway contain a definition that several methods share only once', () => {
+    const text = schemaFiles().get('gateway/4.json') ?? '';
+    expect(text.match(/"\$ref": "#\/\$defs\/ChatMessage"/g)?.length).toBeGreaterThan(2);
+    expect(text.match(/"ChatMessage": /g)).toHaveLength(1);
+  });
+
+  it('in the repository are those that the sources generate, and no others', () => {
     const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
     );
@@ -19,11 +52,11 @@ describe('the published schemas', () => {
     for (const [path, text] of files) expect(readFileSync(join(folder, path), 'utf8')).toBe(text);
   });
 
-  it('are the same bytes each time they are made', () => {
+  it('are the same bytes each time they are generated', () => {
     expect([...schemaFiles()]).toEqual([...schemaFiles()]);
   });
 
-  it('let another validator judge an envelope as ours does', () => {
+  it('of the envelope make another validator accept and refuse the same envelopes', () => {
     const schema = parsed('envelope/1.0.json');
     const good = {
       version: '1.0',
@@ -53,7 +86,7 @@ describe('the published schemas', () => {
     }
   });
 
-  it('let another validator judge a gateway frame', () => {
+  it('of the gateway make another validator accept valid frames only', () => {
     const schema = parsed('gateway/4.json');
     expect(validator.Check(schema, { type: 'req', id: '1', method: 'health' })).toBe(true);
     expect(validator.Check(schema, { type: 'event', event: 'tick', payload: { ts: 1 } })).toBe(
