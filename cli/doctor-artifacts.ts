@@ -12,8 +12,7 @@ import { checkBucket } from '../runtime/artifacts/bucket-checks.ts';
 import { sealingKey } from '../runtime/artifacts/sealed-file.ts';
 import { systemClock } from '../runtime/clock/clock.ts';
 import { bindHost, type Config, natsServers } from '../runtime/config/index.ts';
-import type { Finding } from './doctor.ts';
-import { fail, ok, warn } from './doctor-checks.ts';
+import { fail, type Finding, ok, warn } from './doctor-finding.ts';
 
 const CHECK = 'artifacts';
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/;

@@ -1,4 +1,4 @@
-/** What `troupe doctor` looks at, one function per subject. */
+/** The checks of `troupe doctor`, one function per subject. */
 import {
   accessSync,
   constants,
@@ -25,29 +25,11 @@ import {
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
-import type { Finding } from './doctor.ts';
+import { fail, type Finding, ok, warn } from './doctor-finding.ts';
 import { addressOf } from './options.ts';
 import { bytes } from './output.ts';
 import { isTroupe } from './probe.ts';
 
-export const ok = (check: string, message: string, remedy?: string): Finding => ({
-  check,
-  status: 'ok',
-  message,
-  ...(remedy && { remedy }),
-});
-export const warn = (check: string, message: string, remedy: string): Finding => ({
-  check,
-  status: 'warn',
-  message,
-  remedy,
-});
-export const fail = (check: string, message: string, remedy: string): Finding => ({
-  check,
-  status: 'fail',
-  message,
-  remedy,
-});
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Oldest Node that is supported. */

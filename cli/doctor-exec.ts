@@ -1,8 +1,7 @@
 /** What `troupe doctor` says about patterns of commands that run without a question. */
 import { broadPatterns, matchingPatterns } from '../installation/start-rules.ts';
 import { type Config, findingsOf, showPointer } from '../runtime/config/index.ts';
-import type { Finding } from './doctor.ts';
-import { fail, warn } from './doctor-checks.ts';
+import { fail, type Finding, warn } from './doctor-finding.ts';
 
 const CHECK = 'exec patterns';
 

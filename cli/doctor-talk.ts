@@ -2,7 +2,7 @@
  * What `troupe doctor` says about agents that talk: keys that another key leaves without effect.
  */
 import type { Config } from '../runtime/config/index.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './doctor-finding.ts';
 
 const CHECK = 'agents that talk';
 

@@ -1,20 +1,12 @@
 /**
- * `troupe doctor`: looks at the machine, the configuration and the data folder, and says what to do
- * about what it finds. Changes nothing but a probe file that it removes again, and one probe object
- * that it leaves in a production bucket.
+ * `troupe doctor` checks the machine, the configuration and the data folder, and prints a remedy
+ * for each problem. It writes only a probe file, which it removes, and one probe object, which
+ * stays in a production bucket.
  */
+import type { Finding } from './doctor-finding.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, loadFrom } from './options.ts';
 import { printJson } from './output.ts';
-
-/** `warn`: troupe runs, but something is missing or near its limit. `fail`: it would not run. */
-export type Finding = {
-  readonly check: string;
-  readonly status: 'ok' | 'warn' | 'fail';
-  readonly message: string;
-  /** what to do, when there is something to do */
-  readonly remedy?: string;
-};
 
 /** Exit code 1 when a check failed; warnings do not fail. */
 export async function doctor(options: CommonOptions): Promise<number> {
@@ -33,7 +25,7 @@ function lineOf({ status, check, message, remedy }: Finding): string {
   return remedy ? `${line}      → ${remedy}\n` : line;
 }
 
-/** The checks in order; those that need a configuration are left out when there is none. */
+/** The checks in order. Without a valid configuration only those that do not need one run. */
 async function* examine(options: CommonOptions): AsyncGenerator<Finding> {
   const checks = await import('./doctor-checks.ts');
   const { artifactStore } = await import('./doctor-artifacts.ts');

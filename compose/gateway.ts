@@ -7,7 +7,7 @@ import { type Gateway, type Setup, startGateway, type TenantFace } from '../chan
 import { TRANSPORTS } from '../protocols/action.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
-import type { Payloads } from '../channels/gateway/devices/tenant-devices.ts';
+import type { Payloads } from '../channels/gateway/devices/node-payloads.ts';
 import { whoisByTailscale } from '../channels/gateway/auth/tailscale.ts';
 import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';

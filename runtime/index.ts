@@ -28,4 +28,5 @@ export { type Objective, SLO_HOURS_MAX, type SloReport, sloReport } from './obse
 export { schemaCheck, type SchemaCheck, schemaComplaint } from './json-schema/outside-schemas.ts';
 export type { PlacementEvent } from './cluster/placement.ts';
 export { openStateCache } from './state/lmdb-cache.ts';
-export { type NatsPorts, openNats, type OpenNatsOptions } from './cluster/open-nats.ts';
+export type { NatsPorts, OpenNatsOptions } from './cluster/nats-ports.ts';
+export { openNats } from './cluster/open-nats.ts';

@@ -4,7 +4,7 @@ import type { Route } from '../http/route.ts';
 import type { GatewayAuth } from './auth/access.ts';
 import type { ModelRules } from '../model-choice.ts';
 import type { OnCommand } from './tenant/chat-commands.ts';
-import type { Payloads } from './devices/tenant-devices.ts';
+import type { Payloads } from './devices/node-payloads.ts';
 import type { OnMessage } from './tenant/tenant.ts';
 import type { Logger } from './log.ts';
 import type { BlockSettings } from './streams/run-blocks.ts';

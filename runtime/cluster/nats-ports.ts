@@ -1,17 +1,49 @@
 /**
- * The ports of a node of a cluster, made over one connection to NATS. It is loaded by `openNats`
- * alone, so that a process without NATS never reads its client.
+ * Every port of a cluster node, over one connection to NATS; `embedded.ts` is the equivalent for a
+ * single process. Only `openNats` loads this file, so a process without NATS never loads the
+ * client.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { errorData } from '../../protocols/errors.ts';
+import type { Blobs } from '../blobs/blobs.ts';
 import { NatsBlobs } from '../blobs/nats-blobs.ts';
+import type { Bus } from '../bus/bus.ts';
 import { NatsBus } from '../bus/nats-bus.ts';
+import type { Store } from '../create-system.ts';
 import { NatsLog } from '../log/nats-log.ts';
 import { NatsPubsub } from '../pubsub/nats-pubsub.ts';
+import type { Pubsub } from '../pubsub/pubsub.ts';
+import type { State } from '../state/state.ts';
 import { enterCell } from './cell.ts';
-import { connectNats } from './nats-connection.ts';
+import { connectNats, type NatsOptions } from './nats-connection.ts';
 import { openStreams } from './nats-streams.ts';
-import type { NatsPorts, OpenNatsOptions } from './open-nats.ts';
+
+export type OpenNatsOptions = NatsOptions & {
+  readonly env: string;
+  /** for a new cell: 1 to 65,536; an existing cell keeps its own count */
+  readonly shards: number;
+  /** false: fail with NOT_FOUND if the cell does not exist; default true */
+  readonly create?: boolean;
+  /** replicas of every stream; default 1; more require NATS 2.11 */
+  readonly replicas?: number;
+  /** size limit of each new stream; default: the server's limit */
+  readonly maxBytes?: number;
+  /** opens the store for this node's rows; called once the cell is known */
+  readonly state: (cell: string) => Promise<State> | State;
+  /** receives messages for the operator */
+  readonly onAlarm: (what: string) => void;
+};
+
+export type NatsPorts = {
+  /** its `close` also closes the connection, so call it last */
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly blobs: Blobs;
+  /** for external programs; over the same connection */
+  readonly pubsub: Pubsub;
+  /** the cell's shard count */
+  readonly shards: number;
+};
 
 /** A drain that takes longer is cut short. */
 const DRAIN_MS = 2_000;

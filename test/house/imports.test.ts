@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { cycleFindings } from './cycles.ts';
 import { importFindings } from './imports.ts';
 import { complaints, sources } from './sources.ts';
 
@@ -65,5 +66,49 @@ describe('the import law', () => {
   test('names the line of an import that spans several', () => {
     const text = `/** head */\nimport {\n  a,\n  b,\n} from '../runtime/index.ts';\n`;
     expect(refused('protocols/a.ts', text)).toEqual([2]);
+  });
+});
+
+describe('the rule against import cycles', () => {
+  test('every file of this repository keeps it', () => {
+    expect(complaints(cycleFindings(sources(['.ts', '.tsx'])))).toEqual([]);
+  });
+
+  test.each([
+    ['static imports', `import { b } from './b.ts';`, `import { a } from './a.ts';`],
+    ['a type import', `import { b } from './b.ts';`, `import type { A } from './a.ts';`],
+    ['a dynamic import', `const b = await import('./b.ts');`, `import type { A } from './a.ts';`],
+    ['a re-export', `export { b } from './b.ts';`, `export * from './a.ts';`],
+    ['an import type', `type B = import('./b.ts').B;`, `import { a } from './a.ts';`],
+  ])('refuses a cycle through %s', (_, a, b) => {
+    const files = new Map([
+      ['runtime/a.ts', a],
+      ['runtime/b.ts', b],
+    ]);
+    expect(cycleFindings(files).map(({ path, line }) => [path, line])).toEqual([
+      ['runtime/b.ts', 1],
+    ]);
+  });
+
+  test('names every file of a long cycle, also behind files that are in none', () => {
+    const files = new Map([
+      ['cli/main.ts', `import './a.ts';`],
+      ['cli/a.ts', `import './b.ts';`],
+      ['cli/b.ts', `import './c.js';\nimport './leaf.ts';`],
+      ['cli/c.ts', `import './leaf.ts';\nimport './a.ts';`],
+      ['cli/leaf.ts', ''],
+    ]);
+    expect(complaints(cycleFindings(files))).toEqual([
+      expect.stringContaining('cli/c.ts:2 import cycle: cli/a.ts -> cli/b.ts -> cli/c.ts'),
+    ]);
+  });
+
+  test('accepts two ways to the same file', () => {
+    const files = new Map([
+      ['cli/a.ts', `import './b.ts';\nimport './c.ts';`],
+      ['cli/b.ts', `import './c.ts';`],
+      ['cli/c.ts', ''],
+    ]);
+    expect(cycleFindings(files)).toEqual([]);
   });
 });

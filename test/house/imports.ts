@@ -68,7 +68,8 @@ const store = /^package:(lmdb$|@nats-io\/)/;
 const inputOutput =
   /^package:node:(fs|net|http|https|tls|dgram|dns|child_process|worker_threads|cluster)/;
 
-function importsOf(path: string, text: string): Import[] {
+/** Every import of a file: static, type-only, dynamic, and `export … from`. */
+export function importsOf(path: string, text: string): Import[] {
   return [...text.matchAll(statement)].map((match) => {
     const { clause = '', fixed, dynamic } = match.groups ?? {};
     const specifier = fixed ?? dynamic ?? '';

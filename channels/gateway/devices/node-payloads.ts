@@ -1,9 +1,15 @@
-/** Answers of nodes that are too long for an actor: files of the tenant (ND1). */
+/** Stores answers of nodes that are too long for an actor message as files of the tenant. */
 import { PAYLOAD_CHARACTERS_MAX, type Payload } from '../../../protocols/device.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { Payloads } from './tenant-devices.ts';
 
-/** @throws TroupeError PAYLOAD_TOO_LARGE for a long one where there are no files */
+/** The bucket of files for long answers. */
+export type Payloads = {
+  /** @returns the SHA-256 hash that `get` expects */
+  put(tenant: string, text: string): Promise<string>;
+  get(tenant: string, hash: string): Promise<string>;
+};
+
+/** @throws TroupeError PAYLOAD_TOO_LARGE for a long answer when the gateway has no bucket */
 export const keepPayload = async (
   payloads: Payloads | undefined,
   tenant: string,
@@ -20,7 +26,7 @@ export const keepPayload = async (
   return { file: await payloads.put(tenant, text), characters: text.length };
 };
 
-/** @throws TroupeError UNAVAILABLE when its file can not be read here */
+/** @throws TroupeError UNAVAILABLE when this gateway cannot read the answer's file */
 export const readPayload = async (
   payloads: Payloads | undefined,
   tenant: string,

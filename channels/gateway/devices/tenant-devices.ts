@@ -35,15 +35,9 @@ import {
   NODE_DELIVERED_MAX,
 } from '../limits.ts';
 import type { Logger } from '../log.ts';
+import { keepPayload, type Payloads, readPayload } from './node-payloads.ts';
 import { faceOf, replaysOf, surfaceOf } from './node-surface.ts';
 import { pairChange, pairRequested, pairResolved, pendingNode } from './node-rows.ts';
-
-/** Files for answers that are too long for an actor. */
-export type Payloads = {
-  /** @returns the SHA-256 by which `get` finds it */
-  put(tenant: string, text: string): Promise<string>;
-  get(tenant: string, hash: string): Promise<string>;
-};
 
 type Parts = {
   readonly system: Pick<System, 'index' | 'bus' | 'tell' | 'ask'>;
@@ -156,14 +150,12 @@ export class DeviceBook {
    */
   async keep(text: string): Promise<Payload> {
     const { tenant, payloads } = this.#parts;
-    const { keepPayload } = await import('./node-payloads.ts');
     return keepPayload(payloads, tenant, text);
   }
 
   /** The text of an answer. @throws TroupeError UNAVAILABLE when its file can not be read */
   async text(payload: Payload): Promise<string> {
     const { tenant, payloads } = this.#parts;
-    const { readPayload } = await import('./node-payloads.ts');
     return readPayload(payloads, tenant, payload);
   }
 

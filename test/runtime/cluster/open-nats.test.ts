@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../runtime/clock/clock.ts';
-import { openNats, type NatsPorts } from '../../../runtime/cluster/open-nats.ts';
+import type { NatsPorts } from '../../../runtime/cluster/nats-ports.ts';
+import { openNats } from '../../../runtime/cluster/open-nats.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
 import { startNats, type NatsServer } from '../../servers/nats.ts';
 import { eventually } from '../eventually.ts';
