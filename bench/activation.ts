@@ -11,7 +11,7 @@ import { createRegistry } from '../runtime/actor/registry.ts';
 import { openLmdbStore } from '../runtime/log/lmdb.ts';
 import { Fold } from '../runtime/shard/fold.ts';
 import { Keys } from '../runtime/shard/keys.ts';
-import { Residents } from '../runtime/shard/residents.ts';
+import { ActivatedActors } from '../runtime/shard/activated-actors.ts';
 import { counter } from './harness/counter.ts';
 import { rawGetUs } from './harness/raw.ts';
 import { defineScenario } from './harness/scenario.ts';
@@ -88,7 +88,7 @@ async function activateAll(
   const shards = Array.from({ length: SHARDS }, (_, shard) => {
     const fold = Fold.fromState(shard, store.state, false);
     if (!fold) throw new Error(`shard ${shard} is empty`);
-    return new Residents({
+    return new ActivatedActors({
       fold,
       keys: new Keys(fold),
       shards: SHARDS,

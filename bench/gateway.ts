@@ -16,7 +16,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SocketCrowd } from './harness/socket-crowd.ts';
-import { DOOR_TOKEN, DoorHost } from './harness/door-host.ts';
+import { DOOR_TOKEN, GatewayHost } from './harness/gateway-host.ts';
 import { defineScenario } from './harness/scenario.ts';
 import { spread } from './harness/statistics.ts';
 
@@ -99,7 +99,7 @@ async function measureDoor(kind: Kind, folder: string, sizes: Sizes) {
 /** Clients that are there, and some of them that ask. */
 async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
   const { idle, active, seconds, sessions } = sizes;
-  const door = await DoorHost.start(kind, folder, sessions);
+  const door = await GatewayHost.start(kind, folder, sessions);
   const { port } = door;
   const hello = helloFor(kind);
   const early = new SocketCrowd();
@@ -136,7 +136,7 @@ async function measurePresent(kind: Kind, folder: string, sizes: Sizes) {
 
 /** One run that all clients watch. */
 async function measureWatching(kind: Kind, folder: string, { active, seconds }: Sizes) {
-  const door = await DoorHost.start(kind, folder, 0);
+  const door = await GatewayHost.start(kind, folder, 0);
   const { port } = door;
   const watchers = new SocketCrowd();
   await watchers.order({ do: 'open', port, count: active, hello: helloFor(kind) });

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
-import { serveDoor } from './harness/door-host.ts';
+import { serveGateway } from './harness/gateway-host.ts';
 import { serveEcho } from './harness/echo.ts';
 import { type Gate, parseGate, withGates } from './harness/gates.ts';
 import { compare, reportOf, verdictsOf } from './harness/report.ts';
@@ -93,7 +93,7 @@ if (positionals[0] === 'worker') {
 } else if (positionals[0] === 'echo') await serveEcho();
 else if (positionals[0] === 'sockets') serveSockets();
 else if (positionals[0] === 'door')
-  await serveDoor(positionals[1] ?? '', positionals[2] ?? '', Number(positionals[3]));
+  await serveGateway(positionals[1] ?? '', positionals[2] ?? '', Number(positionals[3]));
 else if (positionals[0] === 'node') await serveNode(JSON.parse(positionals[1] ?? ''));
 else if (positionals[0] === 'faults' && options.help !== true)
   process.exit(await faults(faultsAsked()));

@@ -13,8 +13,8 @@ import type { Route } from '../channels/http/route.ts';
 import { openA2a } from './a2a.ts';
 import { type ProcessServices, partsFor } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
-import { doorHooks, toldTo } from './hooks.ts';
-import { type ClusterDoor, openNatsDoor } from './nats-door.ts';
+import { messageHooks, withGatewayHooks } from './hooks.ts';
+import { type ClusterBroker, openNatsEntryPoint } from './nats-entry-point.ts';
 import { publishedBy } from './tailscale-publication.ts';
 import type { TaskParts } from './task-parts.ts';
 import { tenancyOf } from './tenants.ts';
@@ -26,7 +26,7 @@ export async function openGateway(
   system: System,
   processServices: GatewayServices,
   tasks: TaskParts,
-  cluster?: ClusterDoor,
+  cluster?: ClusterBroker,
 ): Promise<Gateway> {
   processServices.metrics.watch(system, cluster?.node);
   const open = async (routes: readonly Route[]): Promise<Gateway> => {
@@ -36,7 +36,7 @@ export async function openGateway(
       ...processServices.tenants,
     ])
       if (tenant === DEFAULT_TENANT || services.hooks !== processServices.services.hooks)
-        heard = await toldTo(services.hooks, tenant, heard);
+        heard = await withGatewayHooks(services.hooks, tenant, heard);
     return publishedBy(config.gateway.tailscale, heard, processServices.log);
   };
   if (!config.a2a.enabled) return open([]);
@@ -47,7 +47,7 @@ export async function openGateway(
     tasks.onListen(gateway.url);
     const { edge } = a2a;
     const nats =
-      cluster && (await openNatsDoor(config, { system, processServices, edge }, cluster));
+      cluster && (await openNatsEntryPoint(config, { system, processServices, edge }, cluster));
     return {
       ...gateway,
       async close(options) {
@@ -111,7 +111,7 @@ function faceOf(processServices: GatewayServices, tenant: string): TenantFace {
       return setup?.agents.cards() ?? configured;
     },
     ...(setup ? { setup } : {}),
-    ...doorHooks(services.hooks, tenant),
+    ...messageHooks(services.hooks, tenant),
   };
 }
 

@@ -80,7 +80,7 @@ const factsOf = ({ module, hook, about, untold }: HookFailure) => ({
 });
 
 /** What a gateway calls while it is open. */
-export const doorHooks = (
+export const messageHooks = (
   hooks: Hooks,
   tenant: string,
 ): Pick<TenantFace, 'onCommand' | 'onMessage'> => ({
@@ -93,7 +93,11 @@ export const doorHooks = (
 });
 
 /** The gateway, whose start hooks are told of now, and its end before clients are. */
-export async function toldTo(hooks: Hooks, tenant: string, gateway: Gateway): Promise<Gateway> {
+export async function withGatewayHooks(
+  hooks: Hooks,
+  tenant: string,
+  gateway: Gateway,
+): Promise<Gateway> {
   const about: HookAbout = { tenant, agentId: '', sessionKey: '' };
   await hooks.run('gateway_start', { port: gateway.port }, about);
   let stopping: Promise<unknown> | undefined;

@@ -18,7 +18,7 @@ import {
   resolveAgents,
   tenantConfig,
 } from '../runtime/config/index.ts';
-import { Door, type DoorOptions } from '../runtime/door.ts';
+import { MessageClient, type MessageClientOptions } from '../runtime/message-client.ts';
 import { type System, type SystemOptions, systemClock } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
 
@@ -165,10 +165,10 @@ function isSameSettings(a: readonly AgentSettings[], b: readonly AgentSettings[]
  */
 export async function applySettings(
   config: Config,
-  cluster: Pick<DoorOptions, 'bus' | 'env' | 'shards'> & Pick<SystemOptions, 'store'>,
+  cluster: Pick<MessageClientOptions, 'bus' | 'env' | 'shards'> & Pick<SystemOptions, 'store'>,
 ): Promise<RootStarted> {
   const { store, bus, env, shards } = cluster;
-  const client = new Door({
+  const client = new MessageClient({
     log: store.log,
     cell: store.cell,
     bus,

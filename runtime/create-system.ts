@@ -16,11 +16,11 @@ import { ClockWatch } from './clock/clock-watch.ts';
 import { type Clock, systemClock } from './clock/clock.ts';
 import { DeadLetterLog } from './dead-letters.ts';
 import { ClusterNode, type ClusterOptions } from './cluster/cluster-node.ts';
-import { Door } from './door.ts';
+import { MessageClient } from './message-client.ts';
 import { Dispatch } from './effects/dispatch.ts';
 import { EffectRunner } from './effects/runner.ts';
 import type { Floors } from './fairness/admission.ts';
-import { Alone, type Hosting } from './hosting.ts';
+import { EmbeddedHosting, type Hosting } from './hosting.ts';
 import type { Labels } from './labels.ts';
 import type { Log } from './log/log.ts';
 import { createIndex, inspectActor, listDomains, listUnknown } from './reads.ts';
@@ -151,7 +151,7 @@ class RunningSystem implements System {
   readonly #hosting: Hosting;
   readonly #effects: EffectRunner;
   readonly #dispatch: Dispatch;
-  readonly #door: Door;
+  readonly #door: MessageClient;
   /** unique per process */
   readonly #worker: string;
   readonly #clockWatch: ClockWatch;
@@ -175,7 +175,7 @@ class RunningSystem implements System {
     });
     this.index = createIndex(this.#reads, shards);
     this.transcripts = new LogTranscripts(store.log, env);
-    this.#door = new Door({
+    this.#door = new MessageClient({
       log: store.log,
       bus,
       clock,
@@ -319,7 +319,7 @@ class RunningSystem implements System {
     const outside = this.#outside;
     const ports = { ...this.#o, ...store, clock, env, shards, node, registry, outside };
     const onFloors = (shard: number, floors: Floors) => this.#door.floors(shard, floors);
-    if (!cluster) return new Alone(ports, onFloors);
+    if (!cluster) return new EmbeddedHosting(ports, onFloors);
     return new ClusterNode({
       ...ports,
       ...cluster,

@@ -13,12 +13,12 @@ import { type ErrorData, TroupeError } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { deadLetterSubject } from '../protocols/subjects.ts';
 import type { Clock } from './clock/clock.ts';
-import type { Door } from './door.ts';
+import type { MessageClient } from './message-client.ts';
 import type { Log, LogEntry } from './log/log.ts';
-import { checkDomain } from './shard/fit.ts';
+import { checkDomain } from './shard/validate-message.ts';
 import { decodeKept } from './shard/records.ts';
 import { DEAD_LETTER_DOMAIN, domainOf } from './shard/relay.ts';
-import { auditsOf, DealtWith, type FirstKept, type StoredAudit } from './dealt-with.ts';
+import { auditsOf, ResolutionLog, type FirstKept, type StoredAudit } from './resolution-log.ts';
 import type {
   Audit,
   AuditEntry,
@@ -46,7 +46,7 @@ export type DeadLetterOptions = {
   readonly log: Log;
   readonly env: string;
   readonly clock: Clock;
-  readonly door: Pick<Door, 'tell'>;
+  readonly door: Pick<MessageClient, 'tell'>;
   /** those that machines named; the runtime's own is not among them */
   readonly domains: () => Promise<Iterable<string>>;
 };
@@ -54,7 +54,7 @@ export type DeadLetterOptions = {
 export class DeadLetterLog implements DeadLetters {
   readonly #o: DeadLetterOptions;
   readonly #audits: string;
-  readonly #dealt: DealtWith;
+  readonly #dealt: ResolutionLog;
   /** by domain: where the first letter lies that may be open */
   readonly #floors = new Map<string, number>();
   /** how often a letter was opened again: floors that were found before mean nothing then */
@@ -64,7 +64,7 @@ export class DeadLetterLog implements DeadLetters {
   constructor(options: DeadLetterOptions) {
     this.#o = options;
     this.#audits = auditSubject(options.env);
-    this.#dealt = new DealtWith(options.log, this.#audits, () => {
+    this.#dealt = new ResolutionLog(options.log, this.#audits, () => {
       this.#reopened++;
       this.#floors.clear();
     });

@@ -9,11 +9,11 @@ import type { Labels } from './labels.ts';
 import type { Position } from './log/log.ts';
 import type { Intent } from './shard/intents.ts';
 import { Shards, type ShardsOptions } from './shards.ts';
-import type { DamageDesk } from './state/checked-reads.ts';
+import type { DamageReports } from './state/checked-reads.ts';
 import type { TroupeError } from '../protocols/errors.ts';
 import type { NodeStatus, ShardStatus } from './system.ts';
 
-export interface Hosting extends DamageDesk {
+export interface Hosting extends DamageReports {
   /** Resolves when this process takes part: what is its own is held, what it reads can be read. */
   start(): Promise<void>;
   /** What is known of a shard, whoever holds it; undefined when nobody does. */
@@ -50,7 +50,7 @@ export interface Hosting extends DamageDesk {
 }
 
 /** A process that holds every shard of its store. */
-export class Alone implements Hosting {
+export class EmbeddedHosting implements Hosting {
   readonly #shards: Shards;
 
   /** @param onFloors told how far a shard has come, after each of its records */

@@ -75,7 +75,7 @@ export const agentMachine = setup({
 }).createMachine({
   id: 'agent',
   description: 'Admits the runs of one agent.',
-  context: ({ input }) => slots.born(input),
+  context: ({ input }) => slots.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 1_000 },
   on: {

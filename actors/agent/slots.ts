@@ -25,7 +25,7 @@ export const ANSWERS_PER_TURN = 32;
 
 type Args = { context: AgentContext; event: AgentEvent };
 
-export const born = ({ self, now }: ActorInput): AgentContext => ({
+export const initialContext = ({ self, now }: ActorInput): AgentContext => ({
   self,
   settings: null,
   leases: [],

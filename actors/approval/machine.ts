@@ -30,7 +30,7 @@ export const approvalMachine = setup({
     withdraw: assign(question.withdraw),
   },
   guards: {
-    isFit: question.isFit,
+    isFit: question.isValid,
     isByAsker: question.isByAsker,
     operatorAllows: (args) => question.means(args, 'allowed'),
     operatorDenies: (args) => question.means(args, 'denied'),
@@ -39,7 +39,7 @@ export const approvalMachine = setup({
 }).createMachine({
   id: 'approval',
   description: 'One question to a person.',
-  context: ({ input }) => question.born(input),
+  context: ({ input }) => question.initialContext(input),
   initial: 'unasked',
   options: { maxIterations: 100 },
   states: {

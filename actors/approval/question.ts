@@ -38,7 +38,7 @@ export type ApprovalEvent =
   | Delivered<ApprovalWithdraw>;
 type Args = { context: ApprovalContext; event: ApprovalEvent };
 
-export const born = ({ key }: ActorInput): ApprovalContext => ({
+export const initialContext = ({ key }: ActorInput): ApprovalContext => ({
   id: key,
   row: null,
   forMs: APPROVAL_MS_DEFAULT,
@@ -50,7 +50,7 @@ const problemOf = ({ meta: _, ...ask }: Delivered<ApprovalAsk>): string | undefi
   const answer = checkAsk(ask);
   return answer.ok ? undefined : describeErrors(answer.errors);
 };
-export const isFit = ({ event }: Args): boolean =>
+export const isValid = ({ event }: Args): boolean =>
   event.type === 'approval.ask' && problemOf(event) === undefined;
 
 const iso = (at: number): string => new Date(at).toISOString();

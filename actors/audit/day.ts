@@ -12,7 +12,7 @@ export type AuditContext = AuditDayRow;
 export type AuditEvent = Delivered<AuditNote>;
 type Args = { context: AuditContext; event: AuditEvent };
 
-export const born = ({ key, now }: ActorInput): AuditContext => ({
+export const initialContext = ({ key, now }: ActorInput): AuditContext => ({
   day: key,
   records: 0,
   firstAt: now,
@@ -24,7 +24,7 @@ const problemOf = ({ meta: _, ...note }: AuditEvent): string | undefined => {
   const answer = check(note);
   return answer.ok ? undefined : describeErrors(answer.errors);
 };
-export const isFit = ({ event }: Args): boolean => problemOf(event) === undefined;
+export const isValid = ({ event }: Args): boolean => problemOf(event) === undefined;
 
 export const count = ({ context, event }: Args): Partial<AuditContext> => ({
   records: context.records + event.records.length,

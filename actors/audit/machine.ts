@@ -14,12 +14,12 @@ import type { AuditContext, AuditEvent } from './day.ts';
 export const auditMachine = setup({
   types: { context: {} as AuditContext, events: {} as AuditEvent, input: {} as ActorInput },
   actions: { ...hostActions, count: assign(day.count) },
-  guards: { isFit: day.isFit },
+  guards: { isFit: day.isValid },
 }).createMachine({
   id: 'audit',
   description: 'Who did what on one day.',
   options: { maxIterations: 10 },
-  context: ({ input }) => day.born(input),
+  context: ({ input }) => day.initialContext(input),
   initial: 'keeping',
   states: {
     keeping: {

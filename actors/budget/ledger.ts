@@ -14,7 +14,7 @@ import {
 } from '../../protocols/budget.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type { Asker, BudgetContext, BudgetEvent, Place } from './types.ts';
+import type { SlotRequest, BudgetContext, BudgetEvent, RunSlot } from './types.ts';
 
 /** Runs that may wait for a place; more are refused (I8). */
 export const WAITING_MAX = 1_000;
@@ -26,7 +26,7 @@ const DAY_MS = 86_400_000;
 
 type Args = { context: BudgetContext; event: BudgetEvent };
 
-export const born = ({ self, now }: ActorInput): BudgetContext => ({
+export const initialContext = ({ self, now }: ActorInput): BudgetContext => ({
   self,
   ceilings: {},
   agents: [],
@@ -79,7 +79,7 @@ export function configure({ context, event }: Args): Partial<BudgetContext> {
   };
 }
 
-const askerOf = ({ event }: Args): Asker => {
+const askerOf = ({ event }: Args): SlotRequest => {
   const { runId, forMs, meta } = event as { runId: string; forMs: number; meta: Meta };
   return { runId, forMs, agent: meta.from! };
 };
@@ -144,14 +144,14 @@ export function verdict({ context, event }: Args): Tell {
   return { to: context.untold[0]!, event: context.spent ? spent : opened };
 }
 
-export const dropTold = ({ context }: Args): Partial<BudgetContext> => ({
+export const dropNotified = ({ context }: Args): Partial<BudgetContext> => ({
   untold: context.untold.slice(1),
   answered: context.answered + 1,
 });
 
 // ---- places
 
-const held = (context: BudgetContext, now: number): readonly Place[] =>
+const held = (context: BudgetContext, now: number): readonly RunSlot[] =>
   context.running.filter(({ until }) => now < until);
 
 export const newTurn = (): Partial<BudgetContext> => ({ answered: 0 });
@@ -192,12 +192,12 @@ export const takenFirst = ({ context }: Args): Tell => {
 export function promote({ context, event }: Args): Partial<BudgetContext> {
   const { now } = event.meta;
   const [next, ...waiting] = context.waiting;
-  const place: Place = { runId: next!.runId, until: now + next!.forMs };
+  const place: RunSlot = { runId: next!.runId, until: now + next!.forMs };
   const running = context.ceilings.runsMax ? [...held(context, now), place] : [];
   return { waiting, running, answered: context.answered + 1 };
 }
 
-const refusal = ({ agent, runId }: Asker, error: ErrorData): Tell => {
+const refusal = ({ agent, runId }: SlotRequest, error: ErrorData): Tell => {
   const event: BudgetRefused = { type: 'budget.refused', runId, error };
   return { to: agent, event };
 };

@@ -29,7 +29,7 @@ export const budgetMachine = setup({
     release: assign(ledger.release),
     newTurn: assign(ledger.newTurn),
     judge: assign(ledger.judge),
-    dropTold: assign(ledger.dropTold),
+    dropTold: assign(ledger.dropNotified),
     promote: assign(ledger.promote),
     dropFirst: assign(ledger.dropFirst),
   },
@@ -49,7 +49,7 @@ export const budgetMachine = setup({
 }).createMachine({
   id: 'budget',
   description: 'What the agents of a tenant may use together.',
-  context: ({ input }) => ledger.born(input),
+  context: ({ input }) => ledger.initialContext(input),
   initial: 'unused',
   options: { maxIterations: 1_000 },
   on: {

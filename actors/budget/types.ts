@@ -10,9 +10,13 @@ import type {
 import type { Delivered } from '../../protocols/statechart.ts';
 
 /** A run that holds a place until it is released, at the latest until then. */
-export type Place = { readonly runId: string; readonly until: number };
+export type RunSlot = { readonly runId: string; readonly until: number };
 /** A run that waits for a place, and its agent. */
-export type Asker = { readonly runId: string; readonly agent: Address; readonly forMs: number };
+export type SlotRequest = {
+  readonly runId: string;
+  readonly agent: Address;
+  readonly forMs: number;
+};
 
 export type BudgetContext = {
   readonly self: Address;
@@ -23,8 +27,8 @@ export type BudgetContext = {
   readonly day: string;
   readonly tokensToday: number;
   readonly costToday: number;
-  readonly running: readonly Place[];
-  readonly waiting: readonly Asker[];
+  readonly running: readonly RunSlot[];
+  readonly waiting: readonly SlotRequest[];
   /** the ceiling that was reached */
   readonly spent: NonNullable<BudgetRow['spent']> | null;
   /** agents that do not know the newest verdict yet */

@@ -12,7 +12,7 @@ import type {
 } from '../../protocols/conversation.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunEnded } from '../../protocols/session.ts';
-import { aboutOf, type At, type Deed, nowOf } from './deed.ts';
+import { aboutOf, type ActionArgs, type ActionResult, nowOf } from './action-result.ts';
 import { refusalOf, replyOf } from './exchange.ts';
 import type { ConversationContext } from './types.ts';
 
@@ -27,7 +27,7 @@ type Known = Omit<
   'conversationId' | 'runId' | 'sessionKey' | 'delivered' | 'responseTime'
 >;
 
-function once({ context, event }: At, known: Known): Deed {
+function once({ context, event }: ActionArgs, known: Known): ActionResult {
   if (context.answered) return {};
   const { requester, target } = aboutOf(context);
   const result: ConversationResult = {
@@ -53,34 +53,35 @@ const withReason = (reason: string | undefined): Pick<Known, 'reason'> =>
   reason === undefined ? {} : { reason };
 
 /** The target has the message: that is all that a caller wants to know which waits no longer. */
-export function tellDelivered(at: At): Deed {
+export function tellDelivered(at: ActionArgs): ActionResult {
   const { released } = at.context;
   const waits = aboutOf(at.context).waitMs > 0 && released === undefined;
   return waits ? {} : once(at, { status: 'accepted', ...withReason(released) });
 }
 
 /** Its patience is over, or that of the exchange. */
-export const tellLate = (at: At): Deed =>
+export const tellLate = (at: ActionArgs): ActionResult =>
   once(at, {
     status: at.context.delivered && at.context.released === undefined ? 'timeout' : 'accepted',
     ...withReason(at.context.released),
   });
 
 /** An operator ended the exchange. */
-export const tellEnded = (at: At): Deed => once(at, { status: 'accepted', reason: 'ended' });
+export const tellEnded = (at: ActionArgs): ActionResult =>
+  once(at, { status: 'accepted', reason: 'ended' });
 
 /** It waits no longer: it is answered as soon as it is known whether the target has the message. */
-export function release(at: At): Deed {
+export function release(at: ActionArgs): ActionResult {
   const { reason } = at.event as ConversationUnwait;
   if (!at.context.delivered) return { change: { released: reason } };
   return once(at, { status: 'accepted', reason });
 }
 
-export const tellRefused = (at: At): Deed =>
+export const tellRefused = (at: ActionArgs): ActionResult =>
   once(at, { status: 'refused', reason: refusalOf(at.event).message, error: refusalOf(at.event) });
 
 /** The first answer, or why there is none. */
-export function tellReply(at: At): Deed {
+export function tellReply(at: ActionArgs): ActionResult {
   const { status, text, error } = at.event as RunEnded;
   if (status === 'ok') return once(at, { status: 'ok', reply: replyOf(text) });
   return once(at, { status: 'error', error: error ?? endedAs(status, aboutOf(at.context).target) });

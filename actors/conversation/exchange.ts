@@ -17,12 +17,19 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { Lineage } from '../../protocols/lineage.ts';
 import type { MessageOrigin, RunEnded, SessionReceive } from '../../protocols/session.ts';
 import type { ActorInput, Delivered, Tell } from '../../protocols/statechart.ts';
-import { aboutOf, type At, type Deed, metaOf, nowOf, sessionAddress } from './deed.ts';
+import {
+  aboutOf,
+  type ActionArgs,
+  type ActionResult,
+  metaOf,
+  nowOf,
+  sessionAddress,
+} from './action-result.ts';
 import { ANNOUNCE_MESSAGE, announceContext, cutTo, quoted, replyContext } from './prompts.ts';
 import { firstShare, nextShare } from './shares.ts';
 import type { ConversationContext, ReceiveReply } from './types.ts';
 
-export const born = ({ tenant, key, now }: ActorInput): ConversationContext => ({
+export const initialContext = ({ tenant, key, now }: ActorInput): ConversationContext => ({
   tenant,
   id: key,
   createdAt: now,
@@ -45,7 +52,10 @@ type Asked = {
 };
 
 /** A run of its own in that session, whose end is told to this conversation. */
-function ask({ context, event }: At, asked: Asked): Required<Pick<Deed, 'change' | 'tells'>> {
+function ask(
+  { context, event }: ActionArgs,
+  asked: Asked,
+): Required<Pick<ActionResult, 'change' | 'tells'>> {
   const { turn, sessionKey, message, origin, lineage } = asked;
   const { requester, target } = aboutOf(context);
   const runId = `talk-${context.id}-${turn}`;
@@ -65,7 +75,7 @@ function ask({ context, event }: At, asked: Asked): Required<Pick<Deed, 'change'
 }
 
 /** The message goes to the target. */
-export function begin({ context, event }: At): Deed {
+export function begin({ context, event }: ActionArgs): ActionResult {
   const { type: _, meta, lineage, ...given } = event as Delivered<ConversationBegin>;
   const turns = Math.max(0, Math.min(given.turns, PING_PONG_TURNS_MAX));
   const about = { ...given, turns, text: quoted(given.text) };
@@ -87,7 +97,7 @@ export function begin({ context, event }: At): Deed {
 }
 
 /** One side reads what the other has said last. */
-export function askReply(at: At): Deed {
+export function askReply(at: ActionArgs): ActionResult {
   const { context } = at;
   const { requester, target, turns } = aboutOf(context);
   const turn = nextTurn(context);
@@ -107,7 +117,7 @@ export function askReply(at: At): Deed {
 }
 
 /** The target says to its people what came of it, if anything. */
-export function askAnnouncement(at: At): Deed {
+export function askAnnouncement(at: ActionArgs): ActionResult {
   const { context } = at;
   const { requester, target, text } = aboutOf(context);
   const { given, kept } = nextShare(context.lineage, [requester, target]);
@@ -135,28 +145,28 @@ const nextTurn = ({ turns }: ConversationContext): number => turns.length;
 const isRequesters = (turn: number): boolean => turn % 2 === 1;
 const goesOn = (context: ConversationContext): boolean => context.end === undefined;
 
-export const requesterIsNext = ({ context }: At): boolean =>
+export const requesterIsNext = ({ context }: ActionArgs): boolean =>
   goesOn(context) && isRequesters(nextTurn(context));
-export const targetIsNext = ({ context }: At): boolean => goesOn(context);
-export const hasToAnnounce = ({ context }: At): boolean =>
+export const targetIsNext = ({ context }: ActionArgs): boolean => goesOn(context);
+export const hasToAnnounce = ({ context }: ActionArgs): boolean =>
   context.first !== undefined && context.hasAudience;
 
 // ---- what comes back
 
 const awaited = ({ turns }: ConversationContext): ConversationTurn => turns.at(-1)!;
 
-export const isAwaited = ({ context, event }: At): boolean =>
+export const isAwaited = ({ context, event }: ActionArgs): boolean =>
   (event as RunEnded).runId === awaited(context).runId;
 
 /** The session that is asked has the message. */
-export const isAcceptance = ({ context, event }: At): boolean =>
+export const isAcceptance = ({ context, event }: ActionArgs): boolean =>
   (event as ReceiveReply).result?.runId === awaited(context).runId;
 
 /**
  * The session that is asked does not take the message. A refusal ends the exchange, so that one of
  * an earlier turn can not come.
  */
-export const isRefusal = ({ context, event }: At): boolean =>
+export const isRefusal = ({ context, event }: ActionArgs): boolean =>
   (event as ReceiveReply).error !== undefined &&
   metaOf(event).from === sessionAddress(context, awaited(context).sessionKey);
 
@@ -169,10 +179,10 @@ export function replyOf(text: string): string {
 }
 const isSilent = (text: string): boolean => replyOf(text).trim() === '';
 
-export const deliver = (): Deed => ({ change: { delivered: true } });
+export const deliver = (): ActionResult => ({ change: { delivered: true } });
 
 /** The awaited run has its end: is there another turn, and if not, why? */
-export function takeEnd({ context, event }: At): Deed {
+export function takeEnd({ context, event }: ActionArgs): ActionResult {
   const ended = event as RunEnded;
   const { target } = aboutOf(context);
   const isTargets = ended.sessionKey === target;
@@ -210,7 +220,7 @@ function endBy(
 }
 
 /** The announcement is made, or not: no turn follows, and why is known already. */
-export function takeAnnouncement(at: At): Deed {
+export function takeAnnouncement(at: ActionArgs): ActionResult {
   const { status, text } = at.event as RunEnded;
   const skipped = status === 'ok' && isSilent(text) ? { skipped: true as const } : {};
   return {
@@ -219,7 +229,7 @@ export function takeAnnouncement(at: At): Deed {
 }
 
 /** Queues are full, sessions go: the exchange ends, the requester loses nothing by it. */
-export function takeRefusal({ context, event }: At): Deed {
+export function takeRefusal({ context, event }: ActionArgs): ActionResult {
   const turns = closed(context, { endedAt: nowOf(event), status: 'refused' });
   const isAnnouncement = awaited(context).turn === 'announce';
   const reason = refusalOf(event).message;
@@ -233,10 +243,14 @@ const closed = (
 
 // ---- the end
 
-export const lose = (): Deed => ({
+export const lose = (): ActionResult => ({
   change: { end: 'lost', reason: 'the session that was asked did not end its run in time' },
 });
 
-export const stop = (): Deed => ({ change: { end: 'ended', reason: 'an operator ended it' } });
+export const stop = (): ActionResult => ({
+  change: { end: 'ended', reason: 'an operator ended it' },
+});
 
-export const conclude = ({ event }: At): Deed => ({ change: { endedAt: nowOf(event) } });
+export const conclude = ({ event }: ActionArgs): ActionResult => ({
+  change: { endedAt: nowOf(event) },
+});

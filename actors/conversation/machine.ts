@@ -19,7 +19,7 @@
 import { enqueueActions, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
 import * as caller from './caller.ts';
-import type { At, Deed } from './deed.ts';
+import type { ActionArgs, ActionResult } from './action-result.ts';
 import * as exchange from './exchange.ts';
 import * as row from './row.ts';
 import type { ConversationContext, ConversationEvent } from './types.ts';
@@ -29,7 +29,7 @@ const TURN_MS = 24 * 3_600_000;
 const RETENTION_MS = 28 * 3_600_000;
 
 /** Carries a deed out: what it tells, its change, and the row as it is then. */
-const does = (deed: (at: At) => Deed) =>
+const does = (deed: (at: ActionArgs) => ActionResult) =>
   enqueueActions<
     ConversationContext,
     ConversationEvent,
@@ -96,7 +96,7 @@ export const conversationMachine = setup({
 }).createMachine({
   id: 'conversation',
   description: 'One message between agents, and what follows from it.',
-  context: ({ input }) => exchange.born(input),
+  context: ({ input }) => exchange.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {

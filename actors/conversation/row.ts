@@ -6,7 +6,7 @@ import {
   type ConversationStatus,
 } from '../../protocols/conversation.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
-import { aboutOf, type At, metaOf } from './deed.ts';
+import { aboutOf, type ActionArgs, metaOf } from './action-result.ts';
 import { firstOf } from '../session/action-result.ts';
 import type { ConversationContext } from './types.ts';
 
@@ -51,7 +51,7 @@ export const row = (context: ConversationContext): Project => ({
   key: keyOf(context),
   value: rowOf(context),
 });
-export const noRow = ({ context }: At): Project => ({
+export const noRow = ({ context }: ActionArgs): Project => ({
   index: CONVERSATIONS_INDEX,
   key: keyOf(context),
   value: null,
@@ -60,27 +60,27 @@ export const noRow = ({ context }: At): Project => ({
 // ---- operators
 
 /** A person through a door, never an actor: agents end their exchange by what they reply. */
-export const isByOperator = ({ event }: At): boolean => {
+export const isByOperator = ({ event }: ActionArgs): boolean => {
   const { from, principal } = metaOf(event);
   return from === undefined && (principal?.roles.includes(OPERATOR) ?? false);
 };
 
-export const tellStopped = ({ event }: At): Reply => ({
+export const tellStopped = ({ event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   result: { ended: true },
 });
-export const tellOver = ({ event }: At): Reply => ({
+export const tellOver = ({ event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   result: { ended: false },
 });
-export const forbidden = ({ context, event }: At): Reply => ({
+export const forbidden = ({ context, event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   error: {
     code: 'FORBIDDEN',
     message: `conversation ${context.id} is ended by a person with the role ${OPERATOR}`,
   },
 });
-export const unknown = ({ context, event }: At): Reply => ({
+export const unknown = ({ context, event }: ActionArgs): Reply => ({
   to: metaOf(event).reply,
   error: {
     code: 'NOT_FOUND',

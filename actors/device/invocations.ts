@@ -30,14 +30,21 @@ import {
 } from '../../protocols/device.ts';
 import type { ErrorCode, ErrorData } from '../../protocols/errors.ts';
 import type { Reply } from '../../protocols/statechart.ts';
-import { answer, type At, type Deed, heard, nowOf, refuse } from './deed.ts';
+import {
+  answer,
+  type ActionArgs,
+  type ActionResult,
+  heard,
+  nowOf,
+  refuse,
+} from './action-result.ts';
 import { refusalOf } from './permitted.ts';
 import type { DeviceContext, Ended, Invocation } from './types.ts';
 
 // ---- a caller asks
 
 const checkInvoke = checker(DeviceInvokeSchema);
-const problemOf = ({ event: { meta: _, ...invoke } }: At): string | undefined => {
+const problemOf = ({ event: { meta: _, ...invoke } }: ActionArgs): string | undefined => {
   const checked = checkInvoke(invoke);
   if (!checked.ok) return describeErrors(checked.errors);
   return isJson(checked.value.paramsJson) ? undefined : '/paramsJson must be JSON';
@@ -65,17 +72,17 @@ const unvouched = ({ command, paramsJson }: DeviceInvoke): string => {
 const digestOf = ({ command, paramsJson }: DeviceInvoke): string =>
   invocationDigest(command, paramsJson);
 
-const pendingOf = (at: At): Invocation | undefined =>
+const pendingOf = (at: ActionArgs): Invocation | undefined =>
   at.context.invocations.find(({ id }) => id === heard(at, 'device.invoke').id);
-const endedOf = (at: At): Ended | undefined =>
+const endedOf = (at: ActionArgs): Ended | undefined =>
   at.context.ended.find(({ id }) => id === heard(at, 'device.invoke').id);
 
 /** The same id again, of one that waits for its answer. */
-export const isPending = (at: At): boolean => pendingOf(at) !== undefined;
+export const isPending = (at: ActionArgs): boolean => pendingOf(at) !== undefined;
 /** The same id again, of one that is over. */
-export const isEnded = (at: At): boolean => endedOf(at) !== undefined;
+export const isEnded = (at: ActionArgs): boolean => endedOf(at) !== undefined;
 
-export const join = (at: At): Deed => {
+export const join = (at: ActionArgs): ActionResult => {
   const invocation = pendingOf(at)!;
   const { reply } = at.event.meta;
   if (invocation.digest !== digestOf(heard(at, 'device.invoke'))) return conflict(at);
@@ -86,13 +93,13 @@ export const join = (at: At): Deed => {
   return { change: replaced(at.context, invocation, { askers }) };
 };
 
-export const tellAgain = (at: At): Deed => {
+export const tellAgain = (at: ActionArgs): ActionResult => {
   const ended = endedOf(at)!;
   if (ended.digest !== digestOf(heard(at, 'device.invoke'))) return conflict(at);
   return { answers: [{ to: at.event.meta.reply, ...outcomeOf(ended) }] };
 };
 
-const conflict = (at: At): Deed =>
+const conflict = (at: ActionArgs): ActionResult =>
   refuse(
     at,
     'CONFLICT',
@@ -100,7 +107,7 @@ const conflict = (at: At): Deed =>
       'give each command a key of its own',
   );
 
-export const begin = (at: At): Deed => {
+export const begin = (at: ActionArgs): ActionResult => {
   const { context, event } = at;
   const problem = problemOf(at);
   if (problem !== undefined)
@@ -147,7 +154,7 @@ const charactersOf = (texts: readonly string[]): number =>
 // ---- the node's gateway takes it
 
 /** What no connection was told yet is told to the one there is. */
-export const told = (context: DeviceContext, now: number): Deed => {
+export const told = (context: DeviceContext, now: number): ActionResult => {
   const link = context.node?.link ?? null;
   if (link === null) return { change: context };
   const { connId } = link;
@@ -176,7 +183,7 @@ const deliver = (
   ...(sessionKey === undefined ? {} : { sessionKey }),
 });
 
-export const take = (at: At): Deed => {
+export const take = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const { id, connId } = heard(at, 'device.taken');
   const invocation = context.invocations.find((one) => one.id === id);
@@ -201,7 +208,7 @@ const replaced = (
  * Also one that came over an older connection, or before the word that it was taken; also one for
  * which nobody waits any more.
  */
-export const takeResult = (at: At): Deed => {
+export const takeResult = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const { id, connId } = heard(at, 'device.result');
   const outcome = saidIn(at);
@@ -221,7 +228,7 @@ export const takeResult = (at: At): Deed => {
 };
 
 type Outcome = { readonly payload: Payload | null } | { readonly error: ErrorData };
-const saidIn = (at: At): Outcome => {
+const saidIn = (at: ActionArgs): Outcome => {
   const { payload = null, error } = heard(at, 'device.result');
   if (error) return { error };
   const isLong = payload && 'json' in payload && payload.json.length > PAYLOAD_CHARACTERS_MAX;
@@ -243,7 +250,7 @@ const over = (
   invocation: Invocation,
   outcome: Outcome,
   { at, said }: { readonly at: number; readonly said: boolean },
-): Deed => {
+): ActionResult => {
   const { id, digest, askers, touched } = invocation;
   const one: Ended = { id, digest, endedAt: at, answered: said, ...outcome };
   const ended = touched ? bounded([...context.ended, one]) : context.ended;
@@ -284,7 +291,7 @@ const endEach = (
   invocations: readonly Invocation[],
   now: number,
   why: (invocation: Invocation) => { readonly code: ErrorCode; readonly message: string },
-): Deed => {
+): ActionResult => {
   const answers: Reply[] = [];
   let rest = context;
   for (const invocation of invocations) {
@@ -298,7 +305,7 @@ const endEach = (
 };
 
 /** The device goes, and so does everything that waits for it. */
-export const endAll = (at: At, message: string): Deed =>
+export const endAll = (at: ActionArgs, message: string): ActionResult =>
   endEach(at.context, at.context.invocations, nowOf(at), () => ({ code: 'UNAVAILABLE', message }));
 
 // ---- connections end
@@ -307,7 +314,7 @@ export const endAll = (at: At, message: string): Deed =>
  * What becomes of the commands of a connection that has ended, with no other in its place. A node
  * that keeps a book may be asked again when it is back.
  */
-export const cutOff = (context: DeviceContext, now: number): Deed => {
+export const cutOff = (context: DeviceContext, now: number): ActionResult => {
   const { deviceId, node, invocations } = context;
   const lost = invocations.filter(({ touched }) => !(touched && node?.replays));
   const deed = endEach(context, lost, now, ({ touched }) => ({
@@ -328,7 +335,7 @@ const loosened = (context: DeviceContext): DeviceContext => ({
  * Another connection has taken the place of the last one, whose commands are told to it: those that
  * were taken only when both keep a book. `replays`: of the new one.
  */
-export const comeBack = (context: DeviceContext, now: number, replays: boolean): Deed => {
+export const comeBack = (context: DeviceContext, now: number, replays: boolean): ActionResult => {
   const { deviceId, node, invocations } = context;
   const mayReplay = replays && (node?.replays ?? false);
   const lost = invocations.filter(({ touched }) => touched && !mayReplay);
@@ -350,7 +357,7 @@ const isUntaken = ({ connId, taken }: Invocation): boolean => connId !== null &&
 const againAt = ({ toldAt }: Invocation): number => toldAt + DELIVER_AGAIN_MS;
 
 /** Commands past their time end, and what nobody took is told again. */
-export const sweep = (context: DeviceContext, now: number): Deed => {
+export const sweep = (context: DeviceContext, now: number): ActionResult => {
   const late = context.invocations.filter(({ deadline }) => deadline <= now);
   const { change, answers } = endEach(context, late, now, ({ command }) => ({
     code: 'DEADLINE_EXCEEDED',

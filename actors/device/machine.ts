@@ -17,7 +17,7 @@
  */
 import { enqueueActions, not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
-import { type At, type Deed, forbidden, isByOperator } from './deed.ts';
+import { type ActionArgs, type ActionResult, forbidden, isByOperator } from './action-result.ts';
 import * as invocations from './invocations.ts';
 import * as pairing from './pairing.ts';
 import * as row from './row.ts';
@@ -27,7 +27,7 @@ import * as waiting from './waiting.ts';
 import * as work from './work.ts';
 
 /** Carries a deed out: its change, its row where that changed, then answers and notices. */
-const does = (deed: (at: At) => Deed) =>
+const does = (deed: (at: ActionArgs) => ActionResult) =>
   enqueueActions<
     DeviceContext,
     DeviceEvent,
@@ -92,7 +92,7 @@ export const deviceMachine = setup({
     ack: does(waiting.ack),
   },
   guards: {
-    isFit: pairing.isFit,
+    isFit: pairing.isValid,
     isCovered: pairing.isCovered,
     mayEnter: pairing.mayEnter,
     isTrusted: ({ context }) => pairing.isTrusted(context),
@@ -119,7 +119,7 @@ export const deviceMachine = setup({
 }).createMachine({
   id: 'device',
   description: 'A program with an identity that people let in.',
-  context: ({ input }) => pairing.born(input),
+  context: ({ input }) => pairing.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {

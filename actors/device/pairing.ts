@@ -23,9 +23,9 @@ import {
 import type { ActorInput } from '../../protocols/statechart.ts';
 import {
   answer,
-  type At,
+  type ActionArgs,
   changed,
-  type Deed,
+  type ActionResult,
   forbidden,
   heard,
   isByOperator,
@@ -33,12 +33,12 @@ import {
   personOf,
   refuse,
   shown,
-} from './deed.ts';
+} from './action-result.ts';
 import { endAll } from './invocations.ts';
 import { rowOf } from './row.ts';
 import type { DeviceContext } from './types.ts';
 
-export const born = ({ key, tenant, now }: ActorInput): DeviceContext => ({
+export const initialContext = ({ key, tenant, now }: ActorInput): DeviceContext => ({
   deviceId: key,
   tenant,
   createdAt: now,
@@ -57,7 +57,7 @@ export const born = ({ key, tenant, now }: ActorInput): DeviceContext => ({
 // ---- it asks
 
 const checkAsk = checker(DeviceAskSchema);
-const problemOf = ({ context, event: { meta, ...ask } }: At): string | undefined => {
+const problemOf = ({ context, event: { meta, ...ask } }: ActionArgs): string | undefined => {
   const checked = checkAsk(ask);
   if (!checked.ok) return describeErrors(checked.errors);
   if (meta.from !== undefined) return 'only a door lets devices in';
@@ -65,8 +65,8 @@ const problemOf = ({ context, event: { meta, ...ask } }: At): string | undefined
     ? undefined
     : '/publicKey is not the key of this device';
 };
-export const isFit = (at: At): boolean => problemOf(at) === undefined;
-export const refuseUnfit = (at: At): Deed =>
+export const isValid = (at: ActionArgs): boolean => problemOf(at) === undefined;
+export const refuseUnfit = (at: ActionArgs): ActionResult =>
   refuse(at, 'INVALID_ARGUMENT', `the device can not be let in: ${problemOf(at)}`);
 
 /** Why a person has to be asked; undefined when the role is let in with all that it asks for. */
@@ -93,11 +93,11 @@ export const isTrusted = ({ roles }: Pick<DeviceContext, 'roles'>): boolean =>
 export const isAsking = ({ requests }: Pick<DeviceContext, 'requests'>): boolean =>
   requests.length > 0;
 
-export const isCovered = (at: At): boolean =>
-  isFit(at) && reasonOf(at.context, heard(at, 'device.ask')) === undefined;
+export const isCovered = (at: ActionArgs): boolean =>
+  isValid(at) && reasonOf(at.context, heard(at, 'device.ask')) === undefined;
 /** The door may say yes by itself to the first role only. */
-export const mayEnter = (at: At): boolean =>
-  isFit(at) && !isTrusted(at.context) && heard(at, 'device.ask').approved === true;
+export const mayEnter = (at: ActionArgs): boolean =>
+  isValid(at) && !isTrusted(at.context) && heard(at, 'device.ask').approved === true;
 
 /** What it says of itself now; what a person has seen of its kind stays. */
 export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
@@ -107,7 +107,7 @@ export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
 const pick = (face: DeviceFace, field: 'platform' | 'deviceFamily'): DeviceFace =>
   face[field] === undefined ? {} : { [field]: face[field] };
 
-export const greet = (at: At): Deed => {
+export const greet = (at: ActionArgs): ActionResult => {
   const { face } = heard(at, 'device.ask');
   return {
     change: { face: faceWith(at.context.face, face) },
@@ -115,7 +115,7 @@ export const greet = (at: At): Deed => {
   };
 };
 
-export const letIn = (at: At): Deed => {
+export const letIn = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const { publicKey, role, scopes, face } = heard(at, 'device.ask');
   const known = { ...context, publicKey, face: faceWith({}, face), askedAt: nowOf(at) };
@@ -127,7 +127,7 @@ export const letIn = (at: At): Deed => {
 };
 
 /** A person is asked; by the same question again, for as long again. */
-export const question = (at: At): Deed => {
+export const question = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const ask = heard(at, 'device.ask');
   const now = nowOf(at);
@@ -185,13 +185,14 @@ const granted = (
 
 // ---- a person decides
 
-const asked = (at: At): PairingRequest | undefined => {
+const asked = (at: ActionArgs): PairingRequest | undefined => {
   const { requestId } = heard(at, 'device.approve');
   return at.context.requests.find((request) => request.requestId === requestId);
 };
-export const decidesRequest = (at: At): boolean => isByOperator(at) && asked(at) !== undefined;
+export const decidesRequest = (at: ActionArgs): boolean =>
+  isByOperator(at) && asked(at) !== undefined;
 
-export const approve = (at: At): Deed => {
+export const approve = (at: ActionArgs): ActionResult => {
   const { context, event } = at;
   const request = asked(at)!;
   const yes = { at: nowOf(at), by: personOf(event.meta) };
@@ -204,7 +205,7 @@ export const approve = (at: At): Deed => {
   };
 };
 
-export const reject = (at: At): Deed => {
+export const reject = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const request = asked(at)!;
   const { requestId, role } = request;
@@ -218,7 +219,7 @@ export const reject = (at: At): Deed => {
 };
 
 /** Why a word about a request does not count. */
-export const refuseDecision = (at: At): Deed => {
+export const refuseDecision = (at: ActionArgs): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const { requestId } = heard(at, 'device.approve');
   return refuse(
@@ -229,7 +230,7 @@ export const refuseDecision = (at: At): Deed => {
   );
 };
 
-export const remove = (at: At): Deed => {
+export const remove = (at: ActionArgs): ActionResult => {
   const { deviceId } = at.context;
   const { answers = [] } = endAll(at, `device ${deviceId} was removed`);
   return {
@@ -239,12 +240,12 @@ export const remove = (at: At): Deed => {
 };
 
 const NAME_CHARACTERS_MAX = 120;
-const nameIn = (at: At): string | undefined => {
+const nameIn = (at: ActionArgs): string | undefined => {
   const { name } = heard(at, 'device.rename');
   const trimmed = typeof name === 'string' ? name.trim() : '';
   return trimmed === '' || trimmed.length > NAME_CHARACTERS_MAX ? undefined : trimmed;
 };
-export const rename = (at: At): Deed => {
+export const rename = (at: ActionArgs): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const name = nameIn(at);
   if (name === undefined)
@@ -262,10 +263,10 @@ export const rename = (at: At): Deed => {
 
 // ---- time
 
-export const pairingMs = ({ context, event }: At): number =>
+export const pairingMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, Math.min(...context.requests.map(({ expiresAt }) => expiresAt)) - event.meta.now);
 
-export const expire = (at: At): Deed => {
+export const expire = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const over = context.requests.filter(({ expiresAt }) => expiresAt <= nowOf(at));
   return {
@@ -274,9 +275,11 @@ export const expire = (at: At): Deed => {
   };
 };
 
-export const strangerMs = ({ context, event }: At): number =>
+export const strangerMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, context.askedAt + UNPAIRED_RETENTION_MS - event.meta.now);
-export const leave = ({ context }: At): Deed => ({ notices: [changed(context, 'removed')] });
+export const leave = ({ context }: ActionArgs): ActionResult => ({
+  notices: [changed(context, 'removed')],
+});
 
 // ---- tokens
 
@@ -284,7 +287,7 @@ const HASH = /^[0-9a-f]{64}$/;
 const grantOf = ({ roles }: DeviceContext, role: DeviceRole): DeviceGrant | undefined =>
   DEVICE_ROLES.includes(role) ? roles[role] : undefined;
 
-export const takeToken = (at: At): Deed => {
+export const takeToken = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const { role, hash, replace = false, scopes } = heard(at, 'device.token');
   if (replace && !isByOperator(at)) return forbidden(at);
@@ -309,7 +312,7 @@ export const takeToken = (at: At): Deed => {
   };
 };
 
-export const revoke = (at: At): Deed => {
+export const revoke = (at: ActionArgs): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const { context } = at;
   const { role } = heard(at, 'device.revoke');
@@ -324,11 +327,11 @@ export const revoke = (at: At): Deed => {
   };
 };
 
-const refuseRole = (at: At, role: string): Deed =>
+const refuseRole = (at: ActionArgs, role: string): ActionResult =>
   refuse(at, 'NOT_FOUND', `device ${at.context.deviceId} is not let in as ${shown(role)}`);
 
 /** Nobody knows it: nothing but its own asking makes it known. */
-export const refuseUnknown = (at: At): Deed =>
+export const refuseUnknown = (at: ActionArgs): ActionResult =>
   refuse(
     at,
     'NOT_FOUND',

@@ -15,16 +15,16 @@ import {
 } from '../../protocols/device.ts';
 import {
   answer,
-  type At,
+  type ActionArgs,
   changed,
-  type Deed,
+  type ActionResult,
   forbidden,
   heard,
   isByOperator,
   nowOf,
   refuse,
   shown,
-} from './deed.ts';
+} from './action-result.ts';
 import { comeBack, cutOff, told } from './invocations.ts';
 import { faceWith } from './pairing.ts';
 import { rowOf } from './row.ts';
@@ -37,7 +37,7 @@ const APPROVED_MAX = 400;
 // ---- it is connected
 
 const checkOnline = checker(DeviceOnlineSchema);
-const problemOf = ({ event: { meta, ...online } }: At): string | undefined => {
+const problemOf = ({ event: { meta, ...online } }: ActionArgs): string | undefined => {
   const checked = checkOnline(online);
   if (!checked.ok) return describeErrors(checked.errors);
   const { length } = JSON.stringify(checked.value.surface);
@@ -45,22 +45,24 @@ const problemOf = ({ event: { meta, ...online } }: At): string | undefined => {
     return `/surface has ${length} characters, at most ${SURFACE_CHARACTERS_MAX} are kept`;
   return meta.from === undefined ? undefined : 'only a gateway connects nodes';
 };
-export const mayJoin = (at: At): boolean =>
+export const mayJoin = (at: ActionArgs): boolean =>
   at.context.roles.node !== undefined && problemOf(at) === undefined;
-export const refuseJoin = (at: At): Deed => {
+export const refuseJoin = (at: ActionArgs): ActionResult => {
   const problem = problemOf(at);
   return problem === undefined
     ? refuse(at, 'FORBIDDEN', `device ${at.context.deviceId} is not let in as a node`)
     : refuse(at, 'INVALID_ARGUMENT', `the node can not be connected: ${problem}`);
 };
 
-export const join = (at: At): Deed => {
+export const join = (at: ActionArgs): ActionResult => {
   const { context } = at;
   const online = heard(at, 'device.online');
   const now = nowOf(at);
   const before = context.node?.link ?? null;
   const isNew = before?.connId !== online.connId;
-  const left: Deed = isNew ? comeBack(context, now, online.replays ?? false) : { change: context };
+  const left: ActionResult = isNew
+    ? comeBack(context, now, online.replays ?? false)
+    : { change: context };
   const offered = offer(at, online);
   const node: NodeFacts = {
     ...offered.node,
@@ -87,7 +89,7 @@ const linked = ({ request }: NodeFacts): DeviceLinked =>
 
 /** What it offers now, and whether a person has to be asked about it. */
 const offer = (
-  at: At,
+  at: ActionArgs,
   { surface, approved: allApproved = false }: DeviceOnline,
 ): {
   node: Pick<NodeFacts, 'surface' | 'approved' | 'approvedAt' | 'request'>;
@@ -121,10 +123,10 @@ const approvedWith = (approved: readonly string[], names: readonly string[]): re
 
 // ---- it leaves
 
-export const isItsLink = (at: At): boolean =>
+export const isItsLink = (at: ActionArgs): boolean =>
   at.context.node?.link?.connId === heard(at, 'device.offline').connId;
 
-export const part = (at: At): Deed => {
+export const part = (at: ActionArgs): ActionResult => {
   const now = nowOf(at);
   const deed = unlinked(at.context, now, (context) => cutOff(context, now));
   return { ...deed, answers: [...deed.answers!, answer(at, { offline: true })] };
@@ -133,14 +135,16 @@ const partedFrom = (context: DeviceContext): DeviceNotice[] => {
   const { connId } = context.node?.link ?? {};
   return connId === undefined ? [] : [changed(context, 'offline', { connId })];
 };
-export const tellOther = (at: At): Deed => ({ answers: [answer(at, { offline: false })] });
+export const tellOther = (at: ActionArgs): ActionResult => ({
+  answers: [answer(at, { offline: false })],
+});
 
 /** Without a connection; `ends` says what becomes of what was told to it. */
 export const unlinked = (
   context: DeviceContext,
   now: number,
-  ends: (context: DeviceContext) => Deed,
-): Deed => {
+  ends: (context: DeviceContext) => ActionResult,
+): ActionResult => {
   const { change, answers = [], notices = [] } = ends(context);
   const node: NodeFacts = { ...context.node!, link: null, lastSeenAt: now };
   return {
@@ -152,20 +156,21 @@ export const unlinked = (
 
 // ---- a person decides
 
-export const isSurfaceAsked = ({ context }: Pick<At, 'context'>): boolean =>
+export const isSurfaceAsked = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
   (context.node?.request ?? null) !== null;
-export const isSurfaceKnown = ({ context }: Pick<At, 'context'>): boolean => context.node !== null;
+export const isSurfaceKnown = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
+  context.node !== null;
 
-export const decidesSurface = (at: At): boolean =>
+export const decidesSurface = (at: ActionArgs): boolean =>
   isByOperator(at) &&
   isSurfaceAsked(at) &&
   at.context.node?.request?.requestId === heard(at, 'device.surface.approve').requestId;
 
 const decided = (
-  at: At,
+  at: ActionArgs,
   what: 'surface-approved' | 'surface-rejected',
   change: Partial<NodeFacts>,
-): Deed => {
+): ActionResult => {
   const { context } = at;
   const { requestId } = context.node!.request!;
   const node: NodeFacts = { ...context.node!, request: null, ...change };
@@ -176,7 +181,7 @@ const decided = (
   };
 };
 
-export const approveSurface = (at: At): Deed => {
+export const approveSurface = (at: ActionArgs): ActionResult => {
   const { approved, request } = at.context.node!;
   return decided(at, 'surface-approved', {
     approved: approvedWith(approved, request!.commands),
@@ -184,9 +189,9 @@ export const approveSurface = (at: At): Deed => {
   });
 };
 /** It asks again when it is connected the next time. */
-export const rejectSurface = (at: At): Deed => decided(at, 'surface-rejected', {});
+export const rejectSurface = (at: ActionArgs): ActionResult => decided(at, 'surface-rejected', {});
 
-export const refuseSurface = (at: At): Deed => {
+export const refuseSurface = (at: ActionArgs): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const { requestId } = heard(at, 'device.surface.approve');
   return refuse(

@@ -8,12 +8,19 @@ import {
   WAITING_MAX,
   type WaitingItem,
 } from '../../protocols/device.ts';
-import { answer, type At, type Deed, heard, nowOf, refuse } from './deed.ts';
+import {
+  answer,
+  type ActionArgs,
+  type ActionResult,
+  heard,
+  nowOf,
+  refuse,
+} from './action-result.ts';
 import type { DeviceContext } from './types.ts';
 
 const checkEnqueue = checker(DeviceEnqueueSchema);
 
-export const enqueue = (at: At): Deed => {
+export const enqueue = (at: ActionArgs): ActionResult => {
   const { meta: _, ...asked } = heard(at, 'device.enqueue');
   const checked = checkEnqueue(asked);
   if (!checked.ok) {
@@ -56,7 +63,7 @@ export const workFor = ({ deviceId, node, waiting }: DeviceContext): DeviceWork[
 const URGENCY = { high: 0, normal: 1, low: 2 } as const;
 
 /** The most urgent first, then the oldest. */
-export const drain = (at: At): Deed => {
+export const drain = (at: ActionArgs): ActionResult => {
   const live = at.context.waiting.filter(({ expiresAt }) => expiresAt > nowOf(at));
   const { max } = heard(at, 'device.drain');
   const shown = Number.isInteger(max) && max > 0 ? max : 0;
@@ -65,7 +72,7 @@ export const drain = (at: At): Deed => {
   return { answers: [answer(at, drained)] };
 };
 
-export const ack = (at: At): Deed => {
+export const ack = (at: ActionArgs): ActionResult => {
   const { itemIds } = heard(at, 'device.ack');
   const ids = new Set(Array.isArray(itemIds) ? itemIds : []);
   const waiting = at.context.waiting.filter(({ itemId }) => !ids.has(itemId));
@@ -73,7 +80,7 @@ export const ack = (at: At): Deed => {
   return { change: { waiting }, answers: [answer(at, { acked })] };
 };
 
-export const sweep = (context: DeviceContext, now: number): Deed => ({
+export const sweep = (context: DeviceContext, now: number): ActionResult => ({
   change: { ...context, waiting: context.waiting.filter(({ expiresAt }) => expiresAt > now) },
 });
 

@@ -1,5 +1,5 @@
 /** Work: what a device's clock does: the earliest of all that waits in it, by one timer. */
-import { type At, type Deed, nowOf } from './deed.ts';
+import { type ActionArgs, type ActionResult, nowOf } from './action-result.ts';
 import * as invocations from './invocations.ts';
 import { unlinked } from './surface.ts';
 import type { DeviceContext } from './types.ts';
@@ -10,22 +10,23 @@ const times = (context: DeviceContext): number[] => [
   ...waiting.times(context),
 ];
 
-export const hasWork = ({ context }: Pick<At, 'context'>): boolean => times(context).length > 0;
-export const untilDueMs = ({ context, event }: At): number =>
+export const hasWork = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
+  times(context).length > 0;
+export const untilDueMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, Math.min(...times(context)) - event.meta.now);
 
 /** Its gateway took nothing for so long that it must be gone. */
-export const isGatewayGone = (at: At): boolean => invocations.isLost(at.context, nowOf(at));
+export const isGatewayGone = (at: ActionArgs): boolean => invocations.isLost(at.context, nowOf(at));
 
 /** What is past its time ends, and what nobody took is told again. */
-export const sweep = (at: At): Deed => {
+export const sweep = (at: ActionArgs): ActionResult => {
   const now = nowOf(at);
   const rest = waiting.sweep(at.context, now).change!;
   return invocations.sweep({ ...at.context, ...rest }, now);
 };
 
 /** As when its connection ends; what is past its time has its own end. */
-export const loseGateway = (at: At): Deed => {
+export const loseGateway = (at: ActionArgs): ActionResult => {
   const now = nowOf(at);
   const swept = sweep(at);
   const context = { ...at.context, ...swept.change };

@@ -28,7 +28,7 @@ export const documentMachine = setup({
   },
   guards: {
     isSettled: versions.isSettled,
-    isFit: versions.isFit,
+    isFit: versions.isValid,
     isExpected: versions.isExpected,
     isLast: versions.isLast,
     wasFirst: versions.wasFirst,
@@ -37,7 +37,7 @@ export const documentMachine = setup({
 }).createMachine({
   id: 'document',
   description: 'A text with its versions.',
-  context: ({ input }) => versions.born(input),
+  context: ({ input }) => versions.initialContext(input),
   initial: 'absent',
   options: { maxIterations: 100 },
   on: {

@@ -45,7 +45,7 @@ export type DocumentEvent =
   | Delivered<DocumentRestore>;
 type Args = { context: DocumentContext; event: DocumentEvent };
 
-export const born = ({ key }: ActorInput): DocumentContext => ({
+export const initialContext = ({ key }: ActorInput): DocumentContext => ({
   id: key,
   now: { version: 0, content: null, content_hash: null, updated_at: '', task_id: '' },
   history: [],
@@ -64,14 +64,14 @@ const settle = (
 export const isSettled = ({ context, event }: Args): boolean =>
   settledOf(context, event.task_id) !== undefined;
 
-export const isFit = ({ event }: Args): boolean =>
+export const isValid = ({ event }: Args): boolean =>
   event.type === 'agent_data.update_document' &&
   typeof event.content === 'string' &&
   event.content.length <= DOCUMENT_CHARACTERS_MAX;
 
 export const isExpected = (args: Args): boolean => {
   const { context, event } = args;
-  if (!isFit(args) || event.type !== 'agent_data.update_document') return false;
+  if (!isValid(args) || event.type !== 'agent_data.update_document') return false;
   return event.expected_version === undefined || event.expected_version === context.now.version;
 };
 

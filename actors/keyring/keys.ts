@@ -26,7 +26,7 @@ type Offered = KeyringAdd | KeyringRotate;
 const BATCH = 32;
 const SUB_CHARACTERS_MAX = 256;
 
-export const born = (): KeyringContext => ({ keys: {}, changed: [] });
+export const initialContext = (): KeyringContext => ({ keys: {}, changed: [] });
 
 // ---- what is asked
 

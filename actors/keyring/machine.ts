@@ -38,7 +38,7 @@ export const keyringMachine = setup({
 }).createMachine({
   id: 'keyring',
   description: 'The public keys of programs outside, of one tenant.',
-  context: () => keys.born(),
+  context: () => keys.initialContext(),
   options: { maxIterations: 1_000 },
   initial: 'resting',
   on: {

@@ -29,7 +29,7 @@ const ENVELOPE_VERSIONS = ['1.0'];
 type Args = { readonly context: ListingContext; readonly event: ListingEvent };
 type State = { readonly context: ListingContext };
 
-export const born = ({ self, tenant, key, now }: ActorInput): ListingContext => ({
+export const initialContext = ({ self, tenant, key, now }: ActorInput): ListingContext => ({
   self,
   tenant,
   agentId: key,

@@ -72,7 +72,7 @@ export const listingMachine = setup({
 }).createMachine({
   id: 'listing',
   description: 'What one agent offers, and whether it lives.',
-  context: ({ input }) => life.born(input),
+  context: ({ input }) => life.initialContext(input),
   options: { maxIterations: 1_000 },
   initial: 'unlisted',
   states: {

@@ -35,7 +35,7 @@ export const notificationMachine = setup({
 }).createMachine({
   id: 'notification',
   description: 'A few words to somebody.',
-  context: ({ input }) => notice.born(input),
+  context: ({ input }) => notice.initialContext(input),
   initial: 'unsent',
   options: { maxIterations: 100 },
   states: {

@@ -35,7 +35,7 @@ export type Posted = { readonly status: number };
 
 type Args = { context: NotificationContext; event: NotificationEvent };
 
-export const born = ({ key, tenant }: ActorInput): NotificationContext => ({
+export const initialContext = ({ key, tenant }: ActorInput): NotificationContext => ({
   id: key,
   tenant,
   row: null,

@@ -79,7 +79,7 @@ export const processMachine = setup({
 }).createMachine({
   id: 'saga',
   description: 'A saga: steps forward, each verified; backward when one fails.',
-  context: ({ input }) => saga.born(input),
+  context: ({ input }) => saga.initialContext(input),
   initial: 'unstarted',
   options: { maxIterations: 100 },
   on: { '*': { guard: 'isOrder', actions: 'keepAsker' } },

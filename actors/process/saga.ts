@@ -24,7 +24,7 @@ import type {
 
 export type Args = { context: ProcessContext; event: ProcessEvent };
 
-export const born = ({ self, tenant, key, now }: ActorInput): ProcessContext => ({
+export const initialContext = ({ self, tenant, key, now }: ActorInput): ProcessContext => ({
   self,
   tenant,
   processId: key,

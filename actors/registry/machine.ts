@@ -24,7 +24,7 @@ export const registryMachine = setup({
   },
   guards: {
     isOfListing: roll.isOfListing,
-    isOnRoll: roll.isOnRoll,
+    isOnRoll: roll.isListed,
     hasRoom: roll.hasRoom,
   },
 }).createMachine({

@@ -15,7 +15,7 @@ export const listingAddress = (tenant: string, agentId: string): Address =>
 
 export const empty = ({ tenant }: ActorInput): RegistryContext => ({ tenant, agents: [] });
 
-export const isOnRoll = ({ context, event }: Args): boolean =>
+export const isListed = ({ context, event }: Args): boolean =>
   context.agents.includes(event.agent_id);
 export const hasRoom = ({ context }: Args): boolean => context.agents.length < AGENTS_MAX;
 /** Nobody but the listing itself says that it has ended. */

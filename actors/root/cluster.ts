@@ -47,7 +47,7 @@ const actionOf = (child: Address): ChildAction =>
 
 type Args = { context: RootContext; event: RootEvent };
 
-export const born = ({ self, tenant, now }: ActorInput): RootContext => ({
+export const initialContext = ({ self, tenant, now }: ActorInput): RootContext => ({
   self,
   tenant,
   agents: [],

@@ -80,7 +80,7 @@ export const rootMachine = setup({
 }).createMachine({
   id: 'root',
   description: 'The top of the cell: its life cycle, and the last supervisor.',
-  context: ({ input }) => cluster.born(input),
+  context: ({ input }) => cluster.initialContext(input),
   options: { maxIterations: 1_000 },
   type: 'parallel',
   states: {

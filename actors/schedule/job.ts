@@ -76,7 +76,7 @@ const LOOK_MS_MAX = 30_000;
 /** A run that is not heard of for so long is lost: its row leaves soon after. */
 const LOST_MS = 86_400_000;
 
-export const born = ({ key, tenant, now }: ActorInput): ScheduleContext => ({
+export const initialContext = ({ key, tenant, now }: ActorInput): ScheduleContext => ({
   jobId: key,
   tenant,
   job: null,
@@ -114,7 +114,7 @@ export function isOvertaken({ context, event }: Args): boolean {
   if (event.type !== 'schedule.put' || event.ifUpdatedAt === undefined) return false;
   return event.ifUpdatedAt !== (context.job ? context.updatedAt : 0);
 }
-export const isFit = (args: Args): boolean => problemOf(args) === undefined;
+export const isValid = (args: Args): boolean => problemOf(args) === undefined;
 
 export function take(args: Args): Partial<ScheduleContext> {
   const { context, event } = args;

@@ -39,7 +39,7 @@ export const scheduleMachine = setup({
     noteLost: assign(job.noteLost),
   },
   guards: {
-    isFit: job.isFit,
+    isFit: job.isValid,
     isOn: job.isOn,
     hasNext: job.hasNext,
     isMissed: job.isMissed,
@@ -54,7 +54,7 @@ export const scheduleMachine = setup({
 }).createMachine({
   id: 'schedule',
   description: 'Sends a message to a session at times that were set before.',
-  context: ({ input }) => job.born(input),
+  context: ({ input }) => job.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {

@@ -1,6 +1,7 @@
 /**
- * Deed: what one named action of the session's chart changes, and what it asks of the host. Deeds
- * are pure functions of context and event; the chart says when, `setup.ts` carries them out.
+ * ActionResult: what a named action of the session's chart changes, and what it requests from the
+ * host. Actions are pure functions of context and event. The chart decides when they run;
+ * `setup.ts` applies their results.
  */
 import type { ErrorData } from '../../protocols/errors.ts';
 import {
@@ -13,12 +14,12 @@ import type { Meta, Project, Publish, Reply, Tell } from '../../protocols/statec
 import type { Run, SessionContext } from './types.ts';
 
 /** What a deed is a function of. Outcomes and timers carry `meta`, too: the host sends it. */
-export type At = { readonly context: SessionContext; readonly event: unknown };
+export type ActionArgs = { readonly context: SessionContext; readonly event: unknown };
 
-export type Deed = {
+export type ActionResult = {
   readonly change?: Partial<SessionContext>;
   readonly entries?: readonly SessionEntry[];
-  readonly events?: readonly Told[];
+  readonly events?: readonly RunEventBody[];
   readonly rows?: readonly Project[];
   readonly tells?: readonly Tell[];
   readonly answer?: Reply;
@@ -27,7 +28,9 @@ export type Deed = {
 };
 
 /** An event of a run without what every one has. `runId` default the run's. */
-export type Told = DistributiveOmit<RunEvent, 'sessionKey' | 'at' | 'runId'> & { runId?: string };
+export type RunEventBody = DistributiveOmit<RunEvent, 'sessionKey' | 'at' | 'runId'> & {
+  runId?: string;
+};
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
@@ -48,7 +51,7 @@ export const withRun = (
 
 export const published = (
   { tenant, sessionKey, run }: SessionContext,
-  told: Told,
+  told: RunEventBody,
   at: number,
 ): Publish => {
   const event: RunEvent = { runId: run?.runId ?? '', sessionKey, at, ...told };

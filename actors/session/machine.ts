@@ -25,13 +25,13 @@
 import { toolsInput } from './run/batch.ts';
 import { endSessionInput } from './run/abort.ts';
 import { compactInput } from './run/compaction.ts';
-import { assembleInput, born, modelInput, replyInput } from './run/run.ts';
+import { assembleInput, initialContext, modelInput, replyInput } from './run/run.ts';
 import { sessionSetup } from './setup.ts';
 
 export const sessionMachine = sessionSetup.createMachine({
   id: 'session',
   description: 'One conversation of an agent.',
-  context: ({ input }) => born(input),
+  context: ({ input }) => initialContext(input),
   initial: 'idle',
   options: { maxIterations: 200 },
   on: {

@@ -10,7 +10,14 @@ import {
   type SessionSet,
 } from '../../protocols/session-settings.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import { type At, type Deed, defined, firstOf, metaOf, nowOf } from './action-result.ts';
+import {
+  type ActionArgs,
+  type ActionResult,
+  defined,
+  firstOf,
+  metaOf,
+  nowOf,
+} from './action-result.ts';
 import * as rows from './rows.ts';
 import type { OwnSettings } from './types.ts';
 
@@ -18,7 +25,7 @@ const LABEL_CHARACTERS_MAX = 120;
 const LAST_MESSAGE_CHARACTERS = 120;
 
 /** A field that is null is as the agent has it again; one that is absent stays. */
-export function set({ context, event }: At): Deed {
+export function set({ context, event }: ActionArgs): ActionResult {
   const { model, thinking, queue, verbose, reasoning, label, category } = event as SessionSet;
   const name = label?.trim();
   const group = category?.trim();
@@ -49,7 +56,7 @@ export function set({ context, event }: At): Deed {
 }
 
 /** It has one from the first thing on that anybody says of it. */
-const idOf = ({ sessionId }: At['context'], event: unknown): string =>
+const idOf = ({ sessionId }: ActionArgs['context'], event: unknown): string =>
   sessionId || metaOf(event).id;
 
 const isWrong = (name: string | undefined): boolean =>
@@ -62,7 +69,7 @@ const wrong = (field: string) =>
   }) as const;
 
 /** A note of somebody else. */
-export function inject({ context, event }: At): Deed {
+export function inject({ context, event }: ActionArgs): ActionResult {
   const { text, label, role } = event as SessionInject;
   const { reply: to } = metaOf(event);
   if (!isNote(text, label)) return { answer: { to, error: WRONG_NOTE } };
@@ -89,7 +96,7 @@ export function inject({ context, event }: At): Deed {
 }
 
 /** While a run goes. */
-export const refuseInjection = ({ event }: At): Deed => ({
+export const refuseInjection = ({ event }: ActionArgs): ActionResult => ({
   answer: { to: metaOf(event).reply, error: BUSY },
 });
 

@@ -10,7 +10,7 @@ import * as abort from './run/abort.ts';
 import * as batch from './run/batch.ts';
 import * as children from './subagents/children.ts';
 import * as compaction from './run/compaction.ts';
-import { type At, type Deed, nowOf, published } from './action-result.ts';
+import { type ActionArgs, type ActionResult, nowOf, published } from './action-result.ts';
 import * as limits from './run/limits.ts';
 import { adopt } from './subagents/orphans.ts';
 import * as own from './own-settings.ts';
@@ -38,7 +38,7 @@ import type {
 import * as waits from './conversations/conversation-waits.ts';
 
 /** Carries a deed out: its asks in the order of `Deed`, then its change. */
-const does = (deed: (at: At) => Deed) =>
+const does = (deed: (at: ActionArgs) => ActionResult) =>
   enqueueActions<
     SessionContext,
     SessionEvent,
@@ -115,7 +115,7 @@ export const sessionSetup = setup({
     endInterrupted: does(abort.endInterrupted),
     end: does(run.end),
     skip: does(batch.skip),
-    tellInstead: does(batch.tellInstead),
+    tellInstead: does(batch.refuseCall),
     askPerson: does(batch.ask),
     withdrawQuestion: does(batch.withdrawQuestion),
     allow: does(batch.allow),
@@ -171,7 +171,7 @@ export const sessionSetup = setup({
     admissionRefused: run.admissionRefused,
     isAssembled: ({ context }) => context.run?.isAssembled ?? false,
     isAtCeiling: limits.isAtCeiling,
-    isCircling: limits.isCircling,
+    isCircling: limits.isRepeatingCalls,
     wantsTools: run.wantsTools,
     isTooLong: compaction.isTooLong,
     mayPass: run.mayPass,
@@ -179,7 +179,7 @@ export const sessionSetup = setup({
     knowsSettings: compaction.knowsSettings,
     hasCalls: batch.hasCalls,
     skipsCalls: (at) => batch.hasCalls(at) && queue.somebodySteers(at),
-    isNotToRun: batch.isNotToRun,
+    isNotToRun: batch.isRefusedCall,
     needsPerson: batch.needsPerson,
     isOnce: batch.isOnce,
     isKeyed: batch.isKeyed,

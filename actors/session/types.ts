@@ -37,7 +37,7 @@ import type {
 import type {
   Awaited,
   Begun,
-  Books,
+  BudgetLedger,
   Child,
   Report,
   Spawned,
@@ -182,7 +182,7 @@ export type SessionContext = {
   /** of one whose subagent has ended: what is left of its grant has gone back */
   readonly isOver?: true;
   readonly children?: readonly Child[];
-  readonly books?: Books;
+  readonly books?: BudgetLedger;
   readonly reports?: readonly Report[];
   readonly awaited?: readonly Awaited[];
   readonly waits?: readonly Wait[];

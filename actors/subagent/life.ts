@@ -25,7 +25,7 @@ const RUNS_KNOWN_MAX = 64;
 
 type State = Pick<Args, 'context'>;
 
-export const born = ({ key, tenant, now }: ActorInput): SubagentContext => ({
+export const initialContext = ({ key, tenant, now }: ActorInput): SubagentContext => ({
   id: key,
   tenant,
   createdAt: now,

@@ -23,7 +23,7 @@ import * as told from './told.ts';
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
   description: 'One task given to an agent of its own.',
-  context: ({ input }) => life.born(input),
+  context: ({ input }) => life.initialContext(input),
   initial: 'unknown',
   options: { maxIterations: 100 },
   states: {

@@ -39,7 +39,7 @@ const DAY_MS = 86_400_000;
 type Args = { context: SupervisorContext; event: SupervisorEvent };
 type Change = Partial<SupervisorContext>;
 
-export const born = ({ self }: ActorInput): SupervisorContext => ({
+export const initialContext = ({ self }: ActorInput): SupervisorContext => ({
   self,
   plan: planOf({ type: 'supervisor.start', children: [] }),
   children: [],

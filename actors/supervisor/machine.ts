@@ -60,7 +60,7 @@ export const supervisorMachine = setup({
 }).createMachine({
   id: 'supervisor',
   description: 'Looks after an ordered list of children.',
-  context: ({ input }) => children.born(input),
+  context: ({ input }) => children.initialContext(input),
   options: { maxIterations: 1_000 },
   type: 'parallel',
   states: {

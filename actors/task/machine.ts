@@ -31,7 +31,7 @@ import * as work from './work.ts';
 
 export const taskMachine = taskSetup.createMachine({
   id: 'task',
-  context: ({ input }) => work.born(input),
+  context: ({ input }) => work.initialContext(input),
   initial: 'fresh',
   options: { maxIterations: 100 },
   on: {
@@ -65,11 +65,11 @@ export const taskMachine = taskSetup.createMachine({
         {
           guard: 'isAnsweredNow',
           target: 'running',
-          actions: ['begin', { type: 'publish', params: view.told }, 'answerAll'],
+          actions: ['begin', { type: 'publish', params: view.publishView }, 'answerAll'],
         },
         {
           target: 'running',
-          actions: ['begin', { type: 'publish', params: view.told }],
+          actions: ['begin', { type: 'publish', params: view.publishView }],
         },
       ],
     },
@@ -333,7 +333,7 @@ export const taskMachine = taskSetup.createMachine({
     ended: {
       description: 'Final outward. Remembered for 28 hours, so that repeats find it.',
       entry: [
-        { type: 'publish', params: view.told },
+        { type: 'publish', params: view.publishView },
         { type: 'project', params: view.row },
         'answerAll',
       ],

@@ -158,7 +158,7 @@ export function evidenceRow(context: TaskContext, evidence: Evidence): Project {
  * The newest event, to those who watch this task and to the doors, which tell it outside. One that
  * came in the same turn before it (accepted, before running) stands in the view.
  */
-export const told = ({ context }: OfTask): Publish => ({
+export const publishView = ({ context }: OfTask): Publish => ({
   topic: taskTopic(context.tenant, context.taskId),
   event: newestEvent(context),
 });

@@ -40,7 +40,7 @@ const DETAILS_MAX = 16_384;
 /** Attempts to undo the work, before a person is asked. */
 export const UNDO_ATTEMPTS_MAX = 7;
 
-export const born = ({ self, tenant, key }: ActorInput): TaskContext => ({
+export const initialContext = ({ self, tenant, key }: ActorInput): TaskContext => ({
   self,
   tenant,
   taskId: key,

@@ -18,7 +18,7 @@
 import type { TroupeError } from '../../protocols/errors.ts';
 
 /** What is asked: a model with one key at one provider. */
-export type Place = {
+export type CoolDownKey = {
   readonly provider: string;
   readonly profile: string;
   /** the provider's own id */
@@ -84,14 +84,14 @@ export class CoolDowns {
   }
 
   /** Milliseconds until the place is ready; 0 when it is. */
-  remainingMs(place: Place): number {
+  remainingMs(place: CoolDownKey): number {
     const now = this.#monotonicMs();
     const untils = keysOf(place).map((key) => this.#rows.get(key)?.untilMs ?? 0);
     return Math.max(0, Math.max(...untils) - now);
   }
 
   /** Notes that a call begins now. */
-  begin(place: Place): Watched {
+  begin(place: CoolDownKey): Watched {
     const beganMs = this.#monotonicMs();
     return {
       succeeded: () => this.#succeeded(place, beganMs),
@@ -100,14 +100,14 @@ export class CoolDowns {
   }
 
   /** A call that began before the failure says nothing about what came after it. */
-  #succeeded(place: Place, beganMs: number): void {
+  #succeeded(place: CoolDownKey, beganMs: number): void {
     for (const key of keysOf(place)) {
       const row = this.#rows.get(key);
       if (row && row.fromMs <= beganMs) this.#rows.delete(key);
     }
   }
 
-  #failed(place: Place, error: TroupeError, beganMs: number): void {
+  #failed(place: CoolDownKey, error: TroupeError, beganMs: number): void {
     const pause = pauseFor(error);
     if (pause === undefined) return;
     const now = this.#monotonicMs();
@@ -140,7 +140,7 @@ export class CoolDowns {
 }
 
 /** JSON, so that no name can look like another's. */
-const keyOf = (scope: Scope, { provider, profile, model }: Place): string =>
+const keyOf = (scope: Scope, { provider, profile, model }: CoolDownKey): string =>
   JSON.stringify(
     scope === 'provider'
       ? [provider]
@@ -149,5 +149,5 @@ const keyOf = (scope: Scope, { provider, profile, model }: Place): string =>
         : [provider, profile, model],
   );
 
-const keysOf = (place: Place): string[] =>
+const keysOf = (place: CoolDownKey): string[] =>
   (['provider', 'profile', 'model'] as const).map((scope) => keyOf(scope, place));

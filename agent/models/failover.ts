@@ -17,7 +17,7 @@
 import type { ErrorData } from '../../protocols/errors.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ModelCatalog } from './catalog.ts';
-import type { Place } from './cool-down.ts';
+import type { CoolDownKey } from './cool-down.ts';
 import { costOf } from './cost.ts';
 import { type Attempt, chainError } from './failover-error.ts';
 import type {
@@ -48,7 +48,7 @@ type Candidate = {
   readonly name: string;
   readonly model: ModelInfo;
   readonly provider: ModelProvider;
-  readonly place: Place;
+  readonly place: CoolDownKey;
 };
 
 /**

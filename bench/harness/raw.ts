@@ -15,7 +15,7 @@ import { type AnyActorScope, createEmptyActor, transition } from 'xstate';
 import { decode, encode } from '../../protocols/codec.ts';
 import type { Meta } from '../../protocols/statechart.ts';
 import { encodeMail } from '../../runtime/shard/records.ts';
-import { born, save } from '../../runtime/statechart/host.ts';
+import { initialState, save } from '../../runtime/statechart/host.ts';
 import { counterMachine } from './counter.ts';
 import { median, percentile, spread } from './statistics.ts';
 import { counterAddress } from './system.ts';
@@ -45,7 +45,11 @@ const to = counterAddress('raw');
 const meta: Meta = { id: '0'.repeat(36), now: 1_700_000_000_000, self: to };
 
 export async function rawCosts(folder: string, { milliseconds }: RawTime): Promise<RawCosts> {
-  const { live } = born(counterMachine, { self: to, tenant: 'default', key: 'raw', now: 0 }, meta);
+  const { live } = initialState(
+    counterMachine,
+    { self: to, tenant: 'default', key: 'raw', now: 0 },
+    meta,
+  );
   const event = { type: 'add' as const, by: 1, meta };
   const scope = inertScope();
   const { snapshot } = live;

@@ -12,7 +12,7 @@ export type BlockStreamOptions = {
   readonly chunk?: Partial<BlockOptions>;
   readonly coalesce?: Partial<CoalesceOptions>;
 };
-export type ToldBlock = Block & { readonly replace?: true };
+export type PublishedBlock = Block & { readonly replace?: true };
 
 export class BlockStream {
   readonly #options: BlockStreamOptions;
@@ -38,22 +38,22 @@ export class BlockStream {
   }
 
   /** The text as it is now. Returns the blocks to tell. */
-  follow(text: string, nowMs: number): readonly ToldBlock[] {
+  follow(text: string, nowMs: number): readonly PublishedBlock[] {
     return this.#told(this.#coalescer.add(this.#take(text), nowMs));
   }
 
-  due(nowMs: number): readonly ToldBlock[] {
+  due(nowMs: number): readonly PublishedBlock[] {
     return this.#told(this.#coalescer.due(nowMs));
   }
 
   /** All of the text so far; more of it may come. */
-  flush(): readonly ToldBlock[] {
+  flush(): readonly PublishedBlock[] {
     const rest = this.#coalescer.add(this.#chunker.end(), 0);
     return this.#told([...rest, ...this.#coalescer.end()]);
   }
 
   /** All of the text; the next begins anew. */
-  end(): readonly ToldBlock[] {
+  end(): readonly PublishedBlock[] {
     const last = this.flush();
     this.#startAnew();
     return last;
@@ -83,7 +83,7 @@ export class BlockStream {
     this.#fed = '';
   }
 
-  #told(blocks: readonly Block[]): readonly ToldBlock[] {
+  #told(blocks: readonly Block[]): readonly PublishedBlock[] {
     if (blocks.length === 0 || !this.#replaces) return blocks;
     this.#replaces = false;
     return blocks.map((block, at) => (at === 0 ? { ...block, replace: true } : block));

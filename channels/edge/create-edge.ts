@@ -55,7 +55,7 @@ import type { Offer, Offers } from '../../protocols/offers.ts';
 import { Outstanding, type OutstandingLimits } from './outstanding.ts';
 import { takeOne } from './quota.ts';
 import { TaskCount } from './task-count.ts';
-import { noSuchTask, TaskDesk } from './task-desk.ts';
+import { noSuchTask, TaskService } from './task-service.ts';
 import { TaskWatch } from './watch.ts';
 
 export type EdgeOptions = {
@@ -119,7 +119,7 @@ class RunningEdge implements Edge {
   readonly #watch: TaskWatch;
   readonly #outstanding: Outstanding;
   readonly #tasks: TaskCount;
-  readonly #desk: TaskDesk;
+  readonly #desk: TaskService;
 
   constructor(options: EdgeOptions) {
     const { system, clock, outstanding = OUTSTANDING, tasksMax = TASKS_MAX } = options;
@@ -128,7 +128,7 @@ class RunningEdge implements Edge {
     this.#watch = new TaskWatch({ bus, index, clock });
     this.#outstanding = new Outstanding(outstanding);
     this.#tasks = new TaskCount({ index, clock, tasksMax });
-    this.#desk = new TaskDesk({ ...options, watch: this.#watch });
+    this.#desk = new TaskService({ ...options, watch: this.#watch });
   }
 
   async submit(request: EdgeRequest): Promise<EdgeAnswer> {

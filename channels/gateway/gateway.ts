@@ -13,7 +13,7 @@ import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
 import { assertAuthFits } from './auth/access.ts';
 import { BearerGuesses, failuresOf } from './auth/bearer-guesses.ts';
 import { eventHead } from './transport/connection.ts';
-import { Doors } from './tenant/tenants.ts';
+import { TenantGateways } from './tenant/tenant-gateways.ts';
 import { httpListener } from './http.ts';
 import type { GatewayOptions } from './options.ts';
 import { AddressList } from './auth/client-address.ts';
@@ -47,7 +47,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const { system, clock, log, auth } = options;
   const failures = failuresOf(options, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
-  const doors = new Doors(options);
+  const doors = new TenantGateways(options);
   // Runs of its tenant are followed from the start on, for whoever comes in their midst.
   doors.of(options.tenant);
   const sockets = new SocketServer(doors, failures, proxies, options);

@@ -15,7 +15,7 @@ import {
 import type { Artifacts, Index } from '../../runtime/index.ts';
 import type { Identity } from '../edge/edge.ts';
 import type { Offers } from '../../protocols/offers.ts';
-import { mayReach } from '../edge/task-desk.ts';
+import { mayReach } from '../edge/task-service.ts';
 import { credentialsOf } from './envelopes.ts';
 import { type Route, sendJson } from './route.ts';
 

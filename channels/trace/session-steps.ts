@@ -1,18 +1,23 @@
 /** The steps that the transcript of one session tells of. */
 import type { TraceStep } from '../../protocols/run-trace.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import { type Cast, isSilence, toldTo, type ToldTo } from './cast.ts';
+import {
+  type TraceParticipants,
+  isSilence,
+  announcementOf,
+  type Announcement,
+} from './participants.ts';
 import { firstWords } from './first-words.ts';
-import type { Gathered } from './gather.ts';
+import type { TraceData } from './trace-data.ts';
 import type { Ordered } from './in-order.ts';
 
 /** Of a run that goes on: to whom it answers, and what it said last. */
-type Open = ToldTo & { said: string };
+type Open = Announcement & { said: string };
 type Of<Type extends SessionEntry['type']> = SessionEntry & { type: Type };
 
 export function sessionSteps(
-  gathered: Gathered,
-  cast: Cast,
+  gathered: TraceData,
+  cast: TraceParticipants,
   sessionKey: string,
 ): readonly Ordered[] {
   const walk = new SessionWalk(gathered, cast, sessionKey);
@@ -27,14 +32,14 @@ export function sessionSteps(
 }
 
 class SessionWalk {
-  readonly #gathered: Gathered;
-  readonly #cast: Cast;
+  readonly #gathered: TraceData;
+  readonly #cast: TraceParticipants;
   readonly #key: string;
   readonly #open = new Map<string, Open>();
   /** conversations whose first message is drawn */
   readonly #begun = new Set<string>();
 
-  constructor(gathered: Gathered, cast: Cast, sessionKey: string) {
+  constructor(gathered: TraceData, cast: TraceParticipants, sessionKey: string) {
     this.#gathered = gathered;
     this.#cast = cast;
     this.#key = sessionKey;
@@ -58,7 +63,8 @@ class SessionWalk {
   #user(entry: Of<'user'>): Ordered | undefined {
     const { runId, origin, at } = entry;
     const known = this.#open.get(runId);
-    if (!known) this.#open.set(runId, { ...toldTo(this.#cast, this.#key, entry), said: '' });
+    if (!known)
+      this.#open.set(runId, { ...announcementOf(this.#cast, this.#key, entry), said: '' });
     const own = this.#cast.session(this.#key);
     const joins = entry.of === undefined ? {} : ({ joins: true } as const);
     const about = { at, runId: entry.of ?? runId };

@@ -13,8 +13,8 @@ import {
   type TraceStep,
 } from '../../protocols/run-trace.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
-import { Cast } from './cast.ts';
-import { type Gathered, gather } from './gather.ts';
+import { TraceParticipants } from './participants.ts';
+import { type TraceData, gather } from './trace-data.ts';
 import { firstWords } from './first-words.ts';
 import { inOrder, type Ordered } from './in-order.ts';
 import type { TraceReader } from './reader.ts';
@@ -30,7 +30,7 @@ export async function traceOf(
   depth: number = TRACE_DEPTH_MAX,
 ): Promise<RunTrace> {
   const gathered = await gather(reader, runId, Math.min(depth, TRACE_DEPTH_MAX));
-  const cast = new Cast(reader, gathered);
+  const cast = new TraceParticipants(reader, gathered);
   const lists = [...gathered.sessions.keys()].map((key) => sessionSteps(gathered, cast, key));
   const steps = inOrder([...lists, ...unheard(gathered, cast), ...results(gathered, cast)]);
   const { run, deeper, cut } = gathered;
@@ -48,7 +48,10 @@ export async function traceOf(
 }
 
 /** Ends of subagents, each a list of its own: the child's transcript does not hold them. */
-const results = ({ subagents }: Gathered, cast: Cast): readonly (readonly Ordered[])[] =>
+const results = (
+  { subagents }: TraceData,
+  cast: TraceParticipants,
+): readonly (readonly Ordered[])[] =>
   [...subagents.values()].flatMap((row) => {
     const { status, endedAt } = row;
     const isOpen = status === 'reserved' || status === 'starting' || status === 'running';
@@ -73,7 +76,7 @@ const usageOf = ({ usage, startedAt, endedAt }: SubagentRow) => ({
 });
 
 /** Messages and tasks that are in no transcript yet, or were not taken. */
-function unheard(gathered: Gathered, cast: Cast): readonly (readonly Ordered[])[] {
+function unheard(gathered: TraceData, cast: TraceParticipants): readonly (readonly Ordered[])[] {
   const { conversations, subagents } = gathered;
   const heard = new Set<string>();
   for (const entries of gathered.sessions.values()) {
@@ -93,7 +96,7 @@ function unheard(gathered: Gathered, cast: Cast): readonly (readonly Ordered[])[
   return [...messages, ...tasks];
 }
 
-const unheardMessage = (row: ConversationRow, cast: Cast): Ordered => {
+const unheardMessage = (row: ConversationRow, cast: TraceParticipants): Ordered => {
   const { requester, requesterRunId, target, createdAt: at, reason = '' } = row;
   const text = firstWords(row.text);
   const needs = [`call:${requesterRunId}`];
@@ -106,7 +109,7 @@ const unheardMessage = (row: ConversationRow, cast: Cast): Ordered => {
   return { step: { kind: 'message', at, runId, from, to, text, origin: 'agent' }, needs };
 };
 
-const unheardTask = (row: SubagentRow, cast: Cast): Ordered => {
+const unheardTask = (row: SubagentRow, cast: TraceParticipants): Ordered => {
   const { parent, parentRunId, sessionKey, runId, createdAt: at, label } = row;
   const step: TraceStep = {
     kind: 'message',

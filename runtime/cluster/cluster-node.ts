@@ -18,7 +18,7 @@ import type { Intent } from '../shard/intents.ts';
 import { Shards, type ShardsOptions } from '../shards.ts';
 import type { NodeStatus, ShardStatus } from '../system.ts';
 import type { Beat, Timings } from './beat.ts';
-import { isWorking, toCandidate } from './choice.ts';
+import { isWorking, toCandidate } from './shard-assignment.ts';
 import { Credits } from './credits.ts';
 import { Directory } from './directory.ts';
 import { LoadMeter } from './load.ts';

@@ -19,7 +19,7 @@ import {
   nodeSubject,
   type Timings,
 } from './beat.ts';
-import { Flaps } from './flaps.ts';
+import { NodeProbation } from './node-probation.ts';
 import { LoadFactor } from './load-factor.ts';
 
 export type Member = {
@@ -75,7 +75,7 @@ export class Members {
   readonly #known = new Map<string, Known>();
   /** last sequence number by node; Infinity when it left */
   readonly #ended = new Map<string, number>();
-  readonly #flaps: Flaps;
+  readonly #flaps: NodeProbation;
   readonly #factor: LoadFactor;
   readonly #onEvent = new Set<(event: MemberEvent) => void>();
   readonly #onBeat = new Set<(beat: Beat) => void>();
@@ -100,7 +100,7 @@ export class Members {
   constructor(options: MembersOptions) {
     this.#o = options;
     this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
-    this.#flaps = new Flaps(options.clock);
+    this.#flaps = new NodeProbation(options.clock);
     this.#factor = new LoadFactor(options.clock);
   }
 

@@ -17,11 +17,17 @@ import type { Bus, BusMessage } from '../bus/bus.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { ShardStatus } from '../system.ts';
 import { DEFAULT_TIMINGS, type NodeRequest, type Prepared, type Timings } from './beat.ts';
-import { Choice, isWorking, movers, successor, takers } from './choice.ts';
+import {
+  ShardAssignment,
+  isWorking,
+  moveCandidates,
+  successor,
+  takeoverCandidates,
+} from './shard-assignment.ts';
 import type { Directory, Holder } from './directory.ts';
 import { type HandOverEvent, HandOvers } from './hand-overs.ts';
 import type { MemberEvent, Members } from './members.ts';
-import { type TakeEvent, Takes } from './takes.ts';
+import { type TakeoverEvent, ShardTakeovers } from './shard-takeovers.ts';
 
 /** What placement asks of whoever runs the shards of this process. */
 export interface ShardHost {
@@ -37,7 +43,7 @@ export interface ShardHost {
   prepare(shard: number): Promise<void>;
 }
 
-export type PlacementEvent = MemberEvent | TakeEvent | HandOverEvent;
+export type PlacementEvent = MemberEvent | TakeoverEvent | HandOverEvent;
 
 export type PlacementOptions = {
   readonly bus: Bus;
@@ -59,10 +65,10 @@ const HAND_OFFS_TRIED = 3;
 export class Placement {
   readonly #o: PlacementOptions;
   readonly #timings: Timings;
-  readonly #takes: Takes;
+  readonly #takes: ShardTakeovers;
   readonly #handOvers: HandOvers;
-  readonly #takers: Choice;
-  readonly #movers: Choice;
+  readonly #takers: ShardAssignment;
+  readonly #movers: ShardAssignment;
   readonly #unsubscribe: (() => void)[];
   /** who held each shard last */
   readonly #lastHolder: (string | undefined)[] = [];
@@ -81,15 +87,15 @@ export class Placement {
     this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
     const { bus, clock, members, directory, host } = options;
     const { prepareMs } = this.#timings;
-    this.#takers = new Choice(host.shards);
-    this.#movers = new Choice(host.shards);
+    this.#takers = new ShardAssignment(host.shards);
+    this.#movers = new ShardAssignment(host.shards);
     const statusOf = (shard: number) => host.status().find((status) => status.shard === shard);
     const onEvent = (event: PlacementEvent) => options.onEvent?.(event);
     const onEnd = () => this.changed();
     const epochOf = (shard: number) => statusOf(shard)?.epoch ?? 0;
     const take = (shard: number) => host.take(shard);
     const handOff = (shard: number, to: string) => host.handOff(shard, to);
-    this.#takes = new Takes({ clock, take, statusOf, onEvent, onEnd });
+    this.#takes = new ShardTakeovers({ clock, take, statusOf, onEvent, onEnd });
     this.#handOvers = new HandOvers({ bus, clock, prepareMs, handOff, epochOf, onEvent, onEnd });
     members.answer((request, respond) => this.#asked(request, respond));
     this.#unsubscribe = [
@@ -172,8 +178,8 @@ export class Placement {
     const { members, directory, host } = this.#o;
     const self = members.self.node;
     const nowMs = this.#o.clock.monotonicMs();
-    this.#takers.among(takers(members));
-    this.#movers.among(movers(members, this.#timings));
+    this.#takers.among(takeoverCandidates(members));
+    this.#movers.among(moveCandidates(members, this.#timings));
     const holders = directory.holders();
     let isPlaced = true;
     for (let shard = 0; shard < host.shards; shard++) {
@@ -235,7 +241,9 @@ export class Placement {
 
   #isWanted(shard: number, to: string): boolean {
     const { members } = this.#o;
-    return members.settled && this.#movers.among(movers(members, this.#timings)).of(shard) === to;
+    return (
+      members.settled && this.#movers.among(moveCandidates(members, this.#timings)).of(shard) === to
+    );
   }
 
   #asked(request: NodeRequest, respond: BusMessage['respond']): void {

@@ -16,7 +16,7 @@ import type { Outcome } from '../shard/records.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 
 /** An effect that this process may not run. */
-export type Elsewhere = {
+export type RemoteDispatch = {
   /** resolves when a worker for it is there; undefined: there is one now */
   readonly ready: Promise<void> | undefined;
   /** Resolves when a worker may have begun it, or when it was put back as not started. */
@@ -63,7 +63,7 @@ export class Dispatch {
   }
 
   /** undefined: this process may run it. */
-  elsewhere(id: string, intent: Intent): Elsewhere | undefined {
+  elsewhere(id: string, intent: Intent): RemoteDispatch | undefined {
     const required = this.required(intent);
     if (meets(this.#o.labels, required)) return undefined;
     const isThere = this.#o.workerWith(required, intent) !== undefined;

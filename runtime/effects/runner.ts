@@ -15,7 +15,7 @@ import type { EffectContext, EffectDefinition } from '../actor/effect.ts';
 import type { Registry } from '../actor/registry.ts';
 import type { Clock } from '../clock/clock.ts';
 import { weightsOf } from '../fairness/fair-queue.ts';
-import { checkValue, storableError } from '../shard/fit.ts';
+import { checkValue, storableError } from '../shard/validate-message.ts';
 import type { Intent } from '../shard/intents.ts';
 import type { Outcome } from '../shard/records.ts';
 import { unfitValue } from '../statechart/values.ts';

@@ -25,7 +25,7 @@ export const COMMIT_DEADLINE_MS = 120_000;
  * What is known of a transaction whose commit failed: nothing of it is stored; all of it is, though
  * maybe not durably; or nothing can be told.
  */
-export type Fate = 'absent' | 'present' | 'unknown';
+export type AppendOutcome = 'absent' | 'present' | 'unknown';
 
 export interface CommitRequest {
   /** about how many bytes it will write */
@@ -39,7 +39,7 @@ export interface CommitRequest {
    */
   build(writes: RowWrite[]): void;
   committed(): void;
-  failed(cause: unknown, fate: Fate): void;
+  failed(cause: unknown, fate: AppendOutcome): void;
 }
 
 export type GroupCommitOptions = {
@@ -162,7 +162,7 @@ export class GroupCommit {
    * A flush that failed is never tried again by the kernel, so where it was promised nothing can go
    * on.
    */
-  #fail(group: readonly CommitRequest[], cause: unknown, fate: Fate): void {
+  #fail(group: readonly CommitRequest[], cause: unknown, fate: AppendOutcome): void {
     if (fate === 'unknown' || (fate === 'present' && this.#mustFlush)) this.#broken ??= { cause };
     for (const request of group) request.failed(cause, fate);
     if (this.broken) {
@@ -207,7 +207,7 @@ export class GroupCommit {
    * Log keys are never used twice: whether the last one is there tells it for the whole
    * transaction.
    */
-  #fateOf(writes: readonly RowWrite[]): Fate {
+  #fateOf(writes: readonly RowWrite[]): AppendOutcome {
     if (this.broken) return 'unknown';
     const probe = writes.findLast((write) => write.table === 'log' && write.value !== null);
     if (probe === undefined) return 'absent';

@@ -27,9 +27,9 @@ import {
   subjectPrefix,
 } from './entry-row.ts';
 import { followByReading } from './follow.ts';
-import type { Fate, GroupCommit } from './group-commit.ts';
+import type { AppendOutcome, GroupCommit } from './group-commit.ts';
 import {
-  type Alongside,
+  type AtomicAppends,
   type AppendAnswer,
   type AppendOptions,
   AppendUnknown,
@@ -52,7 +52,7 @@ const TRIM_ENTRIES_PER_TRANSACTION = 5_000;
 /** Keys of subjects that are read in one go. */
 const SUBJECTS_PER_PAGE = 1_000;
 const NEXT_SUBJECT = Buffer.from('next-subject');
-const NONE: Alongside = { entries: [], puts: [] };
+const NONE: AtomicAppends = { entries: [], puts: [] };
 
 type Subject = {
   readonly name: string;
@@ -71,7 +71,7 @@ type Append = {
   readonly subject: string;
   readonly bytes: Uint8Array;
   readonly expectedLast: Position | undefined;
-  readonly alongside: Alongside;
+  readonly alongside: AtomicAppends;
   answer(answer: AppendAnswer): void;
   reject(error: Error): void;
 };
@@ -341,7 +341,7 @@ const sizeOf = ({ bytes, alongside }: Append): number => {
   return size;
 };
 
-const failure = (subject: string, cause: unknown, fate: Fate): Error =>
+const failure = (subject: string, cause: unknown, fate: AppendOutcome): Error =>
   fate !== 'absent'
     ? new AppendUnknown(subject, { cause })
     : new TroupeError(

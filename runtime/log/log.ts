@@ -29,7 +29,7 @@ export type AppendAnswer =
   | { readonly kind: 'refused'; readonly last: Position };
 
 /** Stored in one transaction with the append, or not at all. Only where `Log.atomic` is true. */
-export type Alongside = {
+export type AtomicAppends = {
   readonly entries: readonly { readonly subject: string; readonly bytes: Uint8Array }[];
   readonly puts: readonly Put[];
 };
@@ -37,7 +37,7 @@ export type Alongside = {
 export type AppendOptions = {
   /** store only if this is the position of the subject's last entry (0: none was ever stored) */
   readonly expectedLast?: Position;
-  readonly alongside?: Alongside;
+  readonly alongside?: AtomicAppends;
 };
 
 export type ReadOptions = {

@@ -56,7 +56,7 @@ export class NatsPubsub implements Pubsub {
   serve(pattern: string, queue: string, handlers: Handlers): () => Promise<void> {
     if (this.#closed) throw new TroupeError('UNAVAILABLE', 'the pub/sub door is closed');
     checkSubject(pattern, { pattern: true });
-    const intake = new Intake(handlers);
+    const intake = new DeliveryQueue(handlers);
     const subscription = this.#nc.subscribe(pattern, {
       queue,
       callback: (error, message) => {
@@ -77,7 +77,7 @@ export class NatsPubsub implements Pubsub {
     this.#closed = true;
   }
 
-  async #end(subscription: Subscription, intake: Intake): Promise<void> {
+  async #end(subscription: Subscription, intake: DeliveryQueue): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, DRAIN_MS);
@@ -122,7 +122,7 @@ export class NatsPubsub implements Pubsub {
 }
 
 /** What is with one subscriber. */
-class Intake {
+class DeliveryQueue {
   readonly #handlers: Handlers;
   #messages = 0;
   #bytes = 0;

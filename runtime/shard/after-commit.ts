@@ -3,7 +3,7 @@
  * timers. Holds the volatile side of intents: which Start must be committed before a `once` effect
  * may begin (G3), and which of a dead owner's are unknown now (G4).
  */
-import type { Elsewhere } from '../effects/dispatch.ts';
+import type { RemoteDispatch } from '../effects/dispatch.ts';
 import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { DeadLetterAsk, Message } from '../../protocols/statechart.ts';
 import type { Clock } from '../clock/clock.ts';
@@ -29,7 +29,7 @@ export type Outside = {
   /** runs the effect of a committed intent, at most once at a time per id and attempt */
   run(id: string, intent: Intent): void;
   /** undefined, or left out: this process may run it; else another one must */
-  elsewhere?(id: string, intent: Intent): Elsewhere | undefined;
+  elsewhere?(id: string, intent: Intent): RemoteDispatch | undefined;
   /** asks the effect's reconcile hook what became of it; without one a person decides */
   reconcile(id: string, intent: Intent): void;
   abort(id: string): void;

@@ -5,7 +5,7 @@
  */
 import type { Lane } from '../../protocols/statechart.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
-import type { Alongside } from '../log/log.ts';
+import type { AtomicAppends } from '../log/log.ts';
 import type { Put } from '../state/state.ts';
 import { encodeKept, encodeMail, type JournalRecord, type OutItem } from './records.ts';
 import { keptSubject } from './relay.ts';
@@ -22,7 +22,7 @@ export function alongsideOf(
   puts: readonly Put[],
   env: string,
   shard: number,
-): Alongside {
+): AtomicAppends {
   if (record.t !== 'TURNS') return { puts, entries: [] };
   const entries: { subject: string; bytes: Uint8Array }[] = [];
   const batches = new Map<string, Batch>();

@@ -28,10 +28,17 @@ import {
   checkTtl,
   checkValue,
   storableError,
-} from './fit.ts';
+} from './validate-message.ts';
 import { encodeIntent } from './intents.ts';
 import type { OutItem } from './records.ts';
-import { deadLetter, outId, reply, type Resident, sendTo, type TurnContext } from './context.ts';
+import {
+  deadLetter,
+  outId,
+  reply,
+  type ActivatedActor,
+  sendTo,
+  type TurnContext,
+} from './context.ts';
 
 /**
  * A bound of one turn or one actor was passed: the turn is undone and refused to its sender (J1).
@@ -54,17 +61,22 @@ export const timerId = (due: number, actor: Address, life: number, key: string) 
  */
 export function carryAsks(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   asks: readonly Ask[],
   origin: Origin | undefined,
 ): void {
   const all = resident.bornAsks.length > 0 ? [...resident.bornAsks, ...asks] : asks;
   resident.bornAsks = [];
-  for (const ask of all) carry(t, resident, ask, origin);
+  for (const ask of all) executeRequest(t, resident, ask, origin);
   checkPending(t, resident);
 }
 
-function carry(t: TurnContext, resident: Resident, ask: Ask, origin: Origin | undefined): void {
+function executeRequest(
+  t: TurnContext,
+  resident: ActivatedActor,
+  ask: Ask,
+  origin: Origin | undefined,
+): void {
   const { address, actor } = resident;
   switch (ask.kind) {
     case 'start':
@@ -86,7 +98,7 @@ function carry(t: TurnContext, resident: Resident, ask: Ask, origin: Origin | un
 
 function openIntent(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   ask: Extract<Ask, { kind: 'start' }>,
   origin: Origin | undefined,
 ): void {
@@ -124,7 +136,7 @@ function closeIntent(t: TurnContext, id: string): void {
 
 function act(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   ask: Extract<Ask, { kind: 'action' }>,
   origin: Origin | undefined,
 ): void {
@@ -154,7 +166,7 @@ function act(
 
 function project(
   t: TurnContext,
-  { address }: Resident,
+  { address }: ActivatedActor,
   { index, key, value, keepMs }: Project,
 ): void {
   const { tenant } = parseAddress(address);
@@ -165,7 +177,7 @@ function project(
   if (keepMs !== undefined) t.draft.put(...expiryOf(...row, t.group.now + keepMs));
 }
 
-function answer(t: TurnContext, resident: Resident, { to, result, error }: Reply): void {
+function answer(t: TurnContext, resident: ActivatedActor, { to, result, error }: Reply): void {
   if (!to) return;
   checkRef(to);
   checkValue(error ?? result, 'the answer');
@@ -179,7 +191,7 @@ function checkRef({ id, actor, hops = 0 }: ReplyRef): void {
   throw invalid('the reference of a reply is none that came with a message');
 }
 
-function append(t: TurnContext, { address: to }: Resident, { entries }: Append): void {
+function append(t: TurnContext, { address: to }: ActivatedActor, { entries }: Append): void {
   for (const entry of entries) {
     checkValue(entry, 'the transcript entry');
     const event = { type: 'append', at: t.group.now, entry };
@@ -187,7 +199,7 @@ function append(t: TurnContext, { address: to }: Resident, { entries }: Append):
   }
 }
 
-function tell(t: TurnContext, resident: Resident, p: Tell, origin: Origin | undefined): void {
+function tell(t: TurnContext, resident: ActivatedActor, p: Tell, origin: Origin | undefined): void {
   if (!isAddress(p.to))
     throw invalid(`${resident.address} tells ${JSON.stringify(p.to)}, which is no address`);
   checkMessage(p.event);
@@ -216,7 +228,7 @@ const REASON_CHARACTERS_MAX = 64;
 /** What the machine gives up: it is to be found where its domain's people look for it. */
 function abandon(
   t: TurnContext,
-  { address: from }: Resident,
+  { address: from }: ActivatedActor,
   { domain, reason, error, to, event }: DeadLetterAsk,
   origin: Origin | undefined,
 ): void {
@@ -248,7 +260,7 @@ function checkRoom({ draft, world }: TurnContext): void {
 }
 
 /** Closes everything the actor waits for: it ended, was stopped or is born again. */
-export function dropPending(t: TurnContext, resident: Resident): void {
+export function dropPending(t: TurnContext, resident: ActivatedActor): void {
   const { address, actor, live } = resident;
   for (const job of Object.values(live.jobs))
     if (!job.settled) closeIntent(t, intentId(address, actor.life, job.key));
@@ -256,7 +268,7 @@ export function dropPending(t: TurnContext, resident: Resident): void {
     t.draft.put(TABLE.timer, timerId(timer.due, address, actor.life, timer.key), null);
 }
 
-function checkPending(t: TurnContext, resident: Resident): void {
+function checkPending(t: TurnContext, resident: ActivatedActor): void {
   const { pendingMax } = t.world.limits;
   const { jobs, timers } = resident.live;
   for (const [what, rows] of [

@@ -26,7 +26,7 @@ export type TurnWorld = {
   readonly supervisor?: Address;
 };
 
-export type Resident = {
+export type ActivatedActor = {
   readonly address: Address;
   readonly definition: ActorDefinition;
   actor: Omit<ActorRow, 'row'>;
@@ -45,12 +45,12 @@ export type Resident = {
 export type Waiting = { readonly n: number; readonly type: string | undefined };
 
 /** The shard's actors in memory; see residents.ts. */
-export interface ResidentStore {
+export interface ActivatedActorStore {
   readonly keys: KeyStore;
-  find(actor: Address): Resident | undefined;
-  create(t: TurnContext, item: OutItem, definition: ActorDefinition): Resident;
-  save(t: TurnContext, resident: Resident): void;
-  forget(t: TurnContext, resident: Resident): void;
+  find(actor: Address): ActivatedActor | undefined;
+  create(t: TurnContext, item: OutItem, definition: ActorDefinition): ActivatedActor;
+  save(t: TurnContext, resident: ActivatedActor): void;
+  forget(t: TurnContext, resident: ActivatedActor): void;
   drop(actor: Address): void;
   shardOf(actor: Address): number;
 }
@@ -78,7 +78,7 @@ export type TurnContext = {
   readonly world: TurnWorld;
   readonly fold: Fold;
   readonly group: Group;
-  readonly residents: ResidentStore;
+  readonly residents: ActivatedActorStore;
   readonly draft: Draft;
   readonly turnNo: number;
 };
@@ -104,7 +104,7 @@ export type Refusal = {
   readonly result: TurnResult;
   readonly code: ErrorCode;
   readonly message: string;
-  readonly resident?: Resident | undefined;
+  readonly resident?: ActivatedActor | undefined;
   /** the message is in the dead letters already */
   readonly kept?: boolean;
 };

@@ -11,9 +11,9 @@ import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { DIRECTIVES, type Directive, type Down } from '../../protocols/supervision.ts';
 import { carryAsks, dropPending } from './asks.ts';
-import { storableError } from './fit.ts';
+import { storableError } from './validate-message.ts';
 import type { OutItem } from './records.ts';
-import { bornOf } from './residents.ts';
+import { initialStateOf } from './activated-actors.ts';
 import {
   again,
   deadLetter,
@@ -21,7 +21,7 @@ import {
   outId,
   refuse,
   reply,
-  type Resident,
+  type ActivatedActor,
   sendTo,
   tellSender,
   type TurnContext,
@@ -37,7 +37,7 @@ export const isDirective = (type: string): type is Directive =>
 /** Ends a turn that threw: the actor keeps its last committed state. */
 export function crash(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   event: Message,
   item: OutItem | undefined,
   thrown: ErrorData,
@@ -78,7 +78,7 @@ export function crash(
 }
 
 /** An actor that is out of service stays so: only an input that is found guilty late gets here. */
-function afterCrash(t: TurnContext, resident: Resident, crashes: readonly number[]) {
+function afterCrash(t: TurnContext, resident: ActivatedActor, crashes: readonly number[]) {
   if (resident.actor.status !== 'active') return { status: resident.actor.status };
   const policy = resident.definition.supervision.onThrow;
   const supervisor = resident.actor.supervisor ?? t.world.supervisor;
@@ -96,7 +96,7 @@ function afterCrash(t: TurnContext, resident: Resident, crashes: readonly number
 const bare = ({ meta: _, ...event }: Message): Message => event;
 
 /** Carries out a supervisor's or an operator's directive. */
-export function obey(t: TurnContext, resident: Resident, item: OutItem, input: string): void {
+export function obey(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
   if (!mayDirect(t, resident, item)) {
     return refuse(t, item, input, {
       result: 'refused',
@@ -134,7 +134,7 @@ export function obey(t: TurnContext, resident: Resident, item: OutItem, input: s
   }
 }
 
-function obeyed(t: TurnContext, resident: Resident, item: OutItem, input: string): void {
+function obeyed(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
   const { address, actor } = resident;
   const { status, machine } = actor;
   if (item.reply) reply(t, item.to, item.reply, { result: { status } });
@@ -142,7 +142,7 @@ function obeyed(t: TurnContext, resident: Resident, item: OutItem, input: string
   end(t, { input, actor: address, machine, result: 'applied', why: item.event.type });
 }
 
-function follow(t: TurnContext, resident: Resident, item: OutItem): void {
+function follow(t: TurnContext, resident: ActivatedActor, item: OutItem): void {
   const { why: _, ...actor } = resident.actor;
   switch (item.event.type as Directive) {
     case 'sys.resume':
@@ -170,17 +170,17 @@ function follow(t: TurnContext, resident: Resident, item: OutItem): void {
 }
 
 /** From its first state again; what waited in the old life is closed, the stash stays. */
-function restart(t: TurnContext, resident: Resident, item: OutItem): void {
+function restart(t: TurnContext, resident: ActivatedActor, item: OutItem): void {
   dropPending(t, resident);
   const { why: _, ...actor } = resident.actor;
-  const { live, asks } = bornOf(t, item, resident.definition);
+  const { live, asks } = initialStateOf(t, item, resident.definition);
   resident.actor = { ...actor, status: 'active', life: t.turnNo };
   resident.live = live;
   carryAsks(t, resident, asks, undefined);
   t.residents.save(t, resident);
 }
 
-function mayDirect(t: TurnContext, resident: Resident, item: OutItem): boolean {
+function mayDirect(t: TurnContext, resident: ActivatedActor, item: OutItem): boolean {
   if (item.from) return item.from === (resident.actor.supervisor ?? t.world.supervisor);
   return item.principal?.roles.includes('operator') ?? false;
 }

@@ -12,7 +12,7 @@ import { TABLE } from './fold.ts';
 import type { Group } from './group.ts';
 import { type Intent, decodeIntent, encodeIntent } from './intents.ts';
 import type { MailEntry, OutItem } from './records.ts';
-import { UnfitRow } from './residents.ts';
+import { UnreadableRow } from './activated-actors.ts';
 import type { ShardTime } from './shard-time.ts';
 import { stashCause } from './stash.ts';
 import {
@@ -22,7 +22,7 @@ import {
   outId,
   refuse,
   reply,
-  type Resident,
+  type ActivatedActor,
   type ShardParts,
   timeOf,
   type TurnContext,
@@ -37,8 +37,8 @@ type LinksEntry = Extract<MailEntry, { kind: 'links' }>;
 export type Carrier = {
   message(t: TurnContext, item: OutItem, input: string): void;
   /** a message that waited in the actor's stash */
-  stashed(t: TurnContext, resident: Resident, item: OutItem, input: string): void;
-  cause(t: TurnContext, resident: Resident, cause: Cause, input: string): void;
+  stashed(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void;
+  cause(t: TurnContext, resident: ActivatedActor, cause: Cause, input: string): void;
 };
 
 export const byMachine: Carrier = {
@@ -160,11 +160,11 @@ export function takeOutcome(
     return end(t, { input, actor: '', machine: '', result: 'dropped', why: 'stale outcome' });
   if (e.outcome.kind === 'notStarted' || e.outcome.kind === 'again')
     return reopen(t, e, intent, input);
-  let resident: Resident | undefined;
+  let resident: ActivatedActor | undefined;
   try {
     resident = parts.residents.find(intent.actor);
   } catch (error) {
-    if (!(error instanceof UnfitRow)) throw error;
+    if (!(error instanceof UnreadableRow)) throw error;
     // The row stays: a worker that knows this version runs or reconciles the effect again.
     return end(t, {
       input,
@@ -201,7 +201,7 @@ export function takeOutcome(
  * An outcome or a timer: an actor that is suspended or quarantined keeps it, since it may be
  * resumed and would wait for it for ever; one that was stopped needs it no more.
  */
-function takeCause(t: TurnContext, resident: Resident, cause: Cause, input: string): void {
+function takeCause(t: TurnContext, resident: ActivatedActor, cause: Cause, input: string): void {
   const { job, timer, event } = cause;
   const { status, machine } = resident.actor;
   if (status === 'active') return applyCause(t, resident, cause, undefined, input);
@@ -260,11 +260,11 @@ export function takeTimer(
   const name = fold.get(TABLE.timer, id);
   if (!name) return false;
   const { due, actor, life, key } = parseTimer(id);
-  let resident: Resident | undefined;
+  let resident: ActivatedActor | undefined;
   try {
     resident = residents.find(actor);
   } catch (error) {
-    if (!(error instanceof UnfitRow)) throw error;
+    if (!(error instanceof UnreadableRow)) throw error;
     return false; // unfit for this worker: the row stays for one that knows the version
   }
   const t = beginTurn(parts, group);
@@ -287,13 +287,13 @@ export function takeTimer(
   return true;
 }
 
-const isArmed = ({ timers }: Resident['live'], { timer }: Cause): boolean =>
+const isArmed = ({ timers }: ActivatedActor['live'], { timer }: Cause): boolean =>
   timers[timer!.id]?.key === timer!.key && !timers[timer!.id]!.fired;
 
 /** A limit of running work passes only while the work can run. */
 function postpone(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   cause: Cause,
   { from, due, input }: { from: string; due: number; input: string },
 ): void {
@@ -309,7 +309,7 @@ function postpone(
   end(t, { input, actor, machine, result: 'dropped', why: 'the clock skipped time' });
 }
 
-function skipMissed(t: TurnContext, resident: Resident, cause: Cause, input: string): void {
+function skipMissed(t: TurnContext, resident: ActivatedActor, cause: Cause, input: string): void {
   resident.live = missed(resident.live, cause);
   t.residents.save(t, resident);
   end(t, {

@@ -6,7 +6,7 @@
 import { errorData } from '../../protocols/errors.ts';
 import {
   AppendUnknown,
-  type Alongside,
+  type AtomicAppends,
   type Log,
   type LogEntry,
   type Position,
@@ -58,7 +58,7 @@ export class Journal {
   }
 
   /** Appends a record built on `last`; resolves when its fate is known (C3). */
-  async append(recId: string, bytes: Uint8Array, alongside?: Alongside): Promise<Committed> {
+  async append(recId: string, bytes: Uint8Array, alongside?: AtomicAppends): Promise<Committed> {
     for (
       let backoffMs = BACKOFF_MS.first;
       !this.#closed;

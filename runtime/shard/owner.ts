@@ -16,12 +16,12 @@ import type { Put } from '../state/state.ts';
 import type { ShardStatus } from '../system.ts';
 import { AfterCommits } from './after-commit.ts';
 import { alongsideOf } from './alongside.ts';
-import { Careful } from './careful.ts';
+import { CrashLoopGuard } from './crash-loop-guard.ts';
 import { expireRows } from './expiry.ts';
 import { type Fold, TABLE } from './fold.ts';
 import { type AfterCommit, Group } from './group.ts';
 import { byMachine } from './inputs.ts';
-import { Intake } from './intake.ts';
+import { MailboxInput } from './mailbox-input.ts';
 import { openIntents } from './intents.ts';
 import { Journal } from './journal.ts';
 import { Keys } from './keys.ts';
@@ -31,7 +31,7 @@ import { asPoison } from './poison.ts';
 import type { OwnerOptions } from './owner-options.ts';
 import { decodeOut, encodeRecord, type JournalRecord } from './records.ts';
 import { Relay } from './relay.ts';
-import { Residents } from './residents.ts';
+import { ActivatedActors } from './activated-actors.ts';
 import { Retention } from './retention.ts';
 import { ShardTime } from './shard-time.ts';
 import type { SnapshotBlob } from './snapshot.ts';
@@ -58,10 +58,10 @@ export class ShardOwner {
   #epoch: Position = 0;
   #journal!: Journal;
   #fold!: Fold;
-  #residents!: Residents;
+  #residents!: ActivatedActors;
   #relay!: Relay;
-  #intake!: Intake;
-  #careful!: Careful;
+  #intake!: MailboxInput;
+  #careful!: CrashLoopGuard;
   #after!: AfterCommits;
   #retention!: Retention;
   #upkeep: Upkeep | undefined;
@@ -191,7 +191,7 @@ export class ShardOwner {
     const keys = new Keys(fold);
     const { now, wake } = this;
     const max = limits.residentsMax;
-    this.#residents = new Residents({ fold, keys, shards, max, registry, now });
+    this.#residents = new ActivatedActors({ fold, keys, shards, max, registry, now });
     this.#relay = new Relay({
       log,
       clock,
@@ -200,7 +200,7 @@ export class ShardOwner {
       shard: this.shard,
       onSettled: () => this.#upkeep?.settledSoon(),
     });
-    this.#careful = new Careful(fold, limits, this.now());
+    this.#careful = new CrashLoopGuard(fold, limits, this.now());
     const alarm = (what: string) => outside.alarm(what);
     const onSnapshot = (blob: SnapshotBlob) => {
       this.#snapshot = blob;
@@ -211,7 +211,7 @@ export class ShardOwner {
     const onCorrupt = (error: unknown) => this.#end('quarantined', errorData(error).message);
     const events = { onInputs: wake, onCorrupt };
     const time = this.#time;
-    this.#intake = new Intake({ log, clock, env, parts, time, since: now(), ...events });
+    this.#intake = new MailboxInput({ log, clock, env, parts, time, since: now(), ...events });
     const { timers } = this.#intake;
     this.#after = new AfterCommits({ fold, outside, epoch: this.#epoch, timers, wake });
     for (const { value } of fold.committedRows(TABLE.out)) this.#relay.add(decodeOut(value));

@@ -7,7 +7,7 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import { deadLetter, end, tellSender } from './context.ts';
 import { crash } from './crash.ts';
 import type { Carrier } from './inputs.ts';
-import { findFit } from './residents.ts';
+import { findReadable } from './activated-actors.ts';
 
 /** Carries an input out as poison that has killed the process `tries` times. */
 export function asPoison(tries: number): Carrier {
@@ -17,7 +17,7 @@ export function asPoison(tries: number): Carrier {
   };
   return {
     message(t, item, input) {
-      const resident = findFit(t, item.to);
+      const resident = findReadable(t, item.to);
       if (resident) return crash(t, resident, item.event, item, error, input, true);
       deadLetter(t, item, 'POISON', error);
       tellSender(t, item, error);

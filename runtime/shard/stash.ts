@@ -12,7 +12,7 @@ import {
   end,
   giveUp,
   refuse,
-  type Resident,
+  type ActivatedActor,
   type Settles,
   type TurnContext,
   type Waiting,
@@ -35,7 +35,7 @@ export type Stashed =
 export const stashKey = (actor: string, n: number): string => `${actor}|${sortable(n)}`;
 
 /** What waits, oldest first. Read from the rows once, then kept with the actor in memory. */
-export function waitingOf(fold: Fold, resident: Resident): Waiting[] {
+export function waitingOf(fold: Fold, resident: ActivatedActor): Waiting[] {
   if (resident.waiting) return resident.waiting;
   const { address, actor } = resident;
   const waiting: Waiting[] = [];
@@ -49,7 +49,7 @@ export function waitingOf(fold: Fold, resident: Resident): Waiting[] {
 }
 
 /** Takes the waiting one at this index out of the stash, within the turn. */
-export function takeOut(t: TurnContext, resident: Resident, at: number): Stashed {
+export function takeOut(t: TurnContext, resident: ActivatedActor, at: number): Stashed {
   const waiting = waitingOf(t.fold, resident);
   const key = stashKey(resident.address, waiting[at]!.n);
   const stashed = decode<Stashed>(t.fold.get(TABLE.stash, key)!);
@@ -63,7 +63,7 @@ export function takeOut(t: TurnContext, resident: Resident, at: number): Stashed
 /** Keeps a message for later, or does what the mailbox policy says when the stash is full. */
 export function stashMessage(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   item: OutItem,
   input: string,
 ): void {
@@ -92,7 +92,7 @@ export function stashMessage(
  */
 export function stashCause(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   settles: Settles,
   event: Message,
   input: string,
@@ -101,7 +101,7 @@ export function stashCause(
   end(t, { input, actor: resident.address, machine: resident.actor.machine, result: 'stashed' });
 }
 
-function push(t: TurnContext, resident: Resident, stashed: Stashed): void {
+function push(t: TurnContext, resident: ActivatedActor, stashed: Stashed): void {
   const n = resident.actor.stashEnd;
   const type = stashed.kind === 'message' ? stashed.item.event.type : undefined;
   waitingOf(t.fold, resident).push({ n, type });
@@ -110,7 +110,7 @@ function push(t: TurnContext, resident: Resident, stashed: Stashed): void {
   t.residents.save(t, resident);
 }
 
-function dropOldest(t: TurnContext, resident: Resident): void {
+function dropOldest(t: TurnContext, resident: ActivatedActor): void {
   const at = waitingOf(t.fold, resident).findIndex(({ type }) => type !== undefined);
   if (at < 0) return;
   const dropped = takeOut(t, resident, at);
@@ -124,7 +124,7 @@ function dropOldest(t: TurnContext, resident: Resident): void {
 /** `coalesce`: a newer message of a type that already waits takes the place of the older one. */
 function replaceSameType(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   item: OutItem,
   input: string,
 ): boolean {

@@ -14,13 +14,13 @@ import {
   end,
   metaOf,
   refuse,
-  type Resident,
+  type ActivatedActor,
   type TurnContext,
 } from './context.ts';
 import { crash, isDirective, obey } from './crash.ts';
-import { storableError } from './fit.ts';
+import { storableError } from './validate-message.ts';
 import type { OutItem, RowPut } from './records.ts';
-import { UnfitRow } from './residents.ts';
+import { UnreadableRow } from './activated-actors.ts';
 import type { Limits } from './size.ts';
 import { stashMessage, waitingOf } from './stash.ts';
 
@@ -49,11 +49,11 @@ export function takeMessage(t: TurnContext, item: OutItem, input: string): void 
       message: `no actor type '${type}' is registered on this worker`,
     });
   }
-  let resident: Resident | undefined;
+  let resident: ActivatedActor | undefined;
   try {
     resident = t.residents.find(item.to);
   } catch (error) {
-    if (error instanceof UnfitRow) return refuseUnborn(t, item, input, error);
+    if (error instanceof UnreadableRow) return refuseUnborn(t, item, input, error);
     throw error;
   }
   try {
@@ -75,7 +75,7 @@ const hopsOf = ({ event: { type } }: OutItem, { hopsMax }: Limits): number =>
 const NOTICE_HOPS = 3;
 
 /** Where an existing actor's status decides what becomes of a message. */
-function admit(t: TurnContext, resident: Resident, item: OutItem, input: string): void {
+function admit(t: TurnContext, resident: ActivatedActor, item: OutItem, input: string): void {
   const { status, why } = resident.actor;
   if (status === 'suspended') return stashMessage(t, resident, item, input);
   if (status === 'stopped' || isDone(resident.live)) {
@@ -104,7 +104,7 @@ function admit(t: TurnContext, resident: Resident, item: OutItem, input: string)
 /** Steps the machine with a message it may take now. */
 export function applyMessage(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   item: OutItem,
   input: string,
 ): void {
@@ -115,7 +115,7 @@ export function applyMessage(
 /** Steps the machine; `item` is the message behind it, or absent for outcomes and timers. */
 export function applyCause(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   cause: Cause,
   item: OutItem | undefined,
   input: string,
@@ -159,7 +159,7 @@ function originOf({ event }: Cause): Origin | undefined {
  * What stood in the draft and beside the machine before it was stepped: the input itself is
  * consumed.
  */
-type Undo = { readonly puts: readonly RowPut[]; readonly actor: Resident['actor'] };
+type Undo = { readonly puts: readonly RowPut[]; readonly actor: ActivatedActor['actor'] };
 type Failure = {
   readonly event: Message;
   readonly item: OutItem | undefined;
@@ -168,7 +168,7 @@ type Failure = {
 };
 
 /** A turn past a limit is refused to its sender; where nobody sent it, the actor crashes. */
-function undone(t: TurnContext, resident: Resident, undo: Undo, failure: Failure): void {
+function undone(t: TurnContext, resident: ActivatedActor, undo: Undo, failure: Failure): void {
   const { address, definition } = resident;
   const { event, item, error, input } = failure;
   t.residents.drop(address);
@@ -186,7 +186,7 @@ function undone(t: TurnContext, resident: Resident, undo: Undo, failure: Failure
 
 function ignored(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   item: OutItem | undefined,
   error: ErrorData | undefined,
   input: string,
@@ -219,7 +219,7 @@ function ignored(
  */
 function bear(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   item: OutItem | undefined,
   input: string,
 ): boolean {
@@ -236,7 +236,7 @@ function bear(
 }
 
 /** What an input took out of the stash is part of the actor's row, also when it moves nothing. */
-function keepTaken(t: TurnContext, resident: Resident): void {
+function keepTaken(t: TurnContext, resident: ActivatedActor): void {
   if (!resident.unsaved && t.draft.puts.size > 0) t.residents.save(t, resident);
 }
 
@@ -244,7 +244,7 @@ function keepTaken(t: TurnContext, resident: Resident): void {
  * Writes the row of an actor that goes on or is kept; one that is done and not kept is forgotten
  * as soon as nothing waits in its stash.
  */
-export function keepActor(t: TurnContext, resident: Resident): void {
+export function keepActor(t: TurnContext, resident: ActivatedActor): void {
   const forgets = isDone(resident.live) && resident.definition.whenDone === 'forget';
   if (forgets && waitingOf(t.fold, resident).length === 0) t.residents.forget(t, resident);
   else t.residents.save(t, resident);
@@ -260,7 +260,8 @@ function checkSize({ draft, world }: TurnContext): void {
 function refuseUnborn(t: TurnContext, item: OutItem, input: string, error: unknown): void {
   t.residents.drop(item.to);
   const data = storableError(errorData(error));
-  deadLetter(t, item, error instanceof UnfitRow ? 'UNFIT' : 'UNBORN', data);
-  const code = error instanceof UnfitRow || error instanceof LimitExceeded ? data.code : 'INTERNAL';
+  deadLetter(t, item, error instanceof UnreadableRow ? 'UNFIT' : 'UNBORN', data);
+  const code =
+    error instanceof UnreadableRow || error instanceof LimitExceeded ? data.code : 'INTERNAL';
   refuse(t, item, input, { result: 'refused', code, message: data.message, kept: true });
 }

@@ -8,14 +8,14 @@ import {
   deadLetter,
   end,
   refuse,
-  type Resident,
+  type ActivatedActor,
   type ShardParts,
   type TurnContext,
 } from './context.ts';
 import type { Group } from './group.ts';
 import type { Fold } from './fold.ts';
 import type { Carrier } from './inputs.ts';
-import { findFit } from './residents.ts';
+import { findReadable } from './activated-actors.ts';
 import { type Stashed, stashKey, takeOut, waitingOf } from './stash.ts';
 import { keepActor } from './turn.ts';
 
@@ -29,19 +29,19 @@ export function takeStashedOf(
   actor: Address,
   by: Carrier,
 ): boolean {
-  const resident = findFit(parts, actor);
+  const resident = findReadable(parts, actor);
   return resident ? takeStashed(beginTurn(parts, group), resident, by) : false;
 }
 
 /** Key of the stash row that `takeStashedOf` would take; undefined when it would take none. */
 export function nextStashed(parts: ShardParts, actor: Address): string | undefined {
-  const resident = findFit(parts, actor);
+  const resident = findReadable(parts, actor);
   const next = resident && waitingOf(parts.fold, resident)[nextOf(parts.fold, resident)];
   return next && stashKey(actor, next.n);
 }
 
 /** Takes the oldest of what waits and can be taken now. Answers whether it made a turn. */
-function takeStashed(t: TurnContext, resident: Resident, by: Carrier): boolean {
+function takeStashed(t: TurnContext, resident: ActivatedActor, by: Carrier): boolean {
   const at = nextOf(t.fold, resident);
   const next = waitingOf(t.fold, resident)[at];
   if (!next) return false;
@@ -53,7 +53,7 @@ function takeStashed(t: TurnContext, resident: Resident, by: Carrier): boolean {
  * Index of the oldest that its state does not defer, as in selective receive; -1 for none. Of a
  * quarantined actor the messages, which end as dead letters.
  */
-function nextOf(fold: Fold, resident: Resident): number {
+function nextOf(fold: Fold, resident: ActivatedActor): number {
   const { actor, definition, live } = resident;
   if (actor.status === 'suspended') return -1;
   const waiting = waitingOf(fold, resident);
@@ -71,7 +71,7 @@ function nextOf(fold: Fold, resident: Resident): number {
 
 function replay(
   t: TurnContext,
-  resident: Resident,
+  resident: ActivatedActor,
   stashed: Stashed,
   input: string,
   by: Carrier,
@@ -97,7 +97,7 @@ function replay(
 }
 
 /** The actor ended while messages waited: they are refused as any that comes now. */
-function tooLate(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
+function tooLate(t: TurnContext, resident: ActivatedActor, stashed: Stashed, input: string): void {
   if (stashed.kind === 'cause') return leave(t, resident, input, 'ended');
   keepActor(t, resident);
   const { address } = resident;
@@ -110,7 +110,7 @@ function tooLate(t: TurnContext, resident: Resident, stashed: Stashed, input: st
 }
 
 /** The actor was stopped or quarantined while messages waited: none is just gone (I9). */
-function unwanted(t: TurnContext, resident: Resident, stashed: Stashed, input: string): void {
+function unwanted(t: TurnContext, resident: ActivatedActor, stashed: Stashed, input: string): void {
   const { status } = resident.actor;
   if (stashed.kind === 'cause') return leave(t, resident, input, status);
   t.residents.save(t, resident);
@@ -128,7 +128,7 @@ function unwanted(t: TurnContext, resident: Resident, stashed: Stashed, input: s
 }
 
 /** An outcome or a timer that nobody waits for any more. */
-function leave(t: TurnContext, resident: Resident, input: string, why: string): void {
+function leave(t: TurnContext, resident: ActivatedActor, input: string, why: string): void {
   keepActor(t, resident);
   const { address, actor } = resident;
   end(t, { input, actor: address, machine: actor.machine, result: 'dropped', why });

@@ -8,14 +8,14 @@ import type { Clock } from '../clock/clock.ts';
 import type { Log, LogEntry, Position } from '../log/log.ts';
 import { SLACK_MS } from '../log/log-time.ts';
 import type { Journal } from './journal.ts';
-import type { Residents } from './residents.ts';
+import type { ActivatedActors } from './activated-actors.ts';
 
 export type UpkeepOptions = {
   readonly log: Log;
   readonly clock: Clock;
   readonly subject: string;
   readonly journal: Journal;
-  readonly residents: Residents;
+  readonly residents: ActivatedActors;
   readonly idleProbeMs: number;
   /** no record is unanswered */
   readonly isIdle: () => boolean;

@@ -8,14 +8,14 @@ import type { State } from './state.ts';
 
 export type ReadableState = Pick<State, 'get' | 'range' | 'scan'>;
 
-export type DamageDesk = {
+export type DamageReports = {
   /** a row of the shard is damaged */
   damaged(shard: number, error: TroupeError): void;
   /** why the rows of a shard cannot be read at present; undefined when they can */
   unreadable(shard: number): string | undefined;
 };
 
-export function checkedReads(state: ReadableState, desk: DamageDesk): ReadableState {
+export function checkedReads(state: ReadableState, desk: DamageReports): ReadableState {
   const read = <Value>(shard: number, from: () => Value): Value => {
     const why = desk.unreadable(shard);
     if (why !== undefined) throw unavailable(shard, why);

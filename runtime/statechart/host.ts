@@ -34,7 +34,7 @@ export type * from './live.ts';
  * has no `meta`, timers count from `meta.now`.
  * @throws TroupeError INTERNAL when the first state can not be made
  */
-export function born(
+export function initialState(
   machine: AnyStateMachine,
   input: ActorInput,
   meta: Meta,

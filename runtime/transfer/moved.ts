@@ -5,7 +5,7 @@
 import { decode, encode } from '../../protocols/codec.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Lane } from '../../protocols/statechart.ts';
-import type { StoredAudit } from '../dealt-with.ts';
+import type { StoredAudit } from '../resolution-log.ts';
 import type { Position } from '../log/log.ts';
 import { type Scalars, TABLE } from '../shard/fold.ts';
 import { decodeIntent, encodeIntent } from '../shard/intents.ts';

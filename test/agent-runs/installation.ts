@@ -25,7 +25,7 @@ import { scratchFolder, write } from '../runtime/config/folder.ts';
 import { eventually } from '../runtime/eventually.ts';
 import type { ServedApi } from '../servers/model-server.ts';
 import type { ScriptedServer } from '../servers/scripted-server.ts';
-import { checkedRun, type Told } from './told.ts';
+import { checkedRun, type Told } from './published-events.ts';
 
 const TENANT = 'default';
 const PERSON = { sub: 'ada', roles: ['operator'] };

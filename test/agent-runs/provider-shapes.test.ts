@@ -6,7 +6,7 @@ import { expect, it, describe, onTestFinished } from 'vitest';
 import { type ServedApi, shapes, startModelServer } from '../servers/model-server.ts';
 import type { Plan, PlannedCall, ScriptedServer } from '../servers/scripted-server.ts';
 import { install, type Installation, MODELS, PRICE, providerOf } from './installation.ts';
-import type { Told } from './told.ts';
+import type { Told } from './published-events.ts';
 
 const APIS = Object.keys(MODELS) as ServedApi[];
 const SESSION = 'agent:main:main';

@@ -4,7 +4,7 @@ import { agentMachine } from '../../actors/agent/machine.ts';
 import { address } from '../../protocols/address.ts';
 import type { AgentRow, AgentSettings } from '../../protocols/agent.ts';
 import type { Message, Project, Tell } from '../../protocols/statechart.ts';
-import { born, type Live, step } from '../../runtime/statechart/host.ts';
+import { initialState, type Live, step } from '../../runtime/statechart/host.ts';
 import { said } from '../charts/coverage.ts';
 
 const self = address('default', 'agent', 'main');
@@ -15,7 +15,7 @@ function agentWith(more?: Partial<AgentSettings>) {
   const meta = { id: 'm0', now: 1_000, self };
   let now = 1_000;
   let row: AgentRow | undefined;
-  let live: Live = born(
+  let live: Live = initialState(
     agentMachine,
     { self, tenant: 'default', key: 'main', now: 1_000 },
     meta,

@@ -28,7 +28,7 @@ import { checkRow } from '../../runtime/statechart/check.ts';
 import { nodesOf, timerName } from '../../runtime/statechart/facts.ts';
 import {
   type Ask,
-  born,
+  initialState,
   type Cause,
   failed,
   fired,
@@ -162,7 +162,7 @@ export function follow(options: Exploration, script: readonly string[], probe?: 
 function birth({ machine, self, ledger }: Exploration, probe?: Probe): Place {
   const { tenant, key } = parseAddress(self);
   const input = { self, tenant, key, now: BORN_AT };
-  const { live, asks } = born(machine, input, { id: 'm0', now: BORN_AT, self });
+  const { live, asks } = initialState(machine, input, { id: 'm0', now: BORN_AT, self });
   probe?.enter(live.snapshot);
   const first = ledger();
   const meta = { id: 'm0', now: BORN_AT, self };

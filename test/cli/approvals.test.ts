@@ -1,6 +1,6 @@
 /** `troupe approvals` as a process, against a real system behind real HTTP. */
 import { expect, it } from 'vitest';
-import { type ApprovalDoor, openApprovals, SECRET } from '../channels/http/approval-door.ts';
+import { type ApprovalDoor, openApprovals, SECRET } from '../channels/http/approval-server.ts';
 import { runProgram } from './program.ts';
 
 const approvals = ({ url }: ApprovalDoor, ...args: string[]) =>

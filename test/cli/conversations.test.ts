@@ -1,6 +1,6 @@
 /** `troupe conversations` as a process, against a real system behind real HTTP. */
 import { expect, it } from 'vitest';
-import { openConversations, SECRET } from '../channels/http/conversation-door.ts';
+import { openConversations, SECRET } from '../channels/http/conversation-server.ts';
 import { runProgram } from './program.ts';
 
 it('troupe conversations lists what agents say to each other, shows the turns and ends one', async () => {

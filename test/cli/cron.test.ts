@@ -1,6 +1,6 @@
 /** `troupe cron` as a process, against a real system behind real HTTP. */
 import { expect, it } from 'vitest';
-import { openSchedules, type ScheduleDoor, SECRET } from '../channels/http/schedule-door.ts';
+import { openSchedules, type ScheduleDoor, SECRET } from '../channels/http/schedule-server.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { runProgram } from './program.ts';
 

@@ -6,7 +6,7 @@ import {
   type DeadLetterDoor,
   openDoor,
   SECRET,
-} from '../channels/http/dead-letter-door.ts';
+} from '../channels/http/dead-letter-server.ts';
 import { eventually } from '../runtime/eventually.ts';
 import { puppet } from '../runtime/system/world.ts';
 import { freePort } from './gateway.ts';

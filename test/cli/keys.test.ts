@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { KeyRow } from '../../protocols/keyring.ts';
 import { type Ed25519PrivateJwk, signEnvelope } from '../../protocols/signature.ts';
-import { GATEWAY_TOKEN, type KeyDoor, openKeyDoor } from '../channels/http/key-door.ts';
+import { GATEWAY_TOKEN, type KeyDoor, openKeyDoor } from '../channels/http/key-server.ts';
 import { envelope } from '../protocols/signed-envelope.ts';
 import { scratchFolder } from '../runtime/config/folder.ts';
 import { freePort } from './gateway.ts';

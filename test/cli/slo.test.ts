@@ -1,7 +1,7 @@
 /** `troupe slo` as a process, against real tasks behind real HTTP. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { bytesOf, envelope } from '../channels/edge/real-tasks.ts';
-import { type ObservedDoor, openObservedDoor, SECRET } from '../channels/http/observed-door.ts';
+import { type ObservedDoor, openObservedDoor, SECRET } from '../channels/http/observed-server.ts';
 import { runProgram } from './program.ts';
 
 let door: ObservedDoor;

@@ -1,7 +1,7 @@
 /** `troupe subagents` as a process, against a real system behind real HTTP. */
 import { expect, it } from 'vitest';
 import { holdParent } from '../actors/subagent/parent.ts';
-import { openSubagents, SECRET, type SubagentDoor } from '../channels/http/subagent-door.ts';
+import { openSubagents, SECRET, type SubagentDoor } from '../channels/http/subagent-server.ts';
 import { runProgram } from './program.ts';
 
 const subagents = ({ url }: SubagentDoor, ...args: string[]) =>

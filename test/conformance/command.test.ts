@@ -6,7 +6,7 @@ import type { Finding } from '../../conformance/suite.ts';
 import { runProgram } from '../cli/program.ts';
 import { TOKEN } from '../kill/program.ts';
 import { scratchFolder, write } from '../runtime/config/folder.ts';
-import { openBrokenDoor } from './breakers/broken-door.ts';
+import { openBrokenDoor } from './breakers/broken-server.ts';
 import { discoveryBreakers } from './breakers/refusals.ts';
 import { embeddedSubject, faultsIn, ownOf, type Subject } from './subject.ts';
 

@@ -1,7 +1,7 @@
 /** The suite against the program as it is delivered, over HTTP: every rule is kept. */
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
-import { type Fault, openBrokenDoor } from './breakers/broken-door.ts';
+import { type Fault, openBrokenDoor } from './breakers/broken-server.ts';
 import { say } from './breakers/faults.ts';
 import { embeddedSubject, faultsIn, type Subject, trialOver } from './subject.ts';
 

@@ -1,6 +1,6 @@
 /** Proof: what the suite finds of an endpoint that breaks one rule. */
 import { CHECKS, type Finding, runSuite } from '../../conformance/suite.ts';
-import { openBrokenDoor } from './breakers/broken-door.ts';
+import { openBrokenDoor } from './breakers/broken-server.ts';
 import type { Breaker } from './breakers/faults.ts';
 import { ownOf, type Subject, trialOver } from './subject.ts';
 

@@ -6,7 +6,7 @@ import type { Address } from '../../protocols/address.ts';
 import { decode } from '../../protocols/codec.ts';
 import { createRegistry } from '../../runtime/actor/define-actor.ts';
 import { Runners } from '../../runtime/cluster/runners.ts';
-import { Door } from '../../runtime/door.ts';
+import { MessageClient } from '../../runtime/message-client.ts';
 import { EffectRunner } from '../../runtime/effects/runner.ts';
 import { createIndex } from '../../runtime/reads.ts';
 import { LogTranscripts } from '../../runtime/transcripts.ts';
@@ -54,7 +54,7 @@ export type WorkerOptions = {
 
 export class SimWorker {
   readonly process: SimProcess;
-  readonly door: Door;
+  readonly door: MessageClient;
   readonly #o: WorkerOptions;
   readonly #owners = new Map<number, ShardOwner>();
   readonly #leaving = new Set<number>();
@@ -71,7 +71,7 @@ export class SimWorker {
     this.#state = process.state(options.state, (puts) => this.#check(puts), options.isFull);
     const bus = process.bus(options.bus);
     const { clock } = process;
-    this.door = new Door({
+    this.door = new MessageClient({
       log: this.#log,
       bus,
       clock,

@@ -27,7 +27,7 @@ import {
 } from '../../../protocols/session.ts';
 import type { Delivered, Tell } from '../../../protocols/statechart.ts';
 import type { Begun, Wait } from '../subagents/related-sessions.ts';
-import { type At, type Deed, runOf, withRun } from '../action-result.ts';
+import { type ActionArgs, type ActionResult, runOf, withRun } from '../action-result.ts';
 import { onward, refusalOf } from './lineage.ts';
 import type { SessionContext } from '../types.ts';
 
@@ -44,7 +44,7 @@ export const goesOn = ({ run }: SessionContext, runId: string): boolean =>
 // ---- a message goes out
 
 /** The session's turn decides; what it refuses was not sent. */
-export function converse(at: At): Deed {
+export function converse(at: ActionArgs): ActionResult {
   const { context, event } = at;
   const asked = event as Delivered<SessionConverse>;
   if (!goesOn(context, asked.runId)) return refused(asked, 'run-ended');
@@ -73,14 +73,14 @@ const resultOf = (
   ...fields,
 });
 
-const refused = (asked: Delivered<SessionConverse>, reason: string): Deed => ({
+const refused = (asked: Delivered<SessionConverse>, reason: string): ActionResult => ({
   answer: {
     to: asked.meta.reply,
     result: resultOf(asked, { status: 'refused', delivered: false, reason }),
   },
 });
 
-function sent(context: SessionContext, asked: Delivered<SessionConverse>): Deed {
+function sent(context: SessionContext, asked: Delivered<SessionConverse>): ActionResult {
   const { sessionKey, tenant, run, waits = [] } = context;
   const { id, target, limits } = asked;
   const { lineage, left } = onward(run, sessionKey, limits);
@@ -116,7 +116,11 @@ const waitOf = ({ id, target, callId, waitMs, meta }: Delivered<SessionConverse>
 });
 
 /** The call was made again: it waits on, or is told that the message has gone. */
-function again(context: SessionContext, asked: Delivered<SessionConverse>, known: Begun): Deed {
+function again(
+  context: SessionContext,
+  asked: Delivered<SessionConverse>,
+  known: Begun,
+): ActionResult {
   const { waits = [] } = context;
   if (waits.some(({ id }) => id === asked.id)) {
     const reply = asked.meta.reply ?? null;
@@ -130,21 +134,21 @@ function again(context: SessionContext, asked: Delivered<SessionConverse>, known
 }
 
 /** What is known of it, to the call that waits; of any other it is too late. */
-export function takeConversationAnswer({ context, event }: At): Deed {
+export function takeConversationAnswer({ context, event }: ActionArgs): ActionResult {
   const { id, result } = event as ConversationAnswered;
   const wait = (context.waits ?? []).find((one) => one.id === id);
   return wait ? answered(context, wait, result) : {};
 }
 
 /** The conversation could not be begun. */
-export const refusedBegin = (context: SessionContext, wait: Wait, error: ErrorData): Deed =>
+export const refusedBegin = (context: SessionContext, wait: Wait, error: ErrorData): ActionResult =>
   answered(context, wait, {
     ...resultOf(wait, { status: 'refused', delivered: false, reason: error.message }),
     error,
   });
 
 /** The call that waits has its answer. */
-function answered(context: SessionContext, wait: Wait, result: ConversationResult): Deed {
+function answered(context: SessionContext, wait: Wait, result: ConversationResult): ActionResult {
   const { id } = wait;
   const { conversations = [] } = runOf(context);
   const noted = conversations.map((one) => (one.id === id ? begunOf(id, result) : one));
@@ -182,7 +186,7 @@ export const waitsOfCalls = (
     : {};
 
 /** The run has ended: its messages go on without it. */
-export function waitsAtRunEnd({ waits, probed }: SessionContext): Deed {
+export function waitsAtRunEnd({ waits, probed }: SessionContext): ActionResult {
   if (!waits) return probed ? { change: { probed: undefined } } : {};
   return {
     change: { waits: undefined, probed: undefined },
@@ -223,7 +227,7 @@ const probeOf = (
 };
 
 /** Does anybody here wait for the origin? Else it goes on along our waits. */
-export function probe({ context, event }: At): Deed {
+export function probe({ context, event }: ActionArgs): ActionResult {
   const { origin, id, path } = event as SessionProbe;
   const { sessionKey, probed = [] } = context;
   const next = awaitedSessions(context);
@@ -241,7 +245,7 @@ export function probe({ context, event }: At): Deed {
 }
 
 /** The circle is closed: the conversation answers with what is known, and goes on behind it. */
-export function cycle({ context, event }: At): Deed {
+export function cycle({ context, event }: ActionArgs): ActionResult {
   const { id } = event as SessionCycle;
   const wait = (context.waits ?? []).find((one) => one.id === id && one.blocks);
   if (!wait) return {};

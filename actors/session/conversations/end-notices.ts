@@ -10,7 +10,7 @@ import type { RunEnded } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { below } from '../subagents/budget-ledger.ts';
 import { openOf } from '../subagents/children.ts';
-import { defined, firstOf, NO_USAGE, runOf, type Told } from '../action-result.ts';
+import { defined, firstOf, NO_USAGE, runOf, type RunEventBody } from '../action-result.ts';
 import * as rows from '../rows.ts';
 import { grantorOf } from '../subagents/subagent-limits.ts';
 import type { Joined, SessionContext } from '../types.ts';
@@ -21,12 +21,12 @@ const TEXT_CHARACTERS_MAX = 32 * 1024;
 // ---- those who watch
 
 /** The one end of the run, and of each message that joined it. */
-export const endEvents = (context: SessionContext, now: number): readonly Told[] => [
+export const endEvents = (context: SessionContext, now: number): readonly RunEventBody[] => [
   endEvent(context, now),
   ...runOf(context).joined.map(({ runId }) => joinedEnd(context, runId, now)),
 ];
 
-function endEvent(context: SessionContext, endedAt: number): Told {
+function endEvent(context: SessionContext, endedAt: number): RunEventBody {
   const { startedAt, usage, status, reply = '', error } = runOf(context);
   const { messages } = runOf(context);
   const sent = defined({ messages });
@@ -46,7 +46,7 @@ function endEvent(context: SessionContext, endedAt: number): Told {
   };
 }
 
-function joinedEnd(context: SessionContext, runId: string, now: number): Told {
+function joinedEnd(context: SessionContext, runId: string, now: number): RunEventBody {
   const text = rows.replyOfJoined(context);
   const event = endEvent(context, now);
   if ('usage' in event) return { ...event, runId, text, usage: NO_USAGE };

@@ -15,10 +15,10 @@ import type {
   SessionReceive,
 } from '../../../protocols/session.ts';
 import type { Delivered, Project, Reply } from '../../../protocols/statechart.ts';
-import { renewedBooks } from '../subagents/budget-ledger.ts';
+import { renewedLedger } from '../subagents/budget-ledger.ts';
 import {
-  type At,
-  type Deed,
+  type ActionArgs,
+  type ActionResult,
   defined,
   firstOf,
   metaOf,
@@ -63,7 +63,7 @@ export function modeOf(
 
 const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
 
-const pendingOf = ({ context, event }: At): Pending => {
+const pendingOf = ({ context, event }: ActionArgs): Pending => {
   const given = receiveOf(event);
   const { meta, type: _, queue, channel = CHANNEL, terms: __, ...rest } = given;
   const { notify, priority, origin, lineage, ...message } = rest;
@@ -90,12 +90,12 @@ export const settled = (context: SessionContext): readonly Pending[] =>
   );
 
 /** The door that people came through last. */
-const doorOf = ({ event }: At): Pick<SessionContext, 'channel'> => {
+const doorOf = ({ event }: ActionArgs): Pick<SessionContext, 'channel'> => {
   const { meta, channel = CHANNEL } = receiveOf(event);
   return meta.from ? {} : { channel };
 };
 
-const accepted = ({ context, event }: At, queued: boolean): Reply => {
+const accepted = ({ context, event }: ActionArgs, queued: boolean): Reply => {
   const { meta, runId } = receiveOf(event);
   const { sessionKey } = context;
   const result: RunAccepted = {
@@ -109,7 +109,7 @@ const accepted = ({ context, event }: At, queued: boolean): Reply => {
 };
 
 /** The first message, while nobody waits: its run begins in the same turn. */
-export const receive = (at: At): Deed => ({
+export const receive = (at: ActionArgs): ActionResult => ({
   change: {
     queue: [...at.context.queue, pendingOf(at)],
     ...doorOf(at),
@@ -120,22 +120,22 @@ export const receive = (at: At): Deed => ({
   answer: accepted(at, false),
 });
 
-export const hasRoom = ({ context, event }: At): boolean =>
+export const hasRoom = ({ context, event }: ActionArgs): boolean =>
   mayBeSaid({ context, event }) && mayWait(context, receiveOf(event));
 
 /** It waits; where too many do, the oldest makes room. */
-export const wait = (at: At): Deed => {
+export const wait = (at: ActionArgs): ActionResult => {
   const pending = pendingOf(at);
   return waiting(at, pending, withOne(at.context, pending));
 };
 
 /** It goes before all others: the run that goes on is aborted for it. */
-export function waitFirst(at: At): Deed {
+export function waitFirst(at: ActionArgs): ActionResult {
   const pending = pendingOf(at);
   return waiting(at, pending, { queue: [pending, ...at.context.queue] });
 }
 
-function waiting(at: At, pending: Pending, change: Partial<SessionContext>): Deed {
+function waiting(at: ActionArgs, pending: Pending, change: Partial<SessionContext>): ActionResult {
   const updated = { ...change, ...doorOf(at), updatedAt: nowOf(at.event) };
   return {
     change: updated,
@@ -147,7 +147,7 @@ function waiting(at: At, pending: Pending, change: Partial<SessionContext>): Dee
   };
 }
 
-export function refuse(at: At): Deed {
+export function refuse(at: ActionArgs): ActionResult {
   const { context, event } = at;
   const wrong = wrongBy(at);
   if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
@@ -159,11 +159,11 @@ export function refuse(at: At): Deed {
   };
 }
 
-export const interrupts = ({ context, event }: At): boolean =>
+export const interrupts = ({ context, event }: ActionArgs): boolean =>
   mayBeSaid({ context, event }) && modeOf(context, receiveOf(event)) === 'interrupt';
 
 /** It may join the run that waits for a person's word: it is one, and goes before the answer. */
-export const interjects = (at: At): boolean => {
+export const interjects = (at: ActionArgs): boolean => {
   const { context, event } = at;
   const isSteering = modeOf(context, receiveOf(event)) === 'steer';
   return isSteering && hasRoom(at) && roomToJoin(context) > 0;
@@ -188,7 +188,8 @@ const textOf = (messages: readonly Pending[], folded: readonly Folded[]): string
 };
 
 /** None is lost: what was folded has its run also when those behind it were aborted. */
-export const somebodyWaits = ({ context }: At): boolean => isSaid(context) || reportsWait(context);
+export const somebodyWaits = ({ context }: ActionArgs): boolean =>
+  isSaid(context) || reportsWait(context);
 
 const isSaid = ({ queue, folded }: SessionContext): boolean => queue.length + folded.length > 0;
 
@@ -204,7 +205,7 @@ const isOfPerson = (messages: readonly Pending[], folded: readonly Folded[]): bo
  * The oldest waiting message becomes the run, together with those that are collected with it and
  * what subagents have reported; or the reports alone do.
  */
-export function begin({ context, event }: At): Deed {
+export function begin({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
   const messages = nextRun(context);
   const report = takeReports(context);
@@ -224,7 +225,7 @@ export function begin({ context, event }: At): Deed {
   const text = [...(report ? [report.text] : []), ...words].join(SEPARATOR);
   const lineage = isOwn ? undefined : lineageOf(messages, report?.lineage);
   const change = {
-    ...(isOwn ? renewedBooks(context) : {}),
+    ...(isOwn ? renewedLedger(context) : {}),
     ...report?.change,
     queue: context.queue.filter((pending) => !messages.includes(pending)),
     folded: [],
@@ -324,16 +325,17 @@ const steering = (context: SessionContext): readonly Pending[] =>
     .filter(({ mode }) => mode === 'steer')
     .slice(0, Math.min(STEERED_AT_ONCE, roomToJoin(context)));
 
-export const somebodySteers = ({ context }: At): boolean => steering(context).length > 0;
+export const somebodySteers = ({ context }: ActionArgs): boolean => steering(context).length > 0;
 
 /** Also what subagents have reported is heard before the model is called. */
-export const somethingSteers = (at: At): boolean => somebodySteers(at) || reportsWait(at.context);
+export const somethingSteers = (at: ActionArgs): boolean =>
+  somebodySteers(at) || reportsWait(at.context);
 
 /**
  * They are part of the run from here on, each under its own id, and end with it; what subagents
  * have reported is one message in front of them.
  */
-export function steer({ context, event }: At): Deed {
+export function steer({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
   const run = runOf(context);
   const taken = steering(context);
@@ -386,10 +388,11 @@ const reportHeard = ({ text, origin }: TakenReports) => ({
 // ---- what was collected
 
 /** The next run waits until nothing has come for a while. */
-export const nextCollects = ({ context }: At): boolean => context.queue[0]?.mode === 'collect';
+export const nextCollects = ({ context }: ActionArgs): boolean =>
+  context.queue[0]?.mode === 'collect';
 
 /** What is left of the quiet; none when as many wait as may, or nobody does. */
-export function quietMs({ context, event }: At): number {
+export function quietMs({ context, event }: ActionArgs): number {
   if (isFull(context)) return 0;
   const last = Math.max(...context.queue.map(({ acceptedAt }) => acceptedAt));
   return Math.max(0, last + (queueOf(context).debounceMs ?? DEBOUNCE_MS) - nowOf(event));

@@ -3,13 +3,13 @@ import type { SessionClose } from '../../../protocols/session.ts';
 import type { Project, Tell } from '../../../protocols/statechart.ts';
 import { lastEnd, overBy } from '../subagents/children.ts';
 import {
-  type At,
-  type Deed,
+  type ActionArgs,
+  type ActionResult,
   defined,
   metaOf,
   NO_USAGE,
   nowOf,
-  type Told,
+  type RunEventBody,
 } from '../action-result.ts';
 import { orphansOf } from '../subagents/orphans.ts';
 import { messageEnds } from '../conversations/end-notices.ts';
@@ -20,10 +20,10 @@ import type { EndSessionInput, Joined, SessionContext } from '../types.ts';
 /** The run an abort names, if it names one. */
 const namedBy = (event: unknown): string | undefined => (event as { runId?: string }).runId;
 
-export const abortsAll = ({ event }: At): boolean => namedBy(event) === undefined;
+export const abortsAll = ({ event }: ActionArgs): boolean => namedBy(event) === undefined;
 
 /** Also one that has joined it: it can not be taken out again. */
-export const abortsTheRun = (at: At): boolean => {
+export const abortsTheRun = (at: ActionArgs): boolean => {
   const { run } = at.context;
   if (!run) return false;
   return abortsAll(at) || [run, ...run.joined].some(({ runId }) => runId === namedBy(at.event));
@@ -44,7 +44,7 @@ function endWaiting(context: SessionContext, ending: readonly Joined[], now: num
       (one): Project => rows.waitingRow(context, one, { status: 'aborted', endedAt: now }),
     ),
     events: ending.map(
-      ({ runId, acceptedAt }): Told => ({
+      ({ runId, acceptedAt }): RunEventBody => ({
         runId,
         stream: 'lifecycle',
         phase: 'end',
@@ -74,7 +74,7 @@ function lastOf(
 }
 
 /** Answers with what it ends; the run's own end comes with the state `ending`. */
-export function abort(at: At): Deed {
+export function abort(at: ActionArgs): ActionResult {
   const { context, event } = at;
   const { run, compaction } = context;
   const ending = waitingNamed(context, namedBy(event));
@@ -102,12 +102,14 @@ export function abort(at: At): Deed {
 }
 
 /** The message that interrupts waits already; the run ends for it. */
-export const endInterrupted = ({ context }: At): Deed => ({ change: ended(context, 'aborted') });
+export const endInterrupted = ({ context }: ActionArgs): ActionResult => ({
+  change: ended(context, 'aborted'),
+});
 
 // ---- beginning anew
 
 /** All ends as aborted; the session begins anew when that is done. */
-export function askReset({ context, event }: At): Deed {
+export function askReset({ context, event }: ActionArgs): ActionResult {
   const { reply, id } = metaOf(event);
   const { reason } = event as { reason?: string };
   const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
@@ -122,14 +124,14 @@ export function askReset({ context, event }: At): Deed {
   };
 }
 
-export const resetAsked = ({ context }: At): boolean => context.reset !== null;
+export const resetAsked = ({ context }: ActionArgs): boolean => context.reset !== null;
 
 /** What hooks learn of its end; nothing of one that has had no run. */
 const endedAs = ({ isFresh, endHooks, sessionId }: SessionContext, reason: string) =>
   isFresh || !endHooks ? {} : { ended: { sessionId, reason } };
 
 /** It has ended, and the hooks have not been called. */
-export const isOver = ({ context }: At): boolean => (context.ended ?? null) !== null;
+export const isOver = ({ context }: ActionArgs): boolean => (context.ended ?? null) !== null;
 
 export const endSessionInput = ({ context }: { context: SessionContext }): EndSessionInput => {
   const { tenant, agentId, sessionKey } = context;
@@ -137,18 +139,18 @@ export const endSessionInput = ({ context }: { context: SessionContext }): EndSe
 };
 
 /** The hooks of its end are at work: what came now would be lost with it. */
-export const refuseClosing = ({ context, event }: At): Deed => {
+export const refuseClosing = ({ context, event }: ActionArgs): ActionResult => {
   const message = `the session ${context.sessionKey} is being deleted; send again in a moment`;
   return { answer: { to: metaOf(event).reply, error: { code: 'UNAVAILABLE', message } } };
 };
-export const answerClosing = ({ event }: At): Deed => ({
+export const answerClosing = ({ event }: ActionArgs): ActionResult => ({
   answer: { to: metaOf(event).reply, result: { closed: true } },
 });
 
-export const part = (): Deed => ({ change: { ended: null } });
+export const part = (): ActionResult => ({ change: { ended: null } });
 
 /** Another session id, none of the old words, settings but its name and place, or counts. */
-export function renew({ context, event }: At): Deed {
+export function renew({ context, event }: ActionArgs): ActionResult {
   const { reply, sessionId, reason } = context.reset!;
   const now = nowOf(event);
   const { label, pinned, category } = context.own;
@@ -181,7 +183,7 @@ export function renew({ context, event }: At): Deed {
 // ---- being deleted
 
 /** All ends as aborted; the session is gone when that is done. */
-export function askClose({ context, event }: At): Deed {
+export function askClose({ context, event }: ActionArgs): ActionResult {
   const { reply } = metaOf(event);
   const { orphans } = event as SessionClose;
   const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
@@ -199,10 +201,10 @@ export function askClose({ context, event }: At): Deed {
   return { ...waiting, change, rows: [...waiting.rows, ...shown] };
 }
 
-export const closeAsked = ({ context }: At): boolean => context.closing !== undefined;
+export const closeAsked = ({ context }: ActionArgs): boolean => context.closing !== undefined;
 
 /** It leaves the list; models see nothing before the entry that a reset leaves, too. */
-export function close({ context, event }: At): Deed {
+export function close({ context, event }: ActionArgs): ActionResult {
   const { reply, orphans: asked } = context.closing!;
   const orphans = orphansOf(context, asked ?? context.books?.onReset ?? 'cascade');
   const { sessionId } = context;

@@ -17,8 +17,8 @@ import type { SessionEntry } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { recorded } from '../subagents/children.ts';
 import {
-  type At,
-  type Deed,
+  type ActionArgs,
+  type ActionResult,
   defined,
   errorOf,
   firstOf,
@@ -29,7 +29,7 @@ import {
   withRun,
 } from '../action-result.ts';
 import { spoken } from './reply.ts';
-import { countRepeats, countTold, digestOf, identicalText, isIdentical } from './limits.ts';
+import { countRepeats, countRefusals, digestOf, identicalText, isIdentical } from './limits.ts';
 import * as rows from '../rows.ts';
 import { admitterOf, givenOf, workspaceOf } from '../subagents/subagent-limits.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
@@ -71,15 +71,16 @@ export function batchOf(context: SessionContext): readonly PlannedCall[] {
   return end < 0 ? planned : planned.slice(0, end);
 }
 
-export const hasCalls = ({ context }: At): boolean => headOf(context) !== undefined;
+export const hasCalls = ({ context }: ActionArgs): boolean => headOf(context) !== undefined;
 
-export const isNotToRun = ({ context }: At): boolean => {
+export const isRefusedCall = ({ context }: ActionArgs): boolean => {
   const call = headOf(context);
   return call !== undefined && (call.refused !== undefined || isIdentical(context, call));
 };
-export const needsPerson = ({ context }: At): boolean => headOf(context)?.question !== undefined;
-export const isOnce = ({ context }: At): boolean => headOf(context)?.class === 'once';
-export const isKeyed = ({ context }: At): boolean => headOf(context)?.class === 'keyed';
+export const needsPerson = ({ context }: ActionArgs): boolean =>
+  headOf(context)?.question !== undefined;
+export const isOnce = ({ context }: ActionArgs): boolean => headOf(context)?.class === 'once';
+export const isKeyed = ({ context }: ActionArgs): boolean => headOf(context)?.class === 'keyed';
 
 export const toolsInput = ({ context }: { context: SessionContext }): CallToolsInput => ({
   sessionKey: context.sessionKey,
@@ -93,7 +94,7 @@ export const toolsInput = ({ context }: { context: SessionContext }): CallToolsI
 // ---- results
 
 /** The first calls have their results, and wait for nobody any more; the others are next. */
-function finish(at: At, results: readonly ToolResult[]): Deed & { change: object } {
+function finish(at: ActionArgs, results: readonly ToolResult[]): ActionResult & { change: object } {
   const { event } = at;
   const bonds = recorded(at.context, results);
   const context = { ...at.context, ...bonds.change };
@@ -174,16 +175,21 @@ const summaries = (
   }));
 
 /** The tools of the batch have run. */
-export const takeResults = (at: At): Deed => finish(at, outputOf<readonly ToolResult[]>(at.event));
+export const takeResults = (at: ActionArgs): ActionResult =>
+  finish(at, outputOf<readonly ToolResult[]>(at.event));
 
 /** Their effect failed: the model reads why, and goes on with what it knows. */
-export const takeFailure = (at: At): Deed => {
+export const takeFailure = (at: ActionArgs): ActionResult => {
   const { code, message } = errorOf(at.event);
   return told(at, batchOf(at.context), `The call failed: ${code}: ${message}`);
 };
 
 /** Results of calls that did not run; watchers are told that they ended. */
-function told(at: At, calls: readonly PlannedCall[], result: string): Deed & { change: object } {
+function told(
+  at: ActionArgs,
+  calls: readonly PlannedCall[],
+  result: string,
+): ActionResult & { change: object } {
   const results = calls.map(({ id, name }) => ({ callId: id, name, result, isError: true }));
   return {
     ...finish(at, results),
@@ -192,18 +198,18 @@ function told(at: At, calls: readonly PlannedCall[], result: string): Deed & { c
 }
 
 /** The first call is refused, or was made too often: the model reads why. */
-export function tellInstead(at: At): Deed {
+export function refuseCall(at: ActionArgs): ActionResult {
   const { context } = at;
   const call = headOf(context)!;
   if (call.refused !== undefined) return told(at, [call], call.refused);
   const { repeats } = runOf(context);
   const deed = told(at, [call], identicalText(context, call));
-  const counted = withRun({ ...context, ...deed.change }, { repeats: countTold(repeats) });
+  const counted = withRun({ ...context, ...deed.change }, { repeats: countRefusals(repeats) });
   return { ...deed, change: { ...deed.change, ...counted } };
 }
 
 /** Somebody spoke: the calls that have not begun are not made. */
-export const skip = (at: At): Deed =>
+export const skip = (at: ActionArgs): ActionResult =>
   told(at, runOf(at.context).planned, 'Skipped: a message came in');
 
 // ---- a person is asked
@@ -227,7 +233,7 @@ function approvalId(context: SessionContext): string {
   return `${safe(runId)}.${safe(id)}.${unique}`;
 }
 
-export function ask({ context }: At): Deed {
+export function ask({ context }: ActionArgs): ActionResult {
   const { id: callId, name, question } = headOf(context)!;
   const { command, detail, pattern, forMs } = question!;
   const id = approvalId(context);
@@ -256,7 +262,7 @@ export function withdrawal(context: SessionContext, why = 'the run that asked ha
 }
 
 /** Somebody spoke: the model hears that first, and asks again if it still wants the call. */
-export function withdrawQuestion({ context }: At): Deed {
+export function withdrawQuestion({ context }: ActionArgs): ActionResult {
   const { asked: _, ...run } = runOf(context);
   return { change: { run }, tells: withdrawal(context, 'a message came in') };
 }
@@ -266,15 +272,15 @@ type Answer = { readonly result?: unknown; readonly error?: ErrorData };
 const decisionOf = (event: unknown): ApprovalDecision | undefined =>
   (event as Answer).result as ApprovalDecision | undefined;
 
-export const isFromAsked = ({ context, event }: At): boolean => {
+export const isFromAsked = ({ context, event }: ActionArgs): boolean => {
   const { asked } = runOf(context);
   return asked !== undefined && metaOf(event).from === approvalAddress(context.tenant, asked);
 };
-export const isAllowed = (at: At): boolean =>
+export const isAllowed = (at: ActionArgs): boolean =>
   isFromAsked(at) && decisionOf(at.event)?.state === 'allowed';
 
 /** The first call may run; with `allow-always` it is not asked about again. */
-export function allow({ context, event }: At): Deed {
+export function allow({ context, event }: ActionArgs): ActionResult {
   const { asked: _, ...run } = runOf(context);
   const [head, ...others] = run.planned;
   const { question, ...call } = head!;
@@ -287,7 +293,7 @@ export function allow({ context, event }: At): Deed {
 }
 
 /** Nobody allowed it: the model reads who said so. */
-export function deny(at: At): Deed {
+export function deny(at: ActionArgs): ActionResult {
   const deed = told(at, [headOf(at.context)!], denialOf(at.event as Answer));
   const { asked: _, ...run } = runOf({ ...at.context, ...deed.change });
   return { ...deed, change: { ...deed.change, run } };

@@ -11,8 +11,8 @@ import type {
 } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import {
-  type At,
-  type Deed,
+  type ActionArgs,
+  type ActionResult,
   defined,
   errorOf,
   metaOf,
@@ -47,13 +47,14 @@ export const compactInput = ({ context }: { context: SessionContext }): CompactI
 };
 
 /** The provider, or our own count, says that the conversation does not fit. */
-export const isTooLong = ({ context, event }: At): boolean => {
+export const isTooLong = ({ context, event }: ActionArgs): boolean => {
   const { code, details } = errorOf(event);
   const tooLong = code === 'PAYLOAD_TOO_LARGE' || details?.['reason'] === 'context_length';
   return tooLong && runOf(context).compactions < COMPACTIONS_MAX;
 };
 
-export const hasShortened = ({ event }: At): boolean => outputOf<CompactOutput>(event).compacted;
+export const hasShortened = ({ event }: ActionArgs): boolean =>
+  outputOf<CompactOutput>(event).compacted;
 
 /** What models see begins later from here on; the prompt lies before it and is made anew. */
 function shortened(context: SessionContext, event: unknown) {
@@ -86,10 +87,12 @@ function shortened(context: SessionContext, event: unknown) {
 const event = (context: SessionContext, phase: 'start' | 'end', willRetry: boolean) =>
   ({ stream: 'compaction', phase, call: runOf(context).calls, willRetry }) as const;
 
-export const begin = ({ context }: At): Deed => ({ events: [event(context, 'start', true)] });
+export const begin = ({ context }: ActionArgs): ActionResult => ({
+  events: [event(context, 'start', true)],
+});
 
 /** The call is made again with less. */
-export function shorten({ context, event: outcome }: At): Deed {
+export function shorten({ context, event: outcome }: ActionArgs): ActionResult {
   const { change, entries } = shortened(context, outcome);
   const run = runOf(context);
   const { usage } = outputOf<CompactOutput>(outcome);
@@ -117,21 +120,21 @@ const CAN_NOT: ErrorData = {
   details: { reason: 'context_length' },
 };
 
-export const giveUp = ({ context }: At): Deed => ({
+export const giveUp = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', CAN_NOT),
   events: [event(context, 'end', false)],
 });
 
-export const fail = ({ context, event: outcome }: At): Deed => ({
+export const fail = ({ context, event: outcome }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', errorOf(outcome)),
   events: [event(context, 'end', false)],
 });
 
 // ---- by a person
 
-export const knowsSettings = ({ context }: At): boolean => context.settings !== null;
+export const knowsSettings = ({ context }: ActionArgs): boolean => context.settings !== null;
 
-export const ask = ({ event: asked }: At): Deed => {
+export const ask = ({ event: asked }: ActionArgs): ActionResult => {
   const { instructions } = asked as SessionCompact;
   const { reply } = metaOf(asked);
   return { change: { compaction: { reply: reply ?? null, ...defined({ instructions }) } } };
@@ -140,17 +143,17 @@ export const ask = ({ event: asked }: At): Deed => {
 const NOTHING: CompactionDone = { compacted: false, tokensBefore: 0, tokensAfter: 0 };
 
 /** It has never run: there is nothing to shorten. */
-export const answerNothing = ({ event: asked }: At): Deed => ({
+export const answerNothing = ({ event: asked }: ActionArgs): ActionResult => ({
   answer: { to: metaOf(asked).reply, result: NOTHING },
 });
 
-export const refuse = ({ context, event: asked }: At): Deed => {
+export const refuse = ({ context, event: asked }: ActionArgs): ActionResult => {
   const doing = context.run ? 'it answers a message' : 'it is being shortened or waits for a run';
   const message = `the session ${context.sessionKey} can not be shortened while ${doing}; try again when it is idle`;
   return { answer: { to: metaOf(asked).reply, error: { code: 'CONFLICT', message } } };
 };
 
-export function take({ context, event: outcome }: At): Deed {
+export function take({ context, event: outcome }: ActionArgs): ActionResult {
   const { compacted, tokensBefore, tokensAfter, usage } = outputOf<CompactOutput>(outcome);
   const result: CompactionDone = { compacted, tokensBefore, tokensAfter };
   const { change, entries } = shortened(context, outcome);
@@ -170,13 +173,13 @@ const charge = (context: SessionContext, usage: Usage): Tell[] =>
     ? []
     : [{ to: admitterOf(context), event: { type: 'agent.release', runId: '', usage } }];
 
-export const takeFailure = ({ context, event: outcome }: At): Deed => ({
+export const takeFailure = ({ context, event: outcome }: ActionArgs): ActionResult => ({
   change: { compaction: null },
   answer: { to: context.compaction?.reply ?? undefined, error: errorOf(outcome) },
 });
 
 /** It was stopped, or the session begins anew. */
-export const cancel = ({ context }: At): Deed => ({
+export const cancel = ({ context }: ActionArgs): ActionResult => ({
   answer: {
     to: context.compaction?.reply ?? undefined,
     error: { code: 'CANCELLED', message: 'the compaction was stopped' },

@@ -3,7 +3,7 @@ import { contentHashOf } from '../../../protocols/document.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
 import { heldBelow, tokensOf } from '../subagents/budget-ledger.ts';
-import { type At, runOf, sum } from '../action-result.ts';
+import { type ActionArgs, runOf, sum } from '../action-result.ts';
 import { TURNS_MAX } from '../subagents/subagent-limits.ts';
 import type { PlannedCall } from '../../../agent/policy/planned-call.ts';
 import type { Repeats, Run, SessionContext, ToolResult } from '../types.ts';
@@ -34,7 +34,7 @@ export function ceilingOf(context: SessionContext): ErrorData | undefined {
 /** What others hold of a grant counts like what the session has used of it. */
 const usedOf = (context: SessionContext): Usage => sum(context.usage, heldBelow(context));
 
-export const isAtCeiling = ({ context }: At): boolean => ceilingOf(context) !== undefined;
+export const isAtCeiling = ({ context }: ActionArgs): boolean => ceilingOf(context) !== undefined;
 
 const isOver = (used: number | undefined, limit: number | undefined): boolean =>
   limit !== undefined && used !== undefined && used >= limit;
@@ -69,7 +69,7 @@ export const identicalText = (context: SessionContext, call: PlannedCall): strin
   'and the same result. Do something else, or answer with what you know.';
 
 /** The model did not heed it. */
-export const isCircling = ({ context }: At): boolean => {
+export const isRepeatingCalls = ({ context }: ActionArgs): boolean => {
   const [call] = runOf(context).planned;
   return call !== undefined && timesOf(runOf(context), call) >= 2 * identicalMax(context);
 };
@@ -97,5 +97,5 @@ export const countRepeats = (
 };
 
 /** A call that was told so instead of run counts like those before it. */
-export const countTold = (repeats: Repeats | undefined): Repeats | undefined =>
+export const countRefusals = (repeats: Repeats | undefined): Repeats | undefined =>
   repeats && { ...repeats, times: repeats.times + 1 };

@@ -9,8 +9,8 @@ import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../../protocols/statechart.ts';
 import { takenOf, withdrawal } from './batch.ts';
 import {
-  type At,
-  type Deed,
+  type ActionArgs,
+  type ActionResult,
   defined,
   errorOf,
   firstOf,
@@ -48,7 +48,7 @@ const PREPEND_CHARACTERS_MAX = 32_768;
 /** Attempts of one model call. */
 export const ATTEMPTS_MAX = 5;
 
-export function born({ self, tenant, key, now }: ActorInput): SessionContext {
+export function initialContext({ self, tenant, key, now }: ActorInput): SessionContext {
   return {
     self,
     tenant,
@@ -84,16 +84,18 @@ function agentOf(sessionKey: string): string {
 
 // ---- admission
 
-export const isOurRun = ({ context, event }: At): boolean =>
+export const isOurRun = ({ context, event }: ActionArgs): boolean =>
   (event as { runId?: string }).runId === runOf(context).runId;
 
-export const admissionRefused = ({ event }: At): boolean =>
+export const admissionRefused = ({ event }: ActionArgs): boolean =>
   (event as { message?: string }).message === 'agent.admit';
 
-export const askAdmission = ({ context }: At): Deed => ({ tells: [admissionOf(context)] });
+export const askAdmission = ({ context }: ActionArgs): ActionResult => ({
+  tells: [admissionOf(context)],
+});
 
 /** The agent's settings as they are now hold for the whole run. */
-export function admit({ context, event }: At): Deed {
+export function admit({ context, event }: ActionArgs): ActionResult {
   const { settings: given, lease } = event as AgentAdmitted;
   const { startedAt, origin } = runOf(context);
   const { terms } = context;
@@ -110,7 +112,7 @@ export function admit({ context, event }: At): Deed {
 }
 
 /** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
-export function giveBack({ context, event }: At): Deed {
+export function giveBack({ context, event }: ActionArgs): ActionResult {
   const { runId, lease } = event as AgentAdmitted;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
 }
@@ -144,7 +146,7 @@ export const assembleInput = ({ context }: { context: SessionContext }): Assembl
   };
 };
 
-export function takePrompt({ context, event }: At): Deed {
+export function takePrompt({ context, event }: ActionArgs): ActionResult {
   const { digest, prompt, prepend, replyHooks, endHooks } = outputOf<AssembleOutput>(event);
   const now = nowOf(event);
   const added = prompt ? 1 : 0;
@@ -197,11 +199,11 @@ export function modelInput({ context }: { context: SessionContext }): CallModelI
   };
 }
 
-export const wantsTools = ({ event }: At): boolean =>
+export const wantsTools = ({ event }: ActionArgs): boolean =>
   planOf(outputOf<CallModelOutput>(event)).length > 0;
 
 /** The model has answered: its words are part of the conversation from this turn on. */
-export function takeAnswer({ context, event }: At): Deed {
+export function takeAnswer({ context, event }: ActionArgs): ActionResult {
   const output = outputOf<CallModelOutput>(event);
   const run = runOf(context);
   const now = nowOf(event);
@@ -274,13 +276,13 @@ const showsReasoning = ({ run, own }: SessionContext): boolean =>
 /** Longest wait that a provider may ask for; a session does not stand still for longer. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-export const mayPass = ({ context, event }: At): boolean => {
+export const mayPass = ({ context, event }: ActionArgs): boolean => {
   const { code, retryAfterMs = 0 } = errorOf(event);
   const isRetriable = (ERRORS[code]?.retriable ?? false) && retryAfterMs <= RETRY_AFTER_MAX_MS;
   return isRetriable && runOf(context).attempt + 1 < ATTEMPTS_MAX;
 };
 
-export const countAttempt = ({ context, event }: At): Deed => ({
+export const countAttempt = ({ context, event }: ActionArgs): ActionResult => ({
   change: withRun(context, { attempt: runOf(context).attempt + 1, error: errorOf(event) }),
 });
 
@@ -315,17 +317,17 @@ export function ended(
   return { run: { ...run, reply } };
 }
 
-export const endOk = ({ context }: At): Deed => ({ change: ended(context, 'ok') });
-export const endFailed = ({ context, event }: At): Deed => ({
+export const endOk = ({ context }: ActionArgs): ActionResult => ({ change: ended(context, 'ok') });
+export const endFailed = ({ context, event }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', errorOf(event)),
 });
-export const endAtCeiling = ({ context }: At): Deed => ({
+export const endAtCeiling = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', ceilingOf(context)),
 });
-export const endCircling = ({ context }: At): Deed => ({
+export const endCircling = ({ context }: ActionArgs): ActionResult => ({
   change: ended(context, 'error', circling(context)),
 });
-export const endLate = ({ context }: At): Deed => {
+export const endLate = ({ context }: ActionArgs): ActionResult => {
   const message = `the run took longer than ${runTimeoutMs(context)} ms`;
   const { asked: _, ...run } = runOf(context);
   return {
@@ -336,7 +338,7 @@ export const endLate = ({ context }: At): Deed => {
 
 // ---- hooks see the reply
 
-export const hasReplyHooks = ({ context }: At): boolean => runOf(context).replyHooks;
+export const hasReplyHooks = ({ context }: ActionArgs): boolean => runOf(context).replyHooks;
 
 export function replyInput({ context }: { context: SessionContext }): ReplyInput {
   const { tenant, agentId, sessionKey, contextFrom } = context;
@@ -346,12 +348,12 @@ export function replyInput({ context }: { context: SessionContext }): ReplyInput
   return { ...about, ...outcome, ...defined({ error }) };
 }
 
-export const takeReply = ({ context, event }: At): Deed => ({
+export const takeReply = ({ context, event }: ActionArgs): ActionResult => ({
   change: withRun(context, { reply: outputOf<ReplyOutput>(event).text }),
 });
 
 /** A hook that must see the reply did not: nothing of it is told. A run that failed says why. */
-export const withholdReply = ({ context, event }: At): Deed => {
+export const withholdReply = ({ context, event }: ActionArgs): ActionResult => {
   const { status } = runOf(context);
   const failed = status === 'ok' ? { status: 'error' as const, error: errorOf(event) } : {};
   return { change: withRun(context, { ...failed, reply: '' }) };
@@ -363,7 +365,7 @@ export const withholdReply = ({ context, event }: At): Deed => {
  * It is written down and told to all who wait for it, or for a message that joined it. What its
  * calls waited for goes on without them.
  */
-export function end({ context, event }: At): Deed {
+export function end({ context, event }: ActionArgs): ActionResult {
   const now = nowOf(event);
   const { runId, status, error, usage, joined, lease } = runOf(context);
   const release: Tell = {

@@ -9,17 +9,17 @@
  */
 import type { Usage } from '../../../protocols/session.ts';
 import type { SpawnLimits, SubagentEnded } from '../../../protocols/subagent.ts';
-import type { Books, Child } from './related-sessions.ts';
+import type { BudgetLedger, Child } from './related-sessions.ts';
 import { defined, NO_USAGE, sum } from '../action-result.ts';
 import type { SessionContext } from '../types.ts';
 
 export const tokensOf = ({ inputTokens, outputTokens }: Usage): number =>
   inputTokens + outputTokens;
 
-const NOTHING_BELOW: Books['below'] = { usage: NO_USAGE, spawned: 0 };
+const NOTHING_BELOW: BudgetLedger['below'] = { usage: NO_USAGE, spawned: 0 };
 
 /** They are made at the first spawn, and filled again at the first of a new tree. */
-export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): Books {
+export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): BudgetLedger {
   const { concurrentMax, onParentReset: onReset } = limits;
   if (books && !books.renewed) return { ...books, concurrentMax, onReset };
   const { started = 0, below: before = NOTHING_BELOW } = books ?? {};
@@ -44,7 +44,7 @@ export function booksOf({ books, terms }: SessionContext, limits: SpawnLimits): 
  * What may be granted now. A subagent's session lives of the same grant itself: it keeps half of
  * what is left, or it could not read what those that it starts have found.
  */
-export function leftOf({ terms, usage }: SessionContext, books: Books) {
+export function leftOf({ terms, usage }: SessionContext, books: BudgetLedger) {
   const share = (left: number, used: number): number => (terms ? (left - used) / 2 : left);
   return {
     tokens: Math.floor(share(books.tokens, tokensOf(usage))),
@@ -55,7 +55,7 @@ export function leftOf({ terms, usage }: SessionContext, books: Books) {
 
 export type Grant = Pick<Child, 'tokens' | 'costUsd' | 'spawns'>;
 
-export function taken(books: Books, { tokens, costUsd = 0, spawns }: Grant): Books {
+export function taken(books: BudgetLedger, { tokens, costUsd = 0, spawns }: Grant): BudgetLedger {
   const cost = books.costUsd === undefined ? {} : { costUsd: books.costUsd - costUsd };
   return {
     ...books,
@@ -67,7 +67,11 @@ export function taken(books: Books, { tokens, costUsd = 0, spawns }: Grant): Boo
 }
 
 /** Its grant comes back, less what it and all below it have used; what was too much is taken. */
-export function settled(books: Books, child: Grant, { usage, spawned }: SubagentEnded): Books {
+export function settled(
+  books: BudgetLedger,
+  child: Grant,
+  { usage, spawned }: SubagentEnded,
+): BudgetLedger {
   const back = (left: number, granted: number, used: number) => Math.max(0, left + granted - used);
   const cost =
     books.costUsd === undefined
@@ -86,7 +90,8 @@ export function settled(books: Books, child: Grant, { usage, spawned }: Subagent
 }
 
 /** Of all subagents of the session that have ended, and how many it has started, with theirs. */
-export const below = ({ books }: SessionContext): Books['below'] => books?.below ?? NOTHING_BELOW;
+export const below = ({ books }: SessionContext): BudgetLedger['below'] =>
+  books?.below ?? NOTHING_BELOW;
 
 /**
  * Of a subagent's session: what others hold or have used of its grant; it counts against its
@@ -106,7 +111,7 @@ export function heldBelow({ terms, books }: SessionContext): Usage {
  * A person's message begins a run: a new tree, unless a subagent of the old one goes on. A grant
  * is never renewed.
  */
-export function renewedBooks(context: SessionContext): Partial<SessionContext> {
+export function renewedLedger(context: SessionContext): Partial<SessionContext> {
   const { books, terms, children = [] } = context;
   if (!books || terms || children.some(({ lost }) => !lost)) return {};
   return {
@@ -119,7 +124,7 @@ export function renewedBooks(context: SessionContext): Partial<SessionContext> {
 export const apart = (child: Child): Child => ({ ...child, apart: true });
 
 /** The session begins anew: a root with a new tree, a subagent's with what is left of its grant. */
-export function booksAtReset(context: SessionContext): Books | undefined {
+export function booksAtReset(context: SessionContext): BudgetLedger | undefined {
   const { books, terms, usage, children = [] } = context;
   if (!terms)
     return books && children.length > 0 ? { ...books, started: 0, renewed: true } : undefined;

@@ -32,7 +32,15 @@ import {
 } from '../../../protocols/subagent.ts';
 import type { Awaited, Child, Spawned } from './related-sessions.ts';
 import { below, settled, tokensOf } from './budget-ledger.ts';
-import { type At, type Deed, defined, metaOf, NO_USAGE, nowOf, withRun } from '../action-result.ts';
+import {
+  type ActionArgs,
+  type ActionResult,
+  defined,
+  metaOf,
+  NO_USAGE,
+  nowOf,
+  withRun,
+} from '../action-result.ts';
 import { withReport } from './reports.ts';
 import { grantorOf } from './subagent-limits.ts';
 import type { SessionContext, ToolResult } from '../types.ts';
@@ -91,7 +99,7 @@ export function seated(
 // ---- an end
 
 /** The end of a subagent: told for the first time, or again since it was asked for. */
-export function takeEnded(at: At): Deed {
+export function takeEnded(at: ActionArgs): ActionResult {
   const { context, event } = at;
   const ended = event as SubagentEnded;
   const child = (context.children ?? []).find(({ id }) => id === ended.id);
@@ -102,7 +110,7 @@ export function takeEnded(at: At): Deed {
   return { tells: [toSubagent(context, ended.id, { type: 'subagent.heard', how: 'unknown' })] };
 }
 
-export function takeFirst(at: At, ended: SubagentEnded, child: Child): Deed {
+export function takeFirst(at: ActionArgs, ended: SubagentEnded, child: Child): ActionResult {
   const { context, event } = at;
   const { books, children = [] } = context;
   const now = nowOf(event);
@@ -125,7 +133,7 @@ export function takeFirst(at: At, ended: SubagentEnded, child: Child): Deed {
   };
 }
 
-function takeAgain(at: At, ended: SubagentEnded, awaited: Awaited): Deed {
+function takeAgain(at: ActionArgs, ended: SubagentEnded, awaited: Awaited): ActionResult {
   const { context, event } = at;
   const left = listed((context.awaited ?? []).filter((one) => one !== awaited));
   const after = { ...context, awaited: left };
@@ -135,10 +143,10 @@ function takeAgain(at: At, ended: SubagentEnded, awaited: Awaited): Deed {
 
 /** To the call that waits, to the agent with its next run or in this one, or to nobody. */
 function delivered(
-  { context, event }: At,
+  { context, event }: ActionArgs,
   ended: SubagentEnded,
   { wait, reportBack, lineage }: Pick<Child, 'wait' | 'reportBack' | 'lineage'>,
-): Deed {
+): ActionResult {
   const heard = (how: ReportedBy) => toSubagent(context, ended.id, { type: 'subagent.heard', how });
   if (wait)
     return {
@@ -322,7 +330,7 @@ export function openOf(context: SessionContext): number {
 }
 
 /** One, or all of them, waiting ones as well. Told by its own subagent it is the end of all. */
-export function kill({ context, event }: At): Deed {
+export function kill({ context, event }: ActionArgs): ActionResult {
   const { id, reason = 'killed by its parent' } = event as SessionKill;
   const { children = [] } = context;
   const named = children.filter((one) => id === undefined || one.id === id);

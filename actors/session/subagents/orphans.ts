@@ -16,7 +16,7 @@ import {
 import type { Child, Report } from './related-sessions.ts';
 import { apart, booksAtReset } from './budget-ledger.ts';
 import { placed, seated, toSubagent } from './children.ts';
-import { type At, type Deed, nowOf } from '../action-result.ts';
+import { type ActionArgs, type ActionResult, nowOf } from '../action-result.ts';
 import type { SessionContext } from '../types.ts';
 import { sessionAt } from '../conversations/conversation-waits.ts';
 
@@ -116,7 +116,7 @@ const unreadOf = ({ id, sessionKey }: Report): AdoptedChild => ({
 });
 
 /** They report here from now on; what they were granted is in the books of nobody. */
-export function adopt({ context, event }: At): Deed {
+export function adopt({ context, event }: ActionArgs): ActionResult {
   const { children: given } = event as SessionAdopt;
   const { children = [], books } = context;
   const now = nowOf(event);

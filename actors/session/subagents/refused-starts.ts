@@ -9,19 +9,19 @@ import { conversationAddress } from '../../../protocols/conversation.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import { subagentAddress, type SubagentEnded, subagentRunId } from '../../../protocols/subagent.ts';
 import { takeFirst } from './children.ts';
-import { type At, type Deed, metaOf, NO_USAGE, nowOf } from '../action-result.ts';
+import { type ActionArgs, type ActionResult, metaOf, NO_USAGE, nowOf } from '../action-result.ts';
 import { refusedBegin } from '../conversations/conversation-waits.ts';
 
 type Refused = { readonly message: string; readonly error: ErrorData };
 
 /** Anything else that a session tells is told again by itself, or told too late to matter. */
-export function takeRefusal(at: At): Deed {
+export function takeRefusal(at: ActionArgs): ActionResult {
   const { message } = at.event as Refused;
   if (message === 'subagent.reserve') return takeSpawn(at);
   return message === 'conversation.begin' ? takeMessage(at) : {};
 }
 
-function takeSpawn(at: At): Deed {
+function takeSpawn(at: ActionArgs): ActionResult {
   const { context, event } = at;
   const { from } = metaOf(event);
   const { children = [], tenant } = context;
@@ -43,7 +43,7 @@ function takeSpawn(at: At): Deed {
   return takeFirst(at, ended, child);
 }
 
-function takeMessage({ context, event }: At): Deed {
+function takeMessage({ context, event }: ActionArgs): ActionResult {
   const { from } = metaOf(event);
   const { waits = [], tenant } = context;
   const wait = waits.find(({ id }) => conversationAddress(tenant, id) === from);

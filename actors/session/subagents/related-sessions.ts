@@ -8,7 +8,7 @@ import type { ReplyRef } from '../../../protocols/statechart.ts';
 import type { OrphanPolicy, SubagentEnded } from '../../../protocols/subagent.ts';
 
 /** A call of the run that is answered later. */
-export type Asking = { readonly reply: ReplyRef | null; readonly callId: string };
+export type PendingCall = { readonly reply: ReplyRef | null; readonly callId: string };
 
 /** A subagent that has not ended. */
 export type Child = {
@@ -27,7 +27,7 @@ export type Child = {
   /** of the run that will read its report */
   readonly lineage: Lineage;
   /** a call of the run waits for its end */
-  readonly wait?: Asking;
+  readonly wait?: PendingCall;
   /** shard time after which its place comes free, whatever has become of it */
   readonly until?: number;
   readonly timeoutMs: number;
@@ -38,7 +38,7 @@ export type Child = {
 };
 
 /** What a session may still grant, and what came of it (AA6). */
-export type Books = {
+export type BudgetLedger = {
   /** of all grants together; of a subagent's session less what it uses itself */
   readonly tokens: number;
   /** absent: unlimited */
@@ -75,11 +75,11 @@ export type Awaited = {
   readonly id: string;
   readonly lineage: Lineage;
   /** the call that is answered with it; absent: it becomes a report */
-  readonly wait?: Asking;
+  readonly wait?: PendingCall;
 };
 
 /** A conversation that a call of the run waits for. */
-export type Wait = Asking & {
+export type Wait = PendingCall & {
   readonly id: string;
   /** session key */
   readonly target: string;

@@ -16,7 +16,7 @@ import {
 import { marked } from '../../../agent/context/envelope.ts';
 import type { Report } from './related-sessions.ts';
 import { tokensOf } from './budget-ledger.ts';
-import { type At, firstOf, nowOf } from '../action-result.ts';
+import { type ActionArgs, firstOf, nowOf } from '../action-result.ts';
 import { joinedLineage } from '../conversations/lineage.ts';
 import type { SessionContext } from '../types.ts';
 
@@ -45,13 +45,13 @@ const shortened = (report: Report): Report => {
 };
 
 /** They wait for others that may end soon: nobody else waits, and other subagents go on. */
-export const reportsGather = ({ context }: At): boolean =>
+export const reportsGather = ({ context }: ActionArgs): boolean =>
   reportsWait(context) &&
   context.queue.length === 0 &&
   (context.children ?? []).some(({ lost, reportBack }) => !lost && reportBack);
 
 /** What is left of the quiet of messages and reports together. */
-export function quietMs({ context, event }: At, ofMessages: number): number {
+export function quietMs({ context, event }: ActionArgs, ofMessages: number): number {
   const { reports = [], settings } = context;
   if (reports.length === 0) return ofMessages;
   const now = nowOf(event);

@@ -21,10 +21,17 @@ import {
   SUBAGENTS_INDEX,
 } from '../../../protocols/subagent.ts';
 import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
-import type { Asking, Awaited, Books, Child, Spawned } from './related-sessions.ts';
+import type { PendingCall, Awaited, BudgetLedger, Child, Spawned } from './related-sessions.ts';
 import { booksOf, type Grant, leftOf, taken } from './budget-ledger.ts';
 import { acceptedOf, aged, seated, toSubagent, withPlace } from './children.ts';
-import { type At, type Deed, defined, firstOf, runOf, withRun } from '../action-result.ts';
+import {
+  type ActionArgs,
+  type ActionResult,
+  defined,
+  firstOf,
+  runOf,
+  withRun,
+} from '../action-result.ts';
 import { nextHop } from '../conversations/lineage.ts';
 import { workspaceOf } from './subagent-limits.ts';
 import type { SessionContext } from '../types.ts';
@@ -39,7 +46,7 @@ const GRANT_USD_MIN = 0.001;
 type Asked = Delivered<SessionSpawn>;
 type No = { readonly rule: string; readonly why: string };
 
-export function spawn({ context, event }: At): Deed {
+export function spawn({ context, event }: ActionArgs): ActionResult {
   const asked = event as Asked;
   if (!goesOn(context, asked.runId)) return { answer: refusal(asked, ENDED) };
   const known = (runOf(context).spawned ?? []).find(({ id }) => id === asked.id);
@@ -57,7 +64,7 @@ export function spawn({ context, event }: At): Deed {
 const ENDED: No = { rule: 'run-ended', why: 'the run that asked has ended' };
 
 /** The first ceiling in the way, in a fixed order. */
-function refusalOf(context: SessionContext, asked: Asked, books: Books): No | undefined {
+function refusalOf(context: SessionContext, asked: Asked, books: BudgetLedger): No | undefined {
   const { limits, terms } = asked;
   const left = leftOf(context, books);
   const { children = [] } = context;
@@ -153,7 +160,7 @@ const hopOf = (context: SessionContext, asked: Asked): Lineage =>
   nextHop(runOf(context).lineage, context.sessionKey, limitsOf(asked));
 
 /** As much as it asks for, as far as there is so much. Without a wish half of the money is left. */
-function grantOf(context: SessionContext, { terms, limits }: Asked, books: Books): Grant {
+function grantOf(context: SessionContext, { terms, limits }: Asked, books: BudgetLedger): Grant {
   const left = leftOf(context, books);
   const maySpawn = depthOf(context) + 2 <= limits.depthMax;
   const cost =
@@ -167,7 +174,7 @@ function grantOf(context: SessionContext, { terms, limits }: Asked, books: Books
   };
 }
 
-function granted(context: SessionContext, asked: Asked, books: Books): Deed {
+function granted(context: SessionContext, asked: Asked, books: BudgetLedger): ActionResult {
   const { id, runId, callId, wait, reportBack, terms, meta } = asked;
   const { children = [] } = context;
   const run = runOf(context);
@@ -210,7 +217,7 @@ function granted(context: SessionContext, asked: Asked, books: Books): Deed {
   };
 }
 
-const askingOf = ({ callId, meta }: Asked): Asking => ({ reply: meta.reply ?? null, callId });
+const askingOf = ({ callId, meta }: Asked): PendingCall => ({ reply: meta.reply ?? null, callId });
 
 function reserve(
   context: SessionContext,
@@ -247,7 +254,7 @@ const accepted = ({ id, terms, meta }: Asked, tokens: number, going: boolean): R
 // ---- once more
 
 /** Its worker died: the call is answered as the first one was, or would have been. */
-function again(context: SessionContext, asked: Asked, known: Spawned): Deed {
+function again(context: SessionContext, asked: Asked, known: Spawned): ActionResult {
   const { children = [], awaited = [] } = context;
   const child = children.find(({ id }) => id === asked.id);
   if (!asked.wait) return { answer: accepted(asked, known.tokens, child?.going ?? true) };

@@ -9,7 +9,7 @@ import type { SessionReceive } from '../../../protocols/session.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { Delivered, Tell } from '../../../protocols/statechart.ts';
 import { subagentAddress, type SubagentTerms } from '../../../protocols/subagent.ts';
-import { type At, runOf } from '../action-result.ts';
+import { type ActionArgs, runOf } from '../action-result.ts';
 import type { CallToolsInput, SessionContext } from '../types.ts';
 
 /** Model calls of one run (`RunLimits.turnsMax`). */
@@ -31,7 +31,7 @@ export function subagentOf(sessionKey: string): string | undefined {
  * when it has been deleted: it would be one without a grant. What agents say after the subagent's
  * end is not heard: its grant has gone back, so it would be used twice.
  */
-export function wrongBy({ context, event }: At): ErrorData | undefined {
+export function wrongBy({ context, event }: ActionArgs): ErrorData | undefined {
   const { terms, meta } = event as Delivered<SessionReceive>;
   const id = subagentOf(context.sessionKey);
   if (terms) {
@@ -41,7 +41,7 @@ export function wrongBy({ context, event }: At): ErrorData | undefined {
   if (id !== undefined && !context.terms) return noSubagent(context);
   return context.isOver && meta.from !== undefined ? isOver(context) : undefined;
 }
-export const mayBeSaid = (at: At): boolean => wrongBy(at) === undefined;
+export const mayBeSaid = (at: ActionArgs): boolean => wrongBy(at) === undefined;
 
 const WRONG_TERMS: ErrorData = {
   code: 'INVALID_ARGUMENT',
@@ -84,7 +84,7 @@ const isOfAgent = ({ lineage, origin }: Pick<SessionReceive, 'lineage' | 'origin
   lineage !== undefined || origin !== undefined;
 
 /** With this message an agent begins to wait for the run that waits for a slot. */
-export const hurriesRun = ({ context, event }: At): boolean => {
+export const hurriesRun = ({ context, event }: ActionArgs): boolean => {
   const message = event as Delivered<SessionReceive>;
   return message.meta.from !== undefined && isOfAgent(message) && !isNested(context);
 };

@@ -15,7 +15,7 @@ import { DEFAULT_LIMITS } from '../../sandbox/supervised.ts';
 import { orRefusal } from '../files/file-access.ts';
 import { isFolder, PathRefused, workspacePath } from '../files/paths.ts';
 import { endInWords, keep, type Processes, RUNNING_MAX, type StartedCommand } from './processes.ts';
-import { ToldOutput } from './live-output.ts';
+import { LiveOutput } from './live-output.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tool.ts';
 
 export type ExecOptions = {
@@ -128,7 +128,7 @@ class ExecCall {
     const { boundaries } = this.#options;
     const boundary = this.#context.confinement.sandboxed ? boundaries.sandbox : boundaries.host;
     const command = await this.#sandboxed();
-    const told = new ToldOutput((delta) => this.#context.update(delta));
+    const told = new LiveOutput((delta) => this.#context.update(delta));
     const running = await boundary.run(command).catch(refusedWithoutSandbox);
     const tell = (stream: 0 | 1, chunk: Buffer) => told.add(stream, chunk);
     let telling = true;

@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 const EVERY_MS = 100;
 const CHARACTERS_MAX = 4_096;
 
-export class ToldOutput {
+export class LiveOutput {
   readonly #tell: (delta: string) => void;
   readonly #decoders = [new StringDecoder('utf8'), new StringDecoder('utf8')];
   #waiting = '';

@@ -28,8 +28,8 @@ import type { Attempt, AuthFailures } from './failed-attempts.ts';
 import type { Client, Connection } from '../transport/connection.ts';
 import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
-import { type Door, OPERATOR } from '../tenant/tenant.ts';
-import type { Doors } from '../tenant/tenants.ts';
+import { type TenantGateway, OPERATOR } from '../tenant/tenant-gateway.ts';
+import type { TenantGateways } from '../tenant/tenant-gateways.ts';
 import { METHOD_NAMES } from '../methods/index.ts';
 import { admit, needsNobody } from './pairing.ts';
 import { accountOf, notDirect, type Remote } from './client-address.ts';
@@ -42,7 +42,7 @@ const CAPABILITIES = ['published-model-catalog'] as const;
 export type Gate = Ledger & {
   readonly failures: AuthFailures;
   readonly clock: Clock;
-  readonly doors: Pick<Doors, 'of'>;
+  readonly doors: Pick<TenantGateways, 'of'>;
   readonly rows: Pick<System['index'], 'get'>;
 };
 
@@ -228,7 +228,7 @@ const FEATURES = JSON.stringify({
 
 /** A `HelloOk` as JSON, the answer to a good connect; `client` is among the connected already. */
 export const helloOk = (
-  door: Door,
+  door: TenantGateway,
   connection: Connection,
   { client, protocol, deviceToken }: Extract<Greeting, { ok: true }>,
 ): string => {

@@ -27,7 +27,7 @@ import type { Principal } from '../../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { Asker, Shown } from './credentials.ts';
 import { hashOfToken, newDeviceToken } from './device-tokens.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { networkOf } from './client-address.ts';
 import { holds } from './scopes.ts';
@@ -59,7 +59,7 @@ type Client = Omit<Asker, 'rowIn'> & {
 
 /** @throws TroupeError when the device actor can not be asked or refuses */
 export const admit = async (
-  door: Door,
+  door: TenantGateway,
   auth: GatewayAuth,
   client: Client,
 ): Promise<Admitted | Kept> => {
@@ -97,7 +97,7 @@ const asked = (scopes: readonly string[] | undefined, all: readonly Scope[]): re
     : SCOPES.filter((scope) => scopes.includes(scope));
 
 const device = async (
-  door: Door,
+  door: TenantGateway,
   auth: GatewayAuth,
   client: Client,
   { id, publicKey }: { readonly id: string; readonly publicKey: string },
@@ -150,7 +150,7 @@ const isSameMachine = (seen: DeviceFace, said: DeviceFace): boolean =>
 
 /** A device that has no token for its role gets one, if the actor takes it. */
 const withToken = async (
-  door: Door,
+  door: TenantGateway,
   id: string,
   role: Client['role'],
   grant: DeviceGrant | undefined,
@@ -215,7 +215,7 @@ const pending = (
 
 /** Why there is no room for one more: in all, and for a stranger who waits, from that address. */
 const fullness = async (
-  { system, tenant, clock }: Door,
+  { system, tenant, clock }: TenantGateway,
   isStranger: boolean,
   ip: string | undefined,
 ): Promise<string | undefined> => {
@@ -262,7 +262,7 @@ const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
 };
 
 const ask = async <Result>(
-  { system, tenant }: Door,
+  { system, tenant }: TenantGateway,
   id: string,
   message: DeviceAsk | { type: 'device.token'; role: Client['role']; hash: string },
 ): Promise<Result> => {

@@ -1,15 +1,15 @@
 /**
- * DeviceBook: the devices of one tenant as this gateway knows them: which of its connections are
- * nodes, what they are told, and what people who watch are told of all devices (GW3, ND1).
+ * The devices of one tenant as this gateway sees them: which of its connections are nodes, what is
+ * sent to them, and the device events that are sent to operators.
  *
- * Boundary: what must last is the device actor's; this is lost with the gateway and begins again
- * when its nodes come back. Ending the connections of who lost a right is the guard's
- * (device-guard.ts).
+ * Boundary: lasting state belongs to the device actors. This state is lost with the gateway and
+ * rebuilt when its nodes reconnect. device-guard.ts closes the connections of devices that lost a
+ * right.
  *
  * Invariants:
- *  1. A command is written to one connection once, however often it is told.
- *  2. It is written only after the actor has it that this connection takes it: so who was told that
- *     the node never had it was told the truth, however this gateway dies.
+ *  1. A command is written to a connection once, however often it is published.
+ *  2. It is written only after the device actor recorded that this connection accepts it. So the
+ *     answer "the node never received it" is true, however this gateway dies.
  */
 import {
   type DeviceCancel,
@@ -59,7 +59,7 @@ type Node = {
   readonly delivered: Set<string>;
 };
 
-export class DeviceBook {
+export class TenantDevices {
   readonly #parts: Parts;
   /** nodes of this gateway, by connection */
   readonly #nodes = new Map<string, Node>();

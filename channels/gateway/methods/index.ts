@@ -10,7 +10,7 @@ import {
   type RequestFrame,
 } from '../../../protocols/gateway/index.ts';
 import type { Client, Connection } from '../transport/connection.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
 import { holds } from '../auth/scopes.ts';
 import { runTable } from './chat/agent.ts';
@@ -60,7 +60,7 @@ export const METHOD_NAMES: readonly string[] = [...METHODS.keys()];
 
 /** Serves one request of a client that has said hello. Never rejects. */
 export const serve = async (
-  door: Door,
+  door: TenantGateway,
   connection: Connection,
   frame: RequestFrame,
 ): Promise<void> => {

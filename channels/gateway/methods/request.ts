@@ -3,13 +3,13 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
 import type { Principal } from '../../../runtime/index.ts';
 import type { Connection } from '../transport/connection.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 
 /** A method that has sent all its answers itself returns this. */
 export const ANSWERED = Symbol('answered');
 
 export type Request = {
-  readonly door: Door;
+  readonly door: TenantGateway;
   readonly connection: Connection;
   readonly id: string;
   /** of the request's traceparent */

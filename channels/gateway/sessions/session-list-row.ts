@@ -1,7 +1,7 @@
 /** One session as lists, answers and events show it: made of its committed row. */
 import type { SessionsListRow } from '../../../protocols/gateway/index.ts';
 import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { mainSessionKey } from './session-key.ts';
 
 /** What a client may want beside the rest. */
@@ -10,8 +10,8 @@ type Wanted = {
   readonly includeDerivedTitles?: boolean;
 };
 
-export const sessionShown = (
-  door: Pick<Door, 'names' | 'runs'>,
+export const sessionListRow = (
+  door: Pick<TenantGateway, 'names' | 'runs'>,
   row: SessionRow,
   wanted: Wanted = {},
 ): SessionsListRow => {

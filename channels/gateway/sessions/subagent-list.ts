@@ -1,12 +1,12 @@
 /** Subagents of a session as `chat.history` shows them, from committed rows. */
 import type { ChatSubagent } from '../../../protocols/gateway/index.ts';
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { FINDINGS_SHOWN_CHARACTERS, SUBAGENTS_READ_MAX, SUBAGENTS_SHOWN_MAX } from '../limits.ts';
 
 /** The newest first; nothing where there are none. */
-export const subagentsShown = (
-  door: Pick<Door, 'system' | 'tenant' | 'runs'>,
+export const subagentList = (
+  door: Pick<TenantGateway, 'system' | 'tenant' | 'runs'>,
   sessionKey: string,
 ): { readonly subagents?: readonly ChatSubagent[] } => {
   const options = { prefix: subagentRowKey(sessionKey, ''), limit: SUBAGENTS_READ_MAX };

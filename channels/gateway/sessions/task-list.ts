@@ -22,7 +22,7 @@ import {
   type TaskState,
   type TaskView,
 } from '../../../protocols/task.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { TASKS_READ_MAX } from '../limits.ts';
 
 /** A task, and what is asked to cancel it. */
@@ -33,19 +33,19 @@ export type TaskOrigin =
   | { readonly kind: 'a2a'; readonly view: TaskView };
 
 /** Of each kind at most TASKS_READ_MAX, in no order. */
-export const tasksOf = (door: Pick<Door, 'system' | 'tenant'>): readonly KnownTask[] => [
+export const tasksOf = (door: Pick<TenantGateway, 'system' | 'tenant'>): readonly KnownTask[] => [
   ...rowsOf<SubagentRow>(door, SUBAGENTS_INDEX).map(subagentTask),
   ...cronTasks(door),
   ...rowsOf<TaskRow>(door, TASKS_INDEX).map(({ view }) => a2aTask(view)),
 ];
 
 const rowsOf = <Row>(
-  { system, tenant }: Pick<Door, 'system' | 'tenant'>,
+  { system, tenant }: Pick<TenantGateway, 'system' | 'tenant'>,
   index: string,
   limit = TASKS_READ_MAX,
 ): readonly Row[] => system.index.list<Row>(index, tenant, { limit }).map(({ value }) => value);
 
-const cronTasks = (door: Pick<Door, 'system' | 'tenant'>): readonly KnownTask[] => {
+const cronTasks = (door: Pick<TenantGateway, 'system' | 'tenant'>): readonly KnownTask[] => {
   const ended = new Map(
     rowsOf<ScheduleRunsRow>(door, SCHEDULE_RUNS_INDEX, JOBS_MAX).map(({ jobId, runs }) => [
       jobId,

@@ -6,7 +6,7 @@ import type { ImagePart } from '../../../protocols/content.ts';
 import type { ChatMessage } from '../../../protocols/gateway/index.ts';
 import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
 import type { TranscriptEntry } from '../../../runtime/index.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { HISTORY_WINDOW } from '../limits.ts';
 import { isMessage } from './message-counts.ts';
 import type { RunEnd } from '../streams/live-runs.ts';
@@ -22,7 +22,7 @@ const ANSWER_WITHIN = 100;
  * holds enough or begins at the first.
  */
 export const readLast = async (
-  { system, tenant }: Pick<Door, 'system' | 'tenant'>,
+  { system, tenant }: Pick<TenantGateway, 'system' | 'tenant'>,
   sessionKey: string,
   count: number,
 ): Promise<readonly TranscriptEntry[]> => {
@@ -43,7 +43,7 @@ type MessagePage = { readonly limit: number; readonly offset: number; readonly m
  * in all.
  */
 export const readMessages = async (
-  door: Pick<Door, 'system' | 'tenant' | 'counts'>,
+  door: Pick<TenantGateway, 'system' | 'tenant' | 'counts'>,
   sessionKey: string,
   { limit, offset, maxChars }: MessagePage,
 ): Promise<{ readonly messages: readonly ChatMessage[]; readonly total: number }> => {
@@ -66,7 +66,7 @@ export const readMessages = async (
 };
 
 /** The run's answer, from the transcript where the row has only its beginning. */
-export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
+export const wholeText = async (door: TenantGateway, end: RunEnd): Promise<string> => {
   if (end.text.length < ROW_TEXT_SURELY_WHOLE) return end.text;
   const entries = await readLast(door, end.sessionKey, ANSWER_WITHIN);
   const said = entries
@@ -83,7 +83,7 @@ export const wholeText = async (door: Door, end: RunEnd): Promise<string> => {
 const LAG = { tries: 40, waitMs: 50 };
 
 /** The messages that tools of the run sent into the conversation, in order. */
-export const messagesOf = async (door: Door, end: RunEnd): Promise<readonly string[]> => {
+export const messagesOf = async (door: TenantGateway, end: RunEnd): Promise<readonly string[]> => {
   const { messages: count = 0, runId, joined = runId, sessionKey } = end;
   for (let tries = 1; count > 0; tries++) {
     const found = await sentBy(door, sessionKey, joined, count);
@@ -95,7 +95,7 @@ export const messagesOf = async (door: Door, end: RunEnd): Promise<readonly stri
 
 /** From the end of the transcript back to the first of them. */
 const sentBy = async (
-  { system, tenant }: Door,
+  { system, tenant }: TenantGateway,
   sessionKey: string,
   runId: string,
   count: number,

@@ -1,9 +1,9 @@
 /** Payload of the event `agent`: one step of a run, numbered within it (GW2). */
-import type { Told } from './live-runs.ts';
+import type { RunPosition } from './live-runs.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
 /** Takes the run's next number. `ts` is epoch milliseconds. */
-export const agentPayload = (live: Told, ts: number, stream: string, data: object) => ({
+export const agentPayload = (live: RunPosition, ts: number, stream: string, data: object) => ({
   runId: live.runId,
   seq: ++live.seq,
   stream,

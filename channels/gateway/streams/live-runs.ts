@@ -1,17 +1,18 @@
 /**
- * RunBook: which runs are live, how far their answers have come, who waits for an end, and the ends
- * themselves. The one place where text of runs is held, and only of live ones.
+ * The live runs of a tenant: the text of their answers so far, who waits for their results, and the
+ * results. Only this class holds text of runs, and only while they are live.
  *
- * Boundary: hears run events (from the Bus, which may lose them) and reads committed rows (which it
- * may not lose); knows no connection and no frame. What is new it tells its one listener.
+ * Boundary: receives run events from the Bus, which may lose them, and reads committed rows, which
+ * are complete. It knows neither connections nor frames, and passes news to one listener.
  *
  * Invariants:
- *  1. Of one run at most one end is told, however often and by whichever way it comes.
- *  2. A waiter is called exactly once, also when the Bus lost the end: rows are polled each second.
- *  3. Nothing is held of a run that ended, but its id and how many events were told of it, for a
- *     bounded while.
- *  4. The text that is held is that of one model call: a new call, or one that is made again with a
- *     shorter context, begins with none.
+ *  1. At most one final event is passed on per run, however often and from whichever source it
+ *     comes.
+ *  2. Each waiter is called exactly once, even if the Bus lost the final event: rows are polled
+ *     once per second.
+ *  3. Of a run that ended only its id and its number of events are kept, for a bounded time.
+ *  4. The text is that of one model call: a new call, or one that is repeated with a shorter
+ *     context, starts with an empty text.
  */
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type {
@@ -73,7 +74,7 @@ export type RunEnd = {
 };
 
 /** What an event about a run is told under; `seq` is that of the last one. */
-export type Told = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
+export type RunPosition = Pick<LiveRun, 'runId' | 'sessionKey'> & { seq: number };
 
 /** What the book tells. `live` is the run as it is now. */
 export type RunListener = {
@@ -88,7 +89,7 @@ export type RunListener = {
   /** a message joined the run */
   steered(live: LiveRun, event: RunEvent & { stream: 'steer' }): void;
   /** a subagent of the run began or ended; the run itself may have ended before */
-  subagent(run: Told, event: RunEvent & { stream: 'subagent' }): void;
+  subagent(run: RunPosition, event: RunEvent & { stream: 'subagent' }): void;
   /** tells at once what waits to be told */
   flush(live: LiveRun): void;
   ended(live: LiveRun, end: RunEnd): void;
@@ -117,13 +118,13 @@ export const endOfRow = (row: RunRow): RunEnd | undefined => {
   };
 };
 
-export class RunBook {
+export class LiveRuns {
   readonly #index: Index;
   readonly #tenant: string;
   readonly #clock: Clock;
   readonly #listener: RunListener;
   readonly #live = new Map<string, LiveRun>();
-  readonly #ended = new Map<string, Told>();
+  readonly #ended = new Map<string, RunPosition>();
   /** what requests said of runs that have not begun to be heard */
   readonly #verbose = new Map<string, Verbosity>();
   /** runs that messages were taken into, by the message's own run id */
@@ -207,7 +208,7 @@ export class RunBook {
     this.#listener.subagent(over, event);
   }
 
-  #remember(over: Told): void {
+  #remember(over: RunPosition): void {
     this.#ended.set(over.runId, over);
     if (this.#ended.size > ENDED_RUNS_MAX) dropOldest(this.#ended);
   }
@@ -311,7 +312,7 @@ export class RunBook {
     this.#live.delete(end.runId);
     this.#joined.delete(end.runId);
     const { runId, sessionKey } = live;
-    const over: Told = { runId, sessionKey, seq: live.seq };
+    const over: RunPosition = { runId, sessionKey, seq: live.seq };
     this.#remember(over);
     this.#listener.ended(live, end);
     over.seq = live.seq;

@@ -9,7 +9,11 @@
  *  3. Nothing is held of a run that ended or that nobody asked about.
  */
 import type { Clock } from '../../../runtime/index.ts';
-import { BlockStream, type BlockStreamOptions, type ToldBlock } from '../../blocks/block-stream.ts';
+import {
+  BlockStream,
+  type BlockStreamOptions,
+  type PublishedBlock,
+} from '../../blocks/block-stream.ts';
 import { agentPayload } from './agent-payload.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
 import { BLOCK_RUNS_MAX } from '../limits.ts';
@@ -140,7 +144,7 @@ class Feed {
     });
   }
 
-  #tell(live: LiveRun, blocks: readonly ToldBlock[], isReasoning = false): void {
+  #tell(live: LiveRun, blocks: readonly PublishedBlock[], isReasoning = false): void {
     for (const block of blocks) {
       const kind = isReasoning ? { reasoning: true } : {};
       const data = { ...block, call: this.#call, index: this.#index++, ...kind };

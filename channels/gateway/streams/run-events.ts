@@ -24,7 +24,7 @@ import {
   TOOL_UPDATE_CHARACTERS_MAX,
 } from '../limits.ts';
 import type { RunBlocks } from './run-blocks.ts';
-import type { LiveRun, RunEnd, RunListener, Told } from './live-runs.ts';
+import type { LiveRun, RunEnd, RunListener, RunPosition } from './live-runs.ts';
 import { isSilent, maySilence } from './silent-text.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
@@ -94,7 +94,7 @@ export class RunEvents implements RunListener {
   }
 
   /** Told under the run that started it, with the session that it is of, which may have ended. */
-  subagent(run: Told, event: RunEvent & { stream: 'subagent' }): void {
+  subagent(run: RunPosition, event: RunEvent & { stream: 'subagent' }): void {
     const payload = agentPayload(run, this.#clock.wallMs(), 'subagent', subagentData(event));
     const head = eventHead('agent', payload);
     for (const connection of this.#connections) connection.event(head);
@@ -268,7 +268,7 @@ const intervalFor = (characters: number): number => {
   return STREAM_INTERVAL_MS + share * (STREAM_INTERVAL_LONG_MS - STREAM_INTERVAL_MS);
 };
 
-const aboutChat = (live: Told) => ({
+const aboutChat = (live: RunPosition) => ({
   runId: live.runId,
   sessionKey: live.sessionKey,
   agentId: agentOf(live.sessionKey),
@@ -289,7 +289,7 @@ const chatDelta = (live: LiveRun, now: number, { text, delta, replace }: News): 
   message: message(text, live.startedAt ?? now),
 });
 
-const chatEnd = (live: Told, end: RunEnd, streamed: string): ChatEvent => {
+const chatEnd = (live: RunPosition, end: RunEnd, streamed: string): ChatEvent => {
   const about = aboutChat(live);
   // The run that took it in tells the text; telling it here as well would show it twice.
   if (end.joined !== undefined && end.status === 'ok') {

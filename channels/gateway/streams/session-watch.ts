@@ -24,11 +24,11 @@ import { type SessionNotice, sessionNoticesTopic } from '../../../protocols/sess
 import type { RunEvent, SessionEntry, SessionRow } from '../../../protocols/session.ts';
 import type { Clock, TranscriptEntry } from '../../../runtime/index.ts';
 import { type Connection, type EventHead, eventHead } from '../transport/connection.ts';
-import type { Door } from '../tenant/tenant.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import { HISTORY_TEXT_CHARACTERS_MAX, SESSION_LOOKS_MS, SESSION_TOLD_MS } from '../limits.ts';
 import { isMessage } from '../sessions/message-counts.ts';
 import { agentOf } from '../sessions/session-key.ts';
-import { sessionShown } from '../sessions/session-list-row.ts';
+import { sessionListRow } from '../sessions/session-list-row.ts';
 import { messageOf } from '../sessions/transcript.ts';
 import type { Watch } from './watch.ts';
 
@@ -44,7 +44,7 @@ type Looked = {
   late: Set<Connection>;
 };
 
-export type WatchParts = Pick<Door, 'system' | 'tenant' | 'names' | 'runs' | 'log'> & {
+export type WatchParts = Pick<TenantGateway, 'system' | 'tenant' | 'names' | 'runs' | 'log'> & {
   readonly clock: Clock;
 };
 
@@ -176,7 +176,7 @@ export class SessionWatch implements Watch {
     if (news === undefined || this.#all.size === 0) return;
     const { system, tenant, clock } = this.#parts;
     const row = system.index.get<SessionRow>('sessions', tenant, sessionKey);
-    const session = row && sessionShown(this.#parts, row);
+    const session = row && sessionListRow(this.#parts, row);
     const agentId = row?.agentId ?? agentOf(sessionKey);
     if (agentId === undefined) return;
     const text = JSON.stringify([news, session]);

@@ -1,12 +1,13 @@
 /**
- * AuditTrail: notes who did what through this gateway's door (GW3). What gives rights or takes them
- * is noted before it is done, durably; what is done often is noted after it, within a second.
+ * Records in the audit who did what through this gateway. An action that grants or revokes rights
+ * is recorded durably before it is executed. Frequent actions are recorded within a second after
+ * them.
  *
  * Invariants:
- *  1. Nothing that needs the scope admin, approvals or pairing, and no command of a node, is begun
- *     unless its record is stored.
- *  2. A record holds no text of a message and no secret: only ids, by a list of names.
- *  3. Refused strangers fill at most REFUSALS_PER_MINUTE records; of more the number is noted.
+ *  1. No action that needs the scope admin, approvals or pairing, and no command of a node, starts
+ *     before its record is stored.
+ *  2. A record contains no message text and no secret: only ids, from a list of allowed names.
+ *  3. Refused connections fill at most REFUSALS_PER_MINUTE records; further ones are only counted.
  */
 import { randomUUID } from 'node:crypto';
 import {

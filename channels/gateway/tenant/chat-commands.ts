@@ -1,13 +1,14 @@
 /**
- * CommandDesk: commands that people write as messages, and the answers they got. A command is no
- * run: it has one `chat` end under the idempotency key of its message.
+ * Executes commands that users write as chat messages (`/new`, `/model`, …) and stores their
+ * answers. A command is not a run: it has one final `chat` event under the idempotency key of its
+ * message.
  *
  * Invariants:
- *  1. The same key is the same command: it is carried out once, and whoever sends it again gets the
- *     same end.
- *  2. A connection is told of one end at most once.
- *  3. At most COMMANDS_KEPT_MAX answers are remembered; what changed something is remembered by the
- *     session as well, under the same key.
+ *  1. The same key is the same command: it is executed once, and a client that sends it again
+ *     receives the same final event.
+ *  2. A connection receives a final event at most once.
+ *  3. At most COMMANDS_KEPT_MAX answers are kept. The session also stores the keys of commands that
+ *     changed it.
  */
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { Clock, Principal, System } from '../../../runtime/index.ts';
@@ -17,7 +18,7 @@ import type { ModelRules } from '../../model-choice.ts';
 import type { Connection } from '../transport/connection.ts';
 import { COMMANDS_KEPT_MAX } from '../limits.ts';
 import type { Logger } from '../log.ts';
-import type { RunBook, RunEnd } from '../streams/live-runs.ts';
+import type { LiveRuns, RunEnd } from '../streams/live-runs.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
 
 /**
@@ -62,7 +63,7 @@ export type DeskParts = {
   readonly models: ModelRules;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly runs: Pick<RunBook, 'row'>;
+  readonly runs: Pick<LiveRuns, 'row'>;
   /** those that get events; the set may change at any time */
   readonly connections: Iterable<Connection>;
   /** tells connections of an end */
@@ -70,7 +71,7 @@ export type DeskParts = {
   readonly onCommand?: OnCommand | undefined;
 };
 
-export class CommandDesk {
+export class ChatCommands {
   readonly #kept = new Map<string, Kept>();
   readonly #parts: DeskParts;
 

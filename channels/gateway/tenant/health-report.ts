@@ -1,13 +1,13 @@
 /**
- * HealthBook: how the system behind this gateway is, counted once for everybody who asks and kept
- * as the text that is sent, so that thousands of programs may ask every second.
+ * The health of the system behind this gateway. It is computed once for all clients and kept as the
+ * text that is sent, so that thousands of clients can request it every second.
  *
  * Invariants:
- *  1. An answer is at most COUNT_OLD_MS old, or 600 times as long as counting takes where that is
- *     more: counting costs at most a three-hundredth of one core, however many ask.
- *  2. Who asks while a count is still good never waits for another.
- *  3. `version` rises, and the event `health` is sent, when the system becomes ready or unready or
- *     another set of agents; not when a session is active.
+ *  1. A report is at most COUNT_OLD_MS old, or 600 times as old as computing it takes where that is
+ *     more: computing uses at most a three-hundredth of a core, whatever the number of requests.
+ *  2. A request waits only when the current report is out of date.
+ *  3. `version` rises, and the event `health` is sent, when readiness or the set of agents changes;
+ *     not when a session becomes active.
  */
 import type { Health, StateVersion, StatusResult } from '../../../protocols/gateway/index.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
@@ -29,7 +29,7 @@ const NO_HEARTBEAT = {
   ackMaxChars: 0,
 };
 
-export type HealthBookOptions = {
+export type HealthReportOptions = {
   readonly system: Pick<System, 'index' | 'status'>;
   readonly tenant: string;
   readonly names: AgentNames;
@@ -62,8 +62,8 @@ export const shardsNotOwned = (shards: readonly ShardStatus[]): readonly ShardSt
 export const isReady = (shards: readonly ShardStatus[]): boolean =>
   shards.length > 0 && shardsNotOwned(shards).length === 0;
 
-export class HealthBook {
-  readonly #o: HealthBookOptions;
+export class HealthReport {
+  readonly #o: HealthReportOptions;
   #count: Count | undefined;
   #counting: Promise<Count> | undefined;
   #version = 1;
@@ -71,7 +71,7 @@ export class HealthBook {
   #seen: string;
   #cancel: () => void;
 
-  constructor(options: HealthBookOptions) {
+  constructor(options: HealthReportOptions) {
     this.#o = options;
     this.#seen = this.#facts();
     this.#cancel = options.clock.after(HEALTH_LOOK_MS, () => this.#look());

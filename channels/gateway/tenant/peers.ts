@@ -1,14 +1,12 @@
 /**
- * Peers: the gateways of one tenant, each with its clients, as they tell each other on the Bus
- * (GW6). Every gateway beats; what it tells of its clients it tells when it changes, and to whoever
- * asks.
+ * The other gateways of one tenant and their clients. Gateways exchange them over the Bus: each
+ * sends heartbeats, and publishes its clients when they change or when another gateway asks.
  *
- * Boundary: the Bus may lose anything, so nothing rests on it but what people are shown and who is
- * taken for reachable. A lost telling is noticed by the number in the next beat and asked for
- * again.
+ * Boundary: the Bus may lose messages, so only presence and reachability depend on it. Heartbeats
+ * carry a number that reveals a lost message, which is then requested again.
  *
- * Invariants: a gateway that said goodbye, or missed PEER_BEATS_MISSED_MAX beats, has no clients;
- * only the tenant's own gateways are heard, and at most PEERS_MAX of them.
+ * Invariants: a gateway that left, or missed PEER_BEATS_MISSED_MAX heartbeats, has no clients. Only
+ * gateways of the same tenant are accepted, at most PEERS_MAX of them.
  */
 import type { PresenceEntry } from '../../../protocols/gateway/index.ts';
 import { escapeToken } from '../../../protocols/subjects.ts';

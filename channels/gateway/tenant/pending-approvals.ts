@@ -1,13 +1,13 @@
 /**
- * ApprovalBook: questions about commands that wait for a person, and who has been told of them
- * (SX3). Reads the committed rows of `approvals`; the approval actor decides.
+ * Approvals of commands that wait for an operator, and which operators were notified. It reads the
+ * committed rows of `approvals`; the approval actor decides.
  *
- * Boundary: of all approvals it knows those that offer `allow-once`: questions of runs. Others are
- * answered by `troupe approvals`.
+ * Boundary: covers approvals that offer `allow-once`, which runs ask for. Others are answered by
+ * `troupe approvals`.
  *
- * Invariants: of one question every operator that is connected is told once that it was asked and
- * once how it ended, whoever answered it and by whichever door. Rows are looked at again while one
- * waits, so that nothing depends on an event of the Bus.
+ * Invariants: each connected operator is notified once when an approval is requested and once when
+ * it ends, whoever answered it and through whichever entry point. While one is pending, the rows
+ * are read periodically, so that nothing depends on an event of the Bus.
  */
 import {
   type ApprovalRow,
@@ -25,7 +25,7 @@ import { type Connection, eventHead } from '../transport/connection.ts';
 import { APPROVAL_LOOKS_MAX, APPROVAL_POLL_MS, APPROVALS_READ_MAX } from '../limits.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
-export class ApprovalBook {
+export class PendingApprovals {
   readonly #index: Index;
   readonly #tenant: string;
   readonly #clock: Clock;

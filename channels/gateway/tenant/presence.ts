@@ -1,12 +1,12 @@
 /**
- * Presence: who is connected to the gateways of one tenant, told to everybody a moment after it
- * changes (GW6).
+ * Who is connected to the gateways of one tenant. Changes are published to all clients after a
+ * short delay.
  *
  * Invariants:
- *  1. At most PRESENCE_ENTRIES_MAX clients are named, the newest; `total` says how many there are.
- *  2. What telling costs does not grow faster than the number of clients: the more there are, the
- *     rarer it is told, and to some of them at a time.
- *  3. A client that comes costs the same however many are there already.
+ *  1. At most PRESENCE_ENTRIES_MAX clients are listed, the newest; `total` counts all of them.
+ *  2. The cost of publishing does not grow faster than the number of clients: with more clients it
+ *     happens less often, and to some of them at a time.
+ *  3. The cost of a new client does not depend on how many are connected.
  *  4. `stateVersion` rises with every change, of this gateway's clients and of others'.
  */
 import type { PresenceEntry, StateVersion } from '../../../protocols/gateway/index.ts';

@@ -23,8 +23,8 @@ import {
 } from '../../../protocols/gateway/index.ts';
 import type { AuthFailures } from '../auth/failed-attempts.ts';
 import { CLOSE, Connection } from './connection.ts';
-import type { Door } from '../tenant/tenant.ts';
-import type { Doors } from '../tenant/tenants.ts';
+import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { TenantGateways } from '../tenant/tenant-gateways.ts';
 import type { GatewayOptions } from '../options.ts';
 import { type Arrival, challengeFrame, type Gate, greet, helloOk } from '../auth/handshake.ts';
 import {
@@ -59,7 +59,7 @@ export class SocketServer {
   readonly #strangers = new Map<Connection, Stranger>();
   readonly #gate: Gate;
   readonly #proxies: AddressList;
-  readonly #doors: Doors;
+  readonly #doors: TenantGateways;
   readonly #options: SocketOptions;
   readonly #server = new WebSocketServer({
     noServer: true,
@@ -69,7 +69,12 @@ export class SocketServer {
   });
   #closing = false;
 
-  constructor(doors: Doors, failures: AuthFailures, proxies: AddressList, options: SocketOptions) {
+  constructor(
+    doors: TenantGateways,
+    failures: AuthFailures,
+    proxies: AddressList,
+    options: SocketOptions,
+  ) {
     this.#doors = doors;
     this.#options = options;
     const { auth, clock, system, tenant, tenancy } = options;
@@ -244,7 +249,7 @@ export class SocketServer {
   }
 
   /** Undefined before hello. */
-  #doorOf({ client }: Connection): Door | undefined {
+  #doorOf({ client }: Connection): TenantGateway | undefined {
     return client && this.#doors.of(client.tenant);
   }
 

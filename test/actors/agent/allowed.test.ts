@@ -9,7 +9,14 @@ import { address } from '../../../protocols/address.ts';
 import { ALLOWED_MAX, type AgentRow } from '../../../protocols/agent.ts';
 import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
-import { born, type Live, load, save, type Step, step } from '../../../runtime/statechart/host.ts';
+import {
+  initialState,
+  type Live,
+  load,
+  save,
+  type Step,
+  step,
+} from '../../../runtime/statechart/host.ts';
 import { said } from '../../charts/coverage.ts';
 
 const self = address('default', 'agent', 'main');
@@ -24,7 +31,7 @@ class Agent {
   constructor(live?: Live) {
     const meta = { id: 'm0', now: this.#now, self };
     const input = { self, tenant: 'default', key: 'main', now: this.#now };
-    this.live = live ?? born(agentMachine, input, meta).live;
+    this.live = live ?? initialState(agentMachine, input, meta).live;
   }
 
   take(event: Message, about: Partial<Meta> = {}): Step {

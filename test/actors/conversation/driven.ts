@@ -11,7 +11,13 @@ import {
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { RunEnded, SessionReceive } from '../../../protocols/session.ts';
 import type { Message, Meta, Project, Tell } from '../../../protocols/statechart.ts';
-import { type Ask, born, fired, type Live, step } from '../../../runtime/statechart/host.ts';
+import {
+  type Ask,
+  initialState,
+  fired,
+  type Live,
+  step,
+} from '../../../runtime/statechart/host.ts';
 import { timerName } from '../../../runtime/statechart/facts.ts';
 import { said } from '../../charts/coverage.ts';
 import { begin, ended } from './walk.ts';
@@ -26,7 +32,7 @@ export class Driven {
 
   constructor(more: Partial<ConversationBegin> = {}) {
     const input = { self: SELF, tenant: 'default', key: 'c1', now: BORN_AT };
-    const { live, asks } = born(conversationMachine, input, this.#meta());
+    const { live, asks } = initialState(conversationMachine, input, this.#meta());
     this.#live = live;
     this.asks.push(...asks);
     this.send(begin(more));

@@ -5,7 +5,7 @@ import type { Address } from '../../../protocols/address.ts';
 import { deviceAddress, type DeviceNotice } from '../../../protocols/device.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message, Meta, Publish, Reply } from '../../../protocols/statechart.ts';
-import { born, fired, isDone, type Live, step } from '../../../runtime/statechart/host.ts';
+import { initialState, fired, isDone, type Live, step } from '../../../runtime/statechart/host.ts';
 import { said } from '../../charts/coverage.ts';
 import { asks, deviceId, operator } from './walk.ts';
 
@@ -24,7 +24,7 @@ export class Stepped {
 
   constructor() {
     const input = { self, tenant: 'default', key: deviceId, now: this.now };
-    this.#live = born(deviceMachine, input, { id: 'm0', now: this.now, self }).live;
+    this.#live = initialState(deviceMachine, input, { id: 'm0', now: this.now, self }).live;
   }
 
   /** One that is let in as a node by its door. */

@@ -13,7 +13,7 @@ import {
 } from '../../../protocols/keyring.ts';
 import { kidOf } from '../../../protocols/signature.ts';
 import type { Message, Meta, Reply } from '../../../protocols/statechart.ts';
-import { born, fired, type Live, step } from '../../../runtime/statechart/host.ts';
+import { initialState, fired, type Live, step } from '../../../runtime/statechart/host.ts';
 import { explore, said, stroll } from '../../charts/coverage.ts';
 import { exploration, newKey, one, three, two, UNFIT } from './walk.ts';
 
@@ -21,7 +21,7 @@ const self = keyringAddress('default');
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const meta = (now: number): Meta => ({ id: `m${now}`, now, self, reply: { id: `m${now}` } });
 const fresh = () =>
-  born(keyringMachine, { self, tenant: 'default', key: 'keys', now: NOW }, meta(NOW)).live;
+  initialState(keyringMachine, { self, tenant: 'default', key: 'keys', now: NOW }, meta(NOW)).live;
 
 /** What the keyring answers, and itself after it. */
 const ask = (live: Live, event: Message, now = NOW) => {

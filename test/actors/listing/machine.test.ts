@@ -9,7 +9,13 @@ import {
 } from '../../../protocols/action.ts';
 import { address } from '../../../protocols/address.ts';
 import type { Message, Meta, Project, Reply } from '../../../protocols/statechart.ts';
-import { born, type Live, settled, step, type Step } from '../../../runtime/statechart/host.ts';
+import {
+  initialState,
+  type Live,
+  settled,
+  step,
+  type Step,
+} from '../../../runtime/statechart/host.ts';
 import { explore, said, stroll } from '../../charts/coverage.ts';
 import { exploration, spec } from './walk.ts';
 
@@ -23,7 +29,7 @@ class Listing {
   #n = 0;
   constructor() {
     const input = { self, tenant: 'default', key: 'smith', now: 0 };
-    this.live = born(listingMachine, input, { id: 'm0', now: 0, self }).live;
+    this.live = initialState(listingMachine, input, { id: 'm0', now: 0, self }).live;
   }
   tell(now: number, event: Message, principal = ada): Step {
     const id = `m${++this.#n}`;

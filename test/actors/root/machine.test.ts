@@ -3,7 +3,7 @@ import { rootMachine } from '../../../actors/root/machine.ts';
 import { withPlacement } from '../../../actors/root/migrate.ts';
 import { rootAddress } from '../../../actors/index.ts';
 import { checkRow } from '../../../runtime/statechart/check.ts';
-import { born, save } from '../../../runtime/statechart/host.ts';
+import { initialState, save } from '../../../runtime/statechart/host.ts';
 import { explore, stroll } from '../../charts/coverage.ts';
 import { exploration } from './walk.ts';
 
@@ -23,7 +23,7 @@ describe('a root that was stored before it knew of workers', () => {
   it('goes on, with nobody in the list', () => {
     const self = rootAddress('default');
     const input = { self, tenant: 'default', key: 'cluster', now: 1 };
-    const row = save(born(rootMachine, input, { id: 'm', now: 1, self }).live);
+    const row = save(initialState(rootMachine, input, { id: 'm', now: 1, self }).live);
     const { placement: _, ...value } = row.snap.v as Record<string, unknown>;
     const { workers: __, ...context } = row.snap.c as Record<string, unknown>;
     const old = { ...row, snap: { ...row.snap, v: value, c: context } };

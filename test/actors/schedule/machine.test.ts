@@ -12,7 +12,7 @@ import {
 } from '../../../protocols/schedule.ts';
 import type { Message, Reply, Tell } from '../../../protocols/statechart.ts';
 import {
-  born,
+  initialState,
   fired,
   type Live,
   settled,
@@ -48,7 +48,7 @@ class Hand {
 
   constructor(job: Partial<ScheduleJob> & { when: When }) {
     const input = { self, tenant: 'default', key: 'mail', now: START };
-    this.live = born(scheduleMachine, input, { id: 'm0', now: START, self }).live;
+    this.live = initialState(scheduleMachine, input, { id: 'm0', now: START, self }).live;
     this.say({ type: 'schedule.put', job: { agentId: 'main', text: 'look', ...job } });
   }
 

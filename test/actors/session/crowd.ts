@@ -23,7 +23,7 @@ import type {
   Tell,
 } from '../../../protocols/statechart.ts';
 import {
-  born,
+  initialState,
   type Cause,
   fired,
   isDone,
@@ -236,7 +236,7 @@ export class Crowd {
     const { type, key, tenant } = parseAddress(at);
     const machine = MACHINES[type as Type];
     const input = { self: at, tenant, key, now: meta.now };
-    const live = this.actors.get(at) ?? born(machine, input, meta).live;
+    const live = this.actors.get(at) ?? initialState(machine, input, meta).live;
     const made = step(machine, live, causeOf(meta), meta.now);
     if (made.outcome === 'failed') throw new Error(made.error?.message);
     if (isDone(made.live)) this.actors.delete(at);

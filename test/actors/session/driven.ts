@@ -16,7 +16,7 @@ import type {
 } from '../../../protocols/statechart.ts';
 import {
   type Ask,
-  born,
+  initialState,
   type Cause,
   failed,
   fired,
@@ -76,7 +76,7 @@ export class Driven {
 
   constructor(sessionKey = 'agent:main:main') {
     this.self = address('default', 'session', sessionKey);
-    this.#live = born(
+    this.#live = initialState(
       sessionMachine,
       { self: this.self, tenant: 'default', key: sessionKey, now: 1_000 },
       { id: 'm0', now: 1_000, self: this.self },

@@ -1,7 +1,7 @@
 /** Tasks while a clock is set or the machine is suspended: real system, real store. */
 import { describe, expect, it } from 'vitest';
 import { ShiftedClock } from '../../runtime/system/shifted-clock.ts';
-import { type Desk, openDesk } from './desk.ts';
+import { type Desk, openDesk } from './task-service.ts';
 
 const HOUR = 3_600_000;
 

@@ -5,7 +5,7 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import { type TaskEvent, taskTopic } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { operator } from '../../runtime/system/world.ts';
-import { errorIn, openDesk, viewIn } from './desk.ts';
+import { errorIn, openDesk, viewIn } from './task-service.ts';
 
 const away = () => new TroupeError('UNAVAILABLE', 'the other side is away');
 

@@ -6,7 +6,7 @@ import { INPUTS_MAX } from '../../../actors/task/work.ts';
 import { address } from '../../../protocols/address.ts';
 import { EVIDENCE_INDEX } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { errorIn, openDesk, viewIn } from './desk.ts';
+import { errorIn, openDesk, viewIn } from './task-service.ts';
 
 describe('work that asks its caller', () => {
   it('waits, and is run again with the answer', async () => {

@@ -7,7 +7,7 @@ import { openResult } from '../../../protocols/sealed-result.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type TaskEvent, taskTopic } from '../../../protocols/task.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { type Desk, openDesk } from './desk.ts';
+import { type Desk, openDesk } from './task-service.ts';
 
 const SECRET = 'the-secret-itself';
 const sensitive = (more: object = {}): Promise<Desk> =>

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CoolDowns, type Place } from '../../../agent/models/cool-down.ts';
+import { CoolDowns, type CoolDownKey } from '../../../agent/models/cool-down.ts';
 import { type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
 
-const place: Place = { provider: 'p', profile: 'a', model: 'm' };
-const otherModel: Place = { ...place, model: 'n' };
-const otherKey: Place = { ...place, profile: 'b' };
-const elsewhere: Place = { ...place, provider: 'q' };
+const place: CoolDownKey = { provider: 'p', profile: 'a', model: 'm' };
+const otherModel: CoolDownKey = { ...place, model: 'n' };
+const otherKey: CoolDownKey = { ...place, profile: 'b' };
+const elsewhere: CoolDownKey = { ...place, provider: 'q' };
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
@@ -26,7 +26,7 @@ const rig = () => {
 };
 
 describe('a cool-down', () => {
-  it.each<[string, TroupeError, number, Place[], Place[]]>([
+  it.each<[string, TroupeError, number, CoolDownKey[], CoolDownKey[]]>([
     [
       'a rate limit: that model with that key',
       failure('RATE_LIMIT_EXCEEDED'),
@@ -174,8 +174,8 @@ describe('whatever happens', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         let now = 0;
         const table = new CoolDowns(() => now);
-        const running: { at: Place; watched: ReturnType<CoolDowns['begin']> }[] = [];
-        const places: Place[] = [];
+        const running: { at: CoolDownKey; watched: ReturnType<CoolDowns['begin']> }[] = [];
+        const places: CoolDownKey[] = [];
         for (const one of steps) {
           if (one.kind === 'pass') now += one.ms;
           else if (one.kind === 'begin') {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { imagesOf, IMAGES_BYTES_MAX } from '../../../channels/gateway/sessions/attachments.ts';
 import { IMAGE_BYTES_MAX } from '../../../protocols/content.ts';
-import { MESSAGE_BYTES_MAX } from '../../../runtime/door.ts';
+import { MESSAGE_BYTES_MAX } from '../../../runtime/message-client.ts';
 import { MAIN } from './client.ts';
 import { closeAll, openAll } from './opened.ts';
 

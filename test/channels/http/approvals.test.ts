@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { approvalAddress, type ApprovalRow } from '../../../protocols/approval.ts';
 import { eventually } from '../../runtime/eventually.ts';
-import { type ApprovalDoor, openApprovals, SECRET } from './approval-door.ts';
+import { type ApprovalDoor, openApprovals, SECRET } from './approval-server.ts';
 
 async function call(
   { url }: ApprovalDoor,

@@ -7,7 +7,7 @@ import {
   openConversations,
   SECOND,
   SECRET,
-} from './conversation-door.ts';
+} from './conversation-server.ts';
 
 async function call({ url }: ConversationDoor, path: string, method = 'GET', secret = SECRET) {
   const headers = { authorization: `Bearer ${secret}` };

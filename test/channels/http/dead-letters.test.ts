@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../runtime/eventually.ts';
 import { puppet } from '../../runtime/system/world.ts';
-import { abandon, type DeadLetterDoor, openDoor, SECRET } from './dead-letter-door.ts';
+import { abandon, type DeadLetterDoor, openDoor, SECRET } from './dead-letter-server.ts';
 
 const b = puppet('b');
 

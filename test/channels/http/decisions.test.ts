@@ -6,7 +6,7 @@ import { decisionRoutes } from '../../../channels/http/decisions.ts';
 import { routeListener } from '../../../channels/http/listener.ts';
 import { header } from '../../../channels/http/route.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import { type Desk, type Job, openDesk } from '../../actors/task/desk.ts';
+import { type Desk, type Job, openDesk } from '../../actors/task/task-service.ts';
 import { runProgram } from '../../cli/program.ts';
 
 const SECRET = 'the-operators-own';

@@ -9,7 +9,7 @@ import {
 import { ed25519Jwk, kidOf, signEnvelope } from '../../../protocols/signature.ts';
 import { envelope } from '../../protocols/signed-envelope.ts';
 import { RESOURCE } from '../edge/identity/issuer.ts';
-import { GATEWAY_TOKEN, type KeyDoor, openKeyDoor } from './key-door.ts';
+import { GATEWAY_TOKEN, type KeyDoor, openKeyDoor } from './key-server.ts';
 
 type Sent = { readonly method?: string; readonly token?: string | null; readonly body?: unknown };
 

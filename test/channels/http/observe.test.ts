@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveMetrics } from '../../../channels/http/metrics.ts';
 import { createMetrics, type SloReport, systemClock } from '../../../runtime/index.ts';
 import { bytesOf, envelope } from '../edge/real-tasks.ts';
-import { type ObservedDoor, openObservedDoor, SECRET } from './observed-door.ts';
+import { type ObservedDoor, openObservedDoor, SECRET } from './observed-server.ts';
 
 let door: ObservedDoor;
 beforeAll(async () => {

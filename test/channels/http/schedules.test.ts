@@ -1,7 +1,7 @@
 /** `/v1/schedules`: messages at later times, over real HTTP. */
 import { describe, expect, it } from 'vitest';
 import type { ScheduleRow } from '../../../protocols/schedule.ts';
-import { openSchedules, type ScheduleDoor, SECRET } from './schedule-door.ts';
+import { openSchedules, type ScheduleDoor, SECRET } from './schedule-server.ts';
 
 async function call(
   { url }: ScheduleDoor,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { SubagentRow } from '../../../protocols/subagent.ts';
 import type { SubagentCensus } from '../../../protocols/subagent-census.ts';
 import { holdParent, MAIN } from '../../actors/subagent/parent.ts';
-import { openSubagents, SECRET, type SubagentDoor } from './subagent-door.ts';
+import { openSubagents, SECRET, type SubagentDoor } from './subagent-server.ts';
 
 async function call(
   { url }: SubagentDoor,

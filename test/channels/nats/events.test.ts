@@ -2,7 +2,7 @@
 import { headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Edge } from '../../../channels/edge/edge.ts';
-import { type NatsDoor, startNatsDoor } from '../../../channels/nats/door.ts';
+import { type NatsEntryPoint, startNatsEntryPoint } from '../../../channels/nats/entry-point.ts';
 import { checker } from '../../../protocols/check.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { RefusedEventSchema } from '../../../protocols/refused-event.ts';
@@ -30,7 +30,7 @@ describeOnNats('a door over NATS', ({ path }) => {
   let env = '';
   let living: string[] = [];
   let heard: (Heard & Record<string, unknown>)[] = [];
-  let doors: NatsDoor[] = [];
+  let doors: NatsEntryPoint[] = [];
   beforeAll(async () => {
     server = await startNats({ path });
     real = await openRealTasks();
@@ -66,8 +66,8 @@ describeOnNats('a door over NATS', ({ path }) => {
   const open = async (
     node = 'one',
     { bus = real.system.bus, messages = 100, at = edge, nodes = gateways } = {},
-  ): Promise<NatsDoor> => {
-    const door = startNatsDoor({
+  ): Promise<NatsEntryPoint> => {
+    const door = startNatsEntryPoint({
       edge: at,
       env,
       node,

@@ -8,7 +8,7 @@ import { systemClock } from '../../../runtime/index.ts';
 import { describeOnNats } from '../../servers/describe-on-nats.ts';
 import { type NatsServer, startNats } from '../../servers/nats.ts';
 import { bytesOf, envelope, openRealTasks, type RealTasks } from '../edge/real-tasks.ts';
-import { type BothDoors, openBothDoors, type Reply, type Send } from './both-doors.ts';
+import { type BothDoors, openBothDoors, type Reply, type Send } from './both-entry-points.ts';
 
 type Ask = (value: unknown, headers?: Readonly<Record<string, string>>) => Promise<Reply>;
 type Case = {

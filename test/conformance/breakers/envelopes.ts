@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type Envelope, EnvelopeSchema } from '../../../protocols/envelope.ts';
 import { subjectOf } from '../../../protocols/task.ts';
-import type { Fault } from './broken-door.ts';
+import type { Fault } from './broken-server.ts';
 import { breakersOf, incoming, payloads, refusals, refuse, views, withEnvelope } from './faults.ts';
 
 const ANOTHER_ID = '11111111-1111-4111-8111-111111111111';

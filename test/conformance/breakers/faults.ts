@@ -3,7 +3,7 @@ import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import { ERRORS, type ErrorCode } from '../../../protocols/errors.ts';
 import { isFinal, type TaskView, type WireRefusal } from '../../../protocols/task.ts';
 import type { Signer, Who } from '../../../conformance/trial.ts';
-import { type Answered, type Asked, type Fault, objectIn } from './broken-door.ts';
+import { type Answered, type Asked, type Fault, objectIn } from './broken-server.ts';
 
 /** What an endpoint knows of itself and of those who come. */
 export type Own = {

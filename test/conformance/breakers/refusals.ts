@@ -1,7 +1,7 @@
 /** Endpoints that break the rules of errors, of versions and of who may come. */
 import { randomUUID } from 'node:crypto';
 import { SHIPPED_PROFILE } from '../../../conformance/profile.ts';
-import type { Asked, Fault } from './broken-door.ts';
+import type { Asked, Fault } from './broken-server.ts';
 import {
   answers,
   asBasic,

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SHIPPED_PROFILE } from '../../../conformance/profile.ts';
 import { isFinal } from '../../../protocols/task.ts';
-import { type Answered, type Asked, type Fault, objectIn, type Pass } from './broken-door.ts';
+import { type Answered, type Asked, type Fault, objectIn, type Pass } from './broken-server.ts';
 import {
   answers,
   breakersOf,

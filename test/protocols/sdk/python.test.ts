@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { scratchFolder, write } from '../../runtime/config/folder.ts';
 import { eventually } from '../../runtime/eventually.ts';
 import { startTcpProxy } from '../../servers/tcp-proxy.ts';
-import { startFlakyDoor } from './flaky-door.ts';
+import { startFlakyDoor } from './flaky-server.ts';
 import { type Live, startLive } from './live.ts';
 import { type Running, startScenario, withoutPython } from './python.ts';
 

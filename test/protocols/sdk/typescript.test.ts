@@ -11,7 +11,7 @@ import {
   waitsForInput,
 } from '../../../protocols/sdk/typescript/client.js';
 import { startTcpProxy } from '../../servers/tcp-proxy.ts';
-import { startFlakyDoor } from './flaky-door.ts';
+import { startFlakyDoor } from './flaky-server.ts';
 import { type Live, startLive } from './live.ts';
 
 let live: Live;

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { mailboxSubject } from '../../../protocols/subjects.ts';
 import { createRegistry } from '../../../runtime/actor/define-actor.ts';
-import { Door } from '../../../runtime/door.ts';
+import { MessageClient } from '../../../runtime/message-client.ts';
 import { ADMISSION_LIMITS } from '../../../runtime/fairness/admission.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
 import { ShardOwner } from '../../../runtime/shard/owner.ts';
@@ -70,7 +70,7 @@ async function openShard() {
   await owner.start();
   const bus = new SimBus(clock, new Random(1));
   const options = { log, bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'w', registry };
-  const door = new Door({ ...options, statusOf: () => owner.status() });
+  const door = new MessageClient({ ...options, statusOf: () => owner.status() });
   closing.push(
     () => door.close(),
     () => owner.abandon(),

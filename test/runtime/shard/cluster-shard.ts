@@ -13,7 +13,7 @@ import type { Blobs } from '../../../runtime/blobs/blobs.ts';
 import { openFileBlobs } from '../../../runtime/blobs/files.ts';
 import { InProcessBus } from '../../../runtime/bus/in-process.ts';
 import { type Clock, systemClock } from '../../../runtime/clock/clock.ts';
-import { Door } from '../../../runtime/door.ts';
+import { MessageClient } from '../../../runtime/message-client.ts';
 import type { Log } from '../../../runtime/log/log.ts';
 import { MemoryLog } from '../../../runtime/log/memory.ts';
 import type { Outside } from '../../../runtime/shard/after-commit.ts';
@@ -42,7 +42,7 @@ export class ClusterShard {
   ended: string | undefined;
   readonly #settings: Settings;
   readonly #bus = new InProcessBus();
-  readonly #door: Door;
+  readonly #door: MessageClient;
   #owner: ShardOwner | undefined;
   #cache: StateCache | undefined;
 
@@ -59,7 +59,7 @@ export class ClusterShard {
     this.#settings = settings;
     const { log } = this;
     const at = { log, bus: this.#bus, clock, env: ENV, shards: 1, cell: CELL, worker: 'door' };
-    this.#door = new Door({ ...at, registry, statusOf: () => this.#owner?.status() });
+    this.#door = new MessageClient({ ...at, registry, statusOf: () => this.#owner?.status() });
   }
 
   get owner(): ShardOwner {

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { type AnyStateMachine, createMachine, setup } from 'xstate';
 import { effect } from '../../../protocols/statechart.ts';
 import { checkRow, definitionHash } from '../../../runtime/statechart/check.ts';
-import { born, fired, type MachineRow, save, step } from '../../../runtime/statechart/host.ts';
+import {
+  initialState,
+  fired,
+  type MachineRow,
+  save,
+  step,
+} from '../../../runtime/statechart/host.ts';
 import { input, meta, order, player } from './machines.ts';
 
 const actors = { work: effect<null, null>(), other: effect<null, null>() };
@@ -14,7 +20,7 @@ const build = (states: object, more: object = {}): AnyStateMachine =>
 
 const b = { invoke: { id: 'job', src: 'work', onDone: 'c' }, after: { 1000: 'c' } };
 const old = build({ a: {}, b, c: {} });
-const row: MachineRow = save(born(old, input, meta).live);
+const row: MachineRow = save(initialState(old, input, meta).live);
 
 describe('a stored row', () => {
   it('fits the machine that wrote it, in every state of its life', () => {
@@ -23,7 +29,7 @@ describe('a stored row', () => {
       [player, ['power', 'louder', 'mute', 'play', 'mute', 'power', 'back']],
     ];
     for (const [machine, types] of machines) {
-      let { live } = born(machine, input, meta);
+      let { live } = initialState(machine, input, meta);
       for (const type of types) {
         expect(checkRow(machine, save(live))).toEqual([]);
         const next = step(machine, live, { event: { type, total: 5, meta } }, 1000);
@@ -36,7 +42,7 @@ describe('a stored row', () => {
 
   it('fits after its timer has fired and a guard kept the state', () => {
     const machine = build({ b: { after: { 1000: { guard: 'never', target: 'c' } } }, c: {} });
-    const { live } = born(machine, input, meta);
+    const { live } = initialState(machine, input, meta);
     const next = step(machine, live, fired(live, 'xstate.after.1000.m.b', '0.0', meta), 2000);
     expect(next.outcome).toBe('unchanged');
     expect(checkRow(machine, save(next.live))).toEqual([]);
@@ -94,7 +100,7 @@ describe('a stored row', () => {
   });
 
   const regions = build({ p: { type: 'parallel', states: { l: {}, r: {} } } }, { initial: 'p' });
-  const parallel: MachineRow = save(born(regions, input, meta).live);
+  const parallel: MachineRow = save(initialState(regions, input, meta).live);
   it.each<[string, AnyStateMachine, string]>([
     [
       'a region is new',

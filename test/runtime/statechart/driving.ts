@@ -1,10 +1,10 @@
 /** The few calls with which tests drive a hosted machine. */
 import type { AnyStateMachine } from 'xstate';
 import type { Message } from '../../../protocols/statechart.ts';
-import { born, type Live, type Step, step } from '../../../runtime/statechart/host.ts';
+import { initialState, type Live, type Step, step } from '../../../runtime/statechart/host.ts';
 import { input, meta } from './machines.ts';
 
-export const begin = (machine: AnyStateMachine): Live => born(machine, input, meta).live;
+export const begin = (machine: AnyStateMachine): Live => initialState(machine, input, meta).live;
 
 export const send = (machine: AnyStateMachine, live: Live, event: Message, now = 1000): Step =>
   step(machine, live, { event: { ...event, meta } }, now);

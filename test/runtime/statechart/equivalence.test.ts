@@ -15,7 +15,7 @@ import {
 import type { Message } from '../../../protocols/statechart.ts';
 import {
   type Ask,
-  born,
+  initialState,
   type Cause,
   failed,
   fired,
@@ -170,7 +170,7 @@ function sideBySide(machine: AnyStateMachine, picks: readonly number[]): void {
     const now = 1000 + n;
     if (!row || !official || official.status !== 'active') {
       world = new World();
-      const first = born(machine, input, { ...meta, now });
+      const first = initialState(machine, input, { ...meta, now });
       const [snapshot, actions] = initialTransition(machine, input);
       official = snapshot as AnyMachineSnapshot;
       world.carry(first.asks);

@@ -16,7 +16,7 @@ import { effect, hostActions } from '../../../protocols/statechart.ts';
 import { definitionHash } from '../../../runtime/statechart/check.ts';
 import { exportJson, exportMermaid, exportTypeScript } from '../../../runtime/statechart/export.ts';
 import { nodesOf } from '../../../runtime/statechart/facts.ts';
-import { born, step } from '../../../runtime/statechart/host.ts';
+import { initialState, step } from '../../../runtime/statechart/host.ts';
 import { transitionsOf } from '../../../runtime/statechart/parts.ts';
 import { input, maze, meta, order, player } from './machines.ts';
 
@@ -126,7 +126,7 @@ describe('the TypeScript export', () => {
   it('keeps guards, assigns, params and delays working', async () => {
     const loaded = await evaluate(exportTypeScript(order, 'order'), 'order');
     const pay = (machine: AnyStateMachine, total: number) => {
-      const { live } = born(machine, input, meta);
+      const { live } = initialState(machine, input, meta);
       const {
         outcome,
         asks,

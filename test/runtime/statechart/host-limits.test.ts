@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { assign, enqueueActions, log, raise, sendTo, setup, spawnChild } from 'xstate';
 import { effect, hostActions } from '../../../protocols/statechart.ts';
-import { born, failed, fired, step } from '../../../runtime/statechart/host.ts';
+import { initialState, failed, fired, step } from '../../../runtime/statechart/host.ts';
 import { after, begin, job, send } from './driving.ts';
 import { input, maze, meta, player } from './machines.ts';
 
@@ -23,7 +23,7 @@ describe('a timer', () => {
     [Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER],
     [2 ** 60, Number.MAX_SAFE_INTEGER],
   ])('of %d ms is due at %d', (delay, due) => {
-    const { live, asks } = born(withDelay(delay), input, meta);
+    const { live, asks } = initialState(withDelay(delay), input, meta);
     expect(asks).toEqual([{ kind: 'timer', id: 'xstate.after.soon.m.a', key: '0.0', due }]);
     expect(live.snapshot.value).toBe('a');
   });
@@ -31,7 +31,7 @@ describe('a timer', () => {
   it.each([undefined, '10', null])(
     'of the delay %j fails the step instead of firing at once',
     (delay) => {
-      expect(() => born(withDelay(delay), input, meta)).toThrow(
+      expect(() => initialState(withDelay(delay), input, meta)).toThrow(
         /delay of xstate\.after\.soon\.m\.a .* not a number/,
       );
     },
@@ -110,9 +110,9 @@ describe('a machine that fails', () => {
         throw new Error('no name');
       },
     });
-    expect(() => born(thrower, input, meta)).toThrow(/m can not begin: no name/);
+    expect(() => initialState(thrower, input, meta)).toThrow(/m can not begin: no name/);
     const dated = setup({}).createMachine({ id: 'm', context: { at: { day: new Date(0) } } });
-    expect(() => born(dated, input, meta)).toThrow(/context\.at\.day is a Date/);
+    expect(() => initialState(dated, input, meta)).toThrow(/context\.at\.day is a Date/);
   });
 
   const impure = setup({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { raise, setup } from 'xstate';
 import { effect, type Message } from '../../../protocols/statechart.ts';
 import {
-  born,
+  initialState,
   defers,
   failed,
   fired,
@@ -186,7 +186,7 @@ describe('a step', () => {
       after: { soon: {} },
       states: { a: { on: { end: 'b' } }, b: { type: 'final' } },
     });
-    const { live, asks } = born(machine, input, meta);
+    const { live, asks } = initialState(machine, input, meta);
     expect(asks.map((ask) => ask.kind === 'timer' && ask.id)).toEqual([
       'raise.0.0',
       'xstate.after.soon.m',

@@ -1,7 +1,7 @@
 /** Delivery: what is accepted is applied once or refused with its reason (docs/semantics.md). */
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
-import { MESSAGE_BYTES_MAX } from '../../../runtime/door.ts';
+import { MESSAGE_BYTES_MAX } from '../../../runtime/message-client.ts';
 import { eventually } from '../eventually.ts';
 import { openWorld, puppet } from './world.ts';
 

@@ -7,7 +7,7 @@ import type { Address } from '../../../protocols/address.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import { createRegistry } from '../../../runtime/actor/registry.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
-import { Door } from '../../../runtime/door.ts';
+import { MessageClient } from '../../../runtime/message-client.ts';
 import {
   type AskAnswer,
   createSystem,
@@ -54,7 +54,7 @@ type Sent = readonly [to: Address, event: Message, options?: Partial<SendOptions
 /** Accepts messages that nobody takes: the process died right after their doors had said yes. */
 export function acceptOnly(path: string, shards: number, sent: readonly Sent[]): Promise<void> {
   return withStore(path, async ({ store, bus }) => {
-    const door = new Door({
+    const door = new MessageClient({
       ...store,
       bus,
       clock: systemClock,

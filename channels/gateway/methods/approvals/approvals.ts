@@ -16,7 +16,7 @@ import {
   type ExecApprovalResolveParams,
 } from '../../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf, nodeOf } from '../../tenant/pending-approvals.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { askPeople, wordOf } from './asking-people.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -73,7 +73,7 @@ export const approvalResolve = async (
 };
 
 /** @throws TroupeError NOT_FOUND */
-export const rowOf = ({ approvals }: Door, id: string): ApprovalRow => {
+export const rowOf = ({ approvals }: TenantGateway, id: string): ApprovalRow => {
   const row = approvals.row(id);
   if (row !== undefined) return row;
   throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {
@@ -82,7 +82,7 @@ export const rowOf = ({ approvals }: Door, id: string): ApprovalRow => {
 };
 
 /** Who comes late is told who was first. */
-const decided = ({ approvals }: Door, id: string, refusal: TroupeError): TroupeError => {
+const decided = ({ approvals }: TenantGateway, id: string, refusal: TroupeError): TroupeError => {
   const row = approvals.row(id);
   if (refusal.code !== 'CONFLICT' || row === undefined || row.state === 'asked') return refusal;
   const { decision = null, decided_by: decidedBy = null, state } = row;

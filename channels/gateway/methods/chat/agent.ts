@@ -13,7 +13,7 @@ import {
   gatewayError,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { clientUsage } from '../../streams/run-events.ts';
 import type { RunEnd } from '../../streams/live-runs.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';
@@ -56,7 +56,7 @@ const agent = async (request: Request, params: AgentParams): Promise<typeof ANSW
 
 const PROVIDER_ALONE = '/provider: name its model, too, or leave it out';
 
-const sessionFor = (door: Door, { sessionKey, sessionId, agentId }: AgentParams) => {
+const sessionFor = (door: TenantGateway, { sessionKey, sessionId, agentId }: AgentParams) => {
   if (sessionKey !== undefined || sessionId === undefined || sessionId === '') {
     return fullSessionKey(door.names, { sessionKey, agentId });
   }
@@ -80,7 +80,7 @@ const messageOf = (
   };
 };
 
-const finalOf = async (door: Door, end: RunEnd): Promise<AgentFinal> => {
+const finalOf = async (door: TenantGateway, end: RunEnd): Promise<AgentFinal> => {
   const session = door.system.index.get<SessionRow>('sessions', door.tenant, end.sessionKey);
   const slash = end.model?.indexOf('/') ?? -1;
   const messages = await messagesOf(door, end);
@@ -152,7 +152,7 @@ const agentWait = async (
  * Asked without patience about a run that goes on: pending. In vain, or about an unknown run:
  * timeout.
  */
-const notEnded = ({ runs }: Door, runId: string, timeoutMs: number): AgentWaitResult => {
+const notEnded = ({ runs }: TenantGateway, runId: string, timeoutMs: number): AgentWaitResult => {
   const row = runs.row(runId);
   return {
     runId,

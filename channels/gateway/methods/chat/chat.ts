@@ -9,12 +9,12 @@ import type {
   ChatSendParams,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../../limits.ts';
 import { endOfRow } from '../../streams/live-runs.ts';
 import { fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
-import { modelParts, sessionShown } from '../../sessions/session-list-row.ts';
-import { subagentsShown } from '../../sessions/subagent-list.ts';
+import { modelParts, sessionListRow } from '../../sessions/session-list-row.ts';
+import { subagentList } from '../../sessions/subagent-list.ts';
 import { readMessages } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
@@ -73,7 +73,7 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
     hasMore: total > offset + messages.length,
     pendingInputs: { items: [], total: row?.pending ?? 0 },
     ...inFlightOf(door, row),
-    ...subagentsShown(door, sessionKey),
+    ...subagentList(door, sessionKey),
     ...(row?.thinking === undefined ? {} : { thinkingLevel: row.thinking }),
     ...(row?.verbose === undefined ? {} : { verboseLevel: row.verbose }),
     defaults: defaultsOf(door, agentId),
@@ -92,7 +92,7 @@ const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly
 };
 
 /** What the agent has where the session has nothing of its own. */
-const defaultsOf = ({ names }: Door, agentId: string) => {
+const defaultsOf = ({ names }: TenantGateway, agentId: string) => {
   const { modelProvider = null, model = null } = modelParts(
     names.agents.find(({ id }) => id === agentId)?.model,
   );
@@ -100,9 +100,9 @@ const defaultsOf = ({ names }: Door, agentId: string) => {
 };
 
 /** As in lists; of one that nobody has written to, what it would be. */
-const infoOf = (door: Door, key: string, agentId: string, row: SessionRow | undefined) =>
+const infoOf = (door: TenantGateway, key: string, agentId: string, row: SessionRow | undefined) =>
   row
-    ? sessionShown(door, row)
+    ? sessionListRow(door, row)
     : {
         key,
         agentId,
@@ -116,7 +116,7 @@ const infoOf = (door: Door, key: string, agentId: string, row: SessionRow | unde
         ...modelParts(door.names.agents.find(({ id }) => id === agentId)?.model),
       };
 
-const inFlightOf = ({ runs }: Door, row: SessionRow | undefined) => {
+const inFlightOf = ({ runs }: TenantGateway, row: SessionRow | undefined) => {
   if (row?.status !== 'running' || row.runId === undefined) return {};
   const live = runs.liveRun(row.runId);
   const startedAt = live?.startedAt ?? runs.row(row.runId)?.startedAt;

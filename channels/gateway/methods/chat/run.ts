@@ -16,7 +16,7 @@ import { checkModelChoice } from '../../../model-choice.ts';
 import { readCommand } from '../../../commands/parse.ts';
 import { imagesOf } from '../../sessions/attachments.ts';
 import type { Taken, Written } from '../../tenant/chat-commands.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import type { RunEnd } from '../../streams/live-runs.ts';
@@ -66,7 +66,7 @@ export const accept = async (
 
 /** What the session gets. @throws TroupeError FORBIDDEN when a hook refuses the message */
 const heard = async (
-  { onMessage }: Door,
+  { onMessage }: TenantGateway,
   sessionKey: string,
   { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
 ): Promise<string> => {

@@ -41,7 +41,7 @@ import {
   runStatus,
   snapshotOf,
 } from './cron-results.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { type MethodTable, published } from '../method.ts';
@@ -82,7 +82,7 @@ export const notFound = (jobId: string): TroupeError =>
   });
 
 /** Of every job of the tenant, at most JOBS_MAX. */
-export const scheduleRows = ({ system, tenant }: Door): readonly ScheduleRow[] =>
+export const scheduleRows = ({ system, tenant }: TenantGateway): readonly ScheduleRow[] =>
   system.index
     .list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX })
     .map(({ value }) => value);
@@ -221,7 +221,7 @@ const newJobId = (request: Request, { declarationKey, idempotencyKey }: CronAddP
  * @throws TroupeError INVALID_ARGUMENT
  */
 const checkTurn = (
-  door: Door,
+  door: TenantGateway,
   jobId: string,
   { agentId, sessionKey = keys.cron(agentId, jobId), model: modelOfJob }: ScheduleJob,
   payload: CronUpdateParams['patch']['payload'],

@@ -29,7 +29,7 @@ import {
 } from '../../../../protocols/gateway/index.ts';
 import { pairedDevice, pendingDevice } from '../../devices/device-rows.ts';
 import { hashOfToken, newDeviceToken } from '../../auth/device-tokens.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { scopeMissing } from '../../auth/scopes.ts';
 import { isOwnOf, missingDetails, needsAdmin } from './device-rights.ts';
@@ -50,13 +50,13 @@ const pairList = ({ door }: Request): GatewayResult<'device.pair.list'> => {
   };
 };
 
-const rowsOf = ({ system, tenant }: Door): readonly DeviceRow[] =>
+const rowsOf = ({ system, tenant }: TenantGateway): readonly DeviceRow[] =>
   system.index
     .list<DeviceRow>(DEVICES_INDEX, tenant, { limit: DEVICES_MAX })
     .map(({ value }) => value);
 
 /** As far as this gateway knows of the others. */
-const connectedDevices = ({ presence, connections }: Door): ReadonlySet<string> => {
+const connectedDevices = ({ presence, connections }: TenantGateway): ReadonlySet<string> => {
   const ids = new Set<string>();
   for (const { deviceId } of presence.entries()) if (deviceId !== undefined) ids.add(deviceId);
   for (const { client } of connections) {

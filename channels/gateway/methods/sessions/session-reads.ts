@@ -17,14 +17,14 @@ import type {
   SessionsUsageTimeseriesParams,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionEntry, SessionRow } from '../../../../protocols/session.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import {
   HISTORY_LIMIT,
   HISTORY_TEXT_CHARACTERS_MAX,
   PREVIEWS_MAX,
   USAGE_POINTS_MAX,
 } from '../../limits.ts';
-import { sessionShown } from '../../sessions/session-list-row.ts';
+import { sessionListRow } from '../../sessions/session-list-row.ts';
 import { readLast, readMessages } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
@@ -34,7 +34,7 @@ import { newestFirst, readSessions } from './sessions.ts';
 
 const sessionsDescribe = ({ door }: Request, params: SessionsDescribeParams) => {
   const row = sessionRow(door, params.key);
-  return { session: row ? sessionShown(door, row, params) : null };
+  return { session: row ? sessionListRow(door, row, params) : null };
 };
 
 const sessionsGet = async ({ door }: Request, params: SessionsGetParams) => {
@@ -78,7 +78,7 @@ const sessionsResolve = ({ door }: Request, params: SessionsResolveParams) => {
   return { ok: true, ...resolved(first) } satisfies SessionsResolveResult;
 };
 
-const meant = (door: Door, params: SessionsResolveParams): readonly SessionRow[] => {
+const meant = (door: TenantGateway, params: SessionsResolveParams): readonly SessionRow[] => {
   const { key, sessionId, label, shortId } = params;
   if (key !== undefined) {
     const row = sessionRow(door, key, params.agentId);

@@ -7,9 +7,9 @@ import {
   type SessionsListResult,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionRow } from '../../../../protocols/session.ts';
-import type { Door } from '../../tenant/tenant.ts';
+import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { SESSIONS_READ_MAX } from '../../limits.ts';
-import { modelParts, sessionShown } from '../../sessions/session-list-row.ts';
+import { modelParts, sessionListRow } from '../../sessions/session-list-row.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 
@@ -17,13 +17,13 @@ import type { Request } from '../request.ts';
 export const SESSIONS_PATH = 'troupe';
 
 /** All sessions in key order, at most SESSIONS_READ_MAX. */
-export const readSessions = ({ system, tenant }: Door): readonly SessionRow[] =>
+export const readSessions = ({ system, tenant }: TenantGateway): readonly SessionRow[] =>
   system.index
     .list<SessionRow>('sessions', tenant, { limit: SESSIONS_READ_MAX })
     .map(({ value }) => value);
 
 /** @throws TroupeError NOT_FOUND when no session has this id */
-export const keyOfSessionId = (door: Door, sessionId: string): string => {
+export const keyOfSessionId = (door: TenantGateway, sessionId: string): string => {
   const found = readSessions(door).find((row) => row.sessionId === sessionId);
   if (found) return found.sessionKey;
   throw new TroupeError('NOT_FOUND', `no session has the id "${sessionId.slice(0, 80)}"`);
@@ -62,7 +62,7 @@ const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsLi
       model: model.model ?? null,
       contextTokens: null,
     },
-    sessions: shown.map((row) => sessionShown(door, row, params)),
+    sessions: shown.map((row) => sessionListRow(door, row, params)),
   };
 };
 

@@ -32,7 +32,7 @@ type Host = {
 type Order = { readonly do: 'facts' | 'cpu' } | { readonly do: 'deltas'; readonly count: number };
 
 /** The role of the process: `kind` is `gateway` or `bare`; a gateway's store has `sessions`. */
-export async function serveDoor(kind: string, folder: string, sessions: number): Promise<void> {
+export async function serveGateway(kind: string, folder: string, sessions: number): Promise<void> {
   const host = kind === 'bare' ? await bareHost() : await gatewayHost(folder, sessions);
   process.on('message', (order: Order) => {
     void (async () => {
@@ -128,7 +128,7 @@ const paced = (count: number, each: (isLast: boolean) => void): Promise<void> =>
   });
 
 /** The host as its parent has it. */
-export class DoorHost {
+export class GatewayHost {
   readonly port: number;
   readonly #child: ChildProcess;
 
@@ -141,7 +141,7 @@ export class DoorHost {
     kind: 'gateway' | 'bare',
     folder: string,
     sessions: number,
-  ): Promise<DoorHost> {
+  ): Promise<GatewayHost> {
     const [bundle = ''] = process.argv.slice(1);
     const folders = process.env['BENCH_PROFILES'];
     const profile = folders === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folders}`];
@@ -151,7 +151,7 @@ export class DoorHost {
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
     const [told] = (await once(child, 'message')) as [{ port: number }];
-    return new DoorHost(child, told.port);
+    return new GatewayHost(child, told.port);
   }
 
   /** After all garbage is collected; the processor time is that before. */

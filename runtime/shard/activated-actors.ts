@@ -1,23 +1,27 @@
 /**
- * Residents: the actors of one shard that are in memory. A cache over the fold: an actor that is
- * not resident is found again by its row (activation), one that was not used for long is dropped
- * (passivation, RT7) and costs no memory. Rows are checked against the machine before they are
- * trusted (RT12).
+ * The actors of one shard that are in memory: a cache over the fold. An actor that is not in memory
+ * is loaded from its row (activation); one that was not used for a while is dropped (passivation)
+ * and costs no memory. A row is checked against the machine before it is used.
  */
 import { type Address, parseAddress, shardOf } from '../../protocols/address.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ActorDefinition } from '../actor/define-actor.ts';
 import type { Registry } from '../actor/registry.ts';
 import { checkRow } from '../statechart/check.ts';
-import { type Ask, type Live, born, load, save } from '../statechart/host.ts';
+import { type Ask, type Live, initialState, load, save } from '../statechart/host.ts';
 import { type ActorRow, decodeActorRow, encodeActorRow } from './actor-row.ts';
 import { type Fold, TABLE } from './fold.ts';
 import type { Keys } from './keys.ts';
 import type { OutItem } from './records.ts';
-import { metaOf, type Resident, type ResidentStore, type TurnContext } from './context.ts';
+import {
+  metaOf,
+  type ActivatedActor,
+  type ActivatedActorStore,
+  type TurnContext,
+} from './context.ts';
 
 /** A row that this worker's machines cannot take: the actor is quarantined, never misread. */
-export class UnfitRow extends TroupeError {
+export class UnreadableRow extends TroupeError {
   constructor(actor: Address, machine: string, problems: readonly string[]) {
     super(
       'UNAVAILABLE',
@@ -26,14 +30,14 @@ export class UnfitRow extends TroupeError {
   }
 }
 
-export class Residents implements ResidentStore {
+export class ActivatedActors implements ActivatedActorStore {
   readonly keys: Keys;
   readonly #fold: Fold;
   readonly #shards: number;
   readonly #max: number;
   readonly #registry: Registry;
   readonly #now: () => number;
-  readonly #cache = new Map<Address, Resident>();
+  readonly #cache = new Map<Address, ActivatedActor>();
 
   constructor(options: {
     fold: Fold;
@@ -58,7 +62,7 @@ export class Residents implements ResidentStore {
   readonly shardOf = (actor: Address): number => shardOf(actor, this.#shards);
 
   /** The actor from memory or from its row; undefined when it does not exist. @throws UnfitRow */
-  find(actor: Address): Resident | undefined {
+  find(actor: Address): ActivatedActor | undefined {
     const cached = this.#cache.get(actor);
     if (cached) {
       cached.usedAt = this.#now();
@@ -74,8 +78,8 @@ export class Residents implements ResidentStore {
    * A new actor, created by its first message. @throws TroupeError when its initial state cannot be
    * made
    */
-  create(t: TurnContext, item: OutItem, definition: ActorDefinition): Resident {
-    const { live, asks } = bornOf(t, item, definition);
+  create(t: TurnContext, item: OutItem, definition: ActorDefinition): ActivatedActor {
+    const { live, asks } = initialStateOf(t, item, definition);
     const supervisor = item.supervise ? item.from : undefined;
     return this.#keep({
       address: item.to,
@@ -97,7 +101,7 @@ export class Residents implements ResidentStore {
   }
 
   /** Writes the actor's row into the turn. */
-  save(t: TurnContext, resident: Resident): void {
+  save(t: TurnContext, resident: ActivatedActor): void {
     resident.unsaved = false;
     t.draft.put(
       TABLE.actor,
@@ -107,7 +111,7 @@ export class Residents implements ResidentStore {
   }
 
   /** Removes the actor and its row: the next message to its address creates a new one. */
-  forget(t: TurnContext, resident: Resident): void {
+  forget(t: TurnContext, resident: ActivatedActor): void {
     t.draft.put(TABLE.actor, resident.address, null);
     this.#cache.delete(resident.address);
   }
@@ -125,7 +129,7 @@ export class Residents implements ResidentStore {
     this.#cache.delete(actor);
   }
 
-  #keep(resident: Resident): Resident {
+  #keep(resident: ActivatedActor): ActivatedActor {
     this.#cache.set(resident.address, resident);
     if (this.#cache.size > this.#max) {
       for (const oldest of this.#cache.keys()) {
@@ -136,7 +140,7 @@ export class Residents implements ResidentStore {
     return resident;
   }
 
-  #activate(actor: Address, row: ActorRow): Resident {
+  #activate(actor: Address, row: ActorRow): ActivatedActor {
     const { definition, live, beside } = this.#fit(actor, row);
     return {
       address: actor,
@@ -153,22 +157,22 @@ export class Residents implements ResidentStore {
    * Migrates to the newest version, or stays with the version that wrote the row where it is still
    * registered.
    */
-  #fit(actor: Address, row: ActorRow): Fit {
+  #fit(actor: Address, row: ActorRow): Readable {
     const definition = this.#registry.latest(parseAddress(actor).type);
     const exact = this.#registry.exact(row.machine);
-    if (!definition) throw new UnfitRow(actor, row.machine, ['its type is not registered']);
+    if (!definition) throw new UnreadableRow(actor, row.machine, ['its type is not registered']);
     const migrate =
       exact === definition ? undefined : definition.migrate[Number(row.machine.split('@')[1])];
     const chosen = migrate || exact === definition ? definition : exact;
     if (!chosen)
-      throw new UnfitRow(actor, row.machine, [
+      throw new UnreadableRow(actor, row.machine, [
         `version ${definition.version} has no migration from it`,
       ]);
     const { row: stored, ...beside } = row;
     try {
       const fit = migrate ? migrate(stored) : stored;
       const problems = row.status === 'active' ? checkRow(chosen.machine, fit) : [];
-      if (problems.length > 0) throw new UnfitRow(actor, row.machine, problems);
+      if (problems.length > 0) throw new UnreadableRow(actor, row.machine, problems);
       const live = load(chosen.machine, fit);
       return {
         definition: chosen,
@@ -176,39 +180,41 @@ export class Residents implements ResidentStore {
         beside: migrate ? { ...beside, machine: chosen.name } : beside,
       };
     } catch (error) {
-      if (error instanceof UnfitRow) throw error;
-      throw new UnfitRow(actor, row.machine, [errorData(error).message]);
+      if (error instanceof UnreadableRow) throw error;
+      throw new UnreadableRow(actor, row.machine, [errorData(error).message]);
     }
   }
 }
 
-type Fit = {
+type Readable = {
   readonly definition: ActorDefinition;
   readonly live: Live;
-  readonly beside: Resident['actor'];
+  readonly beside: ActivatedActor['actor'];
 };
 
-/** The actor, if it exists and this worker can read its row. @throws what a damaged store throws */
-export function findFit(
-  { residents }: { readonly residents: ResidentStore },
+/**
+ * The actor, if it exists and this worker can read its row. @throws the error of a damaged store
+ */
+export function findReadable(
+  { residents }: { readonly residents: ActivatedActorStore },
   actor: Address,
-): Resident | undefined {
+): ActivatedActor | undefined {
   try {
     return residents.find(actor);
   } catch (error) {
-    if (error instanceof UnfitRow) return undefined;
+    if (error instanceof UnreadableRow) return undefined;
     throw error;
   }
 }
 
-/** A machine's birth within a turn; also used when a supervisor restarts it. */
-export function bornOf(
+/** The initial state of a new actor, or of one that its supervisor restarts. */
+export function initialStateOf(
   t: TurnContext,
   item: OutItem,
   definition: ActorDefinition,
 ): { live: Live; asks: Ask[] } {
   const { tenant, key } = parseAddress(item.to);
-  return born(
+  return initialState(
     definition.machine,
     { self: item.to, tenant, key, now: t.group.now },
     metaOf(t, item),

@@ -6,7 +6,7 @@ import type { Message, Project, Publish, Tell } from '../../../protocols/statech
 import type { SubagentEnded, SubagentRow } from '../../../protocols/subagent.ts';
 import {
   type Ask,
-  born,
+  initialState,
   type Cause,
   fired,
   type Live,
@@ -24,7 +24,7 @@ class Driven {
 
   constructor() {
     const input = { self, tenant: 'default', key: ID, now: this.#now };
-    this.#live = born(subagentMachine, input, { id: 'm0', now: this.#now, self }).live;
+    this.#live = initialState(subagentMachine, input, { id: 'm0', now: this.#now, self }).live;
   }
 
   take(event: Message, from?: string): this {

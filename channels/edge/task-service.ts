@@ -1,4 +1,4 @@
-/** TaskDesk: what a door does with a task that is there: find it, cancel it, give it an input. */
+/** Finds, cancels and gives input to existing tasks, for all entry points. */
 import type { Address } from '../../protocols/address.ts';
 import type { CheckError } from '../../protocols/check.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -12,7 +12,7 @@ import { OPERATOR } from './identity/tokens.ts';
 import type { Offers } from '../../protocols/offers.ts';
 import type { TaskWatch } from './watch.ts';
 
-export type TaskDeskOptions = {
+export type TaskServiceOptions = {
   readonly system: Pick<System, 'ask' | 'caughtUp'>;
   readonly offers: Offers;
   readonly watch: TaskWatch;
@@ -25,10 +25,10 @@ export type TaskDeskOptions = {
 
 type Reader = Pick<Caller, 'tenant' | 'sub' | 'roles'>;
 
-export class TaskDesk {
-  readonly #o: TaskDeskOptions;
+export class TaskService {
+  readonly #o: TaskServiceOptions;
 
-  constructor(options: TaskDeskOptions) {
+  constructor(options: TaskServiceOptions) {
     this.#o = options;
   }
 

@@ -1,20 +1,20 @@
-/** Who takes part in a trace: sessions and their people, with ids in the order of appearance. */
+/** The participants of a trace: sessions and their users, with ids in order of appearance. */
 import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../protocols/conversation.ts';
 import type { TraceParticipant, TraceStep } from '../../protocols/run-trace.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import type { Gathered } from './gather.ts';
+import type { TraceData } from './trace-data.ts';
 import type { TraceReader } from './reader.ts';
 
-export class Cast {
+export class TraceParticipants {
   readonly #reader: TraceReader;
-  readonly #gathered: Gathered;
+  readonly #gathered: TraceData;
   readonly #parts = new Map<
     string,
     { -readonly [K in keyof TraceParticipant]: TraceParticipant[K] }
   >();
   #count = { people: 0, session: 0 };
 
-  constructor(reader: TraceReader, gathered: Gathered) {
+  constructor(reader: TraceReader, gathered: TraceData) {
     this.#reader = reader;
     this.#gathered = gathered;
   }
@@ -84,10 +84,14 @@ export const isSilence = (text: string): boolean =>
 const shortName = (sessionKey: string): string =>
   sessionKey.replace(/^agent:/, '').replace(/(:subagent:[0-9a-f]{8})-[0-9a-f-]+$/, '$1');
 
-export type ToldTo = { readonly to?: string; readonly announces?: true };
+export type Announcement = { readonly to?: string; readonly announces?: true };
 
 /** Of a user entry without origin, and of a report in a session that people talk in: its people. */
-export const toldTo = (cast: Cast, sessionKey: string, entry: SessionEntry & { type: 'user' }) => {
+export const announcementOf = (
+  cast: TraceParticipants,
+  sessionKey: string,
+  entry: SessionEntry & { type: 'user' },
+) => {
   const people = () => ({ to: cast.people(sessionKey, entry.sender) });
   switch (entry.origin?.kind) {
     case undefined:

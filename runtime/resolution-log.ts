@@ -1,8 +1,8 @@
 /**
- * DealtWith: which dead letters somebody has dealt with, and when, as the log of audits says: read
- * once, then only what is new, by any number of processes.
+ * Tracks which dead letters an operator has redriven or dropped, and when, by reading the audit
+ * log: once from its beginning, then only new entries. Any number of processes may read it.
  *
- * Boundary: knows letters by their place and their id only; dead-letters.ts reads them.
+ * Boundary: identifies letters by position and id only; dead-letters.ts reads the letters.
  */
 import { decode } from '../protocols/codec.ts';
 import type { Log, LogEntry, Position } from './log/log.ts';
@@ -40,7 +40,7 @@ async function* entriesOf(
   }
 }
 
-export class DealtWith {
+export class ResolutionLog {
   readonly #log: Log;
   readonly #subject: string;
   readonly #onReopened: () => void;

@@ -1,14 +1,14 @@
 /**
- * Choice: which worker should hold which shard, as this node sees the others. Three questions, from
- * the most careful to the least: to whom a shard that is well held may be moved, who takes one that
- * nobody holds, and who takes the shards of a node that ends.
+ * Decides which worker should hold which shard, from this node's view of the others. Three
+ * questions, from the strictest to the most permissive: where to move a shard that has an owner,
+ * who takes over a shard without an owner, and who receives the shards of a node that shuts down.
  */
 import type { Beat, Timings } from './beat.ts';
 import type { Member, Members } from './members.ts';
 import { type Candidate, placeAll, placeOne, rankOf } from './rendezvous.ts';
 
 /** The worker that should hold each shard, out of some candidates. */
-export class Choice {
+export class ShardAssignment {
   readonly #shards: number;
   #candidates: readonly Candidate[] = [];
   #key = '';
@@ -42,14 +42,14 @@ export class Choice {
 }
 
 /** Who may take a shard that nobody holds: whoever has proved itself, or else whoever is there. */
-export function takers(members: Members): readonly Candidate[] {
+export function takeoverCandidates(members: Members): readonly Candidate[] {
   const all = members.alive().filter(({ beat }) => isWorking(beat));
   const proven = all.filter((member) => isProven(members, member));
   return (proven.length > 0 ? proven : all).map(toCandidate);
 }
 
 /** To whom shards of this node may be moved, this node among them (M1). */
-export function movers(members: Members, { joinSettleMs }: Timings): readonly Candidate[] {
+export function moveCandidates(members: Members, { joinSettleMs }: Timings): readonly Candidate[] {
   const { node, types } = members.self;
   return members
     .alive()
@@ -72,8 +72,8 @@ export function successor(
 ): string | undefined {
   const fits = ({ node }: Candidate): boolean => !except.has(node);
   return (
-    placeOne(movers(members, timings).filter(fits), shard) ??
-    placeOne(takers(members).filter(fits), shard)
+    placeOne(moveCandidates(members, timings).filter(fits), shard) ??
+    placeOne(takeoverCandidates(members).filter(fits), shard)
   );
 }
 

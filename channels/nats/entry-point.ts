@@ -1,22 +1,22 @@
 /**
- * The NATS door: envelopes on `a2a.{domain}.{env}.in.{tenant}`, taken by one of all gateways each
- * (EN9, EN19). The same Edge as over HTTP, so the same answers; what differs is how they are
- * spelled:
+ * The NATS entry point: accepts envelopes on `a2a.{domain}.{env}.in.{tenant}`. The gateways of a
+ * cluster share the subscription, so one of them receives each envelope. It uses the same Edge as
+ * HTTP and gives the same answers; only their form differs:
  *
- *  - with a reply subject (request and reply) the answer is the body that HTTP would give, and its
- *    status and headers are headers of the reply: `status`, `x-ratelimit-limit`,
- *    `x-ratelimit-remaining`, `retry-after`;
- *  - without one (fire and forget) nothing is waited for: a refusal is an event `a2a.refused` on
- *    `a2a.{domain}.{env}.out.{tenant}`, an accepted task tells its events there, and one that had
- *    ended before tells its last event again.
+ *  - With a reply subject (request-reply), the reply's body is the body of the HTTP answer. Status
+ *    and headers are headers of the reply: `status`, `x-ratelimit-limit`, `x-ratelimit-remaining`,
+ *    `retry-after`.
+ *  - Without a reply subject (fire and forget), a refusal is published as the event `a2a.refused`
+ *    on `a2a.{domain}.{env}.out.{tenant}`, and an accepted task publishes its events there. For a
+ *    task that had already ended, its last event is published again.
  *
- * Nothing is written where a caller could not write itself: a reply goes to an inbox of the
- * tenant's (`_INBOX.{tenant}.`) or to one that a client made up at random (`_INBOX.{22 letters and
- * digits}`), for the server does not check what a request names, and this process may write
- * everywhere, journals included.
+ * Replies go only to subjects that the caller could write to: an inbox of its tenant
+ * (`_INBOX.{tenant}.`) or a random inbox of a client (`_INBOX.{22 letters and digits}`). The NATS
+ * server does not check the reply subject of a request, and this process may write everywhere,
+ * journals included.
  *
- * An answer comes when the task is durable, never before; nothing is answered by NATS itself. What
- * goes beyond `outstanding` is refused at once.
+ * A reply is sent when the task is durable, never before. Requests beyond `outstanding` are refused
+ * at once.
  */
 import { ERRORS, type ErrorData, errorData, TroupeError } from '../../protocols/errors.ts';
 import { refusedEvent } from '../../protocols/refused-event.ts';
@@ -29,7 +29,7 @@ import { rateHeaders, respondsAsync } from '../http/envelopes.ts';
 import { errorHeaders, refusalOf } from '../http/route.ts';
 import { EventRelay, type EventRelayOptions } from './event-relay.ts';
 
-export type NatsDoorOptions = Omit<EventRelayOptions, 'pubsub'> & {
+export type NatsEntryPointOptions = Omit<EventRelayOptions, 'pubsub'> & {
   readonly edge: Pick<Edge, 'submit'>;
   readonly pubsub: Pick<Pubsub, 'serve' | 'publish'>;
   /** envelopes that are not answered yet, and bytes of them */
@@ -38,7 +38,7 @@ export type NatsDoorOptions = Omit<EventRelayOptions, 'pubsub'> & {
   readonly guesses?: Pick<BearerGuesses, 'judge'>;
 };
 
-export type NatsDoor = {
+export type NatsEntryPoint = {
   /** Takes nothing new, answers what it took. May be repeated. */
   close(): Promise<void>;
 };
@@ -62,9 +62,9 @@ const FOREIGN_REPLY: EdgeAnswer = {
   },
 };
 
-export function startNatsDoor(options: NatsDoorOptions): NatsDoor {
+export function startNatsEntryPoint(options: NatsEntryPointOptions): NatsEntryPoint {
   const relay = new EventRelay(options);
-  const door = new Door(options, relay);
+  const door = new EntryPoint(options, relay);
   const end = options.pubsub.serve(`a2a.*.${escapeToken(options.env)}.in.*`, QUEUE, {
     outstanding: options.outstanding,
     onMessage: (message) => door.take(message),
@@ -74,11 +74,11 @@ export function startNatsDoor(options: NatsDoorOptions): NatsDoor {
   return { close: () => (closed ??= end().finally(() => relay.close())) };
 }
 
-class Door {
-  readonly #o: NatsDoorOptions;
+class EntryPoint {
+  readonly #o: NatsEntryPointOptions;
   readonly #relay: EventRelay;
 
-  constructor(options: NatsDoorOptions, relay: EventRelay) {
+  constructor(options: NatsEntryPointOptions, relay: EventRelay) {
     this.#o = options;
     this.#relay = relay;
   }

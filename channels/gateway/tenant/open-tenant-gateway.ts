@@ -1,30 +1,30 @@
 /**
- * Opens the door of one tenant: makes its parts in the order in which they need each other, joins
- * them to what the tenant's actors tell on the Bus, and ends them together (SX4).
+ * Creates the parts of one tenant's gateway in dependency order, connects them to the tenant's
+ * events on the Bus, and closes them together.
  */
 import { approvalsTopic } from '../../../protocols/approval.ts';
 import { type RunEvent, runEventsOfTenant } from '../../../protocols/session.ts';
-import { ApprovalBook } from './pending-approvals.ts';
+import { PendingApprovals } from './pending-approvals.ts';
 import { Audience } from '../streams/audience.ts';
 import { AuditTrail } from './audit-trail.ts';
-import { CommandDesk } from './chat-commands.ts';
+import { ChatCommands } from './chat-commands.ts';
 import type { Connection } from '../transport/connection.ts';
-import { DeviceBook } from '../devices/tenant-devices.ts';
+import { TenantDevices } from '../devices/tenant-devices.ts';
 import { DeviceGuard } from '../auth/device-guard.ts';
-import type { Door } from './tenant.ts';
-import { HealthBook } from './health-report.ts';
+import type { TenantGateway } from './tenant-gateway.ts';
+import { HealthReport } from './health-report.ts';
 import { MessageCounts } from '../sessions/message-counts.ts';
 import type { GatewayOptions, TenantFace } from '../options.ts';
 import { Presence } from './presence.ts';
 import { Replay } from '../streams/replay.ts';
 import { RunBlocks } from '../streams/run-blocks.ts';
-import { RunBook } from '../streams/live-runs.ts';
+import { LiveRuns } from '../streams/live-runs.ts';
 import { RunEvents } from '../streams/run-events.ts';
 import { SessionWatch } from '../streams/session-watch.ts';
 import { WorkFeed } from '../streams/work-feed.ts';
 
 /** What all doors of a gateway have in common. */
-export type House = {
+export type SharedParts = {
   readonly options: GatewayOptions;
   /** names this run of the gateway; differs after a restart */
   readonly bootId: string;
@@ -32,13 +32,13 @@ export type House = {
   readonly startedAt: number;
 };
 
-export type OpenDoor = {
-  readonly door: Door;
+export type OpenTenantGateway = {
+  readonly door: TenantGateway;
   /** resolves when what is noted of it is written, as far as it can be */
   readonly close: () => Promise<void>;
 };
 
-export const openDoor = (house: House, tenant: string): OpenDoor => {
+export const openTenantGateway = (house: SharedParts, tenant: string): OpenTenantGateway => {
   const { options, bootId, startedAt } = house;
   const { system, clock, log } = options;
   const face = options.ofTenant?.(tenant) ?? options;
@@ -46,7 +46,7 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
   const talk = openTalk(house, tenant, { ...hall, face });
   const { connections, audience } = hall;
   const base = { system, tenant, connections, clock };
-  const devices = new DeviceBook({
+  const devices = new TenantDevices({
     ...base,
     connections: audience.everybody,
     gateway: bootId,
@@ -54,11 +54,11 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
     payloads: options.payloads,
   });
   const guard = new DeviceGuard(base);
-  const approvals = new ApprovalBook(system.index, tenant, clock, audience.everybody);
+  const approvals = new PendingApprovals(system.index, tenant, clock, audience.everybody);
   const audit = new AuditTrail({ system, tenant, gateway: bootId, clock, log });
   const work = new WorkFeed({ system, tenant, names: face, audience });
   const { events, ...shown } = talk;
-  const door: Door = {
+  const door: TenantGateway = {
     system,
     tenant,
     isHome: tenant === options.tenant,
@@ -92,7 +92,7 @@ export const openDoor = (house: House, tenant: string): OpenDoor => {
 };
 
 /** Who is there, what they are told again, and how the house is. */
-const openHall = ({ options, bootId }: House, tenant: string, face: TenantFace) => {
+const openHall = ({ options, bootId }: SharedParts, tenant: string, face: TenantFace) => {
   const { system, clock } = options;
   const connections = new Set<Connection>();
   const replay = new Replay(connections, clock, bootId);
@@ -100,7 +100,7 @@ const openHall = ({ options, bootId }: House, tenant: string, face: TenantFace) 
   const told = { tenant, clock, audience };
   const { bus } = system;
   const presence = new Presence({ ...told, connections, bus, gateway: bootId });
-  const health = new HealthBook({
+  const health = new HealthReport({
     ...told,
     system,
     names: face,
@@ -115,16 +115,16 @@ const openHall = ({ options, bootId }: House, tenant: string, face: TenantFace) 
 
 /** What is said in sessions, and what people are told of it. */
 const openTalk = (
-  { options }: House,
+  { options }: SharedParts,
   tenant: string,
-  { audience, face }: Pick<Door, 'audience'> & { readonly face: TenantFace },
+  { audience, face }: Pick<TenantGateway, 'audience'> & { readonly face: TenantFace },
 ) => {
   const { system, clock, log } = options;
   const blocks = new RunBlocks(clock, face.blocks);
   const events = new RunEvents(audience, clock, blocks);
-  const runs = new RunBook(system.index, tenant, clock, events);
+  const runs = new LiveRuns(system.index, tenant, clock, events);
   const base = { system, tenant, names: face, models: face.models, clock, log, runs };
-  const commands = new CommandDesk({
+  const commands = new ChatCommands({
     ...base,
     connections: audience,
     tell: (end, told) => events.tellEnd(end, told),
@@ -135,7 +135,7 @@ const openTalk = (
 };
 
 /** What travels on a topic is a contract of the protocol that names it. */
-const listen = (door: Door, work: WorkFeed): (() => void) => {
+const listen = (door: TenantGateway, work: WorkFeed): (() => void) => {
   const { approvals, tenant } = door;
   const { bus } = door.system;
   const stops = [
@@ -151,7 +151,7 @@ const listen = (door: Door, work: WorkFeed): (() => void) => {
   };
 };
 
-const hear = ({ runs, approvals, watch }: Door, work: WorkFeed, event: RunEvent): void => {
+const hear = ({ runs, approvals, watch }: TenantGateway, work: WorkFeed, event: RunEvent): void => {
   runs.heard(event);
   watch.heard(event);
   if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);

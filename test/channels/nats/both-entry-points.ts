@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, headers as newHeaders, type NatsConnection } from '@nats-io/transport-node';
 import { envelopeRoutes } from '../../../channels/http/envelopes.ts';
 import { routeListener, SERVER_OPTIONS } from '../../../channels/http/listener.ts';
-import { startNatsDoor } from '../../../channels/nats/door.ts';
+import { startNatsEntryPoint } from '../../../channels/nats/entry-point.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import type { BearerGuesses } from '../../../channels/gateway/auth/bearer-guesses.ts';
 import { doorSubject } from '../../../protocols/subjects.ts';
@@ -47,7 +47,7 @@ export const openBothDoors = async (
   const own = await connectNats({ servers: [url] });
   const outside = await connect({ servers: url });
   const pubsub = new NatsPubsub(own);
-  const door = startNatsDoor({
+  const door = startNatsEntryPoint({
     edge,
     system,
     pubsub,

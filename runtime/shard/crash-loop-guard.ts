@@ -1,13 +1,14 @@
 /**
- * Careful: how a shard finds the input that kills its process (rule K). After two unclean starts
- * within the crash window every input is announced by a TRY record before it runs, one per record;
- * an input that was tried too often without its turn is poison and ends as a dead letter without
- * running.
+ * Finds the input that crashes a shard's process (rule K).
+ *
+ * After two unclean starts within the crash window, the shard processes one input per record and
+ * announces each by a TRY record before it runs. An input that was tried too often without
+ * completing its turn is poison: it becomes a dead letter and does not run again.
  */
 import type { Fold } from './fold.ts';
 import type { Limits } from './size.ts';
 
-export class Careful {
+export class CrashLoopGuard {
   readonly #fold: Fold;
   readonly #limits: Limits;
   #announced: string | undefined;

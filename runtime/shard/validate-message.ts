@@ -1,7 +1,7 @@
 /**
- * Fit: what a message must be to be stored and to reach a machine. Doors ask before they accept,
- * turns before they commit: a value that does not come back as it went in must never be in a
- * record, since nobody could load the shard again.
+ * Validates messages before they are stored. Entry points validate before they accept, turns before
+ * they commit. A value that the codec does not restore exactly must never reach a record, because
+ * the shard could not be loaded again.
  */
 import { encode } from '../../protocols/codec.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * Flaps: names that keep dying. Such a worker must prove itself before shards are moved to it, so
- * that one machine that restarts in a loop does not carry its share of the cluster along.
+ * Tracks worker names that die repeatedly. Such a worker must run for a probation period before
+ * shards are moved to it, so that a machine that restarts in a loop does not disturb the cluster.
  */
 import type { Clock } from '../clock/clock.ts';
 
@@ -11,7 +11,7 @@ const NAMES_MAX = 1_000;
 /** More ends than these add nothing to the probation. */
 const ENDS_MAX = 10;
 
-export class Flaps {
+export class NodeProbation {
   readonly #clock: Clock;
   /** when it ended, oldest first, by name; the name that ended last comes last */
   readonly #ends = new Map<string, number[]>();

@@ -1,6 +1,6 @@
-/** The door for other programs over NATS, of a gateway of a cluster. */
+/** Opens the NATS entry point of a cluster gateway. */
 import type { Edge } from '../channels/edge/edge.ts';
-import type { NatsDoor } from '../channels/nats/door.ts';
+import type { NatsEntryPoint } from '../channels/nats/entry-point.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
 import { BearerGuesses, failuresOf } from '../channels/gateway/auth/bearer-guesses.ts';
@@ -10,22 +10,22 @@ import { gatewayAuth } from './gateway-auth.ts';
 import { tenancyOf } from './tenants.ts';
 
 /** What a process of a cluster has beside what every process has. */
-export type ClusterDoor = {
+export type ClusterBroker = {
   readonly pubsub: Pubsub;
   /** this process among `system.nodes()` */
   readonly node: string;
 };
 
-export async function openNatsDoor(
+export async function openNatsEntryPoint(
   config: Config,
   {
     system,
     processServices,
     edge,
   }: { system: System; processServices: ProcessServices; edge: Edge },
-  { pubsub, node }: ClusterDoor,
-): Promise<NatsDoor> {
-  const { startNatsDoor } = await import('../channels/nats/door.ts');
+  { pubsub, node }: ClusterBroker,
+): Promise<NatsEntryPoint> {
+  const { startNatsEntryPoint: startNatsDoor } = await import('../channels/nats/entry-point.ts');
   const secrets = { auth: gatewayAuth(config), tenancy: tenancyOf(config) };
   const failures = failuresOf(secrets, systemClock);
   return startNatsDoor({

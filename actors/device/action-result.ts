@@ -1,6 +1,7 @@
 /**
- * Deed: what one named action of the device's chart changes, and what it asks of the host. Deeds
- * are pure functions of context and event; the chart says when. The row follows by itself.
+ * ActionResult: what a named action of the device's chart changes, and what it requests from the
+ * host. Actions are pure functions of context and event; the chart decides when they run. The row
+ * is derived from the context.
  */
 import type { DeviceChanged, DeviceNotice } from '../../protocols/device.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
@@ -9,9 +10,9 @@ import type { Meta, Reply, ReplyRef } from '../../protocols/statechart.ts';
 import type { DeviceContext, DeviceEvent, DeviceEventOf } from './types.ts';
 
 /** What a deed is a function of. Timers carry `meta`, too: the host sends it. */
-export type At = { readonly context: DeviceContext; readonly event: DeviceEvent };
+export type ActionArgs = { readonly context: DeviceContext; readonly event: DeviceEvent };
 
-export type Deed = {
+export type ActionResult = {
   readonly change?: Partial<DeviceContext>;
   readonly answers?: readonly Reply[];
   /** for every gateway of the tenant */
@@ -19,31 +20,33 @@ export type Deed = {
 };
 
 /** The event, in an action that only it leads to. */
-export const heard = <T extends DeviceEvent['type']>({ event }: At, _type: T): DeviceEventOf<T> =>
-  event as DeviceEventOf<T>;
+export const heard = <T extends DeviceEvent['type']>(
+  { event }: ActionArgs,
+  _type: T,
+): DeviceEventOf<T> => event as DeviceEventOf<T>;
 
-export const nowOf = ({ event }: At): number => event.meta.now;
+export const nowOf = ({ event }: ActionArgs): number => event.meta.now;
 
 // ---- who says it
 
 /** People decide, through a door; what an actor tells is no person's word, whoever caused it. */
-export const isByOperator = ({ event: { meta } }: At): boolean =>
+export const isByOperator = ({ event: { meta } }: ActionArgs): boolean =>
   meta.from === undefined && (meta.principal?.roles.includes(APPROVER_ROLE) ?? false);
 export const personOf = ({ principal }: Meta): string => principal?.sub ?? 'somebody';
 
 // ---- what is told
 
-export const answer = ({ event }: At, result: unknown): Reply => ({
+export const answer = ({ event }: ActionArgs, result: unknown): Reply => ({
   to: event.meta.reply,
   result,
 });
 
 export const refuse = (
-  { event }: At,
+  { event }: ActionArgs,
   code: ErrorCode,
   message: string,
   details?: Record<string, unknown>,
-): Deed => ({ answers: [refusal(event.meta.reply, code, message, details)] });
+): ActionResult => ({ answers: [refusal(event.meta.reply, code, message, details)] });
 
 export const refusal = (
   to: ReplyRef | undefined,
@@ -56,7 +59,7 @@ export const refusal = (
 export const shown = (value: unknown): string => String(value).slice(0, 80);
 
 /** It is not for an actor, or for a person without the role, to say. */
-export const forbidden = (at: At): Deed =>
+export const forbidden = (at: ActionArgs): ActionResult =>
   refuse(
     at,
     'FORBIDDEN',

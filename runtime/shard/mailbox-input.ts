@@ -1,7 +1,8 @@
 /**
- * Intake: where a shard's inputs come from and in which order they are taken: control before all
- * (J4), then timers that are due (H4), then what stashes let go, then mail. In careful mode (rule
- * K) the same order, one input at a time, each with a name by which it can be found guilty.
+ * Selects the next inputs of a shard: control messages first (J4), then due timers (H4), then
+ * stashed messages that are no longer deferred, then data messages. While the crash-loop guard is
+ * active (rule K) the order is the same, one input at a time, each with a name by which it can be
+ * blamed.
  */
 import type { Address } from '../../protocols/address.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
@@ -25,7 +26,7 @@ import { type MailInput, MailReader } from './mail-reader.ts';
 import { TimerQueue } from './timer-queue.ts';
 import { nextStashed, takeStashedOf } from './unstash.ts';
 
-export type IntakeOptions = Timing & {
+export type MailboxInputOptions = Timing & {
   readonly log: Log;
   readonly clock: Clock;
   readonly env: string;
@@ -44,17 +45,17 @@ export type Candidate = {
 
 const CONTROL_FIRST = 64;
 
-export class Intake {
+export class MailboxInput {
   readonly timers: TimerQueue;
   /** actors whose stash may have something to take */
   readonly unstash = new Set<Address>();
-  readonly #o: IntakeOptions;
+  readonly #o: MailboxInputOptions;
   readonly #data: MailReader;
   readonly #control: MailReader;
   /** a due timer that careful mode has announced */
   #dueTimer: string | undefined;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: MailboxInputOptions) {
     this.#o = options;
     const { clock, time, onInputs, parts } = options;
     const { fold } = parts;

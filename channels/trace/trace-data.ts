@@ -1,9 +1,9 @@
 /**
- * Which runs, messages and subagents a run led to. Every entry that an agent began names the
- * conversation or the subagents it comes of; so the walk goes from a run to what it began, from
- * there to the entries that name it, and on from the runs that those belong to.
+ * Collects the runs, messages and subagents that a run led to. Every transcript entry that an agent
+ * caused names the conversation or subagent that it came from. The search goes from a run to what
+ * it started, from there to the entries that name it, and on to the runs of those entries.
  *
- * Invariant: each run, conversation and subagent is visited once; the walk ends at `depth`.
+ * Invariant: each run, conversation and subagent is visited once; the search ends at `depth`.
  */
 import type { ConversationRow } from '../../protocols/conversation.ts';
 import { TroupeError } from '../../protocols/errors.ts';
@@ -11,7 +11,7 @@ import type { RunRow, SessionEntry } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import type { TraceReader } from './reader.ts';
 
-export type Gathered = {
+export type TraceData = {
   readonly run: RunRow;
   /** what was read of each session, those that the walk came to first before the others */
   readonly sessions: ReadonlyMap<string, readonly SessionEntry[]>;
@@ -35,7 +35,7 @@ export async function gather(
   reader: TraceReader,
   runId: string,
   depthMax: number,
-): Promise<Gathered> {
+): Promise<TraceData> {
   const walk = new Walk(reader, runOf(reader, runId), depthMax);
   await walk.all();
   return walk;
@@ -59,7 +59,7 @@ type Visit = {
   readonly depth: number;
 };
 
-class Walk implements Gathered {
+class Walk implements TraceData {
   readonly run: RunRow;
   readonly sessions = new Map<string, readonly SessionEntry[]>();
   readonly runs = new Map<string, number>();

@@ -8,7 +8,7 @@ import { address } from '../../protocols/address.ts';
 import { mailboxSubject } from '../../protocols/subjects.ts';
 import { createRegistry, defineActor } from '../../runtime/actor/define-actor.ts';
 import { InProcessBus } from '../../runtime/bus/in-process.ts';
-import { Door } from '../../runtime/door.ts';
+import { MessageClient } from '../../runtime/message-client.ts';
 import type { SendOptions } from '../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../runtime/log/log.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
@@ -50,7 +50,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 const openDoor = (asksAgain: boolean) =>
-  new Door({
+  new MessageClient({
     log,
     bus,
     clock,

@@ -1,12 +1,12 @@
 /**
- * Takes: the shards that this node is taking at present, so many at once, and when it may try again
- * after one did not work.
+ * The shard takeovers that this node is running: at most AT_ONCE at a time, with a backoff per
+ * shard after a failure.
  */
 import { errorData } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { ShardStatus } from '../system.ts';
 
-export type TakeEvent =
+export type TakeoverEvent =
   /** `given`: by its holder, else it was found with none */
   | {
       readonly kind: 'took';
@@ -16,11 +16,11 @@ export type TakeEvent =
     }
   | { readonly kind: 'take failed'; readonly shard: number; readonly why: string };
 
-export type TakesOptions = {
+export type ShardTakeoversOptions = {
   readonly clock: Clock;
   readonly take: (shard: number) => Promise<void>;
   readonly statusOf: (shard: number) => ShardStatus | undefined;
-  readonly onEvent: (event: TakeEvent) => void;
+  readonly onEvent: (event: TakeoverEvent) => void;
   /** a take has ended, well or not */
   readonly onEnd: () => void;
 };
@@ -28,13 +28,13 @@ export type TakesOptions = {
 const AT_ONCE = 16;
 const AGAIN_MS = { first: 100, max: 5_000 };
 
-export class Takes {
-  readonly #o: TakesOptions;
+export class ShardTakeovers {
+  readonly #o: ShardTakeoversOptions;
   readonly #running = new Map<number, Promise<void>>();
   readonly #given = new Set<number>();
   readonly #again = new Map<number, { readonly atMs: number; readonly delayMs: number }>();
 
-  constructor(options: TakesOptions) {
+  constructor(options: ShardTakeoversOptions) {
     this.#o = options;
   }
 

@@ -1,22 +1,24 @@
-/** What every part of the gateway shares: the system behind it and the facts a client is told. */
+/**
+ * What the parts of one tenant's gateway share: the system behind it and facts about the gateway.
+ */
 import type { ImagePart } from '../../../protocols/content.ts';
-import type { DeviceBook } from '../devices/tenant-devices.ts';
+import type { TenantDevices } from '../devices/tenant-devices.ts';
 import type { DeviceGuard } from '../auth/device-guard.ts';
-import type { HealthBook } from './health-report.ts';
+import type { HealthReport } from './health-report.ts';
 import type { Logger } from '../log.ts';
 import type { Clock, Principal, System } from '../../../runtime/index.ts';
 import type { GatewayAuth } from '../auth/access.ts';
-import type { ApprovalBook } from './pending-approvals.ts';
+import type { PendingApprovals } from './pending-approvals.ts';
 import type { Audience } from '../streams/audience.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { CommandDesk } from './chat-commands.ts';
+import type { ChatCommands } from './chat-commands.ts';
 import type { Connection } from '../transport/connection.ts';
 import type { ModelRules } from '../../model-choice.ts';
 import type { MessageCounts } from '../sessions/message-counts.ts';
 import type { Presence } from './presence.ts';
 import type { RunBlocks } from '../streams/run-blocks.ts';
 import type { Replay } from '../streams/replay.ts';
-import type { RunBook } from '../streams/live-runs.ts';
+import type { LiveRuns } from '../streams/live-runs.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
 import type { Watch } from '../streams/watch.ts';
 import type { Setup } from '../setup.ts';
@@ -35,7 +37,7 @@ export type OnMessage = (
   about: { readonly agentId: string; readonly sessionKey: string; readonly runId: string },
 ) => Promise<{ readonly text?: string; readonly refuse?: string } | undefined>;
 
-export type Door = {
+export type TenantGateway = {
   readonly system: System;
   readonly tenant: string;
   /** the tenant is the installation's own: its people run it */
@@ -51,18 +53,18 @@ export type Door = {
   /** who is told what concerns everybody: operators that may read, also those that just left */
   readonly audience: Audience;
   readonly replay: Replay;
-  readonly runs: RunBook;
+  readonly runs: LiveRuns;
   readonly presence: Presence;
-  readonly health: HealthBook;
+  readonly health: HealthReport;
   /** absent where the process has none to show */
   readonly setup?: Setup | undefined;
-  readonly approvals: ApprovalBook;
+  readonly approvals: PendingApprovals;
   readonly watch: Watch;
-  readonly devices: DeviceBook;
+  readonly devices: TenantDevices;
   readonly guard: DeviceGuard;
   readonly audit: AuditTrail;
   readonly blocks: RunBlocks;
-  readonly commands: CommandDesk;
+  readonly commands: ChatCommands;
   readonly counts: MessageCounts;
   readonly onMessage?: OnMessage | undefined;
   /** names this run of the gateway; differs after a restart */

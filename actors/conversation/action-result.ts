@@ -1,15 +1,15 @@
 /**
- * Deed: what one named action of the conversation's chart changes, and what it asks of the host.
- * Deeds are pure functions of context and event; the chart says when.
+ * ActionResult: what a named action of the conversation's chart changes, and what it requests from
+ * the host. Actions are pure functions of context and event; the chart decides when they run.
  */
 import { type Address, address } from '../../protocols/address.ts';
 import type { Meta, Tell } from '../../protocols/statechart.ts';
 import type { ConversationContext } from './types.ts';
 
 /** What a deed is a function of. Timers carry `meta`, too: the host sends it. */
-export type At = { readonly context: ConversationContext; readonly event: unknown };
+export type ActionArgs = { readonly context: ConversationContext; readonly event: unknown };
 
-export type Deed = {
+export type ActionResult = {
   readonly change?: Partial<ConversationContext>;
   readonly tells?: readonly Tell[];
 };

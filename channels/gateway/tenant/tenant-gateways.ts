@@ -1,27 +1,31 @@
 /**
- * Doors: one door per tenant, opened when its first client comes (SX4). A connection belongs to one
- * door for its whole life: it is told of that tenant's runs, approvals, devices and clients, and of
- * no other's.
+ * One TenantGateway per tenant, created when its first client connects. A connection belongs to one
+ * of them for its whole life: it receives events of that tenant's runs, approvals, devices and
+ * clients, and of no other tenant's.
  */
 import { randomUUID } from 'node:crypto';
 import type { Connection } from '../transport/connection.ts';
-import type { Door } from './tenant.ts';
-import { type House, type OpenDoor, openDoor } from './open-tenant.ts';
+import type { TenantGateway } from './tenant-gateway.ts';
+import {
+  type SharedParts,
+  type OpenTenantGateway,
+  openTenantGateway,
+} from './open-tenant-gateway.ts';
 import type { GatewayOptions } from '../options.ts';
 
-export class Doors {
-  readonly #house: House;
-  readonly #open = new Map<string, OpenDoor>();
+export class TenantGateways {
+  readonly #house: SharedParts;
+  readonly #open = new Map<string, OpenTenantGateway>();
 
   constructor(options: GatewayOptions) {
     this.#house = { options, bootId: randomUUID(), startedAt: options.clock.monotonicMs() };
   }
 
   /** Tenants are those that the configuration names, so there are few. */
-  of(tenant: string): Door {
+  of(tenant: string): TenantGateway {
     const known = this.#open.get(tenant);
     if (known !== undefined) return known.door;
-    const opened = openDoor(this.#house, tenant);
+    const opened = openTenantGateway(this.#house, tenant);
     this.#open.set(tenant, opened);
     return opened.door;
   }

@@ -1,7 +1,8 @@
 /**
- * Door: how messages from outside the actors enter a mailbox (rule F). Accepted means durably
- * appended. What is refused here was not accepted and left no trace; everything later is answered
- * by a turn.
+ * Sends messages from outside the actors into mailboxes, and matches the replies (rule F).
+ *
+ * A message is accepted once it is durably appended to the mailbox. A refused message was not
+ * accepted and left no trace. Every accepted message is answered by a turn.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { type Address, parseAddress, shardOf } from '../protocols/address.ts';
@@ -15,7 +16,7 @@ import type { Clock } from './clock/clock.ts';
 import { Admission, type Floors } from './fairness/admission.ts';
 import { AppendUnknown, type Log, type Position } from './log/log.ts';
 import type { ClientAnswer } from './shard/after-commit.ts';
-import { checkLane, checkMessage, checkTtl } from './shard/fit.ts';
+import { checkLane, checkMessage, checkTtl } from './shard/validate-message.ts';
 import { checkClientKey } from './shard/keys.ts';
 import { roughBytes } from './shard/size.ts';
 import { type MailEntry, type OutItem, type Outcome, encodeMail } from './shard/records.ts';
@@ -29,7 +30,7 @@ const COPY_LIFE_MS = 3_600_000;
 const ASK_AGAIN_MS = { first: 2_000, max: 16_000 };
 const APPEND_BACKOFF_MS = { first: 50, max: 2_000, attempts: 8 };
 
-export type DoorOptions = {
+export type MessageClientOptions = {
   readonly log: Log;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -54,15 +55,15 @@ export type DoorOptions = {
 
 type Asked = { readonly resolve: (answer: AskAnswer) => void; readonly cancel: () => void };
 
-export class Door {
-  readonly #o: DoorOptions;
+export class MessageClient {
+  readonly #o: MessageClientOptions;
   readonly #inbox: string;
   readonly #asked = new Map<string, Asked>();
   readonly #unsubscribe: () => void;
   readonly #admission: Admission;
   #closed = false;
 
-  constructor(options: DoorOptions) {
+  constructor(options: MessageClientOptions) {
     this.#o = options;
     this.#inbox = `inbox.${options.worker}`;
     this.#admission = new Admission({
