@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { defined } from '../protocols/defined.ts';
 import { faults } from './faults/main.ts';
 import { serveNode } from './harness/cell.ts';
 import { serveGateway } from './harness/gateway-host.ts';
@@ -129,7 +130,7 @@ function faultsAsked() {
   const { kills = '100', only, seed } = options;
   return {
     kills: wholeNumber('kills', kills),
-    ...(only === undefined ? {} : { only }),
+    ...defined({ only }),
     ...(seed === undefined ? {} : { seed: wholeNumber('seed', seed) }),
   };
 }

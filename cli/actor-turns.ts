@@ -5,6 +5,7 @@
  */
 import { type Address, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
+import { defined } from '../protocols/defined.ts';
 import { journalSubject, mailboxSubject } from '../protocols/subjects.ts';
 import { decodeActorRow } from '../runtime/shard/actor-row.ts';
 import type { Fold } from '../runtime/shard/fold.ts';
@@ -108,7 +109,7 @@ class TurnReader {
       at,
       ...(await this.#inputOf(turn)),
       result: turn.result,
-      ...(turn.why === undefined ? {} : { why: turn.why }),
+      ...defined({ why: turn.why }),
       ...(row ? { state: decodeActorRow(row).row.snap.v } : {}),
       sent: turn.out.map(([target, , , { to, event }]) => ({
         to: typeof target === 'number' ? to : logNames[target],
@@ -166,5 +167,5 @@ class TurnReader {
 
 const messageOf = ({ event, from, principal }: OutItem) => {
   const sender = from ?? principal?.sub;
-  return { input: event.type, ...(sender === undefined ? {} : { from: sender }) };
+  return { input: event.type, ...defined({ from: sender }) };
 };

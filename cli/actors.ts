@@ -4,6 +4,7 @@
  */
 import { type Address, isAddress, shardOf } from '../protocols/address.ts';
 import { decode } from '../protocols/codec.ts';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { journalSubject } from '../protocols/subjects.ts';
 import { inspectActor } from '../runtime/reads.ts';
@@ -111,7 +112,7 @@ function actorsOf({ store }: Place, shard: number, type: string | undefined): Li
   for (let from: string | undefined; ; ) {
     const rows = store.state.range(shard, TABLE.actor, {
       limit: PAGE,
-      ...(from === undefined ? {} : { from }),
+      ...defined({ from }),
     });
     for (const { key, value } of rows) {
       if (type !== undefined && key.split('/')[1] !== type) continue;

@@ -4,6 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { imageTypeOf } from '../protocols/content.ts';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { tellOfApprovals } from './agent-approvals.ts';
 import { AnswerPrinter } from './answer-printer.ts';
@@ -78,13 +79,7 @@ function requestOf(
   const { session, agent: agentId, model, thinking, verbose, timeout, runId } = options;
   return {
     message,
-    ...(session !== undefined && { sessionKey: session }),
-    ...(agentId !== undefined && { agentId }),
-    ...(model !== undefined && { model }),
-    ...(thinking !== undefined && { thinking }),
-    ...(verbose !== undefined && { verbose }),
-    ...(timeout !== undefined && { timeout }),
-    ...(runId !== undefined && { runId }),
+    ...defined({ sessionKey: session, agentId, model, thinking, verbose, timeout, runId }),
     ...(attachments.length > 0 && { attachments: [...attachments] }),
   };
 }

@@ -1,5 +1,6 @@
 /** `troupe approvals`: what waits for a person, and a person's answer (EN13). */
 import type { ApprovalRow } from '../protocols/approval.ts';
+import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
@@ -42,7 +43,7 @@ export async function answer(
   const row = await http<ApprovalRow>({
     method: 'POST',
     path: `/v1/approvals/${encodeURIComponent(id)}?${queryOf(options)}`,
-    body: { decision, ...(options.why === undefined ? {} : { why: options.why }) },
+    body: { decision, ...defined({ why: options.why }) },
   });
   if (options.json) printJson(row);
   else process.stdout.write(`${row.id} is ${row.state}: ${row.decision} by ${row.decided_by}\n`);
@@ -50,7 +51,7 @@ export async function answer(
 }
 
 const queryOf = ({ tenant }: OfTenant, more: Record<string, string> = {}): string =>
-  new URLSearchParams({ ...more, ...(tenant === undefined ? {} : { tenant }) }).toString();
+  new URLSearchParams({ ...more, ...defined({ tenant }) }).toString();
 
 const cells = (row: ApprovalRow, now: number): string[] => [
   row.id,

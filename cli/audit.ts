@@ -1,4 +1,5 @@
 /** `troupe audit`: who did what through the gateways' doors. */
+import { defined } from '../protocols/defined.ts';
 import type { AuditActionsListResult } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
@@ -17,10 +18,7 @@ export async function audit(options: AuditOptions): Promise<number> {
   const { day, who, action, limit } = options;
   const result = await withGateway(options, (client) =>
     client.request('audit.actions.list', {
-      ...(day === undefined ? {} : { day }),
-      ...(who === undefined ? {} : { who }),
-      ...(action === undefined ? {} : { action }),
-      ...(limit === undefined ? {} : { limit }),
+      ...defined({ day, who, action, limit }),
     }),
   );
   if (options.json) printJson(result);

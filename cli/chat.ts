@@ -9,6 +9,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { AnswerPrinter } from './answer-printer.ts';
 import { ChatApprovals } from './chat-approvals.ts';
@@ -149,8 +150,7 @@ class Chat {
         {
           message,
           runId,
-          ...(this.#options.session !== undefined && { sessionKey: this.#options.session }),
-          ...(this.#options.agent !== undefined && { agentId: this.#options.agent }),
+          ...defined({ sessionKey: this.#options.session, agentId: this.#options.agent }),
           ...(this.#options.blocks && { blockStreaming: 'on' }),
         },
         {

@@ -1,6 +1,7 @@
 /** `troupe conformance`: asks an endpoint, ours or another's, whether it keeps the law. */
 import { readFile } from 'node:fs/promises';
 import { CONFORMANCE_TENANT } from '../conformance/agent/actions.ts';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { Endpoint } from '../conformance/endpoint.ts';
 import {
@@ -56,7 +57,7 @@ export async function conformance(
       who: credentials.who,
       external: credentials.external,
       strangerToken: credentials.strangerToken,
-      ...(options.only ? { only: options.only } : {}),
+      ...defined({ only: options.only }),
       ...(options.json ? {} : { onFinding: print }),
     });
     if (options.json) printJson({ endpoint: url, transport: endpoint.transport, resent, findings });

@@ -1,5 +1,6 @@
 /** `troupe conversations`: messages between agents, and what followed from them (AA4). */
 import type { ConversationRow, ConversationTurn } from '../protocols/conversation.ts';
+import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
 import type { ClientOptions } from './options.ts';
@@ -64,7 +65,7 @@ const pathOf = (id: string, options: ConversationOptions, more = ''): string =>
   `/v1/conversations/${encodeURIComponent(id)}${more}${queryOf(options)}`;
 
 function queryOf({ tenant }: ConversationOptions, more: Record<string, string> = {}): string {
-  const query = new URLSearchParams({ ...more, ...(tenant === undefined ? {} : { tenant }) });
+  const query = new URLSearchParams({ ...more, ...defined({ tenant }) });
   return query.size === 0 ? '' : `?${query.toString()}`;
 }
 

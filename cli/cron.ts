@@ -1,4 +1,5 @@
 /** `troupe cron`: messages to agents at later times (AL11). */
+import { defined } from '../protocols/defined.ts';
 import type { ScheduleFire, ScheduleJob, ScheduleRow, When } from '../protocols/schedule.ts';
 import { described } from '../protocols/schedule-times.ts';
 import { TroupeError } from '../protocols/errors.ts';
@@ -45,15 +46,13 @@ export async function add(options: CronAddOptions): Promise<number> {
     agentId: agent,
     when: whenOf(options),
     text: message,
-    ...(name === undefined ? {} : { name }),
-    ...(session === undefined ? {} : { sessionKey: session }),
-    ...(missed === undefined ? {} : { missed }),
+    ...defined({ name, sessionKey: session, missed }),
   };
   const http = await gatewayHttp(options);
   const row = await http<ScheduleRow>({
     method: 'POST',
     path: `/v1/schedules${queryOf(options)}`,
-    body: { ...(id === undefined ? {} : { jobId: id }), job },
+    body: { ...defined({ jobId: id }), job },
   });
   if (options.json) printJson(row);
   else {
@@ -108,8 +107,7 @@ export async function runs(id: string, options: OfTenant): Promise<number> {
 function whenOf({ at, every, cron, tz }: CronAddOptions): When {
   if ([at, every, cron].filter((one) => one !== undefined).length !== 1)
     throw new TroupeError('INVALID_ARGUMENT', 'say when: one of --at, --every and --cron');
-  if (cron !== undefined)
-    return { kind: 'cron', expression: cron, ...(tz === undefined ? {} : { timeZone: tz }) };
+  if (cron !== undefined) return { kind: 'cron', expression: cron, ...defined({ timeZone: tz }) };
   if (every !== undefined) return { kind: 'every', everyMs: every * 1_000 };
   const time = Date.parse(at!);
   if (Number.isNaN(time) || !/(Z|[+-]\d\d:?\d\d)$/.test(at!))
@@ -121,7 +119,7 @@ function whenOf({ at, every, cron, tz }: CronAddOptions): When {
 }
 
 const queryOf = ({ tenant }: OfTenant, more: Record<string, string> = {}): string => {
-  const query = new URLSearchParams({ ...more, ...(tenant === undefined ? {} : { tenant }) });
+  const query = new URLSearchParams({ ...more, ...defined({ tenant }) });
   return query.size === 0 ? '' : `?${query.toString()}`;
 };
 

@@ -1,4 +1,5 @@
 /** `troupe decisions`: tasks that go on only by a person's word, and that word (EN7, EN8). */
+import { defined } from '../protocols/defined.ts';
 import type { TaskView } from '../protocols/task.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
@@ -39,7 +40,7 @@ export async function decide(
   const view = await http<TaskView>({
     method: 'POST',
     path: `/v1/decisions/${encodeURIComponent(taskId)}${queryOf(options)}`,
-    body: { decision, why, ...(result === undefined ? {} : { result }) },
+    body: { decision, why, ...defined({ result }) },
   });
   if (options.json) printJson(view);
   else process.stdout.write(`${view.task_id} is ${view.state}\n`);

@@ -5,6 +5,7 @@
  * Invariants: an event is passed on once; what is held back is passed on in the end, also where the
  * gateway can not tell what was missed.
  */
+import { defined } from '../protocols/defined.ts';
 import type {
   EventFrame,
   EventsResumeParams,
@@ -26,7 +27,7 @@ export class EventResume {
     // A connection that ended before it was told what was missed has taken nothing over.
     this.#lost ??= this.#at;
     const { connId, bootId } = server;
-    this.#at = { connId, seq: 0, ...(bootId === undefined ? {} : { bootId }) };
+    this.#at = { connId, seq: 0, ...defined({ bootId }) };
     this.#held = [];
     this.#missing = undefined;
     if (!features.methods.includes('events.resume')) this.#lost = undefined;

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, storeFolder } from '../runtime/config/index.ts';
 import type { TransferSummary } from '../runtime/transfer/frames.ts';
@@ -40,7 +41,7 @@ export async function exportTo(file: string, options: ExportOptions): Promise<nu
       force,
       program: version,
       ...workspacesOf(config),
-      ...(keys ? { keys } : {}),
+      ...defined({ keys }),
       sealingKids: await sealingKids(config),
       artifacts: () => artifactFiles(config, (line) => leftOut.push(line)),
       onProgress: progress,

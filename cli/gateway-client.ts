@@ -13,6 +13,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
+import { defined } from '../protocols/defined.ts';
 import type {
   ConnectChallenge,
   ConnectParams,
@@ -358,7 +359,7 @@ export class GatewayClient {
     if (this.#state.kind === 'closed') return;
     clearTimeout(this.#retry);
     clearTimeout(this.#liveness);
-    this.#enter({ kind: 'closed', ...(why && { why }) });
+    this.#enter({ kind: 'closed', ...defined({ why }) });
     this.#failAll(why ?? connectionError('closed', this.#options.url));
     const socket = this.#socket;
     this.#socket = undefined;

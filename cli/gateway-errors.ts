@@ -1,6 +1,7 @@
 /**
  * What the gateway and the socket say when something goes wrong, in our error taxonomy (EN6).
  */
+import { defined } from '../protocols/defined.ts';
 import type { GatewayErrorShape, ResponseFrame } from '../protocols/gateway/index.ts';
 import { type ErrorCode, TroupeError, isErrorCode } from '../protocols/errors.ts';
 
@@ -40,12 +41,11 @@ export function errorOf({ error, payload }: ResponseFrame): TroupeError {
   const shape = error ?? { code: 'INTERNAL', message: 'the gateway refused without saying why' };
   const details = {
     ...(shape.details as Record<string, unknown> | undefined),
-    ...(shape.retryable !== undefined && { retryable: shape.retryable }),
-    ...(payload !== undefined && { payload }),
+    ...defined({ retryable: shape.retryable, payload }),
   };
   return new TroupeError(codeOf(shape), shape.message, {
     details,
-    ...(shape.retryAfterMs !== undefined && { retryAfterMs: shape.retryAfterMs }),
+    ...defined({ retryAfterMs: shape.retryAfterMs }),
   });
 }
 

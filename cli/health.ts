@@ -2,6 +2,7 @@
  * `troupe health`: whether a process of this machine does its work, by exit code: for containers,
  * whose image needs no other program for it.
  */
+import { defined } from '../protocols/defined.ts';
 import { exitCodes } from './exit.ts';
 import { addressOf, type CommonOptions, loadFrom } from './options.ts';
 import { printJson } from './output.ts';
@@ -15,7 +16,7 @@ export async function health(options: HealthOptions): Promise<number> {
   const { config } = await loadFrom(options);
   const why = options.worker ? await workerFault(config) : await gatewayFault(config);
   const ok = why === undefined;
-  if (options.json) printJson({ ok, ...(why !== undefined && { why }) });
+  if (options.json) printJson({ ok, ...defined({ why }) });
   else process.stdout.write(`${why ?? 'ready'}\n`);
   return ok ? exitCodes.ok : exitCodes.failure;
 }

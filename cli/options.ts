@@ -1,6 +1,7 @@
 /**
  * Options that commands share, and what is made of them: the configuration and a connection.
  */
+import { defined } from '../protocols/defined.ts';
 import type { GatewayClient, GatewayClientOptions } from './gateway-client.ts';
 import type { Config, ConfigRule, LoadedConfig } from '../runtime/config/index.ts';
 import { version } from './version.ts';
@@ -40,7 +41,7 @@ export async function loadFrom(
   const { loadConfig } = await import('../runtime/config/index.ts');
   const { config: file, json: _, ...given } = options;
   const flags = Object.fromEntries(flagNames.map((name) => [name, given[name]]));
-  return loadConfig({ ...(file !== undefined && { file }), env: process.env, flags, rules });
+  return loadConfig({ ...defined({ file }), env: process.env, flags, rules });
 }
 const flagNames = ['data', 'port', 'bind', 'token', 'nats', 'name', 'weight'] as const;
 
@@ -91,7 +92,7 @@ async function reach(config: Config, options: ClientOptions): Promise<GatewayCli
   const { url = own } = options;
   if (url.replace(/\/$/, '') !== own) {
     const given = options.token ?? process.env['TROUPE_TOKEN'];
-    return { url, ...(given !== undefined && { token: given }), client: { version } };
+    return { url, ...defined({ token: given }), client: { version } };
   }
   // Beside a proxy both let in who is on the gateway's machine.
   const shows = (what: 'token' | 'password') => mode === what || mode === 'trusted-proxy';

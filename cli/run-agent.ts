@@ -5,6 +5,7 @@
  * asked again with the same key, which gives the same run.
  */
 import { randomUUID } from 'node:crypto';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type { AgentFinal, AgentParams } from '../protocols/gateway/index.ts';
 import type { GatewayClient } from './gateway-client.ts';
@@ -81,9 +82,8 @@ async function askUntilAnswered(
     try {
       const answer = await client.request('agent', params, {
         expectFinal: true,
-        ...(signal && { signal }),
-        onAccepted: ({ runId, sessionKey }) =>
-          onAccepted?.({ runId, ...(sessionKey !== undefined && { sessionKey }) }),
+        ...defined({ signal }),
+        onAccepted: ({ runId, sessionKey }) => onAccepted?.({ runId, ...defined({ sessionKey }) }),
       });
       return answer as AgentFinal;
     } catch (error) {
@@ -127,9 +127,9 @@ function outcomeOf({ runId, status, sessionKey, result }: AgentFinal): RunOutcom
     text: texts.join('\n\n'),
     answer: texts.slice(messages.length).join('\n\n'),
     ...(messages.length > 0 && { messages }),
-    ...(sessionKey !== undefined && { sessionKey }),
+    ...defined({ sessionKey }),
     ...(model !== undefined && { model: provider ? `${provider}/${model}` : model }),
-    ...(usage && { usage }),
+    ...defined({ usage }),
     ...(meta?.joined !== undefined && { joined: meta.joined }),
     ...(meta && { durationMs: meta.durationMs }),
   };

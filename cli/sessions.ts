@@ -1,4 +1,5 @@
 /** `troupe sessions`: the sessions that there are, newest first, and the end of one. */
+import { defined } from '../protocols/defined.ts';
 import type { SessionsListRow } from '../protocols/gateway/index.ts';
 import { exitCodes } from './exit.ts';
 import { type ClientOptions, withGateway } from './options.ts';
@@ -13,8 +14,7 @@ export async function sessions(options: SessionsOptions): Promise<number> {
   const result = await withGateway(options, (client) =>
     client.request('sessions.list', {
       includeLastMessage: true,
-      ...(options.agent !== undefined && { agentId: options.agent }),
-      ...(options.limit !== undefined && { limit: options.limit }),
+      ...defined({ agentId: options.agent, limit: options.limit }),
     }),
   );
   if (options.json) printJson(result);
@@ -36,7 +36,7 @@ export type SessionDeleteOptions = ClientOptions & {
 export async function deleteSession(key: string, options: SessionDeleteOptions): Promise<number> {
   const { orphans } = options;
   const result = await withGateway(options, (client) =>
-    client.request('sessions.delete', { key, ...(orphans === undefined ? {} : { orphans }) }),
+    client.request('sessions.delete', { key, ...defined({ orphans }) }),
   );
   if (options.json) printJson(result);
   else if (result.deleted) process.stdout.write(`${result.key} is deleted; its transcript stays\n`);

@@ -1,4 +1,5 @@
 /** `troupe subagents`: agents that work for other agents (AA6, AA7). */
+import { defined } from '../protocols/defined.ts';
 import type { SubagentRow, SubagentStatus } from '../protocols/subagent.ts';
 import type { OpenSubagent, SubagentCensus } from '../protocols/subagent-census.ts';
 import { exitCodes } from './exit.ts';
@@ -15,7 +16,7 @@ export type SubagentsListOptions = OfTenant & {
 export async function list(options: SubagentsListOptions): Promise<number> {
   const { session, all = false } = options;
   const query = queryOf(options, {
-    ...(session === undefined ? {} : { session }),
+    ...defined({ session }),
     ...(all ? { all: 'true' } : {}),
   });
   const http = await gatewayHttp(options);
@@ -80,7 +81,7 @@ export async function steer(id: string, text: string, options: OfTenant): Promis
 }
 
 const queryOf = ({ tenant }: OfTenant, more: Record<string, string> = {}): string => {
-  const query = new URLSearchParams({ ...more, ...(tenant === undefined ? {} : { tenant }) });
+  const query = new URLSearchParams({ ...more, ...defined({ tenant }) });
   return query.size === 0 ? '' : `?${query.toString()}`;
 };
 

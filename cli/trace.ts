@@ -1,6 +1,7 @@
 /** `troupe trace RUN`: what a run led to, across sessions, agents and workers (AA9). */
 import { mermaidOf } from '../channels/trace/mermaid.ts';
 import { textOf } from '../channels/trace/text.ts';
+import { defined } from '../protocols/defined.ts';
 import type { RunTrace } from '../protocols/run-trace.ts';
 import { exitCodes } from './exit.ts';
 import { gatewayHttp } from './gateway-http.ts';
@@ -17,7 +18,7 @@ export async function trace(runId: string, options: TraceOptions): Promise<numbe
   const { depth, tenant } = options;
   const query = new URLSearchParams({
     ...(depth === undefined ? {} : { depth: String(depth) }),
-    ...(tenant === undefined ? {} : { tenant }),
+    ...defined({ tenant }),
   });
   const http = await gatewayHttp(options);
   const path = `/v1/runs/${encodeURIComponent(runId)}/trace?${query.toString()}`;

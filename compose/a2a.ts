@@ -37,6 +37,7 @@ import { sloRoutes } from '../channels/http/slo.ts';
 import { taskRoutes } from '../channels/http/tasks.ts';
 import { traceRoutes } from '../channels/http/trace.ts';
 import type { Transport } from '../protocols/action.ts';
+import { defined } from '../protocols/defined.ts';
 import { type KeyRow, KEYS_INDEX } from '../protocols/keyring.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
@@ -87,8 +88,7 @@ export function openA2a(parts: Parts, transports: readonly Transport[]): A2a {
     quota: taken,
     reads,
     clock: systemClock,
-    ...(locality === undefined ? {} : { locality }),
-    ...(artifactsLocality === undefined ? {} : { artifactsLocality }),
+    ...defined({ locality, artifactsLocality }),
     localities,
     outstanding,
     tasksMax: quota.tasksMax,

@@ -1,4 +1,5 @@
 /** `gateway.auth` of a configuration, as the gateway takes it; secrets are revealed here. */
+import { defined } from '../protocols/defined.ts';
 import type { GatewayAuth } from '../channels/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 
@@ -12,7 +13,7 @@ export function gatewayAuth({ gateway }: Config): GatewayAuth {
     ...rest,
     ...(token ? { token: token.reveal() } : {}),
     ...(password ? { password: password.reveal() } : {}),
-    ...(trustedProxy ? { trustedProxy } : {}),
+    ...defined({ trustedProxy }),
   };
 }
 

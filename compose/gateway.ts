@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Gateway, type Setup, startGateway, type TenantFace } from '../channels/index.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
+import { defined } from '../protocols/defined.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
 import { type System, systemClock } from '../runtime/index.ts';
 import type { Payloads } from '../channels/gateway/devices/node-payloads.ts';
@@ -110,7 +111,7 @@ function faceOf(processServices: GatewayServices, tenant: string): TenantFace {
     get agents() {
       return setup?.agents.cards() ?? configured;
     },
-    ...(setup ? { setup } : {}),
+    ...defined({ setup }),
     ...messageHooks(services.hooks, tenant),
   };
 }

@@ -2,6 +2,7 @@
  * What tasks need of a process, whatever form it has: the actions of this code, the bucket, the
  * keys that sealed payloads are opened and envelopes to agents outside are signed with.
  */
+import { defined } from '../protocols/defined.ts';
 import { factoryProcesses } from '../sample-agents/factory.ts';
 import { ProcessCatalog } from '../actors/process/catalog.ts';
 import { actionOf, type ProcessDefinition } from '../actors/process/define.ts';
@@ -68,7 +69,7 @@ export async function openTaskParts(
     ...processes.map(actionOf),
   ]);
   const shipped = a2a.agents.includes('factory') ? factoryProcesses() : [];
-  const artifacts = await openArtifacts(config, { publicUrl, ...(blobs && { blobs }) });
+  const artifacts = await openArtifacts(config, { publicUrl, ...defined({ blobs }) });
   bucket.open(artifacts);
   const services: TaskParts['services'] = {
     actions,

@@ -1,4 +1,5 @@
 /** The tools that reach out, as the configuration has them. */
+import { defined } from '../protocols/defined.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import { createWebTools } from '../agent/tools/web/web-tools.ts';
 import type { Config } from '../runtime/config/index.ts';
@@ -9,9 +10,9 @@ export function webToolsOf({ tools: { web, browser } }: Config): readonly Tool[]
   return createWebTools({
     clock: systemClock,
     search: {
-      ...(provider === undefined ? {} : { provider }),
+      ...defined({ provider }),
       ...(apiKey === undefined ? {} : { apiKey: apiKey.reveal() }),
-      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...defined({ baseUrl }),
     },
     allowPrivate: web.allowPrivate,
     bytesMax: web.maxBytes,

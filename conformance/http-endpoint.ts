@@ -1,4 +1,5 @@
 /** HttpEndpoint: a door reached over HTTP. */
+import { defined } from '../protocols/defined.ts';
 import type { Download, Endpoint, Http, Reply, SendOptions } from './endpoint.ts';
 
 const TIMEOUT_MS = 15_000;
@@ -24,7 +25,7 @@ export class HttpEndpoint implements Endpoint, Http {
     const { token, signature, async } = options;
     const body = typeof envelope === 'string' ? envelope : JSON.stringify(envelope);
     return this.post('/v1/envelopes', new TextEncoder().encode(body), {
-      ...(token === undefined ? {} : { token }),
+      ...defined({ token }),
       headers: {
         ...(signature ? { 'x-jws-signature': signature } : {}),
         ...(async ? { prefer: 'respond-async' } : {}),

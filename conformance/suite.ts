@@ -6,6 +6,7 @@
  *     once; those that measure time are made alone, after the others.
  *  2. The report is in the order of CHECKS, whatever was found first.
  */
+import { defined } from '../protocols/defined.ts';
 import type { Check } from './check.ts';
 import { evidenceChecks, largePayloadChecks } from './checks/artifacts.ts';
 import { endToEndChecks } from './checks/end-to-end.ts';
@@ -106,7 +107,7 @@ async function find({ id, part, rule, run }: Check, trial: Trial): Promise<Findi
     part,
     rule,
     verdict,
-    ...(why === undefined ? {} : { why }),
+    ...defined({ why }),
     ms: Math.round(performance.now() - startedAt),
   });
   try {

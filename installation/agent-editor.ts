@@ -29,6 +29,7 @@ import { setAt, valueAt } from '../runtime/config/pointer.ts';
 import type { System } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
+import { defined } from '../protocols/defined.ts';
 import { currentSettings, START_MS, startRootWithSettings } from './root-settings.ts';
 import type { AgentFolders } from './agent-folders.ts';
 import { type ConfigEditor, textOf } from './config-editor.ts';
@@ -231,7 +232,7 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
         id,
         model: active.get(id)?.model ?? model ?? fallbackModel,
         fallbacks,
-        ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
+        ...defined({ thinking: thinkingLevel }),
         workspace: folders.nameOf(id),
         ...identities.get(id),
       };
@@ -255,7 +256,7 @@ const throwFor = (tenant: string, error: unknown): never => {
   throw new TroupeError(
     'UNAVAILABLE',
     'the configuration of the installation cannot be changed now: ask its operator',
-    { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    { cause: error, ...defined({ retryAfterMs }) },
   );
 };
 
@@ -306,7 +307,7 @@ const entryOf = (
   const chosen = model === undefined ? before : (model ?? undefined);
   return {
     ...rest,
-    ...(chosen === undefined ? {} : { model: chosen }),
+    ...defined({ model: chosen }),
     ...(Object.keys(identity).length === 0 ? {} : { identity }),
   };
 };

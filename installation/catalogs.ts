@@ -11,6 +11,7 @@ import type { ToolRegistry } from '../agent/tools/registry.ts';
 import type { Tool } from '../agent/tools/tool.ts';
 import type { Catalogs, ModelProviderState } from '../channels/index.ts';
 import type { AgentSettings } from '../protocols/agent.ts';
+import { defined } from '../protocols/defined.ts';
 import type { ModelChoice, SkillStatus, ToolGroup } from '../protocols/gateway/index.ts';
 import type { Config } from '../runtime/config/index.ts';
 import type { Workspaces } from '../runtime/workspaces/workspaces.ts';
@@ -100,7 +101,7 @@ const choiceOf = (
     available: isUsable,
     ...(isUsable ? {} : { unavailableReason: 'missing-auth' }),
     contextWindow: model.contextWindow,
-    ...(model.thinking === undefined ? {} : { reasoning: model.thinking }),
+    ...defined({ reasoning: model.thinking }),
     input: model.images === false ? ['text'] : ['text', 'image'],
   };
 };

@@ -4,6 +4,7 @@
  * says what they are; everything else waits for the next start, and the answer says so.
  */
 import JSON5 from 'json5';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import {
   CONFIG_REDACTED,
@@ -106,7 +107,7 @@ export class ConfigEditor implements ConfigSetup {
       path,
       hash,
       config: redact(configSchema, document) as Document,
-      ...(backup === undefined ? {} : { backup }),
+      ...defined({ backup }),
       applied: hot,
       restart: { required: waiting.length > 0, paths: waiting },
     };

@@ -16,6 +16,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import JSON5 from 'json5';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, ConfigError, configFileName, loadConfig } from '../runtime/config/index.ts';
 import { startRules } from './start-rules.ts';
@@ -94,7 +95,7 @@ export class ConfigFile {
         await chmod(backup, 0o600);
       }
       await rename(draft, this.path);
-      return { config, ...(backup === undefined ? {} : { backup }) };
+      return { config, ...defined({ backup }) };
     } finally {
       await rm(draft, { force: true });
     }

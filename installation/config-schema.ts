@@ -3,6 +3,7 @@
  * `config.schema.lookup`.
  */
 import type { TSchema } from '@sinclair/typebox';
+import { defined } from '../protocols/defined.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import type {
   ConfigHint,
@@ -73,7 +74,7 @@ const reloadOf = (path: string): 'hot' | 'restart' => (isHot(path) ? 'hot' : 're
 
 const hintOf = (schema: TSchema, path: string): ConfigHint => ({
   label: path.split('.').at(-1) ?? path,
-  ...(schema.description === undefined ? {} : { help: schema.description }),
+  ...defined({ help: schema.description }),
   ...(isSecret(schema) ? { sensitive: true } : {}),
   ...(isNotYetUsed(schema) ? { advanced: true } : {}),
 });

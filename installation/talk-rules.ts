@@ -5,6 +5,7 @@
  */
 import type { AgentTalk, TalkRules } from '../agent/policy/talk.ts';
 import type { SandboxPolicy } from '../protocols/agent.ts';
+import { defined } from '../protocols/defined.ts';
 import type { AgentConfig, Config } from '../runtime/config/index.ts';
 
 export function talkRulesOf(config: Config): TalkRules {
@@ -13,7 +14,7 @@ export function talkRulesOf(config: Config): TalkRules {
   const { enabled, allow } = tools.agentToAgent;
   return {
     enabled,
-    ...(allow ? { allow } : {}),
+    ...defined({ allow }),
     agents: Object.fromEntries(agents.agents.map((one) => [one.id, talkOf(one)])),
     visibility: agents.defaults.sandbox.sessionToolsVisibility,
     mainKey: session.mainKey,
@@ -72,6 +73,5 @@ type SpawnSandbox = NonNullable<NonNullable<AgentConfig['subagents']>['sandbox']
 const sandboxOf = (given: SpawnSandbox): Partial<SandboxPolicy> => ({
   ...(given.mode ? { mode: given.mode } : {}),
   ...(given.workspaceAccess ? { workspaceAccess: given.workspaceAccess } : {}),
-  ...(given.allowlist ? { allow: given.allowlist } : {}),
-  ...(given.denylist ? { deny: given.denylist } : {}),
+  ...defined({ allow: given.allowlist, deny: given.denylist }),
 });

@@ -1,6 +1,7 @@
 /** Where the files of actors are kept, by configuration and by the form of the process. */
 import { join } from 'node:path';
 import { type Address, parseAddress } from '../protocols/address.ts';
+import { defined } from '../protocols/defined.ts';
 import type { Blobs } from '../runtime/blobs/blobs.ts';
 import { type Config, tenantConfig } from '../runtime/config/index.ts';
 import { type Labels, LOCALITY_LABEL } from '../runtime/labels.ts';
@@ -77,7 +78,7 @@ const providerOf = (
 
 /** What this process has: its own labels, and its place unless a label says another. */
 export const labelsOf = ({ cluster, a2a }: Pick<Config, 'cluster' | 'a2a'>): Labels => ({
-  ...(a2a.locality === undefined ? {} : { [LOCALITY_LABEL]: a2a.locality }),
+  ...defined({ [LOCALITY_LABEL]: a2a.locality }),
   ...cluster.labels,
 });
 

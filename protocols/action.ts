@@ -3,6 +3,7 @@
  * same row stands in the registry, in the capabilities documents, in OpenAPI and in the SDKs.
  */
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { defined } from './defined.ts';
 import { parseAction } from './envelope.ts';
 
 const closed = { additionalProperties: false } as const;
@@ -156,7 +157,7 @@ export const deprecationOf = (
     action,
     major,
     sunset_at,
-    ...(successor === undefined ? {} : { successor }),
+    ...defined({ successor }),
   };
 };
 

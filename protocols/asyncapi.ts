@@ -1,6 +1,7 @@
 /** AsyncAPI 3.0 of the door for programs over NATS. */
 import { schemaTable, type Schema } from './documents.ts';
 import type { ActionSpec } from './action.ts';
+import { defined } from './defined.ts';
 import { parseAction } from './envelope.ts';
 
 export type AsyncApiOptions = {
@@ -108,7 +109,7 @@ const message = (name: string, summary: string, headers?: Schema): Schema => ({
   title: name,
   summary,
   contentType: 'application/json',
-  ...(headers ? { headers } : {}),
+  ...defined({ headers }),
   payload: ref(BASE + name),
 });
 

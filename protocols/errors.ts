@@ -4,6 +4,7 @@
  *
  * Boundary: nothing here knows a transport; doors read the table. A stack never crosses it.
  */
+import { defined } from './defined.ts';
 
 /**
  * One row per code:
@@ -203,8 +204,7 @@ export const errorData = (thrown: unknown): ErrorData => {
 const dataOf = (error: TroupeError | ErrorData): ErrorData => ({
   code: error.code,
   message: error.message,
-  ...(error.details === undefined ? {} : { details: error.details }),
-  ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  ...defined({ details: error.details, retryAfterMs: error.retryAfterMs }),
 });
 
 const foreignMessage = (thrown: unknown): string => {

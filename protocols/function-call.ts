@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { type ActionSpec, majorOf } from './action.ts';
+import { defined } from './defined.ts';
 import type { Envelope, EnvelopeHead } from './envelope.ts';
 import { TroupeError } from './errors.ts';
 import type { TaskView, WireRefusal } from './task.ts';
@@ -174,8 +175,5 @@ export const toolMessageOf = (answer: TaskView | WireRefusal, callId: string): T
 const shown = ({ task_id, state, result, resource_links, error, waiting }: TaskView): object => ({
   task_id,
   state,
-  ...(result === undefined ? {} : { result }),
-  ...(resource_links ? { resource_links } : {}),
-  ...(error ? { error } : {}),
-  ...(waiting ? { waiting } : {}),
+  ...defined({ result, resource_links, error, waiting }),
 });

@@ -1,4 +1,5 @@
 /** Locality: where the data of an envelope may be worked on and stored (`data_locality`). */
+import { defined } from './defined.ts';
 import { TroupeError } from './errors.ts';
 
 /** Names of places are compared without regard to case. */
@@ -14,7 +15,7 @@ export function checkArtifactsLocality(
   { artifactsLocality: ours }: { readonly artifactsLocality?: string | undefined },
 ): void {
   if (wanted === undefined || isSamePlace(wanted, ours)) return;
-  const details = { data_locality: wanted, ...(ours === undefined ? {} : { locality: ours }) };
+  const details = { data_locality: wanted, ...defined({ locality: ours }) };
   if (ours === undefined)
     throw new TroupeError(
       'UNAVAILABLE',

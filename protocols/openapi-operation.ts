@@ -1,4 +1,5 @@
 /** What the paths of the OpenAPI document are made of. */
+import { defined } from './defined.ts';
 import type { Schema } from './documents.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
 
@@ -25,7 +26,7 @@ export const operation = (o: Operation): Schema => ({
   summary: o.summary,
   ...(o.description ? { description: o.description } : {}),
   ...(o.open ? { security: [] } : {}),
-  ...(o.parameters ? { parameters: o.parameters } : {}),
+  ...defined({ parameters: o.parameters }),
   ...(o.body ? { requestBody: { required: true, content: o.body } } : {}),
   responses: {
     ...o.answers,
@@ -56,7 +57,7 @@ export const headerParameter = (name: string, description: string): Schema => ({
 
 export const answered = (description: string, schema: Schema, headers?: Schema): Schema => ({
   description,
-  ...(headers ? { headers } : {}),
+  ...defined({ headers }),
   content: json(schema),
 });
 

@@ -3,6 +3,7 @@
  * NATS without a reply subject and was not accepted (EN9). With one, the refusal is the reply.
  */
 import { type Static, Type } from '@sinclair/typebox';
+import { defined } from './defined.ts';
 import { type WireRefusal, WireErrorSchema } from './task.ts';
 
 export const REFUSED_EVENT = 'a2a.refused';
@@ -37,6 +38,6 @@ export const refusedEvent = (
     at,
     ...refusal,
     ...(rate ? { rate_limit: rate.limit, rate_remaining: rate.remaining } : {}),
-    ...(after === undefined ? {} : { retry_after_sec: after }),
+    ...defined({ retry_after_sec: after }),
   };
 };

@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
+import { defined } from './defined.ts';
 import type { Envelope, EventSuffix } from './envelope.ts';
 import { ERRORS, type ErrorCode, type ErrorData } from './errors.ts';
 import type { ReplyRef } from './statechart.ts';
@@ -65,7 +66,7 @@ export type WireError = Static<typeof WireErrorSchema>;
 export const wireError = ({ code, message, details, retryAfterMs }: ErrorData): WireError => ({
   code,
   message,
-  ...(details ? { details } : {}),
+  ...defined({ details }),
   ...(retryAfterMs === undefined ? {} : { retry_after_sec: Math.ceil(retryAfterMs / 1_000) }),
 });
 

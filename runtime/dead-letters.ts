@@ -9,6 +9,7 @@
  */
 import type { Address } from '../protocols/address.ts';
 import { encode } from '../protocols/codec.ts';
+import { defined } from '../protocols/defined.ts';
 import { type ErrorData, TroupeError } from '../protocols/errors.ts';
 import type { Message } from '../protocols/statechart.ts';
 import { deadLetterSubject } from '../protocols/subjects.ts';
@@ -239,7 +240,7 @@ function headOf({ event, ...letter }: DeadLetter): DeadLetterHead {
       code,
       message: message.slice(0, HEAD_MAX.words),
       ...(isSmall ? { details } : {}),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...defined({ retryAfterMs }),
     },
     ...(event ? { eventType: event.type } : {}),
   };
@@ -270,6 +271,6 @@ function letterOf({ position, bytes }: LogEntry): DeadLetter {
     reason,
     error,
     ...(from ? { from } : {}),
-    ...(original ? { event: original } : {}),
+    ...defined({ event: original }),
   };
 }

@@ -3,6 +3,7 @@
  * Verifier agent, and when the second fails the first is taken back (EN13).
  */
 import { Type } from '@sinclair/typebox';
+import { defined } from '../protocols/defined.ts';
 import type { DocumentRestored, DocumentVersion } from '../protocols/document.ts';
 import type { NotificationSent } from '../protocols/notification.ts';
 import { defineProcess, type ProcessDefinition } from '../actors/process/define.ts';
@@ -31,7 +32,7 @@ export const publishDocument: ProcessDefinition = defineProcess({
       payload: ({ document_id, content, expected_version }) => ({
         document_id,
         content,
-        ...(expected_version === undefined ? {} : { expected_version }),
+        ...defined({ expected_version }),
       }),
       verify: {
         ...verifyDocument,
@@ -64,7 +65,7 @@ export const publishDocument: ProcessDefinition = defineProcess({
       payload: ({ document_id, notify }) => ({
         to: notify.to,
         text: notify.text ?? `${document_id} was published`,
-        ...(notify.url === undefined ? {} : { url: notify.url }),
+        ...defined({ url: notify.url }),
       }),
       verify: {
         action: 'verifier.verify_notification',

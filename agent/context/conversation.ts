@@ -7,6 +7,7 @@
  * Invariants: the newest message of a person is whole; a call and its result stay together; order
  * is kept; the same entries give the same messages.
  */
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { MessageOrigin, SessionEntry } from '../../protocols/session.ts';
 import type { TranscriptEntry } from '../../runtime/index.ts';
@@ -81,7 +82,7 @@ export function shownOf(entries: readonly TranscriptEntry[]): Shown {
       shown.push({ position, entry });
     }
   }
-  return { system, ...(summary === undefined ? {} : { summary }), entries: shown };
+  return { system, ...defined({ summary }), entries: shown };
 }
 
 /** Begins the message that stands for what was summarized. */

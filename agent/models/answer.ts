@@ -4,6 +4,7 @@
  *
  * Invariant: `done().text` is the concatenation of every text delta handed out (model.ts, 1).
  */
+import { defined } from '../../protocols/defined.ts';
 import type {
   Continuation,
   ModelDone,
@@ -117,7 +118,7 @@ export class Answer {
       // some servers say "stop" although they ask for tools
       stop: whole ? (calls.length > 0 ? 'tools' : 'end') : this.#stop,
       usage: withoutZeros(this.#usage),
-      ...(continuation === undefined ? {} : { continuation }),
+      ...defined({ continuation }),
     };
   }
 

@@ -1,4 +1,5 @@
 /** The one error of a chain of attempts that all failed (AL10). Pure. */
+import { defined } from '../../protocols/defined.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 
 /** What became of one candidate: it failed, or it was passed over while it cooled down. */
@@ -26,7 +27,7 @@ export const chainError = (attempts: readonly Attempt[]): TroupeError => {
   const words = `No model could answer: ${attempts.map(inWords).join('; ')}`;
   return new TroupeError(code, words, {
     details: { ...details, attempts: attempts.map(dataOf) },
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...defined({ retryAfterMs }),
   });
 };
 

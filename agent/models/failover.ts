@@ -14,6 +14,7 @@
  *  3. The last event is `done`, with the model that answered and what it cost; every other end is a
  *     thrown TroupeError that names each attempt.
  */
+import { defined } from '../../protocols/defined.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ModelCatalog } from './catalog.ts';
@@ -107,7 +108,7 @@ async function* attempt(
       }
       began.succeeded();
       const costUsd = costOf(event.usage, model.price);
-      yield { ...event, model: name, ...(costUsd === undefined ? {} : { costUsd }) };
+      yield { ...event, model: name, ...defined({ costUsd }) };
       return undefined;
     }
     throw new TroupeError('UNAVAILABLE', `${name} ended its stream without an answer`);

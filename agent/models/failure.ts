@@ -5,6 +5,7 @@
  *
  * The SDKs' classes are read by shape, not by `instanceof`: importing them would load the SDK.
  */
+import { defined } from '../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../protocols/errors.ts';
 import { MalformedEvent } from './answer.ts';
 
@@ -70,7 +71,7 @@ export const failureOf = (
   }
   const report = reportOf(thrown);
   if (report === undefined) return notConnected(thrown, context);
-  return refused({ ...(headers === undefined ? {} : { headers }), ...report }, context);
+  return refused({ ...defined({ headers }), ...report }, context);
 };
 
 /** The stream ended although the answer had not. */
@@ -100,13 +101,13 @@ const fail = (
 ): TroupeError =>
   new TroupeError(code, redact(`Model provider ${context.provider} ${message}`, context.secrets), {
     details: { provider: context.provider, ...details },
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...defined({ retryAfterMs }),
   });
 
 const withProvider = (error: TroupeError, context: FailureContext): TroupeError =>
   new TroupeError(error.code, redact(error.message, context.secrets), {
     details: { provider: context.provider, ...error.details },
-    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+    ...defined({ retryAfterMs: error.retryAfterMs }),
   });
 
 const refused = (report: Report, context: FailureContext): TroupeError => {
@@ -126,7 +127,7 @@ const detailsOf = (report: Report, code: ErrorCode, context: FailureContext) => 
   const requestId = report.headers?.get('request-id') ?? report.headers?.get('x-request-id');
   const contextLength = code === 'INVALID_ARGUMENT' && isTooLong(report);
   return {
-    ...(report.status === undefined ? {} : { status: report.status }),
+    ...defined({ status: report.status }),
     ...(report.kinds[0] === undefined ? {} : { type: redact(report.kinds[0], context.secrets) }),
     ...(requestId ? { requestId: redact(requestId, context.secrets) } : {}),
     ...(contextLength ? { reason: 'context_length' } : {}),

@@ -19,6 +19,7 @@ import type {
   Part,
   ThinkingLevel,
 } from '@google/genai';
+import { defined } from '../../protocols/defined.ts';
 import type { Answer } from './answer.ts';
 import {
   authentication,
@@ -143,7 +144,7 @@ const paramsOf = (
     config: {
       automaticFunctionCalling: { disable: true },
       ...(request.system === '' ? {} : { systemInstruction: request.system }),
-      ...(request.maxTokens === undefined ? {} : { maxOutputTokens: request.maxTokens }),
+      ...defined({ maxOutputTokens: request.maxTokens }),
       ...(thinking === undefined
         ? {}
         : { thinkingConfig: thinking as typeof thinking & { thinkingLevel?: ThinkingLevel } }),

@@ -7,6 +7,7 @@
  * standard tier, without batch discounts; they change, and the configuration's `price` wins.
  * `cacheWrite` of Anthropic is that of the five-minute cache, the one that we ask for.
  */
+import { defined } from '../../protocols/defined.ts';
 import type { ModelInfo, ModelPrice } from './model.ts';
 
 const info = (
@@ -18,7 +19,7 @@ const info = (
     id,
     contextWindow,
     maxTokens,
-    ...(price === undefined ? {} : { price }),
+    ...defined({ price }),
   }));
 
 const opus: ModelPrice = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 };

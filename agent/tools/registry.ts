@@ -12,6 +12,7 @@
 import { type ValueError, ValueErrorIterator } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
 import { IMAGE_BYTES_MAX, IMAGES_MAX } from '../../protocols/content.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { ToolCall } from '../../protocols/session.ts';
 import type { ToolSpec } from '../models/model.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
@@ -83,7 +84,7 @@ export const createToolRegistry = (tools: readonly Tool[]): ToolRegistry => {
 /** The schema as plain JSON: TypeBox keeps its own marks under symbols. */
 const specOf = ({ name, aliases, description, parameters }: Tool): ToolSpec => ({
   name,
-  ...(aliases && { aliases }),
+  ...defined({ aliases }),
   description,
   parameters: JSON.parse(JSON.stringify(parameters)) as Record<string, unknown>,
 });

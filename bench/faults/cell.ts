@@ -9,6 +9,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defined } from '../../protocols/defined.ts';
 import { createSystem, openNats, openStateCache, type System } from '../../runtime/index.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { placeAll } from '../../runtime/cluster/rendezvous.ts';
@@ -233,7 +234,7 @@ async function openGateway(options: CellOptions, url: string) {
     name: 'gateway',
     env: ENV,
     shards,
-    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...defined({ maxBytes }),
     state: (cell) => openStateCache({ path: join(folder, 'gateway'), cell, mapSizeBytes: 2 ** 28 }),
     onAlarm,
   });

@@ -10,6 +10,7 @@
  * written to is not made by asking about it.
  */
 import { address } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type {
   CompactionDone,
@@ -116,7 +117,7 @@ const shown = (value: Value | undefined): string => {
 const compact = async (place: CommandPlace, instructions?: string): Promise<string> => {
   const message: SessionCompact = {
     type: 'session.compact',
-    ...(instructions === undefined ? {} : { instructions }),
+    ...defined({ instructions }),
   };
   const done = await ask<CompactionDone>(place, message, COMPACT_MS);
   if (!done.compacted) return NOTHING_TO_SHORTEN;

@@ -14,6 +14,7 @@ import {
   TRANSPORTS,
 } from '../../protocols/action.ts';
 import { type CheckAnswer, checker } from '../../protocols/check.ts';
+import { defined } from '../../protocols/defined.ts';
 import { type Envelope, parseAction, type Payload } from '../../protocols/envelope.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { taskIdOf, type TaskScope } from '../../protocols/task.ts';
@@ -114,7 +115,7 @@ const cancelOf = ({ tenant_id: tenant, action, payload, principal }: Envelope): 
             principal.sub,
           ),
     action: cancelled,
-    ...(asked.reason === undefined ? {} : { reason: asked.reason }),
+    ...defined({ reason: asked.reason }),
   };
 };
 

@@ -13,6 +13,7 @@
  */
 import { checkArtifactFields, hasArtifact } from '../../protocols/artifact.ts';
 import type { CheckError } from '../../protocols/check.ts';
+import { defined } from '../../protocols/defined.ts';
 import { checkArtifactsLocality } from '../../protocols/locality.ts';
 import type { Envelope, Payload } from '../../protocols/envelope.ts';
 import { type ErrorData, TroupeError } from '../../protocols/errors.ts';
@@ -149,8 +150,7 @@ class RunningEdge implements Edge {
         kind: 'refused',
         error: this.#told(thrown, traceId),
         ...rateOf(seen),
-        ...(requestId === undefined ? {} : { requestId }),
-        ...(traceId === undefined ? {} : { traceId }),
+        ...defined({ requestId, traceId }),
       };
     }
     this.#o.onRequest?.(factsOf(request, seen, answer, this.#o.clock.monotonicMs() - begunMs));

@@ -6,6 +6,7 @@
  * added to it. The number is too high by what has left since and too low by what other gateways
  * added since, until the next count: every ten minutes, and every minute above half of the cap.
  */
+import { defined } from '../../protocols/defined.ts';
 import { TASKS_INDEX } from '../../protocols/task.ts';
 import type { Clock, Index } from '../../runtime/index.ts';
 
@@ -69,7 +70,7 @@ export class TaskCount {
     const { rows, addedBefore, after } = scan;
     const page = index.list(TASKS_INDEX, tenant, {
       limit: SLICE_ROWS,
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
     });
     const last = page.at(-1);
     if (last !== undefined && page.length === SLICE_ROWS) {

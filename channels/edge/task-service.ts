@@ -1,6 +1,7 @@
 /** Finds, cancels and gives input to existing tasks, for all entry points. */
 import type { Address } from '../../protocols/address.ts';
 import type { CheckError } from '../../protocols/check.ts';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { taskAddress, type TaskOwner, type TaskView } from '../../protocols/task.ts';
@@ -58,7 +59,7 @@ export class TaskService {
     waitMs: number,
   ): Promise<TaskView> {
     if (wasCancelled(view)) return view;
-    const event = { type: 'task.cancel', ...(reason === undefined ? {} : { reason }) };
+    const event = { type: 'task.cancel', ...defined({ reason }) };
     const options = { ...send, lane: 'control' as const, repeatable: true as const };
     try {
       return await this.#ask(view, event, options, waitMs);

@@ -7,6 +7,7 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
@@ -67,7 +68,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const close = async ({ reason = 'stopped', restartExpectedMs }: CloseOptions) => {
     const stopped = stopListening(http);
     stopTicks();
-    const payload = { reason, ...(restartExpectedMs === undefined ? {} : { restartExpectedMs }) };
+    const payload = { reason, ...defined({ restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
     for (const connection of doors.connections()) connection.event(head);
     // First the connections: what their ends tell of is told by doors that are open.

@@ -3,6 +3,7 @@
  * Everything else is NOT_FOUND.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { defined } from '../../protocols/defined.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
 import { type Clock, clockFault, clockStatus, type System } from '../../runtime/index.ts';
 import type { Listener } from '../http/listener.ts';
@@ -108,7 +109,7 @@ const ready = (
   const why = shardsNotOwned(shards).map((shard) => ({
     shard: shard.shard,
     state: shard.state,
-    ...(shard.why === undefined ? {} : { why: shard.why }),
+    ...defined({ why: shard.why }),
   }));
   json(request, response, 503, {
     ready: false,

@@ -1,5 +1,6 @@
 /** The participants of a trace: sessions and their users, with ids in order of appearance. */
 import { ANNOUNCE_SKIP, REPLY_SKIP } from '../../protocols/conversation.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { TraceParticipant, TraceStep } from '../../protocols/run-trace.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import type { TraceData } from './trace-data.ts';
@@ -26,7 +27,7 @@ export class TraceParticipants {
     const label = this.#label(sessionKey);
     const name = shortName(sessionKey);
     const about = { id, kind: 'session', name, sessionKey, nodes: [] } as const;
-    this.#parts.set(sessionKey, { ...about, ...(label === undefined ? {} : { label }) });
+    this.#parts.set(sessionKey, { ...about, ...defined({ label }) });
     return id;
   }
 

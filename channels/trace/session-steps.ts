@@ -1,4 +1,5 @@
 /** The steps that the transcript of one session tells of. */
+import { defined } from '../../protocols/defined.ts';
 import type { TraceStep } from '../../protocols/run-trace.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
 import {
@@ -116,7 +117,7 @@ class SessionWalk {
       model,
       calls: calls.map(({ name }) => name),
       ...(usage ? { tokens: usage.inputTokens + usage.outputTokens } : {}),
-      ...(node === undefined ? {} : { node }),
+      ...defined({ node }),
     };
     const before = this.#turnBefore(runId);
     return {

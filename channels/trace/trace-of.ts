@@ -6,6 +6,7 @@
  * behind the results that it tells of, a turn of an exchange behind the turn before it.
  */
 import type { ConversationRow } from '../../protocols/conversation.ts';
+import { defined } from '../../protocols/defined.ts';
 import {
   type RunTrace,
   TRACE_DEPTH_MAX,
@@ -40,7 +41,7 @@ export async function traceOf(
     sessionKey: run.sessionKey,
     status: run.status,
     startedAt: run.startedAt ?? run.acceptedAt,
-    ...(run.endedAt === undefined ? {} : { endedAt: run.endedAt }),
+    ...defined({ endedAt: run.endedAt }),
     participants: cast.of(shown),
     steps: shown,
     left: { steps: steps.length - shown.length, deeper, sessions: cut },
@@ -119,7 +120,7 @@ const unheardTask = (row: SubagentRow, cast: TraceParticipants): Ordered => {
     to: cast.session(sessionKey),
     text: firstWords(row.task),
     origin: 'task',
-    ...(label === undefined ? {} : { label }),
+    ...defined({ label }),
   };
   return { step, needs: [`call:${parentRunId}`] };
 };

@@ -8,6 +8,7 @@
  *  3. An answer that could not be sent is sent when the gateway tells the command again.
  */
 import { arch, hostname, platform } from 'node:os';
+import { defined } from '../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { ConnectParams, NodeInvokeRequestEvent } from '../../protocols/gateway/index.ts';
 import { GatewayClient } from '../gateway-client.ts';
@@ -138,8 +139,7 @@ export class NodeHost {
       permissions: Object.fromEntries(decided.map(([cap, word]) => [cap, word === 'granted'])),
       ...(process.env['PATH'] ? { pathEnv: process.env['PATH'] } : {}),
       auth: {
-        ...(token === undefined ? {} : { token }),
-        ...(password === undefined ? {} : { password }),
+        ...defined({ token, password }),
         ...(deviceToken ? { deviceToken } : {}),
       },
       troupe: {

@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { patternFault, patternWarning } from '../../agent/policy/exec-patterns.ts';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { type ClientOptions, gatewayOf, loadFrom } from '../options.ts';
@@ -45,9 +46,7 @@ async function hostOptions(options: NodeRunOptions): Promise<NodeHostOptions> {
   ];
   return {
     url,
-    ...(token === undefined ? {} : { token }),
-    ...(password === undefined ? {} : { password }),
-    ...(options.displayName === undefined ? {} : { name: options.displayName }),
+    ...defined({ token, password, name: options.displayName }),
     identity: Identity.in(folder),
     answers: new Answers(join(folder, 'answers')),
     commands,

@@ -5,6 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { defined } from '../../protocols/defined.ts';
 import { PATTERNS } from './patterns.ts';
 import { play } from './play.ts';
 
@@ -24,7 +25,7 @@ const { model, out } = values;
 const { answers, picture } = await play(pattern, {
   configFile,
   env: process.env,
-  ...(model === undefined ? {} : { model }),
+  ...defined({ model }),
 });
 for (const answer of answers) console.log(`${answer}\n`);
 if (out === undefined) console.log(picture);

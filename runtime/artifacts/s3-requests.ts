@@ -6,6 +6,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
+import { defined } from '../../protocols/defined.ts';
 import { ERRORS, TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
 import { checkBytes } from './checks.ts';
@@ -101,7 +102,7 @@ export class S3Requests {
         headers,
         signal,
         redirect: 'manual',
-        ...(body && { body }),
+        ...defined({ body }),
       });
       late.refresh();
       if (answer.status === 200) return { headers: answer.headers, body: await bytesOf(answer) };

@@ -5,6 +5,7 @@
  * Boundary: nothing here is safety. Who may write a shard is decided by its journal alone (I1, I6);
  * a node that is wrong about the others wastes time, and no message.
  */
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { journalSubject } from '../../protocols/subjects.ts';
 import type { Bus } from '../bus/bus.ts';
@@ -117,7 +118,7 @@ export class ClusterNode implements Hosting {
         members: this.#members,
         directory: this.#directory,
         host: this.#host(),
-        ...(options.onEvent ? { onEvent: options.onEvent } : {}),
+        ...defined({ onEvent: options.onEvent }),
       });
     else if (options.onEvent) this.#members.onEvent(options.onEvent);
   }

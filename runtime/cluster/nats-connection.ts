@@ -19,6 +19,7 @@ import {
   nkeyAuthenticator,
   type Status,
 } from '@nats-io/transport-node';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { pause } from './pause.ts';
 
@@ -101,12 +102,7 @@ async function settingsOf(options: NatsOptions): Promise<ConnectionOptions> {
     ...SETTINGS,
     servers: servers.map(checkedServer),
     name: options.name ?? 'troupe',
-    ...(user !== undefined && { user }),
-    ...(pass !== undefined && { pass }),
-    ...(token !== undefined && { token }),
-    ...(authenticator && { authenticator }),
-    ...(tls && { tls }),
-    ...(inboxPrefix !== undefined && { inboxPrefix }),
+    ...defined({ user, pass, token, authenticator, tls, inboxPrefix }),
   };
 }
 

@@ -21,6 +21,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { cellSubject, escapeToken, subjectMatches } from '../../protocols/subjects.ts';
 import { isNoResponders } from '../log/nats-errors.ts';
@@ -273,6 +274,6 @@ const isApiError = (error: unknown, code: number): boolean => {
 };
 
 const refused = (why: string, details?: Record<string, unknown>, cause?: unknown): TroupeError =>
-  new TroupeError('INVALID_ARGUMENT', why, { ...(details ? { details } : {}), cause });
+  new TroupeError('INVALID_ARGUMENT', why, { ...defined({ details }), cause });
 
 const text = (value: unknown): string => JSON.stringify(value) ?? 'absent';

@@ -1,4 +1,5 @@
 /** The section `nats`: what its keys must agree on, and what a connection is made with. */
+import { defined } from '../../protocols/defined.ts';
 import type { NatsOptions } from '../cluster/nats-connection.ts';
 import type { Finding } from './check.ts';
 import type { Config } from './schema.ts';
@@ -64,6 +65,6 @@ export function natsOptions({ nats }: Pick<Config, 'nats'>): NatsOptions {
     ...(token && { token: token.reveal() }),
     ...(credentialsFile && { credsFile: credentialsFile }),
     ...(nkeySeedFile && { nkeySeedFile }),
-    ...(tls && { tls }),
+    ...defined({ tls }),
   };
 }

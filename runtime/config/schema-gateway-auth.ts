@@ -1,11 +1,12 @@
 /** The configuration's section for who may connect to the gateway (GW3, GW5). */
 import { Type } from '@sinclair/typebox';
+import { defined } from '../../protocols/defined.ts';
 import { oneOf, record, secret, section } from './fields.ts';
 
 const texts = (description: string, default_?: readonly string[]) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     description,
-    ...(default_ === undefined ? {} : { default: default_ }),
+    ...defined({ default: default_ }),
   });
 
 const trustedProxy = record('a reverse proxy in front of the gateway', {

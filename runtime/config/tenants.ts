@@ -6,6 +6,7 @@
  * tools, hooks, skills, workspaces) is made from `tenantConfig` and from nothing else.
  */
 import { join } from 'node:path';
+import { defined } from '../../protocols/defined.ts';
 import type { Config } from './schema.ts';
 
 /** Sections that a tenant may have for itself under the same name. */
@@ -45,11 +46,7 @@ export function tenantConfig(config: Config, tenant: string): Config {
   const { runtime } = config;
   return {
     ...config,
-    ...(agents && { agents }),
-    ...(models && { models }),
-    ...(tools && { tools }),
-    ...(messages && { messages }),
-    ...(budget && { budget }),
+    ...defined({ agents, models, tools, messages, budget }),
     ...(hooks && { hooks: { folder: join(folder, 'hooks'), ...hooks } }),
     ...(skills && { skills: { folder: join(folder, 'skills'), ...skills } }),
     ...(workspaces && {

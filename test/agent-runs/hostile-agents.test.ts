@@ -8,6 +8,7 @@
 import { expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
 import type { Address } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { Message } from '../../protocols/statechart.ts';
 import { subagentAddress } from '../../protocols/subagent.ts';
@@ -85,7 +86,7 @@ function harm(pick: Pick, keys: readonly string[]): readonly [string, object] {
     case 'spawn': {
       const tools = pick(LISTS);
       const more = {
-        ...(tools ? { tools } : {}),
+        ...defined({ tools }),
         ...pick<object>([{}, {}, { agentId: pick(IDS) }, { timeoutSeconds: pick([0, -1, 1e12]) }]),
         ...pick<object>([{ wait: true }, {}, {}, { reportBack: false }, { isolated: false }]),
         ...pick<object>([{}, {}, {}, { context: 'x'.repeat(100_000) }, { maxTokens: 1_000 }]),

@@ -5,6 +5,7 @@
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { defined } from '../../protocols/defined.ts';
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { SubagentRow } from '../../protocols/subagent.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -47,7 +48,7 @@ const named = (work: Work, name = 'w'): Work => {
   const rounds = work.rounds?.map((round, r) =>
     round.map((one, n) => named(one, `${name}.${r}-${n}`)),
   );
-  return { ...work, name, ...(rounds ? { rounds } : {}) };
+  return { ...work, name, ...defined({ rounds }) };
 };
 const workOf = ({ parts }: Turn): Work =>
   JSON.parse(parts.find(({ text }) => text.startsWith('{'))!.text) as Work;

@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { probeBubblewrap } from '../../agent/sandbox/bubblewrap.ts';
+import { defined } from '../../protocols/defined.ts';
 import { type ScheduleRow, SCHEDULES_INDEX } from '../../protocols/schedule.ts';
 import { answering, html, openSite } from '../agent/tools/web-site.ts';
 import { eventually } from '../runtime/eventually.ts';
@@ -55,7 +56,7 @@ const troupeOn = async (
       tools,
       ...config,
     },
-    ...(files ? { files } : {}),
+    ...defined({ files }),
   });
   return { server, troupe };
 };

@@ -22,6 +22,7 @@ import {
   createEmptyActor,
 } from 'xstate';
 import { parseAddress, type Address } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Message, Meta } from '../../protocols/statechart.ts';
 import { checkRow } from '../../runtime/statechart/check.ts';
@@ -185,7 +186,7 @@ function deedsAt(
       const given: Meta = {
         ...meta,
         ...(move.from ? { from: move.from } : {}),
-        ...(move.principal ? { principal: move.principal } : {}),
+        ...defined({ principal: move.principal }),
         ...(move.tell ? {} : { reply: { id } }),
       };
       const cause = { event: { ...move.event, meta: given } };

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../channels/index.ts';
 import type { GatewayAuth } from '../../channels/gateway/auth/access.ts';
+import { defined } from '../../protocols/defined.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../protocols/device.ts';
 import type { System } from '../../runtime/index.ts';
 import { connectParams, eventually, TOKEN } from '../channels/gateway/client.ts';
@@ -79,7 +80,7 @@ const userOf = (gateway: Gateway, home = scratchFolder()) => ({
     runProgram([...args, '--url', wsUrl(gateway)], {
       home,
       env: { TROUPE_HOME: home, ...(more.token === '' ? {} : { TROUPE_TOKEN: TOKEN }) },
-      ...(more.stdin === undefined ? {} : { stdin: more.stdin }),
+      ...defined({ stdin: more.stdin }),
     }),
 });
 

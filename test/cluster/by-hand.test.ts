@@ -5,6 +5,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defined } from '../../protocols/defined.ts';
 import { runSuite } from '../../conformance/suite.ts';
 import { freePort } from '../cli/gateway.ts';
 import { runProgram, type Started, startProgram } from '../cli/program.ts';
@@ -36,7 +37,7 @@ const envOf = ({ home, port }: Machine, { env, secret }: How) => {
     TROUPE_NATS_URL: nats.url,
     TROUPE_PORT: String(port),
     TROUPE_TOKEN: TOKEN,
-    ...(secret === undefined ? {} : { TROUPE_CLUSTER_SECRET: secret }),
+    ...defined({ TROUPE_CLUSTER_SECRET: secret }),
   };
 };
 const start = (role: string, on: Machine, how: How): Started =>

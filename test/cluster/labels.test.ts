@@ -20,6 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sessionAddress } from '../../actors/index.ts';
 import type { GatewayClient } from '../../cli/gateway-client.ts';
 import { address, shardOf } from '../../protocols/address.ts';
+import { defined } from '../../protocols/defined.ts';
 import type { TaskView } from '../../protocols/task.ts';
 import { folderNameOf } from '../../runtime/workspaces/name.ts';
 import { connectTo } from '../kill/conversations.ts';
@@ -107,7 +108,7 @@ async function send(locality: string | undefined, name: string, order?: object):
     ttl_sec: 300,
     idempotency_key: `${action} ${name}`,
     seq: order ? 2 : 1,
-    ...(locality === undefined ? {} : { data_locality: locality }),
+    ...defined({ data_locality: locality }),
     action,
     action_version: '1.0.0',
     payload: { schema_version: '1.0', subject: name, document_id: name, content: 'text', ...order },

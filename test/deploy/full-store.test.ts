@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { defined } from '../../protocols/defined.ts';
 import { systemClock } from '../../runtime/clock/clock.ts';
 import { openNats } from '../../runtime/cluster/open-nats.ts';
 import type { Log } from '../../runtime/log/log.ts';
@@ -23,7 +24,7 @@ describeOnNats('A store of max_file_store that is full', ({ path, version }) => 
   let log: Log;
   const start = (port?: number): Promise<NatsServer> => {
     const config = shippedConfig([], { store: folder }).replace('20GB', '10MB');
-    return startNats({ path, config, ...(port !== undefined && { port }) });
+    return startNats({ path, config, ...defined({ port }) });
   };
   beforeEach(async () => {
     process.env['TROUPE_NATS_PASSWORD'] = PASSWORD;

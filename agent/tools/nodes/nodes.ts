@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { IMAGE_BYTES_MAX, IMAGE_TYPES, type ImagePart } from '../../../protocols/content.ts';
+import { defined } from '../../../protocols/defined.ts';
 import {
   deviceAddress,
   type DeviceRow,
@@ -163,8 +164,7 @@ const described = ({ deviceId, face, node }: DeviceRow): string => {
   const commands = surface.commands.map(({ name, description, params }) => ({
     name,
     approved: approved.includes(name),
-    ...(description === undefined ? {} : { description }),
-    ...(params === undefined ? {} : { params }),
+    ...defined({ description, params }),
   }));
   const { permissions, caps } = surface;
   const shown = { deviceId, ...face, connected: link !== undefined, caps, permissions, commands };

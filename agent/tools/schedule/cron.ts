@@ -9,6 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
+import { defined } from '../../../protocols/defined.ts';
 import {
   JOBS_MAX,
   MISSED_POLICIES,
@@ -172,8 +173,7 @@ async function update(row: ScheduleRow, args: Arguments, context: ToolContext) {
   const when = whenOf(args);
   if (typeof when === 'string') return failure(when);
   const changes: Partial<ScheduleJob> = {
-    ...(when ? { when } : {}),
-    ...(args.text === undefined ? {} : { text: args.text }),
+    ...defined({ when, text: args.text }),
     ...settingsOf(args, context),
   };
   // Turned on or off and nothing else: its times stay as they are.
@@ -188,9 +188,7 @@ const settingsOf = (
   { name, missed, enabled, session }: Arguments,
   { agentId, sessionKey, talk }: ToolContext,
 ): Partial<ScheduleJob> => ({
-  ...(name === undefined ? {} : { name }),
-  ...(missed === undefined ? {} : { missed }),
-  ...(enabled === undefined ? {} : { enabled }),
+  ...defined({ name, missed, enabled }),
   ...(session === 'here' ? { sessionKey } : {}),
   ...(session === 'main' ? { sessionKey: keys.main(agentId, talk.mainKey) } : {}),
 });
@@ -207,7 +205,7 @@ function whenOf({ at, everySeconds, cron, timeZone }: Arguments): When | string 
   }
   if (everySeconds !== undefined) return { kind: 'every', everyMs: everySeconds * 1_000 };
   if (cron === undefined) return undefined;
-  return { kind: 'cron', expression: cron, ...(timeZone === undefined ? {} : { timeZone }) };
+  return { kind: 'cron', expression: cron, ...defined({ timeZone }) };
 }
 
 async function ownJob(jobId: string, { tenant, agentId, system }: ToolContext) {

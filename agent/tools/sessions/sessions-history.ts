@@ -5,6 +5,7 @@
  */
 import { Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { TranscriptReader } from '../../../runtime/index.ts';
 import { judge } from '../../policy/talk.ts';
@@ -100,7 +101,7 @@ export const sessionsHistoryTool = defineTool({
     if (format === 'summary') return said(await summaryOf(row, transcript));
     const { messages, more, truncated } = await lastMessages(transcript, {
       limit: args.limit ?? LIMIT_DEFAULT,
-      ...(since === undefined ? {} : { since }),
+      ...defined({ since }),
       withTools: format === 'full',
       bytesMax: BYTES_MAX - FRAME_BYTES_MAX,
     });

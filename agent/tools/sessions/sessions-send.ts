@@ -16,6 +16,7 @@ import {
   CONVERSATIONS_PER_RUN_MAX,
   type SessionConverse,
 } from '../../../protocols/conversation.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { parseSessionKey, sessionKind } from '../../../protocols/session-key.ts';
 import type { SessionRow } from '../../../protocols/session.ts';
 import { type SubagentRow, SUBAGENTS_INDEX, subagentRowKey } from '../../../protocols/subagent.ts';
@@ -96,7 +97,7 @@ async function targetOf(args: Arguments, context: ToolContext): Promise<Target> 
   if ((sessionKey === undefined) === (label === undefined))
     return refusal({ status: 'invalid', error: 'give sessionKey or label, one of them' });
   if (sessionKey !== undefined) return byKey(sessionKey, context);
-  const name = { label: label!, ...(agentId === undefined ? {} : { agentId }) };
+  const name = { label: label!, ...defined({ agentId }) };
   const index = await context.system.index();
   const found = await findSession(index, context.tenant, name, talkerOf(context), context.talk);
   if (found.status !== 'found') return refusal(found);
@@ -195,8 +196,7 @@ function shown({ conversationId, error, ...result }: ConversationResult): ToolRe
   const why = status === 'refused' && reason !== undefined ? REFUSALS[reason] : undefined;
   const value = {
     ...result,
-    ...(reply === undefined ? {} : { response: reply }),
-    ...(why === undefined ? {} : { error: why }),
+    ...defined({ response: reply, error: why }),
     ...(error ? { code: error.code, error: error.message } : {}),
     conversationId,
   };

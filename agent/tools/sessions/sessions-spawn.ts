@@ -10,6 +10,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow } from '../../../protocols/agent.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { errorData } from '../../../protocols/errors.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { SandboxPolicy } from '../../../protocols/sandbox-policy.ts';
@@ -200,9 +201,7 @@ function termsOf(
   const terms: SpawnTerms = {
     agentId,
     admitBy,
-    ...(model === undefined ? {} : { model }),
-    ...(thinking === undefined ? {} : { thinking }),
-    ...(purpose === undefined ? {} : { purpose }),
+    ...defined({ model, thinking, purpose }),
     sandbox: { ...confined(rules.sandbox, isolated, confinement), allow, deny },
     turnsMax: Math.min(wish.maxTurns ?? Infinity, rules.turnsMax),
     timeoutMs: Math.min(wish.timeout ?? Infinity, rules.timeoutMs),
@@ -245,7 +244,7 @@ async function spawn(
     runId,
     callId,
     task: withContext(task, quoted),
-    ...(label === undefined ? {} : { label }),
+    ...defined({ label }),
     terms,
     limits: talk.spawn.limits,
     wait,

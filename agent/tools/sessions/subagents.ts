@@ -6,6 +6,7 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import {
   type SubagentRow,
   SUBAGENTS_INDEX,
@@ -75,7 +76,7 @@ async function ownRows({ system, tenant, sessionKey }: ToolContext): Promise<Sub
   const rows: SubagentRow[] = [];
   let after: string | undefined;
   for (;;) {
-    const options = { prefix, limit: PAGE, ...(after === undefined ? {} : { after }) };
+    const options = { prefix, limit: PAGE, ...defined({ after }) };
     const page = index.list<SubagentRow>(SUBAGENTS_INDEX, tenant, options);
     // a key may hold the sign that ends one in a row's: another session's begin like ours then
     rows.push(...page.flatMap(({ value }) => (value.parent === sessionKey ? [value] : [])));
@@ -131,7 +132,7 @@ async function kill(
   context: ToolContext,
 ): Promise<ToolResult> {
   const { tenant, sessionKey } = context;
-  const event = { type: 'session.kill', reason, ...(id === undefined ? {} : { id }) };
+  const event = { type: 'session.kill', reason, ...defined({ id }) };
   const answer = await answerOf(context, address(tenant, 'session', sessionKey), event);
   if (answer.kind === 'answered') return said({ status: 'ok', ...Object(answer.result) });
   const { code, message } = answer.error;
@@ -147,7 +148,7 @@ async function steer(
     return said({ status: 'invalid', error: 'steer needs `message`' }, true);
   const event = { type: 'subagent.steer', text: message };
   const answer = await answerOf(context, subagentAddress(context.tenant, id), event);
-  const about = { id, ...(label === undefined ? {} : { label }) };
+  const about = { id, ...defined({ label }) };
   if (answer.kind === 'answered') return said({ status: 'ok', ...about, ...Object(answer.result) });
   const { code, message: error } = answer.error;
   return said({ status: 'refused', ...about, code, error }, true);

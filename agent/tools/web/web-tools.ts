@@ -1,4 +1,5 @@
 /** The tools that reach out: the web, a browser, people, and later times. */
+import { defined } from '../../../protocols/defined.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import { browserTool } from './browser.ts';
 import { chromiumAt } from './browsers.ts';
@@ -30,7 +31,7 @@ export const createWebTools = (options: WebToolsOptions): readonly Tool[] => {
     webSearchTool(searchProvider(search)),
     webFetchTool({
       allowPrivate,
-      ...(bytesMax === undefined ? {} : { bytesMax }),
+      ...defined({ bytesMax }),
       monotonicMs: () => clock.monotonicMs(),
     }),
     browserTool({

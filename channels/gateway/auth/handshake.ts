@@ -6,6 +6,7 @@
  * but a count.
  */
 import { describeErrors } from '../../../protocols/check.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
 import { errorData } from '../../../protocols/errors.ts';
 import {
@@ -170,10 +171,9 @@ const enter = async (
     needsNobody: needsNobody(auth, remote, shown),
     caps: new Set(params.caps),
     since: door.clock.wallMs(),
-    ...(deviceId === undefined ? {} : { deviceId }),
-    ...(tokenHash === undefined ? {} : { tokenHash }),
+    ...defined({ deviceId, tokenHash }),
   };
-  return { ok: true, client, protocol, ...(deviceToken === undefined ? {} : { deviceToken }) };
+  return { ok: true, client, protocol, ...defined({ deviceToken }) };
 };
 
 /** A person whom somebody vouches for, a device, or whoever has the shared secret. */

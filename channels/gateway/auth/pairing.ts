@@ -7,6 +7,7 @@
  * strangers wait for a person, and they keep nobody out who needs none; a token is told once, to
  * the device that it was made for.
  */
+import { defined } from '../../../protocols/defined.ts';
 import {
   type DeviceAsk,
   type DeviceAsked,
@@ -159,7 +160,7 @@ const withToken = async (
 ): Promise<Admitted> => {
   const has = grant?.tokenHash;
   if (has !== undefined || shown.method === 'device-token') {
-    return { ok: true, scopes, ...(has === undefined ? {} : { tokenHash: has }) };
+    return { ok: true, scopes, ...defined({ tokenHash: has }) };
   }
   const deviceToken = newDeviceToken();
   const tokenHash = hashOfToken(deviceToken);

@@ -1,4 +1,5 @@
 /** Rows of devices in the shapes that clients of the protocol read (GW3). Pure. */
+import { defined } from '../../../protocols/defined.ts';
 import {
   type DeviceFace,
   type DeviceGrant,
@@ -46,7 +47,7 @@ export const pairedDevice = (row: DeviceRow, connected?: boolean): PairedDevice 
     approvedBy: grant.approvedBy,
     createdAtMs: row.createdAt,
     approvedAtMs: grant.approvedAt,
-    ...(connected === undefined ? {} : { connected }),
+    ...defined({ connected }),
     tokens: grants.flatMap((each) => tokenOf(each.role, each.grant)),
   };
 };

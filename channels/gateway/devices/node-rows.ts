@@ -1,4 +1,5 @@
 /** Rows of devices in the shapes that clients of the protocol read (ND1, GW3). Pure. */
+import { defined } from '../../../protocols/defined.ts';
 import type {
   DeviceChanged,
   DeviceRow,
@@ -45,7 +46,7 @@ export const nodeEntry = (row: DeviceRow, peers: Pick<Peers, 'isAlive'>): NodeEn
     ...approvalOf(node),
     ...(since === undefined ? {} : { connectedAtMs: since, lastConnectedAtMs: since }),
     ...(node ? { lastSeenAtMs: node.lastSeenAt, lastSeenReason: 'connect' } : {}),
-    ...(approvedAtMs === undefined ? {} : { approvedAtMs }),
+    ...defined({ approvedAtMs }),
     paired: roles.node !== undefined,
     connected: link !== undefined,
   };
@@ -113,14 +114,16 @@ const faceOfRow = ({ deviceId, face, name }: DeviceRow) => {
   const shown = name ?? face.name;
   return {
     nodeId: deviceId,
-    ...(shown === undefined ? {} : { displayName: shown }),
-    ...(clientId === undefined ? {} : { clientId }),
-    ...(clientMode === undefined ? {} : { clientMode }),
-    ...(version === undefined ? {} : { version }),
-    ...(platform === undefined ? {} : { platform }),
-    ...(deviceFamily === undefined ? {} : { deviceFamily }),
-    ...(modelIdentifier === undefined ? {} : { modelIdentifier }),
-    ...(face.ip === undefined ? {} : { remoteIp: face.ip }),
+    ...defined({
+      displayName: shown,
+      clientId,
+      clientMode,
+      version,
+      platform,
+      deviceFamily,
+      modelIdentifier,
+      remoteIp: face.ip,
+    }),
   };
 };
 
@@ -132,15 +135,11 @@ export const pairRequested = ({ deviceId, publicKey }: DeviceRow, request: Pairi
     requestId,
     deviceId,
     publicKey,
-    ...(name === undefined ? {} : { displayName: name }),
-    ...(platform === undefined ? {} : { platform }),
-    ...(deviceFamily === undefined ? {} : { deviceFamily }),
-    ...(clientId === undefined ? {} : { clientId }),
-    ...(clientMode === undefined ? {} : { clientMode }),
+    ...defined({ displayName: name, platform, deviceFamily, clientId, clientMode }),
     role,
     roles: [role],
     scopes: [...scopes],
-    ...(ip === undefined ? {} : { remoteIp: ip }),
+    ...defined({ remoteIp: ip }),
     silent: false,
     isRepair: reason !== 'not-paired',
     ts: at,

@@ -11,6 +11,7 @@
  *  2. It is written only after the device actor recorded that this connection accepts it. So the
  *     answer "the node never received it" is true, however this gateway dies.
  */
+import { defined } from '../../../protocols/defined.ts';
 import {
   type DeviceCancel,
   type DeviceChanged,
@@ -137,7 +138,7 @@ export class TenantDevices {
     for (;;) {
       const page = system.index.list<DeviceRow>(DEVICES_INDEX, tenant, {
         limit: PAGE_ROWS,
-        ...(after === undefined ? {} : { after }),
+        ...defined({ after }),
       });
       for (const { value } of page) yield value;
       if (page.length < PAGE_ROWS) return;

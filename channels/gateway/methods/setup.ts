@@ -3,6 +3,7 @@
  * `config.*`, `skills.status`, `tools.*`, `commands.list`. The work is done behind the door
  * (setup.ts there); here it is put into the words of the protocol.
  */
+import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayParams } from '../../../protocols/gateway/index.ts';
 import { COMMANDS } from '../../commands/parse.ts';
@@ -53,9 +54,7 @@ const cards = ({ door: { names, setup } }: Request): readonly AgentCard[] =>
   names.agents.map(({ id, model }) => ({ id, model, fallbacks: [], workspace: '' }));
 
 const identityOf = ({ name, emoji, avatar }: AgentCard) => ({
-  ...(name === undefined ? {} : { name }),
-  ...(emoji === undefined ? {} : { emoji }),
-  ...(avatar === undefined ? {} : { avatar }),
+  ...defined({ name, emoji, avatar }),
 });
 
 const agentsList = (request: Request) => {
@@ -78,7 +77,7 @@ const agentsList = (request: Request) => {
           primary: card.model,
           ...(card.fallbacks.length === 0 ? {} : { fallbacks: card.fallbacks }),
         },
-        ...(card.thinking === undefined ? {} : { thinkingDefault: card.thinking }),
+        ...defined({ thinkingDefault: card.thinking }),
       };
     }),
   };
@@ -134,7 +133,7 @@ const identityGet = (request: Request, params: GatewayParams<'agent.identity.get
     name: name ?? agentId,
     nameSource: name === undefined ? 'default' : 'config',
     avatar: avatar ?? emoji ?? (name ?? agentId).slice(0, 1).toUpperCase(),
-    ...(emoji === undefined ? {} : { emoji }),
+    ...defined({ emoji }),
   };
 };
 

@@ -1,4 +1,5 @@
 /** One session as lists, answers and events show it: made of its committed row. */
+import { defined } from '../../../protocols/defined.ts';
 import type { SessionsListRow } from '../../../protocols/gateway/index.ts';
 import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
 import type { TenantGateway } from '../tenant/tenant-gateway.ts';
@@ -55,7 +56,7 @@ export const sessionListRow = (
 /** What it is called, where its people are, and of a subagent's session who started it. */
 const relationsOf = ({ label, channel, spawnedBy }: SessionRow) => ({
   ...(label === undefined ? {} : { label, displayName: label }),
-  ...(channel === undefined ? {} : { channel }),
+  ...defined({ channel }),
   ...(spawnedBy === undefined ? {} : { spawnedBy, parentSessionKey: spawnedBy }),
 });
 
@@ -63,15 +64,14 @@ const relationsOf = ({ label, channel, spawnedBy }: SessionRow) => ({
 const placeOf = ({ archived = false, pinned = false, category }: SessionRow) => ({
   archived,
   pinned,
-  ...(category === undefined ? {} : { category }),
+  ...defined({ category }),
 });
 
 /** What it was told to be; what is not here is as its agent has it. */
 const settingsOf = ({ thinking, verbose, reasoning, queue }: SessionRow) => ({
-  ...(thinking === undefined ? {} : { thinkingLevel: thinking }),
-  ...(verbose === undefined ? {} : { verboseLevel: verbose }),
+  ...defined({ thinkingLevel: thinking, verboseLevel: verbose }),
   ...(reasoning === undefined ? {} : { reasoningLevel: reasoning ? 'on' : 'off' }),
-  ...(queue === undefined ? {} : { effectiveQueueMode: queue }),
+  ...defined({ effectiveQueueMode: queue }),
 });
 
 const STATUSES = {

@@ -1,4 +1,5 @@
 /** Subagents of a session as `chat.history` shows them, from committed rows. */
+import { defined } from '../../../protocols/defined.ts';
 import type { ChatSubagent } from '../../../protocols/gateway/index.ts';
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
 import type { TenantGateway } from '../tenant/tenant-gateway.ts';
@@ -25,10 +26,8 @@ const shown = (row: SubagentRow, findings: string | undefined): ChatSubagent => 
   status: row.status,
   task: row.task,
   createdAt: row.createdAt,
-  ...(row.label === undefined ? {} : { label: row.label }),
-  ...(row.reason === undefined ? {} : { reason: row.reason }),
+  ...defined({ label: row.label, reason: row.reason }),
   ...(findings ? { findings: findings.slice(0, FINDINGS_SHOWN_CHARACTERS) } : {}),
   ...(row.usage ? { tokens: row.usage.inputTokens + row.usage.outputTokens } : {}),
-  ...(row.startedAt === undefined ? {} : { startedAt: row.startedAt }),
-  ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
+  ...defined({ startedAt: row.startedAt, endedAt: row.endedAt }),
 });

@@ -2,6 +2,7 @@
  * Tasks: what goes on beside the talk, as OpenClaw's clients know it: subagents, runs of schedules,
  * and tasks that other agents asked for. From committed rows; nobody is woken (RT14).
  */
+import { defined } from '../../../protocols/defined.ts';
 import type { TaskStatus, TaskSummary } from '../../../protocols/gateway/index.ts';
 import {
   JOBS_MAX,
@@ -82,7 +83,7 @@ export const subagentTask = (row: SubagentRow): KnownTask => {
     childSessionKey: row.sessionKey,
     runId: row.runId,
     ...times(createdAt, startedAt, endedAt),
-    ...(reason === undefined ? {} : { error: reason }),
+    ...defined({ error: reason }),
   };
   return { summary, of: { kind: 'subagent', row } };
 };
@@ -110,7 +111,7 @@ export const cronTask = (row: ScheduleRow, fire: ScheduleFire): KnownTask => {
     runId,
     sourceId: row.jobId,
     ...times(firedAt, firedAt, endedAt),
-    ...(text === undefined ? {} : { terminalSummary: text }),
+    ...defined({ terminalSummary: text }),
     ...(error === undefined ? {} : { error: error.message }),
   };
   return { summary, of: { kind: 'cron', row, fire } };
@@ -150,6 +151,5 @@ const ids = <R extends TaskSummary['runtime']>(id: string, runtime: R) => ({
 const times = (createdAt: number, startedAt?: number, endedAt?: number) => ({
   createdAt,
   updatedAt: endedAt ?? startedAt ?? createdAt,
-  ...(startedAt === undefined ? {} : { startedAt }),
-  ...(endedAt === undefined ? {} : { endedAt }),
+  ...defined({ startedAt, endedAt }),
 });

@@ -10,6 +10,7 @@
  *  3. At most COMMANDS_KEPT_MAX answers are kept. The session also stores the keys of commands that
  *     changed it.
  */
+import { defined } from '../../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import type { Clock, Principal, System } from '../../../runtime/index.ts';
 import { carryOut } from '../../commands/carry-out.ts';
@@ -136,7 +137,7 @@ export class ChatCommands {
       principal,
       key: runId,
       ...about,
-      ...(model === undefined ? {} : { model }),
+      ...defined({ model }),
     };
     const text = await carryOut(place, command);
     return heard?.reply ? `${text}\n\n${heard.reply}` : text;

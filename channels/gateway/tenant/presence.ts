@@ -9,6 +9,7 @@
  *  3. The cost of a new client does not depend on how many are connected.
  *  4. `stateVersion` rises with every change, of this gateway's clients and of others'.
  */
+import { defined } from '../../../protocols/defined.ts';
 import type { PresenceEntry, StateVersion } from '../../../protocols/gateway/index.ts';
 import type { Clock, System } from '../../../runtime/index.ts';
 import type { Connection } from '../transport/connection.ts';
@@ -203,11 +204,7 @@ const entryOf = ({ client, remoteAddress }: Connection): PresenceEntry | undefin
     version,
     platform,
     mode,
-    ...(deviceFamily === undefined ? {} : { deviceFamily }),
-    ...(modelIdentifier === undefined ? {} : { modelIdentifier }),
-    ...(timeZone === undefined ? {} : { timeZone }),
-    ...(instanceId === undefined ? {} : { instanceId }),
-    ...(client.deviceId === undefined ? {} : { deviceId: client.deviceId }),
+    ...defined({ deviceFamily, modelIdentifier, timeZone, instanceId, deviceId: client.deviceId }),
     roles: [client.role],
     scopes: [...client.scopes],
     reason: 'connect',

@@ -11,6 +11,7 @@ import {
   type BudgetRelease,
   type BudgetTake,
 } from '../../../protocols/budget.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
@@ -151,7 +152,7 @@ const release = (runId: string, lease?: number, inputTokens = 1): Message => ({
   type: 'agent.release',
   runId,
   usage: { inputTokens, outputTokens: 0 },
-  ...(lease === undefined ? {} : { lease }),
+  ...defined({ lease }),
 });
 
 const told = (name: string, event: Message) => ({ name, event, tell: true as const });

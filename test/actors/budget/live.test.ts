@@ -13,6 +13,7 @@ import { rootMachine } from '../../../actors/root/machine.ts';
 import { address } from '../../../protocols/address.ts';
 import type { AgentRow, AgentSettings, TenantCeilings } from '../../../protocols/agent.ts';
 import { type BudgetRow, BUDGETS_INDEX } from '../../../protocols/budget.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Usage } from '../../../protocols/session.ts';
 import { type Delivered, hostActions, type Project } from '../../../protocols/statechart.ts';
@@ -102,7 +103,7 @@ async function configure(tenant: TenantCeilings | undefined, ...ids: string[]): 
       timeoutMs: 60_000,
       runsMax: 100,
       tokensPerDay: 0,
-      ...(tenant ? { tenant } : {}),
+      ...defined({ tenant }),
     }),
   );
   const answer = await system.ask(

@@ -5,6 +5,7 @@ import type { BudgetContext } from '../../../actors/budget/types.ts';
 import { type Address, address } from '../../../protocols/address.ts';
 import type { TenantCeilings } from '../../../protocols/agent.ts';
 import { type BudgetRow, budgetAddress } from '../../../protocols/budget.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { Message, Project, Reply, Tell } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
 import { demand, type Exploration, type Happened, type Move, said } from '../../charts/coverage.ts';
@@ -111,7 +112,7 @@ const take = (runId: string, id = 'a') => ({ type: 'budget.take', runId, forMs: 
 const release = (runId: string, inputTokens: number, costUsd?: number) => ({
   type: 'budget.release',
   runId,
-  usage: { inputTokens, outputTokens: 0, ...(costUsd === undefined ? {} : { costUsd }) },
+  usage: { inputTokens, outputTokens: 0, ...defined({ costUsd }) },
 });
 
 const ceilings: Readonly<Record<string, TenantCeilings>> = {

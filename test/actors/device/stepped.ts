@@ -2,6 +2,7 @@
 import { deviceMachine } from '../../../actors/device/machine.ts';
 import type { DeviceContext } from '../../../actors/device/types.ts';
 import type { Address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { deviceAddress, type DeviceNotice } from '../../../protocols/device.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message, Meta, Publish, Reply } from '../../../protocols/statechart.ts';
@@ -50,7 +51,7 @@ export class Stepped {
       self,
       reply: { id },
       ...(from ? { from } : {}),
-      ...(principal ? { principal } : {}),
+      ...defined({ principal }),
     };
     this.#take(step(deviceMachine, this.#live, { event: { ...event, meta } }, this.now));
     return this.answers.find(({ to }) => to === id);

@@ -2,6 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { keyringMachine } from '../../../actors/keyring/machine.ts';
 import type { KeyringContext } from '../../../actors/keyring/types.ts';
+import { defined } from '../../../protocols/defined.ts';
 import {
   isGoodKey,
   KEY_LIFE_MS,
@@ -39,7 +40,7 @@ const rotate = (sub: string, publicJwk: Ed25519Jwk, overlapMs?: number): Message
   type: 'keyring.rotate',
   sub,
   publicJwk,
-  ...(overlapMs === undefined ? {} : { overlapMs }),
+  ...defined({ overlapMs }),
 });
 const revoke = (kid: string): Message => ({ type: 'keyring.revoke', kid });
 

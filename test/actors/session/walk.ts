@@ -8,6 +8,7 @@ import type { CallModelOutput, CompactOutput, ToolResult } from '../../../actors
 import { address } from '../../../protocols/address.ts';
 import type { AgentSettings } from '../../../protocols/agent.ts';
 import { approvalAddress } from '../../../protocols/approval.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message } from '../../../protocols/statechart.ts';
 import type { Live } from '../../../runtime/statechart/host.ts';
@@ -46,7 +47,7 @@ const answer = (planned: readonly PlannedCall[], from?: number): CallModelOutput
   stop: planned.length > 0 ? 'tools' : 'end',
   usage,
   model: 'offline/echo',
-  ...(from === undefined ? {} : { from }),
+  ...defined({ from }),
 });
 
 const mixed = [
@@ -168,7 +169,7 @@ const people = (live: Live): Move[] => {
   });
   const abort = (name: string, runId?: string): Move => ({
     name,
-    event: { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
+    event: { type: 'session.abort', ...defined({ runId }) },
   });
   return [
     receive('steer', {}),

@@ -17,6 +17,7 @@ import {
 import { ActionCatalog, termsOf } from '../../../actors/task/catalog.ts';
 import type { TaskServices } from '../../../actors/task/services.ts';
 import { AGENTS_INDEX, type AgentRow } from '../../../protocols/action.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { Envelope, Payload } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import { newSealingKey, type SealingPrivateJwk } from '../../../protocols/sealed.ts';
@@ -153,7 +154,7 @@ export class Desk {
     this.world = await openWorld({
       actors,
       services: this.#services,
-      ...(clock ? { clock } : {}),
+      ...defined({ clock }),
       onDeadLetter: ({ reason, error }) => void this.given.push(`${reason} ${error.code}`),
     });
   }

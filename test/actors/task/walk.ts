@@ -2,6 +2,7 @@
 import { taskMachine } from '../../../actors/task/machine.ts';
 import type { Outcome, TaskContext } from '../../../actors/task/types.ts';
 import { WAITERS_MAX } from '../../../actors/task/work.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { Message, Project, Publish, Reply, Tell } from '../../../protocols/statechart.ts';
 import {
@@ -101,7 +102,7 @@ class Account implements Ledger {
 const failure = (code: ErrorData['code'], details?: Record<string, unknown>): ErrorData => ({
   code,
   message: 'it said so',
-  ...(details ? { details } : {}),
+  ...defined({ details }),
 });
 
 const job = {

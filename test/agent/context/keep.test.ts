@@ -5,6 +5,7 @@ import type { ShownEntry } from '../../../agent/context/conversation.ts';
 import { kept } from '../../../agent/context/keep.ts';
 import { linesOf, mechanicalSummary, piecesOf } from '../../../agent/context/summary.ts';
 import { tokensOf } from '../../../agent/context/tokens.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 
 const user = (text: string, of?: string): SessionEntry => ({
@@ -12,7 +13,7 @@ const user = (text: string, of?: string): SessionEntry => ({
   runId: 'r',
   text,
   at: 0,
-  ...(of === undefined ? {} : { of }),
+  ...defined({ of }),
 });
 const calls = (...ids: string[]): SessionEntry => ({
   type: 'assistant',

@@ -1,5 +1,6 @@
 /** Calling hooks: order, what each sees, time limits, failures that are open and closed (AL6). */
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../../protocols/defined.ts';
 import {
   createHooks,
   type HookFailure,
@@ -16,7 +17,7 @@ const CALL = { name: 'exec', callId: 'c1', args: { command: 'ls' } };
 const module = (name: string, hooks: HookHandlers, priority?: number): HookModule => ({
   name,
   hooks,
-  ...(priority === undefined ? {} : { priority }),
+  ...defined({ priority }),
 });
 const never = () => new Promise<never>(() => {});
 

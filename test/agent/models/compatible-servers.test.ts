@@ -1,5 +1,6 @@
 /** Chat Completions as servers that call themselves compatible really speak it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defined } from '../../../protocols/defined.ts';
 import type { ModelRequest } from '../../../agent/models/model.ts';
 import { createOpenAiCompletionsProvider } from '../../../agent/models/openai-completions.ts';
 import { systemClock as clock } from '../../../runtime/clock/clock.ts';
@@ -42,8 +43,7 @@ const call = (more: object, name?: string, args?: unknown) => ({
       type: 'function',
       ...more,
       function: {
-        ...(name === undefined ? {} : { name }),
-        ...(args === undefined ? {} : { arguments: args }),
+        ...defined({ name, arguments: args }),
       },
     },
   ],

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CoolDowns, type CoolDownKey } from '../../../agent/models/cool-down.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { type ErrorCode, TroupeError } from '../../../protocols/errors.ts';
 
 const place: CoolDownKey = { provider: 'p', profile: 'a', model: 'm' };
@@ -12,7 +13,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 const failure = (code: ErrorCode, details = {}, retryAfterMs?: number) =>
-  new TroupeError(code, 'no', { details, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+  new TroupeError(code, 'no', { details, ...defined({ retryAfterMs }) });
 
 const rig = () => {
   let now = 1_000_000;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../../protocols/defined.ts';
 import type { ThinkingLevel } from '../../../agent/models/model.ts';
 import { anthropicThinking, googleThinking, openAiEffort } from '../../../agent/models/thinking.ts';
 
@@ -6,7 +7,7 @@ const model = (id: string, thinking?: boolean) => ({
   id,
   contextWindow: 1,
   maxTokens: 1,
-  ...(thinking === undefined ? {} : { thinking }),
+  ...defined({ thinking }),
 });
 const asked: ThinkingLevel[] = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh'];
 

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { assign, setup } from 'xstate';
 import type { Tool, ToolContext, ToolResult } from '../../../agent/tools/tool.ts';
 import { type Address, address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import type { ErrorData } from '../../../protocols/errors.ts';
 import {
   type Delivered,
@@ -124,7 +125,7 @@ export type Outcome = {
 export const outcomeOf = ({ text, isError = false, ends }: ToolResult): Outcome => ({
   said: JSON.parse(text) as Record<string, unknown>,
   isError,
-  ...(ends ? { ends } : {}),
+  ...defined({ ends }),
 });
 
 /** `askMs`: how long one ask waits. */

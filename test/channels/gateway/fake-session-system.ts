@@ -6,6 +6,7 @@
  * What is committed lives in `FakeCell`, so that a second system on it is a restart.
  */
 import { parseAddress, type Address } from '../../../protocols/address.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { type ErrorData, TroupeError } from '../../../protocols/errors.ts';
 import {
   type RunAccepted,
@@ -346,7 +347,7 @@ export class FakeSessionSystem implements System {
       messages: this.kept.transcripts.get(`default/session/${sessionKey}`)?.length ?? 0,
       pending: this.kept.queues.get(sessionKey)?.length ?? 0,
       usage: { inputTokens: 0, outputTokens: 0 },
-      ...(runId === undefined ? {} : { runId }),
+      ...defined({ runId }),
     };
     table.set(sessionKey, row);
   }

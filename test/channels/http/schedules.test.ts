@@ -1,5 +1,6 @@
 /** `/v1/schedules`: messages at later times, over real HTTP. */
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../../protocols/defined.ts';
 import type { ScheduleRow } from '../../../protocols/schedule.ts';
 import { openSchedules, type ScheduleDoor, SECRET } from './schedule-server.ts';
 
@@ -13,7 +14,7 @@ async function call(
     method,
     headers: {
       authorization: `Bearer ${secret}`,
-      ...(key === undefined ? {} : { 'idempotency-key': key }),
+      ...defined({ 'idempotency-key': key }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });

@@ -7,6 +7,7 @@ import { routeListener, SERVER_OPTIONS } from '../../../channels/http/listener.t
 import { startNatsEntryPoint } from '../../../channels/nats/entry-point.ts';
 import type { Edge } from '../../../channels/edge/edge.ts';
 import type { BearerGuesses } from '../../../channels/gateway/auth/bearer-guesses.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { doorSubject } from '../../../protocols/subjects.ts';
 import { connectNats } from '../../../runtime/cluster/nats-connection.ts';
 import { type System, systemClock } from '../../../runtime/index.ts';
@@ -55,7 +56,7 @@ export const openBothDoors = async (
     node: 'one',
     clock: systemClock,
     outstanding,
-    ...(guesses === undefined ? {} : { guesses }),
+    ...defined({ guesses }),
     log: silent,
   });
   await own.flush();

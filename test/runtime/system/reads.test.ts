@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { address } from '../../../protocols/address.ts';
 import { encode } from '../../../protocols/codec.ts';
+import { defined } from '../../../protocols/defined.ts';
 import { systemClock } from '../../../runtime/clock/clock.ts';
 import { createMemoryStore } from '../../../runtime/log/memory.ts';
 import { createIndex } from '../../../runtime/reads.ts';
@@ -102,7 +103,7 @@ describe('index rows', () => {
     expect(keysOf(world, { limit: 0 })).toEqual([]);
     const paged: string[] = [];
     for (let after: string | undefined; ; ) {
-      const page = keysOf(world, { limit: 3, ...(after === undefined ? {} : { after }) });
+      const page = keysOf(world, { limit: 3, ...defined({ after }) });
       if (page.length === 0) break;
       paged.push(...page);
       after = page.at(-1);

@@ -2,6 +2,7 @@
  * `agent`: answered twice on one id, accepted and final. `agent.wait`: waits without asking for
  * anything.
  */
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import {
   AGENT_WAIT_TIMEOUT_MS,
@@ -96,7 +97,7 @@ const finalOf = async (door: TenantGateway, end: RunEnd): Promise<AgentFinal> =>
       meta: {
         durationMs: Math.max(0, end.endedAt - (end.startedAt ?? end.endedAt)),
         ...(end.status === 'aborted' ? { aborted: true } : {}),
-        ...(joined === undefined ? {} : { joined }),
+        ...defined({ joined }),
         ...(messages.length === 0 ? {} : { messages: messages.length }),
         agentMeta: {
           ...(session ? { sessionId: session.sessionId } : {}),
@@ -142,9 +143,9 @@ const agentWait = async (
   return {
     runId,
     status: status === 'aborted' ? 'error' : status,
-    ...(startedAt === undefined ? {} : { startedAt }),
+    ...defined({ startedAt }),
     endedAt,
-    ...(error === undefined ? {} : { error }),
+    ...defined({ error }),
   };
 };
 

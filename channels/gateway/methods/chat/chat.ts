@@ -1,5 +1,6 @@
 /** `chat.send`, `chat.history`, `chat.abort`: one conversation as a page shows it. */
 import { address } from '../../../../protocols/address.ts';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   ChatAbortParams,
@@ -124,7 +125,7 @@ const inFlightOf = ({ runs }: TenantGateway, row: SessionRow | undefined) => {
     inFlightRun: {
       runId: row.runId,
       text: runs.textOf(row.runId),
-      ...(startedAt === undefined ? {} : { startedAt }),
+      ...defined({ startedAt }),
     },
   };
 };
@@ -147,7 +148,7 @@ export const abortRuns = async (
   const { system, tenant } = request.door;
   const answer = await system.ask(
     address(tenant, 'session', sessionKey),
-    { type: 'session.abort', ...(runId === undefined ? {} : { runId }) },
+    { type: 'session.abort', ...defined({ runId }) },
     { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
   );
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);

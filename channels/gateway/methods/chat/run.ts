@@ -3,6 +3,7 @@
  * `chat.send` have in common (AL1).
  */
 import { address } from '../../../../protocols/address.ts';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import { parseSessionKey } from '../../../../protocols/session-key.ts';
 import type {
@@ -51,7 +52,7 @@ export const accept = async (
       principal: principalOf(request),
       key: runId,
       timeoutMs: ACCEPT_TIMEOUT_MS,
-      ...(traceId === undefined ? {} : { traceId }),
+      ...defined({ traceId }),
     },
   );
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
@@ -73,7 +74,7 @@ const heard = async (
   if (!onMessage) return text;
   const parts = parseSessionKey(sessionKey);
   const agentId = 'agentId' in parts ? parts.agentId : '';
-  const message = { text, channel, images, ...(sender === undefined ? {} : { sender }) };
+  const message = { text, channel, images, ...defined({ sender }) };
   const result = await onMessage(message, { agentId, sessionKey, runId });
   if (result?.refuse !== undefined) throw new TroupeError('FORBIDDEN', result.refuse);
   return result?.text ?? text;
@@ -149,11 +150,10 @@ export const wishesOf = (
   if (verbose !== undefined) door.runs.show(runId, verbose);
   return {
     ...(images.length === 0 ? {} : { images }),
-    ...(verbose === undefined ? {} : { verbose }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...defined({ verbose, reasoning }),
     ...(thinking ? { thinking } : {}),
     ...(model ? { model } : {}),
-    ...(queueMode === undefined ? {} : { queue: queueMode }),
+    ...defined({ queue: queueMode }),
   };
 };
 

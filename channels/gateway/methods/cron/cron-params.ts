@@ -4,6 +4,7 @@
  * Boundary: what a client asks for that troupe has no counterpart for is refused here, with the
  * path of the field; never taken and left out.
  */
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { CronAddParams, CronPatch } from '../../../../protocols/gateway/index.ts';
 import type { ScheduleJob, When } from '../../../../protocols/schedule.ts';
@@ -111,7 +112,7 @@ const whenFrom = (schedule: NonNullable<CronPatch['schedule']>): When => {
       return { kind: 'at', at: timeFrom(schedule.at) };
     case 'every': {
       const { everyMs, anchorMs } = schedule;
-      return { kind: 'every', everyMs, ...(anchorMs === undefined ? {} : { from: anchorMs }) };
+      return { kind: 'every', everyMs, ...defined({ from: anchorMs }) };
     }
     case 'cron': {
       const { expr, tz, staggerMs } = schedule;

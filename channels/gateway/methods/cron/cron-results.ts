@@ -1,5 +1,6 @@
 /** Cron told: the schedule actor's jobs and runs as OpenClaw's clients read them. Pure. */
 import { createHash } from 'node:crypto';
+import { defined } from '../../../../protocols/defined.ts';
 import type { CronEvent, CronJob, CronRunLogEntry } from '../../../../protocols/gateway/index.ts';
 import type {
   ScheduleChange,
@@ -29,10 +30,7 @@ export const clientJob = (names: AgentNames, row: ScheduleRow): CronJob => {
     delivery: job.announce ? { mode: 'announce', channel: 'last' } : { mode: 'none' },
     state,
     ...told,
-    ...(deleteAfterRun === undefined ? {} : { deleteAfterRun }),
-    ...(description === undefined ? {} : { description }),
-    ...(displayName === undefined ? {} : { displayName }),
-    ...(declarationKey === undefined ? {} : { declarationKey }),
+    ...defined({ deleteAfterRun, description, displayName, declarationKey }),
   };
 };
 
@@ -67,7 +65,7 @@ const scheduleOf = ({ when, createdAt }: ScheduleRow): CronJob['schedule'] => {
       return { kind: 'every', everyMs: when.everyMs, anchorMs: when.from ?? createdAt };
     case 'cron': {
       const { expression: expr, timeZone: tz = 'UTC', staggerMs } = when;
-      return { kind: 'cron', expr, tz, ...(staggerMs === undefined ? {} : { staggerMs }) };
+      return { kind: 'cron', expr, tz, ...defined({ staggerMs }) };
     }
   }
 };
@@ -85,8 +83,7 @@ const payloadOf = ({ kind, text, model, thinking, timeoutMs }: ScheduleJob): Cro
     : {
         kind: 'agentTurn',
         message: text,
-        ...(model === undefined ? {} : { model }),
-        ...(thinking === undefined ? {} : { thinking }),
+        ...defined({ model, thinking }),
         ...(timeoutMs === undefined ? {} : { timeoutSeconds: timeoutMs / 1_000 }),
       };
 
@@ -120,7 +117,7 @@ const stateOf = ({ nextAt, last, lastEnded, failures }: ScheduleRow) => {
   return {
     ...next,
     ...ran,
-    ...(error === undefined ? {} : { lastRunError: error }),
+    ...defined({ lastRunError: error }),
     lastDeliveryStatus,
     state: {
       ...next,
@@ -128,8 +125,7 @@ const stateOf = ({ nextAt, last, lastEnded, failures }: ScheduleRow) => {
       ...ran,
       lastStatus: lastRunStatus,
       lastDurationMs: durationOf(lastEnded),
-      ...(error === undefined ? {} : { lastError: error }),
-      ...(failures === undefined ? {} : { consecutiveErrors: failures }),
+      ...defined({ lastError: error, consecutiveErrors: failures }),
       lastDeliveryStatus,
     },
   };
@@ -144,8 +140,7 @@ export const compactJob = (job: CronJob) => {
     name,
     agentId,
     updatedAtMs,
-    ...(declarationKey === undefined ? {} : { declarationKey }),
-    ...(displayName === undefined ? {} : { displayName }),
+    ...defined({ declarationKey, displayName }),
     enabled,
     nextRunAt: iso(job.nextRunAtMs),
     nextRunAtMs: job.nextRunAtMs ?? null,
@@ -189,7 +184,7 @@ export const logEntry = (row: ScheduleRow, fire: ScheduleFire): CronRunLogEntry 
     runId,
     runAtMs: firedAt,
     durationMs: durationOf(fire),
-    ...(error === undefined ? {} : { error }),
+    ...defined({ error }),
     // Of a run that failed the answer says why, as the error does.
     ...(text === undefined || status !== 'ok' ? {} : { summary: text }),
     ...(model === undefined ? {} : { model: model.slice(slash + 1) }),
@@ -203,7 +198,7 @@ export const logEntry = (row: ScheduleRow, fire: ScheduleFire): CronRunLogEntry 
           },
         }
       : {}),
-    ...(row.nextAt === undefined ? {} : { nextRunAtMs: row.nextAt }),
+    ...defined({ nextRunAtMs: row.nextAt }),
   };
 };
 
@@ -212,7 +207,7 @@ export const eventOf = (names: AgentNames, { action, row }: ScheduleChange): Cro
     jobId: row.jobId,
     action,
     job: clientJob(names, row),
-    ...(row.nextAt === undefined ? {} : { nextRunAtMs: row.nextAt }),
+    ...defined({ nextRunAtMs: row.nextAt }),
   };
   const fire = action === 'finished' ? row.lastEnded : action === 'started' ? row.last : undefined;
   if (!fire) return about;
@@ -223,7 +218,6 @@ export const eventOf = (names: AgentNames, { action, row }: ScheduleChange): Cro
     ...started,
     status,
     durationMs,
-    ...(error === undefined ? {} : { error }),
-    ...(summary === undefined ? {} : { summary }),
+    ...defined({ error, summary }),
   };
 };

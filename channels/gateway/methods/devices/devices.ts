@@ -4,6 +4,7 @@
  * Invariants: nobody gives a right that is not his; a device that is no admin manages itself only,
  * and only its role `operator`.
  */
+import { defined } from '../../../../protocols/defined.ts';
 import {
   deviceAddress,
   DEVICE_ROLES,
@@ -142,7 +143,7 @@ const tokenRotate = async (
     connection.client = { ...client, tokenHash: hash };
   }
   const replace = { type: 'device.token', role, hash, replace: true } as const;
-  await ask(request, deviceId, { ...replace, ...(scopes === undefined ? {} : { scopes }) });
+  await ask(request, deviceId, { ...replace, ...defined({ scopes }) });
   return {
     deviceId,
     role,

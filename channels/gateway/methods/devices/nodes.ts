@@ -6,6 +6,7 @@
  * are checked against what the node says of them before anything is sent.
  */
 import { createHash } from 'node:crypto';
+import { defined } from '../../../../protocols/defined.ts';
 import {
   DEVICE_ID,
   deviceAddress,
@@ -212,7 +213,7 @@ const told = async (
     principal: principalOf(request),
     repeatable: true,
     timeoutMs,
-    ...(traceId === undefined ? {} : { traceId }),
+    ...defined({ traceId }),
   });
   if (answer.kind === 'answered') return answer.result;
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);

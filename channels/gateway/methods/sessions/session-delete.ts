@@ -1,4 +1,5 @@
 /** `sessions.delete`: a session ends, leaves the lists and is gone (AA8: its subagents with it). */
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { SessionsDeleteParams } from '../../../../protocols/gateway/index.ts';
 import type { SessionClose, SessionRow } from '../../../../protocols/session.ts';
@@ -32,7 +33,7 @@ const sessionsDelete = async (request: Request, params: SessionsDeleteParams) =>
   }
   const message: SessionClose = {
     type: 'session.close',
-    ...(orphans === undefined ? {} : { orphans }),
+    ...defined({ orphans }),
   };
   await ask(request, key, message);
   request.door.watch.changed(key, 'delete');

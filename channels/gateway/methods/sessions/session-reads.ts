@@ -4,6 +4,7 @@
  * (RT14).
  */
 import { address } from '../../../../protocols/address.ts';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   ChatMessage,
@@ -101,7 +102,7 @@ const slugOf = (label: string): string =>
 const resolved = ({ sessionKey: key, agentId, label }: SessionRow) => ({
   key,
   agentId,
-  ...(label === undefined ? {} : { displayName: label }),
+  ...defined({ displayName: label }),
 });
 
 const sessionsPreview = async (

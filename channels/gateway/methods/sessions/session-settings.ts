@@ -1,5 +1,6 @@
 /** `sessions.reset`, `sessions.compact`, `sessions.patch`: what a session is asked to do or be. */
 import { address } from '../../../../protocols/address.ts';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   SessionsCompactParams,
@@ -42,7 +43,7 @@ const sessionsCompact = async (request: Request, params: SessionsCompactParams) 
   const { instructions } = params;
   const message: SessionCompact = {
     type: 'session.compact',
-    ...(instructions === undefined ? {} : { instructions }),
+    ...defined({ instructions }),
   };
   const done = await ask<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
   const { compacted, tokensBefore, tokensAfter } = done;
@@ -62,17 +63,11 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
   });
   const message: SessionSet = {
     type: 'session.set',
-    ...(label === undefined ? {} : { label }),
-    ...(model === undefined ? {} : { model }),
-    ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
-    ...(verboseLevel === undefined ? {} : { verbose: verboseLevel }),
+    ...defined({ label, model, thinking: thinkingLevel, verbose: verboseLevel }),
     ...(reasoningLevel === undefined
       ? {}
       : { reasoning: reasoningLevel === null ? null : reasoningLevel !== 'off' }),
-    ...(queueMode === undefined ? {} : { queue: queueMode }),
-    ...(archived === undefined ? {} : { archived }),
-    ...(pinned === undefined ? {} : { pinned }),
-    ...(category === undefined ? {} : { category }),
+    ...defined({ queue: queueMode, archived, pinned, category }),
   };
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
   request.door.watch.changed(key, 'patch');
@@ -81,7 +76,7 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
 
 export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
   sessionKey: key,
-  ...(agentId === undefined ? {} : { agentId }),
+  ...defined({ agentId }),
 });
 
 /** @throws TroupeError NOT_FOUND: a message would make the session */

@@ -3,6 +3,7 @@
  * key; `sessions.subscribe` and its like: who is told what (SessionWatch).
  */
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   SessionsAbortParams,
@@ -40,7 +41,7 @@ const sessionsCreate = async (
   const name = params.idempotencyKey ?? randomUUID();
   const { sessionKey: key } = fullSessionKey(door.names, {
     sessionKey: params.key ?? keys.main(agentId ?? door.names.defaultAgentId, `new-${name}`),
-    ...(agentId === undefined ? {} : { agentId }),
+    ...defined({ agentId }),
   });
   checkModelChoice(door.models, { model, thinking: thinkingLevel }, modelNow(door, key), {
     ...CHOICE_PATHS,
@@ -48,23 +49,20 @@ const sessionsCreate = async (
   });
   const message: SessionSet = {
     type: 'session.set',
-    ...(label === undefined ? {} : { label }),
-    ...(category === undefined ? {} : { category }),
-    ...(model === undefined ? {} : { model }),
-    ...(thinkingLevel === undefined ? {} : { thinking: thinkingLevel }),
+    ...defined({ label, category, model, thinking: thinkingLevel }),
   };
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
   door.watch.changed(key, 'create');
   const text = params.message ?? params.task;
   const sessionId = sessionRow(door, key)?.sessionId || undefined;
-  const made = { ok: true, key, ...(sessionId === undefined ? {} : { sessionId }) } as const;
-  const settings = { ...entry, ...(sessionId === undefined ? {} : { sessionId }) };
+  const made = { ok: true, key, ...defined({ sessionId }) } as const;
+  const settings = { ...entry, ...defined({ sessionId }) };
   if (text === undefined || text.trim() === '') return { ...made, entry: settings };
   const { attachments } = params;
   const { runId } = await receive(request, key, {
     message: text,
     idempotencyKey: `${name}:first`,
-    ...(attachments === undefined ? {} : { attachments }),
+    ...defined({ attachments }),
   });
   return { ...made, entry: settings, runStarted: true, runId };
 };
@@ -94,9 +92,7 @@ const receive = async (request: Request, key: string, sent: Sent, queueMode?: 'i
   const { message: text, idempotencyKey: runId, timeoutMs, thinking, attachments } = sent;
   const before = request.door.runs.row(runId);
   const wishes = {
-    ...(thinking === undefined ? {} : { thinking }),
-    ...(attachments === undefined ? {} : { attachments }),
-    ...(queueMode === undefined ? {} : { queueMode }),
+    ...defined({ thinking, attachments, queueMode }),
   };
   const message: Omit<SessionReceive, 'type'> = {
     runId,
@@ -161,7 +157,7 @@ const keyIn = (
   { door }: Request,
   { key, agentId }: SessionsMessagesUnsubscribeParams,
 ): { readonly sessionKey: string; readonly agentId: string } =>
-  sessionNamed(door, { sessionKey: key, ...(agentId === undefined ? {} : { agentId }) });
+  sessionNamed(door, { sessionKey: key, ...defined({ agentId }) });
 
 /**
  * Questions of the session that wait, as `session.approval` would have told them: to who may answer

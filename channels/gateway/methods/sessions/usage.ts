@@ -3,6 +3,7 @@
  * session's life and of an agent's day are all there is (protocols/gateway/usage.ts).
  */
 import type { AgentRow } from '../../../../protocols/agent.ts';
+import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type {
   SessionsUsageParams,
@@ -91,7 +92,7 @@ const sessionsUsage = (request: Request, params: SessionsUsageParams): SessionsU
       key: row.sessionKey,
       sessionId: row.sessionId,
       agentId: row.agentId,
-      ...(row.label === undefined ? {} : { label: row.label }),
+      ...defined({ label: row.label }),
       updatedAt: row.updatedAt,
       ...modelParts(row.model),
       usage: totalsOf(row.usage),
