@@ -27,6 +27,7 @@ import { ATTEMPTS_MAX, type TaskTerms } from '../../protocols/task.ts';
 import {
   type Clock,
   type Index,
+  LruMap,
   schemaCheck,
   type SchemaCheck,
   type System,
@@ -81,7 +82,7 @@ class TenantOffers implements Offers {
   /** the same for all tenants, except for `tenant` and for deprecations in their registries */
   readonly #local: readonly LocalOffer[];
   readonly #ownNames: ReadonlySet<string>;
-  readonly #tables = new Map<string, Table>();
+  readonly #tables = new LruMap<string, Table>(TENANTS_MAX);
   readonly #schemas = new SchemaChecks();
 
   constructor(options: OffersOptions) {
@@ -156,9 +157,7 @@ class TenantOffers implements Offers {
     const tookMs = nowMs - madeMs;
     const freshMs = Math.max(FRESH_MS, FRESH_SHARE * tookMs);
     const table = { madeMs, tookMs, freshUntilMs: nowMs + freshMs, byAction };
-    this.#tables.delete(tenant);
     this.#tables.set(tenant, table);
-    if (this.#tables.size > TENANTS_MAX) this.#tables.delete(this.#tables.keys().next().value!);
     return table;
   }
 
@@ -305,7 +304,7 @@ class RemoteOffer implements Offer {
 
 /** Compiled when first asked for; the same schema of two agents is compiled once. */
 class SchemaChecks {
-  readonly #byDigest = new Map<string, SchemaCheck>();
+  readonly #byDigest = new LruMap<string, SchemaCheck>(COMPILED_MAX);
   readonly #bySchema = new WeakMap<object, SchemaCheck>();
 
   /** @throws TroupeError INVALID_ARGUMENT; not for a schema that was registered */
@@ -316,8 +315,6 @@ class SchemaChecks {
     const check = this.#byDigest.get(digest) ?? (await schemaCheck(schema));
     this.#byDigest.set(digest, check);
     this.#bySchema.set(schema, check);
-    if (this.#byDigest.size > COMPILED_MAX)
-      this.#byDigest.delete(this.#byDigest.keys().next().value!);
     return check;
   }
 }

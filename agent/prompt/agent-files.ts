@@ -10,7 +10,7 @@
  */
 import type { Address } from '../../protocols/address.ts';
 import { address } from '../../protocols/address.ts';
-import { type EffectContext, type Peeked, peekFolder } from '../../runtime/index.ts';
+import { type EffectContext, LruMap, type Peeked, peekFolder } from '../../runtime/index.ts';
 import { NO_SECRETS, type SecretMask } from '../tools/secret-mask.ts';
 import type { PromptParts } from './compose.ts';
 import type { Skill, SkillSurroundings } from './skill.ts';
@@ -54,7 +54,7 @@ export class AgentFiles {
   readonly #settings: SkillSettings;
   readonly #secrets: SecretMask;
   readonly #around: SkillSurroundings;
-  readonly #agents = new Map<Address, Entry>();
+  readonly #agents = new LruMap<Address, Entry>(AGENTS_MAX);
   #shared: { at: number; peeked?: Peeked; skills: Promise<Skills> } | undefined;
 
   /** `secrets`: masked in files of a workspace, since commands write there what they like */
@@ -71,9 +71,7 @@ export class AgentFiles {
   look(tenant: string, agentId: string, peeking: Peeking): Promise<AgentParts> {
     const actor = address(tenant, 'agent', agentId);
     const entry = this.#agents.get(actor) ?? {};
-    this.#agents.delete(actor);
     this.#agents.set(actor, entry);
-    if (this.#agents.size > AGENTS_MAX) this.#agents.delete(this.#agents.keys().next().value!);
     const begin = (): Promise<AgentParts> => {
       const look = this.#look(actor, entry, peeking).finally(() => delete entry.running);
       return (entry.running = look);

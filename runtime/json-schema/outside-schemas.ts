@@ -4,6 +4,7 @@
  */
 import { describeErrors } from '../../protocols/check.ts';
 import { errorData } from '../../protocols/errors.ts';
+import { LruMap } from '../lru-map.ts';
 import type { SchemaCheck } from './compile-schema.ts';
 
 export type { SchemaCheck } from './compile-schema.ts';
@@ -15,8 +16,8 @@ export const schemaCheck = async (schema: Record<string, unknown>): Promise<Sche
 };
 
 const KEPT_MAX = 200;
-/** by the schema's text, the oldest first; a schema that can not be read is kept as its fault */
-const kept = new Map<string, SchemaCheck | string>();
+/** By the schema's text; an unreadable schema is kept as its error message. */
+const kept = new LruMap<string, SchemaCheck | string>(KEPT_MAX);
 
 /**
  * What is wrong with a value by a schema of somebody else; undefined: nothing. A schema that can
@@ -43,6 +44,5 @@ const keep = async (
 ): Promise<SchemaCheck | string> => {
   const made = await schemaCheck(schema).catch((error: unknown) => errorData(error).message);
   kept.set(text, made);
-  if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
   return made;
 };

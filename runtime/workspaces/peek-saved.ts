@@ -8,6 +8,7 @@ import { posix } from 'node:path';
 import type { Address } from '../../protocols/address.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import type { Clock } from '../clock/clock.ts';
+import { LruMap } from '../lru-map.ts';
 import type { Manifest, SavedEntry, SavedFile } from './manifest.ts';
 import { NOTHING, PEEK_BYTES_MAX, PEEK_FOLDERS_MAX, type Peeked, type PeekedFile } from './peek.ts';
 import type { Versions } from './versions.ts';
@@ -24,7 +25,7 @@ type Head = { readonly at: number; readonly manifest: Promise<Manifest | undefin
 
 export class PeekSaved {
   readonly #clock: Clock;
-  readonly #heads = new Map<Address, Head>();
+  readonly #heads = new LruMap<Address, Head>(HEADS_MAX);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -82,9 +83,7 @@ export class PeekSaved {
   }
 
   #remember(actor: Address, manifest: Head['manifest']): void {
-    this.#heads.delete(actor);
     this.#heads.set(actor, { at: this.#clock.monotonicMs(), manifest });
-    if (this.#heads.size > HEADS_MAX) this.#heads.delete(this.#heads.keys().next().value!);
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import { address } from '../../../protocols/address.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
-import type { EffectContext, EffectDefinition } from '../../../runtime/index.ts';
+import { type EffectContext, type EffectDefinition, LruMap } from '../../../runtime/index.ts';
 import { chosenFor } from '../../../agent/models/chosen.ts';
 import type { HookAbout, Hooks } from '../../../agent/hooks/hooks.ts';
 import { confinementOf, offeredTools } from '../../../agent/policy/plan.ts';
@@ -164,18 +164,17 @@ export function filesOf(services: AgentServices): AgentFiles {
 
 /** Prompts made of the same files for other sessions, models or days. */
 const PROMPTS_MAX = 8;
-const prompts = new WeakMap<AgentParts, Map<string, Prompt>>();
+const prompts = new WeakMap<AgentParts, LruMap<string, Prompt>>();
 
 function remembered(facts: PromptFacts, parts: AgentParts): Prompt {
   const { now, settings, ...rest } = facts;
   const quarter = Math.floor(now / 900_000); // a day begins on a quarter of an hour in every zone
   const key = JSON.stringify([quarter, settings.purpose, rest]);
-  const known = prompts.get(parts) ?? new Map<string, Prompt>();
+  const known = prompts.get(parts) ?? new LruMap<string, Prompt>(PROMPTS_MAX);
   prompts.set(parts, known);
   let prompt = known.get(key);
   if (!prompt) {
     prompt = composePrompt(facts, parts);
-    if (known.size >= PROMPTS_MAX) known.delete(known.keys().next().value!);
     known.set(key, prompt);
   }
   return prompt;

@@ -13,9 +13,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
-import type { Clock } from '../../../runtime/index.ts';
+import { type Clock, LruMap } from '../../../runtime/index.ts';
 import type { Caller, Credentials, Identity } from '../edge.ts';
-import { Recent } from './answers.ts';
 import { unauthorized } from './claims.ts';
 import { type IssuerOptions, OPERATOR, Tokens, type Verified } from './tokens.ts';
 import { assertOwnWord, assertSigned, type KeyringReader } from './vouching.ts';
@@ -57,8 +56,8 @@ class TokenIdentity implements Identity {
   readonly #tokens: Tokens;
   readonly #operator: Caller;
   readonly #own: Buffer | undefined;
-  readonly #verified = new Recent<Believed>(VERIFIED_MAX);
-  readonly #refused = new Recent<Refused>(REFUSED_MAX);
+  readonly #verified = new LruMap<string, Believed>(VERIFIED_MAX);
+  readonly #refused = new LruMap<string, Refused>(REFUSED_MAX);
   /** verifications under way: the same token at once is verified once */
   readonly #pending = new Map<string, Promise<Caller>>();
   #epoch = 0;

@@ -25,8 +25,8 @@ import {
   verifyKeyOf,
   verifySignature,
 } from '../../../protocols/signature.ts';
+import { LruMap } from '../../../runtime/index.ts';
 import type { Caller } from '../edge.ts';
-import { Recent } from './answers.ts';
 
 /**
  * A signature is good for so long after the envelope's `timestamp`, or its `ttl_sec` if shorter.
@@ -74,7 +74,7 @@ export async function assertSigned(
 }
 
 /** Making a key of a JWK costs a third of a verification. Whether it is good is asked each time. */
-const made = new Recent<KeyObject>(KEYS_MAX);
+const made = new LruMap<string, KeyObject>(KEYS_MAX);
 
 function keyOf(jwk: Ed25519Jwk): KeyObject {
   const key = made.get(jwk.x) ?? verifyKeyOf(jwk);

@@ -11,7 +11,7 @@
  * Invariants: while an account is locked, no secret that can be guessed is compared outside a turn;
  * an attempt whose client has left uses no turn.
  */
-import type { Clock } from '../../../runtime/index.ts';
+import { type Clock, LruMap } from '../../../runtime/index.ts';
 import { isLoopback, type RateLimit } from './access.ts';
 import {
   AUTH_ACCOUNTS_MAX,
@@ -31,7 +31,9 @@ export type Attempt = {
 type Waiting = Attempt & { readonly settle: (isTurn: boolean) => void };
 
 export class AuthFailures {
-  readonly #failures = new Map<string, { times: number[]; lockedUntil: number }>();
+  readonly #failures = new LruMap<string, { times: number[]; lockedUntil: number }>(
+    AUTH_ACCOUNTS_MAX,
+  );
   /** attempts that wait for their turn, the newest last; empty: one was just judged */
   readonly #lines = new Map<string, Waiting[]>();
   readonly #limit: RateLimit;
@@ -83,15 +85,10 @@ export class AuthFailures {
     );
     times.push(now);
     const isLocked = times.length >= maxAttempts || this.lockedForMs(account) > 0;
-    this.#failures.delete(account);
     this.#failures.set(account, {
       times: isLocked ? [] : times,
       lockedUntil: isLocked ? now + lockoutMs : 0,
     });
-    const oldest = this.#failures.keys().next();
-    if (this.#failures.size > AUTH_ACCOUNTS_MAX && !oldest.done) {
-      this.#failures.delete(oldest.value);
-    }
   }
 
   #nextTurnOf(account: string, line: Waiting[]): void {

@@ -2,7 +2,7 @@
  * Asks the Tailscale daemon of this machine who an address of the tailnet belongs to (GW3), so that
  * a header that anybody on the machine could write is never believed alone.
  */
-import type { Clock } from '../../../runtime/index.ts';
+import { type Clock, LruMap } from '../../../runtime/index.ts';
 
 /** The login of who has this address, undefined when it is nobody's. @throws when nobody answers */
 export type Whois = (ip: string) => Promise<string | undefined>;
@@ -15,16 +15,15 @@ const KEPT_MS = 60_000;
 
 /** By `tailscale whois --json`, run without a shell. */
 export const whoisByTailscale = (binary: string, clock: Clock): Whois => {
-  const known = new Map<string, { readonly login: string | undefined; readonly until: number }>();
+  const known = new LruMap<string, { readonly login: string | undefined; readonly until: number }>(
+    KEPT_MAX,
+  );
   return async (ip) => {
     const now = clock.monotonicMs();
     const found = known.get(ip);
     if (found !== undefined && found.until > now) return found.login;
     const login = loginOf(await run(binary, ['whois', '--json', ip]));
-    known.delete(ip);
     known.set(ip, { login, until: now + KEPT_MS });
-    const oldest = known.keys().next();
-    if (known.size > KEPT_MAX && !oldest.done) known.delete(oldest.value);
     return login;
   };
 };

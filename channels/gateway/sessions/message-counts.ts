@@ -1,21 +1,23 @@
-/** Which entries of a transcript are messages that people are shown, and how many there are. */
+/** Counts the entries of a transcript that are displayed as messages. */
 import type { Address } from '../../../protocols/address.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
-import type { System } from '../../../runtime/index.ts';
+import { LruMap, type System } from '../../../runtime/index.ts';
 import { HISTORY_COUNTS_MAX, HISTORY_WINDOW } from '../limits.ts';
 
-/** Prompts are for models, and a run that ended well has its answer. */
+/** False for prompts, which only models read, and for the end of a run that has an answer. */
 export const isMessage = (entry: SessionEntry): boolean =>
   entry.type === 'run.end' ? ENDINGS.has(entry.status) : entry.type !== 'prompt';
 
 const ENDINGS = new Set<string>(['error', 'aborted', 'timeout']);
 
 /**
- * How many messages each session has, counted once and from there on. Holds at most
- * HISTORY_COUNTS_MAX sessions.
+ * The number of messages in each session. The first call counts all entries; later calls count only
+ * the new ones. Caches at most HISTORY_COUNTS_MAX sessions.
  */
 export class MessageCounts {
-  readonly #counts = new Map<string, { readonly upTo: number; readonly count: number }>();
+  readonly #counts = new LruMap<string, { readonly upTo: number; readonly count: number }>(
+    HISTORY_COUNTS_MAX,
+  );
 
   /** Messages up to the transcript position `last`. */
   async total(
@@ -30,10 +32,7 @@ export class MessageCounts {
       count += found.filter(({ entry }) => isMessage(entry as SessionEntry)).length;
       upTo = found.at(-1)?.position ?? last;
     }
-    this.#counts.delete(actor);
     this.#counts.set(actor, { upTo, count });
-    const oldest = this.#counts.keys().next();
-    if (this.#counts.size > HISTORY_COUNTS_MAX && !oldest.done) this.#counts.delete(oldest.value);
     return count;
   }
 }

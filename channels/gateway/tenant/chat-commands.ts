@@ -12,7 +12,7 @@
  */
 import { defined } from '../../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
-import type { Clock, Principal, System } from '../../../runtime/index.ts';
+import { type Clock, LruMap, type Principal, type System } from '../../../runtime/index.ts';
 import { carryOut } from '../../commands/carry-out.ts';
 import { type Command, readCommand } from '../../commands/parse.ts';
 import type { ModelRules } from '../../model-choice.ts';
@@ -73,7 +73,7 @@ export type DeskParts = {
 };
 
 export class ChatCommands {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new LruMap<string, Kept>(COMMANDS_KEPT_MAX);
   readonly #parts: DeskParts;
 
   constructor(parts: DeskParts) {
@@ -145,8 +145,6 @@ export class ChatCommands {
 
   #keep(kept: Kept): void {
     this.#kept.set(kept.written.runId, kept);
-    const oldest = this.#kept.keys().next();
-    if (this.#kept.size > COMMANDS_KEPT_MAX && !oldest.done) this.#kept.delete(oldest.value);
   }
 }
 
