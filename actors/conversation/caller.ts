@@ -5,14 +5,10 @@
  * where they come first; `once` lets the first of them through.
  */
 import { address } from '../../protocols/address.ts';
-import type {
-  ConversationAnswered,
-  ConversationResult,
-  ConversationUnwait,
-} from '../../protocols/conversation.ts';
+import type { ConversationAnswered, ConversationResult } from '../../protocols/conversation.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { RunEnded } from '../../protocols/session.ts';
-import { aboutOf, type ActionArgs, type ActionResult, nowOf } from './action-result.ts';
+import { aboutOf, type ActionArgs, type ActionResult, nowOf, on } from './action-result.ts';
 import { refusalOf, replyOf } from './exchange.ts';
 import type { ConversationContext } from './types.ts';
 
@@ -71,21 +67,28 @@ export const tellEnded = (at: ActionArgs): ActionResult =>
   once(at, { status: 'accepted', reason: 'ended' });
 
 /** It waits no longer: it is answered as soon as it is known whether the target has the message. */
-export function release(at: ActionArgs): ActionResult {
-  const { reason } = at.event as ConversationUnwait;
+export const release = on('conversation.unwait', (at): ActionResult => {
+  const { reason } = at.event;
   if (!at.context.delivered) return { change: { released: reason } };
   return once(at, { status: 'accepted', reason });
-}
+});
 
-export const tellRefused = (at: ActionArgs): ActionResult =>
-  once(at, { status: 'refused', reason: refusalOf(at.event).message, error: refusalOf(at.event) });
+export const tellRefused = on(
+  'reply',
+  (at): ActionResult =>
+    once(at, {
+      status: 'refused',
+      reason: refusalOf(at.event).message,
+      error: refusalOf(at.event),
+    }),
+);
 
 /** The first answer, or why there is none. */
-export function tellReply(at: ActionArgs): ActionResult {
-  const { status, text, error } = at.event as RunEnded;
+export const tellReply = on('run.ended', (at): ActionResult => {
+  const { status, text, error } = at.event;
   if (status === 'ok') return once(at, { status: 'ok', reply: replyOf(text) });
   return once(at, { status: 'error', error: error ?? endedAs(status, aboutOf(at.context).target) });
-}
+});
 
 const endedAs = (status: RunEnded['status'], sessionKey: string): ErrorData => ({
   code: status === 'aborted' ? 'CANCELLED' : 'INTERNAL',

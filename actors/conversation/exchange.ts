@@ -7,7 +7,6 @@
  */
 import {
   ANNOUNCE_SKIP,
-  type ConversationBegin,
   type ConversationTurn,
   MESSAGE_CHARACTERS_MAX,
   PING_PONG_TURNS_MAX,
@@ -16,13 +15,14 @@ import {
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Lineage } from '../../protocols/lineage.ts';
 import type { MessageOrigin, RunEnded, SessionReceive } from '../../protocols/session.ts';
-import type { ActorInput, Delivered, Tell } from '../../protocols/statechart.ts';
+import type { ActorInput, Tell } from '../../protocols/statechart.ts';
 import {
   aboutOf,
   type ActionArgs,
   type ActionResult,
   metaOf,
   nowOf,
+  on,
   sessionAddress,
 } from './action-result.ts';
 import { ANNOUNCE_MESSAGE, announceContext, cutTo, quoted, replyContext } from './prompts.ts';
@@ -75,8 +75,8 @@ function ask(
 }
 
 /** The message goes to the target. */
-export function begin({ context, event }: ActionArgs): ActionResult {
-  const { type: _, meta, lineage, ...given } = event as Delivered<ConversationBegin>;
+export const begin = on('conversation.begin', ({ context, event }): ActionResult => {
+  const { type: _, meta, lineage, ...given } = event;
   const turns = Math.max(0, Math.min(given.turns, PING_PONG_TURNS_MAX));
   const about = { ...given, turns, text: quoted(given.text) };
   const { given: share, kept } = firstShare(lineage);
@@ -94,7 +94,7 @@ export function begin({ context, event }: ActionArgs): ActionResult {
     },
   );
   return { change: { ...change, about, lineage: kept, createdAt: meta.now }, tells };
-}
+});
 
 /** One side reads what the other has said last. */
 export function askReply(at: ActionArgs): ActionResult {
@@ -155,22 +155,29 @@ export const hasToAnnounce = ({ context }: ActionArgs): boolean =>
 
 const awaited = ({ turns }: ConversationContext): ConversationTurn => turns.at(-1)!;
 
-export const isAwaited = ({ context, event }: ActionArgs): boolean =>
-  (event as RunEnded).runId === awaited(context).runId;
+export const isAwaited = on(
+  'run.ended',
+  ({ context, event }): boolean => event.runId === awaited(context).runId,
+);
 
 /** The session that is asked has the message. */
-export const isAcceptance = ({ context, event }: ActionArgs): boolean =>
-  (event as ReceiveReply).result?.runId === awaited(context).runId;
+export const isAcceptance = on(
+  'reply',
+  ({ context, event }): boolean => event.result?.runId === awaited(context).runId,
+);
 
 /**
  * The session that is asked does not take the message. A refusal ends the exchange, so that one of
  * an earlier turn can not come.
  */
-export const isRefusal = ({ context, event }: ActionArgs): boolean =>
-  (event as ReceiveReply).error !== undefined &&
-  metaOf(event).from === sessionAddress(context, awaited(context).sessionKey);
+export const isRefusal = on(
+  'reply',
+  ({ context, event }): boolean =>
+    event.error !== undefined &&
+    metaOf(event).from === sessionAddress(context, awaited(context).sessionKey),
+);
 
-export const refusalOf = (event: unknown): ErrorData => (event as ReceiveReply).error!;
+export const refusalOf = ({ error }: ReceiveReply): ErrorData => error!;
 
 /** '' where an agent said nothing, or that it wants no more. */
 export function replyOf(text: string): string {
@@ -182,8 +189,7 @@ const isSilent = (text: string): boolean => replyOf(text).trim() === '';
 export const deliver = (): ActionResult => ({ change: { delivered: true } });
 
 /** The awaited run has its end: is there another turn, and if not, why? */
-export function takeEnd({ context, event }: ActionArgs): ActionResult {
-  const ended = event as RunEnded;
+export const takeEnd = on('run.ended', ({ context, event: ended }): ActionResult => {
   const { target } = aboutOf(context);
   const isTargets = ended.sessionKey === target;
   const end = endBy(context, ended);
@@ -193,7 +199,7 @@ export function takeEnd({ context, event }: ActionArgs): ActionResult {
     change: {
       delivered: true,
       turns: closed(context, {
-        endedAt: nowOf(event),
+        endedAt: nowOf(ended),
         status: ended.status,
         ...(ended.status === 'ok' && !spoke ? { skipped: true as const } : {}),
       }),
@@ -203,7 +209,7 @@ export function takeEnd({ context, event }: ActionArgs): ActionResult {
       ...end,
     },
   };
-}
+});
 
 /** A run that this message joined answers to somebody else. */
 const isAnswer = ({ status, joined }: RunEnded): boolean => status === 'ok' && joined === undefined;
@@ -220,21 +226,21 @@ function endBy(
 }
 
 /** The announcement is made, or not: no turn follows, and why is known already. */
-export function takeAnnouncement(at: ActionArgs): ActionResult {
-  const { status, text } = at.event as RunEnded;
+export const takeAnnouncement = on('run.ended', (at): ActionResult => {
+  const { status, text } = at.event;
   const skipped = status === 'ok' && isSilent(text) ? { skipped: true as const } : {};
   return {
     change: { turns: closed(at.context, { endedAt: nowOf(at.event), status, ...skipped }) },
   };
-}
+});
 
 /** Queues are full, sessions go: the exchange ends, the requester loses nothing by it. */
-export function takeRefusal({ context, event }: ActionArgs): ActionResult {
+export const takeRefusal = on('reply', ({ context, event }): ActionResult => {
   const turns = closed(context, { endedAt: nowOf(event), status: 'refused' });
   const isAnnouncement = awaited(context).turn === 'announce';
   const reason = refusalOf(event).message;
   return { change: { turns, ...(isAnnouncement ? {} : { end: 'refused' as const, reason }) } };
-}
+});
 
 const closed = (
   { turns }: ConversationContext,

@@ -16,8 +16,9 @@
  * answered exactly once, before `asking` is left; an end or a refusal that is not of the awaited
  * turn changes nothing; every state that waits has a durable bound.
  */
-import { enqueueActions, setup } from 'xstate';
+import { setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
+import { action, type HostAction } from '../kit/handlers.ts';
 import * as caller from './caller.ts';
 import type { ActionArgs, ActionResult } from './action-result.ts';
 import * as exchange from './exchange.ts';
@@ -28,31 +29,14 @@ import type { ConversationContext, ConversationEvent } from './types.ts';
 const TURN_MS = 24 * 3_600_000;
 const RETENTION_MS = 28 * 3_600_000;
 
-/** Carries a deed out: what it tells, its change, and the row as it is then. */
-const does = (deed: (at: ActionArgs) => ActionResult) =>
-  enqueueActions<
-    ConversationContext,
-    ConversationEvent,
-    undefined,
-    ConversationEvent,
-    never,
-    HostAsk,
-    never,
-    never,
-    never
-  >(({ context, event, enqueue }) => {
-    const { change, tells = [] } = deed({ context, event });
-    for (const tell of tells) enqueue({ type: 'tell', params: tell });
-    if (!change) return;
-    enqueue.assign(change);
-    enqueue({ type: 'project', params: row.row({ ...context, ...change }) });
+/** The messages, then the row of the changed context. */
+const does = (handler: (args: ActionArgs) => ActionResult) =>
+  action(handler, ({ context }: ActionArgs, { change, tells = [] }) => {
+    const sent = tells.map((tell): HostAction => ({ type: 'tell', params: tell }));
+    if (!change) return { send: sent };
+    const project = row.row({ ...context, ...change });
+    return { change, send: [...sent, { type: 'project', params: project }] };
   });
-type HostAsk = {
-  [Name in keyof typeof hostActions]: {
-    type: Name;
-    params: Parameters<(typeof hostActions)[Name]>[1];
-  };
-}[keyof typeof hostActions];
 
 export const conversationMachine = setup({
   types: {

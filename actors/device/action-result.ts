@@ -1,16 +1,19 @@
 /**
- * ActionResult: what a named action of the device's chart changes, and what it requests from the
- * host. Actions are pure functions of context and event; the chart decides when they run. The row
- * is derived from the context.
+ * ActionResult: what an action of the device's chart changes, whom it answers and what it
+ * publishes. The row is derived from the context.
  */
 import type { DeviceChanged, DeviceNotice } from '../../protocols/device.ts';
 import type { ErrorCode } from '../../protocols/errors.ts';
 import { APPROVER_ROLE } from '../../protocols/approval.ts';
 import type { Meta, Reply, ReplyRef } from '../../protocols/statechart.ts';
+import * as kit from '../kit/handlers.ts';
 import type { DeviceContext, DeviceEvent, DeviceEventOf } from './types.ts';
 
-/** What a deed is a function of. Timers carry `meta`, too: the host sends it. */
-export type ActionArgs = { readonly context: DeviceContext; readonly event: DeviceEvent };
+export type ActionArgs = kit.ActionArgs<DeviceContext, DeviceEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends DeviceEvent['type']> = kit.ActionArgs<DeviceContext, DeviceEventOf<T>>;
+export const { on } = kit.handlersOf<DeviceContext, DeviceEvent>();
+export { nowOf } from '../kit/handlers.ts';
 
 export type ActionResult = {
   readonly change?: Partial<DeviceContext>;
@@ -18,14 +21,6 @@ export type ActionResult = {
   /** for every gateway of the tenant */
   readonly notices?: readonly DeviceNotice[];
 };
-
-/** The event, in an action that only it leads to. */
-export const heard = <T extends DeviceEvent['type']>(
-  { event }: ActionArgs,
-  _type: T,
-): DeviceEventOf<T> => event as DeviceEventOf<T>;
-
-export const nowOf = ({ event }: ActionArgs): number => event.meta.now;
 
 // ---- who says it
 

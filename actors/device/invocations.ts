@@ -33,8 +33,9 @@ import type { Reply } from '../../protocols/statechart.ts';
 import {
   answer,
   type ActionArgs,
+  type ArgsOf,
   type ActionResult,
-  heard,
+  on,
   nowOf,
   refuse,
 } from './action-result.ts';
@@ -72,51 +73,51 @@ const unvouched = ({ command, paramsJson }: DeviceInvoke): string => {
 const digestOf = ({ command, paramsJson }: DeviceInvoke): string =>
   invocationDigest(command, paramsJson);
 
-const pendingOf = (at: ActionArgs): Invocation | undefined =>
-  at.context.invocations.find(({ id }) => id === heard(at, 'device.invoke').id);
-const endedOf = (at: ActionArgs): Ended | undefined =>
-  at.context.ended.find(({ id }) => id === heard(at, 'device.invoke').id);
+const pendingOf = (at: ArgsOf<'device.invoke'>): Invocation | undefined =>
+  at.context.invocations.find(({ id }) => id === at.event.id);
+const endedOf = (at: ArgsOf<'device.invoke'>): Ended | undefined =>
+  at.context.ended.find(({ id }) => id === at.event.id);
 
 /** The same id again, of one that waits for its answer. */
-export const isPending = (at: ActionArgs): boolean => pendingOf(at) !== undefined;
+export const isPending = on('device.invoke', (at): boolean => pendingOf(at) !== undefined);
 /** The same id again, of one that is over. */
-export const isEnded = (at: ActionArgs): boolean => endedOf(at) !== undefined;
+export const isEnded = on('device.invoke', (at): boolean => endedOf(at) !== undefined);
 
-export const join = (at: ActionArgs): ActionResult => {
+export const join = on('device.invoke', (at): ActionResult => {
   const invocation = pendingOf(at)!;
   const { reply } = at.event.meta;
-  if (invocation.digest !== digestOf(heard(at, 'device.invoke'))) return conflict(at);
+  if (invocation.digest !== digestOf(at.event)) return conflict(at);
   if (!reply || invocation.askers.some(({ id }) => id === reply.id)) return {};
   if (invocation.askers.length >= ASKERS_MAX)
     return refuse(at, 'RATE_LIMIT_EXCEEDED', `${ASKERS_MAX} already wait for this command`);
   const askers = [...invocation.askers, reply];
   return { change: replaced(at.context, invocation, { askers }) };
-};
+});
 
-export const tellAgain = (at: ActionArgs): ActionResult => {
+export const tellAgain = on('device.invoke', (at): ActionResult => {
   const ended = endedOf(at)!;
-  if (ended.digest !== digestOf(heard(at, 'device.invoke'))) return conflict(at);
+  if (ended.digest !== digestOf(at.event)) return conflict(at);
   return { answers: [{ to: at.event.meta.reply, ...outcomeOf(ended) }] };
-};
+});
 
-const conflict = (at: ActionArgs): ActionResult =>
+const conflict = (at: ArgsOf<'device.invoke'>): ActionResult =>
   refuse(
     at,
     'CONFLICT',
-    `the key ${heard(at, 'device.invoke').id} was used for another command or other parameters: ` +
+    `the key ${at.event.id} was used for another command or other parameters: ` +
       'give each command a key of its own',
   );
 
-export const begin = (at: ActionArgs): ActionResult => {
+export const begin = on('device.invoke', (at): ActionResult => {
   const { context, event } = at;
   const problem = problemOf(at);
   if (problem !== undefined)
     return refuse(at, 'INVALID_ARGUMENT', `the command can not be invoked: ${problem}`);
-  const invoke = heard(at, 'device.invoke');
+  const invoke = at.event;
   const { id, command, timeoutMs, sessionKey } = invoke;
   const { code, message, details } = refusalOf(context, command) ?? busy(context, invoke) ?? {};
   if (code !== undefined) return refuse(at, code, message!, details);
-  const now = nowOf(at);
+  const now = nowOf(at.event);
   const invocation: Invocation = {
     id,
     command,
@@ -132,7 +133,7 @@ export const begin = (at: ActionArgs): ActionResult => {
     touched: false,
   };
   return told({ ...context, invocations: [...context.invocations, invocation] }, now);
-};
+});
 
 const busy = (
   { invocations, deviceId }: DeviceContext,
@@ -183,16 +184,16 @@ const deliver = (
   ...(sessionKey === undefined ? {} : { sessionKey }),
 });
 
-export const take = (at: ActionArgs): ActionResult => {
+export const take = on('device.taken', (at): ActionResult => {
   const { context } = at;
-  const { id, connId } = heard(at, 'device.taken');
+  const { id, connId } = at.event;
   const invocation = context.invocations.find((one) => one.id === id);
   if (invocation === undefined || invocation.connId !== connId)
     return { answers: [answer(at, { taken: false })] };
   const paramsJson = context.node?.replays ? invocation.paramsJson : '';
   const change = replaced(context, invocation, { taken: true, touched: true, paramsJson });
   return { change, answers: [answer(at, { taken: true })] };
-};
+});
 
 const replaced = (
   { invocations }: DeviceContext,
@@ -208,14 +209,17 @@ const replaced = (
  * Also one that came over an older connection, or before the word that it was taken; also one for
  * which nobody waits any more.
  */
-export const takeResult = (at: ActionArgs): ActionResult => {
+export const takeResult = on('device.result', (at): ActionResult => {
   const { context } = at;
-  const { id, connId } = heard(at, 'device.result');
+  const { id, connId } = at.event;
   const outcome = saidIn(at);
   const pending = context.invocations.find((one) => one.id === id);
   if (pending && (pending.touched || pending.connId === connId)) {
     const known = { ...pending, touched: true };
-    const { change, answers = [] } = over(context, known, outcome, { at: nowOf(at), said: true });
+    const { change, answers = [] } = over(context, known, outcome, {
+      at: nowOf(at.event),
+      said: true,
+    });
     return { change: change!, answers: [...answers, answer(at, { taken: true })] };
   }
   const unknown = context.ended.find((one) => one.id === id && !one.answered);
@@ -225,11 +229,11 @@ export const takeResult = (at: ActionArgs): ActionResult => {
     one === unknown ? { ...rest, ...outcome, answered: true } : one,
   );
   return { change: { ended: bounded(ended) }, answers: [answer(at, { taken: true })] };
-};
+});
 
 type Outcome = { readonly payload: Payload | null } | { readonly error: ErrorData };
-const saidIn = (at: ActionArgs): Outcome => {
-  const { payload = null, error } = heard(at, 'device.result');
+const saidIn = (at: ArgsOf<'device.result'>): Outcome => {
+  const { payload = null, error } = at.event;
   if (error) return { error };
   const isLong = payload && 'json' in payload && payload.json.length > PAYLOAD_CHARACTERS_MAX;
   return isLong ? { error: TOO_LONG } : { payload };
@@ -306,7 +310,10 @@ const endEach = (
 
 /** The device goes, and so does everything that waits for it. */
 export const endAll = (at: ActionArgs, message: string): ActionResult =>
-  endEach(at.context, at.context.invocations, nowOf(at), () => ({ code: 'UNAVAILABLE', message }));
+  endEach(at.context, at.context.invocations, nowOf(at.event), () => ({
+    code: 'UNAVAILABLE',
+    message,
+  }));
 
 // ---- connections end
 

@@ -15,8 +15,9 @@
  * Invariants: nothing but a person lets in more than the first role; a command is handed to the
  * node only after its gateway took it here; who asked for one is answered exactly once.
  */
-import { enqueueActions, not, setup } from 'xstate';
+import { not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
+import { action, type HostAction } from '../kit/handlers.ts';
 import { type ActionArgs, type ActionResult, forbidden, isByOperator } from './action-result.ts';
 import * as invocations from './invocations.ts';
 import * as pairing from './pairing.ts';
@@ -26,33 +27,20 @@ import type { DeviceContext, DeviceEvent } from './types.ts';
 import * as waiting from './waiting.ts';
 import * as work from './work.ts';
 
-/** Carries a deed out: its change, its row where that changed, then answers and notices. */
-const does = (deed: (at: ActionArgs) => ActionResult) =>
-  enqueueActions<
-    DeviceContext,
-    DeviceEvent,
-    undefined,
-    DeviceEvent,
-    never,
-    HostAsk,
-    never,
-    never,
-    never
-  >(({ context, event, enqueue }) => {
-    const { change, answers = [], notices = [] } = deed({ context, event });
+/** The row where a reader sees a difference, then answers and notices. */
+const does = (handler: (args: ActionArgs) => ActionResult) =>
+  action(handler, ({ context }: ActionArgs, { change, answers = [], notices = [] }) => {
     const after = { ...context, ...change };
-    if (change) enqueue.assign(change);
-    if (row.isSeen(context, after)) enqueue({ type: 'project', params: row.project(after) });
-    for (const answer of answers) enqueue({ type: 'reply', params: answer });
-    for (const notice of notices)
-      enqueue({ type: 'publish', params: row.published(context, notice) });
+    const rows = row.isSeen(context, after) ? [row.project(after)] : [];
+    const send: readonly HostAction[] = [
+      ...rows.map((params) => ({ type: 'project', params }) as const),
+      ...answers.map((params) => ({ type: 'reply', params }) as const),
+      ...notices.map(
+        (notice) => ({ type: 'publish', params: row.published(context, notice) }) as const,
+      ),
+    ];
+    return { ...(change ? { change } : {}), send };
   });
-type HostAsk = {
-  [Name in keyof typeof hostActions]: {
-    type: Name;
-    params: Parameters<(typeof hostActions)[Name]>[1];
-  };
-}[keyof typeof hostActions];
 
 export const deviceMachine = setup({
   types: { context: {} as DeviceContext, events: {} as DeviceEvent, input: {} as ActorInput },

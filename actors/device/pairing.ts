@@ -24,10 +24,11 @@ import type { ActorInput } from '../../protocols/statechart.ts';
 import {
   answer,
   type ActionArgs,
+  type ArgsOf,
   changed,
   type ActionResult,
   forbidden,
-  heard,
+  on,
   isByOperator,
   nowOf,
   personOf,
@@ -93,11 +94,15 @@ export const isTrusted = ({ roles }: Pick<DeviceContext, 'roles'>): boolean =>
 export const isAsking = ({ requests }: Pick<DeviceContext, 'requests'>): boolean =>
   requests.length > 0;
 
-export const isCovered = (at: ActionArgs): boolean =>
-  isValid(at) && reasonOf(at.context, heard(at, 'device.ask')) === undefined;
+export const isCovered = on(
+  'device.ask',
+  (at): boolean => isValid(at) && reasonOf(at.context, at.event) === undefined,
+);
 /** The door may say yes by itself to the first role only. */
-export const mayEnter = (at: ActionArgs): boolean =>
-  isValid(at) && !isTrusted(at.context) && heard(at, 'device.ask').approved === true;
+export const mayEnter = on(
+  'device.ask',
+  (at): boolean => isValid(at) && !isTrusted(at.context) && at.event.approved === true,
+);
 
 /** What it says of itself now; what a person has seen of its kind stays. */
 export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
@@ -107,30 +112,30 @@ export const faceWith = (before: DeviceFace, said: DeviceFace): DeviceFace => {
 const pick = (face: DeviceFace, field: 'platform' | 'deviceFamily'): DeviceFace =>
   face[field] === undefined ? {} : { [field]: face[field] };
 
-export const greet = (at: ActionArgs): ActionResult => {
-  const { face } = heard(at, 'device.ask');
+export const greet = on('device.ask', (at): ActionResult => {
+  const { face } = at.event;
   return {
     change: { face: faceWith(at.context.face, face) },
     answers: [answer(at, { state: 'paired' } satisfies DeviceAsked)],
   };
-};
+});
 
-export const letIn = (at: ActionArgs): ActionResult => {
+export const letIn = on('device.ask', (at): ActionResult => {
   const { context } = at;
-  const { publicKey, role, scopes, face } = heard(at, 'device.ask');
-  const known = { ...context, publicKey, face: faceWith({}, face), askedAt: nowOf(at) };
+  const { publicKey, role, scopes, face } = at.event;
+  const known = { ...context, publicKey, face: faceWith({}, face), askedAt: nowOf(at.event) };
   return {
-    change: granted(known, { role, scopes, face }, { at: nowOf(at), by: 'local' }),
+    change: granted(known, { role, scopes, face }, { at: nowOf(at.event), by: 'local' }),
     answers: [answer(at, { state: 'paired' } satisfies DeviceAsked)],
     notices: [changed(context, 'approved', { role })],
   };
-};
+});
 
 /** A person is asked; by the same question again, for as long again. */
-export const question = (at: ActionArgs): ActionResult => {
+export const question = on('device.ask', (at): ActionResult => {
   const { context } = at;
-  const ask = heard(at, 'device.ask');
-  const now = nowOf(at);
+  const ask = at.event;
+  const now = nowOf(at.event);
   const { role, scopes, face, publicKey } = ask;
   const older = context.requests.find((request) => request.role === role);
   const same = older !== undefined && isSame(older, ask);
@@ -155,7 +160,7 @@ export const question = (at: ActionArgs): ActionResult => {
     answers: [answer(at, { state: 'pending', requestId, reason } satisfies DeviceAsked)],
     notices: same ? [] : [...gone, changed(context, 'requested', { requestId })],
   };
-};
+});
 const isSame = (request: PairingRequest, { scopes, face }: DeviceAsk): boolean =>
   request.scopes.length === scopes.length &&
   scopes.every((scope) => request.scopes.includes(scope)) &&
@@ -185,17 +190,21 @@ const granted = (
 
 // ---- a person decides
 
-const asked = (at: ActionArgs): PairingRequest | undefined => {
-  const { requestId } = heard(at, 'device.approve');
+type Decision = ArgsOf<'device.approve' | 'device.reject'>;
+
+const asked = (at: Decision): PairingRequest | undefined => {
+  const { requestId } = at.event;
   return at.context.requests.find((request) => request.requestId === requestId);
 };
-export const decidesRequest = (at: ActionArgs): boolean =>
-  isByOperator(at) && asked(at) !== undefined;
+export const decidesRequest = on(
+  ['device.approve', 'device.reject'],
+  (at): boolean => isByOperator(at) && asked(at) !== undefined,
+);
 
-export const approve = (at: ActionArgs): ActionResult => {
+export const approve = on(['device.approve', 'device.reject'], (at): ActionResult => {
   const { context, event } = at;
   const request = asked(at)!;
-  const yes = { at: nowOf(at), by: personOf(event.meta) };
+  const yes = { at: nowOf(at.event), by: personOf(event.meta) };
   const change = granted(context, request, yes);
   const { requestId, role } = request;
   return {
@@ -203,32 +212,32 @@ export const approve = (at: ActionArgs): ActionResult => {
     answers: [answer(at, rowOf({ ...context, ...change }))],
     notices: [changed(context, 'approved', { requestId, role })],
   };
-};
+});
 
-export const reject = (at: ActionArgs): ActionResult => {
+export const reject = on(['device.approve', 'device.reject'], (at): ActionResult => {
   const { context } = at;
   const request = asked(at)!;
   const { requestId, role } = request;
   const requests = context.requests.filter((other) => other !== request);
-  const change = { requests, askedAt: nowOf(at) };
+  const change = { requests, askedAt: nowOf(at.event) };
   return {
     change,
     answers: [answer(at, rowOf({ ...context, ...change }))],
     notices: [changed(context, 'rejected', { requestId, role })],
   };
-};
+});
 
 /** Why a word about a request does not count. */
-export const refuseDecision = (at: ActionArgs): ActionResult => {
+export const refuseDecision = on(['device.approve', 'device.reject'], (at): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
-  const { requestId } = heard(at, 'device.approve');
+  const { requestId } = at.event;
   return refuse(
     at,
     'NOT_FOUND',
     `device ${at.context.deviceId} has no request ${shown(requestId)}: it was answered, ` +
       'or is past its time; `troupe devices list` shows those that wait',
   );
-};
+});
 
 export const remove = (at: ActionArgs): ActionResult => {
   const { deviceId } = at.context;
@@ -240,12 +249,12 @@ export const remove = (at: ActionArgs): ActionResult => {
 };
 
 const NAME_CHARACTERS_MAX = 120;
-const nameIn = (at: ActionArgs): string | undefined => {
-  const { name } = heard(at, 'device.rename');
+const nameIn = (at: ArgsOf<'device.rename'>): string | undefined => {
+  const { name } = at.event;
   const trimmed = typeof name === 'string' ? name.trim() : '';
   return trimmed === '' || trimmed.length > NAME_CHARACTERS_MAX ? undefined : trimmed;
 };
-export const rename = (at: ActionArgs): ActionResult => {
+export const rename = on('device.rename', (at): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const name = nameIn(at);
   if (name === undefined)
@@ -259,7 +268,7 @@ export const rename = (at: ActionArgs): ActionResult => {
     answers: [answer(at, rowOf({ ...at.context, name }))],
     notices: [changed(at.context, 'renamed')],
   };
-};
+});
 
 // ---- time
 
@@ -268,7 +277,7 @@ export const pairingMs = ({ context, event }: ActionArgs): number =>
 
 export const expire = (at: ActionArgs): ActionResult => {
   const { context } = at;
-  const over = context.requests.filter(({ expiresAt }) => expiresAt <= nowOf(at));
+  const over = context.requests.filter(({ expiresAt }) => expiresAt <= nowOf(at.event));
   return {
     change: { requests: context.requests.filter((request) => !over.includes(request)) },
     notices: over.map(({ requestId, role }) => changed(context, 'expired', { requestId, role })),
@@ -287,9 +296,9 @@ const HASH = /^[0-9a-f]{64}$/;
 const grantOf = ({ roles }: DeviceContext, role: DeviceRole): DeviceGrant | undefined =>
   DEVICE_ROLES.includes(role) ? roles[role] : undefined;
 
-export const takeToken = (at: ActionArgs): ActionResult => {
+export const takeToken = on('device.token', (at): ActionResult => {
   const { context } = at;
-  const { role, hash, replace = false, scopes } = heard(at, 'device.token');
+  const { role, hash, replace = false, scopes } = at.event;
   if (replace && !isByOperator(at)) return forbidden(at);
   const grant = grantOf(context, role);
   if (grant === undefined) return refuseRole(at, role);
@@ -302,7 +311,7 @@ export const takeToken = (at: ActionArgs): ActionResult => {
   const next: DeviceGrant = {
     ...kept,
     tokenHash: hash,
-    tokenAt: nowOf(at),
+    tokenAt: nowOf(at.event),
     ...(scopes ? { tokenScopes: scopes } : {}),
   };
   return {
@@ -310,22 +319,22 @@ export const takeToken = (at: ActionArgs): ActionResult => {
     answers: [answer(at, { taken: true })],
     notices: grant.tokenHash === undefined ? [] : [changed(context, 'revoked', { role })],
   };
-};
+});
 
-export const revoke = (at: ActionArgs): ActionResult => {
+export const revoke = on('device.revoke', (at): ActionResult => {
   if (!isByOperator(at)) return forbidden(at);
   const { context } = at;
-  const { role } = heard(at, 'device.revoke');
+  const { role } = at.event;
   const grant = grantOf(context, role);
   if (grant === undefined) return refuseRole(at, role);
   const { tokenHash: _, tokenAt: __, tokenScopes: ___, ...kept } = grant;
-  const roles = { ...context.roles, [role]: { ...kept, revokedAt: nowOf(at) } };
+  const roles = { ...context.roles, [role]: { ...kept, revokedAt: nowOf(at.event) } };
   return {
     change: { roles },
     answers: [answer(at, rowOf({ ...context, roles }))],
     notices: [changed(context, 'revoked', { role })],
   };
-};
+});
 
 const refuseRole = (at: ActionArgs, role: string): ActionResult =>
   refuse(at, 'NOT_FOUND', `device ${at.context.deviceId} is not let in as ${shown(role)}`);

@@ -19,7 +19,7 @@ import {
   changed,
   type ActionResult,
   forbidden,
-  heard,
+  on,
   isByOperator,
   nowOf,
   refuse,
@@ -54,10 +54,10 @@ export const refuseJoin = (at: ActionArgs): ActionResult => {
     : refuse(at, 'INVALID_ARGUMENT', `the node can not be connected: ${problem}`);
 };
 
-export const join = (at: ActionArgs): ActionResult => {
+export const join = on('device.online', (at): ActionResult => {
   const { context } = at;
-  const online = heard(at, 'device.online');
-  const now = nowOf(at);
+  const online = at.event;
+  const now = nowOf(at.event);
   const before = context.node?.link ?? null;
   const isNew = before?.connId !== online.connId;
   const left: ActionResult = isNew
@@ -82,7 +82,7 @@ export const join = (at: ActionArgs): ActionResult => {
       ...workFor({ ...context, node }),
     ],
   };
-};
+});
 
 const linked = ({ request }: NodeFacts): DeviceLinked =>
   request ? { surface: 'pending', requestId: request.requestId } : { surface: 'approved' };
@@ -103,7 +103,7 @@ const offer = (
     return { node: { surface, approved, approvedAt, request: null }, notices: [] };
   if (allApproved) {
     const all = approvedWith(approved, names);
-    const node = { surface, approved: all, approvedAt: nowOf(at), request: null };
+    const node = { surface, approved: all, approvedAt: nowOf(at.event), request: null };
     return { node, notices: [changed(context, 'surface-approved')] };
   }
   if (request && fresh.every((name) => request.commands.includes(name))) {
@@ -112,7 +112,7 @@ const offer = (
     return { node: { surface, approved, approvedAt, request: rest }, notices: [] };
   }
   const requestId = at.event.meta.id;
-  const asked = { requestId, at: nowOf(at), commands: fresh };
+  const asked = { requestId, at: nowOf(at.event), commands: fresh };
   const notices = [changed(context, 'surface-requested', { requestId })];
   return { node: { surface, approved, approvedAt, request: asked }, notices };
 };
@@ -123,11 +123,13 @@ const approvedWith = (approved: readonly string[], names: readonly string[]): re
 
 // ---- it leaves
 
-export const isItsLink = (at: ActionArgs): boolean =>
-  at.context.node?.link?.connId === heard(at, 'device.offline').connId;
+export const isItsLink = on(
+  'device.offline',
+  (at): boolean => at.context.node?.link?.connId === at.event.connId,
+);
 
 export const part = (at: ActionArgs): ActionResult => {
-  const now = nowOf(at);
+  const now = nowOf(at.event);
   const deed = unlinked(at.context, now, (context) => cutOff(context, now));
   return { ...deed, answers: [...deed.answers!, answer(at, { offline: true })] };
 };
@@ -161,10 +163,13 @@ export const isSurfaceAsked = ({ context }: Pick<ActionArgs, 'context'>): boolea
 export const isSurfaceKnown = ({ context }: Pick<ActionArgs, 'context'>): boolean =>
   context.node !== null;
 
-export const decidesSurface = (at: ActionArgs): boolean =>
-  isByOperator(at) &&
-  isSurfaceAsked(at) &&
-  at.context.node?.request?.requestId === heard(at, 'device.surface.approve').requestId;
+export const decidesSurface = on(
+  ['device.surface.approve', 'device.surface.reject'],
+  (at): boolean =>
+    isByOperator(at) &&
+    isSurfaceAsked(at) &&
+    at.context.node?.request?.requestId === at.event.requestId,
+);
 
 const decided = (
   at: ActionArgs,
@@ -185,19 +190,22 @@ export const approveSurface = (at: ActionArgs): ActionResult => {
   const { approved, request } = at.context.node!;
   return decided(at, 'surface-approved', {
     approved: approvedWith(approved, request!.commands),
-    approvedAt: nowOf(at),
+    approvedAt: nowOf(at.event),
   });
 };
 /** It asks again when it is connected the next time. */
 export const rejectSurface = (at: ActionArgs): ActionResult => decided(at, 'surface-rejected', {});
 
-export const refuseSurface = (at: ActionArgs): ActionResult => {
-  if (!isByOperator(at)) return forbidden(at);
-  const { requestId } = heard(at, 'device.surface.approve');
-  return refuse(
-    at,
-    'NOT_FOUND',
-    `the node ${at.context.deviceId} has no request ${shown(requestId)}: it was ` +
-      'answered, or it offers something else now; `troupe nodes list` shows those that wait',
-  );
-};
+export const refuseSurface = on(
+  ['device.surface.approve', 'device.surface.reject'],
+  (at): ActionResult => {
+    if (!isByOperator(at)) return forbidden(at);
+    const { requestId } = at.event;
+    return refuse(
+      at,
+      'NOT_FOUND',
+      `the node ${at.context.deviceId} has no request ${shown(requestId)}: it was ` +
+        'answered, or it offers something else now; `troupe nodes list` shows those that wait',
+    );
+  },
+);

@@ -8,20 +8,13 @@ import {
   WAITING_MAX,
   type WaitingItem,
 } from '../../protocols/device.ts';
-import {
-  answer,
-  type ActionArgs,
-  type ActionResult,
-  heard,
-  nowOf,
-  refuse,
-} from './action-result.ts';
+import { answer, type ActionResult, on, nowOf, refuse } from './action-result.ts';
 import type { DeviceContext } from './types.ts';
 
 const checkEnqueue = checker(DeviceEnqueueSchema);
 
-export const enqueue = (at: ActionArgs): ActionResult => {
-  const { meta: _, ...asked } = heard(at, 'device.enqueue');
+export const enqueue = on('device.enqueue', (at): ActionResult => {
+  const { meta: _, ...asked } = at.event;
   const checked = checkEnqueue(asked);
   if (!checked.ok) {
     const problem = describeErrors(checked.errors);
@@ -37,8 +30,8 @@ export const enqueue = (at: ActionArgs): ActionResult => {
   const added: WaitingItem = {
     ...item,
     itemId,
-    queuedAt: nowOf(at),
-    expiresAt: nowOf(at) + expiresInMs,
+    queuedAt: nowOf(at.event),
+    expiresAt: nowOf(at.event) + expiresInMs,
   };
   const all = [...waiting, added];
   if (all.length > WAITING_MAX || charactersOf(all) > WAITING_CHARACTERS_MAX) {
@@ -50,7 +43,7 @@ export const enqueue = (at: ActionArgs): ActionResult => {
     answers: [answer(at, { itemId, waiting: all.length })],
     notices: workFor({ ...context, waiting: all }),
   };
-};
+});
 const charactersOf = (items: readonly WaitingItem[]): number =>
   items.reduce((sum, { payloadJson = '' }) => sum + payloadJson.length, 0);
 
@@ -63,22 +56,22 @@ export const workFor = ({ deviceId, node, waiting }: DeviceContext): DeviceWork[
 const URGENCY = { high: 0, normal: 1, low: 2 } as const;
 
 /** The most urgent first, then the oldest. */
-export const drain = (at: ActionArgs): ActionResult => {
-  const live = at.context.waiting.filter(({ expiresAt }) => expiresAt > nowOf(at));
-  const { max } = heard(at, 'device.drain');
+export const drain = on('device.drain', (at): ActionResult => {
+  const live = at.context.waiting.filter(({ expiresAt }) => expiresAt > nowOf(at.event));
+  const { max } = at.event;
   const shown = Number.isInteger(max) && max > 0 ? max : 0;
   const ordered = live.toSorted((a, b) => URGENCY[a.priority] - URGENCY[b.priority]);
   const drained: DeviceDrained = { items: ordered.slice(0, shown), more: live.length > shown };
   return { answers: [answer(at, drained)] };
-};
+});
 
-export const ack = (at: ActionArgs): ActionResult => {
-  const { itemIds } = heard(at, 'device.ack');
+export const ack = on('device.ack', (at): ActionResult => {
+  const { itemIds } = at.event;
   const ids = new Set(Array.isArray(itemIds) ? itemIds : []);
   const waiting = at.context.waiting.filter(({ itemId }) => !ids.has(itemId));
   const acked = at.context.waiting.length - waiting.length;
   return { change: { waiting }, answers: [answer(at, { acked })] };
-};
+});
 
 export const sweep = (context: DeviceContext, now: number): ActionResult => ({
   change: { ...context, waiting: context.waiting.filter(({ expiresAt }) => expiresAt > now) },

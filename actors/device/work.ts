@@ -16,18 +16,19 @@ export const untilDueMs = ({ context, event }: ActionArgs): number =>
   Math.max(0, Math.min(...times(context)) - event.meta.now);
 
 /** Its gateway took nothing for so long that it must be gone. */
-export const isGatewayGone = (at: ActionArgs): boolean => invocations.isLost(at.context, nowOf(at));
+export const isGatewayGone = (at: ActionArgs): boolean =>
+  invocations.isLost(at.context, nowOf(at.event));
 
 /** What is past its time ends, and what nobody took is told again. */
 export const sweep = (at: ActionArgs): ActionResult => {
-  const now = nowOf(at);
+  const now = nowOf(at.event);
   const rest = waiting.sweep(at.context, now).change!;
   return invocations.sweep({ ...at.context, ...rest }, now);
 };
 
 /** As when its connection ends; what is past its time has its own end. */
 export const loseGateway = (at: ActionArgs): ActionResult => {
-  const now = nowOf(at);
+  const now = nowOf(at.event);
   const swept = sweep(at);
   const context = { ...at.context, ...swept.change };
   const lost = unlinked(context, now, (rest) => invocations.cutOff(rest, now));

@@ -1,0 +1,93 @@
+/**
+ * Handlers: the one way to write the named actions, guards and params of a statechart. Pure.
+ *
+ * `handlersOf` types `on` for one actor. `on(event, handler)` narrows the event by its name, so a
+ * handler needs no cast. It throws when a chart calls the handler for another event;
+ * test/charts/handlers.test.ts proves that no chart does. `action` turns a function that returns an
+ * `ActionResult` into an action for `setup({ actions })`. A handler that only changes context can
+ * also stand in XState's own `assign`, and one that returns a message in the `params` of a host
+ * action.
+ */
+import { enqueueActions, type EventObject, type MachineContext } from 'xstate';
+import type { ErrorData } from '../../protocols/errors.ts';
+import type { hostActions, Meta } from '../../protocols/statechart.ts';
+
+/** What actions, guards and params are functions of. */
+export type ActionArgs<Context, Event> = { readonly context: Context; readonly event: Event };
+
+/** One action of the host, by name. */
+export type HostAction = {
+  readonly [Name in keyof typeof hostActions]: {
+    readonly type: Name;
+    readonly params: Parameters<(typeof hostActions)[Name]>[1];
+  };
+}[keyof typeof hostActions];
+
+export type ActionResult<Context> = {
+  readonly change?: Partial<Context>;
+  /** in this order */
+  readonly send?: readonly HostAction[];
+};
+
+/** A handler states the events that it accepts. */
+export type Handler<Args, Result> = ((args: Args) => Result) & {
+  readonly events: readonly string[];
+};
+
+/** The `on` of an actor with this context and these events. */
+export const handlersOf = <Context, Event extends { readonly type: string }>() => ({
+  on: <Type extends Event['type'], Result>(
+    types: Type | readonly Type[],
+    handler: (args: ActionArgs<Context, Extract<Event, { readonly type: Type }>>) => Result,
+  ): Handler<ActionArgs<Context, Event>, Result> => {
+    const events: readonly string[] = typeof types === 'string' ? [types] : types;
+    const accepts = (event: Event): event is Extract<Event, { readonly type: Type }> =>
+      events.includes(event.type);
+    const narrowed = ({ context, event }: ActionArgs<Context, Event>): Result => {
+      if (accepts(event)) return handler({ context, event });
+      throw new Error(`a handler of ${events.join(', ')} received the event ${event.type}`);
+    };
+    return Object.assign(narrowed, { events });
+  },
+});
+
+/**
+ * An action of a chart: sends in order, and changes the context. `resultOf` converts what the
+ * actor's own handlers return.
+ */
+export function action<Context extends MachineContext, Event extends EventObject, Result>(
+  handler: (args: ActionArgs<Context, Event>) => Result,
+  resultOf: (args: ActionArgs<Context, Event>, result: Result) => ActionResult<Context>,
+) {
+  const collect = ({ context, event, enqueue }: Collecting<Context, Event>): void => {
+    const { change, send = [] } = resultOf({ context, event }, handler({ context, event }));
+    for (const one of send) enqueue(one);
+    if (change) enqueue.assign(change);
+  };
+  return enqueueActions<Context, Event, undefined, Event, never, HostAction, never, never, never>(
+    'events' in handler ? Object.assign(collect, { events: handler.events }) : collect,
+  );
+}
+
+type Collecting<Context extends MachineContext, Event extends EventObject> = ActionArgs<
+  Context,
+  Event
+> & {
+  readonly enqueue: ((one: HostAction) => void) & { assign(change: Partial<Context>): void };
+};
+
+/** Every event carries `meta`: the host adds it to messages, timers and outcomes of effects. */
+export const metaOf = ({ meta }: { readonly meta: Meta }): Meta => meta;
+export const nowOf = ({ meta }: { readonly meta: Meta }): number => meta.now;
+
+/** The output of the effect that has ended. The type is the one of the effect's placeholder. */
+export const outputOf = <Output>(event: object): Output => {
+  if ('output' in event) return event.output as Output;
+  throw new Error('the event is not the outcome of an effect');
+};
+
+/** The error of the effect that has failed; the runtime converts what was thrown to ErrorData. */
+export const errorOf = (event: object): ErrorData => {
+  if ('error' in event) return event.error as ErrorData;
+  throw new Error('the event is not the failure of an effect');
+};
