@@ -22,3 +22,6 @@ export type LineageLimits = {
   /** `session.agentToAgent.maxMessages`, default 200 */
   readonly messagesMax: number;
 };
+
+/** Sessions in `visited`; the newest are kept. */
+export const VISITED_MAX = 64;

@@ -3,7 +3,7 @@
  * context, the announce context (AA4). Pure.
  */
 import { ANNOUNCE_SKIP, CONTEXT_CHARACTERS_MAX, REPLY_SKIP } from '../../protocols/conversation.ts';
-import { firstOf } from '../session/action-result.ts';
+import { firstOf } from '../kit/text.ts';
 
 /** The message of the announce step; all that it is about is in its context. */
 export const ANNOUNCE_MESSAGE = 'Agent-to-agent announce step.';

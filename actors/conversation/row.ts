@@ -7,7 +7,7 @@ import {
 } from '../../protocols/conversation.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
 import { aboutOf, type ActionArgs, metaOf } from './action-result.ts';
-import { firstOf } from '../session/action-result.ts';
+import { firstOf } from '../kit/text.ts';
 import type { ConversationContext } from './types.ts';
 
 const PREVIEW_CHARACTERS = 120;

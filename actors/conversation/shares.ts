@@ -4,8 +4,7 @@
  * Invariants: the shares of all its runs together are never more than it was given; each run is one
  * hop further than the one before it, and both sessions count as visited.
  */
-import type { Lineage } from '../../protocols/lineage.ts';
-import { VISITED_MAX } from '../session/conversations/lineage.ts';
+import { type Lineage, VISITED_MAX } from '../../protocols/lineage.ts';
 
 /** Of what it was given: kept for what follows the first answer, each of which takes half of it. */
 const KEPT_SHARE = 1 / 4;

@@ -1,20 +1,20 @@
 /**
- * ActionResult: what a named action of the session's chart changes, and what it requests from the
- * host. Actions are pure functions of context and event. The chart decides when they run;
- * `setup.ts` applies their results.
+ * ActionResult: what an action of the session's chart changes, and what it requests from the host.
+ * `setup.ts` converts it to actions of the host.
  */
-import type { ErrorData } from '../../protocols/errors.ts';
-import {
-  type RunEvent,
-  type SessionEntry,
-  type Usage,
-  runEventsTopic,
-} from '../../protocols/session.ts';
-import type { Meta, Project, Publish, Reply, Tell } from '../../protocols/statechart.ts';
-import type { Run, SessionContext } from './types.ts';
+import { type RunEvent, type SessionEntry, runEventsTopic } from '../../protocols/session.ts';
+import type { Project, Publish, Reply, Tell } from '../../protocols/statechart.ts';
+import * as kit from '../kit/handlers.ts';
+import type { Run, SessionContext, SessionEvent } from './types.ts';
 
-/** What a deed is a function of. Outcomes and timers carry `meta`, too: the host sends it. */
-export type ActionArgs = { readonly context: SessionContext; readonly event: unknown };
+export type ActionArgs = kit.ActionArgs<SessionContext, SessionEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends SessionEvent['type']> = kit.ActionArgs<
+  SessionContext,
+  Extract<SessionEvent, { type: T }>
+>;
+export const { on } = kit.handlersOf<SessionContext, SessionEvent>();
+export { errorOf, metaOf, nowOf, outputOf } from '../kit/handlers.ts';
 
 export type ActionResult = {
   readonly change?: Partial<SessionContext>;
@@ -23,26 +23,17 @@ export type ActionResult = {
   readonly rows?: readonly Project[];
   readonly tells?: readonly Tell[];
   readonly answer?: Reply;
-  /** of calls that have waited */
+  /** to calls that waited */
   readonly answers?: readonly Reply[];
 };
 
-/** An event of a run without what every one has. `runId` default the run's. */
+/** An event of a run without its common fields. `runId` defaults to the current run. */
 export type RunEventBody = DistributiveOmit<RunEvent, 'sessionKey' | 'at' | 'runId'> & {
   runId?: string;
 };
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
-export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
-
-export const nowOf = (event: unknown): number => (event as { meta: Meta }).meta.now;
-export const metaOf = (event: unknown): Meta => (event as { meta: Meta }).meta;
-/** What an effect came to. */
-export const outputOf = <Output>(event: unknown): Output => (event as { output: Output }).output;
-/** Effects fail with ErrorData: the runtime makes it of whatever was thrown. */
-export const errorOf = (event: unknown): ErrorData => (event as { error: ErrorData }).error;
-
-/** The run; asked for only in states that have one. */
+/** The run. Call it only in states that have one. */
 export const runOf = ({ run }: SessionContext): Run => run!;
 export const withRun = (
   context: SessionContext,
@@ -51,25 +42,11 @@ export const withRun = (
 
 export const published = (
   { tenant, sessionKey, run }: SessionContext,
-  told: RunEventBody,
+  body: RunEventBody,
   at: number,
 ): Publish => {
-  const event: RunEvent = { runId: run?.runId ?? '', sessionKey, at, ...told };
+  const event: RunEvent = { runId: run?.runId ?? '', sessionKey, at, ...body };
   return { topic: runEventsTopic(tenant, sessionKey), event: { type: 'run', ...event } };
-};
-
-export const sum = (a: Usage, b: Usage): Usage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  ...(a.costUsd === undefined && b.costUsd === undefined
-    ? {}
-    : { costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0) }),
-});
-
-/** The first characters; one beyond the basic plane is never cut in half. */
-export const firstOf = (text: string, characters: number): string => {
-  const cut = text.slice(0, characters);
-  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut;
 };
 
 /** The fields that have a value: rows and entries hold no undefined. */

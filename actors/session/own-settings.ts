@@ -6,18 +6,10 @@ import {
   INJECTED_CHARACTERS_MAX,
   INJECTED_LABEL_CHARACTERS_MAX,
   INJECTED_MODEL,
-  type SessionInject,
-  type SessionSet,
 } from '../../protocols/session-settings.ts';
 import type { SessionEntry } from '../../protocols/session.ts';
-import {
-  type ActionArgs,
-  type ActionResult,
-  defined,
-  firstOf,
-  metaOf,
-  nowOf,
-} from './action-result.ts';
+import { type ActionArgs, type ActionResult, defined, metaOf, nowOf, on } from './action-result.ts';
+import { firstOf } from '../kit/text.ts';
 import * as rows from './rows.ts';
 import type { OwnSettings } from './types.ts';
 
@@ -25,13 +17,13 @@ const LABEL_CHARACTERS_MAX = 120;
 const LAST_MESSAGE_CHARACTERS = 120;
 
 /** A field that is null is as the agent has it again; one that is absent stays. */
-export function set({ context, event }: ActionArgs): ActionResult {
-  const { model, thinking, queue, verbose, reasoning, label, category } = event as SessionSet;
+export const set = on('session.set', ({ context, event }): ActionResult => {
+  const { model, thinking, queue, verbose, reasoning, label, category } = event;
   const name = label?.trim();
   const group = category?.trim();
   if (isWrong(name)) return { answer: { to: metaOf(event).reply, error: wrong('label') } };
   if (isWrong(group)) return { answer: { to: metaOf(event).reply, error: wrong('category') } };
-  const { archived, pinned } = event as SessionSet;
+  const { archived, pinned } = event;
   const given = {
     model,
     thinking,
@@ -53,10 +45,10 @@ export function set({ context, event }: ActionArgs): ActionResult {
     rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to: metaOf(event).reply, result: own },
   };
-}
+});
 
 /** It has one from the first thing on that anybody says of it. */
-const idOf = ({ sessionId }: ActionArgs['context'], event: unknown): string =>
+const idOf = ({ sessionId }: ActionArgs['context'], event: ActionArgs['event']): string =>
   sessionId || metaOf(event).id;
 
 const isWrong = (name: string | undefined): boolean =>
@@ -69,8 +61,8 @@ const wrong = (field: string) =>
   }) as const;
 
 /** A note of somebody else. */
-export function inject({ context, event }: ActionArgs): ActionResult {
-  const { text, label, role } = event as SessionInject;
+export const inject = on('session.inject', ({ context, event }): ActionResult => {
+  const { text, label, role } = event;
   const { reply: to } = metaOf(event);
   if (!isNote(text, label)) return { answer: { to, error: WRONG_NOTE } };
   const at = nowOf(event);
@@ -93,7 +85,7 @@ export function inject({ context, event }: ActionArgs): ActionResult {
     rows: [rows.sessionRow({ ...context, ...change })],
     answer: { to, result: { injected: true } },
   };
-}
+});
 
 /** While a run goes. */
 export const refuseInjection = ({ event }: ActionArgs): ActionResult => ({

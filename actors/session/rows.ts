@@ -4,7 +4,8 @@
  */
 import type { RunRow, SessionRow } from '../../protocols/session.ts';
 import type { Project } from '../../protocols/statechart.ts';
-import { defined, firstOf, runOf } from './action-result.ts';
+import { defined, runOf } from './action-result.ts';
+import { firstOf } from '../kit/text.ts';
 import type { Joined, SessionContext } from './types.ts';
 
 /**

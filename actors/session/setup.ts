@@ -4,8 +4,9 @@
  * queue.ts, batch.ts, compaction.ts, abort.ts, own-settings.ts), or of the bonds with other
  * sessions (spawn.ts, children.ts, orphans.ts, waits.ts).
  */
-import { enqueueActions, setup } from 'xstate';
+import { setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
+import { action, type HostAction } from '../kit/handlers.ts';
 import * as abort from './run/abort.ts';
 import * as batch from './run/batch.ts';
 import * as children from './subagents/children.ts';
@@ -37,19 +38,9 @@ import type {
 } from './types.ts';
 import * as waits from './conversations/conversation-waits.ts';
 
-/** Carries a deed out: its asks in the order of `Deed`, then its change. */
-const does = (deed: (at: ActionArgs) => ActionResult) =>
-  enqueueActions<
-    SessionContext,
-    SessionEvent,
-    undefined,
-    SessionEvent,
-    never,
-    HostAsk,
-    never,
-    never,
-    never
-  >(({ context, event, enqueue }) => {
+/** Entries, events, messages, rows and replies, in this order. */
+const does = (handler: (args: ActionArgs) => ActionResult) =>
+  action(handler, ({ context, event }: ActionArgs, result) => {
     const {
       change,
       entries = [],
@@ -58,22 +49,20 @@ const does = (deed: (at: ActionArgs) => ActionResult) =>
       tells = [],
       answer,
       answers = [],
-    } = deed({ context, event });
-    if (entries.length > 0) enqueue({ type: 'append', params: { entries } });
-    for (const told of events)
-      enqueue({ type: 'publish', params: published(context, told, nowOf(event)) });
-    for (const tell of tells) enqueue({ type: 'tell', params: tell });
-    for (const row of rows) enqueue({ type: 'project', params: row });
-    for (const one of answer ? [answer, ...answers] : answers)
-      enqueue({ type: 'reply', params: one });
-    if (change) enqueue.assign(change);
+    } = result;
+    const replies = answer ? [answer, ...answers] : answers;
+    const send: readonly HostAction[] = [
+      ...(entries.length > 0 ? [{ type: 'append', params: { entries } } as const] : []),
+      ...events.map((body) => {
+        const params = published(context, body, nowOf(event));
+        return { type: 'publish', params } as const;
+      }),
+      ...tells.map((params) => ({ type: 'tell', params }) as const),
+      ...rows.map((params) => ({ type: 'project', params }) as const),
+      ...replies.map((params) => ({ type: 'reply', params }) as const),
+    ];
+    return { ...(change ? { change } : {}), send };
   });
-type HostAsk = {
-  [Name in keyof typeof hostActions]: {
-    type: Name;
-    params: Parameters<(typeof hostActions)[Name]>[1];
-  };
-}[keyof typeof hostActions];
 
 export const sessionSetup = setup({
   types: {
@@ -190,7 +179,7 @@ export const sessionSetup = setup({
   delays: {
     runTimeout: ({ context }) => run.runTimeoutMs(context),
     retryBackoff: run.retryBackoffMs,
-    quiet: (at) => reports.quietMs(at, queue.quietMs(at)),
+    quiet: (at) => reports.quietMs(at.context, nowOf(at.event), queue.quietMs(at)),
     admissionPatience: 60_000,
   },
 });

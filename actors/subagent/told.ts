@@ -11,7 +11,8 @@ import {
   SUBAGENTS_INDEX,
 } from '../../protocols/subagent.ts';
 import { cutMiddle } from '../../agent/context/cut.ts';
-import { firstOf, sum } from '../session/action-result.ts';
+import { firstOf } from '../kit/text.ts';
+import { sum } from '../kit/usage.ts';
 import { PLACE_MS, reservedOf, wholeTimeMs } from './life.ts';
 import { childAddress, childKey, parentAddress } from './places.ts';
 import type { Args, SubagentContext } from './types.ts';

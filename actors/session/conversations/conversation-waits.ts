@@ -11,7 +11,6 @@
  */
 import { type Address, address } from '../../../protocols/address.ts';
 import {
-  type ConversationAnswered,
   type ConversationBegin,
   type ConversationResult,
   type ConversationUnwait,
@@ -27,7 +26,7 @@ import {
 } from '../../../protocols/session.ts';
 import type { Delivered, Tell } from '../../../protocols/statechart.ts';
 import type { Begun, Wait } from '../subagents/related-sessions.ts';
-import { type ActionArgs, type ActionResult, runOf, withRun } from '../action-result.ts';
+import { type ActionResult, on, runOf, withRun } from '../action-result.ts';
 import { onward, refusalOf } from './lineage.ts';
 import type { SessionContext } from '../types.ts';
 
@@ -44,15 +43,15 @@ export const goesOn = ({ run }: SessionContext, runId: string): boolean =>
 // ---- a message goes out
 
 /** The session's turn decides; what it refuses was not sent. */
-export function converse(at: ActionArgs): ActionResult {
+export const converse = on('session.converse', (at): ActionResult => {
   const { context, event } = at;
-  const asked = event as Delivered<SessionConverse>;
+  const asked = event;
   if (!goesOn(context, asked.runId)) return refused(asked, 'run-ended');
   const known = (runOf(context).conversations ?? []).find(({ id }) => id === asked.id);
   if (known) return again(context, asked, known);
   const reason = refusal(context, asked);
   return reason ? refused(asked, reason) : sent(context, asked);
-}
+});
 
 function refusal(context: SessionContext, asked: SessionConverse): string | undefined {
   const { run, sessionKey } = context;
@@ -134,11 +133,14 @@ function again(
 }
 
 /** What is known of it, to the call that waits; of any other it is too late. */
-export function takeConversationAnswer({ context, event }: ActionArgs): ActionResult {
-  const { id, result } = event as ConversationAnswered;
-  const wait = (context.waits ?? []).find((one) => one.id === id);
-  return wait ? answered(context, wait, result) : {};
-}
+export const takeConversationAnswer = on(
+  'conversation.answered',
+  ({ context, event }): ActionResult => {
+    const { id, result } = event;
+    const wait = (context.waits ?? []).find((one) => one.id === id);
+    return wait ? answered(context, wait, result) : {};
+  },
+);
 
 /** The conversation could not be begun. */
 export const refusedBegin = (context: SessionContext, wait: Wait, error: ErrorData): ActionResult =>
@@ -227,8 +229,8 @@ const probeOf = (
 };
 
 /** Does anybody here wait for the origin? Else it goes on along our waits. */
-export function probe({ context, event }: ActionArgs): ActionResult {
-  const { origin, id, path } = event as SessionProbe;
+export const probe = on('session.probe', ({ context, event }): ActionResult => {
+  const { origin, id, path } = event;
   const { sessionKey, probed = [] } = context;
   const next = awaitedSessions(context);
   if (next.includes(origin)) {
@@ -242,13 +244,13 @@ export function probe({ context, event }: ActionArgs): ActionResult {
     change: { probed: [...probed, id].slice(-PROBED_MAX) },
     tells: others.map((key) => probeOf(context, key, further)),
   };
-}
+});
 
 /** The circle is closed: the conversation answers with what is known, and goes on behind it. */
-export function cycle({ context, event }: ActionArgs): ActionResult {
-  const { id } = event as SessionCycle;
+export const cycle = on('session.cycle', ({ context, event }): ActionResult => {
+  const { id } = event;
   const wait = (context.waits ?? []).find((one) => one.id === id && one.blocks);
   if (!wait) return {};
   const unwait: ConversationUnwait = { type: 'conversation.unwait', reason: 'wait-cycle' };
   return { tells: [{ to: conversationAddress(context.tenant, id), event: unwait }] };
-}
+});

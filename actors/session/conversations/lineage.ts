@@ -5,11 +5,9 @@
  * Invariants: messages are divided, never copied: what a sender hands on and what it keeps are
  * together what it had, less the one that it sends. A chain is `hopsMax` long at most.
  */
-import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
+import { type Lineage, type LineageLimits, VISITED_MAX } from '../../../protocols/lineage.ts';
 import type { Run } from '../types.ts';
 
-/** Sessions that a lineage remembers; the newest are kept. */
-export const VISITED_MAX = 64;
 /** Of the messages that are left: what goes with one message, and with one spawn or report. */
 const MESSAGE_SHARE = 1 / 4;
 const SPAWN_SHARE = 1 / 2;

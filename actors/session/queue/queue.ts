@@ -14,19 +14,21 @@ import type {
   SessionEntry,
   SessionReceive,
 } from '../../../protocols/session.ts';
-import type { Delivered, Project, Reply } from '../../../protocols/statechart.ts';
+import type { Project, Reply } from '../../../protocols/statechart.ts';
 import { renewedLedger } from '../subagents/budget-ledger.ts';
 import {
   type ActionArgs,
   type ActionResult,
+  type ArgsOf,
   defined,
-  firstOf,
   metaOf,
-  NO_USAGE,
   nowOf,
+  on,
   runOf,
   withRun,
 } from '../action-result.ts';
+import { firstOf } from '../../kit/text.ts';
+import { NO_USAGE } from '../../kit/usage.ts';
 import { digestOf } from '../run/limits.ts';
 import { joinedLineage } from '../conversations/lineage.ts';
 import { reportsWait, takeReports, type TakenReports } from '../subagents/reports.ts';
@@ -61,10 +63,9 @@ export function modeOf(
 
 // ---- taking messages in
 
-const receiveOf = (event: unknown) => event as Delivered<SessionReceive>;
+type Receive = ArgsOf<'session.receive'>;
 
-const pendingOf = ({ context, event }: ActionArgs): Pending => {
-  const given = receiveOf(event);
+const pendingOf = ({ context, event: given }: Receive): Pending => {
   const { meta, type: _, queue, channel = CHANNEL, terms: __, ...rest } = given;
   const { notify, priority, origin, lineage, ...message } = rest;
   // a door can not speak in an agent's name
@@ -90,13 +91,13 @@ export const settled = (context: SessionContext): readonly Pending[] =>
   );
 
 /** The door that people came through last. */
-const doorOf = ({ event }: ActionArgs): Pick<SessionContext, 'channel'> => {
-  const { meta, channel = CHANNEL } = receiveOf(event);
+const doorOf = ({ event }: Receive): Pick<SessionContext, 'channel'> => {
+  const { meta, channel = CHANNEL } = event;
   return meta.from ? {} : { channel };
 };
 
-const accepted = ({ context, event }: ActionArgs, queued: boolean): Reply => {
-  const { meta, runId } = receiveOf(event);
+const accepted = ({ context, event }: Receive, queued: boolean): Reply => {
+  const { meta, runId } = event;
   const { sessionKey } = context;
   const result: RunAccepted = {
     runId,
@@ -109,33 +110,38 @@ const accepted = ({ context, event }: ActionArgs, queued: boolean): Reply => {
 };
 
 /** The first message, while nobody waits: its run begins in the same turn. */
-export const receive = (at: ActionArgs): ActionResult => ({
-  change: {
-    queue: [...at.context.queue, pendingOf(at)],
-    ...doorOf(at),
-    ...defined({ terms: at.context.terms ?? receiveOf(at.event).terms }),
-    sessionId: at.context.sessionId || metaOf(at.event).id,
-    updatedAt: nowOf(at.event),
-  },
-  answer: accepted(at, false),
-});
+export const receive = on(
+  'session.receive',
+  (at): ActionResult => ({
+    change: {
+      queue: [...at.context.queue, pendingOf(at)],
+      ...doorOf(at),
+      ...defined({ terms: at.context.terms ?? at.event.terms }),
+      sessionId: at.context.sessionId || metaOf(at.event).id,
+      updatedAt: nowOf(at.event),
+    },
+    answer: accepted(at, false),
+  }),
+);
 
-export const hasRoom = ({ context, event }: ActionArgs): boolean =>
-  mayBeSaid({ context, event }) && mayWait(context, receiveOf(event));
+export const hasRoom = on(
+  'session.receive',
+  ({ context, event }): boolean => mayBeSaid({ context, event }) && mayWait(context, event),
+);
 
 /** It waits; where too many do, the oldest makes room. */
-export const wait = (at: ActionArgs): ActionResult => {
+export const wait = on('session.receive', (at): ActionResult => {
   const pending = pendingOf(at);
   return waiting(at, pending, withOne(at.context, pending));
-};
+});
 
 /** It goes before all others: the run that goes on is aborted for it. */
-export function waitFirst(at: ActionArgs): ActionResult {
+export const waitFirst = on('session.receive', (at): ActionResult => {
   const pending = pendingOf(at);
   return waiting(at, pending, { queue: [pending, ...at.context.queue] });
-}
+});
 
-function waiting(at: ActionArgs, pending: Pending, change: Partial<SessionContext>): ActionResult {
+function waiting(at: Receive, pending: Pending, change: Partial<SessionContext>): ActionResult {
   const updated = { ...change, ...doorOf(at), updatedAt: nowOf(at.event) };
   return {
     change: updated,
@@ -147,27 +153,30 @@ function waiting(at: ActionArgs, pending: Pending, change: Partial<SessionContex
   };
 }
 
-export function refuse(at: ActionArgs): ActionResult {
+export const refuse = on('session.receive', (at): ActionResult => {
   const { context, event } = at;
   const wrong = wrongBy(at);
   if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
-  const isLong = isTooMuch(context, receiveOf(event));
+  const isLong = isTooMuch(context, event);
   const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
   const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
   return {
     answer: { to: metaOf(event).reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } },
   };
-}
+});
 
-export const interrupts = ({ context, event }: ActionArgs): boolean =>
-  mayBeSaid({ context, event }) && modeOf(context, receiveOf(event)) === 'interrupt';
+export const interrupts = on(
+  'session.receive',
+  ({ context, event }): boolean =>
+    mayBeSaid({ context, event }) && modeOf(context, event) === 'interrupt',
+);
 
 /** It may join the run that waits for a person's word: it is one, and goes before the answer. */
-export const interjects = (at: ActionArgs): boolean => {
+export const interjects = on('session.receive', (at): boolean => {
   const { context, event } = at;
-  const isSteering = modeOf(context, receiveOf(event)) === 'steer';
+  const isSteering = modeOf(context, event) === 'steer';
   return isSteering && hasRoom(at) && roomToJoin(context) > 0;
-};
+});
 
 // ---- a run begins
 

@@ -8,7 +8,7 @@
 import type { QueueSettings } from '../../../protocols/agent.ts';
 import type { Priority } from '../../../protocols/conversation.ts';
 import type { SessionReceive } from '../../../protocols/session.ts';
-import { firstOf } from '../action-result.ts';
+import { firstOf } from '../../kit/text.ts';
 import type { Folded, Pending, SessionContext } from '../types.ts';
 
 /** Messages that may wait (`QueueSettings.cap`), and the most that a setting may say. */

@@ -1,5 +1,4 @@
 /** Abort: stopping runs and messages that wait, beginning anew, and being deleted. Pure. */
-import type { SessionClose } from '../../../protocols/session.ts';
 import type { Project, Tell } from '../../../protocols/statechart.ts';
 import { lastEnd, overBy } from '../subagents/children.ts';
 import {
@@ -7,27 +6,25 @@ import {
   type ActionResult,
   defined,
   metaOf,
-  NO_USAGE,
   nowOf,
+  on,
   type RunEventBody,
 } from '../action-result.ts';
+import { NO_USAGE } from '../../kit/usage.ts';
 import { orphansOf } from '../subagents/orphans.ts';
 import { messageEnds } from '../conversations/end-notices.ts';
 import * as rows from '../rows.ts';
 import { ended } from './run.ts';
 import type { EndSessionInput, Joined, SessionContext } from '../types.ts';
 
-/** The run an abort names, if it names one. */
-const namedBy = (event: unknown): string | undefined => (event as { runId?: string }).runId;
-
-export const abortsAll = ({ event }: ActionArgs): boolean => namedBy(event) === undefined;
+export const abortsAll = on('session.abort', ({ event }): boolean => event.runId === undefined);
 
 /** Also one that has joined it: it can not be taken out again. */
-export const abortsTheRun = (at: ActionArgs): boolean => {
+export const abortsTheRun = on('session.abort', (at): boolean => {
   const { run } = at.context;
   if (!run) return false;
-  return abortsAll(at) || [run, ...run.joined].some(({ runId }) => runId === namedBy(at.event));
-};
+  return abortsAll(at) || [run, ...run.joined].some(({ runId }) => runId === at.event.runId);
+});
 
 /** What waits and is named; all without a name. */
 const waitingNamed = ({ queue, folded }: SessionContext, runId?: string): readonly Joined[] =>
@@ -74,10 +71,10 @@ function lastOf(
 }
 
 /** Answers with what it ends; the run's own end comes with the state `ending`. */
-export function abort(at: ActionArgs): ActionResult {
+export const abort = on('session.abort', (at): ActionResult => {
   const { context, event } = at;
   const { run, compaction } = context;
-  const ending = waitingNamed(context, namedBy(event));
+  const ending = waitingNamed(context, event.runId);
   const waiting = endWaiting(context, ending, nowOf(event));
   const goes = abortsTheRun(at);
   const running = goes ? [run!, ...run!.joined].map(({ runId }) => runId) : [];
@@ -99,7 +96,7 @@ export function abort(at: ActionArgs): ActionResult {
     ],
     answer: { to: metaOf(event).reply, result: { aborted } },
   };
-}
+});
 
 /** The message that interrupts waits already; the run ends for it. */
 export const endInterrupted = ({ context }: ActionArgs): ActionResult => ({
@@ -109,9 +106,9 @@ export const endInterrupted = ({ context }: ActionArgs): ActionResult => ({
 // ---- beginning anew
 
 /** All ends as aborted; the session begins anew when that is done. */
-export function askReset({ context, event }: ActionArgs): ActionResult {
+export const askReset = on('session.reset', ({ context, event }): ActionResult => {
   const { reply, id } = metaOf(event);
-  const { reason } = event as { reason?: string };
+  const { reason } = event;
   const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
   return {
     ...waiting,
@@ -122,7 +119,7 @@ export function askReset({ context, event }: ActionArgs): ActionResult {
       reset: { reply: reply ?? null, sessionId: id, ...defined({ reason }) },
     },
   };
-}
+});
 
 export const resetAsked = ({ context }: ActionArgs): boolean => context.reset !== null;
 
@@ -183,9 +180,9 @@ export function renew({ context, event }: ActionArgs): ActionResult {
 // ---- being deleted
 
 /** All ends as aborted; the session is gone when that is done. */
-export function askClose({ context, event }: ActionArgs): ActionResult {
+export const askClose = on('session.close', ({ context, event }): ActionResult => {
   const { reply } = metaOf(event);
-  const { orphans } = event as SessionClose;
+  const { orphans } = event;
   const waiting = endWaiting(context, waitingNamed(context), nowOf(event));
   const over = endedAs(context, 'deleted');
   const change = {
@@ -199,7 +196,7 @@ export function askClose({ context, event }: ActionArgs): ActionResult {
   const isShown = 'ended' in over || waiting.rows.length > 0;
   const shown = isShown ? [rows.sessionRow({ ...context, ...change })] : [];
   return { ...waiting, change, rows: [...waiting.rows, ...shown] };
-}
+});
 
 export const closeAsked = ({ context }: ActionArgs): boolean => context.closing !== undefined;
 

@@ -12,22 +12,23 @@ import {
   approvalAddress,
   TITLE_CHARACTERS_MAX,
 } from '../../../protocols/approval.ts';
-import type { ErrorData } from '../../../protocols/errors.ts';
 import type { SessionEntry } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import { recorded } from '../subagents/children.ts';
 import {
   type ActionArgs,
   type ActionResult,
+  type ArgsOf,
   defined,
   errorOf,
-  firstOf,
   metaOf,
   nowOf,
+  on,
   outputOf,
   runOf,
   withRun,
 } from '../action-result.ts';
+import { firstOf } from '../../kit/text.ts';
 import { spoken } from './reply.ts';
 import { countRepeats, countRefusals, digestOf, identicalText, isIdentical } from './limits.ts';
 import * as rows from '../rows.ts';
@@ -267,20 +268,22 @@ export function withdrawQuestion({ context }: ActionArgs): ActionResult {
   return { change: { run }, tells: withdrawal(context, 'a message came in') };
 }
 
-type Answer = { readonly result?: unknown; readonly error?: ErrorData };
+type Answer = ArgsOf<'reply'>['event'];
 
-const decisionOf = (event: unknown): ApprovalDecision | undefined =>
-  (event as Answer).result as ApprovalDecision | undefined;
+const decisionOf = ({ result }: Answer): ApprovalDecision | undefined =>
+  result as ApprovalDecision | undefined;
 
-export const isFromAsked = ({ context, event }: ActionArgs): boolean => {
+export const isFromAsked = on('reply', ({ context, event }): boolean => {
   const { asked } = runOf(context);
   return asked !== undefined && metaOf(event).from === approvalAddress(context.tenant, asked);
-};
-export const isAllowed = (at: ActionArgs): boolean =>
-  isFromAsked(at) && decisionOf(at.event)?.state === 'allowed';
+});
+export const isAllowed = on(
+  'reply',
+  (at): boolean => isFromAsked(at) && decisionOf(at.event)?.state === 'allowed',
+);
 
 /** The first call may run; with `allow-always` it is not asked about again. */
-export function allow({ context, event }: ActionArgs): ActionResult {
+export const allow = on('reply', ({ context, event }): ActionResult => {
   const { asked: _, ...run } = runOf(context);
   const [head, ...others] = run.planned;
   const { question, ...call } = head!;
@@ -290,14 +293,14 @@ export function allow({ context, event }: ActionArgs): ActionResult {
     change: { run: { ...run, planned: [call, ...others] } },
     tells: decision === 'allow-always' ? [{ to: admitterOf(context), event: always }] : [],
   };
-}
+});
 
 /** Nobody allowed it: the model reads who said so. */
-export function deny(at: ActionArgs): ActionResult {
-  const deed = told(at, [headOf(at.context)!], denialOf(at.event as Answer));
+export const deny = on('reply', (at): ActionResult => {
+  const deed = told(at, [headOf(at.context)!], denialOf(at.event));
   const { asked: _, ...run } = runOf({ ...at.context, ...deed.change });
   return { ...deed, change: { ...deed.change, run } };
-}
+});
 
 function denialOf({ result, error }: Answer): string {
   if (error) return `Not run: nobody could be asked: ${error.message}`;

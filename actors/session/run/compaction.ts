@@ -3,12 +3,7 @@
  * Pure.
  */
 import type { ErrorData } from '../../../protocols/errors.ts';
-import type {
-  CompactionDone,
-  SessionCompact,
-  SessionEntry,
-  Usage,
-} from '../../../protocols/session.ts';
+import type { CompactionDone, SessionEntry, Usage } from '../../../protocols/session.ts';
 import type { Tell } from '../../../protocols/statechart.ts';
 import {
   type ActionArgs,
@@ -17,10 +12,11 @@ import {
   errorOf,
   metaOf,
   nowOf,
+  on,
   outputOf,
   runOf,
-  sum,
 } from '../action-result.ts';
+import { sum } from '../../kit/usage.ts';
 import * as rows from '../rows.ts';
 import { ended } from './run.ts';
 import { admitterOf, workspaceOf } from '../subagents/subagent-limits.ts';
@@ -57,7 +53,7 @@ export const hasShortened = ({ event }: ActionArgs): boolean =>
   outputOf<CompactOutput>(event).compacted;
 
 /** What models see begins later from here on; the prompt lies before it and is made anew. */
-function shortened(context: SessionContext, event: unknown) {
+function shortened({ context, event }: ActionArgs) {
   const { compacted, summary, keptFrom, tokensBefore, tokensAfter, usage } =
     outputOf<CompactOutput>(event);
   const at = nowOf(event);
@@ -93,7 +89,7 @@ export const begin = ({ context }: ActionArgs): ActionResult => ({
 
 /** The call is made again with less. */
 export function shorten({ context, event: outcome }: ActionArgs): ActionResult {
-  const { change, entries } = shortened(context, outcome);
+  const { change, entries } = shortened({ context, event: outcome });
   const run = runOf(context);
   const { usage } = outputOf<CompactOutput>(outcome);
   const next = {
@@ -134,11 +130,11 @@ export const fail = ({ context, event: outcome }: ActionArgs): ActionResult => (
 
 export const knowsSettings = ({ context }: ActionArgs): boolean => context.settings !== null;
 
-export const ask = ({ event: asked }: ActionArgs): ActionResult => {
-  const { instructions } = asked as SessionCompact;
+export const ask = on('session.compact', ({ event: asked }): ActionResult => {
+  const { instructions } = asked;
   const { reply } = metaOf(asked);
   return { change: { compaction: { reply: reply ?? null, ...defined({ instructions }) } } };
-};
+});
 
 const NOTHING: CompactionDone = { compacted: false, tokensBefore: 0, tokensAfter: 0 };
 
@@ -156,7 +152,7 @@ export const refuse = ({ context, event: asked }: ActionArgs): ActionResult => {
 export function take({ context, event: outcome }: ActionArgs): ActionResult {
   const { compacted, tokensBefore, tokensAfter, usage } = outputOf<CompactOutput>(outcome);
   const result: CompactionDone = { compacted, tokensBefore, tokensAfter };
-  const { change, entries } = shortened(context, outcome);
+  const { change, entries } = shortened({ context, event: outcome });
   const next = { ...change, compaction: null };
   return {
     change: next,

@@ -3,7 +3,6 @@
  * hooks, and what their outcomes change. Pure; the chart says when.
  */
 import { ERRORS, type ErrorData } from '../../../protocols/errors.ts';
-import type { AgentAdmitted } from '../../../protocols/agent.ts';
 import type { RunStatus, SessionEntry } from '../../../protocols/session.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
 import type { ActorInput, Tell } from '../../../protocols/statechart.ts';
@@ -13,14 +12,14 @@ import {
   type ActionResult,
   defined,
   errorOf,
-  firstOf,
-  NO_USAGE,
   nowOf,
+  on,
   outputOf,
   runOf,
-  sum,
   withRun,
 } from '../action-result.ts';
+import { firstOf } from '../../kit/text.ts';
+import { NO_USAGE, sum } from '../../kit/usage.ts';
 import { atRunEnd, overBy } from '../subagents/children.ts';
 import { endEvents, runEnds } from '../conversations/end-notices.ts';
 import { ceilingOf, circling } from './limits.ts';
@@ -84,19 +83,23 @@ function agentOf(sessionKey: string): string {
 
 // ---- admission
 
-export const isOurRun = ({ context, event }: ActionArgs): boolean =>
-  (event as { runId?: string }).runId === runOf(context).runId;
+export const isOurRun = on(
+  ['agent.admitted', 'agent.refused'],
+  ({ context, event }): boolean => event.runId === runOf(context).runId,
+);
 
-export const admissionRefused = ({ event }: ActionArgs): boolean =>
-  (event as { message?: string }).message === 'agent.admit';
+export const admissionRefused = on(
+  'refused',
+  ({ event }): boolean => event.message === 'agent.admit',
+);
 
 export const askAdmission = ({ context }: ActionArgs): ActionResult => ({
   tells: [admissionOf(context)],
 });
 
 /** The agent's settings as they are now hold for the whole run. */
-export function admit({ context, event }: ActionArgs): ActionResult {
-  const { settings: given, lease } = event as AgentAdmitted;
+export const admit = on('agent.admitted', ({ context, event }): ActionResult => {
+  const { settings: given, lease } = event;
   const { startedAt, origin } = runOf(context);
   const { terms } = context;
   const settings = terms ? underTerms(given, terms) : given;
@@ -109,13 +112,13 @@ export function admit({ context, event }: ActionArgs): ActionResult {
     },
     events: [{ stream: 'lifecycle', phase: 'start', startedAt, ...about }],
   };
-}
+});
 
 /** It was admitted twice, since it had asked again, or after its end: the slot is another's. */
-export function giveBack({ context, event }: ActionArgs): ActionResult {
-  const { runId, lease } = event as AgentAdmitted;
+export const giveBack = on('agent.admitted', ({ context, event }): ActionResult => {
+  const { runId, lease } = event;
   return { tells: [{ to: admitterOf(context), event: { type: 'agent.return', runId, lease } }] };
-}
+});
 
 /** The smallest enclosing limit wins (AL9). */
 export const runTimeoutMs = (context: SessionContext): number =>

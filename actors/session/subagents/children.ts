@@ -20,7 +20,6 @@ import type { RunEnded } from '../../../protocols/session.ts';
 import type { Reply, Tell } from '../../../protocols/statechart.ts';
 import {
   type ReportedBy,
-  type SessionKill,
   type SpawnResult,
   type SubagentEnded,
   type SubagentGo,
@@ -37,10 +36,11 @@ import {
   type ActionResult,
   defined,
   metaOf,
-  NO_USAGE,
   nowOf,
+  on,
   withRun,
 } from '../action-result.ts';
+import { NO_USAGE } from '../../kit/usage.ts';
 import { withReport } from './reports.ts';
 import { grantorOf } from './subagent-limits.ts';
 import type { SessionContext, ToolResult } from '../types.ts';
@@ -99,16 +99,16 @@ export function seated(
 // ---- an end
 
 /** The end of a subagent: told for the first time, or again since it was asked for. */
-export function takeEnded(at: ActionArgs): ActionResult {
+export const takeEnded = on('subagent.ended', (at): ActionResult => {
   const { context, event } = at;
-  const ended = event as SubagentEnded;
+  const ended = event;
   const child = (context.children ?? []).find(({ id }) => id === ended.id);
   if (child) return takeFirst(at, ended, child);
   const awaited = (context.awaited ?? []).find(({ id }) => id === ended.id);
   if (ended.again && awaited) return takeAgain(at, ended, awaited);
   if (ended.again) return {};
   return { tells: [toSubagent(context, ended.id, { type: 'subagent.heard', how: 'unknown' })] };
-}
+});
 
 export function takeFirst(at: ActionArgs, ended: SubagentEnded, child: Child): ActionResult {
   const { context, event } = at;
@@ -330,8 +330,8 @@ export function openOf(context: SessionContext): number {
 }
 
 /** One, or all of them, waiting ones as well. Told by its own subagent it is the end of all. */
-export function kill({ context, event }: ActionArgs): ActionResult {
-  const { id, reason = 'killed by its parent' } = event as SessionKill;
+export const kill = on('session.kill', ({ context, event }): ActionResult => {
+  const { id, reason = 'killed by its parent' } = event;
   const { children = [] } = context;
   const named = children.filter((one) => id === undefined || one.id === id);
   const { from, reply } = metaOf(event);
@@ -345,7 +345,7 @@ export function kill({ context, event }: ActionArgs): ActionResult {
     ],
     answer: { to: reply, result: { killed: named.map((one) => one.id) } },
   };
-}
+});
 
 /** Nobody reads what comes now. */
 const stopped = ({ children }: SessionContext): Partial<SessionContext> => ({

@@ -16,7 +16,7 @@ import {
 import type { Child, Report } from './related-sessions.ts';
 import { apart, booksAtReset } from './budget-ledger.ts';
 import { placed, seated, toSubagent } from './children.ts';
-import { type ActionArgs, type ActionResult, nowOf } from '../action-result.ts';
+import { type ActionResult, nowOf, on } from '../action-result.ts';
 import type { SessionContext } from '../types.ts';
 import { sessionAt } from '../conversations/conversation-waits.ts';
 
@@ -116,8 +116,8 @@ const unreadOf = ({ id, sessionKey }: Report): AdoptedChild => ({
 });
 
 /** They report here from now on; what they were granted is in the books of nobody. */
-export function adopt({ context, event }: ActionArgs): ActionResult {
-  const { children: given } = event as SessionAdopt;
+export const adopt = on('session.adopt', ({ context, event }): ActionResult => {
+  const { children: given } = event;
   const { children = [], books } = context;
   const now = nowOf(event);
   const unread = unreadEnds(
@@ -142,7 +142,7 @@ export function adopt({ context, event }: ActionArgs): ActionResult {
     },
     tells: [...next.tells, ...left, ...unread.tells],
   };
-}
+});
 
 /** Ends that nobody has read: each is told again, to this session. */
 function unreadEnds(context: SessionContext, given: readonly AdoptedChild[]): Fate {

@@ -6,22 +6,22 @@
  * had refused it itself.
  */
 import { conversationAddress } from '../../../protocols/conversation.ts';
-import type { ErrorData } from '../../../protocols/errors.ts';
 import { subagentAddress, type SubagentEnded, subagentRunId } from '../../../protocols/subagent.ts';
 import { takeFirst } from './children.ts';
-import { type ActionArgs, type ActionResult, metaOf, NO_USAGE, nowOf } from '../action-result.ts';
+import { type ActionResult, type ArgsOf, metaOf, nowOf, on } from '../action-result.ts';
+import { NO_USAGE } from '../../kit/usage.ts';
 import { refusedBegin } from '../conversations/conversation-waits.ts';
 
-type Refused = { readonly message: string; readonly error: ErrorData };
+type Refused = ArgsOf<'refused'>;
 
 /** Anything else that a session tells is told again by itself, or told too late to matter. */
-export function takeRefusal(at: ActionArgs): ActionResult {
-  const { message } = at.event as Refused;
+export const takeRefusal = on('refused', (at): ActionResult => {
+  const { message } = at.event;
   if (message === 'subagent.reserve') return takeSpawn(at);
   return message === 'conversation.begin' ? takeMessage(at) : {};
-}
+});
 
-function takeSpawn(at: ActionArgs): ActionResult {
+function takeSpawn(at: Refused): ActionResult {
   const { context, event } = at;
   const { from } = metaOf(event);
   const { children = [], tenant } = context;
@@ -35,7 +35,7 @@ function takeSpawn(at: ActionArgs): ActionResult {
     outcome: 'refused',
     findings: '',
     task: '',
-    error: (event as Refused).error,
+    error: event.error,
     usage: NO_USAGE,
     spawned: 0,
     endedAt: nowOf(event),
@@ -43,9 +43,9 @@ function takeSpawn(at: ActionArgs): ActionResult {
   return takeFirst(at, ended, child);
 }
 
-function takeMessage({ context, event }: ActionArgs): ActionResult {
+function takeMessage({ context, event }: Refused): ActionResult {
   const { from } = metaOf(event);
   const { waits = [], tenant } = context;
   const wait = waits.find(({ id }) => conversationAddress(tenant, id) === from);
-  return wait ? refusedBegin(context, wait, (event as Refused).error) : {};
+  return wait ? refusedBegin(context, wait, event.error) : {};
 }

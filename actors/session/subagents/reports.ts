@@ -16,7 +16,8 @@ import {
 import { marked } from '../../../agent/context/envelope.ts';
 import type { Report } from './related-sessions.ts';
 import { tokensOf } from './budget-ledger.ts';
-import { type ActionArgs, firstOf, nowOf } from '../action-result.ts';
+import { type ActionArgs } from '../action-result.ts';
+import { firstOf } from '../../kit/text.ts';
 import { joinedLineage } from '../conversations/lineage.ts';
 import type { SessionContext } from '../types.ts';
 
@@ -51,10 +52,12 @@ export const reportsGather = ({ context }: ActionArgs): boolean =>
   (context.children ?? []).some(({ lost, reportBack }) => !lost && reportBack);
 
 /** What is left of the quiet of messages and reports together. */
-export function quietMs({ context, event }: ActionArgs, ofMessages: number): number {
-  const { reports = [], settings } = context;
+export function quietMs(
+  { reports = [], settings }: SessionContext,
+  now: number,
+  ofMessages: number,
+): number {
   if (reports.length === 0) return ofMessages;
-  const now = nowOf(event);
   const quiet = reports.at(-1)!.at + (settings?.queue?.debounceMs ?? DEBOUNCE_MS) - now;
   const latest = reports[0]!.at + GATHERED_FOR_MAX_MS - now;
   return Math.max(0, Math.min(Math.max(quiet, ofMessages), latest));

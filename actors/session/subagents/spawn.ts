@@ -24,14 +24,8 @@ import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
 import type { PendingCall, Awaited, BudgetLedger, Child, Spawned } from './related-sessions.ts';
 import { booksOf, type Grant, leftOf, taken } from './budget-ledger.ts';
 import { acceptedOf, aged, seated, toSubagent, withPlace } from './children.ts';
-import {
-  type ActionArgs,
-  type ActionResult,
-  defined,
-  firstOf,
-  runOf,
-  withRun,
-} from '../action-result.ts';
+import { type ActionResult, defined, on, runOf, withRun } from '../action-result.ts';
+import { firstOf } from '../../kit/text.ts';
 import { nextHop } from '../conversations/lineage.ts';
 import { workspaceOf } from './subagent-limits.ts';
 import type { SessionContext } from '../types.ts';
@@ -46,8 +40,7 @@ const GRANT_USD_MIN = 0.001;
 type Asked = Delivered<SessionSpawn>;
 type No = { readonly rule: string; readonly why: string };
 
-export function spawn({ context, event }: ActionArgs): ActionResult {
-  const asked = event as Asked;
+export const spawn = on('session.spawn', ({ context, event: asked }): ActionResult => {
   if (!goesOn(context, asked.runId)) return { answer: refusal(asked, ENDED) };
   const known = (runOf(context).spawned ?? []).find(({ id }) => id === asked.id);
   if (known) return again(context, asked, known);
@@ -57,7 +50,7 @@ export function spawn({ context, event }: ActionArgs): ActionResult {
   const no = refusalOf({ ...context, children }, asked, books);
   if (no) return { rows: [refusedRow(context, asked, no)], answer: refusal(asked, no) };
   return granted({ ...context, children }, asked, books);
-}
+});
 
 // ---- no
 

@@ -7,9 +7,9 @@ import type { AgentAdmit, AgentSettings, RunLimits } from '../../../protocols/ag
 import type { ErrorData } from '../../../protocols/errors.ts';
 import type { SessionReceive } from '../../../protocols/session.ts';
 import { parseSessionKey } from '../../../protocols/session-key.ts';
-import type { Delivered, Tell } from '../../../protocols/statechart.ts';
+import type { Tell } from '../../../protocols/statechart.ts';
 import { subagentAddress, type SubagentTerms } from '../../../protocols/subagent.ts';
-import { type ActionArgs, runOf } from '../action-result.ts';
+import { on, runOf } from '../action-result.ts';
 import type { CallToolsInput, SessionContext } from '../types.ts';
 
 /** Model calls of one run (`RunLimits.turnsMax`). */
@@ -31,8 +31,8 @@ export function subagentOf(sessionKey: string): string | undefined {
  * when it has been deleted: it would be one without a grant. What agents say after the subagent's
  * end is not heard: its grant has gone back, so it would be used twice.
  */
-export function wrongBy({ context, event }: ActionArgs): ErrorData | undefined {
-  const { terms, meta } = event as Delivered<SessionReceive>;
+export const wrongBy = on('session.receive', ({ context, event }): ErrorData | undefined => {
+  const { terms, meta } = event;
   const id = subagentOf(context.sessionKey);
   if (terms) {
     const isFromGrantor = id !== undefined && meta.from === subagentAddress(context.tenant, id);
@@ -40,8 +40,8 @@ export function wrongBy({ context, event }: ActionArgs): ErrorData | undefined {
   }
   if (id !== undefined && !context.terms) return noSubagent(context);
   return context.isOver && meta.from !== undefined ? isOver(context) : undefined;
-}
-export const mayBeSaid = (at: ActionArgs): boolean => wrongBy(at) === undefined;
+});
+export const mayBeSaid = on('session.receive', (at): boolean => wrongBy(at) === undefined);
 
 const WRONG_TERMS: ErrorData = {
   code: 'INVALID_ARGUMENT',
@@ -84,10 +84,10 @@ const isOfAgent = ({ lineage, origin }: Pick<SessionReceive, 'lineage' | 'origin
   lineage !== undefined || origin !== undefined;
 
 /** With this message an agent begins to wait for the run that waits for a slot. */
-export const hurriesRun = ({ context, event }: ActionArgs): boolean => {
-  const message = event as Delivered<SessionReceive>;
+export const hurriesRun = on('session.receive', ({ context, event }): boolean => {
+  const message = event;
   return message.meta.from !== undefined && isOfAgent(message) && !isNested(context);
-};
+});
 
 /** Whose files its tools work on; undefined: the agent's. */
 export function workspaceOf({ tenant, sessionKey, terms }: SessionContext): Address | undefined {

@@ -6,10 +6,9 @@ import {
   nextHop,
   onward,
   refusalOf,
-  VISITED_MAX,
 } from '../../../actors/session/conversations/lineage.ts';
 import type { Run } from '../../../actors/session/types.ts';
-import type { Lineage, LineageLimits } from '../../../protocols/lineage.ts';
+import { type Lineage, type LineageLimits, VISITED_MAX } from '../../../protocols/lineage.ts';
 
 const limits: LineageLimits = { hopsMax: 16, messagesMax: 200 };
 const runWith = (lineage?: Lineage): Run => (lineage ? { lineage } : {}) as Run;

@@ -65,14 +65,12 @@ describe('reports that wait', () => {
   });
 
   it('are quiet for the debounce after the last, and no longer than five seconds after the first', () => {
-    const at = (now: number, ...times: number[]) => ({
-      context: withReports(times.map((time, n) => reportOf(`c${n}`, { at: time }))),
-      event: { meta: { now } },
-    });
-    expect(quietMs(at(1_100, 1_000), 0)).toBe(400);
-    expect(quietMs(at(5_900, 1_000, 5_800), 0)).toBe(100);
-    expect(quietMs(at(9_000, 1_000), 0)).toBe(0);
-    expect(quietMs(at(1_000), 70)).toBe(70);
-    expect(quietMs(at(1_100, 1_000), 9_000)).toBe(4_900);
+    const reported = (...times: number[]) =>
+      withReports(times.map((time, n) => reportOf(`c${n}`, { at: time })));
+    expect(quietMs(reported(1_000), 1_100, 0)).toBe(400);
+    expect(quietMs(reported(1_000, 5_800), 5_900, 0)).toBe(100);
+    expect(quietMs(reported(1_000), 9_000, 0)).toBe(0);
+    expect(quietMs(reported(), 1_000, 70)).toBe(70);
+    expect(quietMs(reported(1_000), 1_100, 9_000)).toBe(4_900);
   });
 });
