@@ -1,4 +1,4 @@
-/** ActionResult: what an action of the conversation's chart changes, and which messages it sends. */
+/** ActionResult: what an action of the conversation changes, and which messages it sends. */
 import { type Address, address } from '../../protocols/address.ts';
 import type { Tell } from '../../protocols/statechart.ts';
 import * as kit from '../kit/handlers.ts';

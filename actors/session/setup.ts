@@ -8,6 +8,7 @@ import { setup } from 'xstate';
 import { type ActorInput, effect, hostActions } from '../../protocols/statechart.ts';
 import { action, type HostAction } from '../kit/handlers.ts';
 import * as abort from './run/abort.ts';
+import * as accept from './queue/accept.ts';
 import * as batch from './run/batch.ts';
 import * as children from './subagents/children.ts';
 import * as compaction from './run/compaction.ts';
@@ -82,10 +83,10 @@ export const sessionSetup = setup({
   },
   actions: {
     ...hostActions,
-    receive: does(queue.receive),
-    wait: does(queue.wait),
-    waitFirst: does(queue.waitFirst),
-    refuseMessage: does(queue.refuse),
+    receive: does(accept.receive),
+    wait: does(accept.wait),
+    waitFirst: does(accept.waitFirst),
+    refuseMessage: does(accept.refuse),
     begin: does(queue.begin),
     steer: does(queue.steer),
     askAdmission: does(run.askAdmission),
@@ -144,10 +145,10 @@ export const sessionSetup = setup({
   },
   guards: {
     mayBeSaid,
-    hasRoom: queue.hasRoom,
-    interrupts: queue.interrupts,
-    interjects: queue.interjects,
-    hurriesRun: (at) => hurriesRun(at) && queue.hasRoom(at) && !queue.interrupts(at),
+    hasRoom: accept.hasRoom,
+    interrupts: accept.interrupts,
+    interjects: accept.interjects,
+    hurriesRun: (at) => hurriesRun(at) && accept.hasRoom(at) && !accept.interrupts(at),
     somethingSteers: queue.somethingSteers,
     nextCollects: (at) => queue.nextCollects(at) || reports.reportsGather(at),
     somebodyWaits: queue.somebodyWaits,

@@ -1,29 +1,20 @@
 /**
- * Queue: messages that come in, and which of them becomes or joins a run (AL3). Pure.
+ * Queue: which waiting messages start or join a run (AL3). Pure.
  *
- * Invariants: what was accepted waits in `queue` or `folded`, or is in a run; none is lost; what
- * waits is so small that a turn which takes
- * all of it into a run, beside the largest outcome of an effect, is within what a turn may write.
+ * Invariants: an accepted message is in `queue`, in `folded` or in a run, and none is lost. The
+ * queue is small enough that one turn can move all of it into a run, together with the largest
+ * outcome of an effect, within the limit of what a turn may write.
  */
 import { IMAGES_MAX } from '../../../protocols/content.ts';
 import type { Lineage } from '../../../protocols/lineage.ts';
-import type {
-  MessageOrigin,
-  QueueMode,
-  RunAccepted,
-  SessionEntry,
-  SessionReceive,
-} from '../../../protocols/session.ts';
-import type { Project, Reply } from '../../../protocols/statechart.ts';
+import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
+import type { Project } from '../../../protocols/statechart.ts';
 import { renewedLedger } from '../subagents/budget-ledger.ts';
 import {
   type ActionArgs,
   type ActionResult,
-  type ArgsOf,
   defined,
-  metaOf,
   nowOf,
-  on,
   runOf,
   withRun,
 } from '../action-result.ts';
@@ -33,9 +24,9 @@ import { digestOf } from '../run/limits.ts';
 import { joinedLineage } from '../conversations/lineage.ts';
 import { reportsWait, takeReports, type TakenReports } from '../subagents/reports.ts';
 import * as rows from '../rows.ts';
-import { admissionOf, mayBeSaid, wrongBy } from '../subagents/subagent-limits.ts';
+import { admissionOf } from '../subagents/subagent-limits.ts';
 import type { Folded, Joined, Pending, Run, SessionContext } from '../types.ts';
-import { isFull, isTooMuch, mayWait, queueOf, withOne } from './waiting-messages.ts';
+import { isFull, queueOf } from './waiting-messages.ts';
 
 /** Messages that end with one run by steering it; more become runs of their own. */
 const JOINED_MAX = 256;
@@ -45,138 +36,6 @@ const STEERED_AT_ONCE = 16;
 const PREVIEW_CHARACTERS = 120;
 
 const SEPARATOR = '\n\n---\n\n';
-
-/** What came through no other door. */
-const CHANNEL = 'webchat';
-
-/** By message, session, channel, agent. What an agent says is a run of its own. */
-export function modeOf(
-  context: SessionContext,
-  message: Pick<SessionReceive, 'queue' | 'channel' | 'origin'>,
-): QueueMode {
-  if (message.origin) return message.queue ?? 'followup';
-  const { byChannel, mode } = queueOf(context);
-  const channel = message.channel ?? CHANNEL;
-  const ofChannel = byChannel && Object.hasOwn(byChannel, channel) ? byChannel[channel] : undefined;
-  return message.queue ?? context.own.queue ?? ofChannel ?? mode ?? 'steer';
-}
-
-// ---- taking messages in
-
-type Receive = ArgsOf<'session.receive'>;
-
-const pendingOf = ({ context, event: given }: Receive): Pending => {
-  const { meta, type: _, queue, channel = CHANNEL, terms: __, ...rest } = given;
-  const { notify, priority, origin, lineage, ...message } = rest;
-  // a door can not speak in an agent's name
-  const ofActor = meta.from && {
-    ...defined({ origin, lineage }),
-    ...(notify ? { notify: meta.from } : {}),
-    ...(priority && priority !== 'normal' ? { priority } : {}),
-  };
-  const isSettled = context.settings !== null || queue || context.own.queue || origin;
-  return {
-    ...message,
-    ...ofActor,
-    mode: modeOf(context, given),
-    ...(isSettled ? {} : { channel }),
-    acceptedAt: meta.now,
-  };
-};
-
-/** The settings are known now: what came before them goes by them, too. */
-export const settled = (context: SessionContext): readonly Pending[] =>
-  context.queue.map(({ channel, ...pending }) =>
-    channel === undefined ? pending : { ...pending, mode: modeOf(context, { channel }) },
-  );
-
-/** The door that people came through last. */
-const doorOf = ({ event }: Receive): Pick<SessionContext, 'channel'> => {
-  const { meta, channel = CHANNEL } = event;
-  return meta.from ? {} : { channel };
-};
-
-const accepted = ({ context, event }: Receive, queued: boolean): Reply => {
-  const { meta, runId } = event;
-  const { sessionKey } = context;
-  const result: RunAccepted = {
-    runId,
-    sessionKey,
-    status: 'accepted',
-    acceptedAt: meta.now,
-    queued,
-  };
-  return { to: meta.reply, result };
-};
-
-/** The first message, while nobody waits: its run begins in the same turn. */
-export const receive = on(
-  'session.receive',
-  (at): ActionResult => ({
-    change: {
-      queue: [...at.context.queue, pendingOf(at)],
-      ...doorOf(at),
-      ...defined({ terms: at.context.terms ?? at.event.terms }),
-      sessionId: at.context.sessionId || metaOf(at.event).id,
-      updatedAt: nowOf(at.event),
-    },
-    answer: accepted(at, false),
-  }),
-);
-
-export const hasRoom = on(
-  'session.receive',
-  ({ context, event }): boolean => mayBeSaid({ context, event }) && mayWait(context, event),
-);
-
-/** It waits; where too many do, the oldest makes room. */
-export const wait = on('session.receive', (at): ActionResult => {
-  const pending = pendingOf(at);
-  return waiting(at, pending, withOne(at.context, pending));
-});
-
-/** It goes before all others: the run that goes on is aborted for it. */
-export const waitFirst = on('session.receive', (at): ActionResult => {
-  const pending = pendingOf(at);
-  return waiting(at, pending, { queue: [pending, ...at.context.queue] });
-});
-
-function waiting(at: Receive, pending: Pending, change: Partial<SessionContext>): ActionResult {
-  const updated = { ...change, ...doorOf(at), updatedAt: nowOf(at.event) };
-  return {
-    change: updated,
-    answer: accepted(at, true),
-    rows: [
-      rows.waitingRow(at.context, pending, { status: 'queued' }),
-      rows.sessionRow({ ...at.context, ...updated }),
-    ],
-  };
-}
-
-export const refuse = on('session.receive', (at): ActionResult => {
-  const { context, event } = at;
-  const wrong = wrongBy(at);
-  if (wrong) return { answer: { to: metaOf(event).reply, error: wrong } };
-  const isLong = isTooMuch(context, event);
-  const limit = isLong ? 'too long for one more of this length' : 'which is its limit';
-  const message = `the session ${context.sessionKey} has ${context.queue.length} messages waiting, ${limit}; send again when one is answered`;
-  return {
-    answer: { to: metaOf(event).reply, error: { code: 'RATE_LIMIT_EXCEEDED', message } },
-  };
-});
-
-export const interrupts = on(
-  'session.receive',
-  ({ context, event }): boolean =>
-    mayBeSaid({ context, event }) && modeOf(context, event) === 'interrupt',
-);
-
-/** It may join the run that waits for a person's word: it is one, and goes before the answer. */
-export const interjects = on('session.receive', (at): boolean => {
-  const { context, event } = at;
-  const isSteering = modeOf(context, event) === 'steer';
-  return isSteering && hasRoom(at) && roomToJoin(context) > 0;
-});
 
 // ---- a run begins
 
@@ -326,7 +185,8 @@ function userEntry(message: {
 
 // ---- messages that join the run
 
-const roomToJoin = ({ folded, run }: SessionContext): number =>
+/** Messages that the current run can still take in. */
+export const roomToJoin = ({ folded, run }: SessionContext): number =>
   Math.max(0, JOINED_MAX - folded.length - run!.joined.length);
 
 const steering = (context: SessionContext): readonly Pending[] =>

@@ -25,7 +25,7 @@ import { endEvents, runEnds } from '../conversations/end-notices.ts';
 import { ceilingOf, circling } from './limits.ts';
 import { planOf } from '../version-1.ts';
 import { shapeReply, spoken, withoutSent } from './reply.ts';
-import { settled } from '../queue/queue.ts';
+import { settled } from '../queue/accept.ts';
 import * as rows from '../rows.ts';
 import { admissionOf, admitterOf, underTerms } from '../subagents/subagent-limits.ts';
 import type {
