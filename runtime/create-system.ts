@@ -324,6 +324,8 @@ class RunningSystem implements System {
       ...ports,
       ...cluster,
       onFloors,
+      onOwnersChanged: () => this.#door.ownersChanged(),
+      onReconnected: () => this.#door.repliesMayBeLost(),
       effects: this.#effects,
       labels: this.#o.labels ?? {},
       mayRun: (intent) => this.#dispatch.mayRun(intent),

@@ -27,7 +27,10 @@ export const MESSAGE_BYTES_MAX = 4 * 2 ** 20;
 const TTL_MS = 300_000;
 /** A copy of a keyed message that arrives later than this is not applied (F4). */
 const COPY_LIFE_MS = 3_600_000;
-const ASK_AGAIN_MS = { first: 2_000, max: 16_000 };
+/** Pauses between the copies of an ask that is not answered. */
+const RESEND_MS = { first: 2_000, max: 16_000 };
+/** A new owner replies to what it finds in the mailbox within this time, or the reply was lost. */
+const RESEND_AFTER_TAKEOVER_MS = 100;
 const APPEND_BACKOFF_MS = { first: 50, max: 2_000, attempts: 8 };
 
 export type MessageClientOptions = {
@@ -53,12 +56,24 @@ export type MessageClientOptions = {
   readonly tenantWeights?: Readonly<Record<string, number>> | undefined;
 };
 
-type Asked = { readonly resolve: (answer: AskAnswer) => void; readonly cancel: () => void };
+type PendingAsk = {
+  readonly resolve: (answer: AskAnswer) => void;
+  readonly cancel: () => void;
+  /** set for an ask that may be sent again */
+  repeat?: Repeat;
+};
+
+type Repeat = {
+  readonly shard: number;
+  /** of the shard's owner when the last copy was sent */
+  epoch: number;
+  readonly send: () => Promise<TellAnswer>;
+};
 
 export class MessageClient {
   readonly #o: MessageClientOptions;
   readonly #inbox: string;
-  readonly #asked = new Map<string, Asked>();
+  readonly #pending = new Map<string, PendingAsk>();
   readonly #unsubscribe: () => void;
   readonly #admission: Admission;
   #closed = false;
@@ -88,21 +103,52 @@ export class MessageClient {
     const id = randomUUID();
     const answered = new Promise<AskAnswer>((resolve) => {
       const timeout = () => this.#settle(id, { kind: 'timeout' });
-      this.#asked.set(id, { resolve, cancel: this.#o.clock.after(options.timeoutMs, timeout) });
+      this.#pending.set(id, { resolve, cancel: this.#o.clock.after(options.timeoutMs, timeout) });
     });
-    const sent = await this.#send(to, event, options, id, { id, inbox: this.#inbox });
+    const send = () => this.#send(to, event, options, id, { id, inbox: this.#inbox });
+    const before = this.#o.statusOf(shardOf(to, this.#o.shards))?.epoch ?? 0;
+    const sent = await send();
+    const pending = this.#pending.get(id);
     if (sent.kind === 'refused') this.#settle(id, sent);
-    else if (this.#o.asksAgain && mayRepeat(options))
-      this.#askAgain(id, ASK_AGAIN_MS.first, () =>
-        this.#send(to, event, options, id, { id, inbox: this.#inbox }),
-      );
+    else if (pending && this.#o.asksAgain && mayRepeat(options)) {
+      pending.repeat = { shard: shardOf(to, this.#o.shards), epoch: before, send };
+      this.#resendLater(id, RESEND_MS.first);
+      this.#resendToNewOwner(id, pending.repeat);
+    }
     return answered;
   }
 
-  #askAgain(id: string, afterMs: number, send: () => Promise<TellAnswer>): void {
+  /**
+   * Some shards have a new owner. The previous one may have applied an ask and died before its
+   * reply was received, so asks to these shards are sent again unless the new owner replies soon.
+   */
+  ownersChanged(): void {
+    for (const [id, { repeat }] of this.#pending) if (repeat) this.#resendToNewOwner(id, repeat);
+  }
+
+  /** This process was disconnected: every ask that may be sent again is sent again. */
+  repliesMayBeLost(): void {
+    for (const [id, { repeat }] of this.#pending) if (repeat) this.#resendSoon(id, repeat);
+  }
+
+  #resendToNewOwner(id: string, repeat: Repeat): void {
+    const status = this.#o.statusOf(repeat.shard);
+    if (status?.state !== 'owned' || status.epoch <= repeat.epoch) return;
+    repeat.epoch = status.epoch;
+    this.#resendSoon(id, repeat);
+  }
+
+  #resendSoon(id: string, { send }: Repeat): void {
+    this.#o.clock.after(RESEND_AFTER_TAKEOVER_MS, () => {
+      if (this.#pending.has(id)) void send();
+    });
+  }
+
+  #resendLater(id: string, afterMs: number): void {
     this.#o.clock.after(afterMs, () => {
-      if (!this.#asked.has(id)) return;
-      void send().then(() => this.#askAgain(id, Math.min(afterMs * 2, ASK_AGAIN_MS.max), send));
+      const send = this.#pending.get(id)?.repeat?.send;
+      const nextMs = Math.min(afterMs * 2, RESEND_MS.max);
+      if (send) void send().then(() => this.#resendLater(id, nextMs));
     });
   }
 
@@ -127,7 +173,7 @@ export class MessageClient {
     this.#closed = true;
     this.#unsubscribe();
     this.#admission.close();
-    for (const id of this.#asked.keys()) this.#settle(id, { kind: 'timeout' });
+    for (const id of this.#pending.keys()) this.#settle(id, { kind: 'timeout' });
   }
 
   async #send(
@@ -257,8 +303,7 @@ export class MessageClient {
 
   /** Whoever asked reads its own write afterwards, also where reads lag behind (RT14). */
   #answered({ id, error, result, at }: ClientAnswer): void {
-    const asked = this.#asked.get(id);
-    if (!asked) return;
+    if (!this.#pending.has(id)) return;
     const settle = () =>
       this.#settle(id, error ? { kind: 'refused', error } : { kind: 'answered', result });
     const seen = this.#o.seen?.(...at);
@@ -267,11 +312,11 @@ export class MessageClient {
   }
 
   #settle(id: string, answer: AskAnswer): void {
-    const asked = this.#asked.get(id);
-    if (!asked) return;
-    this.#asked.delete(id);
-    asked.cancel();
-    asked.resolve(answer);
+    const pending = this.#pending.get(id);
+    if (!pending) return;
+    this.#pending.delete(id);
+    pending.cancel();
+    pending.resolve(answer);
   }
 }
 

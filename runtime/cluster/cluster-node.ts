@@ -52,6 +52,10 @@ export type ClusterNodeOptions = Omit<ShardsOptions, 'onEnd' | 'onCommitted'> &
     readonly mayRun: (intent: Intent) => boolean;
     /** this process's door is told how far a shard has come */
     readonly onFloors: (shard: number, floors: Floors) => void;
+    /** called after shards got a new owner */
+    readonly onOwnersChanged: () => void;
+    /** called after messages to this process may have been lost */
+    readonly onReconnected: () => void;
     readonly onAlarm: (what: string) => void;
   };
 
@@ -101,6 +105,10 @@ export class ClusterNode implements Hosting {
     this.#replicas = new Replicas(options);
     this.#members = new Members({ bus, clock, timings, self: () => this.#beat() });
     this.#directory = new Directory(this.#members, node, () => this.#held());
+    this.#directory.onChange(options.onOwnersChanged);
+    this.#members.onEvent(({ kind }) => {
+      if (kind === 'settled') options.onReconnected();
+    });
     this.#runners = new Runners({
       bus,
       clock,
@@ -272,6 +280,7 @@ export class ClusterNode implements Hosting {
     } finally {
       this.#taking.delete(shard);
       if (this.#readsAll) this.#keep(shard);
+      this.#o.onOwnersChanged();
     }
   }
 

@@ -9,7 +9,7 @@ import { mailboxSubject } from '../../protocols/subjects.ts';
 import { createRegistry, defineActor } from '../../runtime/actor/define-actor.ts';
 import { InProcessBus } from '../../runtime/bus/in-process.ts';
 import { MessageClient } from '../../runtime/message-client.ts';
-import type { SendOptions } from '../../runtime/index.ts';
+import type { SendOptions, ShardStatus } from '../../runtime/index.ts';
 import { AppendUnknown, type Log } from '../../runtime/log/log.ts';
 import { createMemoryStore } from '../../runtime/log/memory.ts';
 import { decodeMail } from '../../runtime/shard/records.ts';
@@ -29,11 +29,14 @@ let bus: InProcessBus;
 let log: Log;
 /** appends whose answer is lost from now on */
 let lost: number;
+/** epoch of the shard's owner; undefined: nobody owns it */
+let epoch: number | undefined;
 
 beforeEach(() => {
   clock = new VirtualClock();
   bus = new InProcessBus({ clock });
   lost = 0;
+  epoch = 1;
   ({ log } = createMemoryStore({ clock }));
   const append = log.append.bind(log);
   log.append = async (subject, bytes, options) => {
@@ -59,7 +62,8 @@ const openDoor = (asksAgain: boolean) =>
     cell: 'cell',
     worker: 'w',
     registry: createRegistry([defineActor({ type: 'thing', version: 1, machine })]),
-    statusOf: () => undefined,
+    statusOf: (shard) =>
+      epoch === undefined ? undefined : ({ shard, state: 'owned', epoch } as ShardStatus),
     asksAgain,
   });
 
@@ -113,4 +117,58 @@ it('nothing is remembered for a message that is repeatable', async () => {
   await openDoor(false).tell(to, event, { principal, repeatable: true });
   const [entry] = await log.read(mailboxSubject('e', 0, 'data'), 1);
   expect(decodeMail(entry!.bytes)).not.toHaveProperty('key');
+});
+
+describe('an ask whose reply may be lost with the previous owner of its shard', () => {
+  const open = () => {
+    const client = openDoor(true);
+    void client.ask(to, event, { principal, repeatable: true, timeoutMs: 60_000 });
+    return client;
+  };
+
+  it('is sent again soon after the shard has a new owner, and once per owner', async () => {
+    const client = open();
+    await pass(50);
+    epoch = undefined;
+    client.ownersChanged();
+    await pass(500);
+    expect(await copies()).toHaveLength(1);
+    epoch = 2;
+    client.ownersChanged();
+    client.ownersChanged();
+    await pass(200);
+    expect(await copies()).toHaveLength(2);
+    client.ownersChanged();
+    await pass(500);
+    expect(await copies()).toHaveLength(2);
+  });
+
+  it('is not sent again when the new owner replies in time', async () => {
+    const client = open();
+    await pass(50);
+    epoch = 2;
+    client.ownersChanged();
+    bus.publish('inbox.w', { id: (await copies())[0], result: 'done', at: [0, 1] });
+    await pass(5_000);
+    expect(await copies()).toHaveLength(1);
+  });
+
+  it('is sent again after this process could not receive replies for a while', async () => {
+    const client = open();
+    await pass(50);
+    client.repliesMayBeLost();
+    await pass(200);
+    expect(await copies()).toHaveLength(2);
+  });
+
+  it('is not sent again when it may be applied twice', async () => {
+    const client = openDoor(true);
+    void client.ask(to, event, { principal, timeoutMs: 60_000 });
+    await pass(50);
+    epoch = 2;
+    client.ownersChanged();
+    client.repliesMayBeLost();
+    await pass(500);
+    expect(await copies()).toHaveLength(1);
+  });
 });
