@@ -1,6 +1,6 @@
 /** Public door of channels. */
 export type { OnCommand } from './gateway/tenant/chat-commands.ts';
-export type { OnMessage } from './gateway/tenant/tenant-gateway.ts';
+export type { OnMessage } from './gateway/sessions/message-hook.ts';
 export type { GatewayAuth } from './gateway/auth/access.ts';
 export {
   type CloseOptions,

@@ -48,10 +48,10 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const { system, clock, log, auth } = options;
   const failures = failuresOf(options, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
-  const doors = new TenantGateways(options);
+  const tenants = new TenantGateways(options);
   // Runs of its tenant are followed from the start on, for whoever comes in their midst.
-  doors.of(options.tenant);
-  const sockets = new SocketServer(doors, failures, proxies, options);
+  tenants.of(options.tenant);
+  const sockets = new SocketServer(tenants, failures, proxies, options);
   const page = readPage(options.webRoot);
   const routes = routeListener({ routes: options.routes ?? [], log });
   const guesses = new BearerGuesses({ auth, tenancy: options.tenancy, failures, proxies });
@@ -61,7 +61,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   );
   http.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket as Socket, head));
   const port = await listen(http, options);
-  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, () => doors.connections());
+  const stopTicks = tickEvery(TICK_INTERVAL_MS, clock, () => tenants.connections());
   log.info({ port, host: options.host, auth: auth.mode }, 'gateway: listening');
 
   let closed: Promise<void> | undefined;
@@ -70,10 +70,10 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     stopTicks();
     const payload = { reason, ...defined({ restartExpectedMs }) };
     const head = eventHead('shutdown', payload);
-    for (const connection of doors.connections()) connection.event(head);
-    // First the connections: what their ends tell of is told by doors that are open.
+    for (const connection of tenants.connections()) connection.event(head);
+    // First the connections: what their ends tell of is told by tenants that are open.
     await sockets.close(reason);
-    await doors.close();
+    await tenants.close();
     await stopped;
   };
   return { port, url: urlOf(options.host, port), close: (how = {}) => (closed ??= close(how)) };

@@ -5,7 +5,7 @@ import type { GatewayAuth } from './auth/access.ts';
 import type { ModelRules } from '../model-choice.ts';
 import type { OnCommand } from './tenant/chat-commands.ts';
 import type { Payloads } from './devices/node-payloads.ts';
-import type { OnMessage } from './tenant/tenant-gateway.ts';
+import type { OnMessage } from './sessions/message-hook.ts';
 import type { Logger } from './log.ts';
 import type { BlockSettings } from './streams/run-blocks.ts';
 import type { AgentNames } from './sessions/session-key.ts';

@@ -10,41 +10,33 @@ import { defined } from '../../../protocols/defined.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
 import { errorData } from '../../../protocols/errors.ts';
 import {
-  BUFFERED_BYTES_MAX,
   checkConnectParams,
   type ConnectErrorCode,
   type ConnectParams,
-  FRAME_BYTES_MAX,
   type GatewayErrorShape,
   gatewayError,
-  GatewayEvents,
-  type HelloOk,
   PROTOCOL_VERSION,
   PROTOCOL_VERSION_NODE_MIN,
-  TICK_INTERVAL_MS,
 } from '../../../protocols/gateway/index.ts';
 import type { Clock, Principal, System } from '../../../runtime/index.ts';
 import { onlyDirect, originAllowed } from './access.ts';
 import type { Attempt, AuthFailures } from './failed-attempts.ts';
-import type { Client, Connection } from '../transport/connection.ts';
+import type { Client } from '../transport/connection.ts';
 import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
-import { type TenantGateway, OPERATOR } from '../tenant/tenant-gateway.ts';
-import type { TenantGateways } from '../tenant/tenant-gateways.ts';
-import { METHOD_NAMES } from '../methods/index.ts';
+import type { Logger } from '../log.ts';
 import { admit, needsNobody } from './pairing.ts';
 import { accountOf, notDirect, type Remote } from './client-address.ts';
-import { mainSessionKey } from '../sessions/session-key.ts';
 
-/** Told in `hello-ok`; OpenClaw's clients ask for models only where the first one stands. */
-const CAPABILITIES = ['published-model-catalog'] as const;
+/** All clients that present the shared secret without a device act as this principal. */
+export const OPERATOR: Principal = { sub: 'operator', roles: ['operator'] };
 
 /** What a gateway judges clients by. */
 export type Gate = Ledger & {
   readonly failures: AuthFailures;
   readonly clock: Clock;
-  readonly doors: Pick<TenantGateways, 'of'>;
-  readonly rows: Pick<System['index'], 'get'>;
+  readonly system: System;
+  readonly log: Logger;
 };
 
 /** How a client came. */
@@ -54,15 +46,16 @@ export type Arrival = {
   readonly nonce: string;
 } & Attempt;
 
-export type Greeting =
-  | {
-      readonly ok: true;
-      readonly client: Client;
-      readonly protocol: number;
-      /** made now, told once */
-      readonly deviceToken?: string;
-    }
-  | { readonly ok: false; readonly error: GatewayErrorShape };
+/** An accepted `connect` request. */
+export type Accepted = {
+  readonly ok: true;
+  readonly client: Client;
+  readonly protocol: number;
+  /** a new token; this is the only time the client receives it */
+  readonly deviceToken?: string;
+};
+
+export type Greeting = Accepted | { readonly ok: false; readonly error: GatewayErrorShape };
 
 /** First event of every connection. */
 export const challengeFrame = (nonce: string, nowMs: number): string =>
@@ -97,13 +90,13 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
     return refused('AUTH_UNAUTHORIZED', `unauthorized: ${onlyDirect(fault)}`, hint);
   }
   const rowIn = (tenant: string) =>
-    params.device && gate.rows.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
+    params.device && gate.system.index.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
   const asker: Asker = { params, role, remote, rowIn };
   try {
     const proved = await prove(gate, arrival, asker);
     return 'error' in proved ? proved : await enter(gate, asker, proved, protocol);
   } catch (thrown) {
-    gate.doors.of(gate.home).log.warn({ err: thrown }, 'gateway: a client could not be looked up');
+    gate.log.warn({ err: thrown }, 'gateway: a client could not be looked up');
     return { ok: false, error: { ...gatewayError(errorData(thrown)), retryable: true } };
   }
 };
@@ -146,14 +139,20 @@ const isKnown = ({ home, tenancy }: Gate, { params, rowIn }: Asker): boolean =>
 
 /** What it may do. @throws TroupeError as `admit` */
 const enter = async (
-  { auth, doors }: Gate,
+  { auth, system, clock }: Gate,
   { params, role, remote, rowIn }: Asker,
   shown: Shown,
   protocol: number,
 ): Promise<Greeting> => {
-  const door = doors.of(shown.tenant);
-  const row = rowIn(shown.tenant);
-  const admitted = await admit(door, auth, { params, role, remote, row, shown });
+  const { tenant } = shown;
+  const row = rowIn(tenant);
+  const admitted = await admit({ system, tenant, clock }, auth, {
+    params,
+    role,
+    remote,
+    row,
+    shown,
+  });
   if (!admitted.ok) {
     const greeting = refused(admitted.code, admitted.message, admitted.details);
     return { ok: false, error: { ...greeting.error, code: 'NOT_PAIRED' } };
@@ -164,13 +163,13 @@ const enter = async (
     params,
     role,
     scopes,
-    tenant: door.tenant,
+    tenant,
     principal: principalOf(shown, role, deviceId),
     method: shown.method,
     isLocal: remote.isLocal,
     needsNobody: needsNobody(auth, remote, shown),
     caps: new Set(params.caps),
-    since: door.clock.wallMs(),
+    since: clock.wallMs(),
     ...defined({ deviceId, tokenHash }),
   };
   return { ok: true, client, protocol, ...defined({ deviceToken }) };
@@ -218,54 +217,3 @@ const refused = (code: ConnectErrorCode, message: string, details: object = {}) 
     ok: false,
     error: { code: 'INVALID_REQUEST', message, details: { code, ...details } },
   }) as const;
-
-/** The same for all clients of this program. */
-const FEATURES = JSON.stringify({
-  methods: METHOD_NAMES,
-  events: Object.keys(GatewayEvents),
-  capabilities: CAPABILITIES,
-} satisfies Record<keyof HelloOk['features'], readonly string[]>);
-
-/** A `HelloOk` as JSON, the answer to a good connect; `client` is among the connected already. */
-export const helloOk = (
-  door: TenantGateway,
-  connection: Connection,
-  { client, protocol, deviceToken }: Extract<Greeting, { ok: true }>,
-): string => {
-  // Who may not read is told what it needs to speak, and of nobody else.
-  const { mayRead } = connection;
-  const snapshot: Omit<HelloOk['snapshot'], 'presence'> = {
-    health: mayRead ? door.health.atHello() : { ok: true },
-    stateVersion: door.presence.stateVersion,
-    uptimeMs: Math.round(door.clock.monotonicMs() - door.startedAt),
-    sessionDefaults: {
-      defaultAgentId: door.names.defaultAgentId,
-      mainKey: door.names.mainKey,
-      mainSessionKey: mainSessionKey(door.names, door.names.defaultAgentId),
-      scope: 'per-sender',
-    },
-    authMode: door.authMode,
-  };
-  const hello: Omit<HelloOk, 'features' | 'snapshot'> = {
-    type: 'hello-ok',
-    protocol,
-    server: { version: door.version, connId: connection.id, bootId: door.bootId },
-    auth: {
-      role: client.role,
-      scopes: [...client.scopes],
-      ...(deviceToken === undefined ? {} : { deviceToken, issuedAtMs: client.since }),
-    },
-    policy: {
-      maxPayload: FRAME_BYTES_MAX,
-      maxBufferedBytes: BUFFERED_BYTES_MAX,
-      tickIntervalMs: TICK_INTERVAL_MS,
-    },
-  };
-  const presence = mayRead ? door.presence.encoded() : '[]';
-  const told = withMember(JSON.stringify(snapshot), 'presence', presence);
-  return withMember(withMember(JSON.stringify(hello), 'features', FEATURES), 'snapshot', told);
-};
-
-/** A JSON object that has members, and one more, which is JSON already. */
-const withMember = (object: string, name: string, value: string): string =>
-  `${object.slice(0, -1)},"${name}":${value}}`;

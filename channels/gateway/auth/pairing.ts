@@ -24,11 +24,11 @@ import {
 import { TroupeError } from '../../../protocols/errors.ts';
 import { type ConnectErrorCode, SCOPES, type Scope } from '../../../protocols/gateway/index.ts';
 import { plainName } from '../../../protocols/plain-text.ts';
-import type { Principal } from '../../../runtime/index.ts';
+import type { Clock, Principal } from '../../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
 import type { Asker, Shown } from './credentials.ts';
 import { hashOfToken, newDeviceToken } from './device-tokens.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { TenantScope } from '../tenant/tenant-scope.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { networkOf } from './client-address.ts';
 import { holds } from './scopes.ts';
@@ -49,18 +49,21 @@ export type Kept = {
   readonly details?: object;
 };
 
+/** The tenant whose devices are read and asked. */
+export type PairingScope = TenantScope & { readonly clock: Clock };
+
 /** The gateway itself, when it speaks for a client that it has just let in. */
 const GATEWAY: Principal = { sub: 'gateway', roles: ['operator'] };
 
 type Client = Omit<Asker, 'rowIn'> & {
   readonly shown: Shown;
-  /** of its device, in the tenant of the door */
+  /** of its device, in the tenant of the client */
   readonly row: DeviceRow | undefined;
 };
 
 /** @throws TroupeError when the device actor can not be asked or refuses */
 export const admit = async (
-  door: TenantGateway,
+  scope: PairingScope,
   auth: GatewayAuth,
   client: Client,
 ): Promise<Admitted | Kept> => {
@@ -79,7 +82,7 @@ export const admit = async (
   // Somebody vouches for the person each time; a paired device would outlive that.
   const isVouched = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
   if (role === 'operator' && isVouched) return { ok: true, scopes: asked(params.scopes, SCOPES) };
-  return device(door, auth, client, params.device);
+  return device(scope, auth, client, params.device);
 };
 
 /**
@@ -98,7 +101,7 @@ const asked = (scopes: readonly string[] | undefined, all: readonly Scope[]): re
     : SCOPES.filter((scope) => scopes.includes(scope));
 
 const device = async (
-  door: TenantGateway,
+  scope: PairingScope,
   auth: GatewayAuth,
   client: Client,
   { id, publicKey }: { readonly id: string; readonly publicKey: string },
@@ -109,21 +112,21 @@ const device = async (
   if (grant && covers(grant.scopes, wanted) && isSameMachine(row.face, faceOf(client))) {
     const token = shown.method === 'device-token' ? grant.tokenScopes : undefined;
     if (token === undefined || covers(token, wanted)) {
-      return withToken(door, id, role, grant, wanted, shown);
+      return withToken(scope, id, role, grant, wanted, shown);
     }
-    if (!params.scopes?.length) return withToken(door, id, role, grant, known(token), shown);
+    if (!params.scopes?.length) return withToken(scope, id, role, grant, known(token), shown);
     const message = 'the token of this device may not do all that was asked for: ask for less';
     return { ok: false, code: 'AUTH_SCOPE_MISMATCH', message };
   }
   const isApproved = needsNobody(auth, remote, shown);
   if (row === undefined) {
-    const full = await fullness(door, !isApproved, faceOf(client).ip);
+    const full = await fullness(scope, !isApproved, faceOf(client).ip);
     if (full !== undefined) {
       const message = `pairing required, but ${full}`;
       return { ok: false, code: 'PAIRING_REQUIRED', message, details: { reason: 'not-paired' } };
     }
   }
-  const answer = await ask<DeviceAsked>(door, id, {
+  const answer = await ask<DeviceAsked>(scope, id, {
     type: 'device.ask',
     publicKey: publicKey.replace(/=+$/, ''),
     role,
@@ -132,8 +135,8 @@ const device = async (
     ...(isApproved ? { approved: true } : {}),
   });
   if (answer.state === 'pending') return pending(client, id, wanted, answer);
-  const now = door.system.index.get<DeviceRow>(DEVICES_INDEX, door.tenant, id)?.roles[role];
-  return withToken(door, id, role, now, wanted, shown);
+  const now = scope.system.index.get<DeviceRow>(DEVICES_INDEX, scope.tenant, id)?.roles[role];
+  return withToken(scope, id, role, now, wanted, shown);
 };
 
 const known = (scopes: readonly string[]): readonly Scope[] =>
@@ -151,7 +154,7 @@ const isSameMachine = (seen: DeviceFace, said: DeviceFace): boolean =>
 
 /** A device that has no token for its role gets one, if the actor takes it. */
 const withToken = async (
-  door: TenantGateway,
+  scope: PairingScope,
   id: string,
   role: Client['role'],
   grant: DeviceGrant | undefined,
@@ -164,7 +167,7 @@ const withToken = async (
   }
   const deviceToken = newDeviceToken();
   const tokenHash = hashOfToken(deviceToken);
-  const { taken } = await ask<{ taken: boolean }>(door, id, {
+  const { taken } = await ask<{ taken: boolean }>(scope, id, {
     type: 'device.token',
     role,
     hash: tokenHash,
@@ -216,7 +219,7 @@ const pending = (
 
 /** Why there is no room for one more: in all, and for a stranger who waits, from that address. */
 const fullness = async (
-  { system, tenant, clock }: TenantGateway,
+  { system, tenant, clock }: PairingScope,
   isStranger: boolean,
   ip: string | undefined,
 ): Promise<string | undefined> => {
@@ -263,7 +266,7 @@ const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
 };
 
 const ask = async <Result>(
-  { system, tenant }: TenantGateway,
+  { system, tenant }: TenantScope,
   id: string,
   message: DeviceAsk | { type: 'device.token'; role: Client['role']; hash: string },
 ): Promise<Result> => {

@@ -1,4 +1,5 @@
 /** `audit.actions.list`: a day's records, from the newest back. */
+import type { TenantScope } from '../tenant/tenant-scope.ts';
 import {
   auditAddress,
   type AuditDayRow,
@@ -19,10 +20,10 @@ const DAYS_MAX = 1_000;
 const LOOKED_AT_MAX = 5_000;
 
 const list = async (
-  { door }: Request,
+  { context }: Request<TenantScope>,
   { day: asked, before, limit = LIMIT, who, action }: AuditActionsListParams,
 ): Promise<AuditActionsListResult> => {
-  const { system, tenant } = door;
+  const { system, tenant } = context;
   const days = system.index
     .list<AuditDayRow>(AUDITS_INDEX, tenant, { limit: DAYS_MAX })
     .map(({ value }) => value)
@@ -46,4 +47,4 @@ const list = async (
   return { day, days, records, ...(oldest > 1 ? { nextBefore: oldest } : {}) };
 };
 
-export const auditTable: MethodTable = [published('audit.actions.list', list)];
+export const auditTable: MethodTable<TenantScope> = [published('audit.actions.list', list)];

@@ -2,6 +2,8 @@
  * The process and its clients: `health`, `status`, `system.info`, `channels.status`, `logs.tail`,
  * `system-presence`.
  */
+import type { HealthReport } from '../tenant/health-report.ts';
+import type { Presence } from '../tenant/presence.ts';
 import * as os from 'node:os';
 import { statfs } from 'node:fs/promises';
 import type {
@@ -11,22 +13,30 @@ import type {
 } from '../../../protocols/gateway/index.ts';
 import { type MethodTable, published } from './method.ts';
 import { ANSWERED, type Request, respondEncoded } from './request.ts';
-import { installationOf } from './setup.ts';
-import { usageTable } from './sessions/usage.ts';
+import { installationOf, type SetupContext } from './setup.ts';
+import { type UsageContext, usageTable } from './sessions/usage.ts';
 
-const health = async (request: Request) => {
-  respondEncoded(request, await request.door.health.health());
+/** What methods about the process and its clients need. */
+export type ProcessContext = UsageContext &
+  SetupContext & {
+    readonly health: HealthReport;
+    readonly presence: Presence;
+    readonly bootId: string;
+  };
+
+const health = async (request: Request<ProcessContext>) => {
+  respondEncoded(request, await request.context.health.health());
   return ANSWERED;
 };
 
-const status = async (request: Request) => {
-  respondEncoded(request, await request.door.health.status());
+const status = async (request: Request<ProcessContext>) => {
+  respondEncoded(request, await request.context.health.status());
   return ANSWERED;
 };
 
-const systemPresence = ({ door }: Request) => door.presence.entries();
+const systemPresence = ({ context }: Request<ProcessContext>) => context.presence.entries();
 
-const systemInfo = async ({ door }: Request): Promise<SystemInfoResult> => {
+const systemInfo = async ({ context }: Request<ProcessContext>): Promise<SystemInfoResult> => {
   const cpus = os.cpus();
   const hostname = os.hostname();
   return {
@@ -38,14 +48,14 @@ const systemInfo = async ({ door }: Request): Promise<SystemInfoResult> => {
     osLabel: `${os.type()} ${os.release()}`,
     nodeVersion: process.version,
     pid: process.pid,
-    processInstanceId: door.bootId,
+    processInstanceId: context.bootId,
     uptimeMs: Math.round(process.uptime() * 1_000),
     cpuCount: cpus.length,
     ...(cpus[0] === undefined ? {} : { cpuModel: cpus[0].model }),
     loadAverage: os.loadavg(),
     memoryTotalBytes: os.totalmem(),
     memoryFreeBytes: os.freemem(),
-    ...(await diskOf(door.setup?.folder)),
+    ...(await diskOf(context.setup?.folder)),
   };
 };
 
@@ -65,8 +75,8 @@ const diskOf = async (folder: string | undefined) => {
 };
 
 /** Troupe has no messengers yet. */
-const channelsStatus = ({ door }: Request): ChannelsStatusResult => ({
-  ts: door.clock.wallMs(),
+const channelsStatus = ({ context }: Request<ProcessContext>): ChannelsStatusResult => ({
+  ts: context.clock.wallMs(),
   channelOrder: [],
   channelLabels: {},
   channels: {},
@@ -74,10 +84,10 @@ const channelsStatus = ({ door }: Request): ChannelsStatusResult => ({
   channelDefaultAccountId: {},
 });
 
-const logsTail = (request: Request, params: LogsTailParams) =>
+const logsTail = (request: Request<ProcessContext>, params: LogsTailParams) =>
   installationOf(request).logs.tail(params);
 
-export const systemTable: MethodTable = [
+export const systemTable: MethodTable<ProcessContext> = [
   published('health', health),
   published('status', status),
   published('system-presence', systemPresence),

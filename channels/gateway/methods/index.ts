@@ -10,7 +10,8 @@ import {
   type RequestFrame,
 } from '../../../protocols/gateway/index.ts';
 import type { Client, Connection } from '../transport/connection.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { Logger } from '../log.ts';
+import type { AuditTrail } from '../tenant/audit-trail.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
 import { holds } from '../auth/scopes.ts';
 import { runTable } from './chat/agent.ts';
@@ -23,6 +24,7 @@ import { cronTable } from './cron/cron.ts';
 import { deviceTable } from './devices/devices.ts';
 import { systemTable } from './health.ts';
 import type { Method } from './method.ts';
+import type { MethodContext } from './method-context.ts';
 import { nodeTable } from './devices/nodes.ts';
 import { ANSWERED, type Request } from './request.ts';
 import { resumeTable } from './resume.ts';
@@ -34,7 +36,7 @@ import { sessionTable } from './sessions/sessions.ts';
 import { setupTable } from './setup.ts';
 import { workTable } from './work.ts';
 
-const METHODS: ReadonlyMap<string, Method> = new Map([
+const METHODS: ReadonlyMap<string, Method<MethodContext>> = new Map<string, Method<MethodContext>>([
   ...runTable,
   ...chatTable,
   ...chatMoreTable,
@@ -58,25 +60,31 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
 /** Told in `hello-ok`. */
 export const METHOD_NAMES: readonly string[] = [...METHODS.keys()];
 
-/** Serves one request of a client that has said hello. Never rejects. */
+export type ServeParts = {
+  readonly context: MethodContext;
+  readonly audit: Pick<AuditTrail, 'begin' | 'ended'>;
+  readonly log: Logger;
+};
+
+/** Serves one request of a connection that completed the handshake. Never rejects. */
 export const serve = async (
-  door: TenantGateway,
+  { context, audit, log }: ServeParts,
   connection: Connection,
   frame: RequestFrame,
 ): Promise<void> => {
-  const request: Request = {
-    door,
+  const request: Request<MethodContext> = {
+    context,
     connection,
     id: frame.id,
     traceId: /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(frame.traceparent ?? '')?.[1],
   };
   connection.openRequests++;
   try {
-    const result = await audited(request, frame);
+    const result = await runAudited(audit, request, frame);
     if (result !== ANSWERED) connection.respond(frame.id, result);
   } catch (thrown) {
     if (!(thrown instanceof TroupeError)) {
-      door.log.error({ err: thrown, method: frame.method }, 'gateway: a method failed');
+      log.error({ err: thrown, method: frame.method }, 'gateway: a method failed');
     }
     connection.refuse(frame.id, errorShape(thrown));
   } finally {
@@ -85,32 +93,37 @@ export const serve = async (
 };
 
 /** Runs the method; who did it, to what, and how it ended is noted (GW3). */
-const audited = async ({ door, connection, ...rest }: Request, frame: RequestFrame) => {
+const runAudited = async (
+  audit: ServeParts['audit'],
+  request: Request<MethodContext>,
+  frame: RequestFrame,
+) => {
+  const { connection } = request;
   const method = known(frame.method);
   const { client } = connection;
   try {
     assertAllowed(connection, method.scope);
     const checked = method.check(frame.params);
     if (!checked.ok) throw invalidParams(frame.method, checked.errors);
-    if (client) await door.audit.begin(method.scope, client, frame);
-    const result = await method.run({ door, connection, ...rest }, checked.value as never);
-    if (client) door.audit.ended(method.scope, client, frame);
+    if (client) await audit.begin(method.scope, client, frame);
+    const result = await method.run(request, checked.value as never);
+    if (client) audit.ended(method.scope, client, frame);
     return result;
   } catch (thrown) {
-    if (client) door.audit.ended(method.scope, client, frame, thrown);
+    if (client) audit.ended(method.scope, client, frame, thrown);
     throw thrown;
   }
 };
 
 /** @throws TroupeError when there is no such method */
-const known = (name: string): Method => {
+const known = (name: string): Method<MethodContext> => {
   const method = METHODS.get(name);
   if (method !== undefined) return method;
   throw new TroupeError('INVALID_ARGUMENT', `unknown method: ${name.slice(0, 200)}`);
 };
 
 /** @throws TroupeError when it is not for this client, or it asks too much at once */
-const assertAllowed = (connection: Connection, scope: Method['scope']): void => {
+const assertAllowed = (connection: Connection, scope: Method<never>['scope']): void => {
   if (connection.openRequests > REQUESTS_OPEN_MAX) {
     throw new TroupeError(
       'RATE_LIMIT_EXCEEDED',
@@ -121,7 +134,7 @@ const assertAllowed = (connection: Connection, scope: Method['scope']): void => 
   if (!mayCall(connection.client, scope)) throw missing(scope ?? 'a hello');
 };
 
-const mayCall = (client: Client | undefined, scope: Method['scope']): boolean => {
+const mayCall = (client: Client | undefined, scope: Method<never>['scope']): boolean => {
   if (scope === null) return true;
   if (client === undefined) return false;
   return scope === 'node'

@@ -12,19 +12,19 @@ import {
 } from '../../../protocols/gateway/index.ts';
 import type { Request } from './request.ts';
 
-export type Method = {
+export type Method<Context> = {
   readonly scope: GatewayMethod['scope'];
   readonly check: (params: unknown) => CheckAnswer<unknown>;
   /** `params` has passed `check`; ANSWERED when it has sent all its answers itself */
-  readonly run: (request: Request, params: never) => unknown;
+  readonly run: (request: Request<Context>, params: never) => unknown;
 };
-export type MethodTable = readonly (readonly [string, Method])[];
+export type MethodTable<Context = unknown> = readonly (readonly [string, Method<Context>])[];
 
 /** A method of the protocol table: its params and scope stand there. */
-export const published = <M extends Exclude<GatewayMethodName, 'connect'>>(
+export const published = <M extends Exclude<GatewayMethodName, 'connect'>, Context = unknown>(
   name: M,
-  run: (request: Request, params: GatewayParams<M>) => unknown,
-): readonly [string, Method] => [
+  run: (request: Request<Context>, params: GatewayParams<M>) => unknown,
+): readonly [string, Method<Context>] => [
   name,
   {
     scope: GatewayMethods[name].scope,

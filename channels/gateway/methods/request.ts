@@ -3,13 +3,13 @@ import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayErrorShape } from '../../../protocols/gateway/index.ts';
 import type { Principal } from '../../../runtime/index.ts';
 import type { Connection } from '../transport/connection.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 
 /** A method that has sent all its answers itself returns this. */
 export const ANSWERED = Symbol('answered');
 
-export type Request = {
-  readonly door: TenantGateway;
+/** `Context`: the part of the tenant's gateway that the method uses. */
+export type Request<Context = unknown> = {
+  readonly context: Context;
   readonly connection: Connection;
   readonly id: string;
   /** of the request's traceparent */

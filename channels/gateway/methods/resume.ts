@@ -1,17 +1,22 @@
 /** `events.resume`: the answer, and behind it at once the events that were missed. */
+import type { Replay } from '../streams/replay.ts';
+import type { RunBlocks } from '../streams/run-blocks.ts';
 import type { EventsResumeParams } from '../../../protocols/gateway/index.ts';
 import { type MethodTable, published } from './method.ts';
 import { ANSWERED, type Request, respond } from './request.ts';
 
-const eventsResume = (request: Request, params: EventsResumeParams) => {
-  const { door, connection } = request;
-  const resumed = door.replay.resume(connection, params);
+/** What resuming the events of an earlier connection needs. */
+export type ResumeContext = { readonly replay: Replay; readonly blocks: RunBlocks };
+
+const eventsResume = (request: Request<ResumeContext>, params: EventsResumeParams) => {
+  const { context, connection } = request;
+  const resumed = context.replay.resume(connection, params);
   if ('resumed' in resumed) return resumed;
   const { from, to, missed } = resumed;
-  door.blocks.moved(params.connId, connection);
+  context.blocks.moved(params.connId, connection);
   respond(request, { resumed: true, from, to, frames: missed.length });
   for (const head of missed) connection.event(head);
   return ANSWERED;
 };
 
-export const resumeTable: MethodTable = [published('events.resume', eventsResume)];
+export const resumeTable: MethodTable<ResumeContext> = [published('events.resume', eventsResume)];

@@ -3,18 +3,30 @@
  * `config.*`, `skills.status`, `tools.*`, `commands.list`. The work is done behind the door
  * (setup.ts there); here it is put into the words of the protocol.
  */
+import type { Clock } from '../../../runtime/index.ts';
 import { defined } from '../../../protocols/defined.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import type { GatewayParams } from '../../../protocols/gateway/index.ts';
 import { COMMANDS } from '../../commands/parse.ts';
-import { fullSessionKey } from '../sessions/session-key.ts';
+import { type AgentNames, fullSessionKey } from '../sessions/session-key.ts';
 import type { AgentCard, Setup } from '../setup.ts';
 import { type MethodTable, published } from './method.ts';
 import type { Request } from './request.ts';
 
+/** What methods about the configuration and the agents need. */
+export type SetupContext = {
+  readonly tenant: string;
+  /** whether the tenant is the installation's own, whose operators run the installation */
+  readonly isHome: boolean;
+  readonly names: AgentNames;
+  readonly clock: Clock;
+  /** undefined when the process was started without access to its configuration */
+  readonly setup?: Setup | undefined;
+};
+
 /** @throws TroupeError UNAVAILABLE where the gateway was started without one */
-export const setupOf = ({ door }: Request): Setup => {
-  if (door.setup !== undefined) return door.setup;
+export const setupOf = ({ context }: Request<SetupContext>): Setup => {
+  if (context.setup !== undefined) return context.setup;
   throw new TroupeError(
     'UNAVAILABLE',
     'this gateway was started without the configuration of its process: ask another one',
@@ -26,8 +38,8 @@ export const setupOf = ({ door }: Request): Setup => {
  * Only clients of the installation's own tenant see and change it.
  * @throws TroupeError FORBIDDEN to clients of other tenants; UNAVAILABLE as `setupOf`
  */
-export const installationOf = (request: Request): Setup => {
-  const { isHome, tenant } = request.door;
+export const installationOf = (request: Request<SetupContext>): Setup => {
+  const { isHome, tenant } = request.context;
   if (isHome) return setupOf(request);
   throw new TroupeError(
     'FORBIDDEN',
@@ -39,17 +51,17 @@ export const installationOf = (request: Request): Setup => {
  * Agents, for the people whose they are: those of a tenant, or of the installation.
  * @throws TroupeError FORBIDDEN to clients of a tenant that inherits them; UNAVAILABLE as `setupOf`
  */
-const ownAgentsOf = (request: Request): Setup =>
-  request.door.setup?.ownsAgents ? request.door.setup : installationOf(request);
+const ownAgentsOf = (request: Request<SetupContext>): Setup =>
+  request.context.setup?.ownsAgents ? request.context.setup : installationOf(request);
 
 /** The agent that is meant, and its session. @throws TroupeError INVALID_ARGUMENT */
 const meant = (
-  { door: { names } }: Request,
+  { context: { names } }: Request<SetupContext>,
   given: { readonly agentId?: string; readonly sessionKey?: string },
 ): { readonly sessionKey: string; readonly agentId: string } => fullSessionKey(names, given);
 
 /** Agents as the gateway's own names have them, where there is no more to tell. */
-const cards = ({ door: { names, setup } }: Request): readonly AgentCard[] =>
+const cards = ({ context: { names, setup } }: Request<SetupContext>): readonly AgentCard[] =>
   setup?.agents.cards() ??
   names.agents.map(({ id, model }) => ({ id, model, fallbacks: [], workspace: '' }));
 
@@ -57,8 +69,8 @@ const identityOf = ({ name, emoji, avatar }: AgentCard) => ({
   ...defined({ name, emoji, avatar }),
 });
 
-const agentsList = (request: Request) => {
-  const { names } = request.door;
+const agentsList = (request: Request<SetupContext>) => {
+  const { names } = request.context;
   return {
     defaultId: names.defaultAgentId,
     ownership: 'explicit',
@@ -83,17 +95,26 @@ const agentsList = (request: Request) => {
   };
 };
 
-const agentsCreate = async (request: Request, params: GatewayParams<'agents.create'>) => {
+const agentsCreate = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'agents.create'>,
+) => {
   const { id, workspace, model, name = id } = await ownAgentsOf(request).agents.create(params);
   return { ok: true, agentId: id, name, workspace, model };
 };
 
-const agentsUpdate = async (request: Request, params: GatewayParams<'agents.update'>) => {
+const agentsUpdate = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'agents.update'>,
+) => {
   await ownAgentsOf(request).agents.update(params);
   return { ok: true, agentId: params.agentId };
 };
 
-const agentsDelete = async (request: Request, params: GatewayParams<'agents.delete'>) => {
+const agentsDelete = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'agents.delete'>,
+) => {
   const { removed, failed } = await ownAgentsOf(request).agents.remove(params);
   return {
     ok: true,
@@ -105,17 +126,26 @@ const agentsDelete = async (request: Request, params: GatewayParams<'agents.dele
   };
 };
 
-const filesList = async (request: Request, { agentId }: GatewayParams<'agents.files.list'>) => ({
+const filesList = async (
+  request: Request<SetupContext>,
+  { agentId }: GatewayParams<'agents.files.list'>,
+) => ({
   agentId,
   ...(await ownAgentsOf(request).agents.files(agentId)),
 });
 
-const filesGet = async (request: Request, params: GatewayParams<'agents.files.get'>) => {
+const filesGet = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'agents.files.get'>,
+) => {
   const { agentId, name } = params;
   return { agentId, ...(await ownAgentsOf(request).agents.file(agentId, name)) };
 };
 
-const filesSet = async (request: Request, params: GatewayParams<'agents.files.set'>) => {
+const filesSet = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'agents.files.set'>,
+) => {
   const { agentId, name, content } = params;
   return {
     ok: true,
@@ -124,7 +154,10 @@ const filesSet = async (request: Request, params: GatewayParams<'agents.files.se
   };
 };
 
-const identityGet = (request: Request, params: GatewayParams<'agent.identity.get'>) => {
+const identityGet = (
+  request: Request<SetupContext>,
+  params: GatewayParams<'agent.identity.get'>,
+) => {
   const { agentId } = meant(request, params);
   const card = cards(request).find(({ id }) => id === agentId);
   const { name, emoji, avatar } = card ?? {};
@@ -137,12 +170,15 @@ const identityGet = (request: Request, params: GatewayParams<'agent.identity.get
   };
 };
 
-const modelsList = (request: Request, { view = 'default' }: GatewayParams<'models.list'>) => ({
+const modelsList = (
+  request: Request<SetupContext>,
+  { view = 'default' }: GatewayParams<'models.list'>,
+) => ({
   models: setupOf(request).catalogs.models(view),
 });
 
-const modelsAuthStatus = (request: Request) => ({
-  ts: request.door.clock.wallMs(),
+const modelsAuthStatus = (request: Request<SetupContext>) => ({
+  ts: request.context.clock.wallMs(),
   providers: setupOf(request)
     .catalogs.providers()
     .map(({ provider, profiles, usable }) => {
@@ -156,20 +192,26 @@ const modelsAuthStatus = (request: Request) => ({
     }),
 });
 
-const skillsStatus = async (request: Request, params: GatewayParams<'skills.status'>) => {
+const skillsStatus = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'skills.status'>,
+) => {
   const { agentId } = meant(request, params);
   const { workspace, shared, skills } = await ownAgentsOf(request).catalogs.skills(agentId);
   return { workspaceDir: workspace, managedSkillsDir: shared, agentId, skills };
 };
 
-const toolsCatalog = (request: Request, params: GatewayParams<'tools.catalog'>) => ({
+const toolsCatalog = (request: Request<SetupContext>, params: GatewayParams<'tools.catalog'>) => ({
   agentId: meant(request, params).agentId,
   // Troupe's policies are lists of names and groups; the protocol wants to hear of a profile.
   profiles: [{ id: 'full', label: 'Full' }],
   groups: setupOf(request).catalogs.tools(),
 });
 
-const toolsEffective = async (request: Request, params: GatewayParams<'tools.effective'>) => {
+const toolsEffective = async (
+  request: Request<SetupContext>,
+  params: GatewayParams<'tools.effective'>,
+) => {
   const { agentId, sessionKey } = meant(request, params);
   const tools = await setupOf(request).catalogs.toolsOf(agentId, sessionKey);
   return {
@@ -216,7 +258,7 @@ export const commandsList = () => ({
   })),
 });
 
-export const setupTable: MethodTable = [
+export const setupTable: MethodTable<SetupContext> = [
   published('agents.list', agentsList),
   published('agents.create', agentsCreate),
   published('agents.update', agentsUpdate),

@@ -1,4 +1,6 @@
 /** `tasks.*` and `send`: work that goes on beside the talk, and words to a person's session. */
+import type { SessionScope } from '../tenant/tenant-scope.ts';
+import type { LiveRuns } from '../streams/live-runs.ts';
 import { address } from '../../../protocols/address.ts';
 import { TroupeError } from '../../../protocols/errors.ts';
 import {
@@ -20,11 +22,14 @@ import { type MethodTable, published } from './method.ts';
 import { principalOf, type Request } from './request.ts';
 import { refuseEmpty } from './chat/run.ts';
 
-const tasksList = ({ door }: Request, params: TasksListParams) => {
+/** What methods about tasks need. */
+export type TaskContext = SessionScope & { readonly runs: Pick<LiveRuns, 'row'> };
+
+const tasksList = ({ context }: Request<TaskContext>, params: TasksListParams) => {
   const { sortBy = 'updatedAt', limit = TASKS_PAGE, cursor = '0' } = params;
   const from = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined;
   if (from === undefined) throw new TroupeError('INVALID_ARGUMENT', '/cursor is none of this list');
-  const sorted = tasksOf(door)
+  const sorted = tasksOf(context)
     .map(({ summary }) => summary)
     .filter((task) => fits(task, params))
     .toSorted((a, b) => (b[sortBy] ?? 0) - (a[sortBy] ?? 0) || (a.id < b.id ? -1 : 1));
@@ -42,18 +47,18 @@ const fits = (task: TaskSummary, { status, agentId, sessionKey }: TasksListParam
   return sessionKey === undefined || [task.sessionKey, task.childSessionKey].includes(sessionKey);
 };
 
-const tasksGet = ({ door }: Request, { taskId }: TasksGetParams) => {
-  const found = find(tasksOf(door), taskId);
+const tasksGet = ({ context }: Request<TaskContext>, { taskId }: TasksGetParams) => {
+  const found = find(tasksOf(context), taskId);
   if (!found) {
     throw new TroupeError('NOT_FOUND', `there is no task ${taskId.slice(0, 80)}`);
   }
-  return { task: { ...found.summary, ...detailsOf(found.of, door) } };
+  return { task: { ...found.summary, ...detailsOf(found.of, context) } };
 };
 
 const find = (tasks: readonly KnownTask[], taskId: string): KnownTask | undefined =>
   tasks.find(({ summary }) => summary.id === taskId);
 
-const detailsOf = (of: TaskOrigin, { runs }: Request['door']) => {
+const detailsOf = (of: TaskOrigin, { runs }: Request<TaskContext>['context']) => {
   switch (of.kind) {
     case 'subagent': {
       const result = runs.row(of.row.runId)?.text;
@@ -68,8 +73,11 @@ const detailsOf = (of: TaskOrigin, { runs }: Request['door']) => {
   }
 };
 
-const tasksCancel = async (request: Request, { taskId, reason }: TasksCancelParams) => {
-  const found = find(tasksOf(request.door), taskId);
+const tasksCancel = async (
+  request: Request<TaskContext>,
+  { taskId, reason }: TasksCancelParams,
+) => {
+  const found = find(tasksOf(request.context), taskId);
   if (!found) return { found: false, cancelled: false, reason: 'there is no such task' };
   const { summary, of } = found;
   if (summary.status !== 'queued' && summary.status !== 'running') {
@@ -81,7 +89,7 @@ const tasksCancel = async (request: Request, { taskId, reason }: TasksCancelPara
     };
   }
   const why = await cancelled(request, of, reason ?? 'cancelled by an operator');
-  const task = find(tasksOf(request.door), taskId)?.summary ?? summary;
+  const task = find(tasksOf(request.context), taskId)?.summary ?? summary;
   return why === undefined
     ? { found: true, cancelled: true, task }
     : { found: true, cancelled: false, reason: why, task };
@@ -89,11 +97,11 @@ const tasksCancel = async (request: Request, { taskId, reason }: TasksCancelPara
 
 /** Why it is not; undefined when it is. @throws TroupeError DEADLINE_EXCEEDED */
 const cancelled = async (
-  request: Request,
+  request: Request<TaskContext>,
   of: TaskOrigin,
   reason: string,
 ): Promise<string | undefined> => {
-  const { system, tenant } = request.door;
+  const { system, tenant } = request.context;
   const [to, message] = orderTo(tenant, of, reason);
   const answer = await system.ask(to, message, {
     principal: principalOf(request),
@@ -128,10 +136,10 @@ const orderTo = (tenant: string, of: TaskOrigin, reason: string) => {
 // ---- send
 
 /** The one door to people is the gateway's own chat: the words stand in the session they read. */
-const send = async (request: Request, params: SendParams) => {
+const send = async (request: Request<TaskContext>, params: SendParams) => {
   const { message = '', idempotencyKey, agentId } = params;
   refuseEmpty(message);
-  const { names } = request.door;
+  const { names } = request.context;
   const { sessionKey } = fullSessionKey(names, {
     sessionKey: params.sessionKey || params.to,
     ...(agentId ? { agentId } : {}),
@@ -146,7 +154,7 @@ const send = async (request: Request, params: SendParams) => {
   } as const;
 };
 
-export const workTable: MethodTable = [
+export const workTable: MethodTable<TaskContext> = [
   published('tasks.list', tasksList),
   published('tasks.get', tasksGet),
   published('tasks.cancel', tasksCancel),

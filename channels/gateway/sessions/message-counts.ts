@@ -21,13 +21,13 @@ export class MessageCounts {
 
   /** Messages up to the transcript position `last`. */
   async total(
-    { system }: { readonly system: Pick<System, 'transcripts'> },
+    { transcripts }: Pick<System, 'transcripts'>,
     actor: Address,
     last: number,
   ): Promise<number> {
     let { upTo, count } = this.#counts.get(actor) ?? { upTo: 0, count: 0 };
     while (upTo < last) {
-      const read = await system.transcripts.read(actor, { from: upTo + 1, limit: HISTORY_WINDOW });
+      const read = await transcripts.read(actor, { from: upTo + 1, limit: HISTORY_WINDOW });
       const found = read.filter(({ position }) => position <= last);
       count += found.filter(({ entry }) => isMessage(entry as SessionEntry)).length;
       upTo = found.at(-1)?.position ?? last;

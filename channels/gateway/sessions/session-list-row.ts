@@ -2,8 +2,8 @@
 import { defined } from '../../../protocols/defined.ts';
 import type { SessionsListRow } from '../../../protocols/gateway/index.ts';
 import type { RunStatus, SessionRow } from '../../../protocols/session.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
-import { mainSessionKey } from './session-key.ts';
+import type { LiveRuns } from '../streams/live-runs.ts';
+import { type AgentNames, mainSessionKey } from './session-key.ts';
 
 /** What a client may want beside the rest. */
 type Wanted = {
@@ -12,14 +12,14 @@ type Wanted = {
 };
 
 export const sessionListRow = (
-  door: Pick<TenantGateway, 'names' | 'runs'>,
+  { names, runs }: { readonly names: AgentNames; readonly runs: Pick<LiveRuns, 'row'> },
   row: SessionRow,
   wanted: Wanted = {},
 ): SessionsListRow => {
   const running = row.status === 'running';
   const kind = row.sessionKey.includes(':group:') ? 'group' : 'direct';
-  const isMain = row.sessionKey === mainSessionKey(door.names, row.agentId);
-  const last = row.runId === undefined ? undefined : door.runs.row(row.runId);
+  const isMain = row.sessionKey === mainSessionKey(names, row.agentId);
+  const last = row.runId === undefined ? undefined : runs.row(row.runId);
   return {
     key: row.sessionKey,
     kind,

@@ -1,6 +1,6 @@
 /** The model that answers in a session where a request names none. */
 import type { SessionRow } from '../../../protocols/session.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { SessionScope } from '../tenant/tenant-scope.ts';
 import { agentOf } from './session-key.ts';
 
 /**
@@ -9,7 +9,7 @@ import { agentOf } from './session-key.ts';
  * @param isCleared the session's own model does not count
  */
 export const modelNow = (
-  { system, tenant, names }: Pick<TenantGateway, 'system' | 'tenant' | 'names'>,
+  { system, tenant, names }: SessionScope,
   sessionKey: string,
   isCleared = false,
 ): string => {

@@ -2,21 +2,22 @@
 import { defined } from '../../../protocols/defined.ts';
 import type { ChatSubagent } from '../../../protocols/gateway/index.ts';
 import { type SubagentRow, subagentRowKey, SUBAGENTS_INDEX } from '../../../protocols/subagent.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { TenantScope } from '../tenant/tenant-scope.ts';
+import type { LiveRuns } from '../streams/live-runs.ts';
 import { FINDINGS_SHOWN_CHARACTERS, SUBAGENTS_READ_MAX, SUBAGENTS_SHOWN_MAX } from '../limits.ts';
 
 /** The newest first; nothing where there are none. */
 export const subagentList = (
-  door: Pick<TenantGateway, 'system' | 'tenant' | 'runs'>,
+  { system, tenant, runs }: TenantScope & { readonly runs: Pick<LiveRuns, 'row'> },
   sessionKey: string,
 ): { readonly subagents?: readonly ChatSubagent[] } => {
   const options = { prefix: subagentRowKey(sessionKey, ''), limit: SUBAGENTS_READ_MAX };
-  const rows = door.system.index
-    .list<SubagentRow>(SUBAGENTS_INDEX, door.tenant, options)
+  const rows = system.index
+    .list<SubagentRow>(SUBAGENTS_INDEX, tenant, options)
     .map(({ value }) => value);
   if (rows.length === 0) return {};
   const newest = rows.toSorted((a, b) => b.createdAt - a.createdAt).slice(0, SUBAGENTS_SHOWN_MAX);
-  return { subagents: newest.map((row) => shown(row, door.runs.row(row.runId)?.text)) };
+  return { subagents: newest.map((row) => shown(row, runs.row(row.runId)?.text)) };
 };
 
 const shown = (row: SubagentRow, findings: string | undefined): ChatSubagent => ({

@@ -23,7 +23,7 @@ import {
   type TaskState,
   type TaskView,
 } from '../../../protocols/task.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { TenantScope } from '../tenant/tenant-scope.ts';
 import { TASKS_READ_MAX } from '../limits.ts';
 
 /** A task, and what is asked to cancel it. */
@@ -34,26 +34,26 @@ export type TaskOrigin =
   | { readonly kind: 'a2a'; readonly view: TaskView };
 
 /** Of each kind at most TASKS_READ_MAX, in no order. */
-export const tasksOf = (door: Pick<TenantGateway, 'system' | 'tenant'>): readonly KnownTask[] => [
-  ...rowsOf<SubagentRow>(door, SUBAGENTS_INDEX).map(subagentTask),
-  ...cronTasks(door),
-  ...rowsOf<TaskRow>(door, TASKS_INDEX).map(({ view }) => a2aTask(view)),
+export const tasksOf = (scope: TenantScope): readonly KnownTask[] => [
+  ...rowsOf<SubagentRow>(scope, SUBAGENTS_INDEX).map(subagentTask),
+  ...cronTasks(scope),
+  ...rowsOf<TaskRow>(scope, TASKS_INDEX).map(({ view }) => a2aTask(view)),
 ];
 
 const rowsOf = <Row>(
-  { system, tenant }: Pick<TenantGateway, 'system' | 'tenant'>,
+  { system, tenant }: TenantScope,
   index: string,
   limit = TASKS_READ_MAX,
 ): readonly Row[] => system.index.list<Row>(index, tenant, { limit }).map(({ value }) => value);
 
-const cronTasks = (door: Pick<TenantGateway, 'system' | 'tenant'>): readonly KnownTask[] => {
+const cronTasks = (scope: TenantScope): readonly KnownTask[] => {
   const ended = new Map(
-    rowsOf<ScheduleRunsRow>(door, SCHEDULE_RUNS_INDEX, JOBS_MAX).map(({ jobId, runs }) => [
+    rowsOf<ScheduleRunsRow>(scope, SCHEDULE_RUNS_INDEX, JOBS_MAX).map(({ jobId, runs }) => [
       jobId,
       runs,
     ]),
   );
-  return rowsOf<ScheduleRow>(door, SCHEDULES_INDEX, JOBS_MAX).flatMap((row) => {
+  return rowsOf<ScheduleRow>(scope, SCHEDULES_INDEX, JOBS_MAX).flatMap((row) => {
     const running = row.last?.status === 'running' ? [row.last] : [];
     const fires = [...running, ...(ended.get(row.jobId) ?? [])];
     return fires.filter(({ status }) => status !== 'skipped').map((fire) => cronTask(row, fire));

@@ -5,10 +5,10 @@ import { address } from '../../../protocols/address.ts';
 import type { ImagePart } from '../../../protocols/content.ts';
 import type { ChatMessage } from '../../../protocols/gateway/index.ts';
 import type { MessageOrigin, SessionEntry } from '../../../protocols/session.ts';
-import type { TranscriptEntry } from '../../../runtime/index.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { Clock, TranscriptEntry } from '../../../runtime/index.ts';
+import type { TenantScope } from '../tenant/tenant-scope.ts';
 import { HISTORY_WINDOW } from '../limits.ts';
-import { isMessage } from './message-counts.ts';
+import { isMessage, type MessageCounts } from './message-counts.ts';
 import type { RunEnd } from '../streams/live-runs.ts';
 import { clientUsage } from '../streams/run-events.ts';
 
@@ -22,7 +22,7 @@ const ANSWER_WITHIN = 100;
  * holds enough or begins at the first.
  */
 export const readLast = async (
-  { system, tenant }: Pick<TenantGateway, 'system' | 'tenant'>,
+  { system, tenant }: TenantScope,
   sessionKey: string,
   count: number,
 ): Promise<readonly TranscriptEntry[]> => {
@@ -36,6 +36,9 @@ export const readLast = async (
   return [];
 };
 
+/** What reading the messages of a session needs. */
+export type TranscriptScope = TenantScope & { readonly counts: MessageCounts };
+
 type MessagePage = { readonly limit: number; readonly offset: number; readonly maxChars: number };
 
 /**
@@ -43,17 +46,17 @@ type MessagePage = { readonly limit: number; readonly offset: number; readonly m
  * in all.
  */
 export const readMessages = async (
-  door: Pick<TenantGateway, 'system' | 'tenant' | 'counts'>,
+  { system, tenant, counts }: TranscriptScope,
   sessionKey: string,
   { limit, offset, maxChars }: MessagePage,
 ): Promise<{ readonly messages: readonly ChatMessage[]; readonly total: number }> => {
-  const actor = address(door.tenant, 'session', sessionKey);
-  const last = await door.system.transcripts.last(actor);
-  const total = await door.counts.total(door, actor, last);
+  const actor = address(tenant, 'session', sessionKey);
+  const last = await system.transcripts.last(actor);
+  const total = await counts.total(system, actor, last);
   let entries: readonly TranscriptEntry[] = [];
   for (let to = last; to > 0 && entries.length < limit + offset; ) {
     const from = Math.max(1, to - HISTORY_WINDOW + 1);
-    const read = await door.system.transcripts.read(actor, { from, limit: to - from + 1 });
+    const read = await system.transcripts.read(actor, { from, limit: to - from + 1 });
     const fresh = read.filter(
       ({ position, entry }) => position <= to && isMessage(entry as SessionEntry),
     );
@@ -66,9 +69,9 @@ export const readMessages = async (
 };
 
 /** The run's answer, from the transcript where the row has only its beginning. */
-export const wholeText = async (door: TenantGateway, end: RunEnd): Promise<string> => {
+export const wholeText = async (scope: TenantScope, end: RunEnd): Promise<string> => {
   if (end.text.length < ROW_TEXT_SURELY_WHOLE) return end.text;
-  const entries = await readLast(door, end.sessionKey, ANSWER_WITHIN);
+  const entries = await readLast(scope, end.sessionKey, ANSWER_WITHIN);
   const said = entries
     .map(({ entry }) => entry as SessionEntry)
     .findLast(
@@ -83,19 +86,22 @@ export const wholeText = async (door: TenantGateway, end: RunEnd): Promise<strin
 const LAG = { tries: 40, waitMs: 50 };
 
 /** The messages that tools of the run sent into the conversation, in order. */
-export const messagesOf = async (door: TenantGateway, end: RunEnd): Promise<readonly string[]> => {
+export const messagesOf = async (
+  scope: TenantScope & { readonly clock: Clock },
+  end: RunEnd,
+): Promise<readonly string[]> => {
   const { messages: count = 0, runId, joined = runId, sessionKey } = end;
   for (let tries = 1; count > 0; tries++) {
-    const found = await sentBy(door, sessionKey, joined, count);
+    const found = await sentBy(scope, sessionKey, joined, count);
     if (found.length >= count || tries === LAG.tries) return found;
-    await new Promise<void>((resolve) => void door.clock.after(LAG.waitMs, resolve));
+    await new Promise<void>((resolve) => void scope.clock.after(LAG.waitMs, resolve));
   }
   return [];
 };
 
 /** From the end of the transcript back to the first of them. */
 const sentBy = async (
-  { system, tenant }: TenantGateway,
+  { system, tenant }: TenantScope,
   sessionKey: string,
   runId: string,
   count: number,

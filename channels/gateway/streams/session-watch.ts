@@ -24,13 +24,14 @@ import { type SessionNotice, sessionNoticesTopic } from '../../../protocols/sess
 import type { RunEvent, SessionEntry, SessionRow } from '../../../protocols/session.ts';
 import type { Clock, TranscriptEntry } from '../../../runtime/index.ts';
 import { type Connection, type EventHead, eventHead } from '../transport/connection.ts';
-import type { TenantGateway } from '../tenant/tenant-gateway.ts';
+import type { SessionScope } from '../tenant/tenant-scope.ts';
+import type { LiveRuns } from './live-runs.ts';
+import type { Logger } from '../log.ts';
 import { HISTORY_TEXT_CHARACTERS_MAX, SESSION_LOOKS_MS, SESSION_TOLD_MS } from '../limits.ts';
 import { isMessage } from '../sessions/message-counts.ts';
 import { agentOf } from '../sessions/session-key.ts';
 import { sessionListRow } from '../sessions/session-list-row.ts';
 import { messageOf } from '../sessions/transcript.ts';
-import type { Watch } from './watch.ts';
 
 /** What is told of a change, but the row. */
 type News = Pick<SessionsChangedEvent, 'reason' | 'phase' | 'runId'>;
@@ -44,11 +45,13 @@ type Looked = {
   late: Set<Connection>;
 };
 
-export type WatchParts = Pick<TenantGateway, 'system' | 'tenant' | 'names' | 'runs' | 'log'> & {
+export type WatchParts = SessionScope & {
+  readonly runs: Pick<LiveRuns, 'row'>;
+  readonly log: Logger;
   readonly clock: Clock;
 };
 
-export class SessionWatch implements Watch {
+export class SessionWatch {
   readonly #parts: WatchParts;
   readonly #all = new Set<Connection>();
   /** transcript position up to which each follower of a session was told */

@@ -10,8 +10,9 @@ import { AuditTrail } from './audit-trail.ts';
 import { ChatCommands } from './chat-commands.ts';
 import type { Connection } from '../transport/connection.ts';
 import { TenantDevices } from '../devices/tenant-devices.ts';
+import type { ProcessFacts } from '../auth/hello-ok.ts';
 import { DeviceGuard } from '../auth/device-guard.ts';
-import type { TenantGateway } from './tenant-gateway.ts';
+import { TenantGateway } from './tenant-gateway.ts';
 import { HealthReport } from './health-report.ts';
 import { MessageCounts } from '../sessions/message-counts.ts';
 import type { GatewayOptions, TenantFace } from '../options.ts';
@@ -23,85 +24,82 @@ import { RunEvents } from '../streams/run-events.ts';
 import { SessionWatch } from '../streams/session-watch.ts';
 import { WorkFeed } from '../streams/work-feed.ts';
 
-/** What all doors of a gateway have in common. */
+/** What the gateways of all tenants share. */
 export type SharedParts = {
   readonly options: GatewayOptions;
-  /** names this run of the gateway; differs after a restart */
+  /** identifies this run of the gateway; differs after a restart */
   readonly bootId: string;
   /** monotonic milliseconds */
   readonly startedAt: number;
 };
 
 export type OpenTenantGateway = {
-  readonly door: TenantGateway;
-  /** resolves when what is noted of it is written, as far as it can be */
+  readonly gateway: TenantGateway;
+  /** resolves when pending audit records are written, or cannot be written */
   readonly close: () => Promise<void>;
 };
 
-export const openTenantGateway = (house: SharedParts, tenant: string): OpenTenantGateway => {
-  const { options, bootId, startedAt } = house;
+/** One tenant, and how the gateway presents it. */
+type Opening = SharedParts & { readonly tenant: string; readonly face: TenantFace };
+
+export const openTenantGateway = (shared: SharedParts, tenant: string): OpenTenantGateway => {
+  const { options, bootId } = shared;
   const { system, clock, log } = options;
   const face = options.ofTenant?.(tenant) ?? options;
-  const hall = openHall(house, tenant, face);
-  const talk = openTalk(house, tenant, { ...hall, face });
-  const { connections, audience } = hall;
-  const base = { system, tenant, connections, clock };
-  const devices = new TenantDevices({
-    ...base,
-    connections: audience.everybody,
-    gateway: bootId,
-    log,
-    payloads: options.payloads,
-  });
-  const guard = new DeviceGuard(base);
+  const opening: Opening = { ...shared, tenant, face };
+  const clients = createClientParts(opening);
+  const { connections, audience, presence, replay, health } = clients;
+  const { events, ...runs } = createRunParts(opening, audience);
+  const devices = createDeviceParts(opening, clients);
   const approvals = new PendingApprovals(system.index, tenant, clock, audience.everybody);
   const audit = new AuditTrail({ system, tenant, gateway: bootId, clock, log });
   const work = new WorkFeed({ system, tenant, names: face, audience });
-  const { events, ...shown } = talk;
-  const door: TenantGateway = {
-    system,
-    tenant,
-    isHome: tenant === options.tenant,
-    names: face,
-    models: face.models,
-    authMode: options.auth.mode,
-    version: options.version,
-    clock,
-    log,
-    setup: face.setup,
-    onMessage: face.onMessage,
-    bootId,
-    startedAt,
-    ...hall,
-    ...shown,
-    devices,
-    guard,
-    approvals,
+  const gateway = new TenantGateway({
+    membership: { connections, replay, presence, ...devices },
+    hello: { process: processFacts(shared), names: face, health, presence },
+    methods: { ...sharedContext(opening), ...clients, ...runs, ...devices, approvals },
     audit,
-  };
-  const { presence, replay, health } = hall;
-  const { runs, watch } = talk;
-  const parts = [events, runs, presence, replay, approvals, watch, devices, health, guard, work];
-  const deaf = listen(door, work);
+    log,
+  });
+  const stopEvents = subscribe(opening, { ...runs, approvals, work });
+  const parts = [events, runs.runs, presence, replay, approvals, runs.watch];
   const close = () => {
-    deaf();
-    for (const part of parts) part.close();
+    stopEvents();
+    for (const part of [...parts, devices.devices, health, devices.guard, work]) part.close();
     return audit.close();
   };
-  return { door, close };
+  return { gateway, close };
 };
 
-/** Who is there, what they are told again, and how the house is. */
-const openHall = ({ options, bootId }: SharedParts, tenant: string, face: TenantFace) => {
+const processFacts = ({ options, bootId, startedAt }: SharedParts): ProcessFacts => {
+  const { auth, version, clock } = options;
+  return { authMode: auth.mode, version, bootId, startedAt, clock };
+};
+
+/** The part of the method context that comes from the options. */
+const sharedContext = ({ options, bootId, tenant, face }: Opening) => ({
+  system: options.system,
+  clock: options.clock,
+  tenant,
+  isHome: tenant === options.tenant,
+  names: face,
+  models: face.models,
+  setup: face.setup,
+  onMessage: face.onMessage,
+  bootId,
+});
+
+/** Connections, their replay and presence, and the health report. */
+const createClientParts = ({ options, bootId, tenant, face }: Opening) => {
   const { system, clock } = options;
   const connections = new Set<Connection>();
   const replay = new Replay(connections, clock, bootId);
   const audience = new Audience(connections, replay);
-  const told = { tenant, clock, audience };
+  const base = { tenant, clock, audience };
   const { bus } = system;
-  const presence = new Presence({ ...told, connections, bus, gateway: bootId });
+  const presence = new Presence({ ...base, connections, bus, gateway: bootId });
   const health = new HealthReport({
-    ...told,
+    ...base,
     system,
     names: face,
     version: options.version,
@@ -113,12 +111,8 @@ const openHall = ({ options, bootId }: SharedParts, tenant: string, face: Tenant
   return { connections, replay, audience, presence, health };
 };
 
-/** What is said in sessions, and what people are told of it. */
-const openTalk = (
-  { options }: SharedParts,
-  tenant: string,
-  { audience, face }: Pick<TenantGateway, 'audience'> & { readonly face: TenantFace },
-) => {
+/** Runs, their events, and chat commands. */
+const createRunParts = ({ options, tenant, face }: Opening, audience: Audience) => {
   const { system, clock, log } = options;
   const blocks = new RunBlocks(clock, face.blocks);
   const events = new RunEvents(audience, clock, blocks);
@@ -127,23 +121,45 @@ const openTalk = (
   const commands = new ChatCommands({
     ...base,
     connections: audience,
-    tell: (end, told) => events.tellEnd(end, told),
+    tell: (end, receivers) => events.tellEnd(end, receivers),
     onCommand: face.onCommand,
   });
   const watch = new SessionWatch(base);
   return { blocks, events, runs, commands, watch, counts: new MessageCounts() };
 };
 
-/** What travels on a topic is a contract of the protocol that names it. */
-const listen = (door: TenantGateway, work: WorkFeed): (() => void) => {
-  const { approvals, tenant } = door;
-  const { bus } = door.system;
+const createDeviceParts = (
+  { options, bootId, tenant }: Opening,
+  { connections, audience }: { connections: Set<Connection>; audience: Audience },
+) => {
+  const { system, clock, log, payloads } = options;
+  const base = { system, tenant, connections, clock };
+  const devices = new TenantDevices({
+    ...base,
+    connections: audience.everybody,
+    gateway: bootId,
+    log,
+    payloads,
+  });
+  return { devices, guard: new DeviceGuard(base) };
+};
+
+type EventReceivers = {
+  readonly runs: LiveRuns;
+  readonly watch: SessionWatch;
+  readonly approvals: PendingApprovals;
+  readonly work: WorkFeed;
+};
+
+/** Passes events of the Bus to the parts. The protocol of each topic defines the payload's type. */
+const subscribe = ({ options, tenant }: Opening, receivers: EventReceivers): (() => void) => {
+  const { bus } = options.system;
   const stops = [
     bus.subscribe(runEventsOfTenant(tenant), ({ payload }) =>
-      hear(door, work, payload as RunEvent),
+      onRunEvent(receivers, payload as RunEvent),
     ),
     bus.subscribe(approvalsTopic(tenant), ({ payload }) =>
-      approvals.heard((payload as { id: string }).id),
+      receivers.approvals.heard((payload as { id: string }).id),
     ),
   ];
   return () => {
@@ -151,7 +167,7 @@ const listen = (door: TenantGateway, work: WorkFeed): (() => void) => {
   };
 };
 
-const hear = ({ runs, approvals, watch }: TenantGateway, work: WorkFeed, event: RunEvent): void => {
+const onRunEvent = ({ runs, approvals, watch, work }: EventReceivers, event: RunEvent): void => {
   runs.heard(event);
   watch.heard(event);
   if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);

@@ -14,25 +14,25 @@ import {
 import type { GatewayOptions } from '../options.ts';
 
 export class TenantGateways {
-  readonly #house: SharedParts;
+  readonly #shared: SharedParts;
   readonly #open = new Map<string, OpenTenantGateway>();
 
   constructor(options: GatewayOptions) {
-    this.#house = { options, bootId: randomUUID(), startedAt: options.clock.monotonicMs() };
+    this.#shared = { options, bootId: randomUUID(), startedAt: options.clock.monotonicMs() };
   }
 
-  /** Tenants are those that the configuration names, so there are few. */
+  /** The map stays small: the configuration names every tenant. */
   of(tenant: string): TenantGateway {
-    const known = this.#open.get(tenant);
-    if (known !== undefined) return known.door;
-    const opened = openTenantGateway(this.#house, tenant);
+    const open = this.#open.get(tenant);
+    if (open !== undefined) return open.gateway;
+    const opened = openTenantGateway(this.#shared, tenant);
     this.#open.set(tenant, opened);
-    return opened.door;
+    return opened.gateway;
   }
 
-  /** Connections that have said hello, of every tenant. */
+  /** Connections of every tenant that completed the handshake. */
   *connections(): Generator<Connection> {
-    for (const { door } of this.#open.values()) yield* door.connections;
+    for (const { gateway } of this.#open.values()) yield* gateway.connections;
   }
 
   async close(): Promise<void> {

@@ -26,14 +26,13 @@ import { CLOSE, Connection } from './connection.ts';
 import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import type { TenantGateways } from '../tenant/tenant-gateways.ts';
 import type { GatewayOptions } from '../options.ts';
-import { type Arrival, challengeFrame, type Gate, greet, helloOk } from '../auth/handshake.ts';
+import { type Arrival, challengeFrame, type Gate, greet } from '../auth/handshake.ts';
 import {
   CLOSE_GRACE_MS,
   CONNECTIONS_MAX,
   HANDSHAKE_BYTES_MAX,
   UNAUTHENTICATED_PER_IP_MAX,
 } from '../limits.ts';
-import { serve } from '../methods/index.ts';
 import { accountOf, type AddressList, remoteOf } from '../auth/client-address.ts';
 import { whoisByTailscale } from '../auth/tailscale.ts';
 
@@ -59,7 +58,7 @@ export class SocketServer {
   readonly #strangers = new Map<Connection, Stranger>();
   readonly #gate: Gate;
   readonly #proxies: AddressList;
-  readonly #doors: TenantGateways;
+  readonly #tenants: TenantGateways;
   readonly #options: SocketOptions;
   readonly #server = new WebSocketServer({
     noServer: true,
@@ -70,17 +69,16 @@ export class SocketServer {
   #closing = false;
 
   constructor(
-    doors: TenantGateways,
+    tenants: TenantGateways,
     failures: AuthFailures,
     proxies: AddressList,
     options: SocketOptions,
   ) {
-    this.#doors = doors;
+    this.#tenants = tenants;
     this.#options = options;
-    const { auth, clock, system, tenant, tenancy } = options;
+    const { auth, clock, log, system, tenant, tenancy } = options;
     const { whois = whoisByTailscale('tailscale', clock) } = options;
-    const rows = system.index;
-    this.#gate = { auth, failures, whois, clock, doors, rows, tenancy, home: tenant };
+    this.#gate = { auth, failures, whois, clock, log, system, tenancy, home: tenant };
     this.#proxies = proxies;
   }
 
@@ -218,21 +216,14 @@ export class SocketServer {
       const { error } = greeting;
       log.warn({ ip: connection.remoteAddress, error }, 'gateway: connect refused');
       const code = (error.details as { code?: string } | undefined)?.code ?? error.code;
-      this.#doors.of(tenant).audit.turnedAway(nameOf(params), connection.remoteAddress, code);
+      this.#tenants.of(tenant).recordRefusal(nameOf(params), connection.remoteAddress, code);
       return refuseConnect(connection, id, error);
     }
     this.#strangers.delete(connection);
     stranger.end();
     const { client } = greeting;
     connection.client = client;
-    const door = this.#doors.of(client.tenant);
-    door.connections.add(connection);
-    door.replay.joined(connection);
-    door.presence.joined(connection);
-    connection.respondEncoded(id, helloOk(door, connection, greeting));
-    door.audit.connected(client, connection.remoteAddress);
-    door.guard.joined(connection);
-    if (client.role === 'node') void door.devices.joined(connection);
+    this.#tenants.of(client.tenant).join(connection, id, greeting);
     for (const [bytes, isBinary] of stranger.early ?? []) {
       this.#request(connection, bytes, isBinary);
     }
@@ -241,16 +232,16 @@ export class SocketServer {
   /** What comes after the client was told to go is not done: its rights may have ended. */
   #request(connection: Connection, bytes: RawData, isBinary: boolean): void {
     if (!connection.open) return;
-    const door = this.#doorOf(connection);
-    if (door === undefined) return;
+    const tenant = this.#tenantOf(connection);
+    if (tenant === undefined) return;
     const frame = requestOf(bytes, isBinary);
-    if (frame.ok) void serve(door, connection, frame.value);
+    if (frame.ok) void tenant.serve(connection, frame.value);
     else connection.refuse(frame.id, { code: 'INVALID_REQUEST', message: frame.message });
   }
 
-  /** Undefined before hello. */
-  #doorOf({ client }: Connection): TenantGateway | undefined {
-    return client && this.#doors.of(client.tenant);
+  /** Undefined until the handshake has completed. */
+  #tenantOf({ client }: Connection): TenantGateway | undefined {
+    return client && this.#tenants.of(client.tenant);
   }
 
   #gone(connection: Connection): void {
@@ -258,11 +249,7 @@ export class SocketServer {
     this.#all.delete(connection);
     this.#strangers.get(connection)?.end();
     this.#strangers.delete(connection);
-    const door = this.#doorOf(connection);
-    if (!door?.connections.delete(connection)) return;
-    door.replay.left(connection);
-    door.devices.left(connection);
-    door.presence.left(connection);
+    this.#tenantOf(connection)?.leave(connection);
   }
 }
 

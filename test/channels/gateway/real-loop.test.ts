@@ -1,7 +1,7 @@
 /** Commands, steering, questions and coming back, on the real session and approval actors. */
 import { afterEach, expect, test } from 'vitest';
 import { approvalAddress } from '../../../protocols/approval.ts';
-import { OPERATOR } from '../../../channels/gateway/tenant/tenant-gateway.ts';
+import { OPERATOR } from '../../../channels/gateway/auth/handshake.ts';
 import type { Gateway } from '../../../channels/index.ts';
 import type { System } from '../../../runtime/index.ts';
 import { type Client, eventually, type Frame, MAIN } from './client.ts';

@@ -14,7 +14,7 @@ import {
   type Tool,
 } from '../../../actors/index.ts';
 import { createSystem, openEmbedded, type System, systemClock } from '../../../runtime/index.ts';
-import { OPERATOR } from '../../../channels/gateway/tenant/tenant-gateway.ts';
+import { OPERATOR } from '../../../channels/gateway/auth/handshake.ts';
 import { OPEN_TALK } from '../../servers/talk-rules.ts';
 
 /** A folder for the data, and how to remove it. */

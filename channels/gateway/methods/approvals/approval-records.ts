@@ -12,13 +12,16 @@ import type {
   ExecApprovalGetParams,
 } from '../../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf, nodeOf } from '../../tenant/pending-approvals.ts';
-import { approvalResolve, rowOf } from './approvals.ts';
+import { type ApprovalContext, approvalResolve, rowOf } from './approvals.ts';
 import { wordOf } from './asking-people.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 
-const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ApprovalGetResult => {
-  const row = rowOf(door, id);
+const approvalGet = (
+  { context }: Request<ApprovalContext>,
+  { id }: ExecApprovalGetParams,
+): ApprovalGetResult => {
+  const row = rowOf(context, id);
   return {
     approval: row.state === 'asked' ? { ...askedOf(row), status: 'pending' } : endedOf(row),
   };
@@ -26,15 +29,15 @@ const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): Approval
 
 /** Of one that was decided before: how, with `applied` false. The first answer counts. */
 const approvalResolveOnce = async (
-  request: Request,
+  request: Request<ApprovalContext>,
   { kind, ...answer }: ApprovalResolveParams,
 ): Promise<ApprovalResolveResult> => {
-  const { door } = request;
+  const { context } = request;
   if (kind !== 'exec') {
     throw new TroupeError('INVALID_ARGUMENT', '/kind is exec: all approvals are about commands');
   }
-  if (rowOf(door, answer.id).state !== 'asked') {
-    return { applied: false, approval: endedOf(rowOf(door, answer.id)) };
+  if (rowOf(context, answer.id).state !== 'asked') {
+    return { applied: false, approval: endedOf(rowOf(context, answer.id)) };
   }
   let applied = true;
   try {
@@ -90,7 +93,7 @@ const resolverOf = ({ decided_by: by }: ApprovalRow): Pick<ApprovalEnded, 'resol
   };
 };
 
-export const approvalRecordTable: MethodTable = [
+export const approvalRecordTable: MethodTable<ApprovalContext> = [
   published('approval.get', approvalGet),
   published('approval.resolve', approvalResolveOnce),
 ];

@@ -1,4 +1,5 @@
 /** `exec.approval.*`: commands that wait for a person's word (SX3). The first answer counts. */
+import type { Clock } from '../../../../runtime/index.ts';
 import { randomUUID } from 'node:crypto';
 import {
   APPROVAL_MS_DEFAULT,
@@ -16,16 +17,22 @@ import {
   type ExecApprovalResolveParams,
 } from '../../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf, nodeOf } from '../../tenant/pending-approvals.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
-import { askPeople, wordOf } from './asking-people.ts';
+import { type ApprovalScope, askPeople, wordOf } from './asking-people.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request, respond } from '../request.ts';
 
-const approvalList = ({ door }: Request): readonly ExecApproval[] => door.approvals.list();
+/** What methods about approvals need. */
+export type ApprovalContext = ApprovalScope & { readonly clock: Clock };
 
-const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecApprovalGetResult => {
-  const row = rowOf(door, id);
+const approvalList = ({ context }: Request<ApprovalContext>): readonly ExecApproval[] =>
+  context.approvals.list();
+
+const approvalGet = (
+  { context }: Request<ApprovalContext>,
+  { id }: ExecApprovalGetParams,
+): ExecApprovalGetResult => {
+  const row = rowOf(context, id);
   const { request, expiresAtMs } = approvalOf(row);
   return {
     id,
@@ -41,10 +48,10 @@ const approvalGet = ({ door }: Request, { id }: ExecApprovalGetParams): ExecAppr
 
 /** @throws TroupeError CONFLICT that says whose answer counted, when it was answered before */
 export const approvalResolve = async (
-  request: Request,
+  request: Request<ApprovalContext>,
   { id, decision, reviewer, grantExpiresInDays }: ExecApprovalResolveParams,
 ): Promise<{ ok: true }> => {
-  const { door, connection } = request;
+  const { context, connection } = request;
   if (grantExpiresInDays !== undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
@@ -54,18 +61,18 @@ export const approvalResolve = async (
   if (decisionOf(decision) === null) {
     throw new TroupeError('INVALID_ARGUMENT', `/decision is one of ${EXEC_DECISIONS.join(', ')}`);
   }
-  rowOf(door, id);
+  rowOf(context, id);
   const by = reviewer === undefined ? connection.client?.params.client : undefined;
   const who = reviewer
     ? `${reviewer.channel}:${reviewer.senderId}`
     : (by?.displayName ?? by?.id ?? 'a client');
-  const answer = await door.system.ask(
-    approvalAddress(door.tenant, id),
+  const answer = await context.system.ask(
+    approvalAddress(context.tenant, id),
     { type: 'approval.answer', decision, why: `answered by ${who}` },
     { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
   );
-  door.approvals.lookAgain();
-  if (answer.kind === 'refused') throw decided(door, id, TroupeError.from(answer.error));
+  context.approvals.lookAgain();
+  if (answer.kind === 'refused') throw decided(context, id, TroupeError.from(answer.error));
   if (answer.kind === 'timeout') {
     throw new TroupeError('DEADLINE_EXCEEDED', `approval ${id} has not answered: look at the list`);
   }
@@ -73,7 +80,7 @@ export const approvalResolve = async (
 };
 
 /** @throws TroupeError NOT_FOUND */
-export const rowOf = ({ approvals }: TenantGateway, id: string): ApprovalRow => {
+export const rowOf = ({ approvals }: ApprovalScope, id: string): ApprovalRow => {
   const row = approvals.row(id);
   if (row !== undefined) return row;
   throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {
@@ -82,7 +89,7 @@ export const rowOf = ({ approvals }: TenantGateway, id: string): ApprovalRow => 
 };
 
 /** Who comes late is told who was first. */
-const decided = ({ approvals }: TenantGateway, id: string, refusal: TroupeError): TroupeError => {
+const decided = ({ approvals }: ApprovalScope, id: string, refusal: TroupeError): TroupeError => {
   const row = approvals.row(id);
   if (refusal.code !== 'CONFLICT' || row === undefined || row.state === 'asked') return refusal;
   const { decision = null, decided_by: decidedBy = null, state } = row;
@@ -92,7 +99,10 @@ const decided = ({ approvals }: TenantGateway, id: string, refusal: TroupeError)
 };
 
 /** @throws TroupeError INVALID_ARGUMENT when it does not say what is to be run */
-const approvalRequest = async (request: Request, params: ExecApprovalRequestParams) => {
+const approvalRequest = async (
+  request: Request<ApprovalContext>,
+  params: ExecApprovalRequestParams,
+) => {
   const { id = randomUUID(), cwd, warningText, timeoutMs, twoPhase = false } = params;
   const command =
     params.command ?? params.systemRunPlan?.commandText ?? params.commandArgv?.join(' ') ?? '';
@@ -102,13 +112,13 @@ const approvalRequest = async (request: Request, params: ExecApprovalRequestPara
   const detail = [warningText, cwd && `In ${cwd}: ${command}`].filter(Boolean).join('\n');
   const by = principalOf(request);
   await askPeople(request, { id, command, detail, forMs, always: false, by });
-  const createdAtMs = request.door.clock.wallMs();
+  const createdAtMs = request.context.clock.wallMs();
   const times = { id, createdAtMs, expiresAtMs: createdAtMs + forMs };
   if (twoPhase) respond(request, { status: 'accepted', ...times });
   return approvalWait(request, { id });
 };
 
-const approvalWait = async (request: Request, { id }: ExecApprovalGetParams) => {
+const approvalWait = async (request: Request<ApprovalContext>, { id }: ExecApprovalGetParams) => {
   const { decision, row } = await wordOf(request, id);
   return {
     id,
@@ -118,7 +128,7 @@ const approvalWait = async (request: Request, { id }: ExecApprovalGetParams) => 
   };
 };
 
-export const approvalTable: MethodTable = [
+export const approvalTable: MethodTable<ApprovalContext> = [
   published('exec.approval.request', approvalRequest),
   published('exec.approval.waitDecision', approvalWait),
   published('exec.approval.list', approvalList),

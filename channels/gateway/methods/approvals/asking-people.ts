@@ -1,4 +1,5 @@
 /** Asks people through an approval actor, and tells all gateways of it (SX3). */
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import {
   approvalAddress,
   type ApprovalOption,
@@ -9,8 +10,11 @@ import {
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { ExecDecision } from '../../../../protocols/gateway/index.ts';
 import type { Principal } from '../../../../runtime/index.ts';
-import { decisionOf } from '../../tenant/pending-approvals.ts';
+import { decisionOf, type PendingApprovals } from '../../tenant/pending-approvals.ts';
 import type { Request } from '../request.ts';
+
+/** What requesting an approval and waiting for the decision need. */
+export type ApprovalScope = TenantScope & { readonly approvals: PendingApprovals };
 
 const ONCE: readonly ApprovalOption[] = [
   { name: 'allow-once', means: 'allowed' },
@@ -32,9 +36,12 @@ export type Question = {
 };
 
 /** The same id again is the same question. @throws TroupeError when the question is refused */
-export const askPeople = async ({ door }: Request, question: Question): Promise<void> => {
+export const askPeople = async (
+  { context }: Request<ApprovalScope>,
+  question: Question,
+): Promise<void> => {
   const { id, command, detail, forMs, always, by } = question;
-  const known = door.approvals.row(id);
+  const known = context.approvals.row(id);
   if (known === undefined) {
     const event = {
       type: 'approval.ask',
@@ -43,13 +50,13 @@ export const askPeople = async ({ door }: Request, question: Question): Promise<
       options: always ? OR_ALWAYS : ONCE,
       forMs,
     };
-    const to = approvalAddress(door.tenant, id);
-    const answer = await door.system.tell(to, event, { principal: by, key: `ask ${id}` });
+    const to = approvalAddress(context.tenant, id);
+    const answer = await context.system.tell(to, event, { principal: by, key: `ask ${id}` });
     if (answer.kind === 'refused') throw TroupeError.from(answer.error);
   } else if (known.by !== by.sub) {
     throw new TroupeError('CONFLICT', `the approval ${id} was asked by somebody else`);
   }
-  door.system.bus.publish(approvalsTopic(door.tenant), { id });
+  context.system.bus.publish(approvalsTopic(context.tenant), { id });
 };
 
 /** Cut where it is too long: the detail has all of it. */
@@ -57,13 +64,13 @@ const titleOf = (command: string): string => command.slice(0, TITLE_CHARACTERS_M
 
 /** Waits for a person's word; null: nobody answered in time. */
 export const wordOf = async (
-  { door, connection }: Request,
+  { context, connection }: Request<ApprovalScope>,
   id: string,
 ): Promise<{ readonly decision: ExecDecision | null; readonly row: ApprovalRow }> => {
   const gone = new AbortController();
   const release = connection.lease(() => gone.abort());
   try {
-    const row = await door.approvals.decided(id, gone.signal);
+    const row = await context.approvals.decided(id, gone.signal);
     if (row === undefined || row.state === 'asked') {
       throw new TroupeError('NOT_FOUND', `no command waits for the approval ${id.slice(0, 80)}`, {
         details: { code: 'APPROVAL_NOT_FOUND' },

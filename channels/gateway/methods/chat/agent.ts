@@ -2,6 +2,7 @@
  * `agent`: answered twice on one id, accepted and final. `agent.wait`: waits without asking for
  * anything.
  */
+import type { ChatCommands } from '../../tenant/chat-commands.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import {
@@ -14,25 +15,41 @@ import {
   gatewayError,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { clientUsage } from '../../streams/run-events.ts';
 import type { RunEnd } from '../../streams/live-runs.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';
 import { messagesOf, wholeText } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import { ANSWERED, refuse, type Request, respond } from '../request.ts';
-import { accept, commandOf, endOf, refuseEmpty, wishesOf } from './run.ts';
+import {
+  accept,
+  type AcceptContext,
+  commandOf,
+  endOf,
+  refuseEmpty,
+  type RunSettingsContext,
+  type WaitContext,
+  wishesOf,
+} from './run.ts';
 import { refuseStale } from '../sessions/session-row.ts';
 import { keyOfSessionId } from '../sessions/sessions.ts';
 
-const agent = async (request: Request, params: AgentParams): Promise<typeof ANSWERED> => {
+/** What starting a run needs, and waiting for its result. */
+export type AgentRunContext = AcceptContext &
+  WaitContext &
+  RunSettingsContext & { readonly commands: ChatCommands };
+
+const agent = async (
+  request: Request<AgentRunContext>,
+  params: AgentParams,
+): Promise<typeof ANSWERED> => {
   refuseEmpty(params.message);
-  const { sessionKey, agentId } = sessionFor(request.door, params);
+  const { sessionKey, agentId } = sessionFor(request.context, params);
   if (params.provider && !params.model) throw new TroupeError('INVALID_ARGUMENT', PROVIDER_ALONE);
   // A repeat gets the first answer, also after a reset.
-  if (request.door.runs.row(params.idempotencyKey) === undefined) {
-    refuseStale(request.door, sessionKey, params.expectedExistingSessionId);
-    if (params.sessionKey) refuseStale(request.door, sessionKey, params.sessionId || undefined);
+  if (request.context.runs.row(params.idempotencyKey) === undefined) {
+    refuseStale(request.context, sessionKey, params.expectedExistingSessionId);
+    if (params.sessionKey) refuseStale(request.context, sessionKey, params.sessionId || undefined);
   }
   const { idempotencyKey, message: text, attachments } = params;
   const written = { runId: idempotencyKey, sessionKey, agentId, text };
@@ -49,7 +66,7 @@ const agent = async (request: Request, params: AgentParams): Promise<typeof ANSW
       `run ${runId} ended, but its record is gone: read the transcript`,
     );
   }
-  const final = await finalOf(request.door, end);
+  const final = await finalOf(request.context, end);
   if (end.status === 'ok') respond(request, final);
   else refuse(request, failure(end), final);
   return ANSWERED;
@@ -57,15 +74,15 @@ const agent = async (request: Request, params: AgentParams): Promise<typeof ANSW
 
 const PROVIDER_ALONE = '/provider: name its model, too, or leave it out';
 
-const sessionFor = (door: TenantGateway, { sessionKey, sessionId, agentId }: AgentParams) => {
+const sessionFor = (context: AgentRunContext, { sessionKey, sessionId, agentId }: AgentParams) => {
   if (sessionKey !== undefined || sessionId === undefined || sessionId === '') {
-    return fullSessionKey(door.names, { sessionKey, agentId });
+    return fullSessionKey(context.names, { sessionKey, agentId });
   }
-  return fullSessionKey(door.names, { sessionKey: keyOfSessionId(door, sessionId), agentId });
+  return fullSessionKey(context.names, { sessionKey: keyOfSessionId(context, sessionId), agentId });
 };
 
 const messageOf = (
-  request: Request,
+  request: Request<AgentRunContext>,
   sessionKey: string,
   params: AgentParams,
 ): Omit<SessionReceive, 'type'> => {
@@ -81,11 +98,11 @@ const messageOf = (
   };
 };
 
-const finalOf = async (door: TenantGateway, end: RunEnd): Promise<AgentFinal> => {
-  const session = door.system.index.get<SessionRow>('sessions', door.tenant, end.sessionKey);
+const finalOf = async (context: AgentRunContext, end: RunEnd): Promise<AgentFinal> => {
+  const session = context.system.index.get<SessionRow>('sessions', context.tenant, end.sessionKey);
   const slash = end.model?.indexOf('/') ?? -1;
-  const messages = await messagesOf(door, end);
-  const texts = [...messages, await wholeText(door, end)];
+  const messages = await messagesOf(context, end);
+  const texts = [...messages, await wholeText(context, end)];
   const { joined } = end;
   return {
     runId: end.runId,
@@ -132,12 +149,12 @@ const failure = (end: RunEnd): GatewayErrorShape => {
 };
 
 const agentWait = async (
-  request: Request,
+  request: Request<AgentRunContext>,
   { runId, timeoutMs = AGENT_WAIT_TIMEOUT_MS }: AgentWaitParams,
 ): Promise<AgentWaitResult | typeof ANSWERED> => {
   const end = await endOf(request, runId, timeoutMs);
   if (!request.connection.open) return ANSWERED;
-  if (end === 'gone' || end === 'given-up') return notEnded(request.door, runId, timeoutMs);
+  if (end === 'gone' || end === 'given-up') return notEnded(request.context, runId, timeoutMs);
   const { startedAt, endedAt, status } = end;
   const error = end.error?.message ?? (status === 'aborted' ? 'the run was aborted' : undefined);
   return {
@@ -153,7 +170,7 @@ const agentWait = async (
  * Asked without patience about a run that goes on: pending. In vain, or about an unknown run:
  * timeout.
  */
-const notEnded = ({ runs }: TenantGateway, runId: string, timeoutMs: number): AgentWaitResult => {
+const notEnded = ({ runs }: AgentRunContext, runId: string, timeoutMs: number): AgentWaitResult => {
   const row = runs.row(runId);
   return {
     runId,
@@ -162,7 +179,7 @@ const notEnded = ({ runs }: TenantGateway, runId: string, timeoutMs: number): Ag
   };
 };
 
-export const runTable: MethodTable = [
+export const runTable: MethodTable<AgentRunContext> = [
   published('agent', agent),
   published('agent.wait', agentWait),
 ];

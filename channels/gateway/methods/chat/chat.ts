@@ -1,4 +1,6 @@
 /** `chat.send`, `chat.history`, `chat.abort`: one conversation as a page shows it. */
+import type { ChatCommands } from '../../tenant/chat-commands.ts';
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import { address } from '../../../../protocols/address.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -10,22 +12,36 @@ import type {
   ChatSendParams,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionReceive, SessionRow } from '../../../../protocols/session.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS, HISTORY_LIMIT, HISTORY_TEXT_CHARACTERS_MAX } from '../../limits.ts';
-import { endOfRow } from '../../streams/live-runs.ts';
+import { endOfRow, type LiveRuns } from '../../streams/live-runs.ts';
 import { fullSessionKey, mainSessionKey } from '../../sessions/session-key.ts';
 import { modelParts, sessionListRow } from '../../sessions/session-list-row.ts';
 import { subagentList } from '../../sessions/subagent-list.ts';
-import { readMessages } from '../../sessions/transcript.ts';
+import { readMessages, type TranscriptScope } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
-import { accept, commandOf, refuseEmpty, wishesOf } from './run.ts';
+import {
+  accept,
+  type AcceptContext,
+  commandOf,
+  refuseEmpty,
+  type RunSettingsContext,
+  wishesOf,
+} from './run.ts';
 import { sessionNamed, sessionRow } from '../sessions/session-row.ts';
 
+/** What sending a chat message and reading the history need. */
+export type ChatContext = AcceptContext &
+  RunSettingsContext &
+  TranscriptScope & {
+    readonly commands: Pick<ChatCommands, 'take'>;
+    readonly runs: Pick<LiveRuns, 'liveRun' | 'textOf'>;
+  };
+
 /** The answer comes as `chat` events. `queued`, `acceptedAt` and `command` are ours. */
-const chatSend = async (request: Request, params: ChatSendParams) => {
+const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) => {
   refuseEmpty(params.message);
-  const { sessionKey, agentId } = fullSessionKey(request.door.names, params);
+  const { sessionKey, agentId } = fullSessionKey(request.context.names, params);
   const { message: text, idempotencyKey, attachments } = params;
   if (params.suppressCommandInterpretation !== true) {
     const written = { runId: idempotencyKey, sessionKey, agentId, text };
@@ -36,7 +52,7 @@ const chatSend = async (request: Request, params: ChatSendParams) => {
       return { runId: idempotencyKey, status, queued: false, acceptedAt, command: true };
     }
   }
-  const before = request.door.runs.row(params.idempotencyKey);
+  const before = request.context.runs.row(params.idempotencyKey);
   const { timeoutMs } = params;
   const message: Omit<SessionReceive, 'type'> = {
     runId: idempotencyKey,
@@ -54,18 +70,18 @@ const chatSend = async (request: Request, params: ChatSendParams) => {
  * opened in the middle of an answer shows it, and every `chat` event that comes later goes on from
  * there.
  */
-export const chatHistory = async (request: Request, params: ChatHistoryParams) => {
-  const { door } = request;
+export const chatHistory = async (request: Request<ChatContext>, params: ChatHistoryParams) => {
+  const { context } = request;
   // Cursors are not kept: the client reads everything again.
   if (params.cursor !== undefined) return { kind: 'reset' };
-  const { sessionKey, agentId } = sessionNamed(door, params);
+  const { sessionKey, agentId } = sessionNamed(context, params);
   const { limit = HISTORY_LIMIT, offset = 0, maxChars = HISTORY_TEXT_CHARACTERS_MAX } = params;
-  const read = await readMessages(door, sessionKey, { limit, offset, maxChars });
+  const read = await readMessages(context, sessionKey, { limit, offset, maxChars });
   const { total } = read;
   const { maxBytes } = params;
   const messages = maxBytes === undefined ? read.messages : newestWithin(read.messages, maxBytes);
   // After the transcript, so that an answer is in one of the two: a run ends in both at once.
-  const row = sessionRow(door, sessionKey);
+  const row = sessionRow(context, sessionKey);
   return {
     sessionKey,
     ...(row?.sessionId ? { sessionId: row.sessionId } : {}),
@@ -73,12 +89,12 @@ export const chatHistory = async (request: Request, params: ChatHistoryParams) =
     totalMessages: total,
     hasMore: total > offset + messages.length,
     pendingInputs: { items: [], total: row?.pending ?? 0 },
-    ...inFlightOf(door, row),
-    ...subagentList(door, sessionKey),
+    ...inFlightOf(context, row),
+    ...subagentList(context, sessionKey),
     ...(row?.thinking === undefined ? {} : { thinkingLevel: row.thinking }),
     ...(row?.verbose === undefined ? {} : { verboseLevel: row.verbose }),
-    defaults: defaultsOf(door, agentId),
-    sessionInfo: infoOf(door, sessionKey, agentId, row),
+    defaults: defaultsOf(context, agentId),
+    sessionInfo: infoOf(context, sessionKey, agentId, row),
   };
 };
 
@@ -93,7 +109,7 @@ const newestWithin = (messages: readonly ChatMessage[], bytes: number): readonly
 };
 
 /** What the agent has where the session has nothing of its own. */
-const defaultsOf = ({ names }: TenantGateway, agentId: string) => {
+const defaultsOf = ({ names }: ChatContext, agentId: string) => {
   const { modelProvider = null, model = null } = modelParts(
     names.agents.find(({ id }) => id === agentId)?.model,
   );
@@ -101,23 +117,23 @@ const defaultsOf = ({ names }: TenantGateway, agentId: string) => {
 };
 
 /** As in lists; of one that nobody has written to, what it would be. */
-const infoOf = (door: TenantGateway, key: string, agentId: string, row: SessionRow | undefined) =>
+const infoOf = (context: ChatContext, key: string, agentId: string, row: SessionRow | undefined) =>
   row
-    ? sessionListRow(door, row)
+    ? sessionListRow(context, row)
     : {
         key,
         agentId,
         kind: 'direct',
-        isMain: key === mainSessionKey(door.names, agentId),
+        isMain: key === mainSessionKey(context.names, agentId),
         updatedAt: null,
         archived: false,
         pinned: false,
         hasActiveRun: false,
         activeRunIds: [],
-        ...modelParts(door.names.agents.find(({ id }) => id === agentId)?.model),
+        ...modelParts(context.names.agents.find(({ id }) => id === agentId)?.model),
       };
 
-const inFlightOf = ({ runs }: TenantGateway, row: SessionRow | undefined) => {
+const inFlightOf = ({ runs }: ChatContext, row: SessionRow | undefined) => {
   if (row?.status !== 'running' || row.runId === undefined) return {};
   const live = runs.liveRun(row.runId);
   const startedAt = live?.startedAt ?? runs.row(row.runId)?.startedAt;
@@ -130,22 +146,26 @@ const inFlightOf = ({ runs }: TenantGateway, row: SessionRow | undefined) => {
   };
 };
 
-const chatAbort = async (request: Request, params: ChatAbortParams): Promise<ChatAbortResult> => {
-  const { door } = request;
-  const { sessionKey } = sessionNamed(door, params);
+const chatAbort = async (
+  request: Request<ChatContext>,
+  params: ChatAbortParams,
+): Promise<ChatAbortResult> => {
+  const { context } = request;
+  const { sessionKey } = sessionNamed(context, params);
   // A message would create the session.
-  if (sessionRow(door, sessionKey) === undefined) return { ok: true, aborted: false, runIds: [] };
+  if (sessionRow(context, sessionKey) === undefined)
+    return { ok: true, aborted: false, runIds: [] };
   const runIds = await abortRuns(request, sessionKey, params.runId);
   return { ok: true, aborted: runIds.length > 0, runIds };
 };
 
 /** Stops the run, or all of the session; answers which it stopped. */
 export const abortRuns = async (
-  request: Request,
+  request: Request<TenantScope>,
   sessionKey: string,
   runId: string | undefined,
 ): Promise<string[]> => {
-  const { system, tenant } = request.door;
+  const { system, tenant } = request.context;
   const answer = await system.ask(
     address(tenant, 'session', sessionKey),
     { type: 'session.abort', ...defined({ runId }) },
@@ -161,7 +181,7 @@ export const abortRuns = async (
   return (answer.result as { aborted: string[] }).aborted;
 };
 
-export const chatTable: MethodTable = [
+export const chatTable: MethodTable<ChatContext> = [
   published('chat.send', chatSend),
   published('chat.history', chatHistory),
   published('chat.abort', chatAbort),

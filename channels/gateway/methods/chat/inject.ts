@@ -1,4 +1,5 @@
 /** A note that is added to a session and answered by nobody: what `wake` and `send` leave there. */
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import { address } from '../../../../protocols/address.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import {
@@ -16,12 +17,12 @@ import { principalOf, type Request } from '../request.ts';
  *   DEADLINE_EXCEEDED
  */
 export const injectOnce = async (
-  request: Request,
+  request: Request<TenantScope>,
   sessionKey: string,
   key: string,
   note: Omit<SessionInject, 'type'>,
 ): Promise<void> => {
-  const { system, tenant } = request.door;
+  const { system, tenant } = request.context;
   if (note.text.length > INJECTED_CHARACTERS_MAX) {
     const most = `at most ${INJECTED_CHARACTERS_MAX} are kept`;
     throw new TroupeError(

@@ -2,6 +2,10 @@
  * Giving a session a message and waiting for what becomes of it: what `agent`, `agent.wait` and
  * `chat.send` have in common (AL1).
  */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
+import type { OnMessage } from '../../sessions/message-hook.ts';
+import type { RunBlocks } from '../../streams/run-blocks.ts';
 import { address } from '../../../../protocols/address.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -13,15 +17,34 @@ import type {
   SessionRow,
   Verbosity,
 } from '../../../../protocols/session.ts';
-import { checkModelChoice } from '../../../model-choice.ts';
+import { checkModelChoice, type ModelRules } from '../../../model-choice.ts';
 import { readCommand } from '../../../commands/parse.ts';
 import { imagesOf } from '../../sessions/attachments.ts';
-import type { Taken, Written } from '../../tenant/chat-commands.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
+import type { ChatCommands, Taken, Written } from '../../tenant/chat-commands.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
-import type { RunEnd } from '../../streams/live-runs.ts';
+import type { LiveRuns, RunEnd } from '../../streams/live-runs.ts';
 import { principalOf, type Request } from '../request.ts';
+
+/** What sending a message to a session needs. */
+export type AcceptContext = TenantScope & {
+  readonly runs: Pick<LiveRuns, 'row'>;
+  readonly onMessage?: OnMessage | undefined;
+};
+
+/** What waiting for the end of a run needs. */
+export type WaitContext = {
+  readonly runs: Pick<LiveRuns, 'wait'>;
+  readonly commands: Pick<ChatCommands, 'end'>;
+  readonly clock: Clock;
+};
+
+/** What validating the settings of a run needs, and subscribing to its events. */
+export type RunSettingsContext = SessionScope & {
+  readonly models: ModelRules;
+  readonly runs: Pick<LiveRuns, 'row' | 'show'>;
+  readonly blocks: Pick<RunBlocks, 'byDefault' | 'want'>;
+};
 
 /**
  * Gives the message to the session. Resolves when it is durably accepted; repeated with the same
@@ -30,23 +53,23 @@ import { principalOf, type Request } from '../request.ts';
  * refused with
  */
 export const accept = async (
-  request: Request,
+  request: Request<AcceptContext>,
   sessionKey: string,
   message: Omit<SessionReceive, 'type'>,
 ): Promise<RunAccepted> => {
-  const { door, traceId } = request;
+  const { context, traceId } = request;
   const { runId } = message;
   checkRunId(runId);
-  const known = door.runs.row(runId);
+  const known = context.runs.row(runId);
   if (known && known.sessionKey !== sessionKey) {
     throw new TroupeError(
       'CONFLICT',
       'this idempotencyKey was used for a message to another session',
     );
   }
-  const text = await heard(door, sessionKey, message);
-  const answer = await door.system.ask(
-    address(door.tenant, 'session', sessionKey),
+  const text = await heard(context, sessionKey, message);
+  const answer = await context.system.ask(
+    address(context.tenant, 'session', sessionKey),
     { type: 'session.receive', ...message, text },
     {
       principal: principalOf(request),
@@ -67,7 +90,7 @@ export const accept = async (
 
 /** What the session gets. @throws TroupeError FORBIDDEN when a hook refuses the message */
 const heard = async (
-  { onMessage }: TenantGateway,
+  { onMessage }: AcceptContext,
   sessionKey: string,
   { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
 ): Promise<string> => {
@@ -93,12 +116,12 @@ const checkRunId = (runId: string): void => {
  * connection ended or the time was up. Giving up does not stop the run (AL9).
  */
 export const endOf = (
-  { door, connection }: Request,
+  { context, connection }: Request<WaitContext>,
   runId: string,
   timeoutMs?: number,
 ): Promise<RunEnd | 'gone' | 'given-up'> =>
   new Promise((resolve) => {
-    const command = door.commands.end(runId);
+    const command = context.commands.end(runId);
     if (command !== undefined) return void command.then(resolve);
     // It may have left while its message was taken.
     if (!connection.open) return resolve('given-up');
@@ -112,8 +135,8 @@ export const endOf = (
     let stopWaiting: (() => void) | undefined;
     const endLease = connection.lease(() => settle('given-up'));
     if (timeoutMs !== undefined)
-      cancelTimer = door.clock.after(timeoutMs, () => settle('given-up'));
-    stopWaiting = door.runs.wait(runId, (end) => settle(end ?? 'gone'));
+      cancelTimer = context.clock.after(timeoutMs, () => settle('given-up'));
+    stopWaiting = context.runs.wait(runId, (end) => settle(end ?? 'gone'));
   });
 
 /** What `agent` and `chat.send` may say about how a message is answered. */
@@ -132,22 +155,22 @@ type Wishes = {
  * @throws TroupeError INVALID_ARGUMENT for what can not be carried
  */
 export const wishesOf = (
-  { door, connection }: Request,
+  { context, connection }: Request<RunSettingsContext>,
   { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
   wishes: Wishes,
 ) => {
   // A repeat gets the first answer, whatever models there are by now.
-  if (door.runs.row(runId) === undefined)
-    checkModelChoice(door.models, wishes, modelNow(door, sessionKey));
+  if (context.runs.row(runId) === undefined)
+    checkModelChoice(context.models, wishes, modelNow(context, sessionKey));
   const images = imagesOf(wishes.attachments);
   const verbose = verbosityOf(wishes.verbose);
   const { reasoning, thinking, model, queueMode } = wishes;
-  const { blockStreaming = door.blocks.byDefault ? 'on' : 'off' } = wishes;
+  const { blockStreaming = context.blocks.byDefault ? 'on' : 'off' } = wishes;
   if (blockStreaming === 'on') {
-    const row = door.system.index.get<SessionRow>('sessions', door.tenant, sessionKey);
-    door.blocks.want(runId, connection, { reasoning: reasoning ?? row?.reasoning ?? false });
+    const row = context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey);
+    context.blocks.want(runId, connection, { reasoning: reasoning ?? row?.reasoning ?? false });
   }
-  if (verbose !== undefined) door.runs.show(runId, verbose);
+  if (verbose !== undefined) context.runs.show(runId, verbose);
   return {
     ...(images.length === 0 ? {} : { images }),
     ...defined({ verbose, reasoning }),
@@ -172,7 +195,7 @@ const verbosityOf = (verbose: boolean | string | undefined): Verbosity | undefin
  * @throws TroupeError INVALID_ARGUMENT for a command with attachments
  */
 export const commandOf = (
-  request: Request,
+  request: Request<{ readonly commands: Pick<ChatCommands, 'take'> }>,
   written: Omit<Written, 'by'>,
   attachments: readonly unknown[] = [],
 ): Taken | undefined => {
@@ -180,8 +203,8 @@ export const commandOf = (
   if (attachments.length > 0 && readCommand(written.text).kind !== 'text') {
     throw new TroupeError('INVALID_ARGUMENT', '/attachments can not go with a command');
   }
-  const { door, connection } = request;
-  return door.commands.take(connection, { by: principalOf(request), ...written });
+  const { context, connection } = request;
+  return context.commands.take(connection, { by: principalOf(request), ...written });
 };
 
 export const refuseEmpty = (message: string): void => {

@@ -4,6 +4,7 @@
  * `next-heartbeat`: agents have no heartbeat; it stands in the session as something that the agent
  * was told, and is seen with its next run.
  */
+import type { SessionScope } from '../../tenant/tenant-scope.ts';
 import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { WakeParams } from '../../../../protocols/gateway/index.ts';
@@ -12,14 +13,17 @@ import { fullSessionKey } from '../../sessions/session-key.ts';
 import { injectOnce } from './inject.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
-import { accept, refuseEmpty } from './run.ts';
+import { accept, type AcceptContext, refuseEmpty } from './run.ts';
+
+/** What sending a system event to an agent needs. */
+export type WakeContext = AcceptContext & SessionScope;
 
 const SENDER = 'system event';
 
-const wake = async (request: Request, params: WakeParams) => {
+const wake = async (request: Request<WakeContext>, params: WakeParams) => {
   const { mode, text, idempotencyKey } = params;
   refuseEmpty(text);
-  const { sessionKey } = fullSessionKey(request.door.names, params);
+  const { sessionKey } = fullSessionKey(request.context.names, params);
   if (parseSessionKey(sessionKey).type === 'subagent') {
     const why = 'a subagent does its task only: wake the session that started it';
     throw new TroupeError('INVALID_ARGUMENT', `/sessionKey: ${why}`);
@@ -38,4 +42,4 @@ const wake = async (request: Request, params: WakeParams) => {
   return { ok: true, runId, sessionKey } as const;
 };
 
-export const wakeTable: MethodTable = [published('wake', wake)];
+export const wakeTable: MethodTable<WakeContext> = [published('wake', wake)];

@@ -2,6 +2,7 @@
  * `cron.*`, over the schedule actors (AL11): what operators set, look at and fire. The actor has
  * the last word; lists come from committed rows and wake nobody (RT14).
  */
+import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
 import { randomUUID } from 'node:crypto';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import {
@@ -30,7 +31,7 @@ import {
   SCHEDULES_INDEX,
 } from '../../../../protocols/schedule.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
-import { checkModelChoice } from '../../../model-choice.ts';
+import { checkModelChoice, type ModelRules } from '../../../model-choice.ts';
 import { jobFrom } from './cron-params.ts';
 import {
   clientJob,
@@ -41,11 +42,14 @@ import {
   runStatus,
   snapshotOf,
 } from './cron-results.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
+
+/** What methods about scheduled jobs need. */
+export type CronContext = SessionScope & { readonly models: ModelRules };
+export type CronRunContext = CronContext & { readonly bootId: string };
 
 type ToSchedule = SchedulePut | ScheduleRun | ScheduleRemove | ScheduleRuns | ScheduleGet;
 
@@ -55,12 +59,12 @@ type ToSchedule = SchedulePut | ScheduleRun | ScheduleRemove | ScheduleRuns | Sc
  *   another message; what the actor refuses with; DEADLINE_EXCEEDED
  */
 export const askSchedule = async <Result>(
-  request: Request,
+  request: Request<TenantScope>,
   jobId: string,
   message: ToSchedule,
   idempotencyKey?: string,
 ): Promise<Result> => {
-  const { system, tenant } = request.door;
+  const { system, tenant } = request.context;
   const principal = principalOf(request);
   const key = idempotencyKey && jobMessageKey(principal.sub, message.type, idempotencyKey);
   const answer = await system.ask(scheduleAddress(tenant, jobId), message, {
@@ -82,14 +86,17 @@ export const notFound = (jobId: string): TroupeError =>
   });
 
 /** Of every job of the tenant, at most JOBS_MAX. */
-export const scheduleRows = ({ system, tenant }: TenantGateway): readonly ScheduleRow[] =>
+export const scheduleRows = ({ system, tenant }: TenantScope): readonly ScheduleRow[] =>
   system.index
     .list<ScheduleRow>(SCHEDULES_INDEX, tenant, { limit: JOBS_MAX })
     .map(({ value }) => value);
 
 /** The row, of the present version. @throws TroupeError NOT_FOUND */
-export const scheduleRow = async (request: Request, jobId: string): Promise<ScheduleRow> => {
-  const { system, tenant } = request.door;
+export const scheduleRow = async (
+  request: Request<TenantScope>,
+  jobId: string,
+): Promise<ScheduleRow> => {
+  const { system, tenant } = request.context;
   const row = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
   if (!row) throw notFound(jobId);
   return row.job ? row : askSchedule<ScheduleRow>(request, jobId, { type: 'schedule.get' });
@@ -105,9 +112,12 @@ export const jobIdOf = ({ id, jobId }: CronJobParams): string => {
 
 // ---- looked at
 
-const cronList = async (request: Request, params: CronListParams): Promise<CronListResult> => {
-  const { names } = request.door;
-  const fitting = scheduleRows(request.door).filter((row) => fits(row, params));
+const cronList = async (
+  request: Request<CronContext>,
+  params: CronListParams,
+): Promise<CronListResult> => {
+  const { names } = request.context;
+  const fitting = scheduleRows(request.context).filter((row) => fits(row, params));
   const sorted = fitting.toSorted(order(params));
   const { offset = 0, limit = CRON_PAGE } = params;
   const rows = await Promise.all(
@@ -134,7 +144,7 @@ const cronList = async (request: Request, params: CronListParams): Promise<CronL
 };
 
 /** Rows of version 1 are written anew once; a job that went meanwhile is shown as it was. */
-const present = async (request: Request, row: ScheduleRow): Promise<ScheduleRow> =>
+const present = async (request: Request<CronContext>, row: ScheduleRow): Promise<ScheduleRow> =>
   row.job ? row : scheduleRow(request, row.jobId).catch(() => row);
 
 const fits = (row: ScheduleRow, params: CronListParams): boolean => {
@@ -164,8 +174,8 @@ const order = ({ sortBy = 'nextRunAtMs', sortDir = 'asc' }: CronListParams) => {
     by(a, b) * sign || (a.jobId < b.jobId ? -1 : 1);
 };
 
-const cronStatus = ({ door }: Request) => {
-  const rows = scheduleRows(door);
+const cronStatus = ({ context }: Request<CronContext>) => {
+  const rows = scheduleRows(context);
   const next = rows.flatMap(({ nextAt }) => (nextAt === undefined ? [] : [nextAt]));
   return {
     enabled: true,
@@ -177,22 +187,22 @@ const cronStatus = ({ door }: Request) => {
   };
 };
 
-const cronGet = async (request: Request, params: CronJobParams): Promise<CronJob> =>
-  clientJob(request.door.names, await scheduleRow(request, jobIdOf(params)));
+const cronGet = async (request: Request<CronContext>, params: CronJobParams): Promise<CronJob> =>
+  clientJob(request.context.names, await scheduleRow(request, jobIdOf(params)));
 
 // ---- set
 
-const cronAdd = async (request: Request, params: CronAddParams) => {
-  const { names, system, tenant } = request.door;
+const cronAdd = async (request: Request<CronContext>, params: CronAddParams) => {
+  const { names, system, tenant } = request.context;
   const { declarationKey, idempotencyKey } = params;
   const jobId = newJobId(request, params);
   const before = system.index.get<ScheduleRow>(SCHEDULES_INDEX, tenant, jobId);
-  if (!before && scheduleRows(request.door).length >= JOBS_MAX) {
+  if (!before && scheduleRows(request.context).length >= JOBS_MAX) {
     const text = `there are ${JOBS_MAX} automations already: remove one first`;
     throw new TroupeError('RATE_LIMIT_EXCEEDED', text);
   }
   const job = jobFrom(names, jobId, params);
-  checkTurn(request.door, jobId, job, params.payload);
+  checkTurn(request.context, jobId, job, params.payload);
   const isSame =
     before?.job !== undefined && revisionOf(withAnchor(job, before)) === revisionOf(before.job);
   const row = isSame
@@ -210,7 +220,10 @@ const cronAdd = async (request: Request, params: CronAddParams) => {
 };
 
 /** The same id for the same key, at every gateway. */
-const newJobId = (request: Request, { declarationKey, idempotencyKey }: CronAddParams): string => {
+const newJobId = (
+  request: Request<CronContext>,
+  { declarationKey, idempotencyKey }: CronAddParams,
+): string => {
   if (declarationKey !== undefined) return declaredJobId(declarationKey);
   if (idempotencyKey === undefined) return randomUUID();
   return keyedJobId(principalOf(request).sub, idempotencyKey);
@@ -221,15 +234,15 @@ const newJobId = (request: Request, { declarationKey, idempotencyKey }: CronAddP
  * @throws TroupeError INVALID_ARGUMENT
  */
 const checkTurn = (
-  door: TenantGateway,
+  context: CronContext,
   jobId: string,
   { agentId, sessionKey = keys.cron(agentId, jobId), model: modelOfJob }: ScheduleJob,
   payload: CronUpdateParams['patch']['payload'],
 ): void => {
   if (payload?.kind !== 'agentTurn') return;
   const { model, thinking } = payload;
-  const now = modelOfJob ?? modelNow(door, sessionKey);
-  checkModelChoice(door.models, { model, thinking }, now, {
+  const now = modelOfJob ?? modelNow(context, sessionKey);
+  checkModelChoice(context.models, { model, thinking }, now, {
     model: '/payload/model',
     thinking: '/payload/thinking',
   });
@@ -242,8 +255,11 @@ const withAnchor = (job: ReturnType<typeof jobFrom>, { when: there }: ScheduleRo
   return there.from === undefined ? job : { ...job, when: { ...when, from: there.from } };
 };
 
-const cronUpdate = async (request: Request, params: CronUpdateParams): Promise<CronJob> => {
-  const { names } = request.door;
+const cronUpdate = async (
+  request: Request<CronContext>,
+  params: CronUpdateParams,
+): Promise<CronJob> => {
+  const { names } = request.context;
   const jobId = jobIdOf(params);
   const row = await scheduleRow(request, jobId);
   const { expectedConfigRevision: expected, patch } = params;
@@ -253,22 +269,22 @@ const cronUpdate = async (request: Request, params: CronUpdateParams): Promise<C
     });
   }
   const job = withAnchor(jobFrom(names, jobId, patch, row.job), row);
-  checkTurn(request.door, jobId, job, patch.payload);
+  checkTurn(request.context, jobId, job, patch.payload);
   const put: SchedulePut = { type: 'schedule.put', job, ifUpdatedAt: row.updatedAt };
   return clientJob(names, await askSchedule<ScheduleRow>(request, jobId, put));
 };
 
-const cronRemove = async (request: Request, params: CronJobParams) => {
+const cronRemove = async (request: Request<CronContext>, params: CronJobParams) => {
   await askSchedule(request, jobIdOf(params), { type: 'schedule.remove' });
   return { ok: true, removed: true } as const;
 };
 
-const cronRun = async (request: Request, params: CronRunParams) => {
+const cronRun = async (request: Request<CronRunContext>, params: CronRunParams) => {
   const jobId = jobIdOf(params);
   const row = await scheduleRow(request, jobId);
-  const about = { ok: true, processInstanceId: request.door.bootId } as const;
+  const about = { ok: true, processInstanceId: request.context.bootId } as const;
   const { mode = 'force', expectedProcessInstanceId: expected } = params;
-  if (expected !== undefined && expected !== request.door.bootId)
+  if (expected !== undefined && expected !== request.context.bootId)
     throw new TroupeError('CONFLICT', '/expectedProcessInstanceId: another gateway answers now');
   // What is due is fired by itself: nothing that waits here ever is.
   if (mode === 'due') return { ...about, ran: false, reason: 'not-due' } as const;
@@ -288,7 +304,7 @@ const cronRun = async (request: Request, params: CronRunParams) => {
   }
 };
 
-export const cronJobTable: MethodTable = [
+export const cronJobTable: MethodTable<CronRunContext> = [
   published('cron.list', cronList),
   published('cron.status', cronStatus),
   published('cron.get', cronGet),

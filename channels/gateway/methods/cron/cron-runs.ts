@@ -1,4 +1,5 @@
 /** `cron.runs`: what the runs of jobs came to, the newest first, from committed rows (RT14). */
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import {
   CRON_PAGE,
   type CronRunLogEntry,
@@ -16,7 +17,7 @@ import { askSchedule, jobIdOf, notFound, scheduleRow, scheduleRows } from './cro
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 
-const cronRuns = async (request: Request, params: CronRunsParams) => {
+const cronRuns = async (request: Request<TenantScope>, params: CronRunsParams) => {
   const named = params.id ?? params.jobId;
   const all =
     (params.scope ?? (named === undefined ? 'all' : 'job')) === 'all'
@@ -39,7 +40,11 @@ const cronRuns = async (request: Request, params: CronRunsParams) => {
   };
 };
 
-const runsOf = async (request: Request, jobId: string, agentId: string | undefined) => {
+const runsOf = async (
+  request: Request<TenantScope>,
+  jobId: string,
+  agentId: string | undefined,
+) => {
   const row = await scheduleRow(request, jobId);
   if (agentId !== undefined && agentId !== row.agentId) throw notFound(jobId);
   const { runs } = await askSchedule<{ runs: readonly ScheduleFire[] }>(request, jobId, {
@@ -48,14 +53,17 @@ const runsOf = async (request: Request, jobId: string, agentId: string | undefin
   return entriesOf(row, runs);
 };
 
-const runsOfAll = ({ door }: Request, agentId: string | undefined): readonly CronRunLogEntry[] => {
-  const { system, tenant } = door;
+const runsOfAll = (
+  { context }: Request<TenantScope>,
+  agentId: string | undefined,
+): readonly CronRunLogEntry[] => {
+  const { system, tenant } = context;
   const kept = new Map(
     system.index
       .list<ScheduleRunsRow>(SCHEDULE_RUNS_INDEX, tenant, { limit: JOBS_MAX })
       .map(({ value }) => [value.jobId, value.runs]),
   );
-  return scheduleRows(door)
+  return scheduleRows(context)
     .filter((row) => agentId === undefined || row.agentId === agentId)
     .flatMap((row) => entriesOf(row, kept.get(row.jobId) ?? []));
 };
@@ -76,4 +84,4 @@ const fits = (entry: CronRunLogEntry, params: CronRunsParams): boolean => {
   return text.toLowerCase().includes(query.trim().toLowerCase());
 };
 
-export const cronRunTable: MethodTable = [published('cron.runs', cronRuns)];
+export const cronRunTable: MethodTable<TenantScope> = [published('cron.runs', cronRuns)];

@@ -4,6 +4,11 @@
  * Invariants: nobody gives a right that is not his; a device that is no admin manages itself only,
  * and only its role `operator`.
  */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { DeviceGuard } from '../../auth/device-guard.ts';
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
+import type { Presence } from '../../tenant/presence.ts';
+import type { Connection } from '../../transport/connection.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import {
   deviceAddress,
@@ -30,17 +35,24 @@ import {
 } from '../../../../protocols/gateway/index.ts';
 import { pairedDevice, pendingDevice } from '../../devices/device-rows.ts';
 import { hashOfToken, newDeviceToken } from '../../auth/device-tokens.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
 import { scopeMissing } from '../../auth/scopes.ts';
 import { isOwnOf, missingDetails, needsAdmin } from './device-rights.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
 
-const pairList = ({ door }: Request): GatewayResult<'device.pair.list'> => {
-  const connected = connectedDevices(door);
-  const rows = rowsOf(door);
-  const now = door.clock.wallMs();
+/** What pairing devices needs. */
+export type DeviceContext = TenantScope & {
+  readonly connections: Iterable<Connection>;
+  readonly presence: Pick<Presence, 'entries'>;
+  readonly guard: Pick<DeviceGuard, 'spare'>;
+  readonly clock: Clock;
+};
+
+const pairList = ({ context }: Request<DeviceContext>): GatewayResult<'device.pair.list'> => {
+  const connected = connectedDevices(context);
+  const rows = rowsOf(context);
+  const now = context.clock.wallMs();
   return {
     pending: rows.flatMap((row) =>
       row.requests
@@ -51,13 +63,16 @@ const pairList = ({ door }: Request): GatewayResult<'device.pair.list'> => {
   };
 };
 
-const rowsOf = ({ system, tenant }: TenantGateway): readonly DeviceRow[] =>
+const rowsOf = ({ system, tenant }: TenantScope): readonly DeviceRow[] =>
   system.index
     .list<DeviceRow>(DEVICES_INDEX, tenant, { limit: DEVICES_MAX })
     .map(({ value }) => value);
 
 /** As far as this gateway knows of the others. */
-const connectedDevices = ({ presence, connections }: TenantGateway): ReadonlySet<string> => {
+const connectedDevices = ({
+  presence,
+  connections,
+}: Pick<DeviceContext, 'presence' | 'connections'>): ReadonlySet<string> => {
   const ids = new Set<string>();
   for (const { deviceId } of presence.entries()) if (deviceId !== undefined) ids.add(deviceId);
   for (const { client } of connections) {
@@ -69,7 +84,7 @@ const connectedDevices = ({ presence, connections }: TenantGateway): ReadonlySet
 type ByRequest = GatewayParams<'device.pair.approve'>;
 
 /** Who asks for more than the person may give waits for another person. */
-const pairApprove = async (request: Request, { requestId }: ByRequest) => {
+const pairApprove = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
   const { row, asked } = waiting(request, requestId);
   assertMayManage(request, row.deviceId, asked.role, 'approval');
   const missing = scopeMissing(scopesOf(request), asked.scopes);
@@ -78,7 +93,7 @@ const pairApprove = async (request: Request, { requestId }: ByRequest) => {
   return { requestId, device: pairedDevice(after)! };
 };
 
-const pairReject = async (request: Request, { requestId }: ByRequest) => {
+const pairReject = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
   const { row } = waiting(request, requestId);
   assertMayManage(request, row.deviceId, 'operator', 'rejection');
   await ask<DeviceRow>(request, row.deviceId, { type: 'device.reject', requestId });
@@ -86,8 +101,8 @@ const pairReject = async (request: Request, { requestId }: ByRequest) => {
 };
 
 /** The question and whose it is. @throws TroupeError NOT_FOUND */
-const waiting = ({ door }: Request, requestId: string) => {
-  for (const row of rowsOf(door)) {
+const waiting = ({ context }: Request<DeviceContext>, requestId: string) => {
+  for (const row of rowsOf(context)) {
     const asked: PairingRequest | undefined = row.requests.find(
       (request) => request.requestId === requestId,
     );
@@ -97,18 +112,18 @@ const waiting = ({ door }: Request, requestId: string) => {
 };
 
 const pairRemove = async (
-  request: Request,
+  request: Request<DeviceContext>,
   { deviceId }: GatewayParams<'device.pair.remove'>,
 ): Promise<GatewayResult<'device.pair.remove'>> => {
-  const { door, connection } = request;
+  const { context, connection } = request;
   assertMayManage(request, deviceId, managed(rowOf(request, deviceId)), 'removal');
-  if (connection.client?.deviceId === deviceId) door.guard.spare(connection);
+  if (connection.client?.deviceId === deviceId) context.guard.spare(connection);
   await ask(request, deviceId, { type: 'device.remove' });
   return { deviceId };
 };
 
 const pairRename = async (
-  request: Request,
+  request: Request<DeviceContext>,
   { deviceId, label }: GatewayParams<'device.pair.rename'>,
 ): Promise<GatewayResult<'device.pair.rename'>> => {
   const name = plainName(label, label.length);
@@ -120,10 +135,10 @@ const pairRename = async (
 
 /** Worth nothing without the key of the device, so whoever may replace it may be told it. */
 const tokenRotate = async (
-  request: Request,
+  request: Request<DeviceContext>,
   { deviceId, role: given, scopes }: GatewayParams<'device.token.rotate'>,
 ): Promise<GatewayResult<'device.token.rotate'>> => {
-  const { door, connection } = request;
+  const { context, connection } = request;
   const { role, grant } = grantOf(request, deviceId, given);
   assertMayManage(request, deviceId, role, 'token rotation');
   const granted = SCOPES.filter((each) => grant.scopes.includes(each));
@@ -139,7 +154,7 @@ const tokenRotate = async (
   const hash = hashOfToken(token);
   const { client } = connection;
   if (client?.deviceId === deviceId && client.role === role) {
-    door.guard.spare(connection);
+    context.guard.spare(connection);
     connection.client = { ...client, tokenHash: hash };
   }
   const replace = { type: 'device.token', role, hash, replace: true } as const;
@@ -149,30 +164,30 @@ const tokenRotate = async (
     role,
     token,
     scopes: [...(scopes ?? grant.scopes)],
-    rotatedAtMs: door.clock.wallMs(),
+    rotatedAtMs: context.clock.wallMs(),
     tokenDelivery: 'in-band',
   };
 };
 
 const tokenRevoke = async (
-  request: Request,
+  request: Request<DeviceContext>,
   { deviceId, role: given }: GatewayParams<'device.token.revoke'>,
 ): Promise<GatewayResult<'device.token.revoke'>> => {
-  const { door, connection } = request;
+  const { context, connection } = request;
   const { role } = grantOf(request, deviceId, given);
   assertMayManage(request, deviceId, role, 'token revocation');
-  if (connection.client?.deviceId === deviceId) door.guard.spare(connection);
+  if (connection.client?.deviceId === deviceId) context.guard.spare(connection);
   const row = await ask<DeviceRow>(request, deviceId, { type: 'device.revoke', role });
-  return { deviceId, role, revokedAtMs: row.roles[role]?.revokedAt ?? door.clock.wallMs() };
+  return { deviceId, role, revokedAtMs: row.roles[role]?.revokedAt ?? context.clock.wallMs() };
 };
 
-const rowOf = ({ door }: Request, deviceId: string): DeviceRow => {
-  const row = door.system.index.get<DeviceRow>(DEVICES_INDEX, door.tenant, deviceId);
+const rowOf = ({ context }: Request<DeviceContext>, deviceId: string): DeviceRow => {
+  const row = context.system.index.get<DeviceRow>(DEVICES_INDEX, context.tenant, deviceId);
   if (row !== undefined) return row;
   throw new TroupeError('NOT_FOUND', 'unknown deviceId: see device.pair.list');
 };
 
-const grantOf = (request: Request, deviceId: string, given: string) => {
+const grantOf = (request: Request<DeviceContext>, deviceId: string, given: string) => {
   const row = rowOf(request, deviceId);
   const role = DEVICE_ROLES.find((each) => each === given);
   const grant = role && row.roles[role];
@@ -186,14 +201,15 @@ const grantOf = (request: Request, deviceId: string, given: string) => {
 const managed = ({ roles }: DeviceRow): DeviceRole =>
   roles.node === undefined ? 'operator' : 'node';
 
-const scopesOf = ({ connection }: Request): readonly Scope[] => connection.client?.scopes ?? [];
+const scopesOf = ({ connection }: Request<DeviceContext>): readonly Scope[] =>
+  connection.client?.scopes ?? [];
 
 /**
  * @throws TroupeError FORBIDDEN when it is another device's, or gives or takes the right to be a
  * node, and the caller is no admin
  */
 const assertMayManage = (
-  request: Request,
+  request: Request<DeviceContext>,
   deviceId: string,
   role: DeviceRole,
   what: string,
@@ -213,11 +229,11 @@ const missingScope = (scope: string): TroupeError =>
   });
 
 const ask = async <Result>(
-  request: Request,
+  request: Request<DeviceContext>,
   deviceId: string,
   message: DeviceApprove | DeviceReject | DeviceRemove | DeviceRename | DeviceToken | DeviceRevoke,
 ): Promise<Result> => {
-  const { system, tenant } = request.door;
+  const { system, tenant } = request.context;
   const answer = await system.ask(deviceAddress(tenant, deviceId), message, {
     principal: principalOf(request),
     timeoutMs: ACCEPT_TIMEOUT_MS,
@@ -227,7 +243,7 @@ const ask = async <Result>(
   throw new TroupeError('DEADLINE_EXCEEDED', 'the device has not answered yet: look at the list');
 };
 
-export const deviceTable: MethodTable = [
+export const deviceTable: MethodTable<DeviceContext> = [
   published('device.pair.list', pairList),
   published('device.pair.approve', pairApprove),
   published('device.pair.reject', pairReject),

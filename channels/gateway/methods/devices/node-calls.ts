@@ -2,6 +2,7 @@
  * `node.*` that nodes themselves call (ND1): answers, what waits for them, and their questions to
  * people. What OpenClaw's node host tells beyond that is heard and not used; the answers say so.
  */
+import type { TenantDevices } from '../../devices/tenant-devices.ts';
 import { createHash } from 'node:crypto';
 import {
   deviceAddress,
@@ -23,19 +24,24 @@ import { isTooDeep, JSON_DEPTH_MAX } from '../../../../protocols/json-depth.ts';
 import type { Message } from '../../../../protocols/statechart.ts';
 import { askedByNode } from '../../tenant/pending-approvals.ts';
 import { ACCEPT_TIMEOUT_MS, NODE_QUESTIONS_MAX } from '../../limits.ts';
-import { askPeople, wordOf } from '../approvals/asking-people.ts';
+import { type ApprovalScope, askPeople, wordOf } from '../approvals/asking-people.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
 
+/** What requests that nodes send need. */
+export type NodeCallContext = ApprovalScope & {
+  readonly devices: Pick<TenantDevices, 'answered' | 'keep' | 'row'>;
+};
+
 /** The device that the connection has proved to be. */
-const selfOf = ({ connection }: Request): string => {
+const selfOf = ({ connection }: Request<NodeCallContext>): string => {
   const deviceId = connection.client?.deviceId;
   if (deviceId !== undefined) return deviceId;
   throw new TroupeError('FORBIDDEN', 'a node has a device identity: connect with `device`');
 };
 
-const invokeResult = async (request: Request, params: NodeInvokeResultParams) => {
-  const { door, connection } = request;
+const invokeResult = async (request: Request<NodeCallContext>, params: NodeInvokeResultParams) => {
+  const { context, connection } = request;
   const self = selfOf(request);
   if (params.nodeId !== self)
     throw new TroupeError('INVALID_ARGUMENT', '/nodeId is not the node of this connection');
@@ -46,11 +52,11 @@ const invokeResult = async (request: Request, params: NodeInvokeResultParams) =>
     connId: connection.id,
     ...said,
   })) as { taken: boolean };
-  door.devices.answered(connection, params.id);
+  context.devices.answered(connection, params.id);
   return answer.taken ? { ok: true } : { ok: true, ignored: true };
 };
 
-const outcomeOf = async ({ door }: Request, params: NodeInvokeResultParams) => {
+const outcomeOf = async ({ context }: Request<NodeCallContext>, params: NodeInvokeResultParams) => {
   const { ok, error, payload, payloadJSON } = params;
   if (!ok) return { error: failureOf(error) };
   const text = payloadJSON ?? (payload === undefined ? undefined : JSON.stringify(payload));
@@ -61,7 +67,7 @@ const outcomeOf = async ({ door }: Request, params: NodeInvokeResultParams) => {
   }
   try {
     JSON.parse(text);
-    return { payload: await door.devices.keep(text) };
+    return { payload: await context.devices.keep(text) };
   } catch (thrown) {
     return {
       error:
@@ -89,18 +95,21 @@ const FOREIGN_CODES: Readonly<Record<string, ErrorData['code']>> = {
 };
 
 /** Read by nobody yet: an answer counts when it is whole. */
-const invokeProgress = (request: Request, { nodeId }: { nodeId: string }) => {
+const invokeProgress = (request: Request<NodeCallContext>, { nodeId }: { nodeId: string }) => {
   if (nodeId !== selfOf(request))
     throw new TroupeError('INVALID_ARGUMENT', '/nodeId is not the node of this connection');
   return { ok: true };
 };
 
-const nodeEvent = (request: Request, { event }: { event: string }) => {
+const nodeEvent = (request: Request<NodeCallContext>, { event }: { event: string }) => {
   selfOf(request);
   return { ok: true, event, handled: false, reason: 'not_used' };
 };
 
-const drain = async (request: Request, { maxItems = 10 }: { maxItems?: number }) => {
+const drain = async (
+  request: Request<NodeCallContext>,
+  { maxItems = 10 }: { maxItems?: number },
+) => {
   const nodeId = selfOf(request);
   const event = { type: 'device.drain', max: maxItems };
   const { items, more } = (await told(request, event)) as DeviceDrained;
@@ -120,20 +129,20 @@ const itemOf = ({ itemId, kind, priority, queuedAt, expiresAt }: WaitingItem): N
   expiresAtMs: expiresAt,
 });
 
-const ack = async (request: Request, { ids }: { ids: string[] }) => {
+const ack = async (request: Request<NodeCallContext>, { ids }: { ids: string[] }) => {
   const nodeId = selfOf(request);
   await told(request, { type: 'device.ack', itemIds: ids });
-  const remainingCount = request.door.devices.row(nodeId)?.node?.waiting ?? 0;
+  const remainingCount = request.context.devices.row(nodeId)?.node?.waiting ?? 0;
   return { nodeId, ackedIds: ids, remainingCount };
 };
 
 /** Commands for a node that is away are refused, so none is ever kept for it. */
-const pull = (request: Request) => ({ nodeId: selfOf(request), actions: [] });
+const pull = (request: Request<NodeCallContext>) => ({ nodeId: selfOf(request), actions: [] });
 
 /** @throws TroupeError UNAVAILABLE while its commands wait for a person: it asks again then */
-const runnerInventory = (request: Request) => {
+const runnerInventory = (request: Request<NodeCallContext>) => {
   const nodeId = selfOf(request);
-  const waits = request.door.devices.row(nodeId)?.node?.request;
+  const waits = request.context.devices.row(nodeId)?.node?.request;
   if (waits === undefined) return { nodeId };
   throw new TroupeError(
     'UNAVAILABLE',
@@ -141,13 +150,17 @@ const runnerInventory = (request: Request) => {
   );
 };
 
-const skills = (request: Request) => ({ nodeId: selfOf(request), skills: [] });
-const tools = (request: Request) => ({ nodeId: selfOf(request), tools: [] });
+const skills = (request: Request<NodeCallContext>) => ({ nodeId: selfOf(request), skills: [] });
+const tools = (request: Request<NodeCallContext>) => ({ nodeId: selfOf(request), tools: [] });
 
 /** @throws TroupeError RATE_LIMIT_EXCEEDED when people have enough to answer for this node */
-const assertMayAsk = ({ door, connection }: Request, nodeId: string, id: string): void => {
-  if (door.approvals.row(id) !== undefined) return;
-  const waiting = door.approvals.ofNode(nodeId).length;
+const assertMayAsk = (
+  { context, connection }: Request<NodeCallContext>,
+  nodeId: string,
+  id: string,
+): void => {
+  if (context.approvals.row(id) !== undefined) return;
+  const waiting = context.approvals.ofNode(nodeId).length;
   const asking = questionsOf.get(connection) ?? 0;
   if (Math.max(waiting, asking) < NODE_QUESTIONS_MAX) return;
   throw new TroupeError(
@@ -161,11 +174,11 @@ const assertMayAsk = ({ door, connection }: Request, nodeId: string, id: string)
 const questionsOf = new WeakMap<Request['connection'], number>();
 
 /** Answered when a person has decided; the same id asked again waits for the same word. */
-const approvalAsk = async (request: Request, params: NodeApprovalAskParams) => {
+const approvalAsk = async (request: Request<NodeCallContext>, params: NodeApprovalAskParams) => {
   const nodeId = selfOf(request);
   const { id, command, detail = '', timeoutMs, always = false } = params;
   const { connection } = request;
-  const row = request.door.devices.row(nodeId);
+  const row = request.context.devices.row(nodeId);
   const name = row?.name ?? row?.face.name ?? nodeId.slice(0, 12);
   const own = `${nodeId.slice(0, 16)}.${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
   assertMayAsk(request, nodeId, own);
@@ -186,9 +199,9 @@ const approvalAsk = async (request: Request, params: NodeApprovalAskParams) => {
   }
 };
 
-const told = async (request: Request, event: Message): Promise<unknown> => {
-  const { door } = request;
-  const answer = await door.system.ask(deviceAddress(door.tenant, selfOf(request)), event, {
+const told = async (request: Request<NodeCallContext>, event: Message): Promise<unknown> => {
+  const { context } = request;
+  const answer = await context.system.ask(deviceAddress(context.tenant, selfOf(request)), event, {
     principal: principalOf(request),
     repeatable: true,
     timeoutMs: ACCEPT_TIMEOUT_MS,
@@ -198,7 +211,7 @@ const told = async (request: Request, event: Message): Promise<unknown> => {
   throw new TroupeError('DEADLINE_EXCEEDED', 'the device did not answer in time: try again');
 };
 
-export const nodeCallTable: MethodTable = [
+export const nodeCallTable: MethodTable<NodeCallContext> = [
   published('node.invoke.result', invokeResult),
   published('node.invoke.progress', invokeProgress),
   published('node.event', nodeEvent),

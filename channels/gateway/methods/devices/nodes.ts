@@ -5,6 +5,10 @@
  * The device actor decides what may be invoked; here a request becomes its message, and parameters
  * are checked against what the node says of them before anything is sent.
  */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { TenantDevices } from '../../devices/tenant-devices.ts';
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
+import type { Presence } from '../../tenant/presence.ts';
 import { createHash } from 'node:crypto';
 import { defined } from '../../../../protocols/defined.ts';
 import {
@@ -36,22 +40,31 @@ import {
 } from '../../devices/node-rows.ts';
 import { assertOwn, missingDetails } from './device-rights.ts';
 import { type MethodTable, published } from '../method.ts';
-import { nodeCallTable } from './node-calls.ts';
+import { type NodeCallContext, nodeCallTable } from './node-calls.ts';
 import { principalOf, type Request } from '../request.ts';
 
-const nodeList = ({ door }: Request): { ts: number; nodes: NodeEntry[] } => ({
-  ts: door.clock.wallMs(),
-  nodes: [...door.devices.rows()].filter(isNode).map((row) => nodeEntry(row, door.presence.peers)),
+/** What requests of operators about nodes need. */
+export type NodeContext = TenantScope & {
+  readonly devices: Pick<TenantDevices, 'row' | 'rows' | 'text'>;
+  readonly presence: Pick<Presence, 'peers'>;
+  readonly clock: Clock;
+};
+
+const nodeList = ({ context }: Request<NodeContext>): { ts: number; nodes: NodeEntry[] } => ({
+  ts: context.clock.wallMs(),
+  nodes: [...context.devices.rows()]
+    .filter(isNode)
+    .map((row) => nodeEntry(row, context.presence.peers)),
 });
 
-const nodeDescribe = ({ door }: Request, { nodeId }: { nodeId: string }) => ({
-  ts: door.clock.wallMs(),
-  ...nodeEntry(nodeOf({ door }, nodeId), door.presence.peers),
+const nodeDescribe = ({ context }: Request<NodeContext>, { nodeId }: { nodeId: string }) => ({
+  ts: context.clock.wallMs(),
+  ...nodeEntry(nodeOf({ context }, nodeId), context.presence.peers),
 });
 
 /** @throws TroupeError NOT_FOUND */
-const nodeOf = ({ door }: Pick<Request, 'door'>, nodeId: string): DeviceRow => {
-  const row = DEVICE_ID.test(nodeId) ? door.devices.row(nodeId) : undefined;
+const nodeOf = ({ context }: Pick<Request<NodeContext>, 'context'>, nodeId: string): DeviceRow => {
+  const row = DEVICE_ID.test(nodeId) ? context.devices.row(nodeId) : undefined;
   if (row !== undefined && isNode(row)) return row;
   throw new TroupeError(
     'NOT_FOUND',
@@ -59,8 +72,8 @@ const nodeOf = ({ door }: Pick<Request, 'door'>, nodeId: string): DeviceRow => {
   );
 };
 
-const nodeInvoke = async (request: Request, params: NodeInvokeParams) => {
-  const { door } = request;
+const nodeInvoke = async (request: Request<NodeContext>, params: NodeInvokeParams) => {
+  const { context } = request;
   const { nodeId, command, timeoutMs = 0, idempotencyKey, sessionKey } = params;
   const row = nodeOf(request, nodeId);
   const given = params.params ?? {};
@@ -88,7 +101,7 @@ const nodeInvoke = async (request: Request, params: NodeInvokeParams) => {
     within + INVOKE_GRACE_MS,
   )) as InvocationDone;
   const { payload } = result;
-  const payloadJSON = payload === null ? null : await door.devices.text(payload);
+  const payloadJSON = payload === null ? null : await context.devices.text(payload);
   const shown = payloadJSON === null ? null : (JSON.parse(payloadJSON) as unknown);
   return { ok: true, nodeId, command, payload: shown, payloadJSON };
 };
@@ -107,7 +120,7 @@ const assertParams = async (row: DeviceRow, command: string, params: unknown): P
 };
 
 const nodeRename = async (
-  request: Request,
+  request: Request<NodeContext>,
   { nodeId, displayName }: { nodeId: string; displayName: string },
 ) => {
   nodeOf(request, nodeId);
@@ -118,15 +131,15 @@ const nodeRename = async (
   return { nodeId, displayName: name };
 };
 
-const pairList = ({ door }: Request) => {
-  const nodes = [...door.devices.rows()].filter(({ node }) => node !== undefined);
+const pairList = ({ context }: Request<NodeContext>) => {
+  const nodes = [...context.devices.rows()].filter(({ node }) => node !== undefined);
   return {
     pending: nodes.filter(({ node }) => node?.request !== undefined).map(pendingNode),
     paired: nodes.filter(({ node }) => node?.approvedAt !== undefined).map(pairedNode),
   };
 };
 
-const pairApprove = async (request: Request, { requestId }: { requestId: string }) => {
+const pairApprove = async (request: Request<NodeContext>, { requestId }: { requestId: string }) => {
   const row = asked(request, requestId);
   assertOwn(request.connection.client, row.deviceId, 'node pairing approval');
   const scopes = request.connection.client?.scopes ?? [];
@@ -147,15 +160,15 @@ const pairApprove = async (request: Request, { requestId }: { requestId: string 
   return { requestId, node: pairedNode(approved) };
 };
 
-const pairReject = async (request: Request, { requestId }: { requestId: string }) => {
+const pairReject = async (request: Request<NodeContext>, { requestId }: { requestId: string }) => {
   const { deviceId } = asked(request, requestId);
   assertOwn(request.connection.client, deviceId, 'node pairing rejection');
   await told(request, deviceId, { type: 'device.surface.reject', requestId });
   return { requestId, nodeId: deviceId };
 };
 
-const asked = ({ door }: Request, requestId: string): DeviceRow => {
-  for (const row of door.devices.rows()) {
+const asked = ({ context }: Request<NodeContext>, requestId: string): DeviceRow => {
+  for (const row of context.devices.rows()) {
     if (row.node?.request?.requestId === requestId) return row;
   }
   throw new TroupeError(
@@ -165,7 +178,7 @@ const asked = ({ door }: Request, requestId: string): DeviceRow => {
 };
 
 /** @throws TroupeError CONFLICT for a device that people connect with, too */
-const pairRemove = async (request: Request, { nodeId }: { nodeId: string }) => {
+const pairRemove = async (request: Request<NodeContext>, { nodeId }: { nodeId: string }) => {
   const { roles } = nodeOf(request, nodeId);
   assertOwn(request.connection.client, nodeId, 'node pairing removal');
   if (roles.operator !== undefined) {
@@ -179,12 +192,12 @@ const pairRemove = async (request: Request, { nodeId }: { nodeId: string }) => {
 };
 
 const pendingEnqueue = async (
-  request: Request,
+  request: Request<NodeContext>,
   { nodeId, type, priority = 'normal', expiresInMs }: NodePendingEnqueueParams,
 ) => {
   nodeOf(request, nodeId);
   const forMs = expiresInMs ?? WAITING_MS_DEFAULT;
-  const at = request.door.clock.wallMs();
+  const at = request.context.clock.wallMs();
   await told(request, nodeId, {
     type: 'device.enqueue',
     // One of a kind waits at most: asking twice for the location gives it once.
@@ -203,13 +216,13 @@ const pendingEnqueue = async (
 
 /** @throws TroupeError what the device says; DEADLINE_EXCEEDED when it does not answer */
 const told = async (
-  request: Request,
+  request: Request<NodeContext>,
   deviceId: string,
   event: Message,
   timeoutMs = ACCEPT_TIMEOUT_MS,
 ): Promise<unknown> => {
-  const { door, traceId } = request;
-  const answer = await door.system.ask(deviceAddress(door.tenant, deviceId), event, {
+  const { context, traceId } = request;
+  const answer = await context.system.ask(deviceAddress(context.tenant, deviceId), event, {
     principal: principalOf(request),
     repeatable: true,
     timeoutMs,
@@ -223,7 +236,7 @@ const told = async (
   );
 };
 
-export const nodeTable: MethodTable = [
+export const nodeTable: MethodTable<NodeContext & NodeCallContext> = [
   published('node.list', nodeList),
   published('node.describe', nodeDescribe),
   published('node.invoke', nodeInvoke),

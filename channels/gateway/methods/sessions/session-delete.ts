@@ -7,13 +7,16 @@ import { mainSessionKey } from '../../sessions/session-key.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 import { sessionNamed } from './session-row.ts';
-import { ask, keyOf } from './session-settings.ts';
+import { ask, keyOf, type SessionSettingContext } from './session-settings.ts';
 
 /** The transcript stays: whoever has its key reads it with `chat.history`. */
-const sessionsDelete = async (request: Request, params: SessionsDeleteParams) => {
-  const { door } = request;
-  const { names, system, tenant } = door;
-  const { sessionKey: key, agentId } = sessionNamed(door, keyOf(params));
+const sessionsDelete = async (
+  request: Request<SessionSettingContext>,
+  params: SessionsDeleteParams,
+) => {
+  const { context } = request;
+  const { names, system, tenant } = context;
+  const { sessionKey: key, agentId } = sessionNamed(context, keyOf(params));
   if (key === mainSessionKey(names, agentId)) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
@@ -36,8 +39,10 @@ const sessionsDelete = async (request: Request, params: SessionsDeleteParams) =>
     ...defined({ orphans }),
   };
   await ask(request, key, message);
-  request.door.watch.changed(key, 'delete');
+  request.context.watch.changed(key, 'delete');
   return { ...gone, deleted: true };
 };
 
-export const sessionDeleteTable: MethodTable = [published('sessions.delete', sessionsDelete)];
+export const sessionDeleteTable: MethodTable<SessionSettingContext> = [
+  published('sessions.delete', sessionsDelete),
+];

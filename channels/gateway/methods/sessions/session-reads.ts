@@ -3,6 +3,9 @@
  * `.branches.list`, `.groups.list`: from committed rows and transcripts; no session is woken
  * (RT14).
  */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { SessionScope } from '../../tenant/tenant-scope.ts';
+import type { LiveRuns } from '../../streams/live-runs.ts';
 import { address } from '../../../../protocols/address.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -18,7 +21,6 @@ import type {
   SessionsUsageTimeseriesParams,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionEntry, SessionRow } from '../../../../protocols/session.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import {
   HISTORY_LIMIT,
   HISTORY_TEXT_CHARACTERS_MAX,
@@ -26,26 +28,33 @@ import {
   USAGE_POINTS_MAX,
 } from '../../limits.ts';
 import { sessionListRow } from '../../sessions/session-list-row.ts';
-import { readLast, readMessages } from '../../sessions/transcript.ts';
+import { readLast, readMessages, type TranscriptScope } from '../../sessions/transcript.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 import { sessionRow } from './session-row.ts';
 import { sessionsSearch } from './session-search.ts';
 import { newestFirst, readSessions } from './sessions.ts';
 
-const sessionsDescribe = ({ door }: Request, params: SessionsDescribeParams) => {
-  const row = sessionRow(door, params.key);
-  return { session: row ? sessionListRow(door, row, params) : null };
+/** What reading sessions and their transcripts needs. */
+export type SessionReadContext = SessionScope &
+  TranscriptScope & { readonly runs: Pick<LiveRuns, 'row'>; readonly clock: Clock };
+
+const sessionsDescribe = (
+  { context }: Request<SessionReadContext>,
+  params: SessionsDescribeParams,
+) => {
+  const row = sessionRow(context, params.key);
+  return { session: row ? sessionListRow(context, row, params) : null };
 };
 
-const sessionsGet = async ({ door }: Request, params: SessionsGetParams) => {
+const sessionsGet = async ({ context }: Request<SessionReadContext>, params: SessionsGetParams) => {
   const key = params.key ?? params.sessionKey;
   if (key === undefined) throw new TroupeError('INVALID_ARGUMENT', '/key is missing');
   if (params.sessionKey !== undefined && params.sessionKey !== key)
     throw new TroupeError('INVALID_ARGUMENT', '/sessionKey: /key names another session');
-  const row = sessionRow(door, key, params.agentId);
+  const row = sessionRow(context, key, params.agentId);
   if (row === undefined) return { messages: [] };
-  const { messages } = await readMessages(door, row.sessionKey, {
+  const { messages } = await readMessages(context, row.sessionKey, {
     limit: params.limit ?? HISTORY_LIMIT,
     offset: 0,
     maxChars: HISTORY_TEXT_CHARACTERS_MAX,
@@ -54,12 +63,15 @@ const sessionsGet = async ({ door }: Request, params: SessionsGetParams) => {
 };
 
 /** @throws TroupeError INVALID_ARGUMENT for none or several names; NOT_FOUND */
-const sessionsResolve = ({ door }: Request, params: SessionsResolveParams) => {
+const sessionsResolve = (
+  { context }: Request<SessionReadContext>,
+  params: SessionsResolveParams,
+) => {
   const { key, sessionId, label, shortId } = params;
   if ([key, sessionId, label, shortId].filter((name) => name !== undefined).length !== 1) {
     throw new TroupeError('INVALID_ARGUMENT', 'give one of key, sessionId, label, shortId');
   }
-  const named = meant(door, params).filter(
+  const named = meant(context, params).filter(
     (row) =>
       (params.agentId === undefined || row.agentId === params.agentId) &&
       (params.spawnedBy === undefined || row.spawnedBy === params.spawnedBy),
@@ -79,13 +91,16 @@ const sessionsResolve = ({ door }: Request, params: SessionsResolveParams) => {
   return { ok: true, ...resolved(first) } satisfies SessionsResolveResult;
 };
 
-const meant = (door: TenantGateway, params: SessionsResolveParams): readonly SessionRow[] => {
+const meant = (
+  context: SessionReadContext,
+  params: SessionsResolveParams,
+): readonly SessionRow[] => {
   const { key, sessionId, label, shortId } = params;
   if (key !== undefined) {
-    const row = sessionRow(door, key, params.agentId);
+    const row = sessionRow(context, key, params.agentId);
     return row ? [row] : [];
   }
-  return readSessions(door).filter(
+  return readSessions(context).filter(
     (row) =>
       (sessionId !== undefined && row.sessionId === sessionId) ||
       (label !== undefined && row.label === label) ||
@@ -106,22 +121,22 @@ const resolved = ({ sessionKey: key, agentId, label }: SessionRow) => ({
 });
 
 const sessionsPreview = async (
-  { door }: Request,
+  { context }: Request<SessionReadContext>,
   { keys, limit = 12, maxChars = 240 }: SessionsPreviewParams,
 ): Promise<SessionsPreviewResult> => {
   const previews: SessionsPreviewResult['previews'] = [];
   for (const key of keys.slice(0, PREVIEWS_MAX)) {
-    const row = sessionRow(door, key);
+    const row = sessionRow(context, key);
     if (row === undefined) {
       previews.push({ key, status: 'missing', items: [] });
       continue;
     }
     const page = { limit: Math.min(limit, 100), offset: 0, maxChars };
-    const { messages } = await readMessages(door, row.sessionKey, page);
+    const { messages } = await readMessages(context, row.sessionKey, page);
     const items = messages.flatMap(previewOf);
     previews.push({ key, status: items.length > 0 ? 'ok' : 'empty', items });
   }
-  return { ts: door.clock.wallMs(), previews };
+  return { ts: context.clock.wallMs(), previews };
 };
 
 const ROLES: Readonly<Record<string, 'user' | 'assistant' | 'tool' | 'system'>> = {
@@ -145,12 +160,15 @@ export const textOf = (content: ChatMessage['content']): string =>
         .trim();
 
 /** One point per model call of the last entries. */
-const usageTimeseries = async ({ door }: Request, params: SessionsUsageTimeseriesParams) => {
-  const row = sessionRow(door, params.key, params.agentId);
+const usageTimeseries = async (
+  { context }: Request<SessionReadContext>,
+  params: SessionsUsageTimeseriesParams,
+) => {
+  const row = sessionRow(context, params.key, params.agentId);
   if (row === undefined) {
     throw new TroupeError('NOT_FOUND', `no session found: ${params.key.slice(0, 80)}`);
   }
-  const entries = await readLast(door, row.sessionKey, USAGE_POINTS_MAX);
+  const entries = await readLast(context, row.sessionKey, USAGE_POINTS_MAX);
   let cumulativeTokens = 0;
   let cumulativeCost = 0;
   const points = entries.flatMap(({ entry }) => {
@@ -165,18 +183,21 @@ const usageTimeseries = async ({ door }: Request, params: SessionsUsageTimeserie
   return { sessionId: row.sessionId, points };
 };
 
-const branchesList = async ({ door }: Request, params: SessionsBranchesListParams) => {
-  const row = sessionRow(door, params.sessionKey, params.agentId);
+const branchesList = async (
+  { context }: Request<SessionReadContext>,
+  params: SessionsBranchesListParams,
+) => {
+  const row = sessionRow(context, params.sessionKey, params.agentId);
   if (row === undefined) return { branches: [] };
-  const actor = address(door.tenant, 'session', row.sessionKey);
-  const last = await door.system.transcripts.last(actor);
+  const actor = address(context.tenant, 'session', row.sessionKey);
+  const last = await context.system.transcripts.last(actor);
   if (last === 0) return { branches: [] };
   return {
     branches: [
       {
         leafEntryId: String(last),
         headline: row.lastMessage ?? '',
-        messageCount: await door.counts.total(door, actor, last),
+        messageCount: await context.counts.total(context.system, actor, last),
         updatedAt: new Date(row.updatedAt).toISOString(),
         active: true,
       },
@@ -184,13 +205,13 @@ const branchesList = async ({ door }: Request, params: SessionsBranchesListParam
   };
 };
 
-const groupsList = ({ door }: Request) => {
-  const names = new Set(readSessions(door).flatMap(({ category }) => category ?? []));
+const groupsList = ({ context }: Request<SessionReadContext>) => {
+  const names = new Set(readSessions(context).flatMap(({ category }) => category ?? []));
   const groups = [...names].sort().map((name, position) => ({ name, position }));
   return { groups, sectionOrder: groups.map(({ name }) => name) };
 };
 
-export const sessionReadTable: MethodTable = [
+export const sessionReadTable: MethodTable<SessionReadContext> = [
   published('sessions.describe', sessionsDescribe),
   published('sessions.get', sessionsGet),
   published('sessions.resolve', sessionsResolve),

@@ -1,7 +1,7 @@
 /** The committed row of the session that a client names. */
 import { TroupeError } from '../../../../protocols/errors.ts';
 import type { SessionRow } from '../../../../protocols/session.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
+import type { SessionScope } from '../../tenant/tenant-scope.ts';
 import { fullSessionKey, refuseOtherAgent } from '../../sessions/session-key.ts';
 
 /**
@@ -11,7 +11,7 @@ import { fullSessionKey, refuseOtherAgent } from '../../sessions/session-key.ts'
  *   another agent than `agentId`
  */
 export const sessionRow = (
-  { system, tenant, names }: Pick<TenantGateway, 'system' | 'tenant' | 'names'>,
+  { system, tenant, names }: SessionScope,
   key: string,
   agentId?: string,
 ): SessionRow | undefined => {
@@ -28,18 +28,18 @@ export const sessionRow = (
  * @throws TroupeError as `sessionRow`
  */
 export const sessionNamed = (
-  door: TenantGateway,
+  scope: SessionScope,
   params: { readonly sessionKey: string; readonly agentId?: string },
 ): { readonly sessionKey: string; readonly agentId: string } =>
-  sessionRow(door, params.sessionKey, params.agentId) ?? fullSessionKey(door.names, params);
+  sessionRow(scope, params.sessionKey, params.agentId) ?? fullSessionKey(scope.names, params);
 
 /** @throws TroupeError CONFLICT when the session has another id than a client expects */
 export const refuseStale = (
-  door: TenantGateway,
+  scope: SessionScope,
   key: string,
   expected: string | undefined,
 ): void => {
-  const sessionId = sessionRow(door, key)?.sessionId;
+  const sessionId = sessionRow(scope, key)?.sessionId;
   if (expected === undefined || expected === sessionId) return;
   const now = sessionId === undefined ? 'it does not exist' : `its id is ${sessionId} now`;
   throw new TroupeError('CONFLICT', `the session ${key} has begun anew since: ${now}`);

@@ -1,4 +1,5 @@
 /** `sessions.search`: what was said, found by its words. Reads transcripts; keeps no index. */
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import type {
   SessionsSearchParams,
   SessionsSearchResult,
@@ -23,19 +24,19 @@ type Hit = SessionsSearchResult['results'][number];
  * SEARCH_MESSAGES_MAX entries.
  */
 export const sessionsSearch = async (
-  { door }: Request,
+  { context }: Request<TenantScope>,
   { query, agentId, sessionKeys, limit = RESULTS }: SessionsSearchParams,
 ): Promise<SessionsSearchResult> => {
   const words = query.toLowerCase().split(/\s+/u).filter(Boolean);
   if (words.length === 0) return { results: [] };
-  const fitting = newestFirst(readSessions(door)).filter(
+  const fitting = newestFirst(readSessions(context)).filter(
     (row) =>
       (agentId === undefined || row.agentId === agentId) &&
       (sessionKeys === undefined || sessionKeys.includes(row.sessionKey)),
   );
   const hits: Hit[] = [];
   for (const row of fitting.slice(0, SEARCH_SESSIONS_MAX)) {
-    const entries = await readLast(door, row.sessionKey, SEARCH_MESSAGES_MAX);
+    const entries = await readLast(context, row.sessionKey, SEARCH_MESSAGES_MAX);
     hits.push(...entries.flatMap((entry) => hitIn(row, entry, words)));
   }
   const results = hits

@@ -1,4 +1,6 @@
 /** `sessions.reset`, `sessions.compact`, `sessions.patch`: what a session is asked to do or be. */
+import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
+import type { SessionWatch } from '../../streams/session-watch.ts';
 import { address } from '../../../../protocols/address.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -15,7 +17,7 @@ import type {
   SessionRow,
 } from '../../../../protocols/session.ts';
 import type { SessionInject, SessionSet } from '../../../../protocols/session-settings.ts';
-import { CHOICE_PATHS, checkModelChoice } from '../../../model-choice.ts';
+import { CHOICE_PATHS, checkModelChoice, type ModelRules } from '../../../model-choice.ts';
 import { ACCEPT_TIMEOUT_MS, COMPACT_TIMEOUT_MS } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';
@@ -24,15 +26,27 @@ import { principalOf, type Request } from '../request.ts';
 import { refuseStale, sessionNamed } from './session-row.ts';
 import { SESSIONS_PATH } from './sessions.ts';
 
-const sessionsReset = async (request: Request, params: SessionsResetParams) => {
+/** What changing the settings of a session needs. */
+export type SessionSettingContext = SessionScope & {
+  readonly models: ModelRules;
+  readonly watch: Pick<SessionWatch, 'changed'>;
+};
+
+const sessionsReset = async (
+  request: Request<SessionSettingContext>,
+  params: SessionsResetParams,
+) => {
   const key = existing(request, params);
   const { reason = 'reset' } = params;
   const entry = await ask<{ sessionId: string }>(request, key, { type: 'session.reset', reason });
-  request.door.watch.changed(key, 'reset');
+  request.context.watch.changed(key, 'reset');
   return { ok: true, key, entry };
 };
 
-const sessionsCompact = async (request: Request, params: SessionsCompactParams) => {
+const sessionsCompact = async (
+  request: Request<SessionSettingContext>,
+  params: SessionsCompactParams,
+) => {
   if (params.maxLines !== undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENT',
@@ -47,17 +61,20 @@ const sessionsCompact = async (request: Request, params: SessionsCompactParams) 
   };
   const done = await ask<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
   const { compacted, tokensBefore, tokensAfter } = done;
-  if (compacted) request.door.watch.changed(key, 'compact');
+  if (compacted) request.context.watch.changed(key, 'compact');
   return { ok: true, key, compacted, tokensBefore, tokensAfter };
 };
 
-const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
-  const { sessionKey: key } = sessionNamed(request.door, keyOf(params));
-  refuseStale(request.door, key, params.expectedSessionId);
+const sessionsPatch = async (
+  request: Request<SessionSettingContext>,
+  params: SessionsPatchParams,
+) => {
+  const { sessionKey: key } = sessionNamed(request.context, keyOf(params));
+  refuseStale(request.context, key, params.expectedSessionId);
   const { archived, pinned, category } = params;
   const { label, model, thinkingLevel, verboseLevel, reasoningLevel, queueMode } = params;
-  const now = modelNow(request.door, key, model === null);
-  checkModelChoice(request.door.models, { model, thinking: thinkingLevel }, now, {
+  const now = modelNow(request.context, key, model === null);
+  checkModelChoice(request.context.models, { model, thinking: thinkingLevel }, now, {
     ...CHOICE_PATHS,
     thinking: '/thinkingLevel',
   });
@@ -70,7 +87,7 @@ const sessionsPatch = async (request: Request, params: SessionsPatchParams) => {
     ...defined({ queue: queueMode, archived, pinned, category }),
   };
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
-  request.door.watch.changed(key, 'patch');
+  request.context.watch.changed(key, 'patch');
   return { ok: true, path: SESSIONS_PATH, key, entry };
 };
 
@@ -80,19 +97,23 @@ export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
 });
 
 /** @throws TroupeError NOT_FOUND: a message would make the session */
-const existing = ({ door }: Request, params: { key: string; agentId?: string }): string => {
-  const { sessionKey } = fullSessionKey(door.names, keyOf(params));
-  if (door.system.index.get<SessionRow>('sessions', door.tenant, sessionKey)) return sessionKey;
+const existing = (
+  { context }: Request<SessionSettingContext>,
+  params: { key: string; agentId?: string },
+): string => {
+  const { sessionKey } = fullSessionKey(context.names, keyOf(params));
+  if (context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey))
+    return sessionKey;
   throw new TroupeError('NOT_FOUND', `nobody has written to the session ${sessionKey} yet`);
 };
 
 export const ask = async <Result>(
-  request: Request,
+  request: Request<TenantScope>,
   sessionKey: string,
   message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose,
   timeoutMs = ACCEPT_TIMEOUT_MS,
 ): Promise<Result> => {
-  const { system, tenant } = request.door;
+  const { system, tenant } = request.context;
   const to = address(tenant, 'session', sessionKey);
   const answer = await system.ask(to, message, { principal: principalOf(request), timeoutMs });
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
@@ -105,7 +126,7 @@ export const ask = async <Result>(
   return answer.result as Result;
 };
 
-export const sessionSettingTable: MethodTable = [
+export const sessionSettingTable: MethodTable<SessionSettingContext> = [
   published('sessions.reset', sessionsReset),
   published('sessions.compact', sessionsCompact),
   published('sessions.patch', sessionsPatch),

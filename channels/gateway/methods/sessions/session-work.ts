@@ -2,6 +2,8 @@
  * `sessions.create`, `.send`, `.steer`, `.abort`: sessions begun, written to and stopped by their
  * key; `sessions.subscribe` and its like: who is told what (SessionWatch).
  */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { SessionWatch } from '../../streams/session-watch.ts';
 import { randomUUID } from 'node:crypto';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -17,7 +19,7 @@ import type { SessionReceive } from '../../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
 import type { SessionSet } from '../../../../protocols/session-settings.ts';
 import { CHOICE_PATHS, checkModelChoice } from '../../../model-choice.ts';
-import { mayAnswer } from '../../tenant/pending-approvals.ts';
+import { mayAnswer, type PendingApprovals } from '../../tenant/pending-approvals.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { endOfRow } from '../../streams/live-runs.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';
@@ -25,25 +27,39 @@ import { absentTable } from '../absent.ts';
 import { abortRuns } from '../chat/chat.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
-import { accept, refuseEmpty, wishesOf } from '../chat/run.ts';
+import {
+  accept,
+  type AcceptContext,
+  refuseEmpty,
+  type RunSettingsContext,
+  wishesOf,
+} from '../chat/run.ts';
 import { sessionNamed, sessionRow } from './session-row.ts';
 import { ask } from './session-settings.ts';
 
+/** What creating sessions, writing to them and following them needs. */
+export type SessionWorkContext = AcceptContext &
+  RunSettingsContext & {
+    readonly watch: SessionWatch;
+    readonly approvals: Pick<PendingApprovals, 'list'>;
+    readonly clock: Clock;
+  };
+
 /** The same idempotency key makes the same session, and gives it the same first message. */
 const sessionsCreate = async (
-  request: Request,
+  request: Request<SessionWorkContext>,
   params: SessionsCreateParams,
 ): Promise<SessionsCreateResult> => {
-  const { door } = request;
+  const { context } = request;
   refuseLeftOut(params);
   const { label = params.displayName, category, model, thinkingLevel } = params;
   const agentId = params.agentId ?? agentOfParent(request, params.parentSessionKey);
   const name = params.idempotencyKey ?? randomUUID();
-  const { sessionKey: key } = fullSessionKey(door.names, {
-    sessionKey: params.key ?? keys.main(agentId ?? door.names.defaultAgentId, `new-${name}`),
+  const { sessionKey: key } = fullSessionKey(context.names, {
+    sessionKey: params.key ?? keys.main(agentId ?? context.names.defaultAgentId, `new-${name}`),
     ...defined({ agentId }),
   });
-  checkModelChoice(door.models, { model, thinking: thinkingLevel }, modelNow(door, key), {
+  checkModelChoice(context.models, { model, thinking: thinkingLevel }, modelNow(context, key), {
     ...CHOICE_PATHS,
     thinking: '/thinkingLevel',
   });
@@ -52,9 +68,9 @@ const sessionsCreate = async (
     ...defined({ label, category, model, thinking: thinkingLevel }),
   };
   const entry = (await ask<object | undefined>(request, key, message)) ?? {};
-  door.watch.changed(key, 'create');
+  context.watch.changed(key, 'create');
   const text = params.message ?? params.task;
-  const sessionId = sessionRow(door, key)?.sessionId || undefined;
+  const sessionId = sessionRow(context, key)?.sessionId || undefined;
   const made = { ok: true, key, ...defined({ sessionId }) } as const;
   const settings = { ...entry, ...defined({ sessionId }) };
   if (text === undefined || text.trim() === '') return { ...made, entry: settings };
@@ -77,20 +93,28 @@ const refuseLeftOut = ({ message, task, attachments = [] }: SessionsCreateParams
 };
 
 /** A session that begins from another is of the same agent. */
-const agentOfParent = ({ door }: Request, parent: string | undefined): string | undefined => {
+const agentOfParent = (
+  { context }: Request<SessionWorkContext>,
+  parent: string | undefined,
+): string | undefined => {
   if (parent === undefined) return undefined;
-  const agentId = sessionRow(door, parent)?.agentId;
-  return door.names.agents.some(({ id }) => id === agentId) ? agentId : undefined;
+  const agentId = sessionRow(context, parent)?.agentId;
+  return context.names.agents.some(({ id }) => id === agentId) ? agentId : undefined;
 };
 
 type Sent = Omit<SessionsSendParams, 'key' | 'agentId' | 'idempotencyKey'> & {
   readonly idempotencyKey: string;
 };
 
-const receive = async (request: Request, key: string, sent: Sent, queueMode?: 'interrupt') => {
+const receive = async (
+  request: Request<SessionWorkContext>,
+  key: string,
+  sent: Sent,
+  queueMode?: 'interrupt',
+) => {
   refuseEmpty(sent.message);
   const { message: text, idempotencyKey: runId, timeoutMs, thinking, attachments } = sent;
-  const before = request.door.runs.row(runId);
+  const before = request.context.runs.row(runId);
   const wishes = {
     ...defined({ thinking, attachments, queueMode }),
   };
@@ -106,67 +130,79 @@ const receive = async (request: Request, key: string, sent: Sent, queueMode?: 'i
 };
 
 /** To a session that is there: a key that is mistyped makes none. */
-const sendTo = (queueMode?: 'interrupt') => (request: Request, params: SessionsSendParams) => {
-  const { key, agentId, idempotencyKey = randomUUID(), ...sent } = params;
-  const row = sessionRow(request.door, key, agentId);
-  if (row === undefined) {
-    throw new TroupeError('NOT_FOUND', `session not found: ${key.slice(0, 80)}`);
-  }
-  return receive(request, row.sessionKey, { ...sent, idempotencyKey }, queueMode);
-};
+const sendTo =
+  (queueMode?: 'interrupt') =>
+  (request: Request<SessionWorkContext>, params: SessionsSendParams) => {
+    const { key, agentId, idempotencyKey = randomUUID(), ...sent } = params;
+    const row = sessionRow(request.context, key, agentId);
+    if (row === undefined) {
+      throw new TroupeError('NOT_FOUND', `session not found: ${key.slice(0, 80)}`);
+    }
+    return receive(request, row.sessionKey, { ...sent, idempotencyKey }, queueMode);
+  };
 
-const sessionsAbort = async (request: Request, params: SessionsAbortParams) => {
-  const { door } = request;
+const sessionsAbort = async (request: Request<SessionWorkContext>, params: SessionsAbortParams) => {
+  const { context } = request;
   const { runId } = params;
-  const key = params.key ?? (runId === undefined ? undefined : door.runs.row(runId)?.sessionKey);
+  const key = params.key ?? (runId === undefined ? undefined : context.runs.row(runId)?.sessionKey);
   if (key === undefined && runId === undefined) {
     throw new TroupeError('INVALID_ARGUMENT', 'give key, runId, or both');
   }
-  const row = key === undefined ? undefined : sessionRow(door, key, params.agentId);
+  const row = key === undefined ? undefined : sessionRow(context, key, params.agentId);
   const aborted = row ? await abortRuns(request, row.sessionKey, runId) : [];
   const status = aborted.length > 0 ? 'aborted' : 'no-active-run';
   return { ok: true, abortedRunId: aborted[0] ?? null, status };
 };
 
-const subscribe = ({ door, connection }: Request) => {
-  door.watch.watch(connection);
+const subscribe = ({ context, connection }: Request<SessionWorkContext>) => {
+  context.watch.watch(connection);
   return { subscribed: true };
 };
 
-const unsubscribe = ({ door, connection }: Request) => {
-  door.watch.unwatch(connection);
+const unsubscribe = ({ context, connection }: Request<SessionWorkContext>) => {
+  context.watch.unwatch(connection);
   return { subscribed: false };
 };
 
 /** The key need not be there yet: it is followed from its first message on. */
-const messagesSubscribe = async (request: Request, params: SessionsMessagesSubscribeParams) => {
-  const { door, connection } = request;
+const messagesSubscribe = async (
+  request: Request<SessionWorkContext>,
+  params: SessionsMessagesSubscribeParams,
+) => {
+  const { context, connection } = request;
   const { sessionKey: key, agentId } = keyIn(request, params);
-  await door.watch.follow(connection, key);
+  await context.watch.follow(connection, key);
   if (params.includeApprovals !== true) return { subscribed: true, key };
   return { subscribed: true, key, approvalReplay: approvalReplay(request, key, agentId) };
 };
 
-const messagesUnsubscribe = (request: Request, params: SessionsMessagesUnsubscribeParams) => {
+const messagesUnsubscribe = (
+  request: Request<SessionWorkContext>,
+  params: SessionsMessagesUnsubscribeParams,
+) => {
   const { sessionKey: key } = keyIn(request, params);
-  request.door.watch.unfollow(request.connection, key);
+  request.context.watch.unfollow(request.connection, key);
   return { subscribed: false, key };
 };
 
 const keyIn = (
-  { door }: Request,
+  { context }: Request<SessionWorkContext>,
   { key, agentId }: SessionsMessagesUnsubscribeParams,
 ): { readonly sessionKey: string; readonly agentId: string } =>
-  sessionNamed(door, { sessionKey: key, ...defined({ agentId }) });
+  sessionNamed(context, { sessionKey: key, ...defined({ agentId }) });
 
 /**
  * Questions of the session that wait, as `session.approval` would have told them: to who may answer
  * them.
  */
-const approvalReplay = ({ door, connection }: Request, sessionKey: string, agentId: string) => ({
+const approvalReplay = (
+  { context, connection }: Request<SessionWorkContext>,
+  sessionKey: string,
+  agentId: string,
+) => ({
   sessionKey,
-  updatedAtMs: door.clock.wallMs(),
-  approvals: (mayAnswer(connection) ? door.approvals.list() : [])
+  updatedAtMs: context.clock.wallMs(),
+  approvals: (mayAnswer(connection) ? context.approvals.list() : [])
     .filter(({ request }) => request.sessionKey === sessionKey)
     .map(({ id, createdAtMs, expiresAtMs, request }) => ({
       id,
@@ -188,7 +224,7 @@ const approvalReplay = ({ door, connection }: Request, sessionKey: string, agent
   truncated: false,
 });
 
-export const sessionWorkTable: MethodTable = [
+export const sessionWorkTable: MethodTable<SessionWorkContext> = [
   published('sessions.create', sessionsCreate),
   published('sessions.send', sendTo()),
   published('sessions.steer', sendTo('interrupt')),

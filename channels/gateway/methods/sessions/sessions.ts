@@ -1,4 +1,7 @@
 /** `sessions.list`, from committed rows; no session is woken (RT14). */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { SessionScope, TenantScope } from '../../tenant/tenant-scope.ts';
+import type { LiveRuns } from '../../streams/live-runs.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
 import {
   SESSIONS_LIST_LIMIT,
@@ -7,24 +10,29 @@ import {
   type SessionsListResult,
 } from '../../../../protocols/gateway/index.ts';
 import type { SessionRow } from '../../../../protocols/session.ts';
-import type { TenantGateway } from '../../tenant/tenant-gateway.ts';
 import { SESSIONS_READ_MAX } from '../../limits.ts';
 import { modelParts, sessionListRow } from '../../sessions/session-list-row.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 
+/** What listing sessions needs. */
+type SessionListContext = SessionScope & {
+  readonly runs: Pick<LiveRuns, 'row'>;
+  readonly clock: Clock;
+};
+
 /** Where clients are told the sessions are kept. */
 export const SESSIONS_PATH = 'troupe';
 
 /** All sessions in key order, at most SESSIONS_READ_MAX. */
-export const readSessions = ({ system, tenant }: TenantGateway): readonly SessionRow[] =>
+export const readSessions = ({ system, tenant }: TenantScope): readonly SessionRow[] =>
   system.index
     .list<SessionRow>('sessions', tenant, { limit: SESSIONS_READ_MAX })
     .map(({ value }) => value);
 
 /** @throws TroupeError NOT_FOUND when no session has this id */
-export const keyOfSessionId = (door: TenantGateway, sessionId: string): string => {
-  const found = readSessions(door).find((row) => row.sessionId === sessionId);
+export const keyOfSessionId = (scope: TenantScope, sessionId: string): string => {
+  const found = readSessions(scope).find((row) => row.sessionId === sessionId);
   if (found) return found.sessionKey;
   throw new TroupeError('NOT_FOUND', `no session has the id "${sessionId.slice(0, 80)}"`);
 };
@@ -36,10 +44,13 @@ export const newestFirst = (rows: readonly SessionRow[]): readonly SessionRow[] 
 const pinnedFirst = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.toSorted((a, b) => Number(b.pinned ?? false) - Number(a.pinned ?? false));
 
-const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsListResult => {
-  const now = door.clock.wallMs();
-  const all = readSessions(door);
-  const known = new Set(door.names.agents.map(({ id }) => id));
+const sessionsList = (
+  { context }: Request<SessionListContext>,
+  params: SessionsListParams,
+): SessionsListResult => {
+  const now = context.clock.wallMs();
+  const all = readSessions(context);
+  const known = new Set(context.names.agents.map(({ id }) => id));
   const rows = params.configuredAgentsOnly ? all.filter(({ agentId }) => known.has(agentId)) : all;
   const fitting = pinnedFirst(newestFirst(rows.filter((row) => fits(row, params, now))));
   const { offset = 0 } = params;
@@ -48,7 +59,7 @@ const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsLi
   const next = offset + shown.length;
   const hasMore = next < fitting.length || all.length === SESSIONS_READ_MAX;
   const model = modelParts(
-    door.names.agents.find(({ id }) => id === door.names.defaultAgentId)?.model,
+    context.names.agents.find(({ id }) => id === context.names.defaultAgentId)?.model,
   );
   return {
     ts: now,
@@ -62,7 +73,7 @@ const sessionsList = ({ door }: Request, params: SessionsListParams): SessionsLi
       model: model.model ?? null,
       contextTokens: null,
     },
-    sessions: shown.map((row) => sessionListRow(door, row, params)),
+    sessions: shown.map((row) => sessionListRow(context, row, params)),
   };
 };
 
@@ -82,4 +93,6 @@ const fits = (row: SessionRow, params: SessionsListParams, now: number): boolean
   return text.includes(search.toLowerCase());
 };
 
-export const sessionTable: MethodTable = [published('sessions.list', sessionsList)];
+export const sessionTable: MethodTable<SessionListContext> = [
+  published('sessions.list', sessionsList),
+];

@@ -2,6 +2,8 @@
  * `usage.status`, `usage.cost`, `sessions.usage`: what was used, from committed rows. Sums of a
  * session's life and of an agent's day are all there is (protocols/gateway/usage.ts).
  */
+import type { Clock } from '../../../../runtime/index.ts';
+import type { TenantScope } from '../../tenant/tenant-scope.ts';
 import type { AgentRow } from '../../../../protocols/agent.ts';
 import { defined } from '../../../../protocols/defined.ts';
 import { TroupeError } from '../../../../protocols/errors.ts';
@@ -16,6 +18,9 @@ import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 import { modelParts } from '../../sessions/session-list-row.ts';
 import { newestFirst, readSessions } from './sessions.ts';
+
+/** What reading usage needs. */
+export type UsageContext = TenantScope & { readonly clock: Clock };
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -59,9 +64,9 @@ const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
  * The first and the last day that are asked for (UTC).
  * @throws TroupeError INVALID_ARGUMENT for a text that is no day
  */
-const daysOf = (request: Request, params: UsageCostParams) => {
+const daysOf = (request: Request<UsageContext>, params: UsageCostParams) => {
   const { days = DAYS } = params;
-  const now = request.door.clock.wallMs();
+  const now = request.context.clock.wallMs();
   const first = dayOf(now - (Math.min(Math.max(days, 1), 3_650) - 1) * DAY_MS);
   return {
     first: givenDay('/startDate', params.startDate) ?? first,
@@ -76,16 +81,19 @@ const givenDay = (path: string, text: string | undefined): string | undefined =>
   throw new TroupeError('INVALID_ARGUMENT', `${path} is no day: write YYYY-MM-DD`);
 };
 
-const sessionsUsage = (request: Request, params: SessionsUsageParams): SessionsUsageResult => {
+const sessionsUsage = (
+  request: Request<UsageContext>,
+  params: SessionsUsageParams,
+): SessionsUsageResult => {
   const { first, last } = daysOf(request, params);
   const fits = ({ sessionKey, agentId, updatedAt }: SessionRow) =>
     (params.key === undefined || params.key === sessionKey) &&
     (params.agentId === undefined || params.agentId === agentId) &&
     dayOf(updatedAt) >= first &&
     dayOf(updatedAt) <= last;
-  const rows = newestFirst(readSessions(request.door)).filter(fits);
+  const rows = newestFirst(readSessions(request.context)).filter(fits);
   return {
-    updatedAt: request.door.clock.wallMs(),
+    updatedAt: request.context.clock.wallMs(),
     startDate: first,
     endDate: last,
     sessions: rows.slice(0, params.limit ?? LIMIT).map((row) => ({
@@ -140,13 +148,13 @@ const aggregatesOf = (rows: readonly SessionRow[]) => {
   };
 };
 
-const usageCost = (request: Request, params: UsageCostParams) => {
-  const { door } = request;
-  const now = door.clock.wallMs();
+const usageCost = (request: Request<UsageContext>, params: UsageCostParams) => {
+  const { context } = request;
+  const now = context.clock.wallMs();
   const { first, last } = daysOf(request, params);
   const today = dayOf(now);
-  const rows = door.system.index
-    .list<AgentRow>('agents', door.tenant, { limit: AGENTS_READ_MAX })
+  const rows = context.system.index
+    .list<AgentRow>('agents', context.tenant, { limit: AGENTS_READ_MAX })
     .map(({ value }) => value)
     .filter(({ day, agentId }) => day === today && (params.agentId ?? agentId) === agentId);
   const totals = sum(
@@ -166,9 +174,12 @@ const usageCost = (request: Request, params: UsageCostParams) => {
 };
 
 /** Troupe asks no provider what is left of its quota. */
-const usageStatus = ({ door }: Request) => ({ updatedAt: door.clock.wallMs(), providers: [] });
+const usageStatus = ({ context }: Request<UsageContext>) => ({
+  updatedAt: context.clock.wallMs(),
+  providers: [],
+});
 
-export const usageTable: MethodTable = [
+export const usageTable: MethodTable<UsageContext> = [
   published('usage.status', usageStatus),
   published('usage.cost', usageCost),
   published('sessions.usage', sessionsUsage),
