@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { ActorsOptions, ListOptions, WatchOptions } from './actors.ts';
 import type { ClusterViewOptions } from './cluster.ts';
+import type { ResetKeysOptions } from './cluster-keys.ts';
 import {
   examples,
   type Finish,
@@ -56,7 +57,9 @@ function addWorker(program: Command, finish: Finish): void {
 }
 
 function addCluster(program: Command, finish: Finish): void {
-  withJson(withNats(withConfig(program.command('cluster'))))
+  const cluster = program.command('cluster');
+  addResetKeys(cluster, finish);
+  withJson(withNats(withConfig(cluster)))
     .option('--watch', 'show it again each second, until Ctrl-C')
     .option('--shards', 'every shard, and not only those that need a look')
     .option('--check <node>', 'only find out whether the process of this name answers')
@@ -71,6 +74,24 @@ function addCluster(program: Command, finish: Finish): void {
     )
     .action(async (options: ClusterViewOptions) => {
       finish(await (await import('./cluster.ts')).cluster(options));
+    });
+}
+
+function addResetKeys(cluster: Command, finish: Finish): void {
+  withJson(withNats(withConfig(cluster.command('reset-keys'))))
+    .option('--secret-only', 'only forget the join secret; keys in data folders stay valid')
+    .option('--yes', 'confirm that what the former keys protect is lost')
+    .description('remove the stored keys of a stopped cluster whose keys or join secret are lost')
+    .addHelpText(
+      'after',
+      examples(
+        'troupe cluster reset-keys --nats nats://127.0.0.1:4222 --yes',
+        'troupe cluster reset-keys --nats nats://127.0.0.1:4222 --secret-only',
+      ),
+    )
+    .action(async (_: object, command: Command) => {
+      const { resetKeys } = await import('./cluster-keys.ts');
+      finish(await resetKeys(command.optsWithGlobals<ResetKeysOptions>()));
     });
 }
 

@@ -132,7 +132,8 @@ const refusals: Readonly<Record<KeysRefusal, (config: Config, role: string) => s
     `the data folder ${config.home} does not have the keys of the cluster ${config.nats.env}, which ` +
     'was started without a secret; restart a process that has them, and then this one, with one ' +
     'and the same secret (made by `openssl rand -hex 32`): ' +
-    `TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}`,
+    `TROUPE_CLUSTER_SECRET=SECRET ${commandOf(config, role)}; if no process and no data folder has ` +
+    `them any more: troupe cluster reset-keys --nats ${natsServers(config.nats).join(',')}`,
   OTHER_KEYS: (config, role) =>
     `the data folder ${config.home} has other keys than the cluster ${config.nats.env}; run with ` +
     "another data folder and the cluster's secret: TROUPE_CLUSTER_SECRET=SECRET " +

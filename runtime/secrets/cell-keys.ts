@@ -54,6 +54,26 @@ export async function joinCellKeys(options: CellKeysOptions): Promise<void> {
   await cell.join((await cell.digests()) ?? (await cell.create()));
 }
 
+/**
+ * Removes the record of a cell's keys, so that the next process makes new ones. Processes that have
+ * the former keys must not run. May be repeated.
+ * @param secretOnly removes only the keys that the join secret encrypts: a process that has the
+ *   keys stores them again, with its secret
+ * @returns how many blobs were removed
+ */
+export async function resetCellKeys(
+  { blobs }: { readonly blobs: Blobs },
+  cell: string,
+  { secretOnly }: { readonly secretOnly: boolean },
+): Promise<number> {
+  const folder = `cell-keys/${cell}/`;
+  const sealed = await blobs.list(`${folder}sealed.`);
+  const digests = secretOnly ? [] : await blobs.list(`${folder}digests`);
+  // The digests last: while they exist, no process makes new keys.
+  for (const name of [...sealed, ...digests]) await blobs.delete(name);
+  return sealed.length + digests.length;
+}
+
 class CellKeys {
   readonly #o: CellKeysOptions;
   readonly #digestsName: string;

@@ -48,6 +48,8 @@ const refused = async (role: string, on: Machine, how: How, exitCode = 4) => {
   expect(stderr.trim().split('\n')).toHaveLength(1);
   return stderr;
 };
+const reset = (on: Machine, how: How, ...options: readonly string[]) =>
+  runProgram(['cluster', 'reset-keys', ...options], { home: on.home, env: envOf(on, how) });
 const ready = (program: Started): Promise<unknown> =>
   eventually(() => {
     if (!program.stdout.includes('\n')) throw new Error(`it is not ready: ${program.stderr}`);
@@ -165,6 +167,48 @@ describe.skipIf(!server)(`a cluster on several machines${leftOut}`, () => {
     await ready(start('worker', other, { env: 'alone', secret: SECRET }));
     expect(sealingKeyOf(other)).toBe(sealingKeyOf(first));
     expect(gateway.stderr).not.toContain('"alarm"');
+  });
+
+  it(
+    'makes new keys after the only data folder was lost and its keys were reset',
+    START,
+    async () => {
+      const how = { env: 'lost' };
+      const [first, next] = [await machine(), await machine()];
+      const worker = start('worker', first, how);
+      await ready(worker);
+      const running = await reset(next, how, '--yes');
+      expect(running.stderr).toContain('Stop them first');
+      await stop(worker);
+      rmSync(first.home, { recursive: true });
+      expect(await refused('worker', next, how)).toContain(
+        `troupe cluster reset-keys --nats ${nats.url}`,
+      );
+      const unconfirmed = await reset(next, how);
+      expect(unconfirmed).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
+      await refused('worker', next, how);
+      // The heartbeats of the killed worker are no longer received.
+      await eventually(async () => {
+        expect(await reset(next, how, '--yes')).toMatchObject({ code: 0 });
+      }, 20_000);
+      await ready(start('worker', next, how));
+      expect(sealingKeyOf(next)).toContain('OKP');
+    },
+  );
+
+  it('accepts another join secret after the former one was reset', START, async () => {
+    const [first, other] = [await machine(), await machine()];
+    const [former, latter] = [SECRET, 'another secret altogether'];
+    const worker = start('worker', first, { env: 'changed', secret: former });
+    await ready(worker);
+    expect(await reset(first, { env: 'changed' }, '--secret-only')).toMatchObject({ code: 0 });
+    await stop(worker, 'SIGTERM');
+    await ready(start('worker', first, { env: 'changed', secret: latter }));
+    expect(await refused('worker', other, { env: 'changed', secret: former })).toContain(
+      'the secret does not open the keys',
+    );
+    await ready(start('worker', other, { env: 'changed', secret: latter }));
+    expect(sealingKeyOf(other)).toBe(sealingKeyOf(first));
   });
 
   it('keeps one set of keys when first processes are killed at any moment', START, async () => {
