@@ -16,7 +16,6 @@ import {
   bindHost,
   type Config,
   type LoadedConfig,
-  knownProviders,
   ownSections,
   resolveAgents,
   storeFolder,
@@ -25,6 +24,7 @@ import {
   tenantsWithOwn,
 } from '../runtime/config/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
+import { BUILT_IN_PROVIDERS, isBuiltInProvider } from '../protocols/model-providers.ts';
 import { fail, type Finding, ok, warn } from './doctor-finding.ts';
 import { addressOf } from './options.ts';
 import { bytes } from './output.ts';
@@ -209,14 +209,11 @@ async function modelsOf(
     findings.push(fail('models', problem.message, remedy));
   }
   for (const [id, { apiKey }] of Object.entries(config.models.providers)) {
-    const known = knownProviders[id];
-    if (!known || apiKey || env[known.keyVariable]) continue;
+    if (!isBuiltInProvider(id) || apiKey) continue;
+    const { keyVariables } = BUILT_IN_PROVIDERS[id];
+    if (keyVariables.some((name) => env[name])) continue;
     findings.push(
-      warn(
-        'models',
-        `${id} has no key`,
-        `set ${known.keyVariable} or models.providers.${id}.apiKey`,
-      ),
+      warn('models', `${id} has no key`, `set ${keyVariables[0]} or models.providers.${id}.apiKey`),
     );
   }
   return findings;

@@ -2,11 +2,13 @@
  * The secret values that a process knows: those of its configuration, of all tenants, the passwords
  * in addresses there, and the keys of model providers that come from the environment.
  */
-import { builtInKeyVariables } from '../agent/models/catalog.ts';
+import { BUILT_IN_PROVIDERS } from '../protocols/model-providers.ts';
 import { type Config, Secret } from '../runtime/config/index.ts';
 
 export function knownSecrets(config: Config, env: NodeJS.ProcessEnv): readonly string[] {
-  const keys = builtInKeyVariables.flatMap((name) => env[name] ?? []);
+  const keys = Object.values(BUILT_IN_PROVIDERS)
+    .flatMap(({ keyVariables }): readonly string[] => keyVariables)
+    .flatMap((name) => env[name] ?? []);
   return [...secretsIn(config), ...keys];
 }
 

@@ -10,6 +10,7 @@
  */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ImagePart } from '../../protocols/content.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
 import type { Answer } from './answer.ts';
 import {
   authentication,
@@ -42,15 +43,13 @@ type Params = Anthropic.MessageCreateParamsStreaming;
 type Block = Anthropic.ContentBlockParam;
 type Event = Anthropic.RawMessageStreamEvent;
 
-export const anthropicUrl = 'https://api.anthropic.com';
-
 /**
  * When neither the request nor the model's entry says one: a bound that every current model keeps.
  */
 const maxTokensDefault = 32_000;
 
 export const createAnthropicProvider = (connection: Connection): ModelProvider => {
-  const open = openConnection(connection, anthropicUrl);
+  const open = openConnection(connection, BUILT_IN_PROVIDERS.anthropic.url);
   return {
     id: connection.id,
     models: connection.models,

@@ -6,15 +6,21 @@
  * Invariant: no key and no header value can be read from a catalog or its providers (SX4).
  */
 import { TroupeError } from '../../protocols/errors.ts';
-import { anthropicUrl, createAnthropicProvider } from './anthropic.ts';
+import {
+  BUILT_IN_PROVIDER_IDS,
+  BUILT_IN_PROVIDERS,
+  type BuiltInProviderId,
+  isBuiltInProvider,
+  OFFLINE_PROVIDER,
+} from '../../protocols/model-providers.ts';
+import { createAnthropicProvider } from './anthropic.ts';
 import type { Connection, SecretText } from './connection.ts';
 import { CoolDowns } from './cool-down.ts';
-import { createGoogleProvider, googleUrl } from './google.ts';
+import { createGoogleProvider } from './google.ts';
 import { anthropicModels, googleModels, openAiModels, unknownModel } from './known-models.ts';
 import type { ModelApi, ModelInfo, ModelProvider, ThinkingLevel } from './model.ts';
 import { createOfflineProvider, offlineModel } from './offline/offline.ts';
 import { createOpenAiCompletionsProvider } from './openai-completions.ts';
-import { openAiUrl } from './openai-connect.ts';
 import { createOpenAiResponsesProvider } from './openai-responses.ts';
 import type { CallClock } from './stream.ts';
 import { THINKING_LEVELS, thinkingLevelsOf } from './thinking.ts';
@@ -81,39 +87,11 @@ export type ModelCatalog = {
   readonly coolDowns: CoolDowns;
 };
 
-const offlineId = 'offline';
-
-/** What is known about a provider by its name. */
-const builtIn = {
-  anthropic: {
-    api: 'anthropic-messages',
-    url: anthropicUrl,
-    variables: ['ANTHROPIC_API_KEY'],
-    models: anthropicModels,
-  },
-  openai: {
-    api: 'openai-responses',
-    url: openAiUrl,
-    variables: ['OPENAI_API_KEY'],
-    models: openAiModels,
-  },
-  google: {
-    api: 'google-generative-ai',
-    url: googleUrl,
-    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    models: googleModels,
-  },
-} as const satisfies Record<
-  string,
-  { api: ModelApi; url: string; variables: readonly string[]; models: readonly ModelInfo[] }
->;
-/** Variables of the environment that hold keys of providers. */
-export const builtInKeyVariables: readonly string[] = Object.values(builtIn).flatMap(
-  ({ variables }) => variables,
-);
-type BuiltInId = keyof typeof builtIn;
-const builtInIds = Object.keys(builtIn) as BuiltInId[];
-const isBuiltIn = (id: string): id is BuiltInId => Object.hasOwn(builtIn, id);
+const builtInModels: Readonly<Record<BuiltInProviderId, readonly ModelInfo[]>> = {
+  anthropic: anthropicModels,
+  openai: openAiModels,
+  google: googleModels,
+};
 
 /** @throws TroupeError INVALID_ARGUMENT for a key or header that no HTTP header may carry */
 export const createModelCatalog = (
@@ -130,9 +108,12 @@ export const createModelCatalog = (
   };
   const entries = Object.entries(settings.providers);
   for (const [id, entry] of entries) add(id, entry);
-  for (const id of [...builtInIds, offlineId]) if (!providers.has(id)) add(id, {});
-  const own = entries.map(([id]) => id).filter((id) => !isBuiltIn(id) && id !== offlineId);
-  const preferred = [...own, ...builtInIds.filter((id) => keyed.has(id))];
+  for (const id of [...BUILT_IN_PROVIDER_IDS, OFFLINE_PROVIDER])
+    if (!providers.has(id)) add(id, {});
+  const own = entries
+    .map(([id]) => id)
+    .filter((id) => !isBuiltInProvider(id) && id !== OFFLINE_PROVIDER);
+  const preferred = [...own, ...BUILT_IN_PROVIDER_IDS.filter((id) => keyed.has(id))];
   return catalogOf(providers, preferred, new CoolDowns(() => options.clock.monotonicMs()));
 };
 
@@ -160,10 +141,12 @@ const keyFromEnvironment = (
   entry: ProviderSettings,
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined => {
-  if (!isBuiltIn(id)) return undefined;
-  const official = (entry.baseUrl ?? builtIn[id].url).replace(/\/+$/, '') === builtIn[id].url;
+  if (!isBuiltInProvider(id)) return undefined;
+  const official =
+    (entry.baseUrl ?? BUILT_IN_PROVIDERS[id].url).replace(/\/+$/, '') ===
+    BUILT_IN_PROVIDERS[id].url;
   if (!official) return undefined;
-  return builtIn[id].variables.map((name) => env[name]).find((key) => key);
+  return BUILT_IN_PROVIDERS[id].keyVariables.map((name) => env[name]).find((key) => key);
 };
 
 const createProvider = (
@@ -201,7 +184,13 @@ const createProvider = (
 };
 
 const apiOf = (id: string, { api }: ProviderSettings): ModelApi => {
-  const known = api ?? (isBuiltIn(id) ? builtIn[id].api : id === offlineId ? 'offline' : undefined);
+  const known =
+    api ??
+    (isBuiltInProvider(id)
+      ? BUILT_IN_PROVIDERS[id].api
+      : id === OFFLINE_PROVIDER
+        ? 'offline'
+        : undefined);
   if (known) return known;
   const path = `models.providers.${id}.api`;
   throw new TroupeError('INVALID_ARGUMENT', `${path} is missing: say which protocol it speaks`, {
@@ -210,7 +199,7 @@ const apiOf = (id: string, { api }: ProviderSettings): ModelApi => {
 };
 
 const modelsOf = (id: string, entry: ProviderSettings): ModelInfo[] => {
-  const known = isBuiltIn(id) ? builtIn[id].models : [];
+  const known = isBuiltInProvider(id) ? builtInModels[id] : [];
   const named = (entry.models ?? []).map((model) => ({
     ...(known.find((other) => other.id === model.id) ?? unknownModel),
     ...model,
@@ -226,7 +215,7 @@ const catalogOf = (
   const providers = [...byId.values()].flatMap(({ profiles }) =>
     profiles.slice(0, 1).map(({ provider }) => provider),
   );
-  const usable = providers.filter(({ id }) => preferred.includes(id) || id === offlineId);
+  const usable = providers.filter(({ id }) => preferred.includes(id) || id === OFFLINE_PROVIDER);
   const names = () =>
     usable.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`));
   const found = (name: string) => named(providers, name) ?? bare(name, usable, providers, names());
@@ -253,7 +242,9 @@ const catalogOf = (
       const first = preferred
         .map((id) => providers.find((one) => one.id === id))
         .find((one) => one?.models.length);
-      return first ? `${first.id}/${first.models[0]?.id}` : `${offlineId}/${offlineModel.id}`;
+      return first
+        ? `${first.id}/${first.models[0]?.id}`
+        : `${OFFLINE_PROVIDER}/${offlineModel.id}`;
     },
   };
 };

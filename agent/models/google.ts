@@ -20,6 +20,7 @@ import type {
   ThinkingLevel,
 } from '@google/genai';
 import { defined } from '../../protocols/defined.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
 import type { Answer } from './answer.ts';
 import {
   authentication,
@@ -41,8 +42,6 @@ import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest, ModelStop } 
 import { type Fetch, streamAnswer, type Wire } from './stream.ts';
 import { geminiGeneration, googleThinking } from './thinking.ts';
 
-export const googleUrl = 'https://generativelanguage.googleapis.com';
-
 /** Of the API's images; it refuses GIF. */
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp'];
 
@@ -50,7 +49,7 @@ const imageTypes = ['image/png', 'image/jpeg', 'image/webp'];
 const foreignSignature = 'skip_thought_signature_validator';
 
 export const createGoogleProvider = (connection: Connection): ModelProvider => {
-  const open = openConnection(connection, googleUrl);
+  const open = openConnection(connection, BUILT_IN_PROVIDERS.google.url);
   const client = clientOf(open);
   return {
     id: connection.id,

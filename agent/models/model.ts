@@ -26,6 +26,7 @@
  * `details.provider` always, `details.status` when there was an HTTP answer.
  */
 import type { ImagePart } from '../../protocols/content.ts';
+import type { MODEL_APIS, OFFLINE_PROVIDER } from '../../protocols/model-providers.ts';
 import type { ToolCall } from '../../protocols/session.ts';
 
 export type { ToolCall };
@@ -71,12 +72,7 @@ export type ToolSpec = {
 };
 
 /** The protocol that a provider speaks. */
-export type ModelApi =
-  | 'offline'
-  | 'anthropic-messages'
-  | 'openai-responses'
-  | 'openai-completions'
-  | 'google-generative-ai';
+export type ModelApi = (typeof MODEL_APIS)[number] | typeof OFFLINE_PROVIDER;
 
 /** `off` and absent ask for nothing: the model does what it does by default. */
 export type ThinkingLevel = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';

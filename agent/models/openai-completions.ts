@@ -14,12 +14,13 @@ import type {
 } from 'openai/resources/chat/completions';
 import type { ChatCompletionCreateParamsStreaming as Params } from 'openai/resources/chat/completions';
 import type { ImagePart } from '../../protocols/content.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import { blocksFor, mendConversation, type Origin } from './conversation.ts';
 import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
 import { ChunkReader } from './openai-chunks.ts';
-import { connectOpenAi, openAiUrl } from './openai-connect.ts';
+import { connectOpenAi } from './openai-connect.ts';
 import { streamAnswer } from './stream.ts';
 import { openAiEffort } from './thinking.ts';
 
@@ -27,7 +28,7 @@ import { openAiEffort } from './thinking.ts';
 const charactersPerToken = 4;
 
 export const createOpenAiCompletionsProvider = (connection: Connection): ModelProvider => {
-  const open = openConnection(connection, openAiUrl);
+  const open = openConnection(connection, BUILT_IN_PROVIDERS.openai.url);
   return {
     id: connection.id,
     models: connection.models,

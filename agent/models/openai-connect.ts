@@ -3,8 +3,6 @@ import type OpenAI from 'openai';
 import { authentication, type OpenConnection } from './connection.ts';
 import type { Fetch } from './stream.ts';
 
-export const openAiUrl = 'https://api.openai.com/v1';
-
 /**
  * A client per call: making one is cheap, connections are pooled below `fetch`, and `fetch` is the
  * call's.

@@ -10,13 +10,14 @@
  */
 import type { Responses } from 'openai/resources/responses/responses';
 import type { ImagePart } from '../../protocols/content.ts';
+import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
 import type { Answer } from './answer.ts';
 import { type Connection, modelOf, type OpenConnection, openConnection } from './connection.ts';
 import { blocksFor, mendConversation, type Origin, portableId } from './conversation.ts';
 import { ReportedError } from './failure.ts';
 import { dataUrl, imagesFor } from './images.ts';
 import type { ModelInfo, ModelMessage, ModelProvider, ModelRequest } from './model.ts';
-import { connectOpenAi, openAiUrl } from './openai-connect.ts';
+import { connectOpenAi } from './openai-connect.ts';
 import { streamAnswer } from './stream.ts';
 import { openAiEffort } from './thinking.ts';
 
@@ -24,7 +25,7 @@ type Params = Responses.ResponseCreateParamsStreaming;
 type Item = Responses.ResponseInputItem;
 type Event = Responses.ResponseStreamEvent;
 export const createOpenAiResponsesProvider = (connection: Connection): ModelProvider => {
-  const open = openConnection(connection, openAiUrl);
+  const open = openConnection(connection, BUILT_IN_PROVIDERS.openai.url);
   return {
     id: connection.id,
     models: connection.models,

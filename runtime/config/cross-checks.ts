@@ -1,9 +1,13 @@
 /** Rules that several keys must agree on. */
 import { isIP } from 'node:net';
+import {
+  BUILT_IN_PROVIDER_IDS,
+  isBuiltInProvider,
+  OFFLINE_PROVIDER,
+} from '../../protocols/model-providers.ts';
 import type { Finding } from './check.ts';
 import { bindsLoopback } from './places.ts';
 import { childPointer, parsePointer, showPointer } from './pointer.ts';
-import { isKnownProvider, offlineProvider } from './providers.ts';
 import { issuersFit } from './issuers.ts';
 import { natsLoginStands } from './nats.ts';
 import type { AgentConfig, Config, SandboxConfig } from './schema.ts';
@@ -215,16 +219,16 @@ function providersStand(config: Config): Finding[] {
   return Object.entries(config.models.providers).flatMap(([id, { models, baseUrl, profiles }]) => {
     const pointer = childPointer('/models/providers', id);
     const findings: Finding[] = [];
-    if (id === offlineProvider) {
+    if (id === OFFLINE_PROVIDER) {
       findings.push({
         pointer,
         message: 'this name belongs to the model that comes with troupe; take another',
       });
     }
-    if (!baseUrl && !isKnownProvider(id)) {
+    if (!baseUrl && !isBuiltInProvider(id)) {
       findings.push({
         pointer: `${pointer}/baseUrl`,
-        message: 'is missing: only anthropic, openai and google are known by their name',
+        message: `is missing: only ${BUILT_IN_PROVIDER_IDS.join(', ')} have a default address`,
         allowed: 'an http:// or https:// URL',
       });
     }

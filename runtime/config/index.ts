@@ -18,7 +18,6 @@ export {
 export { natsOptions, natsServers } from './nats.ts';
 export type { ConfigFlags } from './overrides.ts';
 export { ConfigError, type Problem } from './problems.ts';
-export { knownProviders, offlineProvider } from './providers.ts';
 export {
   type AgentConfig,
   type Config,

@@ -13,6 +13,7 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import JSON5 from 'json5';
+import { BUILT_IN_PROVIDERS } from '../../protocols/model-providers.ts';
 import {
   type Finding,
   checkShape,
@@ -26,7 +27,6 @@ import { type ConfigFlags, layOver } from './overrides.ts';
 import { childPointer, isWithin, showPointer, valueAt } from './pointer.ts';
 import { positionsOf } from './positions.ts';
 import { ConfigError } from './problems.ts';
-import { knownProviders } from './providers.ts';
 import { type AgentConfig, type Config, loadedSchema } from './schema.ts';
 import { type SecretContext, type SecretReference, resolveSecret } from './secret.ts';
 import { soundValue } from './sound.ts';
@@ -166,7 +166,7 @@ function nameApis(layers: Layers): void {
   const owners = isObject(tenants) ? Object.keys(tenants) : [];
   const places = ['', ...owners.map((tenant) => childPointer('/tenants', tenant))];
   for (const place of places) {
-    for (const [id, { api }] of Object.entries(knownProviders)) {
+    for (const [id, { api }] of Object.entries(BUILT_IN_PROVIDERS)) {
       const provider = childPointer(`${place}/models/providers`, id);
       const written = isObject(valueAt(layers.raw, provider));
       if (written && valueAt(layers.raw, `${provider}/api`) === undefined) {

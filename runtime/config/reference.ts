@@ -3,11 +3,15 @@
  * `troupe config reference` prints it; a test keeps the file up to date.
  */
 import type { TProperties, TSchema } from '@sinclair/typebox';
+import {
+  BUILT_IN_PROVIDER_IDS,
+  BUILT_IN_PROVIDERS,
+  OFFLINE_PROVIDER,
+} from '../../protocols/model-providers.ts';
 import { allowed } from './check.ts';
 import { childSchema, childSchemas, isNotYetUsed } from './fields.ts';
 import { overrides } from './overrides.ts';
 import { parsePointer, showPointer } from './pointer.ts';
-import { knownProviders, offlineProvider } from './providers.ts';
 import { loadedSchema } from './schema.ts';
 import { toolAliases, toolGroups } from './tool-names.ts';
 
@@ -102,10 +106,10 @@ and where it comes from, \`troupe config schema\` prints the JSON Schema for you
 | the file | \`--config FILE\` | \`TROUPE_CONFIG\` | \`troupe.json5\` in the data folder, if there is one |
 | the data folder | \`--data DIR\` | \`TROUPE_HOME\` | \`~/.troupe\` |
 ${overrides.map(overrideRow).join('\n')}
-${Object.entries(knownProviders)
+${Object.entries(BUILT_IN_PROVIDERS)
   .map(
-    ([id, { keyVariable }]) =>
-      `| \`models.providers.${id}.apiKey\` | | \`${keyVariable}\` (the file wins; sent to the provider’s own address only) | |`,
+    ([id, { keyVariables }]) =>
+      `| \`models.providers.${id}.apiKey\` | | ${keyVariables.map((name) => `\`${name}\``).join(' or ')} (the file wins; sent to the provider’s own address only) | |`,
   )
   .join('\n')}
 
@@ -116,8 +120,8 @@ A **secret** is written as a text, or better as a reference: \`{ env: "NAME" }\`
 \`{ command: ["program", "argument"] }\` (what it prints, within 10 seconds). It never appears in a log, an
 error, or the output of a command.
 
-A **model** is named \`provider/model\`; a bare name will do when exactly one provider has it. The providers
-\`anthropic\`, \`openai\` and \`google\` need a key and nothing else. \`${offlineProvider}\` comes with troupe and needs no
+A **model** is named \`provider/model\`; a bare name will do when exactly one provider has it. Each of
+${BUILT_IN_PROVIDER_IDS.map((id) => `\`${id}\``).join(', ')} needs a key and nothing else. \`${OFFLINE_PROVIDER}\` comes with troupe and needs no
 key and no network.`;
 
 const toolTable = () =>

@@ -1,5 +1,6 @@
 /** Section `models`: providers, their keys, and what is known of their models (AL10). */
 import { Type } from '@sinclair/typebox';
+import { MODEL_APIS } from '../../protocols/model-providers.ts';
 import { oneOf, record, secret, section } from './fields.ts';
 
 const dollars = (description: string) =>
@@ -75,10 +76,9 @@ const provider = section('one provider of models', {
     default: [],
     description: 'more keys, asked in order when the one before them can not answer',
   }),
-  api: oneOf(
-    ['openai-completions', 'openai-responses', 'anthropic-messages', 'google-generative-ai'],
-    { description: 'which protocol it speaks; known for `anthropic`, `openai` and `google`' },
-  ),
+  api: oneOf(MODEL_APIS, {
+    description: 'which protocol it speaks; known for `anthropic`, `openai` and `google`',
+  }),
   headers: Type.Record(
     Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
     secret('a value'),
