@@ -7,13 +7,11 @@ import { ALLOWED_MAX, type AllowedPatterns } from '../../protocols/agent.ts';
 import { APPROVER_ROLE } from '../../protocols/approval.ts';
 import type { Reply } from '../../protocols/statechart.ts';
 import { keyOf, unknown } from './slots.ts';
-import type { AgentContext, AgentEvent, Allowed } from './types.ts';
+import { type AgentContext, type Allowed, type Args, on } from './types.ts';
 
 /** Of all patterns together: they are written with every turn of the agent. */
 export const ALLOWED_CHARACTERS_MAX = 65_536;
 const PATTERN_CHARACTERS_MAX = 8_192;
-
-type Args = { context: AgentContext; event: AgentEvent };
 
 /** A session of the agent, or an operator at a door; no other actor in an operator's name. */
 export function mayNotAllow({ context, event }: Args): boolean {
@@ -34,10 +32,10 @@ export const forbidden = ({ context, event }: Args): Reply => ({
   },
 });
 
-export const isNoPattern = ({ event }: Args): boolean => {
-  const { pattern } = event as { pattern?: unknown };
+export const isNoPattern = on('agent.allow', ({ event }): boolean => {
+  const { pattern } = event;
   return typeof pattern !== 'string' || !pattern.trim() || pattern.length > PATTERN_CHARACTERS_MAX;
-};
+});
 
 export const noPattern = ({ event }: Args): Reply => ({
   to: event.meta.reply,

@@ -23,13 +23,11 @@ import {
   nextMayRun as slotIsFree,
   refusal,
 } from './slots.ts';
-import type { AgentContext, AgentEvent, Slot } from './types.ts';
+import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
 
 /** Runs of one agent that ask for a place at once: they wait here, not all with the tenant. */
 export const ASKED_MAX = 32;
 const NOTHING: Usage = { inputTokens: 0, outputTokens: 0 };
-
-type Args = { context: AgentContext; event: AgentEvent };
 
 const told = ({ self }: AgentContext, event: Message): Tell => ({
   to: budgetAddress(parseAddress(self).tenant),
@@ -53,11 +51,11 @@ export const configured = ({ context, event }: Args): Tell => {
 };
 
 /** What the run of the event used; its place is free. */
-export const released = ({ context, event }: Args): Tell => {
-  const { runId, usage } = event as { runId: string; usage: Usage };
+export const released = on('agent.release', ({ context, event }): Tell => {
+  const { runId, usage } = event;
   const release: BudgetRelease = { type: 'budget.release', runId, usage };
   return told(context, release);
-};
+});
 
 // ---- places
 
@@ -97,44 +95,64 @@ export const askAgain = ({ context }: Args): Partial<AgentContext> => ({
   waiting: context.waiting.map(({ asked: _, ...slot }) => slot),
 });
 
-const runOf = ({ event }: Args): string => (event as { runId: string }).runId;
-const ofEvent = (args: Args) => args.context.waiting.find(({ runId }) => runId === runOf(args));
+/** The budget of the tenant answers for one run. */
+type Answer = ArgsOf<'budget.taken' | 'budget.refused'>;
+const runOf = ({ event }: Answer): string => event.runId;
+const ofEvent = (args: Answer) => args.context.waiting.find(({ runId }) => runId === runOf(args));
 
 /** The answer is about a run that still waits. */
-export const isAwaited = (args: Args): boolean => ofEvent(args) !== undefined;
+export const isAwaited = on(
+  ['budget.taken', 'budget.refused'],
+  (args): boolean => ofEvent(args) !== undefined,
+);
 
 /** Told to the run that has got its place. */
-export const admittedWithPlace = (args: Args): Tell => admitted(args, ofEvent(args)!);
+export const admittedWithPlace = on(
+  ['budget.taken', 'budget.refused'],
+  (args): Tell => admitted(args, ofEvent(args)!),
+);
 
-export const promoteAwaited = (args: Args): Partial<AgentContext> => ({
-  ...dropAwaited(args),
-  ...hold(args.context, args.event.meta.now),
-});
+export const promoteAwaited = on(
+  ['budget.taken', 'budget.refused'],
+  (args): Partial<AgentContext> => ({
+    ...dropAwaited(args),
+    ...hold(args.context, args.event.meta.now),
+  }),
+);
 
 /** Told to the run that the tenant refused. */
-export const refusedByTenant = (args: Args): Tell => {
+export const refusedByTenant = on(['budget.taken', 'budget.refused'], (args): Tell => {
   const { event } = args;
   const error = event.type === 'budget.refused' ? event.error : UNSAID;
   return refusal(ofEvent(args)!, error);
-};
+});
 const UNSAID = { code: 'RATE_LIMIT_EXCEEDED', message: 'the tenant has no place' } as const;
 
-export const dropAwaited = (args: Args): Partial<AgentContext> => ({
-  waiting: args.context.waiting.filter(({ runId }) => runId !== runOf(args)),
-});
+export const dropAwaited = on(
+  ['budget.taken', 'budget.refused'],
+  (args): Partial<AgentContext> => ({
+    waiting: args.context.waiting.filter(({ runId }) => runId !== runOf(args)),
+  }),
+);
 
 /** It waits on, and asks anew when it is its turn. */
-export const unaskAwaited = (args: Args): Partial<AgentContext> => ({
-  waiting: args.context.waiting.map(({ asked, ...slot }) =>
-    asked && slot.runId !== runOf(args) ? { ...slot, asked } : slot,
-  ),
-});
+export const unaskAwaited = on(
+  ['budget.taken', 'budget.refused'],
+  (args): Partial<AgentContext> => ({
+    waiting: args.context.waiting.map(({ asked, ...slot }) =>
+      asked && slot.runId !== runOf(args) ? { ...slot, asked } : slot,
+    ),
+  }),
+);
 
 const givenBack = (context: AgentContext, runId: string): Tell => {
   const release: BudgetRelease = { type: 'budget.release', runId, usage: NOTHING };
   return told(context, release);
 };
-export const awaitedGivenBack = (args: Args): Tell => givenBack(args.context, runOf(args));
+export const awaitedGivenBack = on(
+  ['budget.taken', 'budget.refused'],
+  (args): Tell => givenBack(args.context, runOf(args)),
+);
 
 /** The one that waited longest is to be refused, and has asked for a place. */
 export const firstAsked = ({ context }: Args): boolean => context.waiting[0]?.asked === true;

@@ -9,8 +9,8 @@ import type {
   AgentSettings,
 } from '../../protocols/agent.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type { AgentContext, AgentEvent, Slot } from './types.ts';
+import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
+import { type AgentContext, type Args, type ArgsOf, on, type Slot } from './types.ts';
 
 /** Runs that may wait for a slot; more are refused (I8). */
 export const WAITING_MAX = 1_000;
@@ -22,8 +22,6 @@ const LEASES_MAX = 16;
 const ASK_AGAIN_MS = 60_000;
 /** Sessions that one turn answers, well below what a turn may send; the others are next. */
 export const ANSWERS_PER_TURN = 32;
-
-type Args = { context: AgentContext; event: AgentEvent };
 
 export const initialContext = ({ self, now }: ActorInput): AgentContext => ({
   self,
@@ -119,29 +117,39 @@ export const notASession = ({ event }: Args): Reply => ({
   error: { code: 'INVALID_ARGUMENT', message: 'only an actor may ask an agent to admit a run' },
 });
 
-const slotOf = ({ event }: Args): Slot => {
-  const { runId, nested, meta } = event as { runId: string; nested?: true; meta: Meta };
+const slotOf = ({ event }: ArgsOf<'agent.admit'>): Slot => {
+  const { runId, nested, meta } = event;
   return { runId, session: meta.from!, at: meta.now, ...(nested ? { nested } : {}) };
 };
 
 /** It asks again and keeps its place. */
-export const waitsAlready = (args: Args): boolean =>
-  args.context.waiting.some(({ runId }) => runId === slotOf(args).runId);
+export const waitsAlready = on('agent.admit', (args): boolean =>
+  args.context.waiting.some(({ runId }) => runId === slotOf(args).runId),
+);
 
 /** Somebody has begun to wait for what comes behind it: it needs no slot any more. */
-export const hurries = (args: Args): boolean =>
-  isNested(args) &&
-  args.context.waiting.some(({ runId, nested }) => runId === slotOf(args).runId && !nested);
+export const hurries = on(
+  'agent.admit',
+  (args): boolean =>
+    isNested(args) &&
+    args.context.waiting.some(({ runId, nested }) => runId === slotOf(args).runId && !nested),
+);
 
-export const hurry = (args: Args): Partial<AgentContext> => ({
-  waiting: args.context.waiting.map((slot) =>
-    slot.runId === slotOf(args).runId ? { ...slot, nested: true } : slot,
-  ),
-});
+export const hurry = on(
+  'agent.admit',
+  (args): Partial<AgentContext> => ({
+    waiting: args.context.waiting.map((slot) =>
+      slot.runId === slotOf(args).runId ? { ...slot, nested: true } : slot,
+    ),
+  }),
+);
 
-export const wait = (args: Args): Partial<AgentContext> => ({
-  waiting: [...args.context.waiting, slotOf(args)],
-});
+export const wait = on(
+  'agent.admit',
+  (args): Partial<AgentContext> => ({
+    waiting: [...args.context.waiting, slotOf(args)],
+  }),
+);
 
 // ---- one turn answers so many of those who wait
 
@@ -201,10 +209,13 @@ export const admittedFirst = (args: Args): Tell => admitted(args, args.context.w
 /** Of a run without a slot: no slot has ever come free by itself at that time. */
 const NO_SLOT = 0;
 
-export const isNested = (args: Args): boolean => slotOf(args).nested === true;
+export const isNested = on('agent.admit', (args): boolean => slotOf(args).nested === true);
 
 /** Told to the one that asks: nobody whom it could wait for may be waiting for it. */
-export const admittedWithoutSlot = (args: Args): Tell => admission(args, slotOf(args), NO_SLOT);
+export const admittedWithoutSlot = on(
+  'agent.admit',
+  (args): Tell => admission(args, slotOf(args), NO_SLOT),
+);
 
 const firstNested = ({ waiting }: AgentContext): Slot | undefined =>
   waiting.find(({ nested }) => nested);
@@ -223,7 +234,8 @@ export function letNestedIn({ context }: Args): Partial<AgentContext> {
   };
 }
 
-export const refused = (args: Args, error: ErrorData): Tell => refusal(slotOf(args), error);
+export const refused = (args: ArgsOf<'agent.admit'>, error: ErrorData): Tell =>
+  refusal(slotOf(args), error);
 /** Told to the one that waited longest. */
 export const refusedFirst = ({ context }: Args, error: ErrorData): Tell =>
   refusal(context.waiting[0]!, error);
@@ -246,7 +258,7 @@ const OVER_COST: ErrorData = {
   message: "the agent's money of today is spent (agents.agents[].costPerDayUsd)",
 };
 /** Told to the one that asks while the day's budget is spent. */
-export const refusedNow = (args: Args): Tell => refused(args, spentNow(args));
+export const refusedNow = on('agent.admit', (args): Tell => refused(args, spentNow(args)));
 /** Told to the one that waited longest. */
 export const refusedFirstNow = (args: Args): Tell => refusedFirst(args, spentNow(args));
 const spentNow = ({ context, event }: Args): ErrorData => overBudget(context, event.meta.now)!;

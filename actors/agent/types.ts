@@ -20,6 +20,7 @@ import type {
 } from '../../protocols/budget.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** A run that asked to begin. */
 export type Slot = {
@@ -69,3 +70,11 @@ export type AgentEvent =
   | Delivered<BudgetRefused>
   | Delivered<BudgetSpent>
   | Delivered<BudgetOpened>;
+
+export type Args = ActionArgs<AgentContext, AgentEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends AgentEvent['type']> = ActionArgs<
+  AgentContext,
+  Extract<AgentEvent, { type: T }>
+>;
+export const { on } = handlersOf<AgentContext, AgentEvent>();

@@ -13,8 +13,15 @@ import {
   type BudgetTaken,
 } from '../../protocols/budget.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
-import type { ActorInput, Meta, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type { SlotRequest, BudgetContext, BudgetEvent, RunSlot } from './types.ts';
+import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
+import {
+  type Args,
+  type ArgsOf,
+  type BudgetContext,
+  on,
+  type RunSlot,
+  type SlotRequest,
+} from './types.ts';
 
 /** Runs that may wait for a place; more are refused (I8). */
 export const WAITING_MAX = 1_000;
@@ -23,8 +30,6 @@ export const AGENTS_MAX = 1_000;
 /** Agents that one turn tells something, well below what a turn may send; the others are next. */
 export const ANSWERS_PER_TURN = 32;
 const DAY_MS = 86_400_000;
-
-type Args = { context: BudgetContext; event: BudgetEvent };
 
 export const initialContext = ({ self, now }: ActorInput): BudgetContext => ({
   self,
@@ -79,20 +84,25 @@ export function configure({ context, event }: Args): Partial<BudgetContext> {
   };
 }
 
-const askerOf = ({ event }: Args): SlotRequest => {
-  const { runId, forMs, meta } = event as { runId: string; forMs: number; meta: Meta };
+const askerOf = ({ event }: ArgsOf<'budget.take'>): SlotRequest => {
+  const { runId, forMs, meta } = event;
   return { runId, forMs, agent: meta.from! };
 };
 
-export const holdsAlready = (args: Args): boolean =>
-  args.context.running.some(({ runId }) => runId === askerOf(args).runId);
+export const holdsAlready = on('budget.take', (args): boolean =>
+  args.context.running.some(({ runId }) => runId === askerOf(args).runId),
+);
 
-export const waitsAlready = (args: Args): boolean =>
-  args.context.waiting.some(({ runId }) => runId === askerOf(args).runId);
+export const waitsAlready = on('budget.take', (args): boolean =>
+  args.context.waiting.some(({ runId }) => runId === askerOf(args).runId),
+);
 
-export const wait = (args: Args): Partial<BudgetContext> => ({
-  waiting: [...args.context.waiting, askerOf(args)],
-});
+export const wait = on(
+  'budget.take',
+  (args): Partial<BudgetContext> => ({
+    waiting: [...args.context.waiting, askerOf(args)],
+  }),
+);
 
 /** The run's place is free, or it waits no longer; what it used is counted. */
 export function release({ context, event }: Args): Partial<BudgetContext> {
@@ -179,10 +189,10 @@ const taken = (to: Tell['to'], runId: string): Tell => {
   return { to, event };
 };
 /** Told again to one that has its place already. */
-export const takenAgain = (args: Args): Tell => {
+export const takenAgain = on('budget.take', (args): Tell => {
   const { agent, runId } = askerOf(args);
   return taken(agent, runId);
-};
+});
 export const takenFirst = ({ context }: Args): Tell => {
   const { agent, runId } = context.waiting[0]!;
   return taken(agent, runId);
@@ -203,11 +213,14 @@ const refusal = ({ agent, runId }: SlotRequest, error: ErrorData): Tell => {
 };
 export const refusedFirst = ({ context }: Args): Tell =>
   refusal(context.waiting[0]!, overBudget(context));
-export const refusedAsFull = (args: Args): Tell =>
-  refusal(askerOf(args), {
-    code: 'RATE_LIMIT_EXCEEDED',
-    message: `${WAITING_MAX} runs wait for a place (agents.maxConcurrent)`,
-  });
+export const refusedAsFull = on(
+  'budget.take',
+  (args): Tell =>
+    refusal(askerOf(args), {
+      code: 'RATE_LIMIT_EXCEEDED',
+      message: `${WAITING_MAX} runs wait for a place (agents.maxConcurrent)`,
+    }),
+);
 
 export const dropFirst = ({ context }: Args): Partial<BudgetContext> => ({
   waiting: context.waiting.slice(1),

@@ -8,6 +8,7 @@ import type {
   BudgetTake,
 } from '../../protocols/budget.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** A run that holds a place until it is released, at the latest until then. */
 export type RunSlot = { readonly runId: string; readonly until: number };
@@ -41,3 +42,11 @@ export type BudgetEvent =
   | Delivered<BudgetConfigure>
   | Delivered<BudgetTake>
   | Delivered<BudgetRelease>;
+
+export type Args = ActionArgs<BudgetContext, BudgetEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends BudgetEvent['type']> = ActionArgs<
+  BudgetContext,
+  Extract<BudgetEvent, { type: T }>
+>;
+export const { on } = handlersOf<BudgetContext, BudgetEvent>();

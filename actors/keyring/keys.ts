@@ -17,9 +17,8 @@ import {
 } from '../../protocols/keyring.ts';
 import { ed25519Jwk, kidOf } from '../../protocols/signature.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
-import type { KeyringContext, KeyringEvent } from './types.ts';
+import { type Args, type KeyringContext, on } from './types.ts';
 
-type Args = { context: KeyringContext; event: KeyringEvent };
 type Offered = KeyringAdd | KeyringRotate;
 
 /** Keys that end in one turn; more end in the next. */
@@ -77,24 +76,27 @@ export const isUnfit = (args: Args): boolean => fault(args) !== undefined;
 
 // ---- what becomes of the keys
 
-export function add({ context, event }: Args): Partial<KeyringContext> {
-  const { sub, publicJwk, meta } = event as Extract<KeyringEvent, Offered>;
-  const kid = kidOf(publicJwk);
-  if (context.keys[kid]) return {};
-  const row: KeyRow = {
-    kid,
-    sub,
-    publicJwk: ed25519Jwk(publicJwk),
-    status: 'active',
-    created_at: time(meta.now),
-    expires_at: time(meta.now + KEY_LIFE_MS),
-  };
-  return withRows(makeRoom(context, meta.now), [row]);
-}
+export const add = on(
+  ['keyring.add', 'keyring.rotate'],
+  ({ context, event }): Partial<KeyringContext> => {
+    const { sub, publicJwk, meta } = event;
+    const kid = kidOf(publicJwk);
+    if (context.keys[kid]) return {};
+    const row: KeyRow = {
+      kid,
+      sub,
+      publicJwk: ed25519Jwk(publicJwk),
+      status: 'active',
+      created_at: time(meta.now),
+      expires_at: time(meta.now + KEY_LIFE_MS),
+    };
+    return withRows(makeRoom(context, meta.now), [row]);
+  },
+);
 
 /** The keys that the new one replaces are good for the overlap, never longer than they were. */
-export function retireOthers({ context, event }: Args): Partial<KeyringContext> {
-  const { sub, publicJwk, overlapMs, meta } = event as Extract<KeyringEvent, KeyringRotate>;
+export const retireOthers = on('keyring.rotate', ({ context, event }): Partial<KeyringContext> => {
+  const { sub, publicJwk, overlapMs, meta } = event;
   // The same key again is a repeat of what was done.
   if (context.keys[kidOf(publicJwk)]) return {};
   const until = meta.now + (overlapMs ?? KEY_OVERLAP_MS_DEFAULT);
@@ -106,12 +108,12 @@ export function retireOthers({ context, event }: Args): Partial<KeyringContext> 
       retires_at: time(Math.min(until, keyEnd(row))),
     })),
   );
-}
+});
 
-export function revoke({ context, event }: Args): Partial<KeyringContext> {
-  const { kid } = event as Extract<KeyringEvent, { type: 'keyring.revoke' }>;
+export const revoke = on('keyring.revoke', ({ context, event }): Partial<KeyringContext> => {
+  const { kid } = event;
   return withRows(context, [{ ...context.keys[kid]!, status: 'revoked' }]);
-}
+});
 
 export function expireDue({ context, event }: Args): Partial<KeyringContext> {
   const due = alive(context.keys).filter((row) => keyEnd(row) <= event.meta.now);

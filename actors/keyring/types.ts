@@ -1,6 +1,7 @@
 /** What a keyring keeps between turns. */
 import type { KeyringAdd, KeyringRevoke, KeyringRotate, KeyRow } from '../../protocols/keyring.ts';
 import type { Delivered } from '../../protocols/statechart.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 export type KeyringContext = {
   /** by kid; at most KEYS_MAX */
@@ -13,3 +14,11 @@ export type KeyringEvent =
   | Delivered<KeyringAdd>
   | Delivered<KeyringRotate>
   | Delivered<KeyringRevoke>;
+
+export type Args = ActionArgs<KeyringContext, KeyringEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends KeyringEvent['type']> = ActionArgs<
+  KeyringContext,
+  Extract<KeyringEvent, { type: T }>
+>;
+export const { on } = handlersOf<KeyringContext, KeyringEvent>();

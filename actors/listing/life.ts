@@ -11,7 +11,16 @@ import { type ErrorData, errorData } from '../../protocols/errors.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
 import { registryAddress } from '../registry/roll.ts';
 import { announced, stillOffered, withSunsets } from './sunsets.ts';
-import type { Asked, CheckInput, ListingContext, ListingEvent, Registration } from './types.ts';
+import {
+  type Args,
+  type ArgsOf,
+  type Asked,
+  type CheckInput,
+  type ListingContext,
+  type ListingEvent,
+  on,
+  type Registration,
+} from './types.ts';
 
 export const DEGRADED = DEGRADED_AFTER_MS;
 /** From degraded on. */
@@ -26,7 +35,6 @@ export const FRESH_MS = 60_000;
 /** Versions of the envelope that agents speak (EN1). */
 const ENVELOPE_VERSIONS = ['1.0'];
 
-type Args = { readonly context: ListingContext; readonly event: ListingEvent };
 type State = { readonly context: ListingContext };
 
 export const initialContext = ({ self, tenant, key, now }: ActorInput): ListingContext => ({
@@ -47,13 +55,16 @@ export const initialContext = ({ self, tenant, key, now }: ActorInput): ListingC
 
 // ---- registration
 
-const registrationOf = (event: ListingEvent): Registration => {
-  const { version, url, actions } = event as unknown as Registration;
+const registrationOf = ({
+  version,
+  url,
+  actions,
+}: ArgsOf<'registry.register_agent'>['event']): Registration => {
   return { version, actions, ...(url === undefined ? {} : { url }) };
 };
 const senderOf = ({ meta }: ListingEvent): string => meta.principal?.sub ?? '';
 
-export const keepAsked = ({ event }: Args): Partial<ListingContext> => {
+export const keepAsked = on('registry.register_agent', ({ event }): Partial<ListingContext> => {
   const { reply } = event.meta;
   const asked: Asked = {
     ...registrationOf(event),
@@ -63,7 +74,7 @@ export const keepAsked = ({ event }: Args): Partial<ListingContext> => {
     ...(reply ? { replyTo: reply } : {}),
   };
   return { asked };
-};
+});
 
 /**
  * The registration that was looked at becomes the agent's. An operator's word makes no other the
@@ -111,18 +122,24 @@ export const markAskedSeen = ({ context }: State): Partial<ListingContext> => ({
 });
 
 /** Fields stand in one order, in which they are also kept. */
-export const isSame = ({ context, event }: Args): boolean =>
-  JSON.stringify(context.registration) === JSON.stringify(registrationOf(event)) &&
-  !approvesMore({ context, event });
+export const isSame = on(
+  'registry.register_agent',
+  ({ context, event }): boolean =>
+    JSON.stringify(context.registration) === JSON.stringify(registrationOf(event)) &&
+    !approvesMore({ context, event }),
+);
 
-const approvesMore = ({ context, event }: Args): boolean =>
+const approvesMore = ({ context, event }: ArgsOf<'registry.register_agent'>): boolean =>
   isOperator(event) &&
   registrationOf(event).url !== undefined &&
   registrationOf(event).actions.some(({ action }) => !context.approved.includes(action));
 
 export const isFresh = ({ context, event }: Args): boolean =>
   context.status === 'live' && event.meta.now - context.lastSeen < FRESH_MS;
-export const isSameAndFresh = (args: Args): boolean => isFresh(args) && isSame(args);
+export const isSameAndFresh = on(
+  'registry.register_agent',
+  (args): boolean => isFresh(args) && isSame(args),
+);
 
 // ---- who may speak for it
 
@@ -130,8 +147,11 @@ const isOperator = ({ meta }: ListingEvent): boolean =>
   meta.principal?.roles.includes('operator') ?? false;
 
 /** An agent outside may not take the name of one of this code; that one may take it back. */
-export const isTakeover = ({ context, event }: Args): boolean =>
-  context.registration?.url === undefined && registrationOf(event).url !== undefined;
+export const isTakeover = on(
+  'registry.register_agent',
+  ({ context, event }): boolean =>
+    context.registration?.url === undefined && registrationOf(event).url !== undefined,
+);
 
 export const isForbidden = ({ context, event }: Args): boolean =>
   senderOf(event) !== context.owner && !isOperator(event);

@@ -1,48 +1,50 @@
 /** The pure parts of announced ends: what goes when, and who is told of it (EN15). */
-import {
-  type ActionSpec,
-  DEPRECATION_MS,
-  deprecationOf,
-  majorOf,
-  type RegistryRegister,
-} from '../../protocols/action.ts';
+import { type ActionSpec, DEPRECATION_MS, deprecationOf, majorOf } from '../../protocols/action.ts';
 import { parseAction } from '../../protocols/envelope.ts';
 import { doorEventsTopic } from '../../protocols/task.ts';
 import { type Publish, type Reply, wallOf } from '../../protocols/statechart.ts';
-import type { ListingContext, ListingEvent, Sunset } from './types.ts';
+import { type Args, type ArgsOf, type ListingContext, on, type Sunset } from './types.ts';
 
 /** Between two announcements of the same end. */
 export const NOTICE_MS = 24 * 3_600_000;
-
-type Args = { readonly context: ListingContext; readonly event: ListingEvent };
 
 const isOf =
   ({ action, major }: Pick<Sunset, 'action' | 'major'>) =>
   (spec: ActionSpec): boolean =>
     spec.action === action && majorOf(spec.action_version) === major;
 
-const askedOf = (event: ListingEvent): Sunset => {
-  const { action, major, sunset_at } = event as unknown as Sunset;
-  return { action, major, sunset_at };
-};
+const askedOf = ({ action, major, sunset_at }: Deprecate['event']): Sunset => ({
+  action,
+  major,
+  sunset_at,
+});
+type Deprecate = ArgsOf<'registry.deprecate_action'>;
 
 const actionsOf = ({ registration }: ListingContext): readonly ActionSpec[] =>
   registration?.actions ?? [];
 
-export const isNoOffer = ({ context, event }: Args): boolean =>
-  !actionsOf(context).some(isOf(askedOf(event)));
+export const isNoOffer = on(
+  'registry.deprecate_action',
+  ({ context, event }): boolean => !actionsOf(context).some(isOf(askedOf(event))),
+);
 /** Sooner than 30 days from now; also what is no time at all. */
-export const isTooSoon = ({ event }: Args): boolean =>
-  !(Date.parse(askedOf(event).sunset_at) >= wallOf(event.meta) + DEPRECATION_MS);
+export const isTooSoon = on(
+  'registry.deprecate_action',
+  ({ event }): boolean =>
+    !(Date.parse(askedOf(event).sunset_at) >= wallOf(event.meta) + DEPRECATION_MS),
+);
 
 /** The last word counts, so that an end can be put off. */
-export const deprecate = ({ context, event }: Args): Partial<ListingContext> => {
-  const sunset = askedOf(event);
-  const others = context.sunsets.filter(
-    ({ action, major }) => action !== sunset.action || major !== sunset.major,
-  );
-  return { sunsets: [...others, sunset] };
-};
+export const deprecate = on(
+  'registry.deprecate_action',
+  ({ context, event }): Partial<ListingContext> => {
+    const sunset = askedOf(event);
+    const others = context.sunsets.filter(
+      ({ action, major }) => action !== sunset.action || major !== sunset.major,
+    );
+    return { sunsets: [...others, sunset] };
+  },
+);
 
 /** What a new registration no longer offers needs no end. */
 export const stillOffered = (
@@ -68,8 +70,11 @@ export const announced = (context: ListingContext): readonly Sunset[] =>
  * has not come, or none was announced. What this code offers changes as it is rolled out; an
  * operator may take out what can not be served any more.
  */
-const droppedBy = ({ context, event }: Args): readonly ActionSpec[] => {
-  const { url, actions } = event as unknown as RegistryRegister;
+const droppedBy = ({
+  context,
+  event,
+}: ArgsOf<'registry.register_agent'>): readonly ActionSpec[] => {
+  const { url, actions } = event;
   if (url === undefined || event.meta.principal?.roles.includes('operator')) return [];
   return withSunsets(context)
     .filter(({ sunset_at }) => !(Date.parse(sunset_at ?? '') <= wallOf(event.meta)))
@@ -78,7 +83,10 @@ const droppedBy = ({ context, event }: Args): readonly ActionSpec[] => {
       return !actions.some(isIt);
     });
 };
-export const isDropping = (args: Args): boolean => droppedBy(args).length > 0;
+export const isDropping = on(
+  'registry.register_agent',
+  (args): boolean => droppedBy(args).length > 0,
+);
 
 const toCome = (context: ListingContext, now: number): readonly Sunset[] =>
   announced(context).filter(({ sunset_at }) => Date.parse(sunset_at) > now);
@@ -101,7 +109,7 @@ export const notice = ({ context }: Args): Publish => {
   };
 };
 
-export const stillDue = (args: Args): Reply => {
+export const stillDue = on('registry.register_agent', (args): Reply => {
   const [{ action, action_version, sunset_at }] = droppedBy(args) as [ActionSpec];
   const major = majorOf(action_version);
   const until =
@@ -115,9 +123,9 @@ export const stillDue = (args: Args): Reply => {
       message: `version ${major} of ${action} is offered by ${args.context.agentId} and left out: ${until}`,
     },
   };
-};
+});
 
-export const noOffer = ({ context, event }: Args): Reply => {
+export const noOffer = on('registry.deprecate_action', ({ context, event }): Reply => {
   const { action, major } = askedOf(event);
   return {
     to: event.meta.reply,
@@ -126,12 +134,15 @@ export const noOffer = ({ context, event }: Args): Reply => {
       message: `the agent ${context.agentId} does not offer version ${major} of ${action}`,
     },
   };
-};
-export const tooSoon = ({ event }: Args): Reply => ({
-  to: event.meta.reply,
-  error: {
-    code: 'INVALID_ARGUMENT',
-    message: `sunset_at is ${JSON.stringify(askedOf(event).sunset_at)}: name a time at least 30 days from now`,
-    details: { earliest: new Date(wallOf(event.meta) + DEPRECATION_MS).toISOString() },
-  },
 });
+export const tooSoon = on(
+  'registry.deprecate_action',
+  ({ event }): Reply => ({
+    to: event.meta.reply,
+    error: {
+      code: 'INVALID_ARGUMENT',
+      message: `sunset_at is ${JSON.stringify(askedOf(event).sunset_at)}: name a time at least 30 days from now`,
+      details: { earliest: new Date(wallOf(event.meta) + DEPRECATION_MS).toISOString() },
+    },
+  }),
+);

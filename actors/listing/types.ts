@@ -9,6 +9,7 @@ import type {
 import type { Address } from '../../protocols/address.ts';
 import type { ErrorData } from '../../protocols/errors.ts';
 import type { Delivered, ReplyRef } from '../../protocols/statechart.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** Announced end of a MAJOR version of an action. */
 export type Sunset = {
@@ -81,3 +82,11 @@ export type CheckInput = {
 };
 /** What `checkSpecs` found. */
 export type Verdict = { readonly refused?: ErrorData };
+
+export type Args = ActionArgs<ListingContext, ListingEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends ListingEvent['type']> = ActionArgs<
+  ListingContext,
+  Extract<ListingEvent, { type: T }>
+>;
+export const { on } = handlersOf<ListingContext, ListingEvent>();

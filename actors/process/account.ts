@@ -4,8 +4,8 @@
 import type { ErrorData } from '../../protocols/errors.ts';
 import { PROCESSES_INDEX, type ProcessRow, type ProcessStep } from '../../protocols/process.ts';
 import type { Project, Reply } from '../../protocols/statechart.ts';
-import { approvalId, type Args } from './saga.ts';
-import type { ProcessContext, Stage } from './types.ts';
+import { approvalId } from './saga.ts';
+import type { Args, ProcessContext, Stage } from './types.ts';
 
 const iso = (at: number): string => new Date(at).toISOString();
 

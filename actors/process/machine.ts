@@ -71,9 +71,9 @@ export const processMachine = setup({
     hasNext: saga.hasNext,
     lacksUndoProof: saga.lacksUndoProof,
     somethingToUndo: saga.somethingToUndo,
-    saysAgain: (args) => saga.decides(args, 'again'),
-    saysSkip: (args) => saga.decides(args, 'skip'),
-    saysAbort: (args) => saga.decides(args, 'abort'),
+    saysAgain: saga.saysAgain,
+    saysSkip: saga.saysSkip,
+    saysAbort: saga.saysAbort,
   },
   delays: { askAgainPause: 60_000, retention: TASK_RETENTION_MS },
 }).createMachine({

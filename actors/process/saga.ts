@@ -9,20 +9,21 @@ import { ERRORS } from '../../protocols/errors.ts';
 import type { ProcessState } from '../../protocols/process.ts';
 import type { ActorInput, Tell } from '../../protocols/statechart.ts';
 import type { Evidence, TaskView } from '../../protocols/task.ts';
-import type {
-  ConcludeInput,
-  Failure,
-  Order,
-  Phase,
-  Planned,
-  PlanInput,
-  ProcessContext,
-  ProcessEvent,
-  ProcessReply,
-  Stage,
+import {
+  type Args,
+  type ConcludeInput,
+  type Failure,
+  on,
+  type Order,
+  type OrderEvent,
+  type Phase,
+  type PlanInput,
+  type Planned,
+  type ProcessContext,
+  type ProcessEvent,
+  type ProcessReply,
+  type Stage,
 } from './types.ts';
-
-export type Args = { context: ProcessContext; event: ProcessEvent };
 
 export const initialContext = ({ self, tenant, key, now }: ActorInput): ProcessContext => ({
   self,
@@ -48,10 +49,14 @@ export const initialContext = ({ self, tenant, key, now }: ActorInput): ProcessC
 
 /** The task of the process asks for it, by the name of its action. */
 export const isOrder = ({ context, event }: Args): boolean => {
-  const { type, task_id: taskId } = event as { type: string; task_id?: string };
+  const { type } = event;
+  const taskId = 'task_id' in event ? event.task_id : undefined;
   if (taskId !== context.processId || type === 'task.cancel') return false;
   return context.order === null || context.order.action === type;
 };
+
+/** Any message of the task's action: its fields beside these are the input. */
+const fieldsOf = (event: ProcessEvent): OrderEvent => event;
 
 export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
   const {
@@ -61,7 +66,7 @@ export const takeOrder = ({ event }: Args): Partial<ProcessContext> => {
     action_version: version,
     task_locality: locality,
     ...input
-  } = event as Record<string, unknown> & Args['event'];
+  } = fieldsOf(event);
   const order: Order = {
     action,
     input,
@@ -163,19 +168,25 @@ export const cancelTask = ({ context }: Args): Tell => ({
 
 // ---- what a task came to
 
-export const isAwaited = ({ context, event }: Args): boolean =>
-  event.type === 'reply' && event.meta.from !== undefined && event.meta.from === context.awaiting;
+export const isAwaited = on(
+  'reply',
+  ({ context, event: { meta } }) => meta.from !== undefined && meta.from === context.awaiting,
+);
 
-const viewOf = (event: ProcessEvent): TaskView | undefined =>
-  (event as ProcessReply).result as TaskView | undefined;
+const viewOf = ({ result }: ProcessReply): TaskView | undefined => result as TaskView | undefined;
 
-export const succeeded = (args: Args): boolean =>
-  isAwaited(args) && viewOf(args.event)?.state === 'SUCCEEDED';
+export const succeeded = on(
+  'reply',
+  (args): boolean => isAwaited(args) && viewOf(args.event)?.state === 'SUCCEEDED',
+);
 
-export const verified = (args: Args): boolean =>
-  succeeded(args) && (viewOf(args.event)?.result as Evidence | undefined)?.verified === true;
+export const verified = on(
+  'reply',
+  (args): boolean =>
+    succeeded(args) && (viewOf(args.event)?.result as Evidence | undefined)?.verified === true,
+);
 
-export const keepResult = ({ context, event }: Args): Partial<ProcessContext> => {
+export const keepResult = on('reply', ({ context, event }): Partial<ProcessContext> => {
   const step = stepOf(context)!;
   const result = viewOf(event)?.result ?? null;
   return {
@@ -184,15 +195,18 @@ export const keepResult = ({ context, event }: Args): Partial<ProcessContext> =>
     call: null,
     awaiting: null,
   };
-};
+});
 
 export const lacksProof = ({ context }: Args): boolean => stepOf(context)?.state === 'verifying';
 
-export const keepEvidence = ({ context, event }: Args): Partial<ProcessContext> => ({
-  steps: change(context, { state: 'done', evidence: viewOf(event)!.result as Evidence }),
-  call: null,
-  awaiting: null,
-});
+export const keepEvidence = on(
+  'reply',
+  ({ context, event }): Partial<ProcessContext> => ({
+    steps: change(context, { state: 'done', evidence: viewOf(event)!.result as Evidence }),
+    call: null,
+    awaiting: null,
+  }),
+);
 
 export const hasNext = ({ context }: Args): boolean => context.at + 1 < context.steps.length;
 export const nextStep = ({ context }: Args): Partial<ProcessContext> => ({ at: context.at + 1 });
@@ -241,21 +255,23 @@ const failureAt = (
 });
 
 /** The step's own task failed, or was cancelled. */
-export const failStep = ({ context, event }: Args): Partial<ProcessContext> => {
-  const reply = event as ProcessReply;
+export const failStep = on('reply', ({ context, event }): Partial<ProcessContext> => {
   return {
-    failure: failureAt(context, 'act', errorOf(reply)),
+    failure: failureAt(context, 'act', errorOf(event)),
     steps: change(context, {
       state: 'failed',
-      ...(mayHaveActed(reply) ? { touched: true } : {}),
+      ...(mayHaveActed(event) ? { touched: true } : {}),
     }),
   };
-};
-
-export const failProof = ({ context, event }: Args): Partial<ProcessContext> => ({
-  failure: failureAt(context, 'verify', errorOf(event as ProcessReply)),
-  steps: change(context, { state: 'failed' }),
 });
+
+export const failProof = on(
+  'reply',
+  ({ context, event }): Partial<ProcessContext> => ({
+    failure: failureAt(context, 'verify', errorOf(event)),
+    steps: change(context, { state: 'failed' }),
+  }),
+);
 
 /** A function of the definition threw, or what it asks for is not there. */
 export const failPlan = (
@@ -287,22 +303,31 @@ export const takeLast = ({ context }: Args): Partial<ProcessContext> => {
   };
 };
 
-export const keepUndo = ({ context, event }: Args): Partial<ProcessContext> => ({
-  undone: viewOf(event)?.result ?? null,
-  steps: change(context, { state: stepOf(context)!.outline.verifyUndo ? 'unproven' : 'undone' }),
-  call: null,
-  awaiting: null,
-});
+export const keepUndo = on(
+  'reply',
+  ({ context, event }): Partial<ProcessContext> => ({
+    undone: viewOf(event)?.result ?? null,
+    steps: change(context, { state: stepOf(context)!.outline.verifyUndo ? 'unproven' : 'undone' }),
+    call: null,
+    awaiting: null,
+  }),
+);
 
 export const lacksUndoProof = ({ context }: Args): boolean => stepOf(context)?.state === 'unproven';
 
-export const keepUndoEvidence = ({ context, event }: Args): Partial<ProcessContext> => ({
-  steps: change(context, { state: 'undone', undo_evidence: viewOf(event)!.result as Evidence }),
-});
+export const keepUndoEvidence = on(
+  'reply',
+  ({ context, event }): Partial<ProcessContext> => ({
+    steps: change(context, { state: 'undone', undo_evidence: viewOf(event)!.result as Evidence }),
+  }),
+);
 
-export const keepTrouble = ({ event }: Args): Partial<ProcessContext> => ({
-  trouble: errorOf(event as ProcessReply),
-});
+export const keepTrouble = on(
+  'reply',
+  ({ event }): Partial<ProcessContext> => ({
+    trouble: errorOf(event),
+  }),
+);
 export const keepPlanTrouble = (
   _: Args,
   { error }: { error: ErrorData },
@@ -344,9 +369,15 @@ export const askPerson = ({ context }: Args): Tell => {
   return { to: context.awaiting!, event, ask: true };
 };
 
-export const decides = (args: Args, decision: string): boolean =>
-  isAwaited(args) &&
-  ((args.event as ProcessReply).result as ApprovalDecision | undefined)?.decision === decision;
+const decides = (decision: string) =>
+  on(
+    'reply',
+    (args) =>
+      isAwaited(args) && (args.event.result as ApprovalDecision | undefined)?.decision === decision,
+  );
+export const saysAgain = decides('again');
+export const saysSkip = decides('skip');
+export const saysAbort = decides('abort');
 
 export const again = ({ context }: Args): Partial<ProcessContext> => ({
   round: context.round + 1,

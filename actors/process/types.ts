@@ -6,6 +6,7 @@ import type { ErrorData } from '../../protocols/errors.ts';
 import type { ProcessState, ProcessStep } from '../../protocols/process.ts';
 import type { Delivered, Meta, ReplyRef } from '../../protocols/statechart.ts';
 import type { TaskCancel, TaskSubmit } from '../../protocols/task.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** What a step is asked for. */
 export type Phase = 'act' | 'verify' | 'undo' | 'verifyUndo';
@@ -121,3 +122,11 @@ export type Planned = {
 };
 export type ConcludeInput = Pick<PlanInput, 'order' | 'results'>;
 export type Concluded = { readonly result: unknown };
+
+export type Args = ActionArgs<ProcessContext, ProcessEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends ProcessEvent['type']> = ActionArgs<
+  ProcessContext,
+  Extract<ProcessEvent, { type: T }>
+>;
+export const { on } = handlersOf<ProcessContext, ProcessEvent>();

@@ -4,26 +4,20 @@
  */
 import { address, type Address, parseAddress } from '../../protocols/address.ts';
 import type { ActorInput, Project, Reply, Tell } from '../../protocols/statechart.ts';
-import type {
-  AlarmRow,
-  ChildAction,
-  Down,
-  RootRow,
-  RootStarted,
-} from '../../protocols/supervision.ts';
+import type { AlarmRow, ChildAction, RootRow, RootStarted } from '../../protocols/supervision.ts';
 import { EMPTY_OUTBOX, put } from '../supervisor/outbox.ts';
 import {
   backoffMs,
   countOf,
   DEFAULT_LIMITS,
   orderForFailed,
+  sendDue,
   tellOrder,
-  untilDue,
   wait,
   type Waiting,
   withFailure,
 } from '../supervisor/strategy.ts';
-import type { RootContext, RootEvent } from './types.ts';
+import { type Args, on, type RootContext, type RootEvent } from './types.ts';
 
 /** Failures remembered; a forgotten one only lets its actor fail once more. */
 export const FAILURES_MAX = 1_000;
@@ -44,8 +38,6 @@ export const ALARMS_MAX = 200;
  */
 const actionOf = (child: Address): ChildAction =>
   parseAddress(child).type === 'supervisor' ? 'restart' : 'resume';
-
-type Args = { context: RootContext; event: RootEvent };
 
 export const initialContext = ({ self, tenant, now }: ActorInput): RootContext => ({
   self,
@@ -136,35 +128,35 @@ export const startedAlready = (args: Args): Reply => ({
 
 // ---- supervision
 
-const downOf = (event: RootEvent): Down => event as RootEvent & Down;
-
 /** Counted per actor: the root has no group that fails together. */
-export const isOneTooMany = ({ context, event }: Args): boolean => {
+export const isOneTooMany = on('supervision.down', ({ context, event }): boolean => {
   const failures = withFailure(
     context.failures,
-    { child: downOf(event).child, at: event.meta.now },
+    { child: event.child, at: event.meta.now },
     DEFAULT_LIMITS,
   );
-  return countOf(failures, downOf(event).child) > DEFAULT_LIMITS.intensity;
-};
-
-export const noteFailure = ({ context, event }: Args): Partial<RootContext> => ({
-  failures: withFailure(
-    context.failures,
-    { child: downOf(event).child, at: event.meta.now },
-    DEFAULT_LIMITS,
-  ).slice(-FAILURES_MAX),
+  return countOf(failures, event.child) > DEFAULT_LIMITS.intensity;
 });
 
+export const noteFailure = on(
+  'supervision.down',
+  ({ context, event }): Partial<RootContext> => ({
+    failures: withFailure(
+      context.failures,
+      { child: event.child, at: event.meta.now },
+      DEFAULT_LIMITS,
+    ).slice(-FAILURES_MAX),
+  }),
+);
+
 /** The actor goes on after a while; where too many wait already, at once. */
-export function plan({ context, event }: Args): Partial<RootContext> {
-  const down = downOf(event);
-  const order = orderForFailed(down, actionOf(down.child));
-  const after = backoffMs(countOf(context.failures, down.child), DEFAULT_LIMITS);
-  const next: Waiting = { child: down.child, order, due: event.meta.now + after };
+export const plan = on('supervision.down', ({ context, event }): Partial<RootContext> => {
+  const order = orderForFailed(event, actionOf(event.child));
+  const after = backoffMs(countOf(context.failures, event.child), DEFAULT_LIMITS);
+  const next: Waiting = { child: event.child, order, due: event.meta.now + after };
   const waiting = wait(context.waiting, [next]);
   return waiting.length > WAITING_MAX ? put(context, carryOut(context, next)) : { waiting };
-}
+});
 
 /** A restarted agent has forgotten its settings. */
 function carryOut(context: RootContext, { child, order }: Waiting): readonly Tell[] {
@@ -173,35 +165,23 @@ function carryOut(context: RootContext, { child, order }: Waiting): readonly Tel
   return [tellOrder(child, order), ...(settings ? [configure(context, settings)] : [])];
 }
 
-export const restartBackoffMs = ({ context, event }: Args): number =>
-  untilDue(context.waiting, event.meta.now);
-
-export function orderDue({ context, event }: Args): Partial<RootContext> {
-  const isDue = ({ due }: Waiting) => due <= event.meta.now;
-  return {
-    waiting: context.waiting.filter((order) => !isDue(order)),
-    ...put(
-      context,
-      context.waiting.filter(isDue).flatMap((order) => carryOut(context, order)),
-    ),
-  };
-}
+export const orderDue = (args: Args): Partial<RootContext> => sendDue(args, carryOut);
 
 /** It failed too often: it takes no more messages, until a person has looked. */
-export function giveUp({ context, event }: Args): Partial<RootContext> {
-  const { child, error } = downOf(event);
+export const giveUp = on('supervision.down', ({ context, event }): Partial<RootContext> => {
+  const { child, error } = event;
   return {
     failures: context.failures.filter((failure) => failure.child !== child),
     waiting: context.waiting.filter((order) => order.child !== child),
     alarms: [...context.alarms.filter((actor) => actor !== child), child],
     ...put(context, [tellOrder(child, 'sys.quarantine', `it failed too often: ${error.message}`)]),
   };
-}
+});
 
 // ---- alarms
 
-export function alarmRow({ context, event }: Args): Project {
-  const { child, error, poison } = downOf(event);
+export const alarmRow = on('supervision.down', ({ context, event }): Project => {
+  const { child, error, poison } = event;
   const value: AlarmRow = {
     actor: child,
     error,
@@ -210,7 +190,7 @@ export function alarmRow({ context, event }: Args): Project {
     poison,
   };
   return { index: 'alarms', key: child, value };
-}
+});
 
 export const hasTooManyAlarms = ({ context }: Args): boolean => context.alarms.length > ALARMS_MAX;
 

@@ -28,6 +28,7 @@
 import { assign, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
 import * as outbox from '../supervisor/outbox.ts';
+import * as strategy from '../supervisor/strategy.ts';
 import * as cluster from './cluster.ts';
 import * as placement from './placement.ts';
 import type { RootContext, RootEvent } from './types.ts';
@@ -46,19 +47,19 @@ export const rootMachine = setup({
     giveUp: assign(cluster.giveUp),
     forgetOldestAlarm: assign(cluster.forgetOldestAlarm),
     dismiss: assign(cluster.dismiss),
-    noteActive: assign((args) => placement.note(args, 'active')),
-    noteDraining: assign((args) => placement.note(args, 'draining')),
-    noteLost: assign((args) => placement.note(args, 'lost')),
+    noteActive: assign(placement.noteActive),
+    noteDraining: assign(placement.noteDraining),
+    noteLost: assign(placement.noteLost),
     forgetWorker: assign(placement.forget),
     forgetLost: assign(placement.forgetLost),
     forgetSuperfluous: assign(placement.forgetSuperfluous),
-    newBatch: assign(({ context }) => outbox.newBatch(context)),
-    dropFirst: assign(({ context }) => outbox.dropFirst(context)),
+    newBatch: assign((args) => outbox.newBatch(args)),
+    dropFirst: assign((args) => outbox.dropFirst(args)),
   },
   guards: {
     allConfirmed: ({ context }) => context.unconfirmed.length === 0,
     isOneTooMany: cluster.isOneTooMany,
-    somebodyWaits: ({ context }) => context.waiting.length > 0,
+    somebodyWaits: strategy.hasWaiting,
     hasTooManyAlarms: cluster.hasTooManyAlarms,
     isKnownAlarm: cluster.isKnownAlarm,
     isSeeded: cluster.isSeeded,
@@ -68,11 +69,11 @@ export const rootMachine = setup({
     isServingWorker: placement.isServingWorker,
     hasTooManyWorkers: placement.hasTooManyWorkers,
     nobodyServes: placement.nobodyServes,
-    hasTells: ({ context }) => outbox.hasTells(context),
-    batchHasRoom: ({ context }) => outbox.batchHasRoom(context),
+    hasTells: outbox.hasTells,
+    batchHasRoom: outbox.batchHasRoom,
   },
   delays: {
-    restartBackoff: cluster.restartBackoffMs,
+    restartBackoff: strategy.restartBackoffMs,
     startPatience: 10_000,
     calm: 5_000,
     nextTurn: 0,
@@ -192,18 +193,12 @@ export const rootMachine = setup({
         'worker.joined': {
           guard: 'isNewcomer',
           target: '.settling',
-          actions: [
-            'noteActive',
-            { type: 'project', params: (args) => placement.workerRow(args, 'active') },
-          ],
+          actions: ['noteActive', { type: 'project', params: placement.activeRow }],
         },
         'worker.draining': {
           guard: 'isActiveWorker',
           target: '.settling',
-          actions: [
-            'noteDraining',
-            { type: 'project', params: (args) => placement.workerRow(args, 'draining') },
-          ],
+          actions: ['noteDraining', { type: 'project', params: placement.drainingRow }],
         },
         'worker.left': {
           guard: 'isKnownWorker',
@@ -213,10 +208,7 @@ export const rootMachine = setup({
         'worker.lost': {
           guard: 'isServingWorker',
           target: '.settling',
-          actions: [
-            'noteLost',
-            { type: 'project', params: (args) => placement.workerRow(args, 'lost') },
-          ],
+          actions: ['noteLost', { type: 'project', params: placement.lostRow }],
         },
       },
       states: {
@@ -269,10 +261,7 @@ export const rootMachine = setup({
           always: [
             {
               guard: 'batchHasRoom',
-              actions: [
-                { type: 'tell', params: ({ context }) => outbox.firstTell(context) },
-                'dropFirst',
-              ],
+              actions: [{ type: 'tell', params: outbox.firstTell }, 'dropFirst'],
             },
             { guard: 'hasTells', target: 'full' },
             { target: 'empty' },

@@ -4,57 +4,68 @@
  */
 import type { Project } from '../../protocols/statechart.ts';
 import type { PlacementRow, WorkerRow } from '../../protocols/supervision.ts';
-import type { RootContext, RootEvent } from './types.ts';
+import { type Args, type ArgsOf, on, type RootContext } from './types.ts';
 
 /** Workers remembered; past it the one that is longest in its state goes, lost ones first. */
 export const WORKERS_MAX = 256;
 /** How long the row of a lost worker stays to be seen. */
 const LOST_KEEP_MS = 3_600_000;
 
-type Args = { context: RootContext; event: RootEvent };
-type Told = { readonly name: string; readonly node: string };
+/** An event of a worker's life. */
+const WORKER = ['worker.joined', 'worker.draining', 'worker.left', 'worker.lost'] as const;
+type OfWorker = ArgsOf<(typeof WORKER)[number]>;
 
-const toldOf = (event: RootEvent): Told => event as RootEvent & Told;
-
-const heard = ({ context, event }: Args): WorkerRow | undefined =>
-  context.workers.find(({ node }) => node === toldOf(event).node);
+const workerOf = ({ context, event }: OfWorker): WorkerRow | undefined =>
+  context.workers.find(({ node }) => node === event.node);
 
 /** Unless it is a repetition. */
-export const isNewcomer = (args: Args): boolean => heard(args)?.state !== 'active';
+export const isNewcomer = on(WORKER, (args): boolean => workerOf(args)?.state !== 'active');
 /** Of a process that was never told of, or was replaced by a new one of its name, comes no news. */
-export const isKnownWorker = (args: Args): boolean => heard(args) !== undefined;
-export const isActiveWorker = (args: Args): boolean => heard(args)?.state === 'active';
-export const isServingWorker = (args: Args): boolean => serves(heard(args));
+export const isKnownWorker = on(WORKER, (args): boolean => workerOf(args) !== undefined);
+export const isActiveWorker = on(WORKER, (args): boolean => workerOf(args)?.state === 'active');
+export const isServingWorker = on(WORKER, (args): boolean => serves(workerOf(args)));
 
 const serves = (worker: WorkerRow | undefined): boolean =>
   worker !== undefined && worker.state !== 'lost';
 
-const others = ({ context, event }: Args): readonly WorkerRow[] =>
-  context.workers.filter(({ name }) => name !== toldOf(event).name);
+const others = ({ context, event }: OfWorker): readonly WorkerRow[] =>
+  context.workers.filter(({ name }) => name !== event.name);
 
-const rowOf = ({ event }: Args, state: WorkerRow['state']): WorkerRow => {
-  const { name, node } = toldOf(event);
+const rowOf = ({ event }: OfWorker, state: WorkerRow['state']): WorkerRow => {
+  const { name, node } = event;
   return { name, node, state, since: event.meta.now };
 };
 
-export const note = (args: Args, state: WorkerRow['state']): Partial<RootContext> => ({
-  workers: [...others(args), rowOf(args, state)],
-});
+const note = (state: WorkerRow['state']) =>
+  on(WORKER, (args): Partial<RootContext> => ({ workers: [...others(args), rowOf(args, state)] }));
+export const noteActive = note('active');
+export const noteDraining = note('draining');
+export const noteLost = note('lost');
 
-export const forget = (args: Args): Partial<RootContext> => ({ workers: others(args) });
+export const forget = on(WORKER, (args): Partial<RootContext> => ({ workers: others(args) }));
 
-export const workerRow = (args: Args, state: WorkerRow['state']): Project => ({
-  index: 'workers',
-  key: toldOf(args.event).name,
-  value: rowOf(args, state),
-  ...(state === 'lost' ? { keepMs: LOST_KEEP_MS } : {}),
-});
+const workerRow = (state: WorkerRow['state']) =>
+  on(
+    WORKER,
+    (args): Project => ({
+      index: 'workers',
+      key: args.event.name,
+      value: rowOf(args, state),
+      ...(state === 'lost' ? { keepMs: LOST_KEEP_MS } : {}),
+    }),
+  );
+export const activeRow = workerRow('active');
+export const drainingRow = workerRow('draining');
+export const lostRow = workerRow('lost');
 
-export const workerGone = ({ event }: Args): Project => ({
-  index: 'workers',
-  key: toldOf(event).name,
-  value: null,
-});
+export const workerGone = on(
+  WORKER,
+  ({ event }): Project => ({
+    index: 'workers',
+    key: event.name,
+    value: null,
+  }),
+);
 
 export const placementRow = ({ context, event }: Args, status: PlacementRow['status']): Project => {
   const workers = context.workers.filter(serves).length;

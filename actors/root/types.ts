@@ -17,6 +17,7 @@ import type {
 } from '../../protocols/supervision.ts';
 import type { Outbox } from '../supervisor/outbox.ts';
 import type { Failure, Waiting } from '../supervisor/strategy.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 export type RootContext = {
   readonly self: Address;
@@ -53,3 +54,11 @@ export type RootEvent =
   | Delivered<WorkerLost>
   /** from an agent, to `agent.configure` */
   | Delivered<{ type: 'reply'; to: string; result?: unknown; error?: ErrorData }>;
+
+export type Args = ActionArgs<RootContext, RootEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends RootEvent['type']> = ActionArgs<
+  RootContext,
+  Extract<RootEvent, { type: T }>
+>;
+export const { on } = handlersOf<RootContext, RootEvent>();

@@ -39,9 +39,9 @@ const handOnStale = (pass: Delivered<SequencePass>, last: number): Tell => {
   return { to, event: { ...event, stale: last } };
 };
 
-/** Every event has a meta; the birth of an actor has none, but its input has the time. */
-const nowOf = (event: unknown, context: SequenceContext): number =>
-  (event as { meta?: Meta }).meta?.now ?? context.usedAt;
+/** The initial event of an actor has no `meta`; its input has the time. */
+const nowOf = ({ meta }: { readonly meta?: Meta }, context: SequenceContext): number =>
+  meta?.now ?? context.usedAt;
 
 export const sequenceMachine = setup({
   types: {

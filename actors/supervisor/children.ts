@@ -20,23 +20,21 @@ import {
   countOf,
   DEFAULT_LIMITS,
   type Failure,
-  type Order,
   orderForFailed,
+  sendDue,
   orderToEnd,
   orderToRestart,
   tellOrder,
-  untilDue,
   wait,
   type Waiting,
   withFailure,
 } from './strategy.ts';
-import type { Plan, SupervisorContext, SupervisorEvent } from './types.ts';
+import { type Args, type ArgsOf, on, type Plan, type SupervisorContext } from './types.ts';
 
 export const CHILDREN_MAX = 100;
 export const INTENSITY_MAX = 1_000;
 const DAY_MS = 86_400_000;
 
-type Args = { context: SupervisorContext; event: SupervisorEvent };
 type Change = Partial<SupervisorContext>;
 
 export const initialContext = ({ self }: ActorInput): SupervisorContext => ({
@@ -179,34 +177,37 @@ const startOf = ({ child, start }: ChildSpec): Tell => ({
 
 // ---- a child failed
 
-const downOf = (event: SupervisorEvent): Down => event as SupervisorEvent & Down;
 const specOf = ({ children }: SupervisorContext, address: Address): ChildSpec | undefined =>
   children.find(({ child }) => child === address);
 
-const failuresWith = ({ context, event }: Args): Failure[] =>
-  withFailure(
-    context.failures,
-    { child: downOf(event).child, at: event.meta.now },
-    context.plan.limits,
-  );
+const failuresWith = ({ context, event }: ArgsOf<'supervision.down'>): Failure[] =>
+  withFailure(context.failures, { child: event.child, at: event.meta.now }, context.plan.limits);
 
-export const isOurs = ({ context, event }: Args): boolean =>
-  specOf(context, downOf(event).child) !== undefined;
+export const isOurs = on(
+  'supervision.down',
+  ({ context, event }): boolean => specOf(context, event.child) !== undefined,
+);
 
-export const isToBeQuarantined = ({ context, event }: Args): boolean =>
-  specOf(context, downOf(event).child)?.action === 'quarantine';
+export const isToBeQuarantined = on(
+  'supervision.down',
+  ({ context, event }): boolean => specOf(context, event.child)?.action === 'quarantine',
+);
 
 /** Counted over all children, as OTP does: the group fails as one. */
-export const isOneTooMany = (args: Args): boolean =>
-  failuresWith(args).length > args.context.plan.limits.intensity;
+export const isOneTooMany = on(
+  'supervision.down',
+  (args): boolean => failuresWith(args).length > args.context.plan.limits.intensity,
+);
 
-export const noteFailure = (args: Args): Change => ({ failures: failuresWith(args) });
+export const noteFailure = on(
+  'supervision.down',
+  (args): Change => ({ failures: failuresWith(args) }),
+);
 
 /** After a while the child goes on, and with it those that the strategy names. */
-export function plan({ context, event }: Args): Change {
-  const down = downOf(event);
-  const { child: failed } = down;
-  const order = orderForFailed(down, specOf(context, failed)?.action ?? 'restart');
+export const plan = on('supervision.down', ({ context, event }): Change => {
+  const { child: failed } = event;
+  const order = orderForFailed(event, specOf(context, failed)?.action ?? 'restart');
   const addresses = context.children.map(({ child }) => child);
   const group = concernsOthers(order)
     ? affected(context.plan.strategy, addresses, failed)
@@ -216,38 +217,32 @@ export function plan({ context, event }: Args): Change {
     (child): Waiting => ({ child, order: child === failed ? order : orderToRestart(child), due }),
   );
   return { waiting: wait(context.waiting, orders) };
-}
+});
 
-export const restartBackoffMs = ({ context, event }: Args): number =>
-  untilDue(context.waiting, event.meta.now);
-
-export function orderDue({ context, event }: Args): Change {
-  const isDue = ({ due }: Waiting) => due <= event.meta.now;
-  return {
-    waiting: context.waiting.filter((order) => !isDue(order)),
-    ...put(
-      context,
-      context.waiting.filter(isDue).flatMap(({ child, order }) => carryOut(context, child, order)),
-    ),
-  };
-}
+export const orderDue = (args: Args): Change => sendDue(args, carryOut);
 
 /** A child that is born again is told how to start, again. */
-function carryOut(context: SupervisorContext, child: Address, order: Order): Tell[] {
+function carryOut(
+  context: SupervisorContext,
+  { child, order }: Pick<Waiting, 'child' | 'order'>,
+): Tell[] {
   const spec = order === 'sys.restart' ? specOf(context, child) : undefined;
   return [tellOrder(child, order), ...(spec ? [startOf(spec)] : [])];
 }
 
-export const quarantineFailed = ({ context, event }: Args): Change =>
-  put(context, [tellOrder(downOf(event).child, 'sys.quarantine', downOf(event).error.message)]);
+export const quarantineFailed = on(
+  'supervision.down',
+  ({ context, event }): Change =>
+    put(context, [tellOrder(event.child, 'sys.quarantine', event.error.message)]),
+);
 
 /** It was removed, or the group has been given up: nobody else would ever tell it anything. */
-export const endFailed = ({ context, event }: Args): Change => {
-  const { child, error } = downOf(event);
+export const endFailed = on('supervision.down', ({ context, event }): Change => {
+  const { child, error } = event;
   return put(context, [
     tellOrder(child, orderToEnd(child, context.plan.whenExceeded), error.message),
   ]);
-};
+});
 
 // ---- giving up, and beginning again
 
@@ -264,15 +259,15 @@ export const endAll = ({ context }: Args): Change => ({
   ),
 });
 
-export function noteWhy({ context, event }: Args): Change {
-  const { child, error } = downOf(event);
+export const noteWhy = on('supervision.down', ({ context, event }): Change => {
+  const { child, error } = event;
   const { intensity, periodMs } = context.plan.limits;
   const why: ErrorData = {
     code: 'INTERNAL',
     message: `${context.self} gave up its ${context.children.length} children: more than ${intensity} failures in ${periodMs} ms, the last of ${child}: ${error.message}`,
   };
   return { why };
-}
+});
 
 export function escalate({ context, event }: Args): Tell {
   const down: Down = {
@@ -294,7 +289,9 @@ export const beginAgain = ({ context }: Args): Change => ({
   why: null,
   ...put(
     context,
-    context.children.flatMap(({ child }) => carryOut(context, child, orderToRestart(child))),
+    context.children.flatMap(({ child }) =>
+      carryOut(context, { child, order: orderToRestart(child) }),
+    ),
   ),
 });
 

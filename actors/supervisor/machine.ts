@@ -22,6 +22,7 @@ import { assign, not, setup } from 'xstate';
 import { type ActorInput, hostActions } from '../../protocols/statechart.ts';
 import * as children from './children.ts';
 import * as outbox from './outbox.ts';
+import * as strategy from './strategy.ts';
 import type { SupervisorContext, SupervisorEvent } from './types.ts';
 
 export const supervisorMachine = setup({
@@ -44,19 +45,19 @@ export const supervisorMachine = setup({
     noteWhy: assign(children.noteWhy),
     endAll: assign(children.endAll),
     beginAgain: assign(children.beginAgain),
-    newBatch: assign(({ context }) => outbox.newBatch(context)),
-    dropFirst: assign(({ context }) => outbox.dropFirst(context)),
+    newBatch: assign((args) => outbox.newBatch(args)),
+    dropFirst: assign((args) => outbox.dropFirst(args)),
   },
   guards: {
     isUnfit: (args) => children.fault(args) !== undefined,
     isOurs: children.isOurs,
     isToBeQuarantined: children.isToBeQuarantined,
     isOneTooMany: children.isOneTooMany,
-    somebodyWaits: ({ context }) => context.waiting.length > 0,
-    hasTells: ({ context }) => outbox.hasTells(context),
-    batchHasRoom: ({ context }) => outbox.batchHasRoom(context),
+    somebodyWaits: strategy.hasWaiting,
+    hasTells: outbox.hasTells,
+    batchHasRoom: outbox.batchHasRoom,
   },
-  delays: { restartBackoff: children.restartBackoffMs, nextTurn: 0 },
+  delays: { restartBackoff: strategy.restartBackoffMs, nextTurn: 0 },
 }).createMachine({
   id: 'supervisor',
   description: 'Looks after an ordered list of children.',
@@ -216,10 +217,7 @@ export const supervisorMachine = setup({
           always: [
             {
               guard: 'batchHasRoom',
-              actions: [
-                { type: 'tell', params: ({ context }) => outbox.firstTell(context) },
-                'dropFirst',
-              ],
+              actions: [{ type: 'tell', params: outbox.firstTell }, 'dropFirst'],
             },
             { guard: 'hasTells', target: 'full' },
             { target: 'empty' },

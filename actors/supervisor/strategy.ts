@@ -9,8 +9,9 @@
  *    restarted together with it.
  */
 import { type Address, parseAddress } from '../../protocols/address.ts';
-import type { Tell } from '../../protocols/statechart.ts';
+import type { Meta, Tell } from '../../protocols/statechart.ts';
 import type { ChildAction, Directive, Down, Strategy } from '../../protocols/supervision.ts';
+import { type Outbox, put } from './outbox.ts';
 
 export type Limits = {
   /** failures within the period that are answered */
@@ -90,9 +91,32 @@ export function wait(waiting: readonly Waiting[], orders: readonly Waiting[]): r
   return [...waiting.filter(({ child }) => !told.has(child)), ...orders];
 }
 
+type Args = {
+  readonly context: { readonly waiting: readonly Waiting[]; readonly outbox: Outbox };
+  readonly event: { readonly meta: Pick<Meta, 'now'> };
+};
+
+export const hasWaiting = ({ context }: Pick<Args, 'context'>): boolean =>
+  context.waiting.length > 0;
+
 /** Milliseconds until the first waiting order is due. */
-export const untilDue = (waiting: readonly Waiting[], now: number): number =>
-  Math.max(0, Math.min(...waiting.map(({ due }) => due)) - now);
+export const restartBackoffMs = ({ context: { waiting }, event: { meta } }: Args): number =>
+  Math.max(0, Math.min(...waiting.map(({ due }) => due)) - meta.now);
+
+/** Moves the orders that are due to the outbox. `tellsOf` returns the messages of one order. */
+export function sendDue<Context extends Args['context']>(
+  { context, event: { meta } }: Args & { readonly context: Context },
+  tellsOf: (context: Context, order: Waiting) => readonly Tell[],
+): Args['context'] {
+  const isDue = ({ due }: Waiting) => due <= meta.now;
+  return {
+    waiting: context.waiting.filter((order) => !isDue(order)),
+    ...put(
+      context,
+      context.waiting.filter(isDue).flatMap((order) => tellsOf(context, order)),
+    ),
+  };
+}
 
 /** Directives overtake what waits in the child's mailbox. */
 export const tellOrder = (child: Address, order: Order, why?: string): Tell => ({

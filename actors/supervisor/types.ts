@@ -14,6 +14,7 @@ import type {
 } from '../../protocols/supervision.ts';
 import type { Outbox } from './outbox.ts';
 import type { Failure, Limits, Waiting } from './strategy.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** SupervisorStart with every default in place, without the children. */
 export type Plan = {
@@ -43,3 +44,11 @@ export type SupervisorEvent =
   | Delivered<SupervisorRestart>
   | Delivered<SupervisorStop>
   | Delivered<Down>;
+
+export type Args = ActionArgs<SupervisorContext, SupervisorEvent>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends SupervisorEvent['type']> = ActionArgs<
+  SupervisorContext,
+  Extract<SupervisorEvent, { type: T }>
+>;
+export const { on } = handlersOf<SupervisorContext, SupervisorEvent>();

@@ -13,6 +13,7 @@ import type {
   TaskTerms,
   TaskView,
 } from '../../protocols/task.ts';
+import { type ActionArgs, handlersOf } from '../kit/handlers.ts';
 
 /** Why a task ends without success, and what is told of it. */
 export type Ending = {
@@ -95,8 +96,13 @@ export type TaskEventIn =
   | Delivered<TaskDecide>
   | Delivered<ActorReply>;
 
-/** What the functions behind a chart's names are given. */
-export type Args = { readonly context: TaskContext; readonly event: TaskEventIn };
+export type Args = ActionArgs<TaskContext, TaskEventIn>;
+/** The arguments of a handler of these events. */
+export type ArgsOf<T extends TaskEventIn['type']> = ActionArgs<
+  TaskContext,
+  Extract<TaskEventIn, { type: T }>
+>;
+export const { on } = handlersOf<TaskContext, TaskEventIn>();
 export type OfTask = Pick<Args, 'context'>;
 export type OfEvent = Pick<Args, 'event'>;
 

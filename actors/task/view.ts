@@ -28,7 +28,7 @@ import {
   type TaskView,
   type Waiting,
 } from '../../protocols/task.ts';
-import type { Args, OfTask, TaskContext, TaskEventIn } from './types.ts';
+import { type Args, type OfTask, on, type TaskContext, type TaskEventIn } from './types.ts';
 
 /** A view that is told holds no result above this, characters of JSON; readers look at the row. */
 export const TOLD_RESULT_MAX = 65_536;
@@ -223,17 +223,17 @@ export const notFound = ({ context: { taskId }, event }: Args): Reply =>
   refused(event.meta.reply, 'NOT_FOUND', `there is no task ${taskId}, or it was forgotten`);
 
 /** A new submit whose number is not above the last one of its sender (EN4). */
-export function stale({ event }: Args): Reply {
-  const { envelope, stale: last } = event as Delivered<TaskSubmit>;
+export const stale = on('task.submit', ({ event }): Reply => {
+  const { envelope, stale: last } = event;
   const message = `seq ${envelope.seq} is not above ${last}, the last one of this sender and subject: send a higher one`;
   return refused(askerOf(event), 'CONFLICT', message, { details: { last_seq: last } });
-}
+});
 
-export function otherPayload({ event }: Args): Reply {
-  const key = (event as Delivered<TaskSubmit>).envelope.idempotency_key;
+export const otherPayload = on('task.submit', ({ event }): Reply => {
+  const key = event.envelope.idempotency_key;
   const message = `the idempotency_key ${JSON.stringify(key)} was used for another payload: take a new key`;
   return refused(askerOf(event), 'CONFLICT', message, { details: { idempotency_key: key } });
-}
+});
 
 export const tooMany = ({ event }: Args): Reply =>
   refused(askerOf(event), 'RATE_LIMIT_EXCEEDED', 'too many callers wait for this task to end', {

@@ -5,25 +5,20 @@
  */
 import { epochMsOf } from '../../protocols/check.ts';
 import { errorData, type ErrorData } from '../../protocols/errors.ts';
-import {
-  type ActorInput,
-  type Delivered,
-  type ReplyRef,
-  wallOf,
-} from '../../protocols/statechart.ts';
-import type { TaskCancel, TaskDecide, TaskInput, TaskSubmit } from '../../protocols/task.ts';
+import { type ActorInput, type ReplyRef, wallOf } from '../../protocols/statechart.ts';
+import { errorOf, outputOf } from '../kit/handlers.ts';
 import { isFinalCode, pauseMsOf } from './backoff.ts';
-import type {
-  ActorReply,
-  RemoteAgent,
-  Args,
-  Ending,
-  OfTask,
-  Outcome,
-  TaskContext,
-  TaskEventIn,
-  Work,
-  WorkTime,
+import {
+  type Args,
+  type Ending,
+  type OfTask,
+  on,
+  type Outcome,
+  type RemoteAgent,
+  type TaskContext,
+  type TaskEventIn,
+  type Work,
+  type WorkTime,
 } from './types.ts';
 import * as view from './view.ts';
 
@@ -65,8 +60,7 @@ const changed = (context: TaskContext, change: Partial<Work>): Change => ({
 
 // ---- it begins
 
-export function accept({ context, event }: Args): Change {
-  const submit = event as Delivered<TaskSubmit>;
+export const accept = on('task.submit', ({ context, event: submit }): Change => {
   const { envelope, terms, transport, payloadHash, redriveOf, meta } = submit;
   const asker = view.askerOf(submit);
   const sentAt = redriveOf === undefined ? epochMsOf(envelope.timestamp) : wallOf(meta);
@@ -86,7 +80,7 @@ export function accept({ context, event }: Args): Change {
       time: { leftMs: terms.etaSec * 1_000, sinceMs: meta.now, waitedMs: 0 },
     },
   };
-}
+});
 
 const joined = (waiters: readonly ReplyRef[], asker: ReplyRef | undefined) =>
   asker ? [...waiters, asker] : waiters;
@@ -117,9 +111,9 @@ export function resume(args: Args): Change {
   return { view: view.resumedView(viewOf(args)), work: { ...work, failures: 0, time } };
 }
 
-export function takeInput({ context, event }: Args): Change {
+export const takeInput = on('task.input', ({ context, event }): Change => {
   const { inputs, time } = workOf(context);
-  const { input, meta } = event as Delivered<TaskInput>;
+  const { input, meta } = event;
   const waitedMs = time.waitedMs + meta.now - time.sinceMs;
   return {
     view: view.resumedView(viewOf({ context })),
@@ -129,7 +123,7 @@ export function takeInput({ context, event }: Args): Change {
       time: { leftMs: time.leftMs, sinceMs: meta.now, waitedMs },
     }),
   };
-}
+});
 
 // ---- its attempts
 
@@ -142,23 +136,23 @@ export const performerOf = (context: TaskContext) => {
 export const noteAsked = ({ context }: OfTask): Change => changed(context, { asked: true });
 
 /** A result still has to be checked, an error is an outcome. */
-export function takeReply({ context, event }: Args): Change {
-  const { error, result = null } = event as Delivered<ActorReply>;
+export const takeReply = on('reply', ({ context, event }): Change => {
+  const { error, result = null } = event;
   const { asked: _, ...work } = workOf(context);
   if (error) return { work: { ...work, outcome: { kind: 'failed', error } } };
   return { work: { ...work, reported: { result } } };
-}
+});
 
 /** The actor that was to stop had been done before: it goes on as if nobody had told it to. */
-export function takeLateReply(args: Args): Change {
+export const takeLateReply = on('reply', (args): Change => {
   const { work } = takeReply(args);
   const { ending: _, ...rest } = work!;
   return { work: { ...rest, time: timeAnew(args) }, view: view.resultedView(viewOf(args)) };
-}
+});
 
 /** Of the effect that chose an agent outside. */
 export function takeChoice({ context, event }: Args): Change {
-  const { output: chosen } = event as unknown as { output: RemoteAgent };
+  const chosen = outputOf<RemoteAgent>(event);
   const { agents = [] } = workOf(context);
   const others = agents.filter((one) => one.agent_id !== chosen.agent_id || one.url !== chosen.url);
   return changed(context, { agents: [...others, chosen] });
@@ -166,8 +160,10 @@ export function takeChoice({ context, event }: Args): Change {
 
 /** Of an effect's done or error event. */
 export function takeOutcome({ context, event }: Args): Change {
-  const { output, error } = event as unknown as { output?: Outcome; error?: unknown };
-  const outcome: Outcome = output ?? { kind: 'failed', error: errorData(error) };
+  const outcome: Outcome =
+    'output' in event
+      ? outputOf<Outcome>(event)
+      : { kind: 'failed', error: errorData(errorOf(event)) };
   const { reported: _, ...work } = workOf(context);
   return { work: { ...work, outcome } };
 }
@@ -230,17 +226,20 @@ export function awaitDecision(args: Args): Change {
 }
 
 /** Who decided what, when and why stays in the view. */
-export const noteDecision = (args: Args): Change => ({
-  view: view.decidedView(viewOf(args), args.event as Delivered<TaskDecide>),
-});
+export const noteDecision = on(
+  'task.decide',
+  (args): Change => ({
+    view: view.decidedView(viewOf(args), args.event),
+  }),
+);
 
 /** A person says that the work was done. */
-export function noteDone(args: Args): Change {
-  const { result = null } = args.event as Delivered<TaskDecide>;
+export const noteDone = on('task.decide', (args): Change => {
+  const { result = null } = args.event;
   const { outcome: _, ending: __, asked: ___, ...rest } = workOf(args.context);
   const work = { ...rest, reported: { result }, time: timeAnew(args) };
   return { view: view.resultedView(viewOf(args)), work };
-}
+});
 
 // ---- it ends without success
 
@@ -277,20 +276,20 @@ export function endAsUnanswered({ context }: OfTask): Change {
   return ends(context, { outcome: 'FAILED', error: { code: 'DEADLINE_EXCEEDED', message } });
 }
 
-export function endAsCancelled({ context, event }: Args): Change {
-  const { reason } = event as Delivered<TaskCancel>;
+export const endAsCancelled = on('task.cancel', ({ context, event }): Change => {
+  const { reason } = event;
   const message = `the task ${context.taskId} was cancelled${reason ? `: ${reason}` : ''}`;
   return ends(context, { outcome: 'CANCELLED', error: { code: 'CANCELLED', message } });
-}
+});
 
 /** An actor that was silent is not waited for again. */
-export function endAsDecided({ context, event }: Args): Change {
-  const { why } = event as Delivered<TaskDecide>;
+export const endAsDecided = on('task.decide', ({ context, event }): Change => {
+  const { why } = event;
   const message = `the outcome of the task ${context.taskId} was lost, and an operator decided that it failed: ${why}`;
   const ending: Ending = { outcome: 'FAILED', error: { code: 'INTERNAL', message } };
   const { asked: _, ...work } = workOf(context);
   return { work: { ...work, ending } };
-}
+});
 
 // ---- what it did is undone
 
@@ -300,7 +299,7 @@ export const beginUndoing = ({ context }: OfTask): Change => ({
 });
 
 /** Of an effect's error event. */
-const errorIn = (event: unknown): ErrorData => errorData((event as { error?: unknown }).error);
+const errorIn = (event: TaskEventIn): ErrorData => errorData(errorOf(event));
 
 export const mayRetryUndoing = ({ context, event }: Args): boolean =>
   !isFinalCode(errorIn(event).code) && workOf(context).failures + 1 < UNDO_ATTEMPTS_MAX;
@@ -354,10 +353,10 @@ export function endUndone(args: Args): Change {
 }
 
 /** What the work did stays, since somebody accepted that. */
-export function endNotUndone(args: Args): Change {
+export const endNotUndone = on('task.decide', (args): Change => {
   const { outcome, error } = endingOf(args.context);
-  const { why } = args.event as Delivered<TaskDecide>;
+  const { why } = args.event;
   const message = `${error.message}. What it did could not be undone, and an operator accepted that: ${why}`;
   const details = { ...error.details, compensated: false };
   return ended(args, { state: outcome, error: wired({ code: error.code, message, details }) });
-}
+});

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { EMPTY_OUTBOX } from '../../../actors/supervisor/outbox.ts';
 import {
   affected,
   backoffMs,
@@ -7,7 +8,7 @@ import {
   orderForFailed,
   orderToEnd,
   orderToRestart,
-  untilDue,
+  restartBackoffMs,
   wait,
   withFailure,
 } from '../../../actors/supervisor/strategy.ts';
@@ -62,8 +63,12 @@ describe('the wait before a child goes on', () => {
       { child: a, order: 'sys.restart', due: 900 },
       { child: b, order: 'sys.resume', due: 700 },
     ] as const;
-    expect(untilDue(waiting, 500)).toBe(200);
-    expect(untilDue(waiting, 5_000)).toBe(0);
+    const at = (now: number) => ({
+      context: { waiting, outbox: EMPTY_OUTBOX },
+      event: { meta: { now } },
+    });
+    expect(restartBackoffMs(at(500))).toBe(200);
+    expect(restartBackoffMs(at(5_000))).toBe(0);
   });
   it('gives a child one order: a later one takes the place of the earlier', () => {
     const first = { child: a, order: 'sys.restart', due: 1 } as const;
