@@ -13,6 +13,7 @@ import type { Artifacts } from '../runtime/index.ts';
 import type { ArtifactFile } from '../runtime/transfer/export.ts';
 import type { References } from '../runtime/transfer/references.ts';
 import { artifactsFolder } from './artifacts.ts';
+import { movedKeys } from './moved-keys.ts';
 
 /**
  * The files of a folder of artifacts, one at a time; those in an S3 bucket stay there.
@@ -26,7 +27,7 @@ export async function* artifactFiles(
   if (s3) return;
   const path = artifactsFolder(config);
   const key = encryptionKey && sealingKey(encryptionKey.reveal());
-  if (!(await namesIn(path)).length) return;
+  if (!(await allNamesIn(path)).length) return;
   for await (const { tenant, hash } of filesOf(path, join(path, 'incoming'))) {
     try {
       const opened = unseal(hash, await readFile(fileOf(path, tenant, hash)), key);
@@ -40,10 +41,12 @@ export async function* artifactFiles(
 }
 
 /** What of the data folder is in no export, a line each, and why. */
-export async function leftBehind({ home, a2a }: Config): Promise<readonly string[]> {
-  const names = await namesIn(home);
+export async function leftBehind(config: Config): Promise<readonly string[]> {
+  const { home, a2a } = config;
+  const keys = new Set(movedKeys(config).map(({ path }) => path));
+  const names = [...(await allNamesIn(home)), ...(await allNamesIn(join(home, 'a2a'), 'a2a'))];
   const known = names.flatMap((name) => {
-    if (CARRIED.has(name)) return [];
+    if (CARRIED.has(name) || keys.has(join(home, name))) return [];
     const why = REASONS.get(name) ?? 'is not part of an export';
     return [`${join(home, name)}: ${why}`];
   });
@@ -63,10 +66,10 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['cluster-cache', 'a copy of rows that is made anew'],
 ]);
 
-/** Names in a folder; none where there is no folder. */
-const namesIn = async (path: string): Promise<readonly string[]> => {
+/** Names in a folder, sorted, each with `prefix/`; none where there is no folder. */
+const allNamesIn = async (path: string, prefix = ''): Promise<readonly string[]> => {
   const names = await readdir(path).catch(() => []);
-  return names.filter((name) => !name.startsWith('.')).sort();
+  return names.map((name) => join(prefix, name)).sort();
 };
 
 export type Proof = {

@@ -16,6 +16,7 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { decode, encode } from '../../protocols/codec.ts';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import { syncFolder } from '../blobs/durable-file.ts';
+import { checkFrame } from './check-frame.ts';
 import { type ExportHeader, FORMAT, type Frame } from './frames.ts';
 
 const MAGIC = Buffer.from('troupe-export\n');
@@ -118,8 +119,10 @@ export async function* readExportFile(path: string): AsyncGenerator<Frame> {
   let last: Frame | undefined;
   try {
     for await (const bytes of pieces(unzip)) {
-      last = decode<Frame>(bytes);
-      yield last;
+      const frame: unknown = decode(bytes);
+      checkFrame(frame);
+      last = frame;
+      yield frame;
     }
   } catch (error) {
     throw damaged(path, errorData(error).message, error);

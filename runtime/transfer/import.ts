@@ -248,7 +248,12 @@ class CellImport {
 
   async #begin(shard: number, scalars: Uint8Array): Promise<void> {
     await this.#endShard();
-    const { cell } = this.#header;
+    const { cell, shards } = this.#header;
+    if (shard >= shards)
+      throw new TroupeError(
+        'INVALID_ARGUMENT',
+        `the export holds shard ${shard} of a cell of ${shards} shards`,
+      );
     this.#shard = new ShardImport({ ...this.#target, env: this.#env, cell, shard, scalars });
   }
 

@@ -84,8 +84,13 @@ describe.skipIf(!server)('an installation with files and a sealed payload', () =
     const { home, hashes } = await installation();
     const file = join(scratchFolder(), 'all.export');
     const env = { TROUPE_EXPORT_PASSPHRASE: PASSPHRASE };
+    write(home, '.troupe/.notes', 'text');
+    write(home, '.troupe/a2a/partner.jwk', '{}');
     const summary = await exported(home, file, env);
     expect(summary).toMatchObject({ artifacts: 2, keys: true });
+    for (const name of ['.notes', 'a2a/partner.jwk'])
+      expect(summary.leftOut).toContain(`${join(home, '.troupe', name)}: is not part of an export`);
+    expect(summary.leftOut.join()).not.toContain('sealing.jwk');
     expect(summary.leftOut.map((line) => line.replace(/:.*/s, '')).join()).toMatch(/\/token/);
     const sealing = readFileSync(sealingKeyFile(join(home, '.troupe')), 'utf8');
     expect(readFileSync(file).includes(JSON.parse(sealing).d as string)).toBe(false);

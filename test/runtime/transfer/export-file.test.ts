@@ -114,3 +114,33 @@ describe('a file of an export', () => {
     expect((await checkExportFile(path)).header.cell).toBe('d');
   });
 });
+
+const hostile: readonly [string, unknown][] = [
+  ['a header without shards', ['header', { ...header, shards: -1 }]],
+  ['a header with too many shards', ['header', { ...header, shards: 1e9 }]],
+  ['a header whose sealingKids is a number', ['header', { ...header, sealingKids: 5 }]],
+  ['an unknown frame', ['surprise', 1]],
+  ['a frame that is no list', { header }],
+  ['mail of an unknown lane', ['mail', 'both', []]],
+  ['mail without bytes', ['mail', 'data', [[1, 1, 'text']]]],
+  ['rows of numbers', ['rows', [1, 2, 3]]],
+  ['a row without its value', ['rows', ['actor', 'key']]],
+  ['an artifact of text', ['artifact', 'acme', 'text/plain', 'text']],
+  ['a blob without a name', ['blob', '', Buffer.alloc(1)]],
+  ['an end without counts', ['end']],
+];
+
+it.each(hostile)('a file with %s and a right checksum is refused as damaged', async (_, frame) => {
+  const path = join(await scratch(), 'file');
+  const isHeader = Array.isArray(frame) && frame[0] === 'header';
+  const frames = isHeader ? [frame, end] : [['header', header], frame, end];
+  await writeExportFile(path, all(...(frames as Frame[])));
+  const reading = async () => {
+    await checkExportFile(path);
+    await read(path);
+  };
+  await expect(reading()).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(/^[^\n]*is damaged: [^\n]+ Export again\.$/) as string,
+  });
+});

@@ -26,7 +26,7 @@ it('takes a file of the first format, whose letters and audits name no domain', 
   const drop = { who: 'otto', why: 'seen', position: 12, at: 1, action: 'drop' };
   const letter = (n: number) => Buffer.from(`letter ${n}`);
   const frames: Frame[] = [
-    ['header', { ...at, cell: 'c', shards: 0 }],
+    ['header', { ...at, cell: 'c', shards: 1 }],
     [
       'letters',
       [
