@@ -1,6 +1,7 @@
 /**
- * Action: what an agent offers, as data (EN2, EN14, EN15, EN21). One spec per MAJOR version; the
- * same row stands in the registry, in the capabilities documents, in OpenAPI and in the SDKs.
+ * Action: the description of an operation that an agent offers. There is one spec per MAJOR
+ * version. The registry, the capabilities documents, OpenAPI and the SDKs all contain the same
+ * spec.
  */
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { defined } from './defined.ts';
@@ -13,13 +14,13 @@ export type Transport = (typeof TRANSPORTS)[number];
 
 export const PAYLOAD_BYTES_DEFAULT = 262_144;
 
-/** JSON Schema documents as they are published. */
+/** A JSON Schema document as published. */
 const JsonSchema = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
 
 export const ActionSpecSchema = Type.Object(
   {
     action: Type.String(),
-    action_version: Type.String({ description: 'the newest of its MAJOR' }),
+    action_version: Type.String({ description: 'the newest version of this MAJOR' }),
     description: Type.String({ maxLength: 1_024 }),
     transports: Type.Array(Type.Unsafe<Transport>({ type: 'string', enum: [...TRANSPORTS] })),
     max_payload_bytes: Type.Integer({ minimum: 1, maximum: 1_048_576 }),
@@ -29,19 +30,19 @@ export const ActionSpecSchema = Type.Object(
     result_schema: Type.Optional(JsonSchema),
     roles: Type.Array(Type.String(), {
       description:
-        'callers need one of them, and may then also read, cancel and give input to tasks of others; empty: everybody may call, and only the caller and operators reach the task',
+        'A caller needs one of these roles. With it, the caller may also read, cancel and give input to tasks of others. Empty: any caller may call, and only the caller and operators have access to the task.',
     }),
     key_scope: Type.Optional(
       Type.Unsafe<'principal' | 'tenant'>({
         type: 'string',
         enum: ['principal', 'tenant'],
         description:
-          'whose an idempotency key is: of the caller alone (default), or shared by all who may call',
+          'The scope of an idempotency key: the caller (default), or all callers of the tenant',
       }),
     ),
     compensable: Type.Boolean(),
     sensitive: Type.Boolean(),
-    /** RFC 3339; after it the version is refused */
+    /** RFC 3339; requests for the version are refused after this time */
     sunset_at: Type.Optional(Type.String({ format: 'date-time' })),
     deprecated: Type.Optional(Type.Boolean()),
   },
@@ -49,10 +50,12 @@ export const ActionSpecSchema = Type.Object(
 );
 export type ActionSpec = Static<typeof ActionSpecSchema>;
 
-/** MAJOR of a semantic version. */
+/** The MAJOR part of a semantic version. */
 export const majorOf = (version: string): number => Number(version.slice(0, version.indexOf('.')));
 
-/** Whether a spec of `offered` serves a request for `wanted`: same MAJOR, not newer (semver). */
+/**
+ * Whether version `offered` can serve a request for `wanted`: same MAJOR and not older (semver).
+ */
 export const serves = (offered: string, wanted: string): boolean => {
   const [major = 0, minor = 0, patch = 0] = numbers(offered);
   const [m = 0, n = 0, p = 0] = numbers(wanted);
@@ -60,13 +63,13 @@ export const serves = (offered: string, wanted: string): boolean => {
 };
 const numbers = (version: string): number[] => version.split(/[-+]/, 1)[0]!.split('.').map(Number);
 
-/** Path of a payload's schema under protocols/schemas/ (EN2). */
+/** Path of a payload's schema below protocols/schemas/. */
 export const schemaPath = (action: string, schemaVersion: string): string => {
   const { domain, verb, object } = parseAction(action);
   return `${domain}/${verb}_${object}/${schemaVersion}.json`;
 };
 
-/** An agent as it stands in the registry: index `registry`, key agent id. */
+/** An agent's row in the registry: index `registry`, key agent id. */
 export type AgentRow = {
   readonly agent_id: string;
   readonly version: string;
@@ -74,33 +77,36 @@ export type AgentRow = {
   readonly last_seen_at: string;
   readonly registered_at: string;
   readonly envelope_versions: readonly string[];
-  /** of an agent outside: its own door, which takes our envelopes */
+  /** of an external agent: the URL that accepts envelopes */
   readonly url?: string;
   readonly actions: readonly ActionSpec[];
-  /** by what right it offers them; for the cell itself, never shown outside */
+  /** the agent's rights to its action names; internal, never published */
   readonly claims?: AgentClaims;
 };
-/** Of an agent outside: the name of an action belongs to who offered it first (EN14). */
+/** Rights of an external agent. An action name belongs to the agent that offered it first. */
 export type AgentClaims = {
-  /** `sub` of who registered it and speaks for it */
+  /** `sub` of the principal that registered the agent and acts for it */
   readonly owner: string;
-  /** by name of an action: RFC 3339, since when it offers it without a break */
+  /** by action name: RFC 3339 time since which the agent has offered it without interruption */
   readonly since: Readonly<Record<string, string>>;
-  /** names that an operator registered for it: it may serve them beside their owner */
+  /** action names that an operator approved: the agent may serve them in addition to their owner */
   readonly approved: readonly string[];
 };
 export const AGENTS_INDEX = 'registry';
 
-/** Between two heartbeats; two missed make an agent degraded, a day makes it gone (EN14). */
+/**
+ * Heartbeat interval. Two missed heartbeats make an agent degraded; a day without any makes it
+ * gone.
+ */
 export const HEARTBEAT_MS = 300_000;
 export const DEGRADED_AFTER_MS = 2 * HEARTBEAT_MS + 30_000;
 export const GONE_AFTER_MS = 24 * 3_600_000;
-/** Between the announcement of a removal and the removal (EN15). */
+/** Minimum time between the announcement of a removal and the removal. */
 export const DEPRECATION_MS = 30 * 24 * 3_600_000;
 
 /**
- * To the listing of an agent, `{tenant}/listing/{agent_id}`: the actions of the agent `registry` as
- * messages. Answer: the AgentRow without its actions, or the error.
+ * To an agent's listing, `{tenant}/listing/{agent_id}`: the actions of the agent `registry` as
+ * messages. Reply: the AgentRow without its actions, or an error.
  */
 export type RegistryRegister = {
   readonly type: 'registry.register_agent';
@@ -113,7 +119,7 @@ export type RegistryHeartbeat = {
   readonly type: 'registry.send_heartbeat';
   readonly agent_id: string;
 };
-/** Announces that a MAJOR version of an action goes, 30 days ahead or more. */
+/** Announces that a MAJOR version of an action will be removed, at least 30 days ahead. */
 export type RegistryDeprecate = {
   readonly type: 'registry.deprecate_action';
   readonly agent_id: string;
@@ -126,7 +132,7 @@ export type RegistryRemove = {
   readonly agent_id: string;
 };
 
-/** Payload of the event `{action}.deprecation`: a MAJOR version of an action ends. */
+/** Payload of the event `{action}.deprecation`: a MAJOR version of an action will be removed. */
 export const Deprecation = Type.Object(
   {
     event: Type.String({ description: '{action}.deprecation' }),
@@ -142,7 +148,7 @@ export const Deprecation = Type.Object(
 );
 export type Deprecation = Static<typeof Deprecation>;
 
-/** What an agent announces of one of its actions. */
+/** The announcement for one action of an agent. */
 export const deprecationOf = (
   agentId: string,
   { action, major, sunset_at }: { action: string; major: number; sunset_at: string },
@@ -161,7 +167,7 @@ export const deprecationOf = (
   };
 };
 
-/** The announcements that hold now: those of versions that end later than `nowMs`. */
+/** The announcements in effect: those of versions that end after `nowMs`. */
 export const deprecationsOf = (
   { agent_id, actions }: Pick<AgentRow, 'agent_id' | 'actions'>,
   nowMs: number,
@@ -172,5 +178,5 @@ export const deprecationsOf = (
       : [],
   );
 
-/** Schemas as TypeBox has them, by schema_version. */
+/** TypeBox schemas by schema_version. */
 export type PayloadSchemas = Readonly<Record<string, TSchema>>;

@@ -1,37 +1,37 @@
 /**
- * Address: the name of an actor, `tenant/type/key`, the same on every machine (RT1), and the frozen
- * hash that puts it into a shard.
+ * Address: the name of an actor, `tenant/type/key`, and the fixed hash that assigns it to a shard.
+ * The same address names the same actor on every machine.
  *
- * `tenant` and `type` are [a-z0-9][a-z0-9_-]{0,62}; `key` is 1 to 512 UTF-8 bytes of any
- * well-formed text without control characters, so it may hold `/`, `:` and `.`. Since the first two
- * hold no `/`, the text has one reading only and needs no escaping; where it goes into a subject,
- * subjects.ts escapes it.
+ * `tenant` and `type` match [a-z0-9][a-z0-9_-]{0,62}. `key` is 1 to 512 UTF-8 bytes of well-formed
+ * text without control characters, so it may contain `/`, `:` and `.`. Because `tenant` and `type`
+ * contain no `/`, the text is unambiguous without escaping. subjects.ts escapes an address for use
+ * in a subject.
  */
 import { TroupeError } from './errors.ts';
 
 declare const brand: unique symbol;
-/** A checked `tenant/type/key`. Made by `address` and `parseAddress` only. */
+/** A valid `tenant/type/key`. Only `address` and `parseAddress` create one. */
 export type Address = string & { readonly [brand]: 'Address' };
 
-/** Tenant of everything that names no other tenant. */
+/** The tenant when none is named. */
 export const DEFAULT_TENANT = 'default';
 
 export type AddressParts = { readonly tenant: string; readonly type: string; readonly key: string };
 
-/** A key is at most this many UTF-8 bytes. */
+/** Maximum size of a key in UTF-8 bytes. */
 export const ADDRESS_KEY_BYTES_MAX = 512;
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-// C0, DEL and C1 controls, and lone surrogates, which have no UTF-8.
+// C0, DEL and C1 controls, and lone surrogates, which have no UTF-8 encoding.
 const UNFIT = /[\u0000-\u001f\u007f-\u009f]|\p{Surrogate}/u;
 const WHOLE = /^[a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62}\/./su;
-/** No text of so few UTF-16 units has more than ADDRESS_KEY_BYTES_MAX bytes. */
+/** A text with at most this many UTF-16 units never exceeds ADDRESS_KEY_BYTES_MAX. */
 const KEY_UNITS_SURE = Math.floor(ADDRESS_KEY_BYTES_MAX / 3);
 
 const keyFits = (key: string): boolean =>
   key.length <= KEY_UNITS_SURE || Buffer.byteLength(key, 'utf8') <= ADDRESS_KEY_BYTES_MAX;
 
-/** @throws TroupeError INVALID_ARGUMENT that names the part and the rule it breaks */
+/** @throws TroupeError INVALID_ARGUMENT; names the part and the rule it violates */
 export const address = (tenant: string, type: string, key: string): Address => {
   if (!NAME.test(tenant)) throw nameError('tenant', tenant);
   if (!NAME.test(type)) throw nameError('type', type);
@@ -51,7 +51,7 @@ export const address = (tenant: string, type: string, key: string): Address => {
   return `${tenant}/${type}/${key}` as Address;
 };
 
-/** @throws TroupeError INVALID_ARGUMENT that says what is wrong */
+/** @throws TroupeError INVALID_ARGUMENT; says what is wrong */
 export const parseAddress = (text: string): AddressParts => {
   const first = text.indexOf('/');
   const second = first < 0 ? -1 : text.indexOf('/', first + 1);
@@ -75,9 +75,10 @@ export const isAddress = (value: unknown): value is Address => {
 };
 
 /**
- * Shard of an actor, 0 to shards - 1. Frozen: a cell's actors live where this says for ever, so the
- * function may never change. FNV-1a (32 bits) over the UTF-8 bytes, then the finalizer of
- * MurmurHash3, because FNV alone leaves the low bits of similar names uneven. Allocates nothing.
+ * The shard of an actor, 0 to shards - 1. This function must never change: it determines where a
+ * cell's actors are stored. It is FNV-1a (32 bits) over the UTF-8 bytes, then the finalizer of
+ * MurmurHash3, because FNV alone distributes the low bits of similar names unevenly. It allocates
+ * no memory.
  *
  * @throws TroupeError INVALID_ARGUMENT unless shards is a whole number from 1 to 65,536
  */
@@ -101,7 +102,7 @@ const fnv1a32 = (text: string): number => {
   return hash;
 };
 
-/** Goes on from the first character that is not ASCII, with its UTF-8 bytes made on the way. */
+/** Continues at the first non-ASCII character and encodes to UTF-8 while hashing. */
 const fnv1a32Wide = (text: string, from: number, seed: number): number => {
   let hash = seed;
   for (let at = from; at < text.length; at++) {

@@ -1,82 +1,82 @@
 /**
- * What sessions, the root and operators say to an agent. An agent's address is
- * `{tenant}/agent/{agentId}`. An agent admits runs: one place where its identity, its policy and
- * its budgets decide.
+ * Messages and rows of an agent. Sessions, the root and operators send the messages. An agent's
+ * address is `{tenant}/agent/{agentId}`. The agent admits runs: it applies its identity, its policy
+ * and its budgets in one place.
  */
 import type { ErrorData } from './errors.ts';
 import type { SandboxPolicy } from './sandbox-policy.ts';
 import type { QueueMode, Usage, Verbosity } from './session.ts';
 
 /**
- * What an agent is. Set by configuration at every start; runs take it as it was when they were
- * admitted.
+ * Settings of an agent. The configuration sets them at every start; a run keeps the settings with
+ * which it was admitted.
  */
 export type AgentSettings = {
   readonly agentId: string;
-  /** `provider/model`; default the catalog's */
+  /** `provider/model`; default: the catalog's default model */
   readonly model?: string;
   readonly thinking?: string;
-  /** what it is for, in a sentence; part of the system prompt */
+  /** what the agent is for, in a sentence; part of the system prompt */
   readonly purpose?: string;
-  /** whole run, milliseconds; default 600,000 */
+  /** of the complete run, milliseconds; default 600,000 */
   readonly timeoutMs: number;
-  /** runs at once over all its sessions; more wait in order */
+  /** concurrent runs over all sessions of the agent; further runs wait in order */
   readonly runsMax: number;
   /** tokens (in and out) per UTC day; 0: unlimited */
   readonly tokensPerDay: number;
-  /** US dollars per UTC day; calls of models without a price count nothing; absent: unlimited */
+  /** US dollars per UTC day; models without a price count as 0; absent: unlimited */
   readonly costPerDayUsd?: number;
-  /** ceilings of all agents of the tenant together, the same for each; absent: there are none */
+  /** ceilings for all agents of the tenant together, the same in each; absent: none */
   readonly tenant?: TenantCeilings;
-  /** models to go on with, in order, when the one before can not answer (AL10) */
+  /** models to use, in order, when the previous one is unavailable */
   readonly fallbacks?: readonly string[];
   readonly limits?: RunLimits;
   readonly queue?: QueueSettings;
   readonly tools?: ToolPolicy;
   readonly sandbox?: SandboxPolicy;
   readonly verbose?: Verbosity;
-  /** tokens of the model's window that are kept free for the answer; default 16,384 (AL8) */
+  /** tokens of the model's context window that are reserved for the answer; default 16,384 */
   readonly reserveTokens?: number;
 };
 
-/** Ceilings that really stop; absent: none, or the default that is named (AL9, AL10). */
+/** Hard limits of a run; absent: none, or the default stated here. */
 export type RunLimits = {
-  /** model calls of one run; default 64 */
+  /** model calls per run; default 64 */
   readonly turnsMax?: number;
   readonly tokensPerRun?: number;
   readonly costPerRunUsd?: number;
   readonly tokensPerSession?: number;
   readonly costPerSessionUsd?: number;
-  /** identical calls of a tool in a row, same arguments and same result; default 4 */
+  /** identical consecutive calls of a tool with the same result; default 4 */
   readonly identicalCallsMax?: number;
 };
 
-/** What the agents of a tenant may use together; an absent one: unlimited (AL2, AL10). */
+/** Limits for all agents of a tenant together; an absent one: unlimited. */
 export type TenantCeilings = {
-  /** runs at once */
+  /** concurrent runs */
   readonly runsMax?: number;
   readonly tokensPerDay?: number;
   readonly costPerDayUsd?: number;
 };
 
-/** What becomes of messages that come while a run is going (AL3). */
+/** How the session treats messages that arrive during a run. */
 export type QueueSettings = {
   /** default `steer` */
   readonly mode?: QueueMode;
-  /** by channel, instead of `mode` */
+  /** by channel; overrides `mode` */
   readonly byChannel?: Readonly<Record<string, QueueMode>>;
-  /** quiet before what was collected begins, milliseconds; default 500 */
+  /** milliseconds without a new message before a run starts with the collected ones; default 500 */
   readonly debounceMs?: number;
-  /** messages that may wait; default 20 */
+  /** maximum number of queued messages; default 20 */
   readonly cap?: number;
   /**
-   * past the cap: `summarize` (default) folds the oldest into a line of the next run, `old` the
-   * same without its words, `refuse` refuses the newest
+   * when the queue is full: `summarize` (default) replaces the oldest by a line in the next run,
+   * `old` drops the oldest without its text, `refuse` refuses the newest
    */
   readonly overflow?: 'summarize' | 'old' | 'refuse';
 };
 
-/** Which tools an agent has: names and `group:` names; deny wins (SX2). */
+/** Which tools an agent has: names and `group:` names; deny has priority. */
 export type ToolPolicy = {
   /** absent or empty: all */
   readonly allow?: readonly string[];
@@ -84,15 +84,15 @@ export type ToolPolicy = {
   readonly exec?: ExecPolicy;
 };
 
-/**
- * Which commands run on the host without a question (SX3). Sandboxed ones are never asked about.
- */
+/** Which commands run on the host without approval. Sandboxed commands need none. */
 export type ExecPolicy = {
-  /** `off`: none is asked about; `on-miss` (default): what no pattern allows; `always` */
+  /**
+   * `off`: no command needs approval; `on-miss` (default): those that no pattern allows; `always`
+   */
   readonly ask?: 'off' | 'on-miss' | 'always';
-  /** patterns of commands, as docs/sandbox.md has them */
+  /** patterns of commands, see docs/sandbox.md */
   readonly allow?: readonly string[];
-  /** how long a person has, milliseconds; default 1,800,000; then it is denied */
+  /** time for the decision, milliseconds; default 1,800,000; then the command is denied */
   readonly askForMs?: number;
 };
 
@@ -100,39 +100,42 @@ export type { SandboxPolicy };
 
 export type AgentConfigure = { type: 'agent.configure'; settings: AgentSettings };
 /**
- * From a session: may this run begin? Answer, at once or when a slot is free: `agent.admitted` or
- * `agent.refused`.
+ * From a session: requests admission of a run. Reply, at once or when a slot is free:
+ * `agent.admitted` or `agent.refused`.
  */
 export type AgentAdmit = {
   type: 'agent.admit';
   runId: string;
   /**
-   * another agent's run led to it, or to one that waits behind it, and may be waiting for that: it
-   * takes no slot and no place of the tenant, for then the two could wait for each other. Also of a
-   * run that has asked without it. Lineage and grants bound how many there are
+   * The run was caused, directly or through a queue, by a run of another agent that may wait for
+   * it. It takes no slot and no tenant slot, because the two could otherwise wait for each other.
+   * May be set on a later request for the same run. Lineage and grants limit the number of such
+   * runs.
    */
   nested?: true;
 };
 /**
- * From a session: the run has ended, or it waits no longer. `lease` as it was admitted with, absent
- * when it was not.
+ * From a session: the run ended or no longer waits. `lease` is the one of its admission; absent
+ * when the run was not admitted.
  */
 export type AgentRelease = { type: 'agent.release'; runId: string; usage: Usage; lease?: number };
-/** From a session: it was admitted when it did not wait (any more); the slot is free. */
+/**
+ * From a session: the run was admitted after the session had stopped waiting. The agent frees the
+ * slot.
+ */
 export type AgentReturn = { type: 'agent.return'; runId: string; lease: number };
 export type AgentPause = { type: 'agent.pause' };
 export type AgentResume = { type: 'agent.resume' };
 export type AgentRetire = { type: 'agent.retire' };
-/** Patterns that an agent keeps; the oldest leave. */
+/** Maximum number of patterns that an agent stores; the oldest is dropped first. */
 export const ALLOWED_MAX = 500;
 /**
- * From one of the agent's sessions or an operator: a person allowed a command for good; it is not
- * asked about again (SX3). `by`: that person. Answer, to who asks for one: AllowedPatterns;
- * FORBIDDEN to others.
+ * From one of the agent's sessions or an operator: `by` allowed a command permanently, so it needs
+ * no approval again. Reply on request: AllowedPatterns; FORBIDDEN to other senders.
  */
 export type AgentAllow = { type: 'agent.allow'; pattern: string; by: string };
 
-/** `leftOut`: patterns that made room for it. */
+/** `leftOut`: patterns that were dropped to make room. */
 export type AllowedPatterns = { allowed: number; leftOut: readonly string[] };
 
 export type AgentAdmitted = {
@@ -140,8 +143,7 @@ export type AgentAdmitted = {
   runId: string;
   settings: AgentSettings;
   /**
-   * shard time at which the slot comes free by itself; 0: it holds none (`nested`). Goes back with
-   * the release
+   * shard time at which the slot expires; 0: the run has no slot (`nested`). The release returns it
    */
   lease: number;
 };
@@ -157,6 +159,6 @@ export type AgentRow = {
   day: string;
   tokensToday: number;
   costTodayUsd?: number;
-  /** patterns of commands that people allowed for good, newest last, at most 500 */
+  /** command patterns that users allowed permanently, newest last, at most 500 */
   allowed?: readonly { pattern: string; by: string; at: number }[];
 };

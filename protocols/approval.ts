@@ -1,19 +1,19 @@
 /**
- * Approval: a question to a person that outlives processes (EN13). The vocabulary between who asks,
- * the approval actor, and the doors by which people answer.
+ * Approval: a question to a user that survives restarts. Messages and rows that the requesting
+ * actor, the approval actor and the entry points share.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
 import { escapeToken } from './subjects.ts';
 
-/** How long a person has, unless the asker says otherwise. */
+/** Default time for an answer. */
 export const APPROVAL_MS_DEFAULT = 24 * 3_600_000;
 export const APPROVAL_MS_MAX = 30 * 24 * 3_600_000;
-/** What was decided is remembered so long: who comes late is told who was first. */
+/** How long a decision is kept, so that a late answer is refused with the decision. */
 export const APPROVAL_RETENTION_MS = 7 * 24 * 3_600_000;
-/** Longest title of a question. */
+/** Maximum length of a question's title. */
 export const TITLE_CHARACTERS_MAX = 256;
-/** Whoever answers has this role. */
+/** The role that may answer. */
 export const APPROVER_ROLE = 'operator';
 
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
@@ -22,7 +22,7 @@ export const ApprovalOptionSchema = Type.Object({
   name: Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}$' }),
   means: Type.Union([Type.Literal('allowed'), Type.Literal('denied')]),
 });
-/** One answer that may be given, and what it comes to. */
+/** A possible answer and its effect. */
 export type ApprovalOption = Static<typeof ApprovalOptionSchema>;
 
 export const ALLOW_OR_DENY: readonly ApprovalOption[] = [
@@ -38,14 +38,14 @@ export const ApprovalAskSchema = Type.Object({
   forMs: Type.Optional(Type.Integer({ minimum: 1, maximum: APPROVAL_MS_MAX })),
 });
 /**
- * To an approval, which it creates. Answer: ApprovalDecision, when a person has decided or the time
- * is up. Asked again, the newest question is answered.
+ * To an approval, which it creates. Reply: ApprovalDecision, when a user has decided or the time is
+ * up. If the question is sent again, the last sender receives the reply.
  */
 export type ApprovalAsk = Static<typeof ApprovalAskSchema>;
 
 /**
- * To an approval, by a person through a door. Answer: ApprovalRow; CONFLICT when it is decided
- * already, FORBIDDEN without the role, NOT_FOUND, INVALID_ARGUMENT for what is no option.
+ * To an approval, by a user through an entry point. Reply: ApprovalRow; CONFLICT after the
+ * decision, FORBIDDEN without the role, NOT_FOUND, INVALID_ARGUMENT for an unknown option.
  */
 export type ApprovalAnswer = {
   readonly type: 'approval.answer';
@@ -55,14 +55,14 @@ export type ApprovalAnswer = {
 };
 
 /**
- * To an approval, by who asked: nobody waits for the answer any more. It expires at once, and
- * whoever answers later is told so. One that is decided stays as it is.
+ * To an approval, by the requesting actor: it no longer needs the answer. The question expires at
+ * once. A decided question does not change.
  */
 export type ApprovalWithdraw = { readonly type: 'approval.withdraw'; readonly why: string };
 
 export type ApprovalDecision = {
   readonly state: 'allowed' | 'denied' | 'expired';
-  /** name of the option; absent when the time was up */
+  /** name of the option; absent after expiry */
   readonly decision?: string;
   readonly decided_by?: string;
   /** RFC 3339 */
@@ -70,13 +70,13 @@ export type ApprovalDecision = {
   readonly why?: string;
 };
 
-/** Index `approvals`, key the approval's id. Leaves APPROVAL_RETENTION_MS after the decision. */
+/** Index `approvals`, key the approval's id. Removed APPROVAL_RETENTION_MS after the decision. */
 export const APPROVALS_INDEX = 'approvals';
 export type ApprovalRow = {
   readonly id: string;
   readonly asked_at: string;
   readonly expires_at: string;
-  /** the actor that asked, or the person */
+  /** the requesting actor, or the user */
   readonly by: string;
   readonly title: string;
   readonly detail: string;
@@ -89,8 +89,8 @@ export type ApprovalRow = {
 };
 
 /**
- * On the Bus: doors tell each other that a question was asked (`{ id }`). Ephemeral: who missed it
- * finds the row.
+ * On the Bus: notifies the entry points of a new question (`{ id }`). It is ephemeral; the row is
+ * the reliable source.
  */
 export const approvalsTopic = (tenant: string): string => `approvals.${escapeToken(tenant)}`;
 

@@ -1,6 +1,7 @@
 /**
- * Artifacts in payloads: what is too large for an envelope travels as a file beside it, named by
- * where it is and by what it holds (EN10). Shapes only: whether the file is ours, its bucket says.
+ * Artifacts in payloads: a file that is too large for an envelope is referred to by its URL and its
+ * hash. This file defines the shapes only; the bucket decides whether the file belongs to the
+ * tenant.
  */
 import { Type } from '@sinclair/typebox';
 import { type CheckError, checker, textMatching } from './check.ts';

@@ -1,13 +1,13 @@
-/** AsyncAPI 3.0 of the door for programs over NATS. */
+/** AsyncAPI 3.0 document of the entry point for programs over NATS. */
 import { schemaTable, type Schema } from './documents.ts';
 import type { ActionSpec } from './action.ts';
 import { defined } from './defined.ts';
 import { parseAction } from './envelope.ts';
 
 export type AsyncApiOptions = {
-  /** of troupe */
+  /** version of troupe */
   readonly version: string;
-  /** of the cell */
+  /** environment of the cell */
   readonly env: string;
   readonly specs: readonly ActionSpec[];
 };
@@ -23,7 +23,7 @@ export function asyncApi({ version, env, specs }: AsyncApiOptions): Schema {
       title: 'troupe: envelopes and task events',
       version,
       description:
-        'A request is answered on its reply subject; without one, refusals and events are told on the domain’s out subject only. The same envelope gets the same answer as over HTTP.',
+        'The server replies on the reply subject of a request. Without a reply subject, it publishes refusals and events on the domain’s out subject only. The result is the same as over HTTP.',
       license: { name: 'MIT' },
     },
     servers: {
@@ -34,13 +34,10 @@ export function asyncApi({ version, env, specs }: AsyncApiOptions): Schema {
     components: {
       messages: {
         envelope: message('Envelope', 'Message Envelope v2.2', REQUEST_HEADERS),
-        task: message('Task', 'The task as it is', ANSWER_HEADERS),
-        refusal: message('Refusal', 'Nothing was accepted', ANSWER_HEADERS),
-        taskEvent: message('TaskEvent', 'What became of a task', EVENT_HEADERS),
-        refusedEvent: message(
-          'RefusedEvent',
-          'Nothing was accepted of an envelope without a reply subject',
-        ),
+        task: message('Task', 'The current state of the task', ANSWER_HEADERS),
+        refusal: message('Refusal', 'The request was refused', ANSWER_HEADERS),
+        taskEvent: message('TaskEvent', 'A state change of a task', EVENT_HEADERS),
+        refusedEvent: message('RefusedEvent', 'An envelope without a reply subject was refused'),
       },
       schemas: schemaTable(BASE),
     },
@@ -75,7 +72,7 @@ const OPERATIONS: Schema = {
   receiveEnvelope: {
     action: 'receive',
     channel: ref('#/channels/requests'),
-    summary: 'An envelope comes; what is accepted is durable before it is answered',
+    summary: 'Receive an envelope. An accepted envelope is stored before the reply is sent.',
     messages: [ref('#/channels/requests/messages/envelope')],
     reply: {
       channel: ref('#/channels/answers'),
@@ -88,7 +85,7 @@ const OPERATIONS: Schema = {
   tellEvent: {
     action: 'send',
     channel: ref('#/channels/events'),
-    summary: 'What a task tells; the same event_id when it is told again',
+    summary: 'Publish an event of a task. A repeated event has the same event_id.',
     messages: [
       ref('#/channels/events/messages/taskEvent'),
       ref('#/channels/events/messages/refusedEvent'),
@@ -118,25 +115,25 @@ const text = (description: string): Schema => ({ type: 'string', description });
 const REQUEST_HEADERS: Schema = {
   type: 'object',
   properties: {
-    authorization: text('Bearer and a JWT whose aud names this door (RFC 8707)'),
+    authorization: text('Bearer and a JWT whose aud names this server (RFC 8707)'),
     'x-jws-signature': text('A2A-External: detached JWS over the canonical envelope'),
     traceparent: text('W3C trace context'),
     tracestate: text('W3C trace context'),
-    prefer: text('respond-async: do not wait for the work'),
+    prefer: text('respond-async: reply before the work is done'),
   },
 };
 const EVENT_HEADERS: Schema = {
   type: 'object',
   properties: {
-    'Nats-Msg-Id': text('event_id: a JetStream stream over the subject drops repeats by it'),
+    'Nats-Msg-Id': text('event_id: a JetStream stream over the subject drops duplicates by it'),
   },
 };
 const ANSWER_HEADERS: Schema = {
   type: 'object',
   properties: {
-    status: text('The HTTP status of the same answer'),
-    'x-ratelimit-limit': text('Envelopes a minute'),
-    'x-ratelimit-remaining': text('Left at present'),
+    status: text('The HTTP status of the equivalent response'),
+    'x-ratelimit-limit': text('Envelopes per minute'),
+    'x-ratelimit-remaining': text('Envelopes left in this minute'),
     'retry-after': text('Seconds'),
   },
 };

@@ -1,25 +1,25 @@
 /**
- * Audit: who did what through the gateways' doors (GW3, SX4). One actor per tenant and UTC day
- * keeps the records in its transcript: `{tenant}/audit/{YYYY-MM-DD}`.
+ * Audit: who did what through the entry points of the gateway. One actor per tenant and UTC day
+ * stores the records in its transcript: `{tenant}/audit/{YYYY-MM-DD}`.
  *
- * A record names who, what and on what; never a message, a parameter's text or a secret.
+ * A record contains the principal, the operation and its target; never a message, a parameter's
+ * text or a secret.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { type Address, address } from './address.ts';
 
-/** Records of one message to the actor. */
+/** Records in one message to the actor. */
 export const AUDIT_BATCH_MAX = 500;
-/** Ids that a record names of what was acted on, and the longest one. */
+/** Maximum number of target ids in a record, and maximum length of an id. */
 export const AUDIT_TARGETS_MAX = 8;
 export const AUDIT_TEXT_CHARACTERS_MAX = 200;
 
 const Text = Type.String({ minLength: 1, maxLength: AUDIT_TEXT_CHARACTERS_MAX });
 
 /**
- * - `begun`: it was let through and is about to be done; written before it is done, where it gives
- *   rights or takes them.
- * - `done`, `failed`: how it ended; `code` says why it failed.
- * - `refused`: it was not let through.
+ * - `begun`: the operation was authorized; written before it runs if it grants or revokes rights.
+ * - `done`, `failed`: the result; `code` is the reason of a failure.
+ * - `refused`: the operation was not authorized.
  */
 export const AUDIT_OUTCOMES = ['begun', 'done', 'failed', 'refused'] as const;
 
@@ -27,19 +27,19 @@ export const AuditRecordSchema = Type.Object(
   {
     /** epoch milliseconds */
     at: Type.Integer({ minimum: 0 }),
-    /** the principal; of a refused connect what it called itself */
+    /** the principal; of a refused connect the name that the client sent */
     who: Text,
-    /** what let it in: token, device-token, tailscale, …; `operator-api` for plain HTTP */
+    /** the authentication: token, device-token, tailscale, …; `operator-api` for plain HTTP */
     by: Text,
     deviceId: Type.Optional(Text),
     ip: Type.Optional(Text),
     /** a method of the gateway, `connect`, or `POST /v1/…` */
     action: Text,
-    /** ids of what it was done to, by the names of the parameters */
+    /** ids of the target, by parameter name */
     on: Type.Optional(Type.Record(Text, Text, { maxProperties: AUDIT_TARGETS_MAX })),
     outcome: Type.Union(AUDIT_OUTCOMES.map((outcome) => Type.Literal(outcome))),
     code: Type.Optional(Text),
-    /** the same of one request's records */
+    /** common to the records of one request */
     requestId: Type.Optional(Text),
     /** the gateway, by its boot id */
     gateway: Type.Optional(Text),
@@ -55,7 +55,7 @@ export const AuditNoteSchema = Type.Object(
   },
   { additionalProperties: false },
 );
-/** To the actor of the day. Answer: { noted: number }; INVALID_ARGUMENT notes nothing. */
+/** To the actor of the day. Reply: { noted: number }; INVALID_ARGUMENT stores nothing. */
 export type AuditNote = Static<typeof AuditNoteSchema>;
 
 /** Index `audits`, key the day. */

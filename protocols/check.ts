@@ -1,8 +1,8 @@
 /**
- * Checks of values from outside against TypeBox schemas, with errors a person can act on.
+ * Validates external values against TypeBox schemas, with errors that a user can act on.
  *
- * Boundary: knows no schema but those of common texts. Text formats are registered here, because
- * TypeBox refuses every `format` that nobody registered.
+ * Boundary: defines no schema except those of common texts. TypeBox refuses unregistered formats,
+ * so this file registers the text formats.
  */
 import {
   FormatRegistry,
@@ -22,10 +22,10 @@ import {
 } from '@sinclair/typebox/compiler';
 
 export type CheckError = {
-  /** JSON pointer (RFC 6901) into the value; the empty text is the value itself */
+  /** JSON pointer (RFC 6901) into the value; '' is the value itself */
   readonly path: string;
   readonly message: string;
-  /** what was found, when it is a scalar, no secret, and short enough to show */
+  /** the value found, if it is a short scalar and not secret */
   readonly value?: string | number | boolean | null;
 };
 export type CheckAnswer<T> =
@@ -33,11 +33,11 @@ export type CheckAnswer<T> =
   | { readonly ok: false; readonly errors: readonly CheckError[] };
 
 export type CheckOptions = {
-  /** errors at a path that matches never show the value found there */
+  /** errors at a path that matches never contain the value */
   readonly secret?: RegExp;
 };
 
-/** Most errors reported at once, one per path. */
+/** Maximum number of errors reported at once, one per path. */
 export const CHECK_ERRORS_MAX = 20;
 const VALUE_CHARACTERS_MAX = 120;
 
@@ -50,7 +50,7 @@ const SEMVER =
 
 const isDateTime = (text: string): boolean => {
   const parts = DATE_TIME.exec(text);
-  // Day 0 of the month after is the last day of this one.
+  // Day 0 of the next month is the last day of this one.
   return (
     parts !== null &&
     Number(parts[3]) <= new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate()
@@ -58,8 +58,8 @@ const isDateTime = (text: string): boolean => {
 };
 
 /**
- * Milliseconds since 1970 of a text that fits `date-time`. Never NaN: a leap second, which `Date`
- * does not know, counts as the second before it.
+ * The `date-time` text in milliseconds since 1970. Never NaN: `Date` does not support leap seconds,
+ * so a leap second counts as the second before it.
  */
 export const epochMsOf = (dateTime: string): number => {
   const ms = Date.parse(dateTime);
@@ -67,7 +67,7 @@ export const epochMsOf = (dateTime: string): number => {
   return Date.parse(dateTime.toUpperCase().replace(/:60(?=[.Z+-])/, ':59'));
 };
 
-/** For a format or a pattern: what to write. Follows "must be" in errors. */
+/** For a format or a pattern: the expected value. Follows "must be" in errors. */
 const expectations = new Map<string, string>([
   ['uuid', 'a UUID, as 018f3c1e-7a52-7c3d-9f00-1b2c3d4e5f60'],
   ['date-time', 'an RFC 3339 time with its offset, as 2026-01-31T09:30:00Z'],
@@ -75,8 +75,8 @@ const expectations = new Map<string, string>([
 FormatRegistry.Set('uuid', (text) => UUID.test(text));
 FormatRegistry.Set('date-time', isDateTime);
 
-// `Type.Unsafe` gives a plain JSON Schema a static type, and TypeBox checks none of its own accord:
-// these are the two forms that ours have, a list of values and an open object.
+// `Type.Unsafe` gives a plain JSON Schema a static type, but TypeBox does not check it. Two forms
+// are supported here: a list of values and an open object.
 TypeRegistry.Set<TSchema>('Unsafe', (schema, value) =>
   Array.isArray(schema['enum'])
     ? schema['enum'].includes(value)
@@ -87,8 +87,9 @@ TypeRegistry.Set<TSchema>('Unsafe', (schema, value) =>
 );
 
 /**
- * Schema of a text of one form. A pattern and not a format of our own, since other validators
- * refuse formats they do not know. @param expected what to write, as "a semantic version, as 1.0.0"
+ * Schema of a text with a pattern. It uses a pattern and not a custom format, because other
+ * validators refuse unknown formats. @param expected the expected value, such as "a semantic
+ * version, as 1.0.0"
  */
 export const textMatching = (
   pattern: RegExp,
@@ -105,7 +106,7 @@ export const TraceId = textMatching(
 );
 export const SemanticVersion = textMatching(SEMVER, 'a semantic version, as 1.0.0');
 
-/** A check of values against the schema, compiled when it is first used. */
+/** A validator for the schema, compiled on first use. */
 export const checker = <S extends TSchema>(
   schema: S,
   options: CheckOptions = {},
@@ -121,7 +122,7 @@ export const checker = <S extends TSchema>(
 const errorsOf = (found: Iterable<ValueError>, options: CheckOptions): readonly CheckError[] => {
   const errors = new Map<string, CheckError>();
   for (const error of found) {
-    // A missing field is reported by TypeBox twice: as missing, then as of the wrong type.
+    // TypeBox reports a missing field twice: as missing, then as of the wrong type.
     if (!errors.has(error.path)) errors.set(error.path, checkError(error, options));
     if (errors.size === CHECK_ERRORS_MAX) break;
   }
@@ -149,7 +150,7 @@ const isScalar = (value: unknown): value is string | number | boolean | null =>
 const messageOf = (error: ValueError): string =>
   MESSAGES[error.type]?.(error) ?? error.message.replace(/^Expected /, 'must be ');
 
-/** Where TypeBox's own text is not what to do. */
+/** Messages for errors whose TypeBox text does not say what to do. */
 const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | undefined>> = {
   [ValueErrorType.ObjectRequiredProperty]: () => 'is required',
   [ValueErrorType.ObjectAdditionalProperties]: () => 'is not a known field',
@@ -178,7 +179,7 @@ const MESSAGES: Partial<Record<ValueErrorType, (error: ValueError) => string | u
       : 'must be an object',
 };
 
-/** "must be one of …" where every branch is a literal. */
+/** "must be one of …" if every branch is a literal. */
 const unionMessage = (schema: TSchema): string | undefined => {
   const branches = (schema.anyOf ?? []) as readonly TSchema[];
   if (branches.length === 0 || !branches.every((branch) => branch[Kind] === 'Literal'))
@@ -186,9 +187,7 @@ const unionMessage = (schema: TSchema): string | undefined => {
   return `must be one of ${branches.map((branch) => JSON.stringify(branch.const)).join(', ')}`;
 };
 
-/**
- * Of a union of other things: the error of the branch that came closest, the one with the fewest.
- */
+/** For any other union: the error of the branch with the fewest errors. */
 const sharpen = (error: ValueError): ValueError => {
   if (error.type !== ValueErrorType.Union || unionMessage(error.schema) !== undefined) return error;
   const branches = error.errors.map((branch) => [...branch].slice(0, CHECK_ERRORS_MAX));

@@ -1,10 +1,11 @@
 /**
- * The two encodings: MessagePack inside (logs, state, buses), JSON at the edges (doors, exports).
+ * The two encodings: MessagePack internally (logs, state, buses), JSON externally (entry points,
+ * exports).
  *
- * Values are JSON values, Uint8Array and `undefined` fields. Every message stands for itself: no
- * record structures shared between messages, so any process of any version can read any one of them
- * alone. Objects come back as plain objects, integers as numbers. A key `__proto__` comes back as
- * `__proto_`: bytes can not reach a prototype.
+ * Values are JSON values, Uint8Array and `undefined` fields. Every message is self-contained:
+ * messages share no record structures, so a process of any version can decode any message alone.
+ * Decoding returns plain objects, and integers as numbers. A key `__proto__` is decoded as
+ * `__proto_`, so bytes cannot modify a prototype.
  */
 import { Packr } from 'msgpackr';
 import { TroupeError } from './errors.ts';
@@ -13,13 +14,14 @@ const packr = new Packr({
   useRecords: false,
   variableMapSize: true,
   int64AsType: 'number',
-  // A decoded Uint8Array must outlive the store's buffer, which LMDB reuses for the next read.
+  // A decoded Uint8Array must not depend on the store's buffer, which LMDB reuses for the next
+  // read.
   copyBuffers: true,
 });
 
 /**
- * The value as MessagePack. The bytes are the caller's to keep.
- * @throws TroupeError INVALID_ARGUMENT for a value with a cycle, or one nested beyond the stack
+ * Encodes the value as MessagePack. The caller owns the bytes.
+ * @throws TroupeError INVALID_ARGUMENT for a cyclic value, or one nested too deeply for the stack
  */
 export const encode = (value: unknown): Buffer => {
   try {
@@ -32,9 +34,9 @@ export const encode = (value: unknown): Buffer => {
 };
 
 /**
- * The value of exactly one encoded message; it shares no memory with `bytes`. `T` is the caller's
- * claim: bytes from outside are checked by a schema afterwards.
- * @throws TroupeError INTERNAL when the bytes are cut, damaged or followed by others
+ * Decodes exactly one message. The value shares no memory with `bytes`. `T` is not checked:
+ * validate external bytes against a schema afterwards.
+ * @throws TroupeError INTERNAL when the bytes are truncated, damaged or followed by others
  */
 export const decode = <T>(bytes: Uint8Array): T => {
   try {
@@ -48,13 +50,13 @@ export const decode = <T>(bytes: Uint8Array): T => {
   }
 };
 
-/** Default bound of JSON texts in UTF-8 bytes: 1 MiB. */
+/** Default maximum size of JSON texts: 1 MiB in UTF-8. */
 export const JSON_BYTES_MAX = 1_048_576;
 
 /**
- * JSON text of a value. Bytes have no JSON form: write base64 yourself.
- * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT for what JSON can not
- * hold
+ * JSON text of a value. Bytes have no JSON form: encode them as base64 first.
+ * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT for a value that JSON
+ * cannot represent
  */
 export const toJson = (value: unknown, bytesMax = JSON_BYTES_MAX): string => {
   const text = stringify(value);
@@ -76,7 +78,7 @@ const stringify = (value: unknown): string => {
 };
 
 /**
- * The value of a JSON text. The size is tested before anything is parsed.
+ * Parses a JSON text. The size is checked before parsing.
  * @throws TroupeError PAYLOAD_TOO_LARGE above `bytesMax`; INVALID_ARGUMENT when it is not UTF-8 or
  * not JSON
  */

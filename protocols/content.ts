@@ -1,9 +1,9 @@
-/** Content of messages beside their text: images, within bounds that every door checks. */
+/** Images in messages, and the limits that every entry point checks. */
 import { type Static, Type } from '@sinclair/typebox';
 
-/** Images of one message, and of one tool's result. */
+/** Maximum number of images in one message and in one tool result. */
 export const IMAGES_MAX = 8;
-/** Of one image, bytes before base64; doors bound all images of a message together, too. */
+/** Maximum size of one image before base64. Entry points also limit the total of a message. */
 export const IMAGE_BYTES_MAX = 1_048_576;
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
@@ -15,7 +15,7 @@ export const ImagePartSchema = Type.Object(
   },
   { additionalProperties: false },
 );
-/** An image as models take it in. */
+/** An image in the form that models accept. */
 export type ImagePart = Static<typeof ImagePartSchema>;
 
 const MAGIC: readonly (readonly [ImagePart['mimeType'], number, string])[] = [
@@ -25,7 +25,7 @@ const MAGIC: readonly (readonly [ImagePart['mimeType'], number, string])[] = [
   ['image/webp', 8, '57454250'],
 ];
 
-/** By the first 16 bytes: a name only says what somebody called the file. */
+/** Detects the type from the first 16 bytes; a file name is not reliable. */
 export const imageTypeOf = (bytes: Uint8Array): ImagePart['mimeType'] | undefined => {
   const hex = Buffer.from(bytes.subarray(0, 16)).toString('hex');
   return MAGIC.find(([, at, magic]) => hex.startsWith(magic, 2 * at))?.[0];

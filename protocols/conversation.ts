@@ -1,31 +1,31 @@
 /**
- * Conversations: one message from an agent's session to another, its answer, up to five replies in
- * turn, and what the people of the target are told (AA3, AA4). An address is
+ * Conversations: a message from one agent's session to another, its answer, up to five alternating
+ * replies, and the announcement to the target's channel. An address is
  * `{tenant}/conversation/{id}`.
  *
- *   tool          ─ session.converse ─────▶ requester     (answer: ConversationResult)
+ *   tool          ─ session.converse ─────▶ requester     (reply: ConversationResult)
  *   requester     ─ conversation.begin ───▶ conversation
  *   conversation  ─ session.receive ──────▶ target
  *   conversation ◀─ run.ended ────────────  target
  *   requester    ◀─ conversation.answered ─ conversation
  *
- * The requester's session decides in its own turn whether the message may go (hops, visited
- * sessions, messages left) and knows what its run waits for; so waits that would close a cycle are
- * found (`session.probe`).
+ * The requester's session decides in one turn whether the message may be sent (hops, visited
+ * sessions, remaining messages). It also tracks what its run waits for, so `session.probe` can
+ * detect a cycle of waits.
  */
 import { type Address, address } from './address.ts';
 import type { ErrorData } from './errors.ts';
 import type { Lineage, LineageLimits } from './lineage.ts';
 
-/** Hard limit of the replies after the first answer. */
+/** Maximum number of replies after the first answer. */
 export const PING_PONG_TURNS_MAX = 5;
-/** Longest message, with the context that is quoted in it. */
+/** Maximum length of a message, including the quoted context. */
 export const MESSAGE_CHARACTERS_MAX = 32_768;
 export const CONTEXT_CHARACTERS_MAX = 8_192;
-/** Conversations that one run may begin. */
+/** Maximum number of conversations that one run may start. */
 export const CONVERSATIONS_PER_RUN_MAX = 64;
 
-/** Exact replies that end the exchange, and that keep the target's people from hearing of it. */
+/** Exact replies: REPLY_SKIP ends the exchange; ANNOUNCE_SKIP suppresses the announcement. */
 export const REPLY_SKIP = 'REPLY_SKIP';
 export const ANNOUNCE_SKIP = 'ANNOUNCE_SKIP';
 
@@ -35,12 +35,12 @@ export const conversationAddress = (tenant: string, id: string): Address =>
 export type Priority = 'low' | 'normal' | 'high';
 
 /**
- * To a session, from a tool of its run, under the call's key: say this to another session. Answer:
- * ConversationResult, at once or when there is one, within `waitMs`.
+ * To a session, from a tool of its run, under the call's key: sends a message to another session.
+ * Reply: ConversationResult, at once or when there is an answer, within `waitMs`.
  */
 export type SessionConverse = {
   type: 'session.converse';
-  /** of the conversation: a uuid made of the call's key */
+  /** of the conversation: a UUID derived from the call's key */
   id: string;
   runId: string;
   callId: string;
@@ -48,35 +48,35 @@ export type SessionConverse = {
   target: string;
   text: string;
   priority: Priority;
-  /** 0: the answer is not waited for */
+  /** 0: does not wait for the answer */
   waitMs: number;
   /** replies after the first answer, 0 to PING_PONG_TURNS_MAX */
   turns: number;
   limits: LineageLimits;
 };
 
-/** What is known at the moment when the caller is answered; the exchange may go on behind it. */
+/** The state when the caller receives the reply; the exchange may continue afterwards. */
 export type ConversationResult = {
   conversationId: string;
   /** of the target's run */
   runId: string;
   sessionKey: string;
   /**
-   *  - `accepted`: it is on its way or there, and the answer is not waited for (`reason` where it
-   *    would have been: `wait-cycle`);
+   * - `accepted`: sent or delivered; the caller does not wait for the answer (`reason` is
+   *    `wait-cycle` if waiting would close a cycle);
    *  - `ok`: `reply` is the answer;
-   *  - `timeout`: the target has it and works on it;
+   *  - `timeout`: the target received it and is working on it;
    *  - `error`: the target's run failed;
-   *  - `refused`: it was not sent, or the target did not take it; `reason` says why.
+   *  - `refused`: not sent, or the target did not accept it; `reason` says why.
    */
   status: 'accepted' | 'ok' | 'timeout' | 'error' | 'refused';
-  /** the target's session has taken it in: it will be answered, whatever dies */
+  /** the target's session has stored it and will answer, even after a crash */
   delivered: boolean;
   reply?: string;
   /** milliseconds from the call to the answer */
   responseTime?: number;
   /**
-   * `wait-cycle`, `loop`, `hops`, `messages`, `conversations`, `run-ended`, or the target's words
+   * `wait-cycle`, `loop`, `hops`, `messages`, `conversations`, `run-ended`, or the target's text
    */
   reason?: string;
   error?: ErrorData;
@@ -92,12 +92,12 @@ export type ConversationBegin = {
   priority: Priority;
   waitMs: number;
   turns: number;
-  /** of the message to the target */
+  /** lineage of the message to the target */
   lineage: Lineage;
 };
-/** From the requester's session: it does not wait any more; answer with what is known. */
+/** From the requester's session: it no longer waits; reply with the current state. */
 export type ConversationUnwait = { type: 'conversation.unwait'; reason: string };
-/** From an operator: no more turns. Answer: { ended }. */
+/** From an operator: no further replies. Reply: { ended }. */
 export type ConversationEnd = { type: 'conversation.end' };
 
 /** To the requester's session, once. */
@@ -113,17 +113,17 @@ export type ConversationTurn = {
   turn: number | 'announce';
   sessionKey: string;
   runId: string;
-  /** when it was asked */
+  /** when it was requested */
   at: number;
   endedAt?: number;
   status?: 'ok' | 'error' | 'aborted' | 'timeout' | 'refused';
-  /** it said nothing, or that it wants no more */
+  /** the reply was empty or a skip text */
   skipped?: true;
 };
 
 export type ConversationStatus = 'asking' | 'replying' | 'announcing' | 'ended';
 
-/** Index `conversations`, key `{requester session key}|{id}`; for 28 hours after its end. */
+/** Index `conversations`, key `{requester session key}|{id}`; removed 28 hours after the end. */
 export const CONVERSATIONS_INDEX = 'conversations';
 export const conversationRowKey = (requester: string, id: string): string => `${requester}|${id}`;
 export type ConversationRow = {
@@ -134,12 +134,12 @@ export type ConversationRow = {
   status: ConversationStatus;
   delivered: boolean;
   turns: readonly ConversationTurn[];
-  /** first words of the message */
+  /** beginning of the message */
   text: string;
   hops: number;
   createdAt: number;
   endedAt?: number;
-  /** why there was no further turn */
+  /** why the exchange ended */
   end?: 'skipped' | 'turns' | 'failed' | 'refused' | 'ended' | 'lost';
   reason?: string;
 };

@@ -1,6 +1,6 @@
 /**
- * Device row: what a device says of itself and what is committed of it for everyone to read. The
- * messages that change it are in device.ts.
+ * Device row: what a device reports about itself, and its committed public state. The messages that
+ * change it are in device.ts.
  */
 import { type Static, Type } from '@sinclair/typebox';
 
@@ -11,7 +11,7 @@ const Words = (maxItems: number) => Type.Array(Text(200), { maxItems });
 export const DEVICE_ROLES = ['operator', 'node'] as const;
 export type DeviceRole = (typeof DEVICE_ROLES)[number];
 
-/** What a device says of itself; shown to the person who decides. */
+/** What a device reports about itself; displayed to the user who decides. */
 export const DeviceFaceSchema = Type.Object(
   {
     name: Type.Optional(Text(120)),
@@ -28,8 +28,8 @@ export const DeviceFaceSchema = Type.Object(
 export type DeviceFace = Static<typeof DeviceFaceSchema>;
 
 /**
- * A command that a node offers. `params` is a JSON Schema (2020-12 subset of Ajv) that parameters
- * must satisfy; absent: any.
+ * A command that a node offers. `params` is a JSON Schema (the 2020-12 subset of Ajv) for the
+ * parameters; absent: any parameters.
  */
 export const NodeCommandSchema = Type.Object(
   {
@@ -44,12 +44,12 @@ export type NodeCommand = Static<typeof NodeCommandSchema>;
 export const PERMISSIONS = ['granted', 'denied', 'undetermined'] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** All that a node says of itself, as JSON; it stands in its row. */
+/** Maximum size of a node's surface as JSON; it is stored in its row. */
 export const SURFACE_CHARACTERS_MAX = 131_072;
 
 /**
- * What a node can do. `permissions` are what the device's owner allowed there: a command of a
- * capability that is `denied` is FORBIDDEN; of one that is `undetermined` the device asks.
+ * What a node can do. The device's owner sets `permissions` on the device. A command of a `denied`
+ * capability is FORBIDDEN; for an `undetermined` one, the device asks its user.
  */
 export const NodeSurfaceSchema = Type.Object(
   {
@@ -65,7 +65,7 @@ export const NodeSurfaceSchema = Type.Object(
 );
 export type NodeSurface = Static<typeof NodeSurfaceSchema>;
 
-/** Why a person is asked. */
+/** Why approval is required. */
 export const PAIRING_REASONS = [
   'not-paired',
   'role-upgrade',
@@ -81,12 +81,12 @@ export type DeviceRow = {
   /** base64url */
   readonly publicKey: string;
   readonly face: DeviceFace;
-  /** what a person called it; default `face.name` */
+  /** set by a user; default `face.name` */
   readonly name?: string;
   readonly createdAt: number;
-  /** roles that it is let in with; none: it waits, or was rejected */
+  /** approved roles; none: the device waits for approval, or was rejected */
   readonly roles: { readonly [R in DeviceRole]?: DeviceGrant };
-  /** questions that wait for a person, the oldest first: at most one for each role */
+  /** requests that wait for approval, the oldest first; at most one per role */
   readonly requests: readonly PairingRequest[];
   /** of a node */
   readonly node?: NodeState;
@@ -94,12 +94,12 @@ export type DeviceRow = {
 export type DeviceGrant = {
   readonly scopes: readonly string[];
   readonly approvedAt: number;
-  /** who said yes: `local`, or a principal's `sub` */
+  /** who approved: `local`, or a principal's `sub` */
   readonly approvedBy: string;
-  /** hex SHA-256; absent: none was made, or it was revoked */
+  /** hex SHA-256; absent: no token, or it was revoked */
   readonly tokenHash?: string;
   readonly tokenAt?: number;
-  /** what the token may, where it is less than `scopes` */
+  /** scopes of the token, if narrower than `scopes` */
   readonly tokenScopes?: readonly string[];
   readonly revokedAt?: number;
 };
@@ -113,23 +113,23 @@ export type PairingRequest = {
   readonly face: DeviceFace;
 };
 export type NodeState = {
-  /** what it said when it was connected last */
+  /** what the node reported when it last connected */
   readonly surface: NodeSurface;
-  /** names of commands that may be invoked */
+  /** names of approved commands */
   readonly approved: readonly string[];
   readonly approvedAt?: number;
-  /** commands that wait for a person; it does not run out of time */
+  /** commands that wait for approval; the request does not expire */
   readonly request?: {
     readonly requestId: string;
     readonly at: number;
     /** names of those commands */
     readonly commands: readonly string[];
   };
-  /** its connection, as far as is known; absent: away */
+  /** its last known connection; absent: disconnected */
   readonly link?: { readonly gateway: string; readonly connId: string; readonly since: number };
   readonly lastSeenAt: number;
-  /** commands that wait for an answer */
+  /** commands without an answer yet */
   readonly invoking: number;
-  /** items that wait for it */
+  /** items in its queue */
   readonly waiting: number;
 };

@@ -1,30 +1,30 @@
 /**
- * Document: a small text with versions, as the shipped Data agent keeps it (EN13). The vocabulary
- * between the document actor, its actions, and whoever verifies it.
+ * Document: a short text with versions, stored by the shipped Data agent. Messages and rows that
+ * the document actor, its actions and the verifier share.
  */
 import { createHash } from 'node:crypto';
 import { type Address, address } from './address.ts';
 
-/** UTF-16 units of a content; larger ones travel as artifacts. */
+/** Maximum size of a content in UTF-16 units; larger ones are artifacts. */
 export const DOCUMENT_CHARACTERS_MAX = 32_768;
 
 /** Index `documents`, key the document's id. */
 export const DOCUMENTS_INDEX = 'documents';
 export type DocumentRow = {
   readonly document_id: string;
-  /** from 1, one more with every change, whatever it was */
+  /** from 1; every change increments it */
   readonly version: number;
-  /** null: the document is not there (any more) */
+  /** null: the document does not exist */
   readonly content: string | null;
   readonly content_hash: string | null;
   /** RFC 3339 */
   readonly updated_at: string;
-  /** the task that made this version */
+  /** the task that created this version */
   readonly task_id: string;
 };
-/** As it lies in the index: whoever verifies sees what was written before the present version. */
+/** The row in the index, with the previous versions for verifiers. */
 export type DocumentIndexRow = DocumentRow & {
-  /** the last ten before it, oldest first; version 0: there was none */
+  /** the last ten versions before this one, oldest first; version 0: the document did not exist */
   readonly history: readonly Omit<DocumentVersion, 'document_id'>[];
 };
 
@@ -35,24 +35,27 @@ export const contentHashOf = (content: string): string =>
 export const documentAddress = (tenant: string, documentId: string): Address =>
   address(tenant, 'document', documentId);
 
-/** Content as of `agent_data.update_document`; creates the document. Answer: DocumentVersion. */
+/**
+ * Writes the content, as `agent_data.update_document`; creates the document. Reply:
+ * DocumentVersion.
+ */
 export type DocumentUpdate = {
   readonly type: 'agent_data.update_document';
   readonly document_id: string;
   readonly content: string;
-  /** CONFLICT unless it is the present one; 0: there is none */
+  /** CONFLICT unless it is the current version; 0: the document must not exist */
   readonly expected_version?: number;
   readonly task_id: string;
 };
-/** Answer: DocumentRow; NOT_FOUND when it is not there. */
+/** Reply: DocumentRow; NOT_FOUND when it does not exist. */
 export type DocumentRead = {
   readonly type: 'agent_data.read_document';
   readonly document_id: string;
   readonly task_id: string;
 };
 /**
- * Undoes one update: back to the content before it. An update that never came is kept from coming.
- * CONFLICT when somebody has written since. Answer: DocumentRestored.
+ * Undoes one update by restoring the previous content. An update that has not arrived yet is
+ * refused when it does. CONFLICT after a later change. Reply: DocumentRestored.
  */
 export type DocumentRestore = {
   readonly type: 'agent_data.restore_document';

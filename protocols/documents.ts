@@ -1,7 +1,6 @@
 /**
- * Documents: the published description of the door for programs: the named schemas, OpenAPI 3.1 for
- * HTTP, AsyncAPI 3.0 for NATS. Made from the same TypeBox schemas that check what comes in, so that
- * they can not say anything else.
+ * Named schemas of the published documents: OpenAPI 3.1 for HTTP, AsyncAPI 3.0 for NATS. They are
+ * generated from the TypeBox schemas that validate requests, so the documents and the checks agree.
  */
 import { ActionSpecSchema, Deprecation } from './action.ts';
 import { EnvelopeSchema } from './envelope.ts';
@@ -33,8 +32,8 @@ const NAMED = {
 type Name = keyof typeof NAMED;
 
 /**
- * The schemas by name, each once: where one stands in another there is a `$ref` to
- * `{base}{name}`. JSON values only.
+ * The schemas by name. A schema that contains another one has a `$ref` to `{base}{name}`. JSON
+ * values only.
  */
 export function schemaTable(base = '#/$defs/'): Record<Name, Schema> {
   const plain = Object.entries(NAMED).map(([name, schema]) => [name, toJson(schema)] as const);
@@ -47,12 +46,12 @@ export function schemaTable(base = '#/$defs/'): Record<Name, Schema> {
   ) as unknown as Record<Name, Schema>;
 }
 
-/** What JSON keeps of a TypeBox schema. */
+/** The JSON form of a TypeBox schema. */
 export const toJson = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
 
 /**
- * `value` with a `$ref` to `{base}{name}` instead of each schema in `names`, which has the JSON of
- * a schema as its key. `isRoot`: the value itself stays as it is.
+ * Replaces each schema in `names` by a `$ref` to `{base}{name}`. The keys of `names` are the JSON
+ * of the schemas. `isRoot`: the value itself is not replaced.
  */
 export function withRefs(
   value: unknown,

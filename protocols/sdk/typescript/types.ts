@@ -2146,7 +2146,7 @@ export interface Evidence {
 export interface ActionSpec {
   action: string;
   /**
-   * the newest of its MAJOR
+   * the newest version of this MAJOR
    */
   action_version: string;
   description: string;
@@ -2162,12 +2162,13 @@ export interface ActionSpec {
     [k: string]: unknown;
   };
   /**
-   * callers need one of them, and may then also read, cancel and give input to tasks of others;
-   * empty: everybody may call, and only the caller and operators reach the task
+   * A caller needs one of these roles. With it, the caller may also read, cancel and give input to
+   * tasks of others. Empty: any caller may call, and only the caller and operators have access to
+   * the task.
    */
   roles: string[];
   /**
-   * whose an idempotency key is: of the caller alone (default), or shared by all who may call
+   * The scope of an idempotency key: the caller (default), or all callers of the tenant
    */
   key_scope?: 'principal' | 'tenant';
   compensable: boolean;

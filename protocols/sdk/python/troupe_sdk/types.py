@@ -10,7 +10,7 @@ class Text(str, Enum):
 
 
 class KeyScope(Text):
-    """whose an idempotency key is: of the caller alone (default), or shared by all who may call"""
+    """The scope of an idempotency key: the caller (default), or all callers of the tenant"""
 
     PRINCIPAL = "principal"
     TENANT = "tenant"
@@ -25,22 +25,23 @@ class Transport(Text):
 class ActionSpec:
     action: str
     action_version: str
-    """the newest of its MAJOR"""
+    """the newest version of this MAJOR"""
 
     compensable: bool
     description: str
     eta_sec: int
     max_payload_bytes: int
     roles: List[str]
-    """callers need one of them, and may then also read, cancel and give input to tasks of
-    others; empty: everybody may call, and only the caller and operators reach the task
+    """A caller needs one of these roles. With it, the caller may also read, cancel and give
+    input to tasks of others. Empty: any caller may call, and only the caller and operators
+    have access to the task.
     """
     schemas: Dict[str, Any]
     sensitive: bool
     transports: List[Transport]
     deprecated: Optional[bool] = None
     key_scope: Optional[KeyScope] = None
-    """whose an idempotency key is: of the caller alone (default), or shared by all who may call"""
+    """The scope of an idempotency key: the caller (default), or all callers of the tenant"""
 
     result_schema: Optional[Dict[str, Any]] = None
     sunset_at: Optional[str] = None
