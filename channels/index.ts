@@ -8,7 +8,7 @@ export {
   startGateway,
 } from './gateway/gateway.ts';
 export type { Logger as GatewayLog } from './gateway/log.ts';
-export type { GatewayOptions, TenantFace } from './gateway/options.ts';
+export type { GatewayOptions, TenantOptions } from './gateway/options.ts';
 export type {
   AgentCard,
   AgentSetup,

@@ -140,7 +140,7 @@ const openTrails = ({
       const { method = 'GET', url = '/', socket } = incoming.request;
       if (method !== 'GET' && method !== 'HEAD') {
         const path = url.split(/[?#]/, 1)[0] ?? '/';
-        trailOf(caller.tenant).byHttp(caller.sub, `${method} ${path}`, socket.remoteAddress);
+        trailOf(caller.tenant).httpRequest(caller.sub, `${method} ${path}`, socket.remoteAddress);
       }
       return caller;
     };

@@ -3,7 +3,7 @@ import { DEFAULT_TENANT } from '../protocols/address.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Gateway, type Setup, startGateway, type TenantFace } from '../channels/index.ts';
+import { type Gateway, type Setup, startGateway, type TenantOptions } from '../channels/index.ts';
 import { TRANSPORTS } from '../protocols/action.ts';
 import { defined } from '../protocols/defined.ts';
 import { bindHost, type Config, defaultAgent } from '../runtime/config/index.ts';
@@ -98,7 +98,7 @@ function listen(
 }
 
 /** What the gateway shows and asks for one tenant. */
-function faceOf(processServices: GatewayServices, tenant: string): TenantFace {
+function faceOf(processServices: GatewayServices, tenant: string): TenantOptions {
   const { config, agents, fallbackModel, services } = partsFor(processServices, tenant);
   const configured = agents.map(({ id, model }) => ({ id, model: model ?? fallbackModel }));
   const setup = processServices.setup?.(tenant);
@@ -116,7 +116,7 @@ function faceOf(processServices: GatewayServices, tenant: string): TenantFace {
   };
 }
 
-function blockSettings({ agents: { defaults } }: Config): NonNullable<TenantFace['blocks']> {
+function blockSettings({ agents: { defaults } }: Config): NonNullable<TenantOptions['blocks']> {
   const { blockStreamingChunk: chunk, blockStreamingCoalesce: coalesce } = defaults;
   return {
     byDefault: defaults.blockStreamingDefault === 'on',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createHooks, type HookFailure } from '../agent/hooks/create-hooks.ts';
 import type { HookAbout, Hooks } from '../agent/hooks/hooks.ts';
 import { type HookFault, loadHooks } from '../agent/hooks/load.ts';
-import type { Gateway, TenantFace } from '../channels/index.ts';
+import type { Gateway, TenantOptions } from '../channels/index.ts';
 import { TroupeError } from '../protocols/errors.ts';
 import { type Config, ownSections } from '../runtime/config/index.ts';
 import type { ProcessServices } from './process-services.ts';
@@ -83,7 +83,7 @@ const factsOf = ({ module, hook, about, untold }: HookFailure) => ({
 export const messageHooks = (
   hooks: Hooks,
   tenant: string,
-): Pick<TenantFace, 'onCommand' | 'onMessage'> => ({
+): Pick<TenantOptions, 'onCommand' | 'onMessage'> => ({
   ...(hooks.has('command') && {
     onCommand: (command, about) => hooks.run('command', command, { ...about, tenant }),
   }),

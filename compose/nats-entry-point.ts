@@ -3,7 +3,7 @@ import type { Edge } from '../channels/edge/edge.ts';
 import type { NatsEntryPoint } from '../channels/nats/entry-point.ts';
 import type { Config } from '../runtime/config/index.ts';
 import { type Pubsub, type System, systemClock } from '../runtime/index.ts';
-import { BearerGuesses, failuresOf } from '../channels/gateway/auth/bearer-guesses.ts';
+import { BearerGuesses, createAuthFailures } from '../channels/gateway/auth/bearer-guesses.ts';
 import { AddressList } from '../channels/gateway/auth/client-address.ts';
 import type { ProcessServices } from './process-services.ts';
 import { gatewayAuth } from './gateway-auth.ts';
@@ -27,7 +27,7 @@ export async function openNatsEntryPoint(
 ): Promise<NatsEntryPoint> {
   const { startNatsEntryPoint: startNatsDoor } = await import('../channels/nats/entry-point.ts');
   const secrets = { auth: gatewayAuth(config), tenancy: tenancyOf(config) };
-  const failures = failuresOf(secrets, systemClock);
+  const failures = createAuthFailures(secrets, systemClock);
   return startNatsDoor({
     guesses: new BearerGuesses({ ...secrets, failures, proxies: new AddressList() }),
     edge,

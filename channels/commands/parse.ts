@@ -80,15 +80,15 @@ export const readCommand = (message: string): ReadCommand => {
   const word = shape[1]!.toLowerCase();
   const args = (shape[2] ?? '').trim();
   const name = ALIASES[word] ?? (NAMES.has(word) ? (word as CommandName) : undefined);
-  if (name === undefined) return unknownWord(word);
+  if (name === undefined) return unknownCommand(word);
   const command = commandOf(name, args);
   return typeof command === 'string'
     ? { kind: 'wrong', text: command }
     : { kind: 'command', command, args };
 };
 
-const unknownWord = (word: string): ReadCommand => {
-  const near = COMMANDS.map(({ name }) => name).find((name) => isSlip(word, name));
+const unknownCommand = (word: string): ReadCommand => {
+  const near = COMMANDS.map(({ name }) => name).find((name) => isTypo(word, name));
   if (near === undefined) return { kind: 'text' };
   return {
     kind: 'wrong',
@@ -142,7 +142,7 @@ const wrongValue = (name: CommandName, args: string): string => {
 };
 
 /** One letter wrong, missing, too many, or two that changed places. Short names forgive less. */
-const isSlip = (word: string, name: string): boolean => {
+const isTypo = (word: string, name: string): boolean => {
   if (name.length < 4 || Math.abs(word.length - name.length) > 1) return false;
   return distance(word, name) === 1;
 };

@@ -11,8 +11,8 @@ import { defined } from '../../protocols/defined.ts';
 import { TroupeError } from '../../protocols/errors.ts';
 import { TICK_INTERVAL_MS } from '../../protocols/gateway/index.ts';
 import { routeListener, SERVER_OPTIONS } from '../http/listener.ts';
-import { assertAuthFits } from './auth/access.ts';
-import { BearerGuesses, failuresOf } from './auth/bearer-guesses.ts';
+import { assertAuthValid } from './auth/access.ts';
+import { BearerGuesses, createAuthFailures } from './auth/bearer-guesses.ts';
 import { eventHead } from './transport/connection.ts';
 import { TenantGateways } from './tenant/tenant-gateways.ts';
 import { httpListener } from './http.ts';
@@ -44,9 +44,9 @@ const LAST_ANSWERS_MS = 2_000;
  *   CONFLICT when the port is taken; UNAVAILABLE when the address can not be bound
  */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
-  assertAuthFits(options.auth, options.host);
+  assertAuthValid(options.auth, options.host);
   const { system, clock, log, auth } = options;
-  const failures = failuresOf(options, clock);
+  const failures = createAuthFailures(options, clock);
   const proxies = new AddressList(auth.trustedProxy?.proxies);
   const tenants = new TenantGateways(options);
   // Runs of its tenant are followed from the start on, for whoever comes in their midst.

@@ -11,7 +11,7 @@ import { refusalOf } from '../http/route.ts';
 import { type GatewayAuth, onlyDirect, originAllowed } from './auth/access.ts';
 import { type BearerGuesses, tooManyGuesses } from './auth/bearer-guesses.ts';
 import { isReady, shardsNotOwned } from './tenant/health-report.ts';
-import { type AddressList, notDirect, remoteOf } from './auth/client-address.ts';
+import { type AddressList, whyNotDirect, remoteOf } from './auth/client-address.ts';
 import { type Page, SECURITY_HEADERS, servePage } from './web-page.ts';
 
 export type HttpOptions = {
@@ -65,7 +65,7 @@ const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || met
 /** Why mode `none` refuses a request; undefined when it comes directly from this machine. */
 const strangerFault = (request: IncomingMessage, proxies: AddressList): string | undefined => {
   const remote = remoteOf(request, proxies);
-  const fault = notDirect(remote);
+  const fault = whyNotDirect(remote);
   if (fault !== undefined) return onlyDirect(fault);
   const { origin, host } = request.headers;
   return originAllowed({ origin, host, remoteAddress: remote.address, mode: 'none' })

@@ -72,7 +72,7 @@ export const STREAM_LONG_CHARACTERS = 32_768;
 export const TOOL_UPDATE_CHARACTERS_MAX = 65_536;
 
 /** Answers of commands remembered, for clients that ask again under the same key. */
-export const COMMANDS_KEPT_MAX = 1_000;
+export const COMMANDS_STORED_MAX = 1_000;
 /** Runs whose blocks somebody asked for. */
 export const BLOCK_RUNS_MAX = 1_000;
 /** How long `sessions.compact` waits: a model is called. */
@@ -81,7 +81,7 @@ export const COMPACT_TIMEOUT_MS = 300_000;
 /** Interval in which questions that wait are looked at, while one does. */
 export const APPROVAL_POLL_MS = 500;
 /** Looks for a question that a run has told of, before it is given up. */
-export const APPROVAL_LOOKS_MAX = 60;
+export const APPROVAL_READS_MAX = 60;
 /** Questions of one node that wait for a person. */
 export const NODE_QUESTIONS_MAX = 16;
 /** Rows of approvals that are read for a list. */
@@ -96,15 +96,15 @@ export const PRESENCE_INTERVAL_PER_CONNECTION_MS = 2;
 /** Clients that presence names, the newest; how many there are is told beside. */
 export const PRESENCE_ENTRIES_MAX = 200;
 /** Connections that are told the tick in one turn of the event loop. */
-export const TICKED_AT_ONCE = 32;
+export const TICK_BATCH = 32;
 /** Connections that are told something in one turn of the event loop, and the pause between two. */
-export const TOLD_AT_ONCE = 32;
-export const TOLD_PAUSE_MS = 3;
+export const PRESENCE_BATCH = 32;
+export const PRESENCE_BATCH_PAUSE_MS = 3;
 /**
  * A gateway tells the others that it is there once per beat; it is gone when so many are missed.
  */
-export const PEER_BEAT_MS = 2_000;
-export const PEER_BEATS_MISSED_MAX = 3;
+export const PEER_HEARTBEAT_MS = 2_000;
+export const PEER_HEARTBEATS_MISSED_MAX = 3;
 /** Gateways of one tenant that are known; more are not listened to. */
 export const PEERS_MAX = 100;
 
@@ -138,15 +138,15 @@ export const FINDINGS_SHOWN_CHARACTERS = 2_000;
 
 /** A count of sessions is made again in the background from the first age on, and waited for from
  * the second. */
-export const COUNT_AGAIN_MS = 500;
-export const COUNT_OLD_MS = 1_000;
+export const COUNT_REFRESH_MS = 500;
+export const COUNT_EXPIRES_MS = 1_000;
 /** Between two looks whether the system has become ready, or its agents others. */
-export const HEALTH_LOOK_MS = 1_000;
+export const HEALTH_CHECK_MS = 1_000;
 
 /** Changes of one session within it are told once. */
-export const SESSION_TOLD_MS = 50;
+export const SESSION_CHANGE_DELAY_MS = 50;
 /** Then it is looked at again: rows and transcripts may come after the event that tells of them. */
-export const SESSION_LOOKS_MS: readonly number[] = [200, 1_000];
+export const SESSION_REREAD_MS: readonly number[] = [200, 1_000];
 /** Sessions and messages of each that `sessions.search` looks at, the newest first. */
 export const SEARCH_SESSIONS_MAX = 200;
 export const SEARCH_MESSAGES_MAX = 400;
@@ -161,9 +161,9 @@ export const STARTUP_BYTES = 262_144;
 export const TASKS_READ_MAX = 10_000;
 
 /** How long a device may take to be told that its node is here. */
-export const DEVICE_TELL_MS = 10_000;
+export const DEVICE_ONLINE_TIMEOUT_MS = 10_000;
 /** Then it is told again, after so long. */
-export const DEVICE_TELL_AGAIN_MS = 1_000;
+export const DEVICE_ONLINE_RETRY_MS = 1_000;
 /** Commands without an answer that are known to have been written to a node's connection. */
 export const NODE_DELIVERED_MAX = 1_000;
 /** A caller of a command waits so much longer than the device, which ends it by itself. */
@@ -172,5 +172,5 @@ export const INVOKE_GRACE_MS = 5_000;
 /**
  * A question of a device that was heard of: how often its row is looked for, and how many times.
  */
-export const DEVICE_LOOK_MS = 50;
-export const DEVICE_LOOKS_MAX = 100;
+export const DEVICE_READ_MS = 50;
+export const DEVICE_READS_MAX = 100;

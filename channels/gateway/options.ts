@@ -14,7 +14,7 @@ import type { Tenancy } from '../tenancy.ts';
 import type { Setup } from './setup.ts';
 
 /** What a gateway shows and asks for one tenant. */
-export type TenantFace = AgentNames & {
+export type TenantOptions = AgentNames & {
   /** which models exist, and the thinking levels of each */
   readonly models: ModelRules;
   /** for people to look at and to change; without it those methods say so */
@@ -28,7 +28,7 @@ export type TenantFace = AgentNames & {
 };
 
 /** Its own face is that of `tenant`. */
-export type GatewayOptions = TenantFace & {
+export type GatewayOptions = TenantOptions & {
   readonly system: System;
   /** 0 takes a free one */
   readonly port: number;
@@ -43,7 +43,7 @@ export type GatewayOptions = TenantFace & {
   /** plain HTTP beside the page */
   readonly routes?: readonly Route[];
   /** of another tenant; default: that of `tenant` */
-  readonly ofTenant?: (tenant: string) => TenantFace;
+  readonly ofTenant?: (tenant: string) => TenantOptions;
   /** who is of which tenant; default: everybody of `tenant` */
   readonly tenancy?: Tenancy;
   /** asks the Tailscale daemon; default by the command `tailscale` */

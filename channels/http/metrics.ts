@@ -10,9 +10,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { errorData, TroupeError } from '../../protocols/errors.ts';
 import type { Clock, Metrics } from '../../runtime/index.ts';
-import { isLoopback, sameSecret } from '../gateway/auth/access.ts';
-import { BearerGuesses, failuresOf, tooManyGuesses } from '../gateway/auth/bearer-guesses.ts';
-import { AddressList, notDirect, remoteOf } from '../gateway/auth/client-address.ts';
+import { isLoopback, secretsEqual } from '../gateway/auth/access.ts';
+import {
+  BearerGuesses,
+  createAuthFailures,
+  tooManyGuesses,
+} from '../gateway/auth/bearer-guesses.ts';
+import { AddressList, whyNotDirect, remoteOf } from '../gateway/auth/client-address.ts';
 import { SERVER_OPTIONS } from './listener.ts';
 import { header, type Route, type RouteRequest, sendError } from './route.ts';
 
@@ -84,7 +88,7 @@ const NO_PROXIES = new AddressList();
 
 /** @throws TroupeError FORBIDDEN for what was forwarded, or came by the name of a web page */
 const assertDirect: AssertMayRead = (request) => {
-  const fault = notDirect(remoteOf(request, NO_PROXIES));
+  const fault = whyNotDirect(remoteOf(request, NO_PROXIES));
   if (fault === undefined) return;
   throw new TroupeError(
     'FORBIDDEN',
@@ -94,12 +98,12 @@ const assertDirect: AssertMayRead = (request) => {
 
 const tokenAsserter = (token: string, clock: Clock): AssertMayRead => {
   const secrets = { auth: { token } };
-  const failures = failuresOf(secrets, clock);
+  const failures = createAuthFailures(secrets, clock);
   const guesses = new BearerGuesses({ ...secrets, failures, proxies: NO_PROXIES });
   return async (request, response) => {
     const refusedMs = await guesses.refusedForMs(request, response);
     if (refusedMs > 0) throw TroupeError.from(tooManyGuesses(refusedMs));
-    if (sameSecret(header(request, 'authorization') ?? '', `Bearer ${token}`)) return;
+    if (secretsEqual(header(request, 'authorization') ?? '', `Bearer ${token}`)) return;
     throw new TroupeError('UNAUTHORIZED', 'metrics need the token of the gateway, as Bearer');
   };
 };

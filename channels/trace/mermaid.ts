@@ -7,8 +7,8 @@
  */
 import type { RunTrace, TraceParticipant, TraceStep } from '../../protocols/run-trace.ts';
 import { firstWords } from './first-words.ts';
-import { leftOut } from './left-out.ts';
-import { durationText } from './words.ts';
+import { omissionLines } from './omissions.ts';
+import { durationText } from './durations.ts';
 
 /** Of one arrow or one line of a note. */
 const LABEL_CHARACTERS = 64;
@@ -60,7 +60,7 @@ class Drawing {
   end(trace: RunTrace): string {
     this.#noteTools();
     for (const id of this.#active) this.#add(`deactivate ${id}`);
-    const left = leftOut(trace.left);
+    const left = omissionLines(trace.left);
     const first = trace.participants[0];
     if (left.length > 0 && first) this.#note(first.id, left);
     return `${this.#lines.join('\n')}\n`;

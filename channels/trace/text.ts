@@ -3,8 +3,8 @@
  * far its session is from where the run began.
  */
 import type { RunTrace, TraceParticipant, TraceStep } from '../../protocols/run-trace.ts';
-import { leftOut } from './left-out.ts';
-import { durationText } from './words.ts';
+import { omissionLines } from './omissions.ts';
+import { durationText } from './durations.ts';
 
 export function textOf(trace: RunTrace): string {
   const { runId, sessionKey, status, startedAt, endedAt, participants, steps } = trace;
@@ -16,7 +16,7 @@ export function textOf(trace: RunTrace): string {
     return `${after}  ${'  '.repeat(depths.get(placeOf(step)) ?? 0)}${lineOf(step, names)}`;
   });
   const head = `run ${runId} in ${sessionKey}: ${status}${took}`;
-  return `${printable([head, ...lines, ...leftOut(trace.left)].join('\n'))}\n`;
+  return `${printable([head, ...lines, ...omissionLines(trace.left)].join('\n'))}\n`;
 }
 
 const TIME_COLUMNS = 10;

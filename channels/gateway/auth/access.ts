@@ -54,7 +54,7 @@ export type RateLimit = {
  * @throws TroupeError INVALID_ARGUMENT when the secret or the proxy is missing, or a public bind
  * would have neither (GW5)
  */
-export const assertAuthFits = (auth: GatewayAuth, host: string): void => {
+export const assertAuthValid = (auth: GatewayAuth, host: string): void => {
   const { mode } = auth;
   if (mode === 'trusted-proxy') {
     if (auth.trustedProxy && auth.trustedProxy.proxies.length > 0) return;
@@ -101,7 +101,8 @@ export const onlyDirect = (fault: string): string =>
   'Set gateway.auth.mode to "token" to admit others';
 
 /** Digests are compared, so that neither length nor content shows in the time. */
-export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+export const secretsEqual = (a: string, b: string): boolean =>
+  timingSafeEqual(digest(a), digest(b));
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /** Host names and addresses that only this machine reaches. IPv4 written as IPv6 counts. */

@@ -8,25 +8,28 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorData } from '../../../protocols/errors.ts';
-import { type GatewayAuth, sameSecret } from './access.ts';
+import { type GatewayAuth, secretsEqual } from './access.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import type { Tenancy } from '../../tenancy.ts';
 import { isUnguessable } from '../../unguessable.ts';
 import { AuthFailures } from './failed-attempts.ts';
 import { accountOf, type AddressList, remoteOf } from './client-address.ts';
 
-type Secrets = {
+type BearerSecrets = {
   readonly auth: Pick<GatewayAuth, 'token' | 'password' | 'rateLimit'>;
   /** whose tokens are no guesses either */
   readonly tenancy?: Pick<Tenancy, 'ofToken' | 'hasTokens' | 'hasGuessableToken'> | undefined;
 };
-type Parts = Secrets & {
+type Parts = BearerSecrets & {
   readonly failures: AuthFailures;
   readonly proxies: AddressList;
 };
 
 /** Failures of the clients that may show these secrets. */
-export const failuresOf = ({ auth, tenancy }: Secrets, clock: Clock): AuthFailures => {
+export const createAuthFailures = (
+  { auth, tenancy }: BearerSecrets,
+  clock: Clock,
+): AuthFailures => {
   const isHopeless = secretsOf(auth).every(isUnguessable) && tenancy?.hasGuessableToken !== true;
   return new AuthFailures(auth.rateLimit, clock, isHopeless);
 };
@@ -78,7 +81,7 @@ export class BearerGuesses {
 
   #isRight(given: string): boolean {
     const { auth, tenancy } = this.#parts;
-    const isOwn = secretsOf(auth).some((secret) => sameSecret(given, secret));
+    const isOwn = secretsOf(auth).some((secret) => secretsEqual(given, secret));
     return isOwn || tenancy?.ofToken(given) !== undefined;
   }
 }
@@ -90,5 +93,5 @@ export const tooManyGuesses = (refusedMs: number): ErrorData => ({
   retryAfterMs: refusedMs,
 });
 
-const secretsOf = ({ token, password }: Secrets['auth']): readonly string[] =>
+const secretsOf = ({ token, password }: BearerSecrets['auth']): readonly string[] =>
   [token, password].filter((secret) => secret !== undefined);

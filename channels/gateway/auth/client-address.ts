@@ -65,7 +65,7 @@ export const remoteOf = (
  * name in `Host` counts because a web page can point a name of its own here (DNS rebinding), and
  * HTTP/1.0 because nginx forwards by it, and adds no header unless it is told to.
  */
-export const notDirect = ({ peer, headers, httpVersion }: Remote): string | undefined => {
+export const whyNotDirect = ({ peer, headers, httpVersion }: Remote): string | undefined => {
   if (!isLoopback(peer)) return 'it comes from another machine';
   const header = forwardingHeader(headers);
   if (header !== undefined) return `it was forwarded: it has the header ${header.slice(0, 64)}`;

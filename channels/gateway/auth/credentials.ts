@@ -11,13 +11,13 @@ import type { DeviceRole, DeviceRow } from '../../../protocols/device.ts';
 import type { ConnectErrorCode, ConnectParams } from '../../../protocols/gateway/index.ts';
 import { DEFAULT_TENANT } from '../../../protocols/address.ts';
 import type { Tenancy } from '../../tenancy.ts';
-import { type GatewayAuth, isLoopback, sameSecret } from './access.ts';
+import { type GatewayAuth, isLoopback, secretsEqual } from './access.ts';
 import type { AuthMethod } from '../transport/connection.ts';
 import { isToken } from './device-tokens.ts';
 import { headerOf, type Remote } from './client-address.ts';
 import type { Whois } from './tailscale.ts';
 
-export type Shown = {
+export type Identity = {
   readonly ok: true;
   readonly method: AuthMethod;
   /** it belongs to */
@@ -33,7 +33,7 @@ export type Refusal = {
   readonly hint?: object;
 };
 
-export type Asker = {
+export type ConnectingClient = {
   readonly params: ConnectParams;
   readonly role: DeviceRole;
   readonly remote: Remote;
@@ -42,7 +42,7 @@ export type Asker = {
 };
 
 /** What clients are judged by. */
-export type Ledger = {
+export type CredentialRules = {
   readonly auth: GatewayAuth;
   readonly whois: Whois;
   /** who is of which tenant; without it everybody is of `home` */
@@ -52,25 +52,28 @@ export type Ledger = {
 };
 
 /** Never rejects. */
-export const identify = async (ledger: Ledger, asker: Asker): Promise<Shown | Refusal> => {
+export const identify = async (
+  ledger: CredentialRules,
+  asker: ConnectingClient,
+): Promise<Identity | Refusal> => {
   const { auth } = ledger;
   const { params, remote } = asker;
   if (auth.mode === 'none')
     return { ok: true, method: 'none', tenant: tenantOf(ledger, deviceName(params)) };
-  const known = sharedSecret(ledger, asker) ?? ownToken(ledger, asker);
+  const known = sharedSecretIdentity(ledger, asker) ?? deviceTokenIdentity(ledger, asker);
   if (known !== undefined) return known;
-  if (auth.mode === 'trusted-proxy') return proxied(ledger, remote);
+  if (auth.mode === 'trusted-proxy') return proxyIdentity(ledger, remote);
   const { token, password, deviceToken } = params.auth ?? {};
   const isForwarded = remote.headers['x-forwarded-for'] !== undefined;
   const mayBeTailnet = isForwarded || headerOf(remote.headers, LOGIN) !== undefined;
   if (auth.allowTailscale && mayBeTailnet && !token && !password && !deviceToken) {
-    return ofTailnet(ledger, remote);
+    return tailnetIdentity(ledger, remote);
   }
   return secretRefused(auth.mode, params);
 };
 
 /** `name` as the table has it; undefined: nobody in particular. */
-const tenantOf = ({ tenancy, home }: Ledger, name: string | undefined): string => {
+const tenantOf = ({ tenancy, home }: CredentialRules, name: string | undefined): string => {
   const tenant = name === undefined ? undefined : tenancy?.ofPrincipal(name);
   return tenant === undefined || tenant === DEFAULT_TENANT ? home : tenant;
 };
@@ -82,14 +85,17 @@ const deviceName = ({ device }: ConnectParams): string | undefined =>
  * The right secret, of the gateway or of a tenant. Beside a proxy it is for this machine only, as a
  * way in when the proxy fails.
  */
-const sharedSecret = (ledger: Ledger, { params, remote }: Asker): Shown | undefined => {
+const sharedSecretIdentity = (
+  ledger: CredentialRules,
+  { params, remote }: ConnectingClient,
+): Identity | undefined => {
   const { auth, tenancy } = ledger;
   const { mode } = auth;
   if (mode === 'trusted-proxy' && !remote.isLocal) return undefined;
   for (const method of ['token', 'password'] as const) {
     const [given, secret] = [params.auth?.[method], auth[method]];
     if (mode !== 'trusted-proxy' && mode !== method) continue;
-    if (given && secret && sameSecret(given, secret)) {
+    if (given && secret && secretsEqual(given, secret)) {
       return { ok: true, method, tenant: tenantOf(ledger, deviceName(params)) };
     }
   }
@@ -99,7 +105,10 @@ const sharedSecret = (ledger: Ledger, { params, remote }: Asker): Shown | undefi
 };
 
 /** The token of the device, in whichever tenant it is let in. Older clients send it as `token`. */
-const ownToken = ({ tenancy, home }: Ledger, asker: Asker): Shown | undefined => {
+const deviceTokenIdentity = (
+  { tenancy, home }: CredentialRules,
+  asker: ConnectingClient,
+): Identity | undefined => {
   const { params, role, rowIn } = asker;
   const given = params.auth?.deviceToken ?? params.auth?.token;
   if (params.device === undefined || !given) return undefined;
@@ -138,7 +147,10 @@ const refusal = (code: ConnectErrorCode, message: string, hint: object = {}): Re
 
 const USER = 'x-forwarded-user';
 
-const proxied = (ledger: Ledger, { isProxy, headers }: Remote): Shown | Refusal => {
+const proxyIdentity = (
+  ledger: CredentialRules,
+  { isProxy, headers }: Remote,
+): Identity | Refusal => {
   const review = { recommendedNextStep: 'review_auth_configuration' };
   if (!isProxy) {
     const message = 'unauthorized: this gateway is reached through its proxy only';
@@ -152,13 +164,13 @@ const proxied = (ledger: Ledger, { isProxy, headers }: Remote): Shown | Refusal 
     return { ok: false, code: 'AUTH_IDENTITY_HEADER_REQUIRED', message, hint: review };
   }
   if (allowUsers === undefined || allowUsers.includes(user)) {
-    return vouched(ledger, 'trusted-proxy', `proxy:${user}`);
+    return verifiedIdentity(ledger, 'trusted-proxy', `proxy:${user}`);
   }
   const message = 'unauthorized: gateway.auth.trustedProxy.allowUsers does not name this person';
   return { ok: false, code: 'AUTH_VERIFIED_USER_REQUIRED', message, hint: review };
 };
 
-const vouched = (ledger: Ledger, method: AuthMethod, user: string): Shown => ({
+const verifiedIdentity = (ledger: CredentialRules, method: AuthMethod, user: string): Identity => ({
   ok: true,
   method,
   user,
@@ -171,7 +183,10 @@ const LOGIN = 'tailscale-user-login';
  * Tailscale Serve forwards from this machine and writes the login beside the address; the daemon
  * says whose address that is.
  */
-const ofTailnet = async (ledger: Ledger, { peer, headers }: Remote): Promise<Shown | Refusal> => {
+const tailnetIdentity = async (
+  ledger: CredentialRules,
+  { peer, headers }: Remote,
+): Promise<Identity | Refusal> => {
   const login = headerOf(headers, LOGIN);
   const from = headerOf(headers, 'x-forwarded-for');
   // What is no address is not given to a program as its argument.
@@ -188,7 +203,7 @@ const ofTailnet = async (ledger: Ledger, { peer, headers }: Remote): Promise<Sho
     return tailscaleRefused('WHOIS_FAILED', 'the Tailscale daemon did not say whose address it is');
   }
   if (owner?.toLowerCase() === login.toLowerCase()) {
-    return vouched(ledger, 'tailscale', `tailscale:${login.toLowerCase()}`);
+    return verifiedIdentity(ledger, 'tailscale', `tailscale:${login.toLowerCase()}`);
   }
   return tailscaleRefused('IDENTITY_MISMATCH', 'the address is of another login than the header');
 };

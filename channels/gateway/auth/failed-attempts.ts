@@ -28,14 +28,14 @@ export type Attempt = {
   /** it is not judged at once */
   readonly onWait?: () => void;
 };
-type Waiting = Attempt & { readonly settle: (isTurn: boolean) => void };
+type WaitingAttempt = Attempt & { readonly settle: (isTurn: boolean) => void };
 
 export class AuthFailures {
   readonly #failures = new LruMap<string, { times: number[]; lockedUntil: number }>(
     AUTH_ACCOUNTS_MAX,
   );
   /** attempts that wait for their turn, the newest last; empty: one was just judged */
-  readonly #lines = new Map<string, Waiting[]>();
+  readonly #lines = new Map<string, WaitingAttempt[]>();
   readonly #limit: RateLimit;
   readonly #clock: Clock;
   readonly #isHopeless: boolean;
@@ -70,7 +70,7 @@ export class AuthFailures {
       return Promise.resolve(true);
     }
     attempt.onWait?.();
-    if (line.length >= AUTH_WAITING_MAX) dropLeft(line);
+    if (line.length >= AUTH_WAITING_MAX) dropDisconnected(line);
     if (line.length >= AUTH_WAITING_MAX) line.shift()?.settle(false);
     return new Promise((settle) => line.push({ ...attempt, settle }));
   }
@@ -91,10 +91,10 @@ export class AuthFailures {
     });
   }
 
-  #nextTurnOf(account: string, line: Waiting[]): void {
+  #nextTurnOf(account: string, line: WaitingAttempt[]): void {
     this.#lines.set(account, line);
     this.#clock.after(AUTH_TURN_MS, () => {
-      dropLeft(line);
+      dropDisconnected(line);
       const next = line.pop();
       if (next === undefined) this.#lines.delete(account);
       else {
@@ -105,7 +105,7 @@ export class AuthFailures {
   }
 }
 
-const dropLeft = (line: Waiting[]): void => {
+const dropDisconnected = (line: WaitingAttempt[]): void => {
   const open = line.filter(({ isOpen, settle }) => {
     const isHere = isOpen();
     if (!isHere) settle(false);

@@ -22,17 +22,22 @@ import type { Clock, Principal, System } from '../../../runtime/index.ts';
 import { onlyDirect, originAllowed } from './access.ts';
 import type { Attempt, AuthFailures } from './failed-attempts.ts';
 import type { Client } from '../transport/connection.ts';
-import { type Asker, identify, type Ledger, type Shown } from './credentials.ts';
+import {
+  type ConnectingClient,
+  identify,
+  type CredentialRules,
+  type Identity,
+} from './credentials.ts';
 import { deviceFault } from './device-auth.ts';
 import type { Logger } from '../log.ts';
-import { admit, needsNobody } from './pairing.ts';
-import { accountOf, notDirect, type Remote } from './client-address.ts';
+import { admit, isApprovedAutomatically } from './pairing.ts';
+import { accountOf, whyNotDirect, type Remote } from './client-address.ts';
 
 /** All clients that present the shared secret without a device act as this principal. */
 export const OPERATOR: Principal = { sub: 'operator', roles: ['operator'] };
 
 /** What a gateway judges clients by. */
-export type Gate = Ledger & {
+export type HandshakeContext = CredentialRules & {
   readonly failures: AuthFailures;
   readonly clock: Clock;
   readonly system: System;
@@ -40,7 +45,7 @@ export type Gate = Ledger & {
 };
 
 /** How a client came. */
-export type Arrival = {
+export type ConnectOrigin = {
   readonly remote: Remote;
   /** of the challenge of this connection; good for one connect */
   readonly nonce: string;
@@ -55,14 +60,18 @@ export type Accepted = {
   readonly deviceToken?: string;
 };
 
-export type Greeting = Accepted | { readonly ok: false; readonly error: GatewayErrorShape };
+export type ConnectResult = Accepted | { readonly ok: false; readonly error: GatewayErrorShape };
 
 /** First event of every connection. */
 export const challengeFrame = (nonce: string, nowMs: number): string =>
   JSON.stringify({ type: 'event', event: 'connect.challenge', payload: { nonce, ts: nowMs } });
 
 /** Never rejects. A connection that ended meanwhile is the caller's to notice. */
-export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promise<Greeting> => {
+export const handleConnect = async (
+  gate: HandshakeContext,
+  arrival: ConnectOrigin,
+  given: unknown,
+): Promise<ConnectResult> => {
   const checked = checkConnectParams(given);
   if (!checked.ok) {
     const message = `invalid connect params: ${describeErrors(checked.errors)}`;
@@ -84,17 +93,17 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
   if (!originAllowed({ origin, host, remoteAddress: remote.address, mode })) {
     return refused('CONTROL_UI_ORIGIN_NOT_ALLOWED', `origin ${origin} may not connect`);
   }
-  const fault = mode === 'none' ? notDirect(remote) : undefined;
+  const fault = mode === 'none' ? whyNotDirect(remote) : undefined;
   if (fault !== undefined) {
     const hint = { recommendedNextStep: 'review_auth_configuration' };
     return refused('AUTH_UNAUTHORIZED', `unauthorized: ${onlyDirect(fault)}`, hint);
   }
   const rowIn = (tenant: string) =>
     params.device && gate.system.index.get<DeviceRow>(DEVICES_INDEX, tenant, params.device.id);
-  const asker: Asker = { params, role, remote, rowIn };
+  const asker: ConnectingClient = { params, role, remote, rowIn };
   try {
-    const proved = await prove(gate, arrival, asker);
-    return 'error' in proved ? proved : await enter(gate, asker, proved, protocol);
+    const proved = await authenticate(gate, arrival, asker);
+    return 'error' in proved ? proved : await authorizeClient(gate, asker, proved, protocol);
   } catch (thrown) {
     gate.log.warn({ err: thrown }, 'gateway: a client could not be looked up');
     return { ok: false, error: { ...gatewayError(errorData(thrown)), retryable: true } };
@@ -102,22 +111,22 @@ export const greet = async (gate: Gate, arrival: Arrival, given: unknown): Promi
 };
 
 /** Who it is. An account that is locked is judged at its turn. */
-const prove = async (
-  gate: Gate,
-  { remote, nonce, ...attempt }: Arrival,
-  asker: Asker,
-): Promise<Shown | Extract<Greeting, { ok: false }>> => {
+const authenticate = async (
+  gate: HandshakeContext,
+  { remote, nonce, ...attempt }: ConnectOrigin,
+  asker: ConnectingClient,
+): Promise<Identity | Extract<ConnectResult, { ok: false }>> => {
   const { failures, clock } = gate;
   const { params } = asker;
   const faultOf = () => params.device && deviceFault(params, params.device, nonce, clock.wallMs());
-  const isApproved = isKnown(gate, asker) && faultOf() === undefined;
+  const isApproved = isApprovedDevice(gate, asker) && faultOf() === undefined;
   const account = isApproved ? `device ${params.device?.id}` : accountOf(remote);
   if (!(await failures.turn(account, attempt))) return rateLimited(failures.lockedForMs(account));
   const shown = await identify(gate, asker);
   const fault = shown.ok ? faultOf() : shown;
   if (shown.ok && fault === undefined) return shown;
   const wasLocked = failures.lockedForMs(account) > 0;
-  if (shown.ok || !NOTHING_SHOWN.has(shown.code)) failures.count(account);
+  if (shown.ok || !NO_CREDENTIALS.has(shown.code)) failures.count(account);
   if (wasLocked) return rateLimited(failures.lockedForMs(account));
   return shown.ok
     ? refused(fault!.code, fault!.message)
@@ -125,25 +134,28 @@ const prove = async (
 };
 
 /** Refusals of clients that have guessed nothing. */
-const NOTHING_SHOWN: ReadonlySet<ConnectErrorCode> = new Set([
+const NO_CREDENTIALS: ReadonlySet<ConnectErrorCode> = new Set([
   'AUTH_TOKEN_MISSING',
   'AUTH_PASSWORD_MISSING',
 ]);
 
 /** The client says to be a device that somebody has approved: it has failures of its own. */
-const isKnown = ({ home, tenancy }: Gate, { params, rowIn }: Asker): boolean =>
+const isApprovedDevice = (
+  { home, tenancy }: HandshakeContext,
+  { params, rowIn }: ConnectingClient,
+): boolean =>
   params.device !== undefined &&
   [home, ...(tenancy?.tenants ?? [])].some(
     (tenant) => Object.keys(rowIn(tenant)?.roles ?? {}).length > 0,
   );
 
 /** What it may do. @throws TroupeError as `admit` */
-const enter = async (
-  { auth, system, clock }: Gate,
-  { params, role, remote, rowIn }: Asker,
-  shown: Shown,
+const authorizeClient = async (
+  { auth, system, clock }: HandshakeContext,
+  { params, role, remote, rowIn }: ConnectingClient,
+  shown: Identity,
   protocol: number,
-): Promise<Greeting> => {
+): Promise<ConnectResult> => {
   const { tenant } = shown;
   const row = rowIn(tenant);
   const admitted = await admit({ system, tenant, clock }, auth, {
@@ -167,7 +179,7 @@ const enter = async (
     principal: principalOf(shown, role, deviceId),
     method: shown.method,
     isLocal: remote.isLocal,
-    needsNobody: needsNobody(auth, remote, shown),
+    isApprovedAutomatically: isApprovedAutomatically(auth, remote, shown),
     caps: new Set(params.caps),
     since: clock.wallMs(),
     ...defined({ deviceId, tokenHash }),
@@ -177,7 +189,7 @@ const enter = async (
 
 /** A person whom somebody vouches for, a device, or whoever has the shared secret. */
 const principalOf = (
-  { user }: Shown,
+  { user }: Identity,
   role: Client['role'],
   deviceId: string | undefined,
 ): Principal => {
@@ -185,7 +197,7 @@ const principalOf = (
   return deviceId === undefined ? OPERATOR : { sub: `device:${deviceId}`, roles: [role] };
 };
 
-const rateLimited = (lockedMs: number): Extract<Greeting, { ok: false }> => {
+const rateLimited = (lockedMs: number): Extract<ConnectResult, { ok: false }> => {
   const greeting = refused(
     'AUTH_RATE_LIMITED',
     `too many failed attempts: try again in ${Math.ceil(lockedMs / 1000)} s`,
@@ -205,7 +217,7 @@ const protocolFor = ({ minProtocol, maxProtocol, role, client }: ConnectParams) 
     : undefined;
 };
 
-const protocolMismatch = ({ minProtocol, maxProtocol }: ConnectParams): Greeting =>
+const protocolMismatch = ({ minProtocol, maxProtocol }: ConnectParams): ConnectResult =>
   refused(
     'PROTOCOL_MISMATCH',
     `protocol mismatch: this gateway speaks ${PROTOCOL_VERSION}, the client ${minProtocol} to ${maxProtocol}`,

@@ -26,12 +26,12 @@ import { type ConnectErrorCode, SCOPES, type Scope } from '../../../protocols/ga
 import { plainName } from '../../../protocols/plain-text.ts';
 import type { Clock, Principal } from '../../../runtime/index.ts';
 import type { GatewayAuth } from './access.ts';
-import type { Asker, Shown } from './credentials.ts';
+import type { ConnectingClient, Identity } from './credentials.ts';
 import { hashOfToken, newDeviceToken } from './device-tokens.ts';
 import type { TenantScope } from '../tenant/tenant-scope.ts';
 import { ACCEPT_TIMEOUT_MS } from '../limits.ts';
 import { networkOf } from './client-address.ts';
-import { holds } from './scopes.ts';
+import { includesScope } from './scopes.ts';
 
 export type Admitted = {
   readonly ok: true;
@@ -42,7 +42,7 @@ export type Admitted = {
   /** of the token that the device has */
   readonly tokenHash?: string;
 };
-export type Kept = {
+export type AdmissionRefusal = {
   readonly ok: false;
   readonly code: ConnectErrorCode;
   readonly message: string;
@@ -55,8 +55,8 @@ export type PairingScope = TenantScope & { readonly clock: Clock };
 /** The gateway itself, when it speaks for a client that it has just let in. */
 const GATEWAY: Principal = { sub: 'gateway', roles: ['operator'] };
 
-type Client = Omit<Asker, 'rowIn'> & {
-  readonly shown: Shown;
+type Client = Omit<ConnectingClient, 'rowIn'> & {
+  readonly shown: Identity;
   /** of its device, in the tenant of the client */
   readonly row: DeviceRow | undefined;
 };
@@ -66,7 +66,7 @@ export const admit = async (
   scope: PairingScope,
   auth: GatewayAuth,
   client: Client,
-): Promise<Admitted | Kept> => {
+): Promise<Admitted | AdmissionRefusal> => {
   const { params, role, remote, shown } = client;
   if (params.device === undefined) {
     const { deviceIdentity = 'optional' } = auth;
@@ -74,59 +74,64 @@ export const admit = async (
       role === 'node' ||
       deviceIdentity === 'always' ||
       (deviceIdentity === 'remote' && !remote.isLocal);
-    if (!mustProve) return { ok: true, scopes: asked(params.scopes, SCOPES) };
+    if (!mustProve) return { ok: true, scopes: scopesOrAll(params.scopes, SCOPES) };
     const who = role === 'node' ? 'a node' : 'gateway.auth.deviceIdentity: who connects from here';
     const message = `device identity required: ${who} must sign with the key of its device`;
     return { ok: false, code: 'DEVICE_IDENTITY_REQUIRED', message };
   }
   // Somebody vouches for the person each time; a paired device would outlive that.
   const isVouched = shown.method === 'trusted-proxy' || shown.method === 'tailscale';
-  if (role === 'operator' && isVouched) return { ok: true, scopes: asked(params.scopes, SCOPES) };
-  return device(scope, auth, client, params.device);
+  if (role === 'operator' && isVouched)
+    return { ok: true, scopes: scopesOrAll(params.scopes, SCOPES) };
+  return admitDevice(scope, auth, client, params.device);
 };
 
 /**
  * This machine and the right secret say yes by themselves, unless `gateway.auth.allowLocal` is off.
  */
-export const needsNobody = (
+export const isApprovedAutomatically = (
   { allowLocal = true }: GatewayAuth,
-  { isLocal }: Pick<Asker['remote'], 'isLocal'>,
-  { method }: Pick<Shown, 'method'>,
+  { isLocal }: Pick<ConnectingClient['remote'], 'isLocal'>,
+  { method }: Pick<Identity, 'method'>,
 ): boolean => allowLocal && isLocal && method !== 'device-token';
 
-/** What was asked for and exists; everything there is when nothing was asked for. */
-const asked = (scopes: readonly string[] | undefined, all: readonly Scope[]): readonly Scope[] =>
+/** The requested scopes that exist; all scopes when the client requests none. */
+const scopesOrAll = (
+  scopes: readonly string[] | undefined,
+  all: readonly Scope[],
+): readonly Scope[] =>
   scopes === undefined || scopes.length === 0
     ? all
     : SCOPES.filter((scope) => scopes.includes(scope));
 
-const device = async (
+const admitDevice = async (
   scope: PairingScope,
   auth: GatewayAuth,
   client: Client,
   { id, publicKey }: { readonly id: string; readonly publicKey: string },
-): Promise<Admitted | Kept> => {
+): Promise<Admitted | AdmissionRefusal> => {
   const { params, role, row, shown, remote } = client;
   const grant = row?.roles[role];
-  const wanted = role === 'node' ? [] : asked(params.scopes, grant ? known(grant.scopes) : SCOPES);
-  if (grant && covers(grant.scopes, wanted) && isSameMachine(row.face, faceOf(client))) {
+  const wanted =
+    role === 'node' ? [] : scopesOrAll(params.scopes, grant ? knownScopes(grant.scopes) : SCOPES);
+  if (grant && includesAll(grant.scopes, wanted) && isSameMachine(row.face, faceOf(client))) {
     const token = shown.method === 'device-token' ? grant.tokenScopes : undefined;
-    if (token === undefined || covers(token, wanted)) {
+    if (token === undefined || includesAll(token, wanted)) {
       return withToken(scope, id, role, grant, wanted, shown);
     }
-    if (!params.scopes?.length) return withToken(scope, id, role, grant, known(token), shown);
+    if (!params.scopes?.length) return withToken(scope, id, role, grant, knownScopes(token), shown);
     const message = 'the token of this device may not do all that was asked for: ask for less';
     return { ok: false, code: 'AUTH_SCOPE_MISMATCH', message };
   }
-  const isApproved = needsNobody(auth, remote, shown);
+  const isApproved = isApprovedAutomatically(auth, remote, shown);
   if (row === undefined) {
-    const full = await fullness(scope, !isApproved, faceOf(client).ip);
+    const full = await whyFull(scope, !isApproved, faceOf(client).ip);
     if (full !== undefined) {
       const message = `pairing required, but ${full}`;
       return { ok: false, code: 'PAIRING_REQUIRED', message, details: { reason: 'not-paired' } };
     }
   }
-  const answer = await ask<DeviceAsked>(scope, id, {
+  const answer = await askDevice<DeviceAsked>(scope, id, {
     type: 'device.ask',
     publicKey: publicKey.replace(/=+$/, ''),
     role,
@@ -139,11 +144,11 @@ const device = async (
   return withToken(scope, id, role, now, wanted, shown);
 };
 
-const known = (scopes: readonly string[]): readonly Scope[] =>
+const knownScopes = (scopes: readonly string[]): readonly Scope[] =>
   SCOPES.filter((scope) => scopes.includes(scope));
 
-const covers = (granted: readonly string[], wanted: readonly Scope[]): boolean =>
-  wanted.every((scope) => holds(known(granted), scope));
+const includesAll = (granted: readonly string[], wanted: readonly Scope[]): boolean =>
+  wanted.every((scope) => includesScope(knownScopes(granted), scope));
 
 /** A person has seen what kind of machine it is. */
 const isSameMachine = (seen: DeviceFace, said: DeviceFace): boolean =>
@@ -159,7 +164,7 @@ const withToken = async (
   role: Client['role'],
   grant: DeviceGrant | undefined,
   scopes: readonly Scope[],
-  shown: Shown,
+  shown: Identity,
 ): Promise<Admitted> => {
   const has = grant?.tokenHash;
   if (has !== undefined || shown.method === 'device-token') {
@@ -167,7 +172,7 @@ const withToken = async (
   }
   const deviceToken = newDeviceToken();
   const tokenHash = hashOfToken(deviceToken);
-  const { taken } = await ask<{ taken: boolean }>(scope, id, {
+  const { taken } = await askDevice<{ taken: boolean }>(scope, id, {
     type: 'device.token',
     role,
     hash: tokenHash,
@@ -197,7 +202,7 @@ const pending = (
   deviceId: string,
   requestedScopes: readonly Scope[],
   { requestId, reason }: Extract<DeviceAsked, { state: 'pending' }>,
-): Kept => {
+): AdmissionRefusal => {
   const [what, hint] = REASONS[reason];
   return {
     ok: false,
@@ -218,7 +223,7 @@ const pending = (
 };
 
 /** Why there is no room for one more: in all, and for a stranger who waits, from that address. */
-const fullness = async (
+const whyFull = async (
   { system, tenant, clock }: PairingScope,
   isStranger: boolean,
   ip: string | undefined,
@@ -265,7 +270,7 @@ const faceOf = ({ params: { client }, remote }: Client): DeviceFace => {
   return face;
 };
 
-const ask = async <Result>(
+const askDevice = async <Result>(
   { system, tenant }: TenantScope,
   id: string,
   message: DeviceAsk | { type: 'device.token'; role: Client['role']; hash: string },

@@ -2,7 +2,7 @@
 import type { Scope } from '../../../protocols/gateway/index.ts';
 
 /** admin may do everything, and who may write may read. */
-export const holds = (scopes: readonly Scope[], scope: Scope): boolean =>
+export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>
   scopes.includes(scope) ||
   scopes.includes('operator.admin') ||
   (scope === 'operator.read' && scopes.includes('operator.write'));
@@ -11,4 +11,4 @@ export const holds = (scopes: readonly Scope[], scope: Scope): boolean =>
 export const scopeMissing = (
   scopes: readonly Scope[],
   wanted: readonly string[],
-): string | undefined => wanted.find((scope) => !holds(scopes, scope as Scope));
+): string | undefined => wanted.find((scope) => !includesScope(scopes, scope as Scope));

@@ -29,10 +29,10 @@ import type { Message } from '../../../protocols/statechart.ts';
 import type { Clock, System } from '../../../runtime/index.ts';
 import { type Client, type Connection, eventHead } from '../transport/connection.ts';
 import {
-  DEVICE_LOOKS_MAX,
-  DEVICE_LOOK_MS,
-  DEVICE_TELL_AGAIN_MS,
-  DEVICE_TELL_MS,
+  DEVICE_READS_MAX,
+  DEVICE_READ_MS,
+  DEVICE_ONLINE_RETRY_MS,
+  DEVICE_ONLINE_TIMEOUT_MS,
   NODE_DELIVERED_MAX,
 } from '../limits.ts';
 import type { Logger } from '../log.ts';
@@ -52,7 +52,7 @@ type Parts = {
   readonly payloads?: Payloads | undefined;
 };
 
-type Node = {
+type ConnectedNode = {
   readonly connection: Connection;
   readonly client: Client;
   readonly deviceId: string;
@@ -63,7 +63,7 @@ type Node = {
 export class TenantDevices {
   readonly #parts: Parts;
   /** nodes of this gateway, by connection */
-  readonly #nodes = new Map<string, Node>();
+  readonly #nodes = new Map<string, ConnectedNode>();
   readonly #unsubscribe: () => void;
   /** ends each look for a row that has not come yet */
   readonly #looks = new Set<() => void>();
@@ -93,14 +93,14 @@ export class TenantDevices {
     }
   }
 
-  #tellOnline({ connection, client, deviceId }: Node): Promise<unknown> {
+  #tellOnline({ connection, client, deviceId }: ConnectedNode): Promise<unknown> {
     return this.#told(deviceId, client, {
       type: 'device.online',
       gateway: this.#parts.gateway,
       connId: connection.id,
       surface: surfaceOf(client.params),
       face: faceOf(client.params, connection.remoteAddress),
-      ...(client.needsNobody ? { approved: true } : {}),
+      ...(client.isApprovedAutomatically ? { approved: true } : {}),
       ...(replaysOf(client.params) ? { replays: true } : {}),
     });
   }
@@ -114,7 +114,7 @@ export class TenantDevices {
         release();
         resolve();
       };
-      const cancel = this.#parts.clock.after(DEVICE_TELL_AGAIN_MS, end);
+      const cancel = this.#parts.clock.after(DEVICE_ONLINE_RETRY_MS, end);
       release = connection.lease(end);
     });
   }
@@ -182,7 +182,7 @@ export class TenantDevices {
   }
 
   /** Written only when the actor has it that this connection takes it. Never rejects. */
-  async #deliver(node: Node, notice: DeviceDeliver): Promise<void> {
+  async #deliver(node: ConnectedNode, notice: DeviceDeliver): Promise<void> {
     const { connection, deviceId, delivered } = node;
     const { id, command, paramsJson, timeoutMs } = notice;
     if (delivered.has(id)) return;
@@ -204,13 +204,13 @@ export class TenantDevices {
     );
   }
 
-  async #takes({ connection, client, deviceId }: Node, id: string): Promise<boolean> {
+  async #takes({ connection, client, deviceId }: ConnectedNode, id: string): Promise<boolean> {
     const event = { type: 'device.taken', id, connId: connection.id };
     const answer = await this.#told(deviceId, client, event);
     return answer !== NO_ANSWER && ((answer as { taken?: boolean } | undefined)?.taken ?? false);
   }
 
-  #cancel({ connection, deviceId, delivered }: Node, { id }: DeviceCancel): void {
+  #cancel({ connection, deviceId, delivered }: ConnectedNode, { id }: DeviceCancel): void {
     if (!delivered.delete(id)) return;
     connection.event(eventHead('node.invoke.cancel', { invokeId: id, nodeId: deviceId }));
   }
@@ -218,8 +218,8 @@ export class TenantDevices {
   /** In a cluster the word of a question may come before the row that has it. */
   #changed(notice: DeviceChanged, looks = 0): void {
     const row = this.row(notice.deviceId);
-    if (!hasQuestion(row, notice) && looks < DEVICE_LOOKS_MAX) {
-      const cancel = this.#parts.clock.after(DEVICE_LOOK_MS, () => {
+    if (!hasQuestion(row, notice) && looks < DEVICE_READS_MAX) {
+      const cancel = this.#parts.clock.after(DEVICE_READ_MS, () => {
         this.#looks.delete(cancel);
         this.#changed(notice, looks + 1);
       });
@@ -299,7 +299,11 @@ export class TenantDevices {
       const answer =
         event.type === 'device.offline'
           ? await system.tell(to, event, { principal, repeatable: true })
-          : await system.ask(to, event, { principal, repeatable: true, timeoutMs: DEVICE_TELL_MS });
+          : await system.ask(to, event, {
+              principal,
+              repeatable: true,
+              timeoutMs: DEVICE_ONLINE_TIMEOUT_MS,
+            });
       if (answer.kind === 'answered') return answer.result;
       if (answer.kind !== 'refused') return NO_ANSWER;
       log.warn({ deviceId, event: event.type, error: answer.error }, 'gateway: a device refuses');

@@ -13,7 +13,7 @@ import type { Client, Connection } from '../transport/connection.ts';
 import type { Logger } from '../log.ts';
 import type { AuditTrail } from '../tenant/audit-trail.ts';
 import { REQUESTS_OPEN_MAX } from '../limits.ts';
-import { holds } from '../auth/scopes.ts';
+import { includesScope } from '../auth/scopes.ts';
 import { runTable } from './chat/agent.ts';
 import { approvalRecordTable } from './approvals/approval-records.ts';
 import { approvalTable } from './approvals/approvals.ts';
@@ -139,7 +139,7 @@ const mayCall = (client: Client | undefined, scope: Method<never>['scope']): boo
   if (client === undefined) return false;
   return scope === 'node'
     ? client.role === 'node'
-    : client.role === 'operator' && holds(client.scopes, scope);
+    : client.role === 'operator' && includesScope(client.scopes, scope);
 };
 
 const missing = (scope: string): TroupeError =>

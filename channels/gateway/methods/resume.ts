@@ -13,7 +13,7 @@ const eventsResume = (request: Request<ResumeContext>, params: EventsResumeParam
   const resumed = context.replay.resume(connection, params);
   if ('resumed' in resumed) return resumed;
   const { from, to, missed } = resumed;
-  context.blocks.moved(params.connId, connection);
+  context.blocks.resumed(params.connId, connection);
   respond(request, { resumed: true, from, to, frames: missed.length });
   for (const head of missed) connection.event(head);
   return ANSWERED;

@@ -55,7 +55,7 @@ const ownAgentsOf = (request: Request<SetupContext>): Setup =>
   request.context.setup?.ownsAgents ? request.context.setup : installationOf(request);
 
 /** The agent that is meant, and its session. @throws TroupeError INVALID_ARGUMENT */
-const meant = (
+const namedSession = (
   { context: { names } }: Request<SetupContext>,
   given: { readonly agentId?: string; readonly sessionKey?: string },
 ): { readonly sessionKey: string; readonly agentId: string } => fullSessionKey(names, given);
@@ -158,7 +158,7 @@ const identityGet = (
   request: Request<SetupContext>,
   params: GatewayParams<'agent.identity.get'>,
 ) => {
-  const { agentId } = meant(request, params);
+  const { agentId } = namedSession(request, params);
   const card = cards(request).find(({ id }) => id === agentId);
   const { name, emoji, avatar } = card ?? {};
   return {
@@ -196,13 +196,13 @@ const skillsStatus = async (
   request: Request<SetupContext>,
   params: GatewayParams<'skills.status'>,
 ) => {
-  const { agentId } = meant(request, params);
+  const { agentId } = namedSession(request, params);
   const { workspace, shared, skills } = await ownAgentsOf(request).catalogs.skills(agentId);
   return { workspaceDir: workspace, managedSkillsDir: shared, agentId, skills };
 };
 
 const toolsCatalog = (request: Request<SetupContext>, params: GatewayParams<'tools.catalog'>) => ({
-  agentId: meant(request, params).agentId,
+  agentId: namedSession(request, params).agentId,
   // Troupe's policies are lists of names and groups; the protocol wants to hear of a profile.
   profiles: [{ id: 'full', label: 'Full' }],
   groups: setupOf(request).catalogs.tools(),
@@ -212,7 +212,7 @@ const toolsEffective = async (
   request: Request<SetupContext>,
   params: GatewayParams<'tools.effective'>,
 ) => {
-  const { agentId, sessionKey } = meant(request, params);
+  const { agentId, sessionKey } = namedSession(request, params);
   const tools = await setupOf(request).catalogs.toolsOf(agentId, sessionKey);
   return {
     agentId,

@@ -31,7 +31,7 @@ const tasksList = ({ context }: Request<TaskContext>, params: TasksListParams) =
   if (from === undefined) throw new TroupeError('INVALID_ARGUMENT', '/cursor is none of this list');
   const sorted = tasksOf(context)
     .map(({ summary }) => summary)
-    .filter((task) => fits(task, params))
+    .filter((task) => matches(task, params))
     .toSorted((a, b) => (b[sortBy] ?? 0) - (a[sortBy] ?? 0) || (a.id < b.id ? -1 : 1));
   const next = from + limit;
   return {
@@ -40,7 +40,7 @@ const tasksList = ({ context }: Request<TaskContext>, params: TasksListParams) =
   };
 };
 
-const fits = (task: TaskSummary, { status, agentId, sessionKey }: TasksListParams): boolean => {
+const matches = (task: TaskSummary, { status, agentId, sessionKey }: TasksListParams): boolean => {
   const wanted = typeof status === 'string' ? [status] : status;
   if (wanted !== undefined && !wanted.includes(task.status)) return false;
   if (agentId !== undefined && task.agentId !== agentId) return false;
@@ -102,7 +102,7 @@ const cancelled = async (
   reason: string,
 ): Promise<string | undefined> => {
   const { system, tenant } = request.context;
-  const [to, message] = orderTo(tenant, of, reason);
+  const [to, message] = cancelMessage(tenant, of, reason);
   const answer = await system.ask(to, message, {
     principal: principalOf(request),
     timeoutMs: ACCEPT_TIMEOUT_MS,
@@ -115,7 +115,7 @@ const cancelled = async (
   return (killed ?? aborted)?.length === 0 ? 'it has ended meanwhile' : undefined;
 };
 
-const orderTo = (tenant: string, of: TaskOrigin, reason: string) => {
+const cancelMessage = (tenant: string, of: TaskOrigin, reason: string) => {
   switch (of.kind) {
     case 'subagent': {
       const message: SubagentKill = { type: 'subagent.kill', reason };

@@ -21,7 +21,7 @@ export class Audience implements Iterable<Connection> {
   }
 
   /** All of them, also who may not read: for what has a scope of its own, as approvals have. */
-  readonly everybody: Iterable<Connection> = {
+  readonly includingUnprivileged: Iterable<Connection> = {
     [Symbol.iterator]: () => this.#everybody(),
   };
 

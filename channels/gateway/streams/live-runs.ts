@@ -166,7 +166,7 @@ export class LiveRuns {
   }
 
   /** Takes one event from the Bus. */
-  heard(event: RunEvent): void {
+  onEvent(event: RunEvent): void {
     if (event.stream === 'subagent') return this.#subagent(event);
     if (this.#ended.has(event.runId)) return;
     const live = this.#live.get(event.runId) ?? this.#begin(event);

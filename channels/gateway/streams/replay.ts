@@ -14,7 +14,7 @@
 import type { EventsResumeParams, EventsResumeResult } from '../../../protocols/gateway/index.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import { CLOSE, type Client, type Connection } from '../transport/connection.ts';
-import type { EventHead, Kept } from '../transport/event-head.ts';
+import type { EventHead, StoredEvent } from '../transport/event-head.ts';
 import { REPLAY_BYTES_MAX, REPLAY_EVENTS_MAX, RESUMABLE_MAX, RESUME_WITHIN_MS } from '../limits.ts';
 import { RecentFrames } from '../transport/recent-frames.ts';
 
@@ -29,7 +29,7 @@ export class Replay {
   readonly #bootId: string;
   readonly #connections: ReadonlySet<Connection>;
   /** the oldest first */
-  readonly #kept = new Set<Kept & { head: EventHead }>();
+  readonly #kept = new Set<StoredEvent & { head: EventHead }>();
   #bytes = 0;
   /** ended, the longest ago first, with when (monotonic) */
   readonly #lingering = new Map<Connection, number>();
@@ -104,7 +104,7 @@ export class Replay {
     this.#lingering.delete(connection);
   }
 
-  readonly #keep = (head: EventHead): Kept => {
+  readonly #keep = (head: EventHead): StoredEvent => {
     const kept = { head };
     head.kept = kept;
     this.#kept.add(kept);
@@ -113,7 +113,7 @@ export class Replay {
       if (this.#kept.size <= REPLAY_EVENTS_MAX && this.#bytes <= REPLAY_BYTES_MAX) break;
       this.#kept.delete(oldest);
       this.#bytes -= oldest.head.rest.length;
-      (oldest as Kept).head = undefined;
+      (oldest as StoredEvent).head = undefined;
     }
     return kept;
   };

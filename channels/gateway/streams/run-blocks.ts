@@ -40,7 +40,7 @@ export class RunBlocks {
   }
 
   /** From now on the connection receives the blocks of this run; with `reasoning` also of that. */
-  want(runId: string, connection: Connection, { reasoning = false } = {}): void {
+  subscribe(runId: string, connection: Connection, { reasoning = false } = {}): void {
     const feed = this.#feeds.get(runId) ?? new Feed(this.#clock, this.#settings, reasoning);
     feed.connections.add(connection);
     this.#feeds.set(runId, feed);
@@ -49,7 +49,7 @@ export class RunBlocks {
   }
 
   /** Who was told on the connection `from` is told on `to` as well. */
-  moved(from: string, to: Connection): void {
+  resumed(from: string, to: Connection): void {
     for (const { connections } of this.#feeds.values()) {
       if ([...connections].some(({ id }) => id === from)) connections.add(to);
     }

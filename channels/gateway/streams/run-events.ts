@@ -25,11 +25,11 @@ import {
 } from '../limits.ts';
 import type { RunBlocks } from './run-blocks.ts';
 import type { LiveRun, RunEnd, RunListener, RunPosition } from './live-runs.ts';
-import { isSilent, maySilence } from './silent-text.ts';
+import { isSilent, mayBeSilent } from './silent-text.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
 /** The text so far, and what of it is new; all of it with `replace`. */
-type News = { readonly text: string; readonly delta: string; readonly replace: boolean };
+type TextChange = { readonly text: string; readonly delta: string; readonly replace: boolean };
 
 export class RunEvents implements RunListener {
   readonly #connections: Iterable<Connection>;
@@ -101,7 +101,7 @@ export class RunEvents implements RunListener {
   }
 
   /** An end that is no run's: what a command was answered. */
-  tellEnd(end: RunEnd, connections: Iterable<Connection>): void {
+  sendCommandResult(end: RunEnd, connections: Iterable<Connection>): void {
     const head = eventHead('chat', chatEnd({ ...end, seq: 0 }, end, ''));
     for (const connection of connections) connection.event(head);
   }
@@ -156,7 +156,7 @@ export class RunEvents implements RunListener {
   }
 
   /** What has come since the last flush, but for an answer that is `withheld`. */
-  flush(live: LiveRun, withheld: typeof maySilence = maySilence): void {
+  flush(live: LiveRun, withheld: typeof mayBeSilent = mayBeSilent): void {
     live.quietUntil = this.#clock.monotonicMs() + intervalFor(live.answer.text.length);
     if (live.reasoning.pending) {
       const news = { text: live.reasoning.text, ...live.reasoning.take() };
@@ -179,12 +179,12 @@ export class RunEvents implements RunListener {
     });
   }
 
-  #answerHeads(live: LiveRun, news: News): readonly EventHead[] {
+  #answerHeads(live: LiveRun, news: TextChange): readonly EventHead[] {
     const chat = chatDelta(live, this.#clock.wallMs(), news);
     return [this.#agentText(live, 'assistant', news), eventHead('chat', chat)];
   }
 
-  #agentText(live: LiveRun, stream: string, { text, delta, replace }: News): EventHead {
+  #agentText(live: LiveRun, stream: string, { text, delta, replace }: TextChange): EventHead {
     const data = replace ? { text, delta, replace } : { text, delta };
     return eventHead('agent', agentPayload(live, this.#clock.wallMs(), stream, data));
   }
@@ -281,7 +281,11 @@ const message = (text: string, timestamp: number) => ({
   timestamp,
 });
 
-const chatDelta = (live: LiveRun, now: number, { text, delta, replace }: News): ChatEvent => ({
+const chatDelta = (
+  live: LiveRun,
+  now: number,
+  { text, delta, replace }: TextChange,
+): ChatEvent => ({
   ...aboutChat(live),
   state: 'delta',
   deltaText: delta,

@@ -27,17 +27,21 @@ import { type Connection, type EventHead, eventHead } from '../transport/connect
 import type { SessionScope } from '../tenant/tenant-scope.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { Logger } from '../log.ts';
-import { HISTORY_TEXT_CHARACTERS_MAX, SESSION_LOOKS_MS, SESSION_TOLD_MS } from '../limits.ts';
+import {
+  HISTORY_TEXT_CHARACTERS_MAX,
+  SESSION_REREAD_MS,
+  SESSION_CHANGE_DELAY_MS,
+} from '../limits.ts';
 import { isMessage } from '../sessions/message-counts.ts';
 import { agentOf } from '../sessions/session-key.ts';
 import { sessionListRow } from '../sessions/session-list-row.ts';
 import { messageOf } from '../sessions/transcript.ts';
 
 /** What is told of a change, but the row. */
-type News = Pick<SessionsChangedEvent, 'reason' | 'phase' | 'runId'>;
+type ChangeDetails = Pick<SessionsChangedEvent, 'reason' | 'phase' | 'runId'>;
 /** A session that is looked at: `looks` of SESSION_LOOKS_MS are to come. */
-type Looked = {
-  news: News | undefined;
+type WatchedSession = {
+  news: ChangeDetails | undefined;
   looks: number;
   cancel: () => void;
   /** what was told last, and who read too slowly to be told it */
@@ -56,7 +60,7 @@ export class SessionWatch {
   readonly #all = new Set<Connection>();
   /** transcript position up to which each follower of a session was told */
   readonly #followed = new Map<string, Map<Connection, number>>();
-  readonly #looked = new Map<string, Looked>();
+  readonly #looked = new Map<string, WatchedSession>();
   /** sessions whose transcript is being read */
   readonly #reading = new Set<string>();
   readonly #ending = new WeakSet<Connection>();
@@ -120,7 +124,7 @@ export class SessionWatch {
   }
 
   /** A run event of the tenant. */
-  heard(event: RunEvent): void {
+  onRunEvent(event: RunEvent): void {
     if (event.stream === 'assistant' || event.stream === 'reasoning') return;
     if (event.stream === 'lifecycle') {
       const { phase, runId } = event;
@@ -131,7 +135,7 @@ export class SessionWatch {
   }
 
   /** A door has changed something of a session: all doors of the tenant tell it. */
-  changed(sessionKey: string, reason: string): void {
+  publishChange(sessionKey: string, reason: string): void {
     const { system, tenant } = this.#parts;
     system.bus.publish(sessionNoticesTopic(tenant), { sessionKey, reason } satisfies SessionNotice);
   }
@@ -153,28 +157,28 @@ export class SessionWatch {
     });
   }
 
-  #look(sessionKey: string, news: News | undefined): void {
+  #look(sessionKey: string, news: ChangeDetails | undefined): void {
     if (this.#all.size === 0 && !this.#followed.has(sessionKey)) return;
     const looked = this.#looked.get(sessionKey);
     looked?.cancel();
     const { told = '', late = new Set<Connection>() } = looked ?? {};
     const next = { news: news ?? looked?.news, looks: 0, cancel: () => {}, told, late };
     this.#looked.set(sessionKey, next);
-    this.#arm(sessionKey, next, SESSION_TOLD_MS);
+    this.#arm(sessionKey, next, SESSION_CHANGE_DELAY_MS);
   }
 
-  #arm(sessionKey: string, looked: Looked, ms: number): void {
+  #arm(sessionKey: string, looked: WatchedSession, ms: number): void {
     looked.cancel = this.#parts.clock.after(ms, () => {
       this.#tellChange(sessionKey, looked);
       void this.#tellMessages(sessionKey);
-      const again = SESSION_LOOKS_MS[looked.looks++] ?? (looked.late.size > 0 ? LATE_LOOK_MS : 0);
+      const again = SESSION_REREAD_MS[looked.looks++] ?? (looked.late.size > 0 ? LATE_LOOK_MS : 0);
       if (again === 0) this.#looked.delete(sessionKey);
       else this.#arm(sessionKey, looked, again);
     });
   }
 
   /** What was told last is not told again. */
-  #tellChange(sessionKey: string, looked: Looked): void {
+  #tellChange(sessionKey: string, looked: WatchedSession): void {
     const { news } = looked;
     if (news === undefined || this.#all.size === 0) return;
     const { system, tenant, clock } = this.#parts;

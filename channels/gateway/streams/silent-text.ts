@@ -8,17 +8,17 @@ import type { MessageOrigin } from '../../../protocols/session.ts';
 const SILENT = ['NO_REPLY'];
 const SILENT_TO_AGENTS = [...SILENT, REPLY_SKIP, ANNOUNCE_SKIP];
 /** What usually stands around it. */
-const EDGES = /^[\s*_`"'(]+|[\s*_`"'.:,)-]+$/g;
+const DECORATION = /^[\s*_`"'(]+|[\s*_`"'.:,)-]+$/g;
 
-const coreOf = (text: string): string => text.replaceAll(EDGES, '');
+const coreOf = (text: string): string => text.replaceAll(DECORATION, '');
 
 /** Words that a run which so began does not say to people; of a person's run: NO_REPLY only. */
-const wordsOf = (origin: MessageOrigin | undefined): readonly string[] =>
+const silentRepliesOf = (origin: MessageOrigin | undefined): readonly string[] =>
   origin?.kind === 'agent' || origin?.kind === 'announce' ? SILENT_TO_AGENTS : SILENT;
 
 export const isSilent = (text: string, origin?: MessageOrigin): boolean =>
-  wordsOf(origin).includes(coreOf(text));
+  silentRepliesOf(origin).includes(coreOf(text));
 
 /** So far it may become one: watchers are not told before it is known. */
-export const maySilence = (text: string, origin?: MessageOrigin): boolean =>
-  text !== '' && wordsOf(origin).some((word) => word.startsWith(coreOf(text)));
+export const mayBeSilent = (text: string, origin?: MessageOrigin): boolean =>
+  text !== '' && silentRepliesOf(origin).some((word) => word.startsWith(coreOf(text)));

@@ -48,7 +48,7 @@ export class WorkFeed {
   }
 
   /** A subagent of some session began or ended. */
-  heard({ sessionKey, id }: RunEvent & { stream: 'subagent' }): void {
+  onSubagentEvent({ sessionKey, id }: RunEvent & { stream: 'subagent' }): void {
     const { system, tenant } = this.#options;
     const key = subagentRowKey(sessionKey, id);
     const row = system.index.get<SubagentRow>(SUBAGENTS_INDEX, tenant, key);

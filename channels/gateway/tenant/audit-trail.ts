@@ -84,7 +84,7 @@ export class AuditTrail {
    * @throws TroupeError UNAVAILABLE when what must be noted first can not be
    */
   async begin(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame): Promise<void> {
-    if (!isGrave(scope, asked.method)) return;
+    if (!needsRecordBefore(scope, asked.method)) return;
     const record = this.#record(who, aboutOf(asked), { outcome: 'begun' });
     const { system, tenant } = this.#o;
     const answer = await system.ask(
@@ -99,7 +99,7 @@ export class AuditTrail {
 
   /** After it was done, or was refused; `thrown`: what it threw. */
   ended(scope: GatewayMethod['scope'], who: Client, asked: RequestFrame, thrown?: unknown): void {
-    if (!isNoted(scope, asked.method)) return;
+    if (!isRecorded(scope, asked.method)) return;
     const about = aboutOf(asked);
     if (thrown === undefined) return this.#later(this.#record(who, about, { outcome: 'done' }));
     const { code } = errorData(thrown);
@@ -108,7 +108,7 @@ export class AuditTrail {
   }
 
   /** An operator asked for a change over plain HTTP. */
-  byHttp(who: string, action: string, ip: string | undefined): void {
+  httpRequest(who: string, action: string, ip: string | undefined): void {
     this.#later({
       at: this.#o.clock.wallMs(),
       who: short(who),
@@ -126,7 +126,7 @@ export class AuditTrail {
   }
 
   /** A stranger was not let in. `who`: what it called itself. */
-  turnedAway(who: string, ip: string, code: string): void {
+  connectRefused(who: string, ip: string, code: string): void {
     const now = this.#o.clock.monotonicMs();
     if (now - this.#refusals.since >= MINUTE_MS) {
       this.#noteMore();
@@ -265,19 +265,19 @@ const targetsOf = (params: unknown): Pick<AuditRecord, 'on'> => {
 };
 
 /** Reading is not noted, nor is what only follows or reports. */
-const isNoted = (scope: GatewayMethod['scope'], action: string): boolean =>
-  scope !== null && scope !== 'node' && scope !== 'operator.read' && !FOLLOWING.has(action);
-const FOLLOWING: ReadonlySet<string> = new Set(['agent.wait', 'exec.approval.waitDecision']);
+const isRecorded = (scope: GatewayMethod['scope'], action: string): boolean =>
+  scope !== null && scope !== 'node' && scope !== 'operator.read' && !WAITING_METHODS.has(action);
+const WAITING_METHODS: ReadonlySet<string> = new Set(['agent.wait', 'exec.approval.waitDecision']);
 
-const GRAVE: ReadonlySet<GatewayMethod['scope']> = new Set([
+const PRIVILEGED_SCOPES: ReadonlySet<GatewayMethod['scope']> = new Set([
   'operator.admin',
   'operator.approvals',
   'operator.pairing',
 ]);
 /** Looking is not grave, whatever scope it needs. */
-const LOOKS = /\.(list|get|status|schema|lookup|waitDecision)$/;
-const isGrave = (scope: GatewayMethod['scope'], action: string): boolean =>
-  (GRAVE.has(scope) && !LOOKS.test(action)) || action === 'node.invoke';
+const READ_METHODS = /\.(list|get|status|schema|lookup|waitDecision)$/;
+const needsRecordBefore = (scope: GatewayMethod['scope'], action: string): boolean =>
+  (PRIVILEGED_SCOPES.has(scope) && !READ_METHODS.test(action)) || action === 'node.invoke';
 
 const short = (text: string): string =>
   text === '' ? '?' : text.slice(0, AUDIT_TEXT_CHARACTERS_MAX);

@@ -13,11 +13,11 @@
 import { defined } from '../../../protocols/defined.ts';
 import { errorData, TroupeError } from '../../../protocols/errors.ts';
 import { type Clock, LruMap, type Principal, type System } from '../../../runtime/index.ts';
-import { carryOut } from '../../commands/carry-out.ts';
+import { executeCommand } from '../../commands/execute.ts';
 import { type Command, readCommand } from '../../commands/parse.ts';
 import type { ModelRules } from '../../model-choice.ts';
 import type { Connection } from '../transport/connection.ts';
-import { COMMANDS_KEPT_MAX } from '../limits.ts';
+import { COMMANDS_STORED_MAX } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import type { LiveRuns, RunEnd } from '../streams/live-runs.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
@@ -32,7 +32,7 @@ export type OnCommand = (
 ) => Promise<{ readonly reply?: string } | undefined>;
 
 /** A message as it came. */
-export type Written = {
+export type CommandMessage = {
   /** who gives the command */
   readonly by: Principal;
   readonly runId: string;
@@ -41,15 +41,15 @@ export type Written = {
   readonly text: string;
 };
 
-export type Taken = {
+export type AcceptedCommand = {
   readonly acceptedAt: number;
   /** it was sent before */
   readonly isRepeated: boolean;
   readonly end: Promise<RunEnd>;
 };
 
-type Kept = {
-  readonly written: Written;
+type StoredCommand = {
+  readonly written: CommandMessage;
   readonly acceptedAt: number;
   readonly end: Promise<RunEnd>;
   /** connections that were told of the end */
@@ -57,7 +57,7 @@ type Kept = {
 };
 
 /** What the desk works with. */
-export type DeskParts = {
+export type ChatCommandsParts = {
   readonly system: Pick<System, 'ask' | 'index'>;
   readonly tenant: string;
   readonly names: AgentNames;
@@ -73,10 +73,10 @@ export type DeskParts = {
 };
 
 export class ChatCommands {
-  readonly #kept = new LruMap<string, Kept>(COMMANDS_KEPT_MAX);
-  readonly #parts: DeskParts;
+  readonly #kept = new LruMap<string, StoredCommand>(COMMANDS_STORED_MAX);
+  readonly #parts: ChatCommandsParts;
 
-  constructor(parts: DeskParts) {
+  constructor(parts: ChatCommandsParts) {
     this.#parts = parts;
   }
 
@@ -90,7 +90,7 @@ export class ChatCommands {
    * itself, after the returned promise of it has resolved.
    * @throws TroupeError CONFLICT when the key was used for another command
    */
-  take(connection: Connection, written: Written): Taken | undefined {
+  accept(connection: Connection, written: CommandMessage): AcceptedCommand | undefined {
     const kept = this.#kept.get(written.runId);
     if (kept !== undefined) return this.#repeat(kept, connection, written);
     const read = readCommand(written.text);
@@ -111,7 +111,11 @@ export class ChatCommands {
     return { acceptedAt, isRepeated: false, end };
   }
 
-  #repeat({ written: first, acceptedAt, end, told }: Kept, who: Connection, again: Written): Taken {
+  #repeat(
+    { written: first, acceptedAt, end, told }: StoredCommand,
+    who: Connection,
+    again: CommandMessage,
+  ): AcceptedCommand {
     if (first.sessionKey !== again.sessionKey || first.text !== again.text) {
       throw new TroupeError('CONFLICT', 'this idempotencyKey was used for another command');
     }
@@ -125,7 +129,7 @@ export class ChatCommands {
     this.#parts.tell(end, fresh);
   }
 
-  async #answer(written: Written, command: Command, args: string): Promise<string> {
+  async #answer(written: CommandMessage, command: Command, args: string): Promise<string> {
     const { system, tenant, names, models, onCommand } = this.#parts;
     const { by: principal, sessionKey, agentId, runId } = written;
     const about = { tenant, agentId, sessionKey };
@@ -139,18 +143,18 @@ export class ChatCommands {
       ...about,
       ...defined({ model }),
     };
-    const text = await carryOut(place, command);
+    const text = await executeCommand(place, command);
     return heard?.reply ? `${text}\n\n${heard.reply}` : text;
   }
 
-  #keep(kept: Kept): void {
+  #keep(kept: StoredCommand): void {
     this.#kept.set(kept.written.runId, kept);
   }
 }
 
 const endOf = (
-  { clock, log }: DeskParts,
-  { runId, sessionKey }: Written,
+  { clock, log }: ChatCommandsParts,
+  { runId, sessionKey }: CommandMessage,
   startedAt: number,
   text: string,
   thrown?: unknown,

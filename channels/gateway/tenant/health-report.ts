@@ -13,7 +13,7 @@ import type { Health, StateVersion, StatusResult } from '../../../protocols/gate
 import type { SessionRow } from '../../../protocols/session.ts';
 import type { Clock, ShardStatus, System } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
-import { COUNT_AGAIN_MS, COUNT_OLD_MS, HEALTH_LOOK_MS } from '../limits.ts';
+import { COUNT_REFRESH_MS, COUNT_EXPIRES_MS, HEALTH_CHECK_MS } from '../limits.ts';
 import type { AgentNames } from '../sessions/session-key.ts';
 
 /** Where clients are told the sessions are kept. */
@@ -74,7 +74,7 @@ export class HealthReport {
   constructor(options: HealthReportOptions) {
     this.#o = options;
     this.#seen = this.#facts();
-    this.#cancel = options.clock.after(HEALTH_LOOK_MS, () => this.#look());
+    this.#cancel = options.clock.after(HEALTH_CHECK_MS, () => this.#look());
   }
 
   get version(): number {
@@ -111,9 +111,9 @@ export class HealthReport {
     const known = this.#count;
     if (known === undefined) return this.#again();
     const age = Math.abs(this.#o.clock.wallMs() - known.at);
-    if (age > Math.max(COUNT_OLD_MS, 600 * known.tookMs)) return this.#again();
+    if (age > Math.max(COUNT_EXPIRES_MS, 600 * known.tookMs)) return this.#again();
     // What goes wrong is told to who has to wait for a count.
-    if (age > Math.max(COUNT_AGAIN_MS, 300 * known.tookMs)) this.#again().catch(() => {});
+    if (age > Math.max(COUNT_REFRESH_MS, 300 * known.tookMs)) this.#again().catch(() => {});
     return known;
   }
 
@@ -212,7 +212,7 @@ export class HealthReport {
   }
 
   #look(): void {
-    this.#cancel = this.#o.clock.after(HEALTH_LOOK_MS, () => this.#look());
+    this.#cancel = this.#o.clock.after(HEALTH_CHECK_MS, () => this.#look());
     const facts = this.#facts();
     if (facts === this.#seen) return;
     this.#seen = facts;

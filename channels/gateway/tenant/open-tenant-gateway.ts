@@ -15,7 +15,7 @@ import { DeviceGuard } from '../auth/device-guard.ts';
 import { TenantGateway } from './tenant-gateway.ts';
 import { HealthReport } from './health-report.ts';
 import { MessageCounts } from '../sessions/message-counts.ts';
-import type { GatewayOptions, TenantFace } from '../options.ts';
+import type { GatewayOptions, TenantOptions } from '../options.ts';
 import { Presence } from './presence.ts';
 import { Replay } from '../streams/replay.ts';
 import { RunBlocks } from '../streams/run-blocks.ts';
@@ -40,7 +40,7 @@ export type OpenTenantGateway = {
 };
 
 /** One tenant, and how the gateway presents it. */
-type Opening = SharedParts & { readonly tenant: string; readonly face: TenantFace };
+type Opening = SharedParts & { readonly tenant: string; readonly face: TenantOptions };
 
 export const openTenantGateway = (shared: SharedParts, tenant: string): OpenTenantGateway => {
   const { options, bootId } = shared;
@@ -51,7 +51,12 @@ export const openTenantGateway = (shared: SharedParts, tenant: string): OpenTena
   const { connections, audience, presence, replay, health } = clients;
   const { events, ...runs } = createRunParts(opening, audience);
   const devices = createDeviceParts(opening, clients);
-  const approvals = new PendingApprovals(system.index, tenant, clock, audience.everybody);
+  const approvals = new PendingApprovals(
+    system.index,
+    tenant,
+    clock,
+    audience.includingUnprivileged,
+  );
   const audit = new AuditTrail({ system, tenant, gateway: bootId, clock, log });
   const work = new WorkFeed({ system, tenant, names: face, audience });
   const gateway = new TenantGateway({
@@ -121,7 +126,7 @@ const createRunParts = ({ options, tenant, face }: Opening, audience: Audience) 
   const commands = new ChatCommands({
     ...base,
     connections: audience,
-    tell: (end, receivers) => events.tellEnd(end, receivers),
+    tell: (end, receivers) => events.sendCommandResult(end, receivers),
     onCommand: face.onCommand,
   });
   const watch = new SessionWatch(base);
@@ -136,7 +141,7 @@ const createDeviceParts = (
   const base = { system, tenant, connections, clock };
   const devices = new TenantDevices({
     ...base,
-    connections: audience.everybody,
+    connections: audience.includingUnprivileged,
     gateway: bootId,
     log,
     payloads,
@@ -159,7 +164,7 @@ const subscribe = ({ options, tenant }: Opening, receivers: EventReceivers): (()
       onRunEvent(receivers, payload as RunEvent),
     ),
     bus.subscribe(approvalsTopic(tenant), ({ payload }) =>
-      receivers.approvals.heard((payload as { id: string }).id),
+      receivers.approvals.onNotice((payload as { id: string }).id),
     ),
   ];
   return () => {
@@ -168,8 +173,8 @@ const subscribe = ({ options, tenant }: Opening, receivers: EventReceivers): (()
 };
 
 const onRunEvent = ({ runs, approvals, watch, work }: EventReceivers, event: RunEvent): void => {
-  runs.heard(event);
-  watch.heard(event);
-  if (event.stream === 'tool' && event.phase === 'approval') approvals.heard(event.approvalId);
-  if (event.stream === 'subagent') work.heard(event);
+  runs.onEvent(event);
+  watch.onRunEvent(event);
+  if (event.stream === 'tool' && event.phase === 'approval') approvals.onNotice(event.approvalId);
+  if (event.stream === 'subagent') work.onSubagentEvent(event);
 };

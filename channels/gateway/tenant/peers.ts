@@ -11,7 +11,7 @@
 import type { PresenceEntry } from '../../../protocols/gateway/index.ts';
 import { escapeToken } from '../../../protocols/subjects.ts';
 import type { Clock, System } from '../../../runtime/index.ts';
-import { PEER_BEAT_MS, PEER_BEATS_MISSED_MAX, PEERS_MAX } from '../limits.ts';
+import { PEER_HEARTBEAT_MS, PEER_HEARTBEATS_MISSED_MAX, PEERS_MAX } from '../limits.ts';
 
 /** What a gateway has to tell. */
 export type Clients = {
@@ -23,7 +23,7 @@ export type Clients = {
   readonly entries: readonly PresenceEntry[];
 };
 
-type Told =
+type PeerMessage =
   | { readonly type: 'gateway.clients'; readonly gateway: string; readonly clients: Clients }
   | { readonly type: 'gateway.beat'; readonly gateway: string; readonly version: number }
   /** to one, or to all: tell your clients */
@@ -46,7 +46,7 @@ export type PeersParts = {
 /** Every gateway of a tenant speaks and listens here. */
 const peersTopic = (tenant: string): string => `gateways.${escapeToken(tenant)}`;
 
-const GONE_AFTER_MS = PEER_BEAT_MS * (PEER_BEATS_MISSED_MAX + 1);
+const GONE_AFTER_MS = PEER_HEARTBEAT_MS * (PEER_HEARTBEATS_MISSED_MAX + 1);
 
 export class Peers {
   readonly #parts: PeersParts;
@@ -60,7 +60,7 @@ export class Peers {
     const { bus, tenant, clock } = parts;
     this.#startedAt = clock.monotonicMs();
     this.#unsubscribe = bus.subscribe(peersTopic(tenant), ({ payload }) =>
-      this.#hear(payload as Told),
+      this.#hear(payload as PeerMessage),
     );
     this.#publish({ type: 'gateway.ask', gateway: parts.gateway });
     this.#beat();
@@ -81,7 +81,7 @@ export class Peers {
   }
 
   /** Tells the others of this gateway's clients. */
-  tell(): void {
+  publishClients(): void {
     const { gateway, own } = this.#parts;
     this.#publish({ type: 'gateway.clients', gateway, clients: own() });
   }
@@ -93,7 +93,7 @@ export class Peers {
     this.#publish({ type: 'gateway.left', gateway: this.#parts.gateway });
   }
 
-  #hear(told: Told): void {
+  #hear(told: PeerMessage): void {
     if (told.gateway === this.#parts.gateway) return;
     if (told.type === 'gateway.left') {
       if (this.#peers.delete(told.gateway)) this.#parts.changed();
@@ -108,7 +108,7 @@ export class Peers {
     } else if (told.type === 'gateway.beat') {
       if (peer.clients?.version !== told.version) this.#ask(told.gateway);
     } else if (told.whom === undefined || told.whom === this.#parts.gateway) {
-      this.tell();
+      this.publishClients();
     }
   }
 
@@ -126,7 +126,7 @@ export class Peers {
 
   #beat(): void {
     const { clock, gateway, own, changed } = this.#parts;
-    this.#cancelBeat = clock.after(PEER_BEAT_MS, () => {
+    this.#cancelBeat = clock.after(PEER_HEARTBEAT_MS, () => {
       this.#publish({ type: 'gateway.beat', gateway, version: own().version });
       const silentSince = clock.monotonicMs() - GONE_AFTER_MS;
       for (const [name, { heardAt }] of this.#peers) {
@@ -138,7 +138,7 @@ export class Peers {
     });
   }
 
-  #publish(told: Told): void {
+  #publish(told: PeerMessage): void {
     const { bus, tenant } = this.#parts;
     if (bus.connected) bus.publish(peersTopic(tenant), told);
   }

@@ -22,7 +22,7 @@ import {
 } from '../../../protocols/gateway/index.ts';
 import type { Clock, Index } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from '../transport/connection.ts';
-import { APPROVAL_LOOKS_MAX, APPROVAL_POLL_MS, APPROVALS_READ_MAX } from '../limits.ts';
+import { APPROVAL_READS_MAX, APPROVAL_POLL_MS, APPROVALS_READ_MAX } from '../limits.ts';
 import { agentOf } from '../sessions/session-key.ts';
 
 export class PendingApprovals {
@@ -44,7 +44,7 @@ export class PendingApprovals {
   }
 
   /** A run says that it waits for this approval. */
-  heard(id: string): void {
+  onNotice(id: string): void {
     if (this.#open.has(id)) return;
     this.#expected.set(id, 0);
     this.#look();
@@ -74,7 +74,7 @@ export class PendingApprovals {
    * signal says so. Asked of one that was decided, at once.
    */
   async decided(id: string, signal: AbortSignal): Promise<ApprovalRow | undefined> {
-    this.heard(id);
+    this.onNotice(id);
     for (;;) {
       const row = this.row(id);
       if (signal.aborted || (row !== undefined && row.state !== 'asked')) return row;
@@ -92,7 +92,7 @@ export class PendingApprovals {
   }
 
   /** Looks now, because something may have changed. */
-  lookAgain(): void {
+  refresh(): void {
     this.#look();
   }
 
@@ -110,7 +110,7 @@ export class PendingApprovals {
   #look(): void {
     for (const [id, looks] of this.#expected) {
       const row = this.row(id);
-      if (row === undefined && looks < APPROVAL_LOOKS_MAX) {
+      if (row === undefined && looks < APPROVAL_READS_MAX) {
         this.#expected.set(id, looks + 1);
         continue;
       }
@@ -147,7 +147,7 @@ export class PendingApprovals {
   #tell(event: string, payload: object): void {
     const head = eventHead(event, payload);
     for (const connection of this.#connections) {
-      if (mayAnswer(connection)) connection.event(head);
+      if (mayDecide(connection)) connection.event(head);
     }
   }
 
@@ -161,7 +161,7 @@ export class PendingApprovals {
 }
 
 /** Questions go to those who may answer them. */
-export const mayAnswer = ({ client }: Connection): boolean =>
+export const mayDecide = ({ client }: Connection): boolean =>
   client !== undefined &&
   client.scopes.some((scope) => scope === 'operator.approvals' || scope === 'operator.admin');
 
@@ -183,7 +183,7 @@ export const nodeOf = ({ by }: ApprovalRow): string | undefined =>
   /^node:([0-9a-f]{64})$/.exec(by)?.[1];
 
 /** The name under which a node asks. */
-export const askedByNode = (deviceId: string): string => `node:${deviceId}`;
+export const nodePrincipal = (deviceId: string): string => `node:${deviceId}`;
 
 /** A row as clients of the protocol read it. */
 export const approvalOf = (row: ApprovalRow): ExecApproval => {

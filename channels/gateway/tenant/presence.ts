@@ -18,8 +18,8 @@ import {
   PRESENCE_ENTRIES_MAX,
   PRESENCE_INTERVAL_MS,
   PRESENCE_INTERVAL_PER_CONNECTION_MS,
-  TOLD_AT_ONCE,
-  TOLD_PAUSE_MS,
+  PRESENCE_BATCH,
+  PRESENCE_BATCH_PAUSE_MS,
 } from '../limits.ts';
 import { type Clients, Peers } from './peers.ts';
 
@@ -138,7 +138,7 @@ export class Presence {
   }
 
   #tell(): void {
-    if (!this.#isOwnTold) this.peers.tell();
+    if (!this.#isOwnTold) this.peers.publishClients();
     this.#isOwnTold = true;
     const presence = this.entries();
     const { total, stateVersion } = this;
@@ -150,10 +150,12 @@ export class Presence {
   }
 
   #tellSome(head: EventHead, all: readonly Connection[], from: number): void {
-    const to = from + TOLD_AT_ONCE;
+    const to = from + PRESENCE_BATCH;
     for (const connection of all.slice(from, to)) connection.event(head);
     if (to >= all.length) return;
-    this.#cancelRest = this.#parts.clock.after(TOLD_PAUSE_MS, () => this.#tellSome(head, all, to));
+    this.#cancelRest = this.#parts.clock.after(PRESENCE_BATCH_PAUSE_MS, () =>
+      this.#tellSome(head, all, to),
+    );
   }
 
   #ownClients(): Clients {

@@ -77,6 +77,6 @@ export class TenantGateway {
 
   /** Records in the audit trail that a `connect` request was refused. */
   recordRefusal(clientName: string, remoteAddress: string, code: string): void {
-    this.#parts.audit.turnedAway(clientName, remoteAddress, code);
+    this.#parts.audit.connectRefused(clientName, remoteAddress, code);
   }
 }

@@ -51,7 +51,7 @@ export type Client = {
   /** it is on this machine, as far as the socket and no proxy's header says */
   readonly isLocal: boolean;
   /** no person is asked about what it offers as a node */
-  readonly needsNobody: boolean;
+  readonly isApprovedAutomatically: boolean;
   readonly caps: ReadonlySet<string>;
   /** epoch milliseconds */
   readonly since: number;
@@ -195,7 +195,7 @@ export class Connection {
   }
 
   /** Calls once the socket is closed; at once if it is. */
-  onGone(call: () => void): void {
+  onClosed(call: () => void): void {
     if (this.#ws.readyState === this.#ws.CLOSED) call();
     else this.#ws.once('close', call);
   }

@@ -4,11 +4,11 @@ export type EventHead = {
   /** of the frame, all that follows the number */
   readonly rest: Buffer;
   /** what is remembered of it, once somebody does */
-  kept?: Kept;
+  kept?: StoredEvent;
 };
 
 /** An event as all connections remember it; `head` is undefined once it is forgotten. */
-export type Kept = { head: EventHead | undefined };
+export type StoredEvent = { head: EventHead | undefined };
 
 /** Everything of an event frame but its number, which `Connection.event` adds. */
 export const eventHead = (event: string, payload: unknown, more: object = {}): EventHead => {

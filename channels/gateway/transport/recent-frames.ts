@@ -5,15 +5,15 @@
  * What is held of an event is shared by all connections and may be forgotten at any time: then it
  * can not be told again, and whoever asks for it hears of the hole.
  */
-import type { EventHead, Kept } from './event-head.ts';
+import type { EventHead, StoredEvent } from './event-head.ts';
 import { REPLAY_FRAMES_MAX } from '../limits.ts';
 
 export class RecentFrames {
-  readonly #keep: (head: EventHead) => Kept;
-  readonly #ring: Kept[] = [];
+  readonly #keep: (head: EventHead) => StoredEvent;
+  readonly #ring: StoredEvent[] = [];
 
   /** `keep` remembers an event for all connections, within bounds of their own. */
-  constructor(keep: (head: EventHead) => Kept) {
+  constructor(keep: (head: EventHead) => StoredEvent) {
     this.#keep = keep;
   }
 
@@ -23,9 +23,9 @@ export class RecentFrames {
   }
 
   /** Events with numbers from `from` to `to`; undefined: not all of them are remembered. */
-  range(from: number, to: number): readonly Kept[] | undefined {
+  range(from: number, to: number): readonly StoredEvent[] | undefined {
     if (to - from >= REPLAY_FRAMES_MAX) return undefined;
-    const found: Kept[] = [];
+    const found: StoredEvent[] = [];
     for (let seq = from; seq <= to; seq++) {
       const kept = this.#ring[seq % REPLAY_FRAMES_MAX];
       if (kept?.head === undefined) return undefined;

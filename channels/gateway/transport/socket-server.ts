@@ -26,7 +26,12 @@ import { CLOSE, Connection } from './connection.ts';
 import type { TenantGateway } from '../tenant/tenant-gateway.ts';
 import type { TenantGateways } from '../tenant/tenant-gateways.ts';
 import type { GatewayOptions } from '../options.ts';
-import { type Arrival, challengeFrame, type Gate, greet } from '../auth/handshake.ts';
+import {
+  type ConnectOrigin,
+  challengeFrame,
+  type HandshakeContext,
+  handleConnect,
+} from '../auth/handshake.ts';
 import {
   CLOSE_GRACE_MS,
   CONNECTIONS_MAX,
@@ -42,8 +47,8 @@ type SocketOptions = Pick<
 >;
 
 /** A connection before its hello. */
-type Stranger = {
-  readonly arrival: Pick<Arrival, 'remote' | 'nonce'>;
+type PendingConnection = {
+  readonly arrival: Pick<ConnectOrigin, 'remote' | 'nonce'>;
   /** bounds what it may do; called once its time as a stranger is over */
   readonly end: () => void;
   /** others of its address may come in its place: it waits among bounded others (AuthFailures) */
@@ -55,8 +60,8 @@ type Stranger = {
 export class SocketServer {
   readonly #all = new Set<Connection>();
   readonly #greeting = new Map<string, number>();
-  readonly #strangers = new Map<Connection, Stranger>();
-  readonly #gate: Gate;
+  readonly #strangers = new Map<Connection, PendingConnection>();
+  readonly #gate: HandshakeContext;
   readonly #proxies: AddressList;
   readonly #tenants: TenantGateways;
   readonly #options: SocketOptions;
@@ -114,7 +119,7 @@ export class SocketServer {
   async close(reason: string): Promise<void> {
     this.#closing = true;
     const gone = [...this.#all].map(
-      (connection) => new Promise<void>((resolve) => connection.onGone(resolve)),
+      (connection) => new Promise<void>((resolve) => connection.onClosed(resolve)),
     );
     for (const connection of this.#all) connection.close(CLOSE.restart, reason);
     // Also those that were closing before, and never finish it.
@@ -126,7 +131,7 @@ export class SocketServer {
     this.#server.close();
   }
 
-  #connected(ws: WebSocket, socket: Socket, arrival: Stranger['arrival']): void {
+  #connected(ws: WebSocket, socket: Socket, arrival: PendingConnection['arrival']): void {
     const { clock, log } = this.#options;
     const connection = new Connection(randomUUID(), ws, socket, arrival.remote.address, clock);
     this.#all.add(connection);
@@ -154,7 +159,7 @@ export class SocketServer {
     connection: Connection,
     socket: Socket,
     account: string,
-  ): Pick<Stranger, 'end' | 'leavePlace'> {
+  ): Pick<PendingConnection, 'end' | 'leavePlace'> {
     const leavePlace = this.#takePlace(account);
     let bytes = 0;
     const onData = (chunk: Buffer) => {
@@ -192,7 +197,12 @@ export class SocketServer {
     };
   }
 
-  #hello(connection: Connection, stranger: Stranger, bytes: RawData, isBinary: boolean): void {
+  #hello(
+    connection: Connection,
+    stranger: PendingConnection,
+    bytes: RawData,
+    isBinary: boolean,
+  ): void {
     stranger.early = [];
     const frame = requestOf(bytes, isBinary);
     if (frame.ok && frame.value.method === 'connect') {
@@ -205,11 +215,15 @@ export class SocketServer {
   }
 
   /** Never rejects. */
-  async #greet(connection: Connection, stranger: Stranger, frame: RequestFrame): Promise<void> {
+  async #greet(
+    connection: Connection,
+    stranger: PendingConnection,
+    frame: RequestFrame,
+  ): Promise<void> {
     const { log, tenant } = this.#options;
     const { id, params } = frame;
     const attempt = { isOpen: () => connection.open, onWait: stranger.leavePlace };
-    const greeting = await greet(this.#gate, { ...stranger.arrival, ...attempt }, params);
+    const greeting = await handleConnect(this.#gate, { ...stranger.arrival, ...attempt }, params);
     // It may have left, or its time may have been over, while it was looked up.
     if (!connection.open) return;
     if (!greeting.ok) {

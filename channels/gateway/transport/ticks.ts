@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../../runtime/index.ts';
 import { type Connection, eventHead } from './connection.ts';
-import { TICKED_AT_ONCE } from '../limits.ts';
+import { TICK_BATCH } from '../limits.ts';
 
 /** Of connections, all of them in the order in which they came. Returns the end of ticking. */
 export const tickEvery = (
@@ -18,11 +18,11 @@ export const tickEvery = (
   /** Those that come in the middle of a round have their first tick in the next one. */
   function begin(): void {
     round = [...connections()];
-    next(intervalMs / Math.max(1, Math.ceil(round.length / TICKED_AT_ONCE)));
+    next(intervalMs / Math.max(1, Math.ceil(round.length / TICK_BATCH)));
   }
   function next(waitMs: number): void {
     const head = eventHead('tick', { ts: clock.wallMs() });
-    for (const connection of round.splice(0, TICKED_AT_ONCE)) {
+    for (const connection of round.splice(0, TICK_BATCH)) {
       if (!connection.alive) {
         connection.terminate();
         continue;

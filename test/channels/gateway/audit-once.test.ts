@@ -29,9 +29,9 @@ it('is tried again as the same message, and stands once', async () => {
   };
   const about = { tenant: 'default', gateway: 'g1', clock: systemClock, log: silentLog };
   const trail = new AuditTrail({ system, ...about });
-  trail.byHttp('ann', 'POST /v1/one', undefined);
+  trail.httpRequest('ann', 'POST /v1/one', undefined);
   await trail.close();
-  trail.byHttp('ann', 'POST /v1/two', undefined);
+  trail.httpRequest('ann', 'POST /v1/two', undefined);
   await trail.close();
   expect(told).toBe(3);
   const noted = () =>

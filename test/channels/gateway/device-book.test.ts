@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { DEVICE_TELL_AGAIN_MS } from '../../../channels/gateway/limits.ts';
+import { DEVICE_ONLINE_RETRY_MS } from '../../../channels/gateway/limits.ts';
 import { type DeviceRow, DEVICES_INDEX } from '../../../protocols/device.ts';
 import { connectParams, eventually } from './client.ts';
 import { helloAs, newDevice } from './device-identity.ts';
@@ -26,7 +26,7 @@ test('a node whose device did not answer is told to it again, until it answers o
   const told = () => system.asked.filter(({ event }) => event.type === 'device.online').length;
   const toldAgain = async (times: number) => {
     await eventually(() => {
-      clock.move(DEVICE_TELL_AGAIN_MS);
+      clock.move(DEVICE_ONLINE_RETRY_MS);
       return told() >= times || undefined;
     }, `${times} tellings`);
   };
@@ -45,7 +45,7 @@ test('a node whose device did not answer is told to it again, until it answers o
   await eventually(() => told() > before || undefined, 'the second node');
   const after = told();
   for (let n = 0; n < 5; n++) {
-    clock.move(DEVICE_TELL_AGAIN_MS);
+    clock.move(DEVICE_ONLINE_RETRY_MS);
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(told()).toBe(after);

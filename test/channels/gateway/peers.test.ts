@@ -87,7 +87,7 @@ describe('gateways', () => {
     const alive = peersOn(bus, clock, 'alive');
     peersOn(bus, deadClock, 'dead');
     await travelled();
-    alive.peers.tell();
+    alive.peers.publishClients();
     await travelled();
     for (let beat = 1; beat <= 3; beat++) {
       clock.move(BEAT_MS);
@@ -107,7 +107,7 @@ describe('gateways', () => {
     await travelled();
     Object.assign(two.clients, { version: 2, entries: [{ ts: 2, host: 'two, changed' }] });
     bus.deaf = true;
-    two.peers.tell();
+    two.peers.publishClients();
     bus.deaf = false;
     await travelled();
     expect(one.hosts()).toEqual(['two']);
@@ -121,7 +121,7 @@ describe('gateways', () => {
     const ours = peersOn(bus, clock, 'ours');
     peersOn(bus, clock, 'theirs', 'others');
     await travelled();
-    ours.peers.tell();
+    ours.peers.publishClients();
     await travelled();
     expect(ours.hosts()).toEqual([]);
   });

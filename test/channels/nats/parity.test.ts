@@ -1,7 +1,10 @@
 /** The same envelope gets the same answer over HTTP and over NATS, case by case (EN9). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TokenQuota } from '../../../channels/edge/quota.ts';
-import { BearerGuesses, failuresOf } from '../../../channels/gateway/auth/bearer-guesses.ts';
+import {
+  BearerGuesses,
+  createAuthFailures,
+} from '../../../channels/gateway/auth/bearer-guesses.ts';
 import { AddressList } from '../../../channels/gateway/auth/client-address.ts';
 import type { Envelope } from '../../../protocols/envelope.ts';
 import { systemClock } from '../../../runtime/index.ts';
@@ -231,7 +234,7 @@ describeOnNats('an envelope over HTTP and over NATS', ({ path }) => {
 
   it('bounds guesses of a secret over NATS by tenant, and admits the right one meanwhile', async () => {
     const secrets = { auth: { token: 'alice' } };
-    const failures = failuresOf(secrets, systemClock);
+    const failures = createAuthFailures(secrets, systemClock);
     const guesses = new BearerGuesses({ ...secrets, failures, proxies: new AddressList() });
     const guarded = await openBothDoors(real.edge(), real.system, server.url, undefined, guesses);
     const statusOf = async (token: string, tenant = 'acme') => {

@@ -13,7 +13,7 @@ import type {
 } from '../../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf, nodeOf } from '../../tenant/pending-approvals.ts';
 import { type ApprovalContext, approvalResolve, rowOf } from './approvals.ts';
-import { wordOf } from './asking-people.ts';
+import { waitForDecision } from './request-approval.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 
@@ -46,7 +46,7 @@ const approvalResolveOnce = async (
     if (!(error instanceof TroupeError) || error.code !== 'CONFLICT') throw error;
     applied = false;
   }
-  const { row } = await wordOf(request, answer.id);
+  const { row } = await waitForDecision(request, answer.id);
   return { applied, approval: endedOf(row) };
 };
 

@@ -18,7 +18,7 @@ import {
 } from '../../../../protocols/gateway/index.ts';
 import { approvalOf, decisionOf, nodeOf } from '../../tenant/pending-approvals.ts';
 import { ACCEPT_TIMEOUT_MS } from '../../limits.ts';
-import { type ApprovalScope, askPeople, wordOf } from './asking-people.ts';
+import { type ApprovalScope, requestApproval, waitForDecision } from './request-approval.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request, respond } from '../request.ts';
 
@@ -71,7 +71,7 @@ export const approvalResolve = async (
     { type: 'approval.answer', decision, why: `answered by ${who}` },
     { principal: principalOf(request), timeoutMs: ACCEPT_TIMEOUT_MS },
   );
-  context.approvals.lookAgain();
+  context.approvals.refresh();
   if (answer.kind === 'refused') throw decided(context, id, TroupeError.from(answer.error));
   if (answer.kind === 'timeout') {
     throw new TroupeError('DEADLINE_EXCEEDED', `approval ${id} has not answered: look at the list`);
@@ -111,7 +111,7 @@ const approvalRequest = async (
   const forMs = Math.min(timeoutMs ?? APPROVAL_MS_DEFAULT, APPROVAL_MS_MAX);
   const detail = [warningText, cwd && `In ${cwd}: ${command}`].filter(Boolean).join('\n');
   const by = principalOf(request);
-  await askPeople(request, { id, command, detail, forMs, always: false, by });
+  await requestApproval(request, { id, command, detail, forMs, always: false, by });
   const createdAtMs = request.context.clock.wallMs();
   const times = { id, createdAtMs, expiresAtMs: createdAtMs + forMs };
   if (twoPhase) respond(request, { status: 'accepted', ...times });
@@ -119,7 +119,7 @@ const approvalRequest = async (
 };
 
 const approvalWait = async (request: Request<ApprovalContext>, { id }: ExecApprovalGetParams) => {
-  const { decision, row } = await wordOf(request, id);
+  const { decision, row } = await waitForDecision(request, id);
   return {
     id,
     decision,

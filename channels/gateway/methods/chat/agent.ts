@@ -29,7 +29,7 @@ import {
   refuseEmpty,
   type RunSettingsContext,
   type WaitContext,
-  wishesOf,
+  applyRunSettings,
 } from './run.ts';
 import { refuseStale } from '../sessions/session-row.ts';
 import { keyOfSessionId } from '../sessions/sessions.ts';
@@ -92,7 +92,7 @@ const messageOf = (
   return {
     runId: idempotencyKey,
     text: message,
-    ...wishesOf(request, { runId: idempotencyKey, sessionKey }, { ...params, model }),
+    ...applyRunSettings(request, { runId: idempotencyKey, sessionKey }, { ...params, model }),
     ...(extraSystemPrompt ? { extraSystemPrompt } : {}),
     ...(timeout ? { timeoutMs: timeout * 1000 } : {}),
   };
@@ -154,7 +154,7 @@ const agentWait = async (
 ): Promise<AgentWaitResult | typeof ANSWERED> => {
   const end = await endOf(request, runId, timeoutMs);
   if (!request.connection.open) return ANSWERED;
-  if (end === 'gone' || end === 'given-up') return notEnded(request.context, runId, timeoutMs);
+  if (end === 'gone' || end === 'given-up') return waitTimedOut(request.context, runId, timeoutMs);
   const { startedAt, endedAt, status } = end;
   const error = end.error?.message ?? (status === 'aborted' ? 'the run was aborted' : undefined);
   return {
@@ -170,7 +170,11 @@ const agentWait = async (
  * Asked without patience about a run that goes on: pending. In vain, or about an unknown run:
  * timeout.
  */
-const notEnded = ({ runs }: AgentRunContext, runId: string, timeoutMs: number): AgentWaitResult => {
+const waitTimedOut = (
+  { runs }: AgentRunContext,
+  runId: string,
+  timeoutMs: number,
+): AgentWaitResult => {
   const row = runs.row(runId);
   return {
     runId,

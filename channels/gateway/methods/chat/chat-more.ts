@@ -20,13 +20,13 @@ import { type ChatContext, chatHistory } from './chat.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 import { sessionNamed } from '../sessions/session-row.ts';
-import { ask } from '../sessions/session-settings.ts';
+import { askSession } from '../sessions/session-settings.ts';
 import { commandsList } from '../setup.ts';
 
 /** What a page reads in addition to the history. */
 export type PageContext = ChatContext & {
   readonly setup?: Setup | undefined;
-  readonly watch: Pick<SessionWatch, 'changed'>;
+  readonly watch: Pick<SessionWatch, 'publishChange'>;
 };
 
 /** The history, but no more of it than fits, and the metadata. */
@@ -64,12 +64,12 @@ const chatInject = async (request: Request<PageContext>, params: ChatInjectParam
   const { context } = request;
   const { sessionKey } = sessionNamed(context, params);
   const { message: text, label } = params;
-  await ask(request, sessionKey, {
+  await askSession(request, sessionKey, {
     type: 'session.inject',
     text,
     ...(label ? { label } : {}),
   });
-  context.watch.changed(sessionKey, 'inject');
+  context.watch.publishChange(sessionKey, 'inject');
   const last = await context.system.transcripts.last(
     address(context.tenant, 'session', sessionKey),
   );

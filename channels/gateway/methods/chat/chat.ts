@@ -26,7 +26,7 @@ import {
   commandOf,
   refuseEmpty,
   type RunSettingsContext,
-  wishesOf,
+  applyRunSettings,
 } from './run.ts';
 import { sessionNamed, sessionRow } from '../sessions/session-row.ts';
 
@@ -34,7 +34,7 @@ import { sessionNamed, sessionRow } from '../sessions/session-row.ts';
 export type ChatContext = AcceptContext &
   RunSettingsContext &
   TranscriptScope & {
-    readonly commands: Pick<ChatCommands, 'take'>;
+    readonly commands: Pick<ChatCommands, 'accept'>;
     readonly runs: Pick<LiveRuns, 'liveRun' | 'textOf'>;
   };
 
@@ -57,7 +57,7 @@ const chatSend = async (request: Request<ChatContext>, params: ChatSendParams) =
   const message: Omit<SessionReceive, 'type'> = {
     runId: idempotencyKey,
     text,
-    ...wishesOf(request, { runId: idempotencyKey, sessionKey }, params),
+    ...applyRunSettings(request, { runId: idempotencyKey, sessionKey }, params),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
   const { runId, queued, acceptedAt } = await accept(request, sessionKey, message);

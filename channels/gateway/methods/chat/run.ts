@@ -20,7 +20,7 @@ import type {
 import { checkModelChoice, type ModelRules } from '../../../model-choice.ts';
 import { readCommand } from '../../../commands/parse.ts';
 import { imagesOf } from '../../sessions/attachments.ts';
-import type { ChatCommands, Taken, Written } from '../../tenant/chat-commands.ts';
+import type { ChatCommands, AcceptedCommand, CommandMessage } from '../../tenant/chat-commands.ts';
 import { ACCEPT_TIMEOUT_MS, RUN_ID_CHARACTERS_MAX } from '../../limits.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import type { LiveRuns, RunEnd } from '../../streams/live-runs.ts';
@@ -43,7 +43,7 @@ export type WaitContext = {
 export type RunSettingsContext = SessionScope & {
   readonly models: ModelRules;
   readonly runs: Pick<LiveRuns, 'row' | 'show'>;
-  readonly blocks: Pick<RunBlocks, 'byDefault' | 'want'>;
+  readonly blocks: Pick<RunBlocks, 'byDefault' | 'subscribe'>;
 };
 
 /**
@@ -67,7 +67,7 @@ export const accept = async (
       'this idempotencyKey was used for a message to another session',
     );
   }
-  const text = await heard(context, sessionKey, message);
+  const text = await callMessageHook(context, sessionKey, message);
   const answer = await context.system.ask(
     address(context.tenant, 'session', sessionKey),
     { type: 'session.receive', ...message, text },
@@ -89,7 +89,7 @@ export const accept = async (
 };
 
 /** What the session gets. @throws TroupeError FORBIDDEN when a hook refuses the message */
-const heard = async (
+const callMessageHook = async (
   { onMessage }: AcceptContext,
   sessionKey: string,
   { runId, text, sender, channel = 'webchat', images = [] }: Omit<SessionReceive, 'type'>,
@@ -140,7 +140,7 @@ export const endOf = (
   });
 
 /** What `agent` and `chat.send` may say about how a message is answered. */
-type Wishes = {
+type RunSettings = {
   readonly attachments?: readonly unknown[];
   readonly verbose?: boolean | string;
   readonly reasoning?: boolean;
@@ -154,10 +154,10 @@ type Wishes = {
  * The parts of the message that both methods have. What is asked of its events is noted.
  * @throws TroupeError INVALID_ARGUMENT for what can not be carried
  */
-export const wishesOf = (
+export const applyRunSettings = (
   { context, connection }: Request<RunSettingsContext>,
   { runId, sessionKey }: { readonly runId: string; readonly sessionKey: string },
-  wishes: Wishes,
+  wishes: RunSettings,
 ) => {
   // A repeat gets the first answer, whatever models there are by now.
   if (context.runs.row(runId) === undefined)
@@ -168,7 +168,9 @@ export const wishesOf = (
   const { blockStreaming = context.blocks.byDefault ? 'on' : 'off' } = wishes;
   if (blockStreaming === 'on') {
     const row = context.system.index.get<SessionRow>('sessions', context.tenant, sessionKey);
-    context.blocks.want(runId, connection, { reasoning: reasoning ?? row?.reasoning ?? false });
+    context.blocks.subscribe(runId, connection, {
+      reasoning: reasoning ?? row?.reasoning ?? false,
+    });
   }
   if (verbose !== undefined) context.runs.show(runId, verbose);
   return {
@@ -195,16 +197,16 @@ const verbosityOf = (verbose: boolean | string | undefined): Verbosity | undefin
  * @throws TroupeError INVALID_ARGUMENT for a command with attachments
  */
 export const commandOf = (
-  request: Request<{ readonly commands: Pick<ChatCommands, 'take'> }>,
-  written: Omit<Written, 'by'>,
+  request: Request<{ readonly commands: Pick<ChatCommands, 'accept'> }>,
+  written: Omit<CommandMessage, 'by'>,
   attachments: readonly unknown[] = [],
-): Taken | undefined => {
+): AcceptedCommand | undefined => {
   checkRunId(written.runId);
   if (attachments.length > 0 && readCommand(written.text).kind !== 'text') {
     throw new TroupeError('INVALID_ARGUMENT', '/attachments can not go with a command');
   }
   const { context, connection } = request;
-  return context.commands.take(connection, { by: principalOf(request), ...written });
+  return context.commands.accept(connection, { by: principalOf(request), ...written });
 };
 
 export const refuseEmpty = (message: string): void => {

@@ -117,11 +117,11 @@ const cronList = async (
   params: CronListParams,
 ): Promise<CronListResult> => {
   const { names } = request.context;
-  const fitting = scheduleRows(request.context).filter((row) => fits(row, params));
+  const fitting = scheduleRows(request.context).filter((row) => matches(row, params));
   const sorted = fitting.toSorted(order(params));
   const { offset = 0, limit = CRON_PAGE } = params;
   const rows = await Promise.all(
-    sorted.slice(offset, offset + limit).map((row) => present(request, row)),
+    sorted.slice(offset, offset + limit).map((row) => currentRow(request, row)),
   );
   const next = offset + rows.length;
   const hasMore = next < sorted.length;
@@ -144,10 +144,10 @@ const cronList = async (
 };
 
 /** Rows of version 1 are written anew once; a job that went meanwhile is shown as it was. */
-const present = async (request: Request<CronContext>, row: ScheduleRow): Promise<ScheduleRow> =>
+const currentRow = async (request: Request<CronContext>, row: ScheduleRow): Promise<ScheduleRow> =>
   row.job ? row : scheduleRow(request, row.jobId).catch(() => row);
 
-const fits = (row: ScheduleRow, params: CronListParams): boolean => {
+const matches = (row: ScheduleRow, params: CronListParams): boolean => {
   const { agentId, sessionKey, scheduleKind = 'all', lastRunStatus = 'all', query = '' } = params;
   const on = isOn(row) && row.state !== 'over';
   const which = params.enabled ?? (params.includeDisabled ? 'all' : 'enabled');

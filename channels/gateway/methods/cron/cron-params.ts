@@ -21,14 +21,14 @@ export const jobFrom = (
   given: CronPatch & Pick<CronAddParams, 'declarationKey' | 'owner'>,
   before?: ScheduleJob,
 ): ScheduleJob => {
-  refuseForeign(given);
+  refuseUnsupported(given);
   const agentId = agentFrom(names, given, before);
   const whole: { readonly [K in keyof ScheduleJob]?: ScheduleJob[K] | undefined } = {
     ...before,
     ...turnFrom(given.payload, before),
     agentId,
     when: given.schedule === undefined ? before?.when : whenFrom(given.schedule),
-    ...placeFrom(names, jobId, agentId, given, before),
+    ...sessionFrom(names, jobId, agentId, given, before),
     ...pick(given, ['name', 'enabled', 'deleteAfterRun', 'missed', 'declarationKey']),
     ...(given.description === undefined ? {} : { description: given.description || undefined }),
     ...(given.displayName === undefined ? {} : { displayName: given.displayName ?? undefined }),
@@ -47,11 +47,11 @@ const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[])
     names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])),
   );
 
-const no = (path: string, why: string): TroupeError =>
+const invalidField = (path: string, why: string): TroupeError =>
   new TroupeError('INVALID_ARGUMENT', `${path}: ${why}`, { details: { path } });
 
 /** What has no counterpart, by its path; a value that asks for nothing passes. */
-const refuseForeign = ({
+const refuseUnsupported = ({
   schedule,
   payload,
   delivery,
@@ -64,46 +64,57 @@ const refuseForeign = ({
   const event = payload?.kind === 'systemEvent';
   const kinds = 'use at, every or cron';
   if (schedule?.kind === 'on-exit' || schedule?.kind === 'stream')
-    throw no(
+    throw invalidField(
       '/schedule/kind',
       `jobs that wait for a command ("${schedule.kind}") are not run: ${kinds}`,
     );
   if (payload?.kind === 'command' || payload?.kind === 'script')
-    throw no('/payload/kind', `"${payload.kind}" is not run: use agentTurn or systemEvent`);
-  if (pacing) throw no('/pacing', 'jobs do not pace themselves: leave it out');
-  if (trigger) throw no('/trigger', 'jobs have no condition: leave it out');
-  if (owner !== undefined) throw no('/owner', 'a job belongs to its agent: give agentId');
-  if (failureAlert) throw no('/failureAlert', 'failures stand in the run history: leave it out');
+    throw invalidField(
+      '/payload/kind',
+      `"${payload.kind}" is not run: use agentTurn or systemEvent`,
+    );
+  if (pacing) throw invalidField('/pacing', 'jobs do not pace themselves: leave it out');
+  if (trigger) throw invalidField('/trigger', 'jobs have no condition: leave it out');
+  if (owner !== undefined) throw invalidField('/owner', 'a job belongs to its agent: give agentId');
+  if (failureAlert)
+    throw invalidField('/failureAlert', 'failures stand in the run history: leave it out');
   if (wakeMode === 'next-heartbeat' && event)
-    throw no('/wakeMode', 'agents have no heartbeat that would tell it: use now');
-  refuseForeignTurn(payload);
-  refuseForeignDelivery(delivery);
+    throw invalidField('/wakeMode', 'agents have no heartbeat that would tell it: use now');
+  refuseUnsupportedTurn(payload);
+  refuseUnsupportedDelivery(delivery);
 };
 
-const refuseForeignTurn = (payload: CronPatch['payload']): void => {
+const refuseUnsupportedTurn = (payload: CronPatch['payload']): void => {
   if (payload === undefined || !('toolsAllow' in payload || payload.kind === 'agentTurn')) return;
   const { toolsAllow } = payload as { toolsAllow?: readonly string[] | null };
   if (toolsAllow && !toolsAllow.includes('*'))
-    throw no('/payload/toolsAllow', 'a job has the tools of its agent: set them there');
+    throw invalidField('/payload/toolsAllow', 'a job has the tools of its agent: set them there');
   if (payload.kind !== 'agentTurn') return;
   if (payload.fallbacks?.length)
-    throw no('/payload/fallbacks', 'fallback models are set for the agent');
-  if (payload.lightContext) throw no('/payload/lightContext', 'an agent has one context');
+    throw invalidField('/payload/fallbacks', 'fallback models are set for the agent');
+  if (payload.lightContext) throw invalidField('/payload/lightContext', 'an agent has one context');
   if (payload.allowUnsafeExternalContent)
-    throw no('/payload/allowUnsafeExternalContent', 'there is no such exception');
+    throw invalidField('/payload/allowUnsafeExternalContent', 'there is no such exception');
 };
 
-const refuseForeignDelivery = (delivery: CronPatch['delivery']): void => {
+const refuseUnsupportedDelivery = (delivery: CronPatch['delivery']): void => {
   if (delivery === undefined) return;
   const { mode, channel, to, threadId, accountId, failureDestination, completionDestination } =
     delivery;
-  if (mode === 'webhook') throw no('/delivery/mode', 'answers are not posted to a webhook');
+  if (mode === 'webhook')
+    throw invalidField('/delivery/mode', 'answers are not posted to a webhook');
   if (channel && channel !== 'last' && channel !== 'webchat')
-    throw no('/delivery/channel', `the channel "${channel.slice(0, 80)}" is not configured`);
+    throw invalidField(
+      '/delivery/channel',
+      `the channel "${channel.slice(0, 80)}" is not configured`,
+    );
   const others = { to, threadId, accountId, failureDestination, completionDestination };
   for (const [name, value] of Object.entries(others))
     if (value !== undefined && value !== null)
-      throw no(`/delivery/${name}`, 'the answer stays in the session of the job: leave it out');
+      throw invalidField(
+        `/delivery/${name}`,
+        'the answer stays in the session of the job: leave it out',
+      );
 };
 
 const whenFrom = (schedule: NonNullable<CronPatch['schedule']>): When => {
@@ -124,7 +135,7 @@ const whenFrom = (schedule: NonNullable<CronPatch['schedule']>): When => {
       };
     }
     default:
-      throw no('/schedule/kind', 'use at, every or cron');
+      throw invalidField('/schedule/kind', 'use at, every or cron');
   }
 };
 
@@ -132,7 +143,10 @@ const whenFrom = (schedule: NonNullable<CronPatch['schedule']>): When => {
 const timeFrom = (at: string): number => {
   const time = /^\d{1,15}$/.test(at) ? Number(at) : Date.parse(at);
   if (!Number.isNaN(time) && /^\d{1,15}$|(Z|[+-]\d\d:?\d\d)$/.test(at)) return time;
-  throw no('/schedule/at', `"${at.slice(0, 40)}" is no time: write ISO 8601 with its offset`);
+  throw invalidField(
+    '/schedule/at',
+    `"${at.slice(0, 40)}" is no time: write ISO 8601 with its offset`,
+  );
 };
 
 const agentFrom = (names: AgentNames, given: CronPatch, before?: ScheduleJob): string => {
@@ -144,7 +158,7 @@ const agentFrom = (names: AgentNames, given: CronPatch, before?: ScheduleJob): s
 };
 
 /** `isolated`: a session of the job's own that begins anew with each run. */
-const placeFrom = (
+const sessionFrom = (
   names: AgentNames,
   jobId: string,
   agentId: string,
@@ -188,5 +202,5 @@ const turnFrom = (payload: CronPatch['payload'], before?: ScheduleJob) => {
 };
 const NO_TURN = { model: undefined, thinking: undefined, timeoutMs: undefined };
 const missing = (path: string): never => {
-  throw no(path, 'say what the agent is told');
+  throw invalidField(path, 'say what the agent is told');
 };

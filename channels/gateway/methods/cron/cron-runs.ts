@@ -23,7 +23,7 @@ const cronRuns = async (request: Request<TenantScope>, params: CronRunsParams) =
     (params.scope ?? (named === undefined ? 'all' : 'job')) === 'all'
       ? runsOfAll(request, params.agentId)
       : await runsOf(request, jobIdOf(params), params.agentId);
-  const fitting = all.filter((entry) => fits(entry, params));
+  const fitting = all.filter((entry) => matches(entry, params));
   const sign = params.sortDir === 'asc' ? 1 : -1;
   const sorted = fitting.toSorted((a, b) => (a.ts - b.ts) * sign);
   const { offset = 0, limit = CRON_PAGE } = params;
@@ -72,7 +72,7 @@ const runsOfAll = (
 const entriesOf = (row: ScheduleRow, runs: readonly ScheduleFire[]): readonly CronRunLogEntry[] =>
   runs.filter(({ status }) => status !== 'running').map((fire) => logEntry(row, fire));
 
-const fits = (entry: CronRunLogEntry, params: CronRunsParams): boolean => {
+const matches = (entry: CronRunLogEntry, params: CronRunsParams): boolean => {
   const { runId, status = 'all', statuses, deliveryStatus, deliveryStatuses, query = '' } = params;
   if (runId !== undefined && entry.runId !== runId) return false;
   if (statuses ? !statuses.includes(entry.status) : status !== 'all' && status !== entry.status)

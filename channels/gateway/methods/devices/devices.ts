@@ -85,23 +85,26 @@ type ByRequest = GatewayParams<'device.pair.approve'>;
 
 /** Who asks for more than the person may give waits for another person. */
 const pairApprove = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
-  const { row, asked } = waiting(request, requestId);
+  const { row, asked } = pendingRequest(request, requestId);
   assertMayManage(request, row.deviceId, asked.role, 'approval');
   const missing = scopeMissing(scopesOf(request), asked.scopes);
   if (missing !== undefined) throw missingScope(missing);
-  const after = await ask<DeviceRow>(request, row.deviceId, { type: 'device.approve', requestId });
+  const after = await askDevice<DeviceRow>(request, row.deviceId, {
+    type: 'device.approve',
+    requestId,
+  });
   return { requestId, device: pairedDevice(after)! };
 };
 
 const pairReject = async (request: Request<DeviceContext>, { requestId }: ByRequest) => {
-  const { row } = waiting(request, requestId);
+  const { row } = pendingRequest(request, requestId);
   assertMayManage(request, row.deviceId, 'operator', 'rejection');
-  await ask<DeviceRow>(request, row.deviceId, { type: 'device.reject', requestId });
+  await askDevice<DeviceRow>(request, row.deviceId, { type: 'device.reject', requestId });
   return { requestId, deviceId: row.deviceId };
 };
 
 /** The question and whose it is. @throws TroupeError NOT_FOUND */
-const waiting = ({ context }: Request<DeviceContext>, requestId: string) => {
+const pendingRequest = ({ context }: Request<DeviceContext>, requestId: string) => {
   for (const row of rowsOf(context)) {
     const asked: PairingRequest | undefined = row.requests.find(
       (request) => request.requestId === requestId,
@@ -116,9 +119,9 @@ const pairRemove = async (
   { deviceId }: GatewayParams<'device.pair.remove'>,
 ): Promise<GatewayResult<'device.pair.remove'>> => {
   const { context, connection } = request;
-  assertMayManage(request, deviceId, managed(rowOf(request, deviceId)), 'removal');
+  assertMayManage(request, deviceId, managedRole(rowOf(request, deviceId)), 'removal');
   if (connection.client?.deviceId === deviceId) context.guard.spare(connection);
-  await ask(request, deviceId, { type: 'device.remove' });
+  await askDevice(request, deviceId, { type: 'device.remove' });
   return { deviceId };
 };
 
@@ -128,8 +131,8 @@ const pairRename = async (
 ): Promise<GatewayResult<'device.pair.rename'>> => {
   const name = plainName(label, label.length);
   if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/label must not be blank');
-  assertMayManage(request, deviceId, managed(rowOf(request, deviceId)), 'rename');
-  await ask<DeviceRow>(request, deviceId, { type: 'device.rename', name });
+  assertMayManage(request, deviceId, managedRole(rowOf(request, deviceId)), 'rename');
+  await askDevice<DeviceRow>(request, deviceId, { type: 'device.rename', name });
   return { deviceId, label: name };
 };
 
@@ -158,7 +161,7 @@ const tokenRotate = async (
     connection.client = { ...client, tokenHash: hash };
   }
   const replace = { type: 'device.token', role, hash, replace: true } as const;
-  await ask(request, deviceId, { ...replace, ...defined({ scopes }) });
+  await askDevice(request, deviceId, { ...replace, ...defined({ scopes }) });
   return {
     deviceId,
     role,
@@ -177,7 +180,7 @@ const tokenRevoke = async (
   const { role } = grantOf(request, deviceId, given);
   assertMayManage(request, deviceId, role, 'token revocation');
   if (connection.client?.deviceId === deviceId) context.guard.spare(connection);
-  const row = await ask<DeviceRow>(request, deviceId, { type: 'device.revoke', role });
+  const row = await askDevice<DeviceRow>(request, deviceId, { type: 'device.revoke', role });
   return { deviceId, role, revokedAtMs: row.roles[role]?.revokedAt ?? context.clock.wallMs() };
 };
 
@@ -198,7 +201,7 @@ const grantOf = (request: Request<DeviceContext>, deviceId: string, given: strin
 };
 
 /** The role that counts when the whole device is meant. */
-const managed = ({ roles }: DeviceRow): DeviceRole =>
+const managedRole = ({ roles }: DeviceRow): DeviceRole =>
   roles.node === undefined ? 'operator' : 'node';
 
 const scopesOf = ({ connection }: Request<DeviceContext>): readonly Scope[] =>
@@ -228,7 +231,7 @@ const missingScope = (scope: string): TroupeError =>
     details: missingDetails(scope),
   });
 
-const ask = async <Result>(
+const askDevice = async <Result>(
   request: Request<DeviceContext>,
   deviceId: string,
   message: DeviceApprove | DeviceReject | DeviceRemove | DeviceRename | DeviceToken | DeviceRevoke,

@@ -22,9 +22,13 @@ import type {
 } from '../../../../protocols/gateway/index.ts';
 import { isTooDeep, JSON_DEPTH_MAX } from '../../../../protocols/json-depth.ts';
 import type { Message } from '../../../../protocols/statechart.ts';
-import { askedByNode } from '../../tenant/pending-approvals.ts';
+import { nodePrincipal } from '../../tenant/pending-approvals.ts';
 import { ACCEPT_TIMEOUT_MS, NODE_QUESTIONS_MAX } from '../../limits.ts';
-import { type ApprovalScope, askPeople, wordOf } from '../approvals/asking-people.ts';
+import {
+  type ApprovalScope,
+  requestApproval,
+  waitForDecision,
+} from '../approvals/request-approval.ts';
 import { type MethodTable, published } from '../method.ts';
 import { principalOf, type Request } from '../request.ts';
 
@@ -46,7 +50,7 @@ const invokeResult = async (request: Request<NodeCallContext>, params: NodeInvok
   if (params.nodeId !== self)
     throw new TroupeError('INVALID_ARGUMENT', '/nodeId is not the node of this connection');
   const said = await outcomeOf(request, params);
-  const answer = (await told(request, {
+  const answer = (await askDevice(request, {
     type: 'device.result',
     id: params.id,
     connId: connection.id,
@@ -80,14 +84,14 @@ const outcomeOf = async ({ context }: Request<NodeCallContext>, params: NodeInvo
 
 /** The node's own words, under a code of ours: what we do not know is its failure, not ours. */
 const failureOf = ({ code = '', message = 'the node failed' }: Failure = {}): ErrorData => {
-  const known = isErrorCode(code) ? code : (FOREIGN_CODES[code] ?? 'INTERNAL');
+  const known = isErrorCode(code) ? code : (NODE_ERROR_CODES[code] ?? 'INTERNAL');
   const shown = message.slice(0, 2_000);
   return known === code
     ? { code: known, message: shown }
     : { code: known, message: shown, details: { nodeCode: code.slice(0, 100) } };
 };
 type Failure = NonNullable<NodeInvokeResultParams['error']>;
-const FOREIGN_CODES: Readonly<Record<string, ErrorData['code']>> = {
+const NODE_ERROR_CODES: Readonly<Record<string, ErrorData['code']>> = {
   INVALID_REQUEST: 'INVALID_ARGUMENT',
   INVALID_PARAMS: 'INVALID_ARGUMENT',
   SYSTEM_RUN_DENIED: 'FORBIDDEN',
@@ -112,7 +116,7 @@ const drain = async (
 ) => {
   const nodeId = selfOf(request);
   const event = { type: 'device.drain', max: maxItems };
-  const { items, more } = (await told(request, event)) as DeviceDrained;
+  const { items, more } = (await askDevice(request, event)) as DeviceDrained;
   return {
     nodeId,
     revision: Math.max(0, ...items.map(({ queuedAt }) => queuedAt)),
@@ -131,7 +135,7 @@ const itemOf = ({ itemId, kind, priority, queuedAt, expiresAt }: WaitingItem): N
 
 const ack = async (request: Request<NodeCallContext>, { ids }: { ids: string[] }) => {
   const nodeId = selfOf(request);
-  await told(request, { type: 'device.ack', itemIds: ids });
+  await askDevice(request, { type: 'device.ack', itemIds: ids });
   const remainingCount = request.context.devices.row(nodeId)?.node?.waiting ?? 0;
   return { nodeId, ackedIds: ids, remainingCount };
 };
@@ -184,22 +188,22 @@ const approvalAsk = async (request: Request<NodeCallContext>, params: NodeApprov
   assertMayAsk(request, nodeId, own);
   questionsOf.set(connection, (questionsOf.get(connection) ?? 0) + 1);
   try {
-    await askPeople(request, {
+    await requestApproval(request, {
       id: own,
       command,
       detail: `On the node ${name}: ${detail === '' ? command : detail}`,
       forMs: timeoutMs,
       always,
-      by: { sub: askedByNode(nodeId), roles: ['node'] },
+      by: { sub: nodePrincipal(nodeId), roles: ['node'] },
     });
-    const { decision } = await wordOf(request, own);
+    const { decision } = await waitForDecision(request, own);
     return { id, decision };
   } finally {
     questionsOf.set(connection, (questionsOf.get(connection) ?? 1) - 1);
   }
 };
 
-const told = async (request: Request<NodeCallContext>, event: Message): Promise<unknown> => {
+const askDevice = async (request: Request<NodeCallContext>, event: Message): Promise<unknown> => {
   const { context } = request;
   const answer = await context.system.ask(deviceAddress(context.tenant, selfOf(request)), event, {
     principal: principalOf(request),

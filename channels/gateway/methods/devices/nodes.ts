@@ -87,7 +87,7 @@ const nodeInvoke = async (request: Request<NodeContext>, params: NodeInvokeParam
   }
   const within = Math.min(timeoutMs || INVOKE_MS_DEFAULT, INVOKE_MS_MAX);
   const principal = principalOf(request);
-  const result = (await told(
+  const result = (await askDevice(
     request,
     nodeId,
     {
@@ -127,7 +127,7 @@ const nodeRename = async (
   assertOwn(request.connection.client, nodeId, 'node pairing rename');
   const name = plainName(displayName, displayName.length);
   if (name === '') throw new TroupeError('INVALID_ARGUMENT', '/displayName must not be blank');
-  await told(request, nodeId, { type: 'device.rename', name });
+  await askDevice(request, nodeId, { type: 'device.rename', name });
   return { nodeId, displayName: name };
 };
 
@@ -140,7 +140,7 @@ const pairList = ({ context }: Request<NodeContext>) => {
 };
 
 const pairApprove = async (request: Request<NodeContext>, { requestId }: { requestId: string }) => {
-  const row = asked(request, requestId);
+  const row = rowOfRequest(request, requestId);
   assertOwn(request.connection.client, row.deviceId, 'node pairing approval');
   const scopes = request.connection.client?.scopes ?? [];
   const missing = scopesToApprove(row.node!).find(
@@ -153,7 +153,7 @@ const pairApprove = async (request: Request<NodeContext>, { requestId }: { reque
       { details: missingDetails(missing) },
     );
   }
-  const approved = (await told(request, row.deviceId, {
+  const approved = (await askDevice(request, row.deviceId, {
     type: 'device.surface.approve',
     requestId,
   })) as DeviceRow;
@@ -161,13 +161,13 @@ const pairApprove = async (request: Request<NodeContext>, { requestId }: { reque
 };
 
 const pairReject = async (request: Request<NodeContext>, { requestId }: { requestId: string }) => {
-  const { deviceId } = asked(request, requestId);
+  const { deviceId } = rowOfRequest(request, requestId);
   assertOwn(request.connection.client, deviceId, 'node pairing rejection');
-  await told(request, deviceId, { type: 'device.surface.reject', requestId });
+  await askDevice(request, deviceId, { type: 'device.surface.reject', requestId });
   return { requestId, nodeId: deviceId };
 };
 
-const asked = ({ context }: Request<NodeContext>, requestId: string): DeviceRow => {
+const rowOfRequest = ({ context }: Request<NodeContext>, requestId: string): DeviceRow => {
   for (const row of context.devices.rows()) {
     if (row.node?.request?.requestId === requestId) return row;
   }
@@ -187,7 +187,7 @@ const pairRemove = async (request: Request<NodeContext>, { nodeId }: { nodeId: s
       'the device is let in as an operator, too: device.pair.remove forgets both',
     );
   }
-  await told(request, nodeId, { type: 'device.remove' });
+  await askDevice(request, nodeId, { type: 'device.remove' });
   return { nodeId };
 };
 
@@ -198,7 +198,7 @@ const pendingEnqueue = async (
   nodeOf(request, nodeId);
   const forMs = expiresInMs ?? WAITING_MS_DEFAULT;
   const at = request.context.clock.wallMs();
-  await told(request, nodeId, {
+  await askDevice(request, nodeId, {
     type: 'device.enqueue',
     // One of a kind waits at most: asking twice for the location gives it once.
     itemId: type,
@@ -215,7 +215,7 @@ const pendingEnqueue = async (
 };
 
 /** @throws TroupeError what the device says; DEADLINE_EXCEEDED when it does not answer */
-const told = async (
+const askDevice = async (
   request: Request<NodeContext>,
   deviceId: string,
   event: Message,

@@ -7,7 +7,7 @@ import { mainSessionKey } from '../../sessions/session-key.ts';
 import { type MethodTable, published } from '../method.ts';
 import type { Request } from '../request.ts';
 import { sessionNamed } from './session-row.ts';
-import { ask, keyOf, type SessionSettingContext } from './session-settings.ts';
+import { askSession, keyOf, type SessionSettingContext } from './session-settings.ts';
 
 /** The transcript stays: whoever has its key reads it with `chat.history`. */
 const sessionsDelete = async (
@@ -38,8 +38,8 @@ const sessionsDelete = async (
     type: 'session.close',
     ...defined({ orphans }),
   };
-  await ask(request, key, message);
-  request.context.watch.changed(key, 'delete');
+  await askSession(request, key, message);
+  request.context.watch.publishChange(key, 'delete');
   return { ...gone, deleted: true };
 };
 

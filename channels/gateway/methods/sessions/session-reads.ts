@@ -71,7 +71,7 @@ const sessionsResolve = (
   if ([key, sessionId, label, shortId].filter((name) => name !== undefined).length !== 1) {
     throw new TroupeError('INVALID_ARGUMENT', 'give one of key, sessionId, label, shortId');
   }
-  const named = meant(context, params).filter(
+  const named = matchingRows(context, params).filter(
     (row) =>
       (params.agentId === undefined || row.agentId === params.agentId) &&
       (params.spawnedBy === undefined || row.spawnedBy === params.spawnedBy),
@@ -91,7 +91,7 @@ const sessionsResolve = (
   return { ok: true, ...resolved(first) } satisfies SessionsResolveResult;
 };
 
-const meant = (
+const matchingRows = (
   context: SessionReadContext,
   params: SessionsResolveParams,
 ): readonly SessionRow[] => {

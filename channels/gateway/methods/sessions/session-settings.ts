@@ -29,17 +29,20 @@ import { SESSIONS_PATH } from './sessions.ts';
 /** What changing the settings of a session needs. */
 export type SessionSettingContext = SessionScope & {
   readonly models: ModelRules;
-  readonly watch: Pick<SessionWatch, 'changed'>;
+  readonly watch: Pick<SessionWatch, 'publishChange'>;
 };
 
 const sessionsReset = async (
   request: Request<SessionSettingContext>,
   params: SessionsResetParams,
 ) => {
-  const key = existing(request, params);
+  const key = existingKey(request, params);
   const { reason = 'reset' } = params;
-  const entry = await ask<{ sessionId: string }>(request, key, { type: 'session.reset', reason });
-  request.context.watch.changed(key, 'reset');
+  const entry = await askSession<{ sessionId: string }>(request, key, {
+    type: 'session.reset',
+    reason,
+  });
+  request.context.watch.publishChange(key, 'reset');
   return { ok: true, key, entry };
 };
 
@@ -53,15 +56,15 @@ const sessionsCompact = async (
       '/maxLines is of transcripts in files: leave it out, the model sums up',
     );
   }
-  const key = existing(request, params);
+  const key = existingKey(request, params);
   const { instructions } = params;
   const message: SessionCompact = {
     type: 'session.compact',
     ...defined({ instructions }),
   };
-  const done = await ask<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
+  const done = await askSession<CompactionDone>(request, key, message, COMPACT_TIMEOUT_MS);
   const { compacted, tokensBefore, tokensAfter } = done;
-  if (compacted) request.context.watch.changed(key, 'compact');
+  if (compacted) request.context.watch.publishChange(key, 'compact');
   return { ok: true, key, compacted, tokensBefore, tokensAfter };
 };
 
@@ -86,8 +89,8 @@ const sessionsPatch = async (
       : { reasoning: reasoningLevel === null ? null : reasoningLevel !== 'off' }),
     ...defined({ queue: queueMode, archived, pinned, category }),
   };
-  const entry = (await ask<object | undefined>(request, key, message)) ?? {};
-  request.context.watch.changed(key, 'patch');
+  const entry = (await askSession<object | undefined>(request, key, message)) ?? {};
+  request.context.watch.publishChange(key, 'patch');
   return { ok: true, path: SESSIONS_PATH, key, entry };
 };
 
@@ -97,7 +100,7 @@ export const keyOf = ({ key, agentId }: { key: string; agentId?: string }) => ({
 });
 
 /** @throws TroupeError NOT_FOUND: a message would make the session */
-const existing = (
+const existingKey = (
   { context }: Request<SessionSettingContext>,
   params: { key: string; agentId?: string },
 ): string => {
@@ -107,7 +110,7 @@ const existing = (
   throw new TroupeError('NOT_FOUND', `nobody has written to the session ${sessionKey} yet`);
 };
 
-export const ask = async <Result>(
+export const askSession = async <Result>(
   request: Request<TenantScope>,
   sessionKey: string,
   message: SessionReset | SessionCompact | SessionSet | SessionInject | SessionClose,

@@ -19,7 +19,7 @@ import type { SessionReceive } from '../../../../protocols/session.ts';
 import { sessionKey as keys } from '../../../../protocols/session-key.ts';
 import type { SessionSet } from '../../../../protocols/session-settings.ts';
 import { CHOICE_PATHS, checkModelChoice } from '../../../model-choice.ts';
-import { mayAnswer, type PendingApprovals } from '../../tenant/pending-approvals.ts';
+import { mayDecide, type PendingApprovals } from '../../tenant/pending-approvals.ts';
 import { modelNow } from '../../sessions/session-model.ts';
 import { endOfRow } from '../../streams/live-runs.ts';
 import { fullSessionKey } from '../../sessions/session-key.ts';
@@ -32,10 +32,10 @@ import {
   type AcceptContext,
   refuseEmpty,
   type RunSettingsContext,
-  wishesOf,
+  applyRunSettings,
 } from '../chat/run.ts';
 import { sessionNamed, sessionRow } from './session-row.ts';
-import { ask } from './session-settings.ts';
+import { askSession } from './session-settings.ts';
 
 /** What creating sessions, writing to them and following them needs. */
 export type SessionWorkContext = AcceptContext &
@@ -51,7 +51,7 @@ const sessionsCreate = async (
   params: SessionsCreateParams,
 ): Promise<SessionsCreateResult> => {
   const { context } = request;
-  refuseLeftOut(params);
+  validateFirstMessage(params);
   const { label = params.displayName, category, model, thinkingLevel } = params;
   const agentId = params.agentId ?? agentOfParent(request, params.parentSessionKey);
   const name = params.idempotencyKey ?? randomUUID();
@@ -67,15 +67,15 @@ const sessionsCreate = async (
     type: 'session.set',
     ...defined({ label, category, model, thinking: thinkingLevel }),
   };
-  const entry = (await ask<object | undefined>(request, key, message)) ?? {};
-  context.watch.changed(key, 'create');
+  const entry = (await askSession<object | undefined>(request, key, message)) ?? {};
+  context.watch.publishChange(key, 'create');
   const text = params.message ?? params.task;
   const sessionId = sessionRow(context, key)?.sessionId || undefined;
   const made = { ok: true, key, ...defined({ sessionId }) } as const;
   const settings = { ...entry, ...defined({ sessionId }) };
   if (text === undefined || text.trim() === '') return { ...made, entry: settings };
   const { attachments } = params;
-  const { runId } = await receive(request, key, {
+  const { runId } = await sendMessage(request, key, {
     message: text,
     idempotencyKey: `${name}:first`,
     ...defined({ attachments }),
@@ -84,7 +84,7 @@ const sessionsCreate = async (
 };
 
 /** @throws TroupeError INVALID_ARGUMENT for what the first message would leave out */
-const refuseLeftOut = ({ message, task, attachments = [] }: SessionsCreateParams): void => {
+const validateFirstMessage = ({ message, task, attachments = [] }: SessionsCreateParams): void => {
   if (message !== undefined && task !== undefined && message !== task)
     throw new TroupeError('INVALID_ARGUMENT', '/task: the first message is /message already');
   const text = message ?? task ?? '';
@@ -102,14 +102,14 @@ const agentOfParent = (
   return context.names.agents.some(({ id }) => id === agentId) ? agentId : undefined;
 };
 
-type Sent = Omit<SessionsSendParams, 'key' | 'agentId' | 'idempotencyKey'> & {
+type NewMessage = Omit<SessionsSendParams, 'key' | 'agentId' | 'idempotencyKey'> & {
   readonly idempotencyKey: string;
 };
 
-const receive = async (
+const sendMessage = async (
   request: Request<SessionWorkContext>,
   key: string,
-  sent: Sent,
+  sent: NewMessage,
   queueMode?: 'interrupt',
 ) => {
   refuseEmpty(sent.message);
@@ -121,7 +121,7 @@ const receive = async (
   const message: Omit<SessionReceive, 'type'> = {
     runId,
     text,
-    ...wishesOf(request, { runId, sessionKey: key }, wishes),
+    ...applyRunSettings(request, { runId, sessionKey: key }, wishes),
     ...(timeoutMs ? { timeoutMs } : {}),
   };
   const accepted = await accept(request, key, message);
@@ -138,7 +138,7 @@ const sendTo =
     if (row === undefined) {
       throw new TroupeError('NOT_FOUND', `session not found: ${key.slice(0, 80)}`);
     }
-    return receive(request, row.sessionKey, { ...sent, idempotencyKey }, queueMode);
+    return sendMessage(request, row.sessionKey, { ...sent, idempotencyKey }, queueMode);
   };
 
 const sessionsAbort = async (request: Request<SessionWorkContext>, params: SessionsAbortParams) => {
@@ -202,7 +202,7 @@ const approvalReplay = (
 ) => ({
   sessionKey,
   updatedAtMs: context.clock.wallMs(),
-  approvals: (mayAnswer(connection) ? context.approvals.list() : [])
+  approvals: (mayDecide(connection) ? context.approvals.list() : [])
     .filter(({ request }) => request.sessionKey === sessionKey)
     .map(({ id, createdAtMs, expiresAtMs, request }) => ({
       id,

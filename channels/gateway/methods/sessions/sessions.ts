@@ -52,7 +52,7 @@ const sessionsList = (
   const all = readSessions(context);
   const known = new Set(context.names.agents.map(({ id }) => id));
   const rows = params.configuredAgentsOnly ? all.filter(({ agentId }) => known.has(agentId)) : all;
-  const fitting = pinnedFirst(newestFirst(rows.filter((row) => fits(row, params, now))));
+  const fitting = pinnedFirst(newestFirst(rows.filter((row) => matches(row, params, now))));
   const { offset = 0 } = params;
   const limit = Math.min(params.limit ?? SESSIONS_LIST_LIMIT, SESSIONS_LIST_LIMIT_MAX);
   const shown = fitting.slice(offset, offset + limit);
@@ -77,7 +77,7 @@ const sessionsList = (
   };
 };
 
-const fits = (row: SessionRow, params: SessionsListParams, now: number): boolean => {
+const matches = (row: SessionRow, params: SessionsListParams, now: number): boolean => {
   const { agentId, activeMinutes, search } = params;
   if (agentId !== undefined && row.agentId !== agentId) return false;
   if (activeMinutes !== undefined && row.updatedAt < now - activeMinutes * 60_000) return false;

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Gateway, GatewayOptions } from '../../../../channels/index.ts';
 import {
   AddressList,
-  notDirect,
+  whyNotDirect,
   remoteOf,
 } from '../../../../channels/gateway/auth/client-address.ts';
 import type { Route } from '../../../../channels/http/route.ts';
@@ -110,7 +110,7 @@ describe('mode none', () => {
   test('refuses a peer on another machine, whatever it sends', () => {
     const request = { socket: { remoteAddress: '10.0.0.7' }, headers: { host: 'localhost' } };
     const remote = remoteOf(request as Parameters<typeof remoteOf>[0], new AddressList());
-    expect(notDirect(remote)).toMatch(/another machine/);
+    expect(whyNotDirect(remote)).toMatch(/another machine/);
   });
 
   test('refuses HTTP/1.0, which nginx forwards by without any header', async () => {

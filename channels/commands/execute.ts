@@ -25,7 +25,7 @@ import type { Principal, System } from '../../runtime/index.ts';
 import { modelChoiceProblem, type ModelRules } from '../model-choice.ts';
 import { type Command, helpText } from './parse.ts';
 
-export type CommandPlace = {
+export type CommandContext = {
   readonly system: Pick<System, 'ask' | 'index'>;
   readonly tenant: string;
   readonly principal: Principal;
@@ -50,7 +50,7 @@ type Value = string | boolean | null;
  * The answer's text.
  * @throws TroupeError what the session refused with; DEADLINE_EXCEEDED when it did not answer
  */
-export const carryOut = async (place: CommandPlace, command: Command): Promise<string> => {
+export const executeCommand = async (place: CommandContext, command: Command): Promise<string> => {
   const row = place.system.index.get<SessionRow>('sessions', place.tenant, place.sessionKey);
   switch (command.name) {
     case 'help':
@@ -90,7 +90,7 @@ const FIELDS = {
 } as const satisfies Record<SettingCommand['name'], keyof SessionSet>;
 
 const setting = async (
-  place: CommandPlace,
+  place: CommandContext,
   row: SessionRow | undefined,
   { name, value }: SettingCommand,
 ): Promise<string> => {
@@ -114,7 +114,7 @@ const shown = (value: Value | undefined): string => {
   return typeof value === 'boolean' ? (value ? 'on' : 'off') : value;
 };
 
-const compact = async (place: CommandPlace, instructions?: string): Promise<string> => {
+const compact = async (place: CommandContext, instructions?: string): Promise<string> => {
   const message: SessionCompact = {
     type: 'session.compact',
     ...defined({ instructions }),
@@ -127,7 +127,7 @@ const compact = async (place: CommandPlace, instructions?: string): Promise<stri
 type CommandMessage = SessionReset | SessionCompact | SessionSet | { type: 'session.abort' };
 
 const ask = async <Result>(
-  place: CommandPlace,
+  place: CommandContext,
   message: CommandMessage,
   timeoutMs = ANSWER_MS,
 ): Promise<Result> => {
@@ -145,7 +145,7 @@ const ask = async <Result>(
 };
 
 /** Changes nothing and says what is set. */
-const settingsOf = async ({ system, tenant, sessionKey, principal }: CommandPlace) => {
+const settingsOf = async ({ system, tenant, sessionKey, principal }: CommandContext) => {
   const to = address(tenant, 'session', sessionKey);
   const answer = await system.ask(to, { type: 'session.set' }, { principal, timeoutMs: ANSWER_MS });
   if (answer.kind === 'refused') throw TroupeError.from(answer.error);
@@ -153,7 +153,7 @@ const settingsOf = async ({ system, tenant, sessionKey, principal }: CommandPlac
 };
 
 const statusText = (
-  { sessionKey, agentId, model }: CommandPlace,
+  { sessionKey, agentId, model }: CommandContext,
   row: SessionRow | undefined,
   settings: Settings = {},
 ): string => {
@@ -170,7 +170,7 @@ const statusText = (
   ].join('\n');
 };
 
-const usageText = ({ system, tenant }: CommandPlace, row: SessionRow | undefined): string => {
+const usageText = ({ system, tenant }: CommandContext, row: SessionRow | undefined): string => {
   if (row === undefined) return 'Nothing was said yet.';
   const lines = [`session: ${tokens(row.usage)}`];
   const last = row.runId && system.index.get<RunRow>('runs', tenant, row.runId);

@@ -26,7 +26,7 @@ const OR_ALWAYS: readonly ApprovalOption[] = [
   { name: 'deny', means: 'denied' },
 ];
 
-export type Question = {
+export type ApprovalQuestion = {
   readonly id: string;
   readonly command: string;
   readonly detail: string;
@@ -36,9 +36,9 @@ export type Question = {
 };
 
 /** The same id again is the same question. @throws TroupeError when the question is refused */
-export const askPeople = async (
+export const requestApproval = async (
   { context }: Request<ApprovalScope>,
-  question: Question,
+  question: ApprovalQuestion,
 ): Promise<void> => {
   const { id, command, detail, forMs, always, by } = question;
   const known = context.approvals.row(id);
@@ -63,7 +63,7 @@ export const askPeople = async (
 const titleOf = (command: string): string => command.slice(0, TITLE_CHARACTERS_MAX);
 
 /** Waits for a person's word; null: nobody answered in time. */
-export const wordOf = async (
+export const waitForDecision = async (
   { context, connection }: Request<ApprovalScope>,
   id: string,
 ): Promise<{ readonly decision: ExecDecision | null; readonly row: ApprovalRow }> => {
