@@ -85,7 +85,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'B1: the floor passes an entry when its first item has its turn',
     changes: [
       {
-        file: `${SHARD}/intake.ts`,
+        file: `${SHARD}/mailbox-input.ts`,
         find: '  if (!last) return;\n',
         replace: '  if (last === undefined) return;\n',
       },

@@ -23,3 +23,9 @@ it('a mutant whose line is gone is stale, and says so', () => {
   expect(() => mutate(mutant, 'a.ts', 'no such line')).toThrow("'old' is stale");
   expect(() => mutate(mutant, 'a.ts', 'fence fence')).toThrow('2 times');
 });
+
+it('a mutant whose file is gone is stale, and says so', async () => {
+  const change = { file: 'runtime/no-such-file.ts', find: 'fence', replace: '' };
+  const mutant = { name: 'moved', breaks: '', changes: [change] };
+  await expect(bundleTrial(mutant)).rejects.toThrow("'moved' is stale: no runtime/no-such-file.ts");
+});

@@ -22,19 +22,24 @@ export function mutate({ name, changes }: Mutant, file: string, source: string):
     }, source);
 }
 
-/** A bundle of the trial; without a mutant, of the code as it is. */
+/**
+ * A bundle of the trial, with the mutant's changes if one is given.
+ * @throws when a file that the mutant changes is not part of the bundle
+ */
 export async function bundleTrial(mutant?: Mutant): Promise<string> {
   const folder = join(root, 'node_modules', '.cache', 'troupe', 'sabotage');
   mkdirSync(folder, { recursive: true });
   const outfile = join(folder, `${(mutant?.name ?? 'sound').replaceAll(/\W+/g, '-')}.mjs`);
+  const unchanged = new Set(mutant?.changes.map(({ file }) => file));
+  const files = new Set(unchanged);
   const change: esbuild.Plugin = {
     name: 'sabotage',
     setup(build) {
       if (!mutant) return;
-      const files = new Set(mutant.changes.map(({ file }) => file));
       build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
         const file = relative(root, path);
         if (!files.has(file)) return undefined;
+        unchanged.delete(file);
         return { contents: mutate(mutant, file, readFileSync(path, 'utf8')), loader: 'ts' };
       });
     },
@@ -47,6 +52,8 @@ export async function bundleTrial(mutant?: Mutant): Promise<string> {
     platform: 'node',
     plugins: [change],
   });
+  if (mutant && unchanged.size > 0)
+    throw new Error(`the mutant '${mutant.name}' is stale: no ${[...unchanged].join(', ')}`);
   return outfile;
 }
 
