@@ -26,6 +26,7 @@ import {
   tenantConfig,
 } from '../runtime/config/index.ts';
 import { setAt, valueAt } from '../runtime/config/pointer.ts';
+import type { RootRow } from '../protocols/supervision.ts';
 import type { System } from '../runtime/index.ts';
 import { settingsOf } from './agent-settings.ts';
 import { DEFAULT_TENANT } from '../protocols/address.ts';
@@ -212,7 +213,11 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     });
   }
 
-  /** Who is configured, as the actors themselves tell. */
+  /**
+   * The agents by their committed rows. While a cluster starts, the rows of some agents have not
+   * been written yet: until the root's number of agents is reached, the configuration fills in for
+   * them.
+   */
   #look(): readonly AgentCard[] {
     const { system, tenant, fallbackModel, folders } = this.#o;
     const { agents } = tenantConfig(this.#config, tenant).agents;
@@ -222,11 +227,17 @@ export class AgentEditor implements Omit<AgentSetup, 'files' | 'file' | 'write'>
     const active = new Map(
       rows.flatMap(({ value }) => (value.status === 'retired' ? [] : [[value.agentId, value]])),
     );
-    // As the file has them, then those that only the cluster knows.
-    const ids = [...known.keys()].filter((id) => active.has(id));
+    const retired = new Set(
+      rows.flatMap(({ value: { agentId, status } }) => (status === 'retired' ? [agentId] : [])),
+    );
+    const root = system.index.get<RootRow>('cluster', tenant, 'root');
+    const isComplete = root !== undefined && active.size >= root.agents;
+    // In the order of the configuration, then agents that only the cluster has.
+    const ids = [...known.keys()].filter(
+      (id) => active.has(id) || (!isComplete && !retired.has(id)),
+    );
     const more = [...active.keys()].filter((id) => !known.has(id));
-    const all = active.size === 0 ? [...known.keys()] : [...ids, ...more];
-    return all.map((id) => {
+    return [...ids, ...more].map((id) => {
       const { fallbacks = [], thinkingLevel, model } = known.get(id) ?? {};
       return {
         id,

@@ -49,7 +49,6 @@ export async function exchange(
   client: GatewayClient,
   pairs: number,
 ): Promise<Exchanged> {
-  await agentsKnown(client, 2 * pairs);
   const known = new Set((await conversations(port)).map(({ id }) => id));
   const begun = performance.now();
   const firsts = await Promise.all(Array.from({ length: pairs }, (_, n) => ask(client, n)));
@@ -60,15 +59,6 @@ export async function exchange(
       return accounted(rows, (performance.now() - begun) / 1_000);
     if (performance.now() - begun > LONGEST_MS)
       throw new Error(`${rows.length} conversations of ${pairs}, and not all have ended`);
-    await sleep(LOOK_MS);
-  }
-}
-
-/** A gateway of a cluster learns its agents from the workers, one by one. */
-async function agentsKnown(client: GatewayClient, count: number): Promise<void> {
-  const until = performance.now() + LONGEST_MS;
-  while ((await client.request('agents.list', {})).agents.length < count) {
-    if (performance.now() > until) throw new Error(`the gateway does not know ${count} agents`);
     await sleep(LOOK_MS);
   }
 }
